@@ -31,11 +31,14 @@ typedef struct opd_rpc_connect_options {
   int64_t answer_timeout_ns;  /**< of each request, at a tracker also for a server to be free. Later: the error
                                    OPD_DEADLINE_EXCEEDED; 0: no limit */
   int64_t session_timeout_ns; /**< the server ends the session after so long, if it knows how; 0: no limit */
+  const char *secret;         /**< borrowed; at least 16 bytes that the server must prove to know, as this side does,
+                                   without sending them; NULL: none, as for TVM's servers */
 } opd_rpc_connect_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options) {
-  const opd_rpc_connect_options defaults = {(uint32_t)sizeof *options, 1, NULL, (int64_t)10 * 1000 * 1000 * 1000, 0, 0};
+  const opd_rpc_connect_options defaults = {
+      (uint32_t)sizeof *options, 1, NULL, (int64_t)10 * 1000 * 1000 * 1000, 0, 0, NULL};
   if (options) *options = defaults;
 }
 
@@ -44,8 +47,8 @@ static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options
  * @param options     Borrowed; NULL means all defaults.
  * @param out_session New reference.
  * @return NULL, or OPD_IO (there is no connection), OPD_DEADLINE_EXCEEDED, OPD_FAILED_PRECONDITION (the server wants
- * another key), OPD_BAD_FORMAT (it speaks something else), OPD_OUT_OF_RANGE (256 sessions are open),
- * OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect. */
+ * another key, or does not know the secret), OPD_BAD_FORMAT (it speaks something else), OPD_OUT_OF_RANGE (256 sessions
+ * are open), OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect. */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options,
                                                  opd_rpc_session **out_session);
 
@@ -114,7 +117,8 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_session_load_module(opd_rpc_session *se
 /** Describes a session.
  * @param session  Borrowed.
  * @param out_json New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
- *                 "absence": ""}. `server` is "tvm" for one of TVM's; `absence` says why the session has ended.
+ *                 "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is what the machine
+ * calls itself, "" if it does not tell; `absence` says why the session has ended.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json);
 
@@ -137,12 +141,14 @@ typedef struct opd_rpc_serve_options {
   uint64_t max_file_bytes;   /**< of all files of the session together; 2147483648 */
   uint64_t max_tensor_bytes; /**< of the tensors that the client makes, together; 0: no limit */
   int64_t max_silence_ns;    /**< the session ends if the client asks nothing for so long; 0: no limit */
+  const char *secret;        /**< borrowed; at least 16 bytes that the client must prove to know, and this side proves,
+                                  without sending them, as TVM's clients cannot; NULL: none */
 } opd_rpc_serve_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
   const opd_rpc_serve_options defaults = {(uint32_t)sizeof *options, 0, NULL, NULL, NULL, (uint64_t)2 << 30,
-                                          (uint64_t)2 << 30,         0, 0};
+                                          (uint64_t)2 << 30,         0, 0,    NULL};
   if (options) *options = defaults;
 }
 
@@ -152,10 +158,10 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * @param socket  Of an accepted connection, a stream; stays open and the caller's.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or OPD_INVALID_ARGUMENT for what is no such socket, OPD_NOT_FOUND for the work folder, OPD_IO for one
- * that cannot be used. If the session ends early: OPD_FAILED_PRECONDITION (the client does not know the key),
- * OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it went silent),
- * OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the thread change.
- * Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+ * that cannot be used. If the session ends early: OPD_FAILED_PRECONDITION (the client does not know the key or the
+ * secret), OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it went
+ * silent), OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the thread
+ * change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
  */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options);
 

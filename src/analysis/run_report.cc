@@ -311,6 +311,7 @@ class Rows {
   void configure() {
     builder_.configure("Number of threads", Metric::of_count(options_.num_threads));
     builder_.configure("Executor", builder_.text("VM"));
+    if (!options_.machine.empty()) builder_.configure("Machine", builder_.text(options_.machine));
     if (const uint64_t interval = parts_.processes[0].sample_interval; interval > 1)
       builder_.configure("Sample interval",
                          Metric::of_count(static_cast<int64_t>(std::min<uint64_t>(interval, INT64_MAX))));

@@ -3,7 +3,7 @@
 
 #include "analysis/bench/time_evaluator.h"
 #include "capi/handles.h"
-#include "rpc/remote_objects.h"
+#include "rpc/remote_evaluator.h"
 
 using namespace opd;
 
@@ -24,9 +24,9 @@ opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_opti
                           how.warmup,
                           how.steady_ms,
                           how.concurrency,
-                          nullptr};
+                          {}};
     auto shared = Ref<Function>::share(unwrap<Function>(function));
-    plan.there = rpc::evaluator_there(*shared, plan);
+    plan.there = rpc::measured_there(*shared, plan);
     *out_evaluator = wrap<opd_evaluator>(make_object<TimeEvaluator>(std::move(shared), std::move(plan)));
   });
 }

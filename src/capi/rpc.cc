@@ -2,6 +2,7 @@
 #include "capi/handles.h"
 #include "rpc/remote_device.h"
 #include "rpc/remote_objects.h"
+#include "rpc/secret.h"
 #include "rpc/serve.h"
 
 using namespace opd;
@@ -13,12 +14,19 @@ struct Connection {
   int64_t priority;
 };
 
+std::string secret_of(const char *given) {
+  if (!given) return "";
+  rpc::require_good(given);
+  return given;
+}
+
 Connection options_of(const opd_rpc_connect_options *given) {
   const opd_rpc_connect_options how = read_options(given, opd_rpc_connect_options_init);
   require(how.connect_timeout_ns > 0 && how.answer_timeout_ns >= 0 && how.session_timeout_ns >= 0,
           "connect_timeout_ns must be greater than 0, and answer_timeout_ns and session_timeout_ns not negative");
   Connection made{{}, how.priority};
   made.options.key = how.key ? how.key : "";
+  made.options.secret = secret_of(how.secret);
   made.options.connect_limit = std::chrono::nanoseconds(how.connect_timeout_ns);
   made.options.answer_limit = std::chrono::nanoseconds(how.answer_timeout_ns);
   made.options.session_limit = std::chrono::nanoseconds(how.session_timeout_ns);
@@ -114,6 +122,7 @@ opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_j
     json.begin_object().key("address").value(remote.address()).key("key").value(remote.key());
     json.key("index").value(remote.index()).key("server");
     json.value(remote.version().empty() ? "tvm" : "opdyno " + remote.version());
+    json.key("host").value(remote.host());
     json.key("absence").value(remote.absence()).end_object();
     give_text(json.take(), out_json);
   });
@@ -131,6 +140,7 @@ opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
     const auto text = [](const char *given) { return std::string(given ? given : ""); };
     rpc::ServeOptions settings;
     settings.key = text(how.key), settings.match_key = text(how.match_key);
+    settings.secret = secret_of(how.secret);
     settings.work_folder = text(how.work_folder);
     settings.limits = {how.max_packet_bytes, how.max_file_bytes, how.max_tensor_bytes,
                        std::chrono::nanoseconds(how.max_silence_ns)};

@@ -64,6 +64,13 @@ Args Args::parse(const std::vector<std::string> &words, const std::vector<const 
   return args;
 }
 
+Args Args::without(std::initializer_list<std::string_view> names) const {
+  Args rest = *this;
+  for (const std::string_view name : names)
+    if (const auto found = rest.values_.find(name); found != rest.values_.end()) rest.values_.erase(found);
+  return rest;
+}
+
 Args Args::with_words(std::vector<std::string> words) const {
   Args args = *this;
   args.words_ = std::move(words);

@@ -28,7 +28,8 @@ class Args {
   std::optional<std::string> value(std::string_view name) const;
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
-  Args with_words(std::vector<std::string> words) const;  // the same options, other words
+  Args with_words(std::vector<std::string> words) const;              // the same options, other words
+  Args without(std::initializer_list<std::string_view> names) const;  // of these options
 
   // Typed values. A text of another type fails with Exit::usage and the option's name.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;

@@ -14,8 +14,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Program &program, const Target &target, const Args &args, const Sizes &sizes)
-      : program_(program), target_(target), slots_(target.params().size()) {
+  Builder(const Program &program, const Target &target, const Args &args, const Sizes &sizes, bool is_there)
+      : program_(program), target_(target), args_(args), is_there_(is_there), slots_(target.params().size()) {
     maker_.seed = static_cast<uint64_t>(args.integer("seed", 0, 0, INT64_MAX));
     maker_.device = target.device();
     for (const std::string &text : args.all("dim")) add_dim(text);
@@ -157,7 +157,19 @@ class Builder {
     if (is_whole) return params;
     std::vector<opd_value> given;
     for (const Slot &slot : slots_) given.push_back(slot.is_filled ? slot.value.view() : opd_none());
-    return probe_params(program_, target_, given);
+    return is_there_ ? probe_here(given) : probe_params(program_, target_, given);
+  }
+
+  // Instruments cannot follow a program to another machine, so this one asks the kernels, if it can load them.
+  std::vector<Param> probe_here(std::vector<opd_value> given) const {
+    std::vector<Tensor> copies;
+    for (opd_value &value : given)
+      if (value.type == OPD_TENSOR) value = opdyno::arg(copies.emplace_back(to_cpu(Tensor::of(value))));
+    const Args args = args_.without({"device", "on"});
+    try {
+      const Program here = load_program(args.words()[0], args);
+      return probe_params(here, Target(here, target_.name(), args), given);
+    } catch (const Failure &) { return target_.params(); }
   }
 
   Value guess(const Param &param, size_t index) {
@@ -257,6 +269,8 @@ class Builder {
 
   const Program &program_;
   const Target &target_;
+  const Args &args_;
+  const bool is_there_;
   TensorMaker maker_;
   DimValues dims_;
   std::vector<std::pair<std::string_view, std::string>> given_dims_;  // the option and the name
@@ -266,8 +280,8 @@ class Builder {
 
 }  // namespace
 
-Arguments::Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes)
-    : owned_(Builder(program, target, args, sizes).build(args)) {
+Arguments::Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes, bool is_there)
+    : owned_(Builder(program, target, args, sizes, is_there).build(args)) {
   for (const Value &value : owned_) views_.push_back(value.view());
 }
 

@@ -12,7 +12,9 @@ namespace opd::cli {
 class Arguments {
  public:
   // Fails with Exit::usage, naming the parameter and a fitting argument. `sizes` are added to those of --dim.
-  Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {});
+  // `is_there`: the program is on another machine.
+  Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {},
+            bool is_there = false);
 
   // Borrowed views, in order.
   const std::vector<opd_value> &views() const { return views_; }

@@ -6,7 +6,9 @@
 #include "diff_view.h"
 #include "face.h"
 #include "failure.h"
+#include "json.h"
 #include "machine_noise.h"
+#include "runner.h"
 #include "runs.h"
 #include "sweep.h"
 
@@ -18,6 +20,8 @@ struct BenchPlan {
   bool is_sweep;
 
   static BenchPlan from(const Args &args);
+  // As far as TVM's servers can follow: they warm up with one call. Fails with Exit::usage if more was asked for.
+  BenchPlan for_tvms(const Args &args) const;
 };
 
 struct BenchRow {
@@ -32,7 +36,7 @@ struct BenchRow {
 
 struct BenchResult {
   std::string function;
-  int64_t threads;  // of parallel kernels
+  int64_t threads;  // of parallel kernels; 0: not known
   BenchPlan plan;
   std::vector<BenchRow> rows;  // at least one
   std::vector<MachineQuality::Entry> quality;
@@ -41,9 +45,17 @@ struct BenchResult {
 // Pieces of the text form.
 std::string time_text(double seconds);                                         // in a fitting unit
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
-std::string machine_text(const std::vector<MachineQuality::Entry> &quality);   // a line
+void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan);  // members of an object
+void write_sizes(JsonWriter &json, const Sizes &sizes);                        // a member, with the key "sizes"
+std::string rate_text(double rate);
+std::string interval_text(const opd_benchmark_stats &is);                     // of the median
+std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // a line
 
-Exit run_bench_copies(const Args &args);  // --copies
+// Measures the runner's function with its arguments.
+BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan);
+
+Exit run_bench_copies(const Args &args);                          // --copies
+Exit run_bench_fleet(const Args &args, const MachineSpec &spec);  // --on with several machines
 
 std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);

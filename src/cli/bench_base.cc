@@ -116,7 +116,7 @@ void BenchBase::check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows
 void BenchBase::check_function(const std::string &function, int64_t threads) const {
   if (function_.value_or(function) != function)
     refuse(cat("measured the function ", printable(*function_), ", not ", printable(function)));
-  if (threads_.value_or(threads) != threads)
+  if (threads && threads_.value_or(threads) != threads)
     refuse(cat("was measured with ", counted(*threads_, "thread"), " of parallel kernels, not ", threads,
                "; compare it with --threads ", *threads_));
 }

@@ -14,6 +14,13 @@ std::string time_text(double seconds) {
   return cat(fixed(seconds, 3), " s");
 }
 
+std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
+
+std::string interval_text(const opd_benchmark_stats &is) {
+  if (!std::isfinite(is.median_high)) return "unknown";
+  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
+}
+
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality) {
   std::string text = "  machine:";
   std::string_view between = " ";
@@ -54,13 +61,6 @@ std::vector<Statistic> statistics(const BenchRow &row) {
           {"max", is.max},
           {"std", is.std}};
 }
-
-std::string interval_text(const opd_benchmark_stats &is) {
-  if (!std::isfinite(is.median_high)) return "unknown";
-  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
-}
-
-std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
 // The number of warm-up calls, and whether they sufficed.
 std::string warmup_text(const BenchResult &result) {
@@ -135,6 +135,8 @@ void write_compared(JsonWriter &json, const DiffRow &is) {
   json.end_object();
 }
 
+}  // namespace
+
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   const opd_benchmark_stats &is = row.stats;
   json.key("arguments").begin_array();
@@ -154,21 +156,24 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   if (row.diff) write_compared(json, row.diff->total());
 }
 
-}  // namespace
+void write_sizes(JsonWriter &json, const Sizes &sizes) {
+  json.key("sizes").begin_object();
+  for (const auto &[name, size] : sizes) json.key(name).number(size);
+  json.end_object();
+}
 
 std::string bench_json(const BenchResult &result) {
   JsonWriter json;
   json.begin_object().key("function").string(result.function);
-  json.key("concurrency").number(result.plan.options.concurrency).key("threads").number(result.threads);
+  json.key("concurrency").number(result.plan.options.concurrency);
+  if (result.threads) json.key("threads").number(result.threads);
   json.key("flushed_bytes").number(result.plan.options.cache_flush_bytes).key("quality").begin_object();
   for (const auto &entry : result.quality) json.key(entry.name).string(entry.value);
   json.end_object();
   if (result.plan.is_sweep) {
     json.key("rows").begin_array();
     for (const BenchRow &row : result.rows) {
-      json.begin_object().key("sizes").begin_object();
-      for (const auto &[name, size] : row.sizes) json.key(name).number(size);
-      json.end_object();
+      write_sizes(json.begin_object(), row.sizes);
       write_row(json, row, result.plan);
       json.end_object();
     }

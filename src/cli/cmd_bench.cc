@@ -2,7 +2,6 @@
 #include "bench.h"
 #include "command.h"
 #include "file.h"
-#include "runner.h"
 #include "tensor_text.h"
 
 namespace opd::cli {
@@ -75,18 +74,19 @@ std::vector<std::string> argument_texts(const std::vector<opd_value> &arguments)
   return texts;
 }
 
-BenchRow measure(Runner &runner, const Sizes &sizes, opd_evaluator_options options) {
+}  // namespace
+
+BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan) {
+  opd_evaluator_options options = plan.options;
   const std::string &name = runner.target().name();
   Stages stages{runner, sizes.empty() ? name : cat(name, ", ", sizes_text(sizes)), options.repeat};
   const auto before_repeat = Function::of([&stages](const opd_value *, int32_t) { stages.next(); });
-  options.preprocess = before_repeat.get();
+  if (!runner.machine()) options.preprocess = before_repeat.get();
   options.device = runner.target().device();
   runner.progress().stage(cat("warming up ", stages.what));
   const Evaluator evaluator = attempt(Exit::usage, "", [&] { return Evaluator(runner.function(), &options); });
   return BenchRow(sizes, argument_texts(runner.arguments()), evaluator.call(runner.arguments()));
 }
-
-}  // namespace
 
 BenchPlan BenchPlan::from(const Args &args) {
   BenchPlan plan{opdyno::defaults(opd_evaluator_options_init), args.has("sweep")};
@@ -99,6 +99,16 @@ BenchPlan BenchPlan::from(const Args &args) {
   return plan;
 }
 
+BenchPlan BenchPlan::for_tvms(const Args &args) const {
+  for (const char *name : {"warmup", "concurrency"})
+    if (args.has(name))
+      fail_usage(cat("--", name, " is not for TVM's servers, which warm up with one call of one thread"));
+  BenchPlan plan = *this;
+  plan.options.warmup = 1;
+  plan.options.steady_ms = 0;
+  return plan;
+}
+
 BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
     : sizes(std::move(its_sizes)),
       arguments(std::move(its_arguments)),
@@ -107,6 +117,7 @@ BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benc
 
 Exit run_bench(const Args &args) {
   if (args.has("copies")) return run_bench_copies(args);
+  if (const auto spec = MachineSpec::of(args); spec && spec->count != 1) return run_bench_fleet(args, *spec);
   if (args.words().empty()) fail_usage("expected MOD [FN] or --copies after 'bench', found nothing");
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   for (const char *name : {"fail-above", "min-effect"})
@@ -118,7 +129,9 @@ Exit run_bench(const Args &args) {
   if (const auto path = args.value("compare")) base.emplace(*path).check_fits(result.plan, rows);
   Runner runner(args, rows[0]);
   result.function = runner.target().name();
-  result.threads = opdyno::threads_count();
+  const Machine *const machine = runner.machine();
+  if (machine && machine->is_tvms()) result.plan = result.plan.for_tvms(args);
+  result.threads = machine ? 0 : opdyno::threads_count();  // 0: the server does not tell
   if (result.plan.options.concurrency > 1 && !runner.target().is_program())
     fail_usage(cat(result.function,
                    " is a plain function, which writes to its arguments: threads would write to "
@@ -129,10 +142,11 @@ Exit run_bench(const Args &args) {
   for (const Sizes &sizes : rows) {
     if (&sizes != &rows[0]) runner.resize(args, sizes);
     if (base) base->check_arguments(sizes, argument_texts(runner.arguments()));
-    result.rows.push_back(measure(runner, sizes, result.plan.options));
+    result.rows.push_back(measure_row(runner, sizes, result.plan));
   }
   runner.progress().clear();
-  result.quality = quality.entries();
+  if (machine) result.quality = {{"name", machine->text(), false}};
+  else result.quality = quality.entries();
   if (base) base->compare(result, changes);
   print(args.has("json")  ? bench_json(result)
         : args.has("csv") ? bench_csv(result)

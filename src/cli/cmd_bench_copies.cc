@@ -32,7 +32,7 @@ void refuse_others(const Args &args) {
   if (!args.words().empty()) fail_usage("--copies measures no module: leave MOD out, or leave --copies out");
   for (const char *name :
        {"sweep", "csv", "compare", "fail-above", "min-effect", "flush-cache", "concurrency", "input", "params", "dim",
-        "seed", "import", "c-flags", "copy", "allocator", "memory-limit", "threads", "timeout"})
+        "seed", "import", "c-flags", "copy", "on", "allocator", "memory-limit", "threads", "timeout"})
     if (args.has(name)) fail_usage(cat("--", name, " does not go with --copies"));
 }
 

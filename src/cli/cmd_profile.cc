@@ -85,6 +85,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
       static_cast<Profile &>(recording) = vm.profile(name.c_str(), runner.arguments(), &options, &call);
     } catch (const opdyno::Error &error) {
       recording.failure.emplace(Exit::failed, message_of(error), error.code());
+      if (runner.machine()) throw *recording.failure;
       record_failure(runner, options, recording);
     }
     if (roofline) recording.report = recording.report.with_roofline(peak.gflops, peak.bandwidth_gbps);

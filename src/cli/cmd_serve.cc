@@ -32,7 +32,8 @@ constexpr int most_unused_periods = 10;  // after which a key that a client got 
 struct Settings {
   Endpoint listen;
   std::optional<Endpoint> tracker;
-  std::string key;
+  std::string key, secret;
+  bool lets_anyone;
   int64_t most_sessions;
   opd_rpc_serve_options session;
 };
@@ -41,6 +42,11 @@ class Server {
  public:
   explicit Server(Settings settings) : settings_(std::move(settings)) {
     listener_ = listen_at(settings_.listen);
+    if (!is_loopback(listener_.get()) && settings_.secret.empty() && !settings_.lets_anyone)
+      fail_usage(
+          cat("other machines reach ", settings_.listen.text(),
+              ", and clients may run programs here: give --secret-file FILE, which opdyno's clients know, too, or "
+              "--allow-anyone, which TVM's clients need"));
     sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&handled, signal);
@@ -52,8 +58,9 @@ class Server {
   void run() {
     print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key, "\n"));
     if (!is_loopback(listener_.get()))
-      print_message(
-          "opdyno serve: warning: who reaches this address and knows the key may run programs as this user\n");
+      print_message(settings_.secret.empty()
+                        ? "opdyno serve: warning: who reaches this address may run programs as this user\n"
+                        : "opdyno serve: warning: sessions are not encrypted; an ssh tunnel does that\n");
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
@@ -112,6 +119,7 @@ class Server {
     listener_.reset(), signals_.reset(), tracker_.reset();
     opd_rpc_serve_options options = settings_.session;
     options.key = settings_.key.c_str();
+    if (!settings_.secret.empty()) options.secret = settings_.secret.c_str();
     // Between two keys of the tracker there is one that nobody knows.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
@@ -164,6 +172,8 @@ Exit run_serve(const Args &args) {
   settings.key = args.value("key").value_or("");
   if (settings.tracker && settings.key.empty()) fail_usage("option '--tracker' needs --key, the name to be found by");
   if (settings.key.find_first_of(" \n") != std::string::npos) fail_usage("option '--key' takes a name without spaces");
+  if (const auto path = args.value("secret-file")) settings.secret = read_secret(*path);
+  settings.lets_anyone = args.has("allow-anyone");
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);

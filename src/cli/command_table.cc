@@ -21,6 +21,11 @@ constexpr Option params = {"params", 0, "FILE", "bind the file's tensors to the 
 constexpr Option dim = {"dim", 0, "NAME=SIZE", "a size that the program leaves open", true};
 constexpr Option seed = {"seed", 0, "N", "seed of random inputs; 0"};
 constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
+constexpr Option on = {"on", 0, "MACHINE",
+                       "run on another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F]"};
+constexpr Option on_several = {"on", 0, "MACHINES",
+                               "measure on another machine: HOST:PORT or tracker=HOST:PORT, then "
+                               "[,key=K][,secret-file=F]; with a tracker and ,n=N (or n=all) on several at once"};
 constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
 constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
@@ -163,6 +168,9 @@ constexpr Option listen = {"listen", 0, "HOST:PORT",
 constexpr Option serve_key = {"key", 0, "NAME", "what clients must say, and the name at the tracker"};
 constexpr Option tracker = {"tracker", 0, "HOST:PORT",
                             "a tracker of TVM's that hands this server out to one client at a time"};
+constexpr Option secret_file = {"secret-file", 0, "FILE",
+                                "a secret that clients must prove to know; opdyno's can, TVM's cannot"};
+constexpr Option allow_anyone = {"allow-anyone", 0, "", "let other machines' clients in without a secret"};
 constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with a tracker 1"};
 constexpr Option serve_memory = {"memory-limit", 0, "SIZE", "most memory of the tensors that a client makes, as 512M"};
 constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
@@ -295,16 +303,18 @@ const std::vector<Command> &commands() {
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
-       with_call_options({&run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds, &json, &csv}),
+       with_call_options(
+           {&on, &run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds, &json, &csv}),
        run_run},
       {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
-       with_call_options({&bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency, &flush_cache, &sweep,
-                          &copies, &json, &csv, &bench_compare, &fail_above, &min_effect}),
+       with_call_options({&on_several, &bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency,
+                          &flush_cache, &sweep, &copies, &json, &csv, &bench_compare, &fail_above, &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&profile_repeat, &warmup,     &profile_runs, &turn, &collector, &sort,    &no_sort,
-                          &no_aggregate,   &no_sums,    &top,          &wide, &builtins,  &details, &roofline,
-                          &report_output,  &report_csv, &chrome,       &view, &flame,     &serve,   &json}),
+       with_call_options({&on,       &profile_repeat, &warmup,       &profile_runs,  &turn,       &collector,
+                          &sort,     &no_sort,        &no_aggregate, &no_sums,       &top,        &wide,
+                          &builtins, &details,        &roofline,     &report_output, &report_csv, &chrome,
+                          &view,     &flame,          &serve,        &json}),
        run_profile},
       {"record", "PATH", 1, 1, "record a process that runs, from outside", record_text,
        std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},
@@ -314,7 +324,9 @@ const std::vector<Command> &commands() {
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
-       std::vector{&listen, &serve_key, &tracker, &sessions, &serve_memory, &file_limit, &silence, &help}, run_serve},
+       std::vector{&listen, &serve_key, &secret_file, &allow_anyone, &tracker, &sessions, &serve_memory, &file_limit,
+                   &silence, &help},
+       run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,

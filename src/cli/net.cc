@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "element.h"
 #include "failure.h"
+#include "file.h"
 #include "json.h"
 #include "text.h"
 
@@ -62,6 +64,18 @@ std::string random_name() {
   std::string name;
   for (const unsigned char byte : bytes) name += cat("0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]);
   return name;
+}
+
+std::string read_secret(const std::string &path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)))
+    fail_usage(cat("others may read the secret in ", path, "; chmod 600 ", path));
+  const std::string content = read_file(path), secret(trim(content));
+  constexpr size_t least = 16;
+  if (secret.size() < least || secret.find_first_of(std::string_view("\n\0", 2)) != secret.npos)
+    fail_usage(cat(path, " must hold one line of at least ", least,
+                   " bytes; make one by: (umask 077; openssl rand -hex 32 >", path, ")"));
+  return secret;
 }
 
 void Descriptor::reset() {

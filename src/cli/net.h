@@ -28,6 +28,9 @@ class Descriptor {
 
 std::string random_name();  // 32 hexadecimal digits, of which others can guess none
 
+// The secret in a file that only its owner can read, without the end of its line. Fails with Exit::usage.
+std::string read_secret(const std::string &path);
+
 struct Endpoint {
   std::string host, port;
   std::string text() const { return host.find(':') == host.npos ? host + ":" + port : "[" + host + "]:" + port; }

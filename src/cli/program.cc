@@ -106,6 +106,18 @@ Program load_program(const std::string &path, const Args &args, Loading loading)
   return program;
 }
 
+Program load_program(const std::string &path, const Args &args, Machine &machine) {
+  Program program;
+  if (!path.ends_with(".c")) program = load_program(path, args, Loading::inspect_only);
+  program.root = machine.load(path);
+  if (program.vm_module) program.vm_module = program.root;
+  for (const std::string &path_of_import : args.all("import")) {
+    const Module module = machine.load(path_of_import);
+    attempt(Exit::refused, path_of_import, [&] { program.root.add_import(module); });
+  }
+  return program;
+}
+
 Executable load_executable(const std::string &path) {
   if (path.ends_with(".opdasm")) return assemble(path);
   if (path.ends_with(".vmexec") || path == "-") {

@@ -7,6 +7,7 @@
 #include "args.h"
 #include "dim.h"
 #include "face.h"
+#include "machine.h"
 
 namespace opd::cli {
 
@@ -25,7 +26,7 @@ struct FunctionInfo {
 };
 
 struct Program {
-  Module root;                          // as loaded
+  Module root;                          // as loaded, maybe on another machine
   Module vm_module;                     // the module with the VM program; NULL if there is none
   Executable executable;                // the VM program
   std::vector<FunctionInfo> functions;  // of the program, without the packed ones
@@ -37,6 +38,8 @@ struct Program {
 // of the modules runs: their functions are listed, but cannot be called.
 enum class Loading { inspect_only, whole };
 Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
+// On another machine. What the program checks of its parameters is read here, from the file.
+Program load_program(const std::string &path, const Args &args, Machine &machine);
 
 // The VM program of a file. Nothing else of the file is loaded.
 Executable load_executable(const std::string &path);

@@ -10,8 +10,8 @@ namespace opd::cli {
 
 using namespace std::chrono_literals;
 
-Progress::Progress() {
-  if (has_terminal()) thread_ = std::thread([this] { draw_until_stopped(); });
+Progress::Progress(Shown shown) {
+  if (shown == Shown::on_terminal && has_terminal()) thread_ = std::thread([this] { draw_until_stopped(); });
 }
 
 Progress::~Progress() {

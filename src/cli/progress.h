@@ -10,7 +10,8 @@ namespace opd::cli {
 
 class Progress {
  public:
-  Progress();  // shows nothing unless standard error is a terminal
+  enum class Shown { on_terminal, never };
+  explicit Progress(Shown shown = Shown::on_terminal);  // nothing, too, if standard error is no terminal
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;

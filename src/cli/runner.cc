@@ -7,12 +7,28 @@
 namespace opd::cli {
 
 Runner::Runner(const Args &args, const Sizes &sizes) {
+  if (const std::optional<MachineSpec> spec = MachineSpec::of(args)) {
+    if (spec->count != 1) fail_usage("option '--on' takes one machine here, without n; bench measures on several");
+    progress_.stage(cat("waiting for ", spec->address.text()));
+    machine_ = Machine::connect(*spec, args);
+  }
+  load(args, sizes);
+}
+
+Runner::Runner(const Args &args, const Sizes &sizes, Machine machine)
+    : machine_(std::move(machine)), progress_(Progress::Shown::never) {
+  load(args, sizes);
+}
+
+void Runner::load(const Args &args, const Sizes &sizes) {
   const std::vector<std::string> &words = args.words();
+  if (machine_) refuse_local_options(args);
   if (const auto timeout = args.duration_ns("timeout")) timeout_ = std::chrono::nanoseconds(*timeout);
   if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
   progress_.stage(cat("loading ", words[0]));
-  program_ = load_program(words[0], args);
-  target_ = std::make_unique<Target>(program_, words.size() > 1 ? std::optional(words[1]) : std::nullopt, args);
+  program_ = machine_ ? load_program(words[0], args, *machine_) : load_program(words[0], args);
+  const std::optional<std::string> function = words.size() > 1 ? std::optional(words[1]) : std::nullopt;
+  target_ = std::make_unique<Target>(program_, function, args, machine());
   resize(args, sizes);
   token_ = CancelToken::create();
 }
@@ -20,7 +36,7 @@ Runner::Runner(const Args &args, const Sizes &sizes) {
 void Runner::resize(const Args &args, const Sizes &sizes) {
   progress_.stage(cat("making inputs of ", target_->name()));
   arguments_.reset();  // frees the old ones before the new ones take memory
-  arguments_ = std::make_unique<Arguments>(program_, *target_, args, sizes);
+  arguments_ = std::make_unique<Arguments>(program_, *target_, args, sizes, machine() != nullptr);
 }
 
 void Runner::start() {
@@ -35,7 +51,7 @@ void Runner::start() {
 Value Runner::call() { return target_->call(arguments(), call_options()); }
 
 Function Runner::function() const {
-  if (!watchdog_ || !target_->is_program()) return target_->function();
+  if (!watchdog_ || !target_->is_program() || machine_) return target_->function();
   return Function::of([this](const opd_value *args, int32_t num_args) {
     return target_->vm().call_with(call_options(), target_->name().c_str(), {args, args + num_args});
   });

@@ -39,8 +39,9 @@ std::string choose(const std::optional<std::string> &function, const std::vector
 
 }  // namespace
 
-Target::Target(const Program &program, const std::optional<std::string> &function, const Args &args)
-    : device_(device_option(args)) {
+Target::Target(const Program &program, const std::optional<std::string> &function, const Args &args,
+               const Machine *machine)
+    : device_(machine ? machine->device(args) : device_option(args)) {
   if (args.has("check-bounds")) {
     if (device_.device_type != kDLCPU) fail_usage("option '--check-bounds' checks kernels of the CPU only");
     bounds_check_ = std::make_unique<BoundsCheck>(program);

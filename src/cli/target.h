@@ -17,8 +17,9 @@ DLDevice device_option(const Args &args);
 class Target {
  public:
   // `function` is FN; nullopt selects main, else the only function. Fails with Exit::usage if it cannot be found, with
-  // Exit::refused if the program cannot be bound.
-  Target(const Program &program, const std::optional<std::string> &function, const Args &args);
+  // Exit::refused if the program cannot be bound. `machine`: which has the program; null: this one.
+  Target(const Program &program, const std::optional<std::string> &function, const Args &args,
+         const Machine *machine = nullptr);
 
   const std::string &name() const { return name_; }
   bool is_program() const { return static_cast<bool>(vm_); }

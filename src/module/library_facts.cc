@@ -55,6 +55,9 @@ Bytes embedded_by_tvm(const ElfFile &file) {
 LibraryFacts facts_of(const ElfFile &file) {
   LibraryFacts facts;
   try {
+    if (file.machine() != kMachine)
+      fail(OPD_UNSUPPORTED, file.name(), " is made for ", machine_name(file.machine()), "; this process runs on ",
+           machine_name(kMachine));
     require_loadable(file);
   } catch (const Exception &e) {
     if (e.error()->code != OPD_UNSUPPORTED) throw;

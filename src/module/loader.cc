@@ -160,7 +160,7 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
 // Reads a library without loading it. Its bytes are not kept: an export reads the file again.
 Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
                             UnloadedLibrary::LibraryBytes library_bytes) {
-  const ElfFile elf(bytes, name);
+  const ElfFile elf(bytes, name, ElfFile::Use::kInspect);
   const auto library = make_object<UnloadedLibrary>(facts_of(elf), file, std::move(library_bytes));
   std::vector<Ref<Object>> derived;
   return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);

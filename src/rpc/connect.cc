@@ -14,8 +14,10 @@
 #include "base/file.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
+#include "base/sha256.h"
 #include "base/thread_state.h"
 #include "rpc/packets.h"
+#include "rpc/secret.h"
 
 namespace opd::rpc {
 namespace {
@@ -120,8 +122,27 @@ Descriptor connect_to(const Address &address, Socket::Time limit, const char *wh
        error_text(error));
 }
 
-std::string greet_server(Socket &socket, const std::string &key) {
-  const std::string said = "client:" + key;
+namespace {
+
+// After the greeting. `said`: by the server.
+void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
+  Handshake handshake = numbers;
+  handshake.server_number = option_in(said, kChallengeOption);
+  if (handshake.server_number.empty())
+    fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
+  // First, because whoever does not know the secret must not be trusted with programs.
+  if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
+    fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
+  socket.write(handshake.clients_proof());
+  if (socket.read_number() != kMagic) fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
+}
+
+}  // namespace
+
+std::string greet_server(Socket &socket, const std::string &key, const std::string &secret) {
+  const std::string number = secret.empty() ? "" : draw_number();
+  std::string said = "client:" + key;
+  if (!secret.empty()) said += concat(kSecretOption, number);
   require(said.size() <= static_cast<size_t>(kMostKey), "a key has at most ", kMostKey, " bytes");
   ByteWriter greeting;
   greeting.write(kMagic);
@@ -132,7 +153,8 @@ std::string greet_server(Socket &socket, const std::string &key) {
     case kMagic:
       break;
     case kMismatch:
-      fail(OPD_FAILED_PRECONDITION, "the server has another key");
+      fail(OPD_FAILED_PRECONDITION, "the server has another key",
+           secret.empty() ? ", or wants a secret, which was not given" : "");
     case kMagic + 1:
       fail(OPD_FAILED_PRECONDITION, "the server has a client of the same key already");
     default:
@@ -142,6 +164,8 @@ std::string greet_server(Socket &socket, const std::string &key) {
   if (size < 0 || size > kMostKey) fail(OPD_BAD_FORMAT, "the server's key has ", size, " bytes");
   std::string server(static_cast<size_t>(size), '\0');
   socket.read(server.data(), server.size());
+  if (!secret.empty()) prove(socket, server, {secret, number, ""});
+  server = server.substr(0, server.find(' '));
   constexpr std::string_view kPrefix = "server:";
   return server.starts_with(kPrefix) ? server.substr(kPrefix.size()) : server;
 }

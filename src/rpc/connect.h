@@ -33,8 +33,9 @@ struct Address {
 // Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
 Descriptor connect_to(const Address &address, Socket::Time limit, const char *whom);
 
-// Says who the client is. Returns the server's key. Throws OPD_FAILED_PRECONDITION if the server wants another one.
-std::string greet_server(Socket &socket, const std::string &key);
+// Says who the client is. Returns the server's key. Throws OPD_FAILED_PRECONDITION if the server wants another one, or
+// with a secret ("": none), if the server does not know it.
+std::string greet_server(Socket &socket, const std::string &key, const std::string &secret);
 
 // What a tracker gave to this client: a server that waits for it, and the key that it waits for.
 struct Assignment {

@@ -121,21 +121,27 @@ std::shared_ptr<Remote> Remote::at(int32_t index) {
   return all.list[static_cast<size_t>(index)].lock();
 }
 
+// What a function of the server's own says; "": it has none of that name.
+std::string Remote::told(const char *name) {
+  const uint64_t function = find(name);
+  if (!function) return "";
+  const Value text = call(function, name, {});
+  free_object(function);
+  return std::string(as_text(text, name));
+}
+
 void Remote::begin(const RemoteOptions &options) {
   std::string said = options.key;
   if (options.session_limit.count())
     said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
   try {
     socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
-    key_ = greet_server(socket_, said);
+    key_ = greet_server(socket_, said, options.secret);
     PacketWriter start(Code::kInitServer);
     start.write_text(kProtocolVersion);
     ask({.packet = start.take(), .place = "at its begin"});
-    if (const uint64_t function = find(kVersionFunction)) {
-      const Value version = call(function, kVersionFunction, {});
-      version_ = as_text(version, "the version of the server");
-      free_object(function);
-    }
+    version_ = told(kVersionFunction);
+    if (!version_.empty()) host_ = told(kHostFunction);
     socket_.end_at({});
   } catch (const Exception &e) {
     close();

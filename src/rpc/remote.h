@@ -21,7 +21,7 @@ namespace opd::rpc {
 inline constexpr int32_t kMostSessions = 256;  // of a process at once
 
 struct RemoteOptions {
-  std::string key;
+  std::string key, secret;
   Socket::Time connect_limit = std::chrono::seconds(10);
   Socket::Time session_limit{0};  // the server ends the session then; 0: never
   Socket::Time answer_limit{0};   // of each request; 0: none
@@ -40,6 +40,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const std::string &address() const { return address_; }
   const std::string &key() const { return key_; }          // the server's
   const std::string &version() const { return version_; }  // opdyno's there; "" if the server is TVM's
+  const std::string &host() const { return host_; }        // what the other machine calls itself; "": not told
   // Why there can be no more requests; "" if there can.
   std::string absence() const;
 
@@ -80,6 +81,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   Remote(const Address &server, const RemoteOptions &options);
   void begin(const RemoteOptions &options);
+  std::string told(const char *name);
   Answer ask(const Request &request);       // takes a turn; throws what the server answers, too
   Answer exchange(const Request &request);  // in a turn
   Answer receive(const Request &request);
@@ -99,7 +101,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const Socket::Time answer_limit_;
   const Descriptor descriptor_;
   Socket socket_;
-  std::string key_, version_;
+  std::string key_, version_, host_;
   int32_t index_ = -1;
   const uint64_t serial_;
   const uint32_t generation_ = fork_generation();

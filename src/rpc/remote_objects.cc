@@ -106,32 +106,6 @@ void RemoteModule::add_import(Ref<Module> module) {
   remote->call("tvm.rpc.server.ImportModule", args);
 }
 
-Ref<Function> evaluator_there(Function &function, const EvaluatorOptions &plan) {
-  const Ref<RemoteFunction> there = try_remote(function);
-  if (!there) return nullptr;
-  require(!plan.preprocess && plan.warmup == 1 && plan.steady_ms == 0 && plan.concurrency == 1,
-          "a function of another machine is measured without preprocess, with a warmup of 1, a steady_ms of 0 and a "
-          "concurrency of 1");
-  DLDevice device = plan.device;
-  if (device.device_type >= kDevicesOfSession) device = there->remote->there(device);
-  const Value module = there->module ? Value(there->module) : Value(), name(there->name);
-  const Value none("");
-  const View args[] = {module.view(),
-                       name.view(),
-                       opd_int(device.device_type),
-                       opd_int(device.device_id),
-                       opd_int(plan.number),
-                       opd_int(plan.repeat),
-                       opd_int(plan.min_repeat_ms),
-                       opd_int(plan.limit_zero_time_iterations),
-                       opd_int(plan.cooldown_interval_ms),
-                       opd_int(plan.repeats_to_cooldown),
-                       opd_int(plan.cache_flush_bytes),
-                       none.view()};
-  const Value made = there->remote->call("runtime.RPCTimeEvaluator", args);
-  return Ref<Function>::share(&as<Function>(made, "what RPCTimeEvaluator gives"));
-}
-
 void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function) {
   if (value.type == OPD_DEVICE) {
     packet.add_plain(opd_device_value(remote.there(value.u.device)));

@@ -2,14 +2,14 @@
 #pragma once
 #include <memory>
 
-#include "analysis/bench/time_evaluator.h"
 #include "module/module.h"
 #include "rpc/remote.h"
 
 namespace opd::rpc {
 
 // Offered by opdyno's servers beside what TVM's have; a client knows by the first which it has.
-inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kListFunction = "opdyno.rpc.list_functions";
+inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",
+                            *kListFunction = "opdyno.rpc.list_functions";
 
 struct RemoteModule final : Module {
   RemoteModule(std::shared_ptr<Remote> session, uint64_t its_number) : remote(std::move(session)), number(its_number) {}
@@ -58,10 +58,6 @@ struct RemoteSession final : Object {  // the handle that users have
 Ref<RemoteFunction> try_remote(Function &function);  // null: it runs in this process
 Ref<RemoteModule> try_remote(Module &module);        // likewise
 Ref<Function> function_there(const std::shared_ptr<Remote> &remote, const std::string &name);  // null: there is none
-
-// A function that measures `function` on its own machine: its result is the seconds of a call for each repeat, as
-// bytes of doubles. Null: it runs in this process. Throws for what a server cannot do.
-Ref<Function> evaluator_there(Function &function, const EvaluatorOptions &plan);
 
 // Adds an argument of a call. Throws for what the other side cannot have; `place` and `function` are for messages.
 void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function);

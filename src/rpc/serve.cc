@@ -4,26 +4,18 @@
 
 #include <charconv>
 
+#include "base/sha256.h"
+#include "rpc/secret.h"
+
 namespace opd::rpc {
 namespace {
 
 constexpr Socket::Time kStall = std::chrono::seconds(60), kGreeting = std::chrono::seconds(10);
 constexpr int32_t kMostKey = 4096;
 
-// Takes as long for all keys of that length, so that nobody learns one character by character.
-bool is_equal(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned differing = 0;
-  for (size_t i = 0; i < a.size(); ++i) differing |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return differing == 0;
-}
-
 // Of "client:KEY -timeout=SECONDS", as TVM's clients say it. 0: none.
 Socket::Time timeout_in(std::string_view said) {
-  constexpr std::string_view kOption = " -timeout=";
-  const size_t found = said.find(kOption);
-  if (found == said.npos) return {};
-  const std::string_view text = said.substr(found + kOption.size());
+  const std::string_view text = option_in(said, " -timeout=");
   double seconds = 0;
   std::from_chars(text.data(), text.data() + text.size(), seconds);
   constexpr double kMost = 1e9;
@@ -43,14 +35,28 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   socket.read(said.data(), said.size());
   const std::string_view name = std::string_view(said).substr(0, said.find(' '));
   const std::string &wanted = options.match_key.empty() ? options.key : options.match_key;
-  if (!is_equal(name, "client:" + wanted)) {
+  const auto refuse = [&](std::string_view why) {
     socket.write_number(kMismatch);
-    fail(OPD_FAILED_PRECONDITION, "the client does not know the key");
-  }
-  const std::string own = "server:" + options.key;
+    fail(OPD_FAILED_PRECONDITION, why);
+  };
+  if (!is_equal_in_constant_time(name, "client:" + wanted)) refuse("the client does not know the key");
+  const std::string_view clients_number = option_in(said, kSecretOption);
+  if (!options.secret.empty() && clients_number.empty())
+    refuse("the client does not say that it knows the secret; TVM's clients know none");
+  const bool has_secret = !options.secret.empty();
+  const std::string number = has_secret ? draw_number() : "";
+  const Handshake handshake{options.secret, clients_number, number};
+  std::string own = "server:" + options.key;
+  if (has_secret) own += concat(kChallengeOption, number, kProofOption, handshake.servers_proof());
   socket.write_number(kMagic);
   socket.write_number(static_cast<int32_t>(own.size()));
   socket.write(own);
+  if (has_secret) {
+    std::string proof = handshake.clients_proof(), given(proof.size(), '\0');
+    socket.read(given.data(), given.size());
+    if (!is_equal_in_constant_time(given, proof)) refuse("the client knows another secret");
+    socket.write_number(kMagic);
+  }
   return timeout_in(said);
 }
 

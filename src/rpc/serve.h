@@ -9,6 +9,7 @@ namespace opd::rpc {
 struct ServeOptions {
   std::string key;          // what the server is called
   std::string match_key;    // what the client must say; "": the key
+  std::string secret;       // that the client must prove to know; "": none
   std::string work_folder;  // in which the session's directory is made; "": the system's for temporary files
   SessionLimits limits;
 };

@@ -1,9 +1,8 @@
 #include "rpc/session_functions.h"
 
-#include "analysis/bench/time_evaluator.h"
 #include "rpc/packets.h"
 #include "rpc/profile_wishes.h"
-#include "rpc/remote_objects.h"
+#include "rpc/remote_evaluator.h"
 #include "rpc/session_vm.h"
 
 namespace opd::rpc {
@@ -36,27 +35,12 @@ Value import_module(Args args) {
   return {};
 }
 
-// (module or None, name, device type, device number, number, repeat, min_repeat_ms, limit_zero_time_iterations,
-// cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, name of a function to call before) → a function whose
-// result is the seconds of a call, for each repeat, as bytes of doubles
-Value time_evaluator(Args args, const std::shared_ptr<WorkFolder> &files) {
-  enum : size_t {
-    kModule,
-    kName,
-    kDeviceType,
-    kDeviceNumber,
-    kNumber,
-    kRepeat,
-    kMinRepeatMs,
-    kLimitZeroTime,
-    kCooldownMs,
-    kRepeatsToCooldown,
-    kCacheFlushBytes,
-    kPreprocess,
-    kCount
-  };
-  require(args.size() == kCount, "RPCTimeEvaluator takes ", size_t{kCount}, " arguments, but was given ", args.size());
-  const auto number = [&](size_t place) { return as_int(args[place], "a number of RPCTimeEvaluator"); };
+// A function that measures; `is_own`: as opdyno's clients ask.
+Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &files) {
+  const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
+  const size_t count = is_own ? kCount : kTvmsCount;
+  require(args.size() == count, maker, " takes ", count, " arguments, but was given ", args.size());
+  const auto number = [&](size_t place) { return as_int(args[place], "a number of the evaluator"); };
   const std::string_view name = as_text(args[kName], "the name of the function");
   Ref<Function> function;
   if (args[kModule].type == OPD_NONE) function = global_function(name);
@@ -67,11 +51,16 @@ Value time_evaluator(Args args, const std::shared_ptr<WorkFolder> &files) {
   plan.number = number(kNumber), plan.repeat = number(kRepeat), plan.min_repeat_ms = number(kMinRepeatMs);
   plan.limit_zero_time_iterations = number(kLimitZeroTime), plan.cooldown_interval_ms = number(kCooldownMs);
   plan.repeats_to_cooldown = number(kRepeatsToCooldown), plan.cache_flush_bytes = number(kCacheFlushBytes);
-  if (const std::string_view before = as_text(args[kPreprocess], "f_preproc"); !before.empty())
+  if (is_own && args[kPreprocess].type == OPD_FUNCTION)
+    plan.preprocess = Ref<Function>::share(&as<Function>(args[kPreprocess], "the function to call before"));
+  else if (const std::string_view before = as_text(args[kPreprocess], "f_preproc"); !before.empty())
     plan.preprocess = global_function(before);
+  if (is_own)
+    plan.warmup = number(kWarmup), plan.steady_ms = number(kSteadyMs), plan.concurrency = number(kConcurrency);
   auto evaluator = make_object<TimeEvaluator>(std::move(function), std::move(plan));
-  return make_function([evaluator](Args given) {
+  return make_function([evaluator, is_own](Args given) {
     const Ref<Benchmark> found = evaluator->call(given);
+    if (is_own) return make_bytes(write_benchmark(*found));
     return make_bytes({reinterpret_cast<const char *>(found->seconds.data()), found->seconds.size() * sizeof(double)});
   });
 }
@@ -102,11 +91,13 @@ Value list_functions(Args args) {
 }  // namespace
 
 Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
-  if (name == "runtime.RPCTimeEvaluator")
-    return make_function([files](Args args) { return time_evaluator(args, files); });
+  for (const bool is_own : {false, true})
+    if (name == (is_own ? kEvaluator : kTvmsEvaluator))
+      return make_function([files, is_own](Args args) { return time_evaluator(args, is_own, files); });
   if (name == "ffi.ArraySize") return make_function(&array_size);
   if (name == "ffi.ArrayGetItem") return make_function(&array_item);
   if (name == kClockFunction) return make_function([](Args) { return Value(unix_ns()); });
+  if (name == kHostFunction) return make_function([](Args) { return Value(TraceProcess::of_this().host); });
   if (name == kListFunction) return make_function(&list_functions);
   if (name == kVersionFunction)
     return make_function(

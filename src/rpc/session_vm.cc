@@ -129,6 +129,7 @@ class VmModule final : public Module {
       ~Removed() { files.remove(kFile), files.remove(concat(kFile, ".live")); }
     } const removed{*files_};
     if (wishes.wants_trace) wishes.options.file = files_->path(kFile);
+    wishes.options.machine = TraceProcess::of_this().host;
     const VmProfile made = profile_named(vm(), wishes.function, args.subspan(1), {}, wishes.options);
     ByteWriter bytes;
     bytes.write_string(made.report->to_json());

@@ -271,8 +271,24 @@ TEST_F(AClient, MeasuresThere) {
   EXPECT_EQ(times.seconds().size(), 3u);
   EXPECT_EQ(times.stats().number, 10);
   EXPECT_GT(times.stats().calls_per_second, 0);
-  options.concurrency = 2;
-  expect_throws([&] { Evaluator(counted, &options); }, OPD_INVALID_ARGUMENT, "concurrency of 1");
+  // What TVM's servers have not: the warm-up, threads, and a function of the server before each repeat.
+  std::atomic<int> begins{0};
+  define("test.rpc.begins", [&](const opd_value *, int32_t, opd_value *) { ++begins; });
+  const Function before = session.function("test.rpc.begins");
+  calls = 0, options.concurrency = 2, options.warmup = 5, options.preprocess = before.get();
+  const Benchmark more = Evaluator(counted, &options)();
+  EXPECT_EQ(calls, 2 * (5 + 10 * 3));
+  EXPECT_EQ(begins, 3);
+  EXPECT_EQ(more.seconds().size(), 2u * 3u);
+  EXPECT_EQ(more.stats().warmup_count, 2 * 5);
+  const Function here = Function::of([](const opd_value *, int32_t) {});
+  options.preprocess = here.get();
+  expect_throws([&] { Evaluator(counted, &options); }, OPD_INVALID_ARGUMENT, "a preprocess of that machine");
+  options.preprocess = nullptr, options.concurrency = 2000;
+  expect_throws([&] { Evaluator(counted, &options); }, OPD_INVALID_ARGUMENT, "concurrency must be 1 to 1024");
+  options.concurrency = 1, options.steady_ms = 60'000, options.warmup = 0;
+  EXPECT_GT(Evaluator(counted, &options)().stats().warmup_count, 0);
+  options.steady_ms = 0, options.warmup = 1;
   // A function of a program, which was saved with its arguments.
   const Vm vm = vm_of(kAddOne);
   const Tensor kept = make({1, 2, 3, 4});

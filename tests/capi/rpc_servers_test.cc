@@ -1,6 +1,8 @@
 // How a client finds its server, and what it makes of servers that misbehave: these are scripts.
 #include "support/rpc_servers.h"
 
+#include <cmath>
+
 namespace opdyno_test {
 namespace {
 
@@ -30,6 +32,58 @@ TEST(Connecting, SaysTheKey) {
   EXPECT_NE(is.find("\"key\":\"board\""), std::string::npos) << is;
   EXPECT_NE(is.find("\"server\":\"opdyno "), std::string::npos) << is;
   EXPECT_NE(is.find("\"absence\":\"\""), std::string::npos) << is;
+}
+
+TEST(Connecting, ProvesTheSecretWithoutSayingIt) {
+  const std::string secret = "0123456789abcdef0123";
+  opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
+  settings.secret = secret.c_str();
+  Listener server([&](int connection) { serve_with(connection, &settings); });
+  opd_rpc_connect_options options = how();
+  expect_throws([&] { RpcSession::connect(server.address()); }, OPD_FAILED_PRECONDITION, "or wants a secret");
+  options.secret = "0123456789abcdef0124";
+  expect_throws([&] { RpcSession::connect(server.address(), &options); }, OPD_FAILED_PRECONDITION,
+                "the server knows another secret");
+  options.secret = secret.c_str();
+  EXPECT_NE(RpcSession::connect(server.address(), &options).describe().find("\"key\":\"\""), std::string::npos);
+  Listener open([&](int connection) { serve_with(connection, nullptr); });
+  expect_throws([&] { RpcSession::connect(open.address(), &options); }, OPD_FAILED_PRECONDITION,
+                "does not say that it knows the secret");
+  options.secret = settings.secret = "too short";
+  expect_throws([&] { RpcSession::connect(server.address(), &options); }, OPD_INVALID_ARGUMENT, "at least 16 bytes");
+  expect_error(opd_rpc_serve(0, &settings), OPD_INVALID_ARGUMENT, "at least 16 bytes");
+}
+
+// Bytes that one side has sent cannot be sent again, by either side.
+TEST(Connecting, TakesNoProofTwice) {
+  opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
+  settings.secret = "0123456789abcdef0123";
+  Listener server([&](int connection) { serve_with(connection, &settings); });
+  const auto greet = [&](std::string_view number) {
+    const std::string said = "client: -secret=" + std::string(number);
+    const int connection = connected(server.port);
+    send_all(connection, Packet().raw<int32_t>(0xFF271).raw(static_cast<int32_t>(said.size())).plain(said));
+    const std::string head = receive(connection, 8);
+    int32_t size = 0;
+    std::memcpy(&size, head.data() + 4, sizeof size);
+    return std::pair(connection, receive(connection, static_cast<size_t>(size)));
+  };
+  const std::string number(64, 'a');
+  const auto [first, said] = greet(number);
+  const auto [second, said_then] = greet(number);
+  EXPECT_NE(said, said_then) << "the server draws another number";
+  // What the server proved is no proof of a client.
+  const std::string proof = said.substr(said.find("-proof=") + 7);
+  ASSERT_EQ(proof.size(), 64u);
+  send_all(first, Packet().plain(proof));
+  int32_t answer = 0;
+  const std::string bytes = receive(first, sizeof answer);
+  ASSERT_EQ(bytes.size(), sizeof answer);
+  std::memcpy(&answer, bytes.data(), sizeof answer);
+  EXPECT_EQ(answer, 0xFF273);
+  EXPECT_EQ(receive(first, 1), "") << "the server closes the connection";
+  close(first);
+  close(second);
 }
 
 // ---- servers that misbehave
@@ -139,6 +193,48 @@ TEST(ABadServer, IsRefusedWhatItSends) {
   const RpcSession session = RpcSession::connect(nameless.listener.address());
   expect_throws([&] { session.function("x"); }, OPD_BAD_FORMAT, "");
   session.close();
+}
+
+// Greets as opdyno's server does.
+void greet_as_own(int connection) {
+  receive(connection, 8 + 7);
+  send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("server:"));
+  answer_with(connection, done());
+  for (const char *told : {"0.2.0", "board"}) {
+    answer_with(connection, handle(1));
+    answer_with(connection, result(2, Packet().integer(OPD_STRING).string(told)));
+    answer_with(connection, done());
+  }
+}
+
+TEST(ABadServer, MeasuresWhatCannotBe) {
+  const auto course = [](uint64_t threads) {
+    return Packet().raw<int64_t>(1).raw<int64_t>(1).raw(threads).raw<uint64_t>(0).raw<double>(1);
+  };
+  struct Case {
+    Packet measured;
+    const char *part;
+  };
+  for (const Case &one :
+       {Case{Packet().plain("abc"), "number at offset 0 needs 8 bytes"}, Case{course(1), "measured nothing"},
+        Case{course(1).raw<double>(-1), "measured -1 seconds"},
+        Case{course(1).raw<double>(NAN), "measured nan seconds"}, Case{course(0).raw<double>(1), "are 1 of 0 threads"},
+        Case{course(2).raw<double>(1), "are 1 of 2 threads"}}) {
+    Listener listener([&](int connection) {
+      greet_as_own(connection);
+      answer_with(connection, handle(7));                                            // the function
+      answer_with(connection, handle(8));                                            // what makes evaluators
+      answer_with(connection, result(2, Packet().integer(OPD_FUNCTION).handle(9)));  // the evaluator
+      answer_with(connection, result(2, Packet().integer(OPD_BYTES).bytes(one.measured.str())));
+      wait_for_end(connection);
+    });
+    const RpcSession session = RpcSession::connect(listener.address());
+    opd_evaluator_options options = defaults(opd_evaluator_options_init);
+    const Function function = session.function("f");
+    const Evaluator evaluator(function, &options);
+    expect_throws([&] { evaluator(); }, OPD_BAD_FORMAT, one.part);
+    session.close();
+  }
 }
 
 // One that gives an array, whose size is 1, and whose item is the array.

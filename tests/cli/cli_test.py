@@ -28,6 +28,7 @@ if __name__ == "__main__":
     from input_cases import *
     from inspect_cases import *
     from inspect_text_cases import *
+    from machine_cases import *
     from number_cases import *
     from probe_cases import *
     from report_cases import *

@@ -3,11 +3,12 @@
 import ctypes
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
-from case import MISMATCH, REFUSED, USAGE, WORK, CliTest
+from case import COMPILER, MISMATCH, REFUSED, USAGE, WORK, CliTest
 
 MODELS = Path(os.environ["OPDYNO_INTEROP_DATA"])
 
@@ -21,6 +22,23 @@ class Inspect(CliTest):
         self.assertIn("main(x)  1 instruction, 1 register\n", self.succeeds("inspect", "least.opdasm"))
         self.assertRegex(text, r"(?m)^  imports:\n    \w+")
         self.assertRegex(text, r"(?m)^  needs: add_one\n  builtins: .*make_tuple")
+
+    def test_a_library_of_another_machine_is_read(self):
+        (WORK / "plain.c").write_text("int __tvm_ffi_f(void *a, void *b, int c, void *d) { return 0; }\n")
+        library = WORK / "other_machine.so"
+        subprocess.run([COMPILER, "-shared", "-nostdlib", "-fPIC", "-o", library, "plain.c"], cwd=WORK, check=True)
+        content = bytearray(library.read_bytes())
+        here = content[18]
+        other, name = (183, "AArch64") if here == 62 else (62, "x86-64")
+        content[18] = other  # e_machine; there is nothing else in it that only one machine has
+        library.write_bytes(content)
+        text = self.succeeds("inspect", "other_machine.so")
+        self.assertIn("is made for %s; this process runs on " % name, text)
+        self.assertRegex(text, r"(?m)^ .*\bf\b")
+        self.assertIn("is made for " + name, self.fails(REFUSED, "run", "other_machine.so", "f"))
+        content[18] = 243
+        library.write_bytes(content)
+        self.assertIn("is made for RISC-V (ELF machine 243)", self.fails(REFUSED, "inspect", "other_machine.so"))
 
     def test_json_has_the_program_and_the_tree(self):
         module = json.loads(self.succeeds("inspect", "with_weight.opdasm", "--import", "kernels.c", "--json", "--load"))

@@ -109,13 +109,14 @@ def argument(data, count):
 
 
 class Tracker(threading.Thread):
-    """Keeps what servers say, and hands out their keys."""
+    """Keeps what servers say, and hands them out, to `take` and to clients."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.said, self.pending, self.connections, self.changed = [], [], [], threading.Condition()
+        self.said, self.pending, self.servers, self.connections = [], [], [], []
+        self.changed = threading.Condition()
         self.start()
 
     def run(self):
@@ -138,6 +139,14 @@ class Tracker(threading.Thread):
                 with self.changed:
                     if message[0] == 3:
                         self.pending.append((message[2][0], message[2][1]))
+                    elif message[0] == 4:
+                        self.changed.wait_for(lambda: self.pending, 60)
+                        port, key = self.pending.pop(0)
+                        answer = [0, ["127.0.0.1", port, key]]
+                    elif message[0] == 5:
+                        self.servers.append(message[1])
+                    elif message[0] == 6:
+                        answer = [0, {"server_info": self.servers, "queue_info": {}}]
                     elif message[0] == 7:
                         answer = [key for _, key in self.pending]
                     self.said.append(message)

@@ -61,6 +61,17 @@ inline void serve_with(int connection, const opd_rpc_serve_options *options) {
   opd_error_release(opd_rpc_serve(connection, options));
 }
 
+// A connection to a port of the loopback, of whoever wants to say what no client says.
+inline int connected(int port) {
+  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(made, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+  return made;
+}
+
 inline opd_rpc_connect_options how() { return defaults(opd_rpc_connect_options_init); }
 
 // ---- scripts in place of servers

@@ -53,8 +53,8 @@ class RPCSession(_native.Handle):
     __slots__ = ("__weakref__",)
 
     def describe(self) -> dict[str, Any]:
-        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), and `absence`: why the
-        session has ended, "" as long as it has not."""
+        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), its `host` name ("" if
+        it does not tell), and `absence`: why the session has ended, "" as long as it has not."""
         described: dict[str, Any] = json.loads(_native.opd_rpc_session_describe(self))
         return described
 
@@ -199,12 +199,14 @@ class TrackerSession:
         session_constructor_args: Sequence[Any] | None = None,
         *,
         wait: float = 0,
+        secret: str | None = None,
     ) -> RPCSession:
         """Waits until a server of the key is free, and begins a session with it.
 
         Of two requests, that with the greater `priority` is served first. `session_timeout`: in seconds, after which the
         server may end the session; 0: never. `max_retry`: how often it is tried, since a server may be gone when it is
-        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end.
+        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end. `secret`: as
+        in `connect`.
         """
         _refuse_constructor(session_constructor_args)
         options = {
@@ -212,6 +214,7 @@ class TrackerSession:
             "priority": priority,
             "session_timeout_ns": _nanoseconds(session_timeout),
             "answer_timeout_ns": _nanoseconds(wait),
+            "secret": secret,
         }
         _watch_signals()
         for left in range(max(1, max_retry) - 1, -1, -1):
@@ -257,13 +260,15 @@ def connect(
     *,
     connect_timeout: float = 10,
     answer_timeout: float = 0,
+    secret: str | None = None,
 ) -> RPCSession:
     """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
 
     `key`: what the server wants to hear. `session_timeout`: in seconds, after which the server may end the session; 0: never.
     `connect_timeout`, `answer_timeout`: the most seconds to connect, and to wait for each answer (0: without end).
-    `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
-    FAILED_PRECONDITION for another key. Source: TVM's rpc.connect.
+    `secret`: what both sides know (`opdyno serve --secret-file`), at least 16 bytes; each proves it to the other without sending
+    it. `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
+    FAILED_PRECONDITION for another key or secret. Source: TVM's rpc.connect.
     """
     _refuse_constructor(session_constructor_args)
     options = {
@@ -271,6 +276,7 @@ def connect(
         "session_timeout_ns": _nanoseconds(session_timeout),
         "connect_timeout_ns": _nanoseconds(connect_timeout),
         "answer_timeout_ns": _nanoseconds(answer_timeout),
+        "secret": secret,
     }
     _watch_signals()
     return _native.opd_rpc_connect(_address(url, port), options)

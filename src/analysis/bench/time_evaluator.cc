@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <thread>
 
 #include "analysis/stats/steady_rule.h"
@@ -58,24 +57,8 @@ TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorOptions plan)
   device_backend(plan_.device);  // throws if the device is absent
 }
 
-Ref<Benchmark> TimeEvaluator::call_there(Args args) {
-  const Value found = opd::call(*plan_.there, args);
-  const std::string_view bytes = bytes_in(found, "the measured seconds");
-  std::vector<double> seconds(bytes.size() / sizeof(double));
-  std::memcpy(seconds.data(), bytes.data(), seconds.size() * sizeof(double));
-  for (const double one : seconds)
-    if (!(one >= 0)) fail(OPD_BAD_FORMAT, "the server measured ", one, " seconds");
-  if (seconds.empty()) fail(OPD_BAD_FORMAT, "the server measured nothing");
-  Benchmark::Course course;
-  course.number = plan_.number;
-  course.warmup_count = plan_.warmup;
-  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  course.calls_per_second = sum > 0 ? static_cast<double>(seconds.size()) / sum : 0;
-  return make_object<Benchmark>(std::move(seconds), course);
-}
-
 Ref<Benchmark> TimeEvaluator::call(Args args) {
-  if (plan_.there) return call_there(args);
+  if (plan_.there) return plan_.there(args);
   LoadThreads callers(*function_, args, plan_.device, plan_.concurrency);
   Benchmark::Course course;
   warm_up(callers, course);

@@ -1,6 +1,8 @@
 // Measures a packed function as TVM's time_evaluator does: repeats of many calls each, with nothing else in the
 // measured time.
 #pragma once
+#include <functional>
+
 #include "analysis/bench/benchmark.h"
 #include "analysis/bench/load_threads.h"
 #include "value/function.h"
@@ -13,8 +15,7 @@ struct EvaluatorOptions {
   int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
   Ref<Function> preprocess;  // null: none
   int64_t warmup = 1, steady_ms = 0, concurrency = 1;
-  // Measures on another machine: gives the seconds of a call for each repeat, as bytes of doubles. Null: here.
-  Ref<Function> there;
+  std::function<Ref<Benchmark>(Args)> there;  // measures on another machine; empty: here
 };
 
 class TimeEvaluator final : public Object {
@@ -30,7 +31,6 @@ class TimeEvaluator final : public Object {
   }
 
  private:
-  Ref<Benchmark> call_there(Args args);
   void warm_up(LoadThreads &callers, Benchmark::Course &course) const;
   double measure(LoadThreads &callers, std::vector<double> &seconds);
   void flush_caches();

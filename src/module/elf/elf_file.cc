@@ -14,8 +14,8 @@ bool fits(uint64_t start, uint64_t size, uint64_t limit) { return size <= limit 
 
 }  // namespace
 
-ElfFile::ElfFile(Bytes bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
-  read_header();
+ElfFile::ElfFile(Bytes bytes, std::string name, Use use) : bytes_(bytes), name_(std::move(name)) {
+  read_header(use);
   read_sections();
   read_segments();
   read_strings();
@@ -25,7 +25,7 @@ ElfFile::ElfFile(Bytes bytes, std::string name) : bytes_(bytes), name_(std::move
   check_calls();
 }
 
-void ElfFile::read_header() {
+void ElfFile::read_header(Use use) {
   if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG)) bad(0, "this is not an ELF file");
   header_ = read<Elf64_Ehdr>(0, "the ELF header");
   const uint8_t *ident = header_.e_ident;
@@ -41,7 +41,7 @@ void ElfFile::read_header() {
   if (header_.e_type == ET_EXEC) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
   if (header_.e_type != ET_DYN)
     bad(offsetof(Elf64_Ehdr, e_type), "ELF type ", header_.e_type, " is not a shared library");
-  if (header_.e_machine != kMachine)
+  if (header_.e_machine != kMachine && !(use == Use::kInspect && is_readable_machine(header_.e_machine)))
     fail(OPD_UNSUPPORTED, name_, " is made for ", machine_name(header_.e_machine), " (ELF machine ", header_.e_machine,
          "); this process runs on ", machine_name(kMachine), ": export it for this target");
   if (header_.e_phentsize != sizeof(Elf64_Phdr))

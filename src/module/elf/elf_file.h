@@ -48,9 +48,12 @@ uint32_t gnu_hash(std::string_view name);  // of a symbol, in hash tables
 class ElfFile {
  public:
   // Throws OPD_BAD_FORMAT with the offset, or OPD_UNSUPPORTED. `bytes` must outlive the view.
-  ElfFile(Bytes bytes, std::string name);
+  // Files of other machines can only be inspected.
+  enum class Use { kLoad, kInspect };
+  ElfFile(Bytes bytes, std::string name, Use use = Use::kLoad);
 
   const std::string &name() const { return name_; }
+  uint16_t machine() const { return header_.e_machine; }
   Bytes bytes() const { return bytes_; }
   std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is empty
   std::span<const ElfRelocation> relocations() const { return relocations_; }  // by address
@@ -95,7 +98,7 @@ class ElfFile {
   enum class Evidence { kNone, kSection, kFunction };
 
   // elf_file.cc: header, sections and segments
-  void read_header();
+  void read_header(Use use);
   void read_sections();
   void read_segments();
   void add_loaded(const Elf64_Phdr &segment, uint64_t offset);

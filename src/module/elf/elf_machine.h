@@ -20,7 +20,13 @@ enum class Relocates : uint8_t {
 
 #if defined(__x86_64__)
 inline constexpr uint16_t kMachine = EM_X86_64;
-constexpr Relocates relocates(uint32_t type) {
+#elif defined(__aarch64__)
+inline constexpr uint16_t kMachine = EM_AARCH64;
+#else
+inline constexpr uint16_t kMachine = EM_NONE;  // shared libraries are refused
+#endif
+
+constexpr Relocates relocates_on_x86_64(uint32_t type) {
   switch (type) {
     case R_X86_64_NONE:
       return Relocates::kNothing;
@@ -44,9 +50,8 @@ constexpr Relocates relocates(uint32_t type) {
       return Relocates::kUnknown;
   }
 }
-#elif defined(__aarch64__)
-inline constexpr uint16_t kMachine = EM_AARCH64;
-constexpr Relocates relocates(uint32_t type) {
+
+constexpr Relocates relocates_on_aarch64(uint32_t type) {
   switch (type) {
     case R_AARCH64_NONE:
       return Relocates::kNothing;
@@ -70,10 +75,13 @@ constexpr Relocates relocates(uint32_t type) {
       return Relocates::kUnknown;
   }
 }
-#else
-inline constexpr uint16_t kMachine = EM_NONE;  // shared libraries are refused
-constexpr Relocates relocates(uint32_t) { return Relocates::kUnknown; }
-#endif
+
+constexpr bool is_readable_machine(uint16_t machine) { return machine == EM_X86_64 || machine == EM_AARCH64; }
+
+constexpr Relocates relocates(uint32_t type, uint16_t machine = kMachine) {
+  if (machine == EM_X86_64) return relocates_on_x86_64(type);
+  return machine == EM_AARCH64 ? relocates_on_aarch64(type) : Relocates::kUnknown;
+}
 
 // "x86-64", for messages.
 constexpr const char *machine_name(uint16_t machine) {

@@ -28,7 +28,7 @@ void ElfFile::read_relocation_table(const char *what, int64_t address, int64_t s
     const auto raw = read<Elf64_Rela>(place, what);
     const auto type = static_cast<uint32_t>(ELF64_R_TYPE(raw.r_info));
     const ElfRelocation relocation{raw.r_offset, raw.r_addend, static_cast<uint32_t>(ELF64_R_SYM(raw.r_info)),
-                                   relocates(type)};
+                                   relocates(type, machine())};
     if (relocation.kind == Relocates::kUnknown)
       bad(place, "relocation ", i, " has type ", type, ", which shared libraries do not use");
     if (i < relative && relocation.kind != Relocates::kRelative)

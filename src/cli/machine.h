@@ -1,0 +1,54 @@
+// Other machines that run programs: --on.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "args.h"
+#include "face.h"
+#include "net.h"
+
+namespace opd::cli {
+
+// "HOST:PORT,key=K,secret-file=F" for a server, "tracker=HOST:PORT,key=K,n=N" for those that a tracker gives out.
+struct MachineSpec {
+  Endpoint address;
+  bool is_tracker = false;
+  std::string key, secret;
+  std::optional<int64_t> count = 1;  // nullopt: all that the tracker knows
+
+  static std::optional<MachineSpec> of(const Args &args);  // nullopt without --on. Fails with Exit::usage.
+};
+
+class Machine {
+ public:
+  // Fail with Exit::failed. connect_all() waits until as many servers are free; `told` hears how many it has.
+  static Machine connect(const MachineSpec &spec, const Args &args);
+  static std::vector<Machine> connect_all(const MachineSpec &spec, const Args &args,
+                                          const std::function<void(const std::string &)> &told);
+
+  const std::string &address() const { return address_; }
+  const std::string &host() const { return host_; }  // what it calls itself; "": it does not tell
+  bool is_tvms() const { return is_tvms_; }
+  std::string text() const { return host_.empty() ? address_ : host_ + " (" + address_ + ")"; }
+
+  // As the session calls it. Fails with Exit::failed if it is not there.
+  DLDevice device(const Args &args) const;
+  // Sends the file and loads it there. Fails with Exit::refused.
+  Module load(const std::string &path);
+
+ private:
+  explicit Machine(opdyno::RpcSession session);
+
+  opdyno::RpcSession session_;
+  std::string address_, host_;
+  bool is_tvms_ = false;
+  std::map<std::string, int> sent_;  // names of files, and how often
+};
+
+// Fails with Exit::usage if an option is given that other machines cannot follow.
+void refuse_local_options(const Args &args);
+
+}  // namespace opd::cli

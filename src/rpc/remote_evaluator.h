@@ -1,0 +1,39 @@
+// Measurements on the other side: the connection is not in the times.
+#pragma once
+#include "analysis/bench/time_evaluator.h"
+#include "rpc/remote_objects.h"
+
+namespace opd::rpc {
+
+// The places of RPCTimeEvaluator's arguments, which TVM's servers have, too. The last three are those of opdyno's own
+// evaluator, whose `preprocess` may also be a function.
+enum EvaluatorArgument : size_t {
+  kModule,  // or None: a global function
+  kName,
+  kDeviceType,
+  kDeviceNumber,
+  kNumber,
+  kRepeat,
+  kMinRepeatMs,
+  kLimitZeroTime,
+  kCooldownMs,
+  kRepeatsToCooldown,
+  kCacheFlushBytes,
+  kPreprocess,  // the name of a function to call before each repeat
+  kTvmsCount,
+  kWarmup = kTvmsCount,
+  kSteadyMs,
+  kConcurrency,
+  kCount
+};
+
+// Gives a function whose result is the seconds of a call, as bytes of doubles: RPCTimeEvaluator. That of opdyno's own
+// has what write_benchmark() writes.
+inline constexpr const char *kTvmsEvaluator = "runtime.RPCTimeEvaluator", *kEvaluator = "opdyno.rpc.evaluator";
+
+std::string write_benchmark(const Benchmark &found);
+
+// What measures `function` on its own machine; empty: it runs in this process. Throws for what a server cannot do.
+std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const EvaluatorOptions &plan);
+
+}  // namespace opd::rpc

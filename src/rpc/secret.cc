@@ -1,0 +1,36 @@
+#include "rpc/secret.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+namespace opd::rpc {
+
+std::string_view option_in(std::string_view said, std::string_view option) {
+  const size_t found = said.find(option);
+  if (found == said.npos) return "";
+  said.remove_prefix(found + option.size());
+  return said.substr(0, said.find(' '));
+}
+
+std::string draw_number() {
+  Sha256 bytes;
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail(OPD_IO, "the system gives no random bytes: ", error_text(errno));
+  return hex(bytes);
+}
+
+std::string Handshake::proof(std::string_view side) const {
+  return hex(hmac_sha256(secret, concat("opdyno.rpc ", side, " ", client_number, " ", server_number)));
+}
+
+void require_good(std::string_view secret) {
+  require(secret.size() >= kLeastSecret, "a secret has at least ", kLeastSecret, " bytes, but this one has ",
+          secret.size());
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,191 @@
+"""--on: the commands run, profile and bench on other machines, which here are servers of their own processes."""
+
+import csv
+import io
+import json
+import os
+import re
+import socket
+
+from case import FAILED, OK, REFUSED, USAGE, WORK
+from rpc_client import Client, Refused, Tracker
+from served import ServedCliTest
+
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+class Machines(ServedCliTest):
+    def on(self, *words, key="k"):
+        return ("--on", "127.0.0.1:%d,key=%s" % (self.serve(*words, key=key), key))
+
+    def fleet(self, count):
+        """Servers at a tracker: their ports, and what finds them."""
+        self.tracker = Tracker()
+        self.addCleanup(self.tracker.listener.close)
+        address = "127.0.0.1:%d" % self.tracker.port
+        ports = [self.serve("--tracker", address, key="board") for _ in range(count)]
+        with self.tracker.changed:
+            self.assertTrue(self.tracker.changed.wait_for(lambda: len(self.tracker.servers) == count, 60))
+        return ports, "tracker=%s,key=board" % address
+
+    def test_a_program_runs_there_as_it_does_here(self):
+        on = self.on()
+        words = ("add_one.opdasm", "--import", "kernels.c", "-i", "4xf32=1,2,3,4")
+        self.assertEqual(self.succeeds("run", *words), self.succeeds("run", *words, *on))
+        self.assertEqual("out: float32[4]\n[2 3 4 5]\n", self.succeeds("run", *words, *on))
+        self.succeeds("run", *words, *on, "-o", "there.npz")
+        self.succeeds("run", *words, "--expect", "there.npz")
+
+    def test_inputs_are_made_for_the_parameters_there(self):
+        on = self.on()
+        words = ("symbolic.opdasm", "--import", "kernels.c", "--dim", "n=3", "--seed", "5")
+        self.assertEqual(self.succeeds("run", *words), self.succeeds("run", *words, *on))
+        words = ("with_weight.opdasm", "--import", "kernels.c", "-i", "x:@x.npy", "--params", "two.npz")
+        self.assertEqual("out: float32[4]\n[11 22 33 44]\n", self.succeeds("run", *words, *on))
+
+    def test_shapes_that_only_kernels_check_are_found_here(self):
+        on = self.on()
+        words = ("add_one.opdasm", "--import", "kernels.c")
+        self.assertEqual(self.succeeds("run", *words), self.succeeds("run", *words, *on))
+
+    def test_a_plain_function_runs_there(self):
+        on = self.on()
+        words = ("kernels.c", "add_one", "-i", "4xf32=1,2,3,4", "-i", "4xf32=0")
+        self.assertEqual("out: float32[4]\n[2 3 4 5]\n", self.succeeds("run", *words, *on))
+        self.assertIn("name one of its functions", self.fails(USAGE, "run", "kernels.c", *on))
+
+    def test_errors_are_those_of_there(self):
+        on = self.on()
+        port = re.search(r":(\d+)", on[1])[1]
+        said = self.fails(FAILED, "run", "kernels.c", "fails", *on)
+        self.assertIn("it always does (on 127.0.0.1:%s)" % port, said)
+        (WORK / "broken.so").write_bytes(b"no library")
+        self.assertIn("broken.so", self.fails(REFUSED, "run", "broken.so", *on))
+        self.assertIn("another key", self.fails(FAILED, "run", "kernels.c", "add_one", "--on", "127.0.0.1:%s,key=x" % port))
+        self.assertIn("there is no device cuda on 127.0.0.1:%s" % port, self.fails(FAILED, "run", "kernels.c", "add_one", *on, "--device", "cuda"))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.assertIn("127.0.0.1:%d" % port, self.fails(FAILED, "run", "kernels.c", "add_one", "--on", "127.0.0.1:%d" % port))
+
+    def test_a_profile_is_made_there(self):
+        on = self.on()
+        words = ("add_one.opdasm", "--import", "kernels.c", *on)
+        self.succeeds("profile", *words, "-o", "there.json", "--chrome", "there.trace", "--repeat", "3", "--collector", "time")
+        report = json.loads((WORK / "there.json").read_text())
+        self.assertEqual(["add_one"] * 3, [call["Name"]["string"] for call in report["calls"] if "add_one" in str(call["Name"])])
+        self.assertEqual(socket.gethostname(), report["configuration"]["Machine"]["string"])
+        names = {event.get("name") for event in json.loads((WORK / "there.trace").read_text())["traceEvents"]}
+        self.assertIn("add_one", names)
+        self.assertRegex(self.succeeds("profile", *words), r"(?m)^Machine: %s$" % re.escape(socket.gethostname()))
+        self.assertIn("plain function", self.fails(USAGE, "profile", "kernels.c", "add_one", *on))
+
+    def test_a_call_is_measured_there(self):
+        on = self.on()
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", *on, "--min-repeat-ms", "0")
+        text = self.succeeds(*words, "--number", "7", "--repeat", "6", "--warmup", "3")
+        self.assertIn("main: 6 repeats of 7 calls\n  warm-up: 3 calls\n", text)
+        self.assertIn("  machine: name %s (127.0.0.1:" % socket.gethostname(), text)
+        found = json.loads(self.succeeds(*words, "--concurrency", "2", "--warmup", "steady:10s", "--json"))
+        self.assertEqual(2 * 10, len(found["results_us"]))
+        self.assertGreater(found["warmup_calls"], 1)
+        (WORK / "base.json").write_text(self.succeeds(*words, "--json"))
+        self.check(OK, *words, "--compare", "base.json", "--fail-above", "100000%")
+
+    def test_a_kernel_that_crashes_there_is_an_error_here(self):
+        crash = (WORK / "kernels.c").read_text() + "KERNEL(crashes) { UNUSED; *(volatile int *)8 = 1; return 0; }\n"
+        (WORK / "crash.c").write_text(crash)
+        self.assertIn("crashes", self.fails(FAILED, "run", "crash.c", "crashes", *self.on()))
+
+    def test_options_of_this_machine_are_refused(self):
+        on = self.on()
+        for word in ("--c-flags=-O3", "--copy=never", "--threads=2", "--memory-limit=1G", "--check-bounds"):
+            self.assertIn("does not go with --on", self.fails(USAGE, "run", "kernels.c", "add_one", *on, word))
+        self.assertIn("does not go with --on", self.fails(USAGE, "bench", "kernels.c", "add_one", *on, "--flush-cache=1M"))
+        self.assertIn("--on does not go with --copies", self.fails(USAGE, "bench", *on, "--copies"))
+        for text, why in (
+            ("", "takes HOST:PORT"), ("host", "takes HOST:PORT"), ("key=k", "the address is missing"),
+            ("1,2", "two addresses"), ("1,tracker=2", "two addresses"), ("1,n=2", "n is for a tracker"),
+            ("tracker=1", "needs the key"), ("tracker=1,key=k,n=0", "n is all, or 1 to 256"),
+            ("tracker=1,key=k,n=x", "n is all, or 1 to 256"), ("1,colour=red", "there is no 'colour'"),
+        ):  # fmt: skip
+            self.assertIn(why, self.fails(USAGE, "run", "kernels.c", "add_one", "--on", text))
+        self.assertIn("takes one machine here", self.fails(USAGE, "run", "kernels.c", "--on", "tracker=1,key=k,n=2"))
+
+    def test_a_fleet_is_measured_at_once(self):
+        ports, on = self.fleet(3)
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "8", "--on")
+        text = self.succeeds(*words, on + ",n=all")
+        self.assertTrue(text.startswith("main: 8 repeats on each of 3 machines\n"), text)
+        for port in ports:
+            self.assertRegex(text, r"(?m)^ +127\.0\.0\.1:%d +%s +\d.* [+-]\d+\.\d %%" % (port, re.escape(socket.gethostname())))
+        self.assertRegex(text, r"(?m)^  over 3 machines: median .*, from .* to .* \(spread \d+\.\d %\)$")
+        found = json.loads(self.succeeds(*words, on + ",n=2", "--json"))
+        self.assertEqual(2, len({one["address"] for one in found["machines"]} & {"127.0.0.1:%d" % port for port in ports}))
+        medians = sorted(one["rows"][0]["median_us"] for one in found["machines"])
+        (spread,) = found["spread"]
+        self.assertEqual((2, medians[0], medians[1]), (spread["machines"], spread["min_us"], spread["max_us"]))
+        self.assertAlmostEqual(sum(medians) / 2, spread["median_us"])
+        self.assertAlmostEqual((medians[1] - medians[0]) / spread["median_us"], spread["relative"])
+        self.assertEqual([8, 8], [len(one["rows"][0]["results_us"]) for one in found["machines"]])
+        self.assertEqual([False, False], [one["rows"][0]["outlier"] for one in found["machines"]], "two cannot tell")
+
+    def test_a_fleet_sweeps_over_sizes(self):
+        ports, on = self.fleet(2)
+        words = ("bench", "symbolic.opdasm", "--import", "kernels.c", "--repeat", "2", "--sweep", "n=2,5", "--on", on + ",n=2")
+        text = self.succeeds(*words)
+        self.assertEqual(["n=2:", "n=5:"], re.findall(r"(?m)^n=\d:$", text))
+        rows = list(csv.DictReader(io.StringIO(self.succeeds(*words, "--csv"))))
+        self.assertEqual(
+            sorted(("127.0.0.1:%d" % port, n) for port in ports for n in "25"), sorted((row["address"], row["n"]) for row in rows)
+        )
+        self.assertTrue(all(float(row["median_us"]) > 0 and row["error"] == "" for row in rows))
+
+    def test_a_fleet_has_as_many_machines_as_are_asked_for(self):
+        _, on = self.fleet(2)
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--on")
+        self.assertIn("knows 2 servers of the key board, but 3", self.fails(FAILED, *words, on + ",n=3"))
+        self.assertIn("knows no server of the key pi", self.fails(FAILED, *words, on.replace("board", "pi") + ",n=all"))
+        self.assertIn("--compare is for one machine", self.fails(USAGE, *words, on + ",n=2", "--compare", "x.json"))
+        self.assertIn("missing.so", self.fails(REFUSED, "bench", "missing.so", "--on", on + ",n=2"))
+
+    def test_a_machine_that_fails_does_not_end_the_others(self):
+        _, on = self.fleet(2)
+        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        source = "#include <stdlib.h>\n%sKERNEL(odd) { UNUSED; if (getenv(\"IS_ODD\")) *(volatile int *)8 = 1; return 0; }\n"
+        (WORK / "odd.c").write_text(source % (WORK / "kernels.c").read_text())
+        words = ("bench", "odd.c", "odd", "--repeat", "2", "--on", on + ",n=3")
+        result = self.check(FAILED, *words)
+        self.assertIn("  over 2 machines: ", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^  failed: .*127\.0\.0\.1:%d.* odd" % odd)
+        found = json.loads(self.check(FAILED, *words, "--json").stdout)
+        self.assertEqual([2, 2], [len(one["rows"][0]["results_us"]) for one in found["machines"] if "error" not in one])
+        self.assertEqual(["127.0.0.1:%d" % odd], [one["address"] for one in found["machines"] if "error" in one])
+        rows = list(csv.DictReader(io.StringIO(self.check(FAILED, *words, "--csv").stdout)))
+        self.assertEqual(1, sum(bool(row["error"]) for row in rows))
+
+    def test_a_secret_lets_in_who_knows_it(self):
+        secret, other = WORK / "secret", WORK / "other"
+        for path, text in ((secret, SECRET), (other, SECRET.replace("0", "1"))):
+            path.write_text(text + "\n")
+            path.chmod(0o600)
+        on = self.on("--secret-file", "secret")
+        words = ("run", "kernels.c", "add_one", "-i", "4xf32=1", "-i", "4xf32=0")
+        self.succeeds(*words, "--on", on[1] + ",secret-file=secret")
+        port = int(re.search(r":(\d+)", on[1])[1])
+        with self.assertRaises(Refused):
+            Client(port, "k")
+        self.expect_message("ends: .*does not say that it knows the secret; TVM's clients know none$")
+        self.assertIn("or wants a secret", self.fails(FAILED, *words, *on))
+        self.assertIn("knows another secret", self.fails(FAILED, *words, "--on", on[1] + ",secret-file=other"))
+        # A server without one is no server for who has one.
+        self.assertIn("does not say that it knows the secret", self.fails(FAILED, *words, "--on", self.on()[1] + ",secret-file=secret"))
+        (WORK / "short").write_text("short\n")
+        (WORK / "short").chmod(0o600)
+        self.assertIn("at least 16 bytes", self.fails(USAGE, "serve", "--secret-file", "short"))
+        secret.chmod(0o640)
+        self.assertIn("others may read the secret in secret; chmod 600", self.fails(USAGE, "serve", "--secret-file", "secret"))
+
+    def test_other_machines_need_a_secret_or_leave(self):
+        said = self.fails(USAGE, "serve", "--listen", "0.0.0.0:0")
+        self.assertIn("--secret-file FILE", said)
+        self.assertIn("--allow-anyone", said)
