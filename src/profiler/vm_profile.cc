@@ -101,6 +101,7 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
     for (int32_t i = 0; i < options.warmup; ++i) call();
     how.file = options.file;
     const Ref<Recording> recording = Recording::start(how, observers_of(vm, options, false));
+    recording->open_thread();
     for (int32_t i = 0; i < options.repeat; ++i) call();
     return profile_of(vm, options, recording->stop());
   }

@@ -111,6 +111,11 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
 }
 
+void Recording::open_thread() {
+  Track &track = Recorder::get().track();
+  if (track.part(slot_).id != id_) open_part(track, slot_, id_);
+}
+
 struct Recording::OpenEvents {
   Track *track;
   uint64_t num_ended;  // events of the track, before these were read

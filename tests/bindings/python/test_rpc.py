@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,9 +23,9 @@ from opdyno.profiling import MemoryMetricCollector
 
 
 @contextlib.contextmanager
-def serving(*before):
+def serving(*before, options=()):
     """A server's process and port; `before`: what starts it."""
-    command = [*before, sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"]
+    command = [*before, sys.executable, "-m", "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board", *options]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, start_new_session=True, **streams) as server:
         try:
@@ -54,8 +55,26 @@ def remote_chain(session):
 def test_a_session_says_what_it_is(session, port):
     its = session.describe()
     assert its["address"] == f"127.0.0.1:{port}" and its["key"] == "board" and its["absence"] == ""
-    assert its["server"] == f"opdyno {opdyno.__version__}"
+    assert its["server"] == f"opdyno {opdyno.__version__}" and its["host"] == socket.gethostname()
     assert repr(session) == f'<RPCSession {its["index"]} with 127.0.0.1:{port}, {its["server"]}, key "board">'
+
+
+def test_a_secret_is_proved_by_both_sides(port, tmp_path):
+    secret = "0123456789abcdef0123"
+    file = tmp_path / "secret"
+    file.write_text(secret + "\n")
+    file.chmod(0o600)
+    with serving(options=["--secret-file", str(file)]) as (_, guarded):
+        with rpc.connect("127.0.0.1", guarded, key="board", secret=secret) as session:
+            assert session.listdir() == ""
+        for other, why in ((None, "or wants a secret"), ("0123456789abcdef0124", "knows another secret")):
+            with pytest.raises(opdyno.Error, match=why) as caught:
+                rpc.connect("127.0.0.1", guarded, key="board", secret=other)
+            assert caught.value.code == opdyno.Code.FAILED_PRECONDITION
+    with pytest.raises(opdyno.Error, match="does not say that it knows the secret"):
+        rpc.connect("127.0.0.1", port, key="board", secret=secret)
+    with pytest.raises(ValueError, match="at least 16 bytes"):
+        rpc.connect("127.0.0.1", port, key="board", secret="short")
 
 
 def test_devices_are_those_of_the_server(session):

@@ -5,6 +5,7 @@ TVM is that of the environment that generate.py makes.
 """
 
 import argparse
+import json
 import os
 import re
 import signal
@@ -61,6 +62,25 @@ def start(group, command):
     return process
 
 
+def measure_on_both(arguments, machines):
+    """The fleet is TVM's server and opdyno's; both give what this machine gives."""
+    program = [DATA / "0.27" / "chain_100.so"]
+    opdyno = arguments.build / "bin" / "opdyno"
+    for _ in range(100):  # until the tracker knows both
+        found = subprocess.run([opdyno, "bench", *program, "--on", machines + ",n=2", "--repeat", "3", "--json"],
+                               capture_output=True, text=True, timeout=120)  # fmt: skip
+        if "knows 1 servers" not in found.stderr:
+            break
+        time.sleep(0.1)
+    assert found.returncode == 0, found.stderr
+    measured = json.loads(found.stdout)["machines"]
+    assert len(measured) == 2 and sorted(bool(one["host"]) for one in measured) == [False, True], measured
+    assert all(len(one["rows"][0]["results_us"]) == 3 and min(one["rows"][0]["results_us"]) > 0 for one in measured)
+    here = subprocess.run([opdyno, "run", *program], capture_output=True, text=True, check=True)
+    there = subprocess.run([opdyno, "run", *program, "--on", machines], capture_output=True, text=True, check=True, timeout=120)
+    assert here.stdout == there.stdout
+
+
 def main():
     arguments = parse_arguments()
     python = arguments.cache / f"venv-{arguments.release}" / "bin" / "python"
@@ -92,6 +112,8 @@ def main():
         start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1), "--tracker", f"127.0.0.1:{tracker_port}"])
         wait_for(port)
         subprocess.run([*own, "tracker", str(tracker_port)], check=True, timeout=120)
+        started.append(serve(arguments, "--key", "board", "--tracker", f"127.0.0.1:{tracker_port}")[0])
+        measure_on_both(arguments, f"tracker=127.0.0.1:{tracker_port},key=board")
     finally:
         for process in started:
             process.terminate()
