@@ -1,16 +1,14 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
-import re
 import signal
 import struct
-import subprocess
 import threading
-import time
 from pathlib import Path
 
 import rpc_client
-from case import FAILED, OPDYNO, USAGE, WORK, CliTest
+from case import FAILED, USAGE, WORK
 from rpc_client import Client, Refused, RemoteError, Tracker, argument, string
+from rpc_server import ServerCliTest
 
 CRASH = """
 #include "kernels.c"
@@ -19,58 +17,7 @@ KERNEL(never_ends) { UNUSED; for (volatile int go = 1; go;) {} return 0; }
 """
 
 
-class ServeRpc(CliTest):
-    def serve(self, *words, key="k"):
-        """Starts a server; gives its port."""
-        self.server = subprocess.Popen(
-            [OPDYNO, "serve", "--listen", "127.0.0.1:0", *(("--key", key) if key else ()), *words],
-            cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.addCleanup(self.stop)
-        self.messages, self.came = [], threading.Condition()
-        line = self.server.stdout.readline()
-        self.listener = threading.Thread(target=self.listen, args=(self.server.stderr,), daemon=True)
-        self.listener.start()
-        found = re.fullmatch(r"serving at 127\.0\.0\.1:(\d+)(, key \w+)?\n", line)
-        self.assertTrue(found, line)
-        return int(found[1])
-
-    def listen(self, stream):
-        for line in stream:
-            with self.came:
-                self.messages.append(line.rstrip("\n"))
-                self.came.notify_all()
-
-    def expect_message(self, pattern):
-        with self.came:
-            came = self.came.wait_for(lambda: any(re.search(pattern, line) for line in self.messages), 60)
-            self.assertTrue(came, "%s is not in %s" % (pattern, self.messages))
-
-    def stop(self, how=signal.SIGTERM):
-        if self.server.poll() is None:
-            self.server.send_signal(how)
-        code = self.server.wait(60)
-        self.server.stdout.close()
-        self.listener.join(60)
-        self.server.stderr.close()
-        return code
-
-    def client(self, *words, **settings):
-        made = Client(*words, **settings)
-        self.addCleanup(made.close)
-        return made
-
-    def wait_until(self, is_so):
-        end = time.monotonic() + 60
-        while not is_so():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
-
-    def sessions(self):
-        """The processes of the server's sessions."""
-        children = Path("/proc/%d/task/%d/children" % (self.server.pid, self.server.pid))
-        return [int(word) for word in children.read_text().split()]
-
+class ServeRpc(ServerCliTest):
     def test_a_library_is_sent_loaded_and_run(self):
         client = self.client(self.serve(), "k")
         self.assertEqual("server:k", client.server)
