@@ -137,33 +137,78 @@ typedef struct opd_rpc_serve_options {
   const char *match_key;   /**< borrowed; what the client must say, as a tracker hands it out; NULL: the key */
   const char *work_folder; /**< borrowed; where the session's directory for files is made, which ends with it; NULL: in
                                 the system's directory for temporary files */
-  uint64_t max_packet_bytes; /**< of one packet; 2147483648 */
-  uint64_t max_file_bytes;   /**< of all files of the session together; 2147483648 */
-  uint64_t max_tensor_bytes; /**< of the tensors that the client makes, together; 0: no limit */
-  int64_t max_silence_ns;    /**< the session ends if the client asks nothing for so long; 0: no limit */
-  const char *secret;        /**< borrowed; at least 16 bytes that the client must prove to know, and this side proves,
-                                  without sending them, as TVM's clients cannot; NULL: none */
+  uint64_t max_packet_bytes;     /**< of one packet; 2147483648 */
+  uint64_t max_file_bytes;       /**< of all files of the session together; 2147483648 */
+  uint64_t max_tensor_bytes;     /**< of the tensors that the client makes, together; 0: no limit */
+  int64_t max_silence_ns;        /**< the session ends if the client asks nothing for so long; 0: no limit */
+  int32_t sandbox;               /**< 1: opd_rpc_serve() says what the process may do from then on; 0 */
+  int32_t allow_network;         /**< 1: within the sandbox, too, new connections are allowed; 0 */
+  int32_t max_cpu_s;             /**< CPU time of the process, beyond which SIGXCPU ends it; 0: no limit */
+  int32_t num_read_paths;        /**< 0 */
+  const char *const *read_paths; /**< borrowed; @p num_read_paths files and directories that the sandbox lets the
+                                    process read and execute, too; NULL: none */
+  uint64_t max_process_bytes; /**< of private memory, beyond what the process has at the start of the session, and the
+                                   same for each that it starts; 0: no limit */
+  const char *user;           /**< borrowed; the process becomes this user's, for good; only root's can. NULL: no */
+  const char
+      *allowed_modules; /**< borrowed; text as `sha256sum` prints it: modules are loaded only from files with these
+                             hashes. Of the global functions, those that could load others are closed. NULL: all */
+  const char *secret;   /**< borrowed; at least 16 bytes that the client must prove to know, and this side proves,
+                             without sending them, as TVM's clients cannot; NULL: none */
 } opd_rpc_serve_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
-  const opd_rpc_serve_options defaults = {(uint32_t)sizeof *options, 0, NULL, NULL, NULL, (uint64_t)2 << 30,
-                                          (uint64_t)2 << 30,         0, 0,    NULL};
+  const opd_rpc_serve_options defaults = {(uint32_t)sizeof *options,
+                                          0,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          (uint64_t)2 << 30,
+                                          (uint64_t)2 << 30,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          0,
+                                          NULL,
+                                          0,
+                                          NULL,
+                                          NULL,
+                                          NULL};
   if (options) *options = defaults;
 }
 
 /** Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
- * files that it sent and runs what is in them: serve only clients that may run programs as this process. What a client
- * does wrong is its error; the session goes on.
+ * files that it sent and runs what is in them: serve only clients that may run programs as this process, or restrict it
+ * by @p options. What a client does wrong is its error; the session goes on.
+ *
+ * With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
+ * only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its
+ * environment changes (HOME, TMPDIR and the places of caches lie in that directory). All of this, and the limits, hold
+ * until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. What
+ * the kernel does not know is left out: opd_rpc_serve_describe() tells. The session's directory is emptied at the end,
+ * and whoever waits for the process removes it.
  * @param socket  Of an accepted connection, a stream; stays open and the caller's.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or OPD_INVALID_ARGUMENT for what is no such socket, OPD_NOT_FOUND for the work folder, OPD_IO for one
- * that cannot be used. If the session ends early: OPD_FAILED_PRECONDITION (the client does not know the key or the
- * secret), OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it went
- * silent), OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the thread
- * change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+ * that cannot be used, or if the kernel refuses a restriction that it knows; those of opd_rpc_serve_describe(). If the
+ * session ends early: OPD_FAILED_PRECONDITION (the client does not know the key or the secret, or the process has
+ * further threads), OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it
+ * went silent), OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the
+ * thread change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
  */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options);
+
+/** Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
+ * @param options  Borrowed; NULL means all defaults.
+ * @param out_json New reference: {"enforced": ["files (Landlock ABI 7)", "no network"], "missing": []}, phrases for the
+ *                 user. Without `sandbox` nothing is enforced or missing.
+ * @return NULL, or OPD_INVALID_ARGUMENT, OPD_NOT_FOUND (there is no such user, or nothing at one of the paths),
+ * OPD_FAILED_PRECONDITION (another user, but this one is not root), OPD_BAD_FORMAT (`allowed_modules`). Threads: safe.
+ * Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json);
 
 OPD_END_DECLS
 #endif

@@ -44,6 +44,10 @@ class RpcSession : public Handle<opd_rpc_session> {
 inline void rpc_serve(int32_t socket, const opd_rpc_serve_options *options = nullptr) {
   check(opd_rpc_serve(socket, options));
 }
+/** JSON. */
+inline std::string rpc_serve_describe(const opd_rpc_serve_options *options = nullptr) {
+  return text_of(opd_rpc_serve_describe, options);
+}
 
 }  // namespace opdyno
 #endif

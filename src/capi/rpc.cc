@@ -42,6 +42,38 @@ const std::shared_ptr<rpc::Remote> &remote_of(opd_rpc_session *session) {
   return unwrap<rpc::RemoteSession>(session)->remote;
 }
 
+rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
+  const opd_rpc_serve_options how = read_options(given, opd_rpc_serve_options_init);
+  require(how.max_packet_bytes && how.max_file_bytes && how.max_silence_ns >= 0,
+          "max_packet_bytes and max_file_bytes must not be 0, and max_silence_ns not negative");
+  require(how.max_cpu_s >= 0, "max_cpu_s must not be negative, but is ", how.max_cpu_s);
+  require(how.num_read_paths == 0 || (how.num_read_paths > 0 && how.read_paths),
+          "num_read_paths must not be negative, nor read_paths NULL if there are some");
+  const auto text = [](const char *one) { return std::string(one ? one : ""); };
+  rpc::ServeOptions settings;
+  settings.key = text(how.key), settings.match_key = text(how.match_key);
+  settings.secret = secret_of(how.secret);
+  settings.work_folder = text(how.work_folder);
+  settings.limits = {how.max_packet_bytes, how.max_file_bytes, how.max_tensor_bytes,
+                     std::chrono::nanoseconds(how.max_silence_ns)};
+  settings.sandbox.is_wanted = how.sandbox != 0, settings.sandbox.network = how.allow_network != 0;
+  for (int32_t i = 0; i < how.num_read_paths; ++i) {
+    require(how.read_paths[i], "read_paths[", i, "] must not be NULL");
+    settings.sandbox.read_paths.emplace_back(how.read_paths[i]);
+  }
+  settings.user = text(how.user);
+  settings.cpu_seconds = how.max_cpu_s, settings.process_bytes = how.max_process_bytes;
+  if (how.allowed_modules) settings.allowed = std::make_shared<const AllowedModules>(how.allowed_modules);
+  rpc::require_servable(settings);
+  return settings;
+}
+
+void write_phrases(JsonWriter &json, const char *name, const std::vector<std::string> &phrases) {
+  json.key(name).begin_array();
+  for (const std::string &phrase : phrases) json.value(phrase);
+  json.end_array();
+}
+
 }  // namespace
 
 opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
@@ -133,17 +165,19 @@ void opd_rpc_session_close(opd_rpc_session *session) {
 }
 
 opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
+  return guard([&] { rpc::serve(socket, options_of(options)); });
+}
+
+opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json) {
   return guard([&] {
-    const opd_rpc_serve_options how = read_options(options, opd_rpc_serve_options_init);
-    require(how.max_packet_bytes && how.max_file_bytes && how.max_silence_ns >= 0,
-            "max_packet_bytes and max_file_bytes must not be 0, and max_silence_ns not negative");
-    const auto text = [](const char *given) { return std::string(given ? given : ""); };
-    rpc::ServeOptions settings;
-    settings.key = text(how.key), settings.match_key = text(how.match_key);
-    settings.secret = secret_of(how.secret);
-    settings.work_folder = text(how.work_folder);
-    settings.limits = {how.max_packet_bytes, how.max_file_bytes, how.max_tensor_bytes,
-                       std::chrono::nanoseconds(how.max_silence_ns)};
-    rpc::serve(socket, settings);
+    require(out_json, "out_json must not be NULL");
+    const rpc::ServeOptions how = options_of(options);
+    const rpc::SandboxFacts facts = how.sandbox.is_wanted ? rpc::sandbox_facts(how.sandbox) : rpc::SandboxFacts();
+    JsonWriter json;
+    json.begin_object();
+    write_phrases(json, "enforced", facts.enforced);
+    write_phrases(json, "missing", facts.missing);
+    json.end_object();
+    give_text(json.take(), out_json);
   });
 }

@@ -2,21 +2,27 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "command.h"
 #include "failure.h"
 #include "file.h"
+#include "json.h"
 #include "net.h"
+#include "session_folders.h"
+#include "session_process.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -35,12 +41,35 @@ struct Settings {
   std::string key, secret;
   bool lets_anyone;
   int64_t most_sessions;
+  std::string user;
+  std::string allowed_modules;  // the content of that file
+  std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
 };
 
+// "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"
+std::string sandbox_text(const opd_rpc_serve_options &options) {
+  const std::string text = opdyno::rpc_serve_describe(&options);
+  if (!options.sandbox) return "none";
+  const Json facts = parse_json(text, "the description of the sandbox");
+  const auto phrases = [&](const char *member) {
+    std::string all;
+    const cJSON *one;
+    cJSON_ArrayForEach(one, json_member(facts.get(), member)) all += cat(all.empty() ? "" : ", ", one->valuestring);
+    return all;
+  };
+  const std::string enforced = phrases("enforced"), missing = phrases("missing");
+  if (missing.empty()) return enforced;
+  return cat(enforced, enforced.empty() ? "" : "; ", "not: ", missing);
+}
+
+void warn(std::string_view what) { print_message(cat("opdyno serve: warning: ", what, "\n")); }
+
 class Server {
  public:
-  explicit Server(Settings settings) : settings_(std::move(settings)) {
+  explicit Server(Settings &settings)
+      : settings_(settings), sandbox_(sandbox_text(settings_.session)), folders_(settings_.user) {
+    adopt_orphans();
     listener_ = listen_at(settings_.listen);
     if (!is_loopback(listener_.get()) && settings_.secret.empty() && !settings_.lets_anyone)
       fail_usage(
@@ -56,11 +85,14 @@ class Server {
   }
 
   void run() {
-    print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key, "\n"));
+    print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key,
+              "\nsandbox: ", sandbox_, "\n"));
     if (!is_loopback(listener_.get()))
-      print_message(settings_.secret.empty()
-                        ? "opdyno serve: warning: who reaches this address may run programs as this user\n"
-                        : "opdyno serve: warning: sessions are not encrypted; an ssh tunnel does that\n");
+      warn(!settings_.secret.empty() ? "sessions are not encrypted; an ssh tunnel does that"
+                                     : "who reaches this address may run programs here");
+    if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
+    if (geteuid() == 0 && settings_.user.empty())
+      warn("sessions run as root; --user NAME has them run as another user");
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
@@ -70,7 +102,7 @@ class Server {
       if (waited[0].revents) handle_signals();
       if (waited[1].revents) accept_client();
     }
-    for (const auto &[child, number] : children_) kill(child, SIGTERM);
+    end_all_children();
   }
 
  private:
@@ -104,20 +136,26 @@ class Server {
     if (!connection) return;  // it went away
     const int64_t number = ++last_number_;
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
+    std::string folder;
+    try {
+      folder = folders_.make(number);
+    } catch (const Failure &failure) { return print_message(cat("session ", number, " ends: ", failure.what(), "\n")); }
     const pid_t parent = getpid(), child = fork();
     if (child < 0) return print_message(cat("opdyno serve: cannot start a process: ", strerror(errno), "\n"));
-    if (child == 0) serve(connection.get(), number, parent);
+    if (child == 0) serve(connection.get(), number, parent, folder);
     children_[child] = number;
     if (tracker_) match_key_.clear();  // the next client gets another key
   }
 
   // In the child.
-  [[noreturn]] void serve(int connection, int64_t number, pid_t parent) {
+  [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);  // the parent ended before
     sigprocmask(SIG_SETMASK, &usual_signals_, nullptr);
-    listener_.reset(), signals_.reset(), tracker_.reset();
+    listener_.reset(), signals_.reset(), tracker_.reset(), folders_.forget();
+    detach_session();
     opd_rpc_serve_options options = settings_.session;
+    options.work_folder = folder.c_str();
     options.key = settings_.key.c_str();
     if (!settings_.secret.empty()) options.secret = settings_.secret.c_str();
     // Between two keys of the tracker there is one that nobody knows.
@@ -137,21 +175,39 @@ class Server {
     while (read(signals_.get(), &info, sizeof info) == sizeof info)
       if (info.ssi_signo != SIGCHLD) is_running_ = false;
     int status;
-    for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+    rusage used;
+    for (pid_t child; (child = wait4(-1, &status, WNOHANG, &used)) > 0;) {
       const auto found = children_.find(child);
       if (found == children_.end()) continue;
-      if (WIFSIGNALED(status))
+      if (has_used_up(status, used))
+        print_message(
+            cat("session ", found->second, " ends: it used up its ", settings_.session.max_cpu_s, " s of CPU time\n"));
+      else if (WIFSIGNALED(status))
         print_message(cat("session ", found->second, " ends: its process was ended by signal ", WTERMSIG(status), " (",
                           strsignal(WTERMSIG(status)), ")\n"));
       else if (WEXITSTATUS(status) != 0)  // of a function that the client called
         print_message(
             cat("session ", found->second, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
+      folders_.remove(found->second);
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
+    // What programs of clients have started ends with their session.
+    for (const pid_t orphan : children_of_this_process())
+      if (!children_.contains(orphan)) kill(orphan, SIGKILL);
   }
 
-  Settings settings_;
+  // The limit has two steps: SIGXCPU, and a second later, if a program ignores that, SIGKILL.
+  bool has_used_up(int status, const rusage &used) const {
+    const int32_t limit = settings_.session.max_cpu_s;
+    if (!limit || !WIFSIGNALED(status)) return false;
+    return WTERMSIG(status) == SIGXCPU ||
+           (WTERMSIG(status) == SIGKILL && used.ru_utime.tv_sec + used.ru_stime.tv_sec >= limit);
+  }
+
+  Settings &settings_;
+  const std::string sandbox_;
+  SessionFolders folders_;
   Descriptor listener_, signals_;
   sigset_t usual_signals_;
   std::map<pid_t, int64_t> children_;  // and the numbers of their sessions
@@ -162,6 +218,34 @@ class Server {
   int unused_periods_ = 0;
   Clock::time_point next_question_{};
 };
+
+void limit_sessions(const Args &args, opd_rpc_serve_options &session) {
+  if (const auto memory = args.bytes("memory-limit")) {
+    // Beside tensors there are compilers and drivers, and the stacks of threads.
+    constexpr uint64_t own = uint64_t{256} << 20, stack = uint64_t{8} << 20;
+    session.max_tensor_bytes = *memory;
+    session.max_process_bytes = *memory + own + stack * std::max(1U, std::thread::hardware_concurrency());
+  }
+  if (const auto cpu = args.duration_ns("cpu-limit")) {
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(std::chrono::nanoseconds(*cpu)).count();
+    session.max_cpu_s = static_cast<int32_t>(std::clamp<int64_t>(whole, 1, INT32_MAX));
+  }
+}
+
+// `settings` keeps the texts that its options point to.
+void restrict_sessions(const Args &args, Settings &settings) {
+  opd_rpc_serve_options &session = settings.session;
+  session.sandbox = !args.has("no-sandbox"), session.allow_network = args.has("allow-network");
+  for (const std::string &path : args.all("allow-read")) settings.read_paths.push_back(path.c_str());
+  session.read_paths = settings.read_paths.data();
+  session.num_read_paths = static_cast<int32_t>(settings.read_paths.size());
+  settings.user = args.value("user").value_or("");
+  session.user = settings.user.empty() ? nullptr : settings.user.c_str();
+  if (const auto modules = args.value("allow-modules")) {
+    settings.allowed_modules = read_file(*modules);
+    session.allowed_modules = settings.allowed_modules.c_str();
+  }
+}
 
 }  // namespace
 
@@ -177,10 +261,11 @@ Exit run_serve(const Args &args) {
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);
-  settings.session.max_tensor_bytes = args.bytes("memory-limit").value_or(0);
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;
   settings.session.max_silence_ns = args.duration_ns("timeout").value_or(0);
-  Server(std::move(settings)).run();
+  limit_sessions(args, settings.session);
+  restrict_sessions(args, settings);
+  Server(settings).run();
   return Exit::ok;
 }
 

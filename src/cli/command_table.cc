@@ -172,8 +172,19 @@ constexpr Option secret_file = {"secret-file", 0, "FILE",
                                 "a secret that clients must prove to know; opdyno's can, TVM's cannot"};
 constexpr Option allow_anyone = {"allow-anyone", 0, "", "let other machines' clients in without a secret"};
 constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with a tracker 1"};
-constexpr Option serve_memory = {"memory-limit", 0, "SIZE", "most memory of the tensors that a client makes, as 512M"};
+constexpr Option serve_memory = {
+    "memory-limit", 0, "SIZE",
+    "most memory of the tensors that a client makes, as 512M; its process gets 256M and 8M "
+    "for each processor more"};
+constexpr Option cpu_limit = {"cpu-limit", 0, "TIME", "end a session that used so much CPU time, in whole seconds"};
 constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
+constexpr Option allow_read = {"allow-read", 0, "PATH",
+                               "a file or directory that sessions may read, too, and execute what is in it", true};
+constexpr Option allow_network = {"allow-network", 0, "", "let sessions open connections"};
+constexpr Option allow_modules = {"allow-modules", 0, "FILE",
+                                  "load only modules whose SHA-256 is in the file, as sha256sum prints them"};
+constexpr Option serve_user = {"user", 0, "NAME", "run sessions as this user, if the server is root's"};
+constexpr Option no_sandbox = {"no-sandbox", 0, "", "let sessions do all that the user can"};
 constexpr Option silence = {"timeout", 0, "TIME", "end a session whose client asks nothing for so long, as 5m"};
 
 constexpr std::string_view inspect_text =
@@ -252,8 +263,9 @@ constexpr std::string_view serve_text =
 machine, load them, run and time their functions and VM programs, and copy tensors, on all devices of `opdyno info`. Each
 client has a process of its own, whose files go when it ends. Ctrl-C ends the server and all sessions.
 
-A client runs what it sends. So the server listens on the loopback address unless --listen says otherwise; from another
-machine, an ssh tunnel reaches it: ssh -L 9090:127.0.0.1:9090 HOST.)";
+A client runs what it sends, in a sandbox as far as the kernel has one: it can read programs, libraries and devices, write
+its own files, and open no connections. The server says what is enforced. It listens on the loopback address unless --listen
+says otherwise; from another machine, an ssh tunnel reaches it: ssh -L 9090:127.0.0.1:9090 HOST.)";
 
 constexpr std::string_view input_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
@@ -324,8 +336,8 @@ const std::vector<Command> &commands() {
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
-       std::vector{&listen, &serve_key, &secret_file, &allow_anyone, &tracker, &sessions, &serve_memory, &file_limit,
-                   &silence, &help},
+       std::vector{&listen, &serve_key, &secret_file, &allow_anyone, &tracker, &sessions, &serve_memory, &cpu_limit,
+                   &file_limit, &silence, &allow_read, &allow_network, &allow_modules, &serve_user, &no_sandbox, &help},
        run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},

@@ -234,6 +234,11 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   if (::stat(path.c_str(), &info)) fail_errno("cannot load", path, errno);
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a directory");
   const InputFile file(path);
+  if (options.allowed) {
+    // As from memory: what is loaded are the bytes that were looked up, and no file beside this one comes with them.
+    const std::string content = file.read();
+    return load_module_bytes(as_bytes(content), path, options);
+  }
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
@@ -251,6 +256,7 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const LibraryRange range("load", name);
+  if (options.allowed) options.allowed->require(bytes, name);
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);
   if (options.inspect_only)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/fork_mutex.h"
 #include "base/json_writer.h"
+#include "module/allowed_modules.h"
 #include "value/function.h"
 
 namespace opd {
@@ -65,9 +67,10 @@ struct Module : Object {
 struct ModuleOptions {  // opd_module_options with defaults filled in
   opd_copy_policy copy = OPD_COPY_ALWAYS;
   std::string format, compiler, c_flags, cache_dir;
-  bool inspect_only = false;                   // no code of the file may run
-  std::chrono::milliseconds build_timeout{0};  // of the compiler and linker; 0: none
-  bool alone = false;                          // without its embedded modules
+  bool inspect_only = false;                                // no code of the file may run
+  std::chrono::milliseconds build_timeout{0};               // of the compiler and linker; 0: none
+  bool alone = false;                                       // without its embedded modules
+  std::shared_ptr<const AllowedModules> allowed = nullptr;  // of files; null: all are
 };
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options);

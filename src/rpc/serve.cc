@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/sha256.h"
+#include "rpc/privileges.h"
 #include "rpc/secret.h"
 
 namespace opd::rpc {
@@ -60,7 +61,19 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   return timeout_in(said);
 }
 
+// From here on, the process is the client's.
+void restrict_process(const ServeOptions &options, const std::string &folder) {
+  if (options.cpu_seconds) limit_cpu(options.cpu_seconds);
+  if (options.process_bytes) limit_memory(options.process_bytes);
+  if (options.sandbox.is_wanted) enter_sandbox(options.sandbox, folder);
+}
+
 }  // namespace
+
+void require_servable(const ServeOptions &options) {
+  if (!options.user.empty()) require_user(options.user);
+  if (options.sandbox.is_wanted) require_sandbox(options.sandbox);
+}
 
 void serve(int descriptor, const ServeOptions &options) {
   int kind = 0;
@@ -73,7 +86,9 @@ void serve(int descriptor, const ServeOptions &options) {
   const Socket::Time limit = greet(socket, options);
   const Clock::time_point end = limit.count() ? Clock::now() + limit : Clock::time_point();
   socket.end_at(end);
-  auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes);
+  if (!options.user.empty()) become_user(options.user);
+  auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes, options.allowed);
+  restrict_process(options, folder->directory());
   try {
     Session(socket, std::move(folder), options.limits).run();
   } catch (const Exception &e) {

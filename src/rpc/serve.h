@@ -1,7 +1,9 @@
 // Serves one client on a connection.
 #pragma once
+#include <memory>
 #include <string>
 
+#include "rpc/sandbox.h"
 #include "rpc/session.h"
 
 namespace opd::rpc {
@@ -12,7 +14,15 @@ struct ServeOptions {
   std::string secret;       // that the client must prove to know; "": none
   std::string work_folder;  // in which the session's directory is made; "": the system's for temporary files
   SessionLimits limits;
+  SandboxOptions sandbox;
+  std::string user;                               // whose the process becomes; "": it stays as it is
+  int32_t cpu_seconds = 0;                        // of the process; 0: no limit
+  uint64_t process_bytes = 0;                     // private memory beyond what it has at the start; 0: no limit
+  std::shared_ptr<const AllowedModules> allowed;  // null: all
 };
+
+// Throws what serve() would because of the options, before there is a client.
+void require_servable(const ServeOptions &options);
 
 // Returns once the session has ended. Throws OPD_FAILED_PRECONDITION if the client does not know the key.
 void serve(int descriptor, const ServeOptions &options);

@@ -62,8 +62,15 @@ bool Session::answer(uint64_t size) {
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
   const std::string head(reinterpret_cast<const char *>(&answered), sizeof answered);
-  if (answer.rest.empty()) socket_.write(head, answer.packet);
-  else socket_.write(head + answer.packet, answer.rest);
+  try {
+    if (answer.rest.empty()) socket_.write(head, answer.packet);
+    else socket_.write(head + answer.packet, answer.rest);
+  } catch (const Exception &e) {
+    // A client that ends does not wait for the answers to its last frees.
+    const bool is_free = code == Code::kFreeHandle || code == Code::kDevFreeData;
+    if (!is_free || e.error()->code != OPD_IO) throw;
+    return false;
+  }
   return true;
 }
 

@@ -1,5 +1,7 @@
 #include "rpc/session_functions.h"
 
+#include <algorithm>
+
 #include "rpc/packets.h"
 #include "rpc/profile_wishes.h"
 #include "rpc/remote_evaluator.h"
@@ -23,6 +25,37 @@ Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool
   return query_imports ? module->find_with_imports(name) : module->find(name);
 }
 
+// With a list of allowed modules, these are all that clients get of the global functions. They do arithmetic, make
+// tensors and objects, and call what they are given. Others may load code, as ffi.ModuleLoadFromFile does.
+bool is_open_with_a_list(std::string_view name) {
+  constexpr std::string_view kCallsAnyByName = "vm.builtin.invoke_debug_func";
+  constexpr std::string_view kOpen[] = {"__tvm_set_device", "runtime.TVMTensorCreateView"};
+  constexpr std::string_view kOpenGroups[] = {"vm.builtin.", "relax.run.", "tvm.contrib.sort."};
+  return std::ranges::find(kOpen, name) != std::end(kOpen) ||
+         (name != kCallsAnyByName &&
+          std::ranges::any_of(kOpenGroups, [&](std::string_view group) { return name.starts_with(group); }));
+}
+
+// Null: there is none.
+Ref<Function> offered_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  Ref<Function> found = find_function(name);
+  if (found && files->allowed() && !is_open_with_a_list(name))
+    fail(OPD_FAILED_PRECONDITION, "the global function ", std::string(name),
+         " is not offered together with a list of allowed modules (opdyno serve --allow-modules)");
+  return found;
+}
+
+Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  Ref<Function> found = offered_function(name, files);
+  return found ? found : global_function(name);  // which tells what there is
+}
+
+Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
+  ModuleOptions options;
+  options.allowed = files->allowed();
+  return Value(load_module(files->path(name_in(args, "load_module")), options));
+}
+
 // (module, name, query imports) → function or None
 Value module_get_function(Args args, const std::shared_ptr<WorkFolder> &files) {
   require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
@@ -43,7 +76,7 @@ Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &
   const auto number = [&](size_t place) { return as_int(args[place], "a number of the evaluator"); };
   const std::string_view name = as_text(args[kName], "the name of the function");
   Ref<Function> function;
-  if (args[kModule].type == OPD_NONE) function = global_function(name);
+  if (args[kModule].type == OPD_NONE) function = required_function(name, files);
   else function = function_of(module_in(args[kModule]), name, true, files);
   if (!function) fail(OPD_NOT_FOUND, "the module has no function \"", std::string(name), "\"");
   EvaluatorOptions plan;
@@ -54,7 +87,7 @@ Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &
   if (is_own && args[kPreprocess].type == OPD_FUNCTION)
     plan.preprocess = Ref<Function>::share(&as<Function>(args[kPreprocess], "the function to call before"));
   else if (const std::string_view before = as_text(args[kPreprocess], "f_preproc"); !before.empty())
-    plan.preprocess = global_function(before);
+    plan.preprocess = required_function(before, files);
   if (is_own)
     plan.warmup = number(kWarmup), plan.steady_ms = number(kSteadyMs), plan.concurrency = number(kConcurrency);
   auto evaluator = make_object<TimeEvaluator>(std::move(function), std::move(plan));
@@ -103,7 +136,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
     return make_function(
         [](Args) { return Value(concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH)); });
   constexpr std::string_view kPrefix = "tvm.rpc.server.";
-  if (!name.starts_with(kPrefix)) return find_function(name);
+  if (!name.starts_with(kPrefix)) return offered_function(name, files);
   name.remove_prefix(kPrefix.size());
   if (name == "ModuleGetFunction")
     return make_function([files](Args args) { return module_get_function(args, files); });
@@ -123,9 +156,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   if (name == "listdir") return make_function([files](Args) { return Value(files->list()); });
   if (name == "workpath")
     return make_function([files](Args args) { return Value(files->path(name_in(args, "workpath"))); });
-  if (name == "load_module")
-    return make_function(
-        [files](Args args) { return Value(load_module(files->path(name_in(args, "load_module")), {})); });
+  if (name == "load_module") return make_function([files](Args args) { return load(args, files); });
   return nullptr;
 }
 

@@ -16,8 +16,8 @@ std::string parent_of(const std::string &given) {
 
 }  // namespace
 
-WorkFolder::WorkFolder(const std::string &parent, uint64_t most_bytes)
-    : directory_(parent_of(parent)), most_bytes_(most_bytes) {}
+WorkFolder::WorkFolder(const std::string &parent, uint64_t most_bytes, std::shared_ptr<const AllowedModules> allowed)
+    : directory_(parent_of(parent)), most_bytes_(most_bytes), allowed_(std::move(allowed)) {}
 
 std::string WorkFolder::path(std::string_view name) const {
   constexpr size_t kMostName = 255;

@@ -1,17 +1,21 @@
 // The files of a session: a directory of its own, which ends with it, and into which names of clients cannot lead out.
 #pragma once
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/build_directory.h"
+#include "module/allowed_modules.h"
 
 namespace opd::rpc {
 
 class WorkFolder {
  public:
-  // `parent` "": that of the system for temporary files.
-  WorkFolder(const std::string &parent, uint64_t most_bytes);
+  // `parent` "": that of the system for temporary files. `allowed`: which files may be loaded; null: all.
+  WorkFolder(const std::string &parent, uint64_t most_bytes, std::shared_ptr<const AllowedModules> allowed = nullptr);
+
+  const std::string &directory() const { return directory_.path(); }
+  const std::shared_ptr<const AllowedModules> &allowed() const { return allowed_; }
 
   // Throws OPD_INVALID_ARGUMENT for a name that is more than a file's in the directory.
   std::string path(std::string_view name) const;
@@ -23,6 +27,7 @@ class WorkFolder {
  private:
   BuildDirectory directory_;
   uint64_t most_bytes_;
+  const std::shared_ptr<const AllowedModules> allowed_;
 };
 
 }  // namespace opd::rpc

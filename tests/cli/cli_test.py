@@ -38,11 +38,12 @@ if __name__ == "__main__":
     from scripted_cases import *
     from serve_cases import *
     from serve_rpc_cases import *
+    from serve_sandbox_cases import *
     from trace_cases import *
     from trace_form_cases import *
     from untrusted_cases import *
 
-    del CliTest  # the base has no tests of its own
+    del CliTest, ServerCliTest  # the bases have no tests of their own
     case.make_files()
     try:
         unittest.main(verbosity=2)

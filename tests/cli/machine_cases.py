@@ -9,12 +9,12 @@ import socket
 
 from case import FAILED, OK, REFUSED, USAGE, WORK
 from rpc_client import Client, Refused, Tracker
-from served import ServedCliTest
+from rpc_server import ServerCliTest
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
 
-class Machines(ServedCliTest):
+class Machines(ServerCliTest):
     def on(self, *words, key="k"):
         return ("--on", "127.0.0.1:%d,key=%s" % (self.serve(*words, key=key), key))
 

@@ -38,8 +38,8 @@ def string(value):
     return struct.pack("<i", STRING) + text(value)
 
 
-def tensor(data, dims):
-    return struct.pack("<Qiiii", data, 1, 0, len(dims), 2 | 32 << 8 | 1 << 16) + struct.pack(
+def tensor(data, dims, device=1):
+    return struct.pack("<Qiiii", data, device, 0, len(dims), 2 | 32 << 8 | 1 << 16) + struct.pack(
         "<%dqQ" % len(dims), *dims, 0
     )
 
@@ -87,25 +87,28 @@ class Client:
         return self.call(*call)[4 + 12 + 4 + 8 :].decode()
 
     def kernel(self, library, name):
-        module = self.object_of("tvm.rpc.server.load_module", string(library))
+        return self.function_of(self.object_of("tvm.rpc.server.load_module", string(library)), name)
+
+    def function_of(self, module, name):
         get = self.function("tvm.rpc.server.ModuleGetFunction")
         return self.object_of(get, struct.pack("<iQ", MODULE, module), string(name), struct.pack("<iq", 2, 1))
 
-    def floats(self, values):
+    def floats(self, values, device=1, dims=None):
+        dims = dims or [len(values)]
         data = struct.unpack(
-            "<iiQ", self.ask(ALLOCATE, struct.pack("<ii", 2, TENSOR) + tensor(0, [len(values)]) + struct.pack("<i", 0))
+            "<iiQ", self.ask(ALLOCATE, struct.pack("<ii", 2, TENSOR) + tensor(0, dims, device) + struct.pack("<i", 0))
         )[2]
-        self.ask(COPY_TO, tensor(data, [len(values)]) + text(struct.pack("<%df" % len(values), *values)))
+        self.ask(COPY_TO, tensor(data, dims, device) + text(struct.pack("<%df" % len(values), *values)))
         return data
 
-    def read(self, data, count):
-        return list(
-            struct.unpack("<%df" % count, self.ask(COPY_FROM, tensor(data, [count]) + struct.pack("<Q", 4 * count)))
-        )
+    def read(self, data, count, device=1, dims=None):
+        asked = tensor(data, dims or [count], device) + struct.pack("<Q", 4 * count)
+        return list(struct.unpack("<%df" % count, self.ask(COPY_FROM, asked)))
 
 
-def argument(data, count):
-    return struct.pack("<i", TENSOR) + tensor(data, [count])
+def argument(data, dims, device=1):
+    """`dims` may be the number of elements."""
+    return struct.pack("<i", TENSOR) + tensor(data, [dims] if isinstance(dims, int) else dims, device)
 
 
 class Tracker(threading.Thread):

@@ -8,7 +8,7 @@ from pathlib import Path
 import rpc_client
 from case import FAILED, USAGE, WORK
 from rpc_client import Client, Refused, RemoteError, Tracker, argument, string
-from served import ServedCliTest
+from rpc_server import ServerCliTest
 
 CRASH = """
 #include "kernels.c"
@@ -17,7 +17,7 @@ KERNEL(never_ends) { UNUSED; for (volatile int go = 1; go;) {} return 0; }
 """
 
 
-class ServeRpc(ServedCliTest):
+class ServeRpc(ServerCliTest):
     def test_a_library_is_sent_loaded_and_run(self):
         client = self.client(self.serve(), "k")
         self.assertEqual("server:k", client.server)

@@ -1,4 +1,4 @@
-"""What tests of servers share: they start one, hear what it says, and end it."""
+"""A running `opdyno serve`, its messages, and clients of it."""
 
 import re
 import signal
@@ -11,7 +11,7 @@ from case import OPDYNO, WORK, CliTest
 from rpc_client import Client
 
 
-class ServedCliTest(CliTest):
+class ServerCliTest(CliTest):
     def serve(self, *words, key="k", **settings):
         """Starts a server; gives its port. `self.server` is the last one."""
         self.server = subprocess.Popen(
@@ -21,6 +21,7 @@ class ServedCliTest(CliTest):
         self.addCleanup(self.stop, server=self.server)
         self.messages, self.came = [], threading.Condition()
         line = self.server.stdout.readline()
+        self.sandbox = self.server.stdout.readline()
         threading.Thread(target=self.listen, args=(self.server.stderr,), daemon=True).start()
         found = re.fullmatch(r"serving at 127\.0\.0\.1:(\d+)(, key \w+)?\n", line)
         self.assertTrue(found, line)

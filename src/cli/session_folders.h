@@ -1,0 +1,30 @@
+// The directories of a server's sessions. The server removes them, because a session in a sandbox cannot remove its
+// own.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "net.h"
+
+namespace opd::cli {
+
+class SessionFolders {
+ public:
+  // `user`: to whom they belong, "" for the server's own. Removes those of servers that were killed.
+  explicit SessionFolders(const std::string &user);
+  ~SessionFolders();
+  SessionFolders(const SessionFolders &) = delete;
+
+  std::string make(int64_t session);
+  void remove(int64_t session);
+  void forget() { lock_.reset(); }  // in a child: only the server's life keeps them
+
+ private:
+  std::string path_of(int64_t session) const;
+
+  const std::string user_;
+  std::string path_;
+  Descriptor lock_;  // of the directory, as long as the server lives
+};
+
+}  // namespace opd::cli

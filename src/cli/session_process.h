@@ -1,0 +1,18 @@
+// The processes of a server's sessions, and those that programs of clients have started.
+#pragma once
+#include <sys/types.h>
+
+#include <vector>
+
+namespace opd::cli {
+
+// Whoever loses its parent among the descendants becomes a child of this process.
+void adopt_orphans();
+std::vector<pid_t> children_of_this_process();  // of its main thread
+void end_all_children();                        // and theirs; waits for it
+
+// In a session: it has no input, and cannot read what is typed at the terminal where the server writes. Faults leave no
+// core files.
+void detach_session();
+
+}  // namespace opd::cli

@@ -1,0 +1,48 @@
+#include "module/allowed_modules.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kDigits = 2 * std::tuple_size_v<Sha256>;
+
+// "" if the line begins with no digest.
+std::string digest_in(std::string_view line) {
+  if (line.starts_with('\\')) line.remove_prefix(1);  // the name has escaped characters
+  if (line.size() < kDigits || (line.size() > kDigits && line[kDigits] != ' ')) return "";
+  std::string digest(line.substr(0, kDigits));
+  for (char &digit : digest) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+    if (!(digit >= '0' && digit <= '9') && !(digit >= 'a' && digit <= 'f')) return "";
+  }
+  return digest;
+}
+
+}  // namespace
+
+AllowedModules::AllowedModules(std::string_view list) {
+  for (size_t number = 1; !list.empty(); ++number) {
+    const size_t end = std::min(list.find('\n'), list.size());
+    std::string_view line = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    std::string digest = digest_in(line);
+    if (digest.empty())
+      fail(OPD_BAD_FORMAT, "line ", number, " of the list of modules must be a SHA-256 in ", kDigits,
+           " digits and a name, as sha256sum prints it");
+    digests_.insert(std::move(digest));
+  }
+}
+
+void AllowedModules::require(Bytes content, std::string_view name) const {
+  const std::string digest = hex(sha256(as_text(content)));
+  if (!digests_.contains(digest))
+    fail(OPD_FAILED_PRECONDITION, "the module ", std::string(name), " with the SHA-256 ", digest,
+         " is not in the list of allowed modules (opdyno serve --allow-modules)");
+}
+
+}  // namespace opd

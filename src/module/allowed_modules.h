@@ -1,0 +1,27 @@
+// A list of the files that may be loaded as modules, by the SHA-256 of their bytes.
+#pragma once
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/sha256.h"
+
+namespace opd {
+
+class AllowedModules {
+ public:
+  // Lines as `sha256sum` prints them: 64 hexadecimal digits, two characters between, a name. Empty lines and those that
+  // begin with # say nothing. Throws OPD_BAD_FORMAT.
+  explicit AllowedModules(std::string_view list);
+
+  // Throws OPD_FAILED_PRECONDITION, with the name and the hash, unless a file with these bytes is in the list. Give it
+  // the very bytes that are loaded: a file may change in between.
+  void require(Bytes content, std::string_view name) const;
+
+ private:
+  std::set<std::string, std::less<>> digests_;  // in lower-case digits
+};
+
+}  // namespace opd
