@@ -17,6 +17,7 @@
 #include "failure.h"
 #include "file.h"
 #include "net.h"
+#include "serve_metrics.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -35,12 +36,14 @@ struct Settings {
   std::string key;
   int64_t most_sessions;
   opd_rpc_serve_options session;
+  std::optional<Endpoint> metrics;
 };
 
 class Server {
  public:
   explicit Server(Settings settings) : settings_(std::move(settings)) {
     listener_ = listen_at(settings_.listen);
+    if (settings_.metrics) metrics_.emplace(settings_.metrics->text());
     sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&handled, signal);
@@ -54,6 +57,7 @@ class Server {
     if (!is_loopback(listener_.get()))
       print_message(
           "opdyno serve: warning: who reaches this address and knows the key may run programs as this user\n");
+    if (metrics_) print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
@@ -97,8 +101,13 @@ class Server {
     if (!connection) return;  // it went away
     const int64_t number = ++last_number_;
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
+    if (metrics_) metrics_->begin_session(number);
     const pid_t parent = getpid(), child = fork();
-    if (child < 0) return print_message(cat("opdyno serve: cannot start a process: ", strerror(errno), "\n"));
+    if (child < 0) {
+      const int error = errno;
+      if (metrics_) metrics_->end_session(number, "no_process");
+      return print_message(cat("opdyno serve: cannot start a process: ", strerror(error), "\n"));
+    }
     if (child == 0) serve(connection.get(), number, parent);
     children_[child] = number;
     if (tracker_) match_key_.clear();  // the next client gets another key
@@ -117,8 +126,10 @@ class Server {
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     try {
       opdyno::rpc_serve(connection, &options);
+      if (metrics_) metrics_->note_end(OPD_OK);
       print_message(cat("session ", number, " ends\n"));
     } catch (const opdyno::Error &error) {
+      if (metrics_) metrics_->note_end(error.code());
       print_message(cat("session ", number, " ends: ", printable(message_of(error)), "\n"));
     } catch (const std::exception &error) { print_message(cat("session ", number, " ends: ", error.what(), "\n")); }
     _exit(0);  // all has been said
@@ -138,12 +149,17 @@ class Server {
       else if (WEXITSTATUS(status) != 0)  // of a function that the client called
         print_message(
             cat("session ", found->second, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
+      if (metrics_)
+        metrics_->end_session(found->second, WIFSIGNALED(status)        ? "crashed"
+                                             : WEXITSTATUS(status) != 0 ? "exited"
+                                                                        : "");
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
   }
 
   Settings settings_;
+  std::optional<ServeMetrics> metrics_;
   Descriptor listener_, signals_;
   sigset_t usual_signals_;
   std::map<pid_t, int64_t> children_;  // and the numbers of their sessions
@@ -166,6 +182,7 @@ Exit run_serve(const Args &args) {
   if (settings.key.find_first_of(" \n") != std::string::npos) fail_usage("option '--key' takes a name without spaces");
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);
+  if (const auto metrics = args.value("metrics")) settings.metrics = parse_endpoint("metrics", *metrics);
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);
   settings.session.max_tensor_bytes = args.bytes("memory-limit").value_or(0);
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;

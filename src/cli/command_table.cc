@@ -166,6 +166,9 @@ constexpr Option tracker = {"tracker", 0, "HOST:PORT",
 constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with a tracker 1"};
 constexpr Option serve_memory = {"memory-limit", 0, "SIZE", "most memory of the tensors that a client makes, as 512M"};
 constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
+constexpr Option metrics = {
+    "metrics", 0, "HOST:PORT",
+    "where Prometheus finds metrics of the sessions; who reaches the address can read them; else nowhere"};
 constexpr Option silence = {"timeout", 0, "TIME", "end a session whose client asks nothing for so long, as 5m"};
 
 constexpr std::string_view inspect_text =
@@ -314,7 +317,8 @@ const std::vector<Command> &commands() {
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
-       std::vector{&listen, &serve_key, &tracker, &sessions, &serve_memory, &file_limit, &silence, &help}, run_serve},
+       std::vector{&listen, &serve_key, &tracker, &sessions, &serve_memory, &file_limit, &silence, &metrics, &help},
+       run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,

@@ -61,7 +61,7 @@ int listen_at(std::string &address) {
   const int yes = 1;
   sockaddr_storage own{};
   socklen_t size = sizeof own;
-  constexpr int kBacklog = 16;
+  constexpr int kBacklog = 128;
   if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
       ::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, kBacklog) != 0 ||
       ::getsockname(fd, reinterpret_cast<sockaddr *>(&own), &size) != 0) {
