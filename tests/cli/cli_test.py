@@ -37,6 +37,7 @@ if __name__ == "__main__":
     from scripted_cases import *
     from serve_cases import *
     from serve_rpc_cases import *
+    from telemetry_cases import *
     from trace_cases import *
     from trace_form_cases import *
     from untrusted_cases import *
