@@ -58,11 +58,11 @@ Series series_of(const opd_telemetry_value &given) {
           "process_");
   require(given.kind == OPD_TELEMETRY_COUNTER || given.kind == OPD_TELEMETRY_GAUGE, "there is no kind ",
           static_cast<int>(given.kind), " of a metric");
-  require(given.num_labels >= 0 && (given.num_labels == 0 || (given.label_names && given.label_values)),
-          "label_names and label_values must not be NULL, and num_labels not negative");
+  require(given.num_label_names >= 0 && (given.num_label_names == 0 || (given.label_names && given.label_values)),
+          "label_names and label_values must not be NULL, and num_label_names not negative");
   require(given.reserved == 0, "reserved must be 0, but is ", given.reserved);
   Point point{{}, given.value};
-  for (int32_t i = 0; i < given.num_labels; ++i) {
+  for (int32_t i = 0; i < given.num_label_names; ++i) {
     const char *const label = given.label_names[i];
     require(label && is_name(label) && !std::string_view(label).starts_with("__"), "\"", text_of(label),
             "\" is no name of a label");

@@ -71,7 +71,7 @@ void ServeMetrics::set(const char *name, const char *help, opd_telemetry_kind ki
   static constexpr const char *label = "outcome";
   opd_telemetry_value metric = opdyno::defaults(opd_telemetry_value_init);
   metric.name = name, metric.help = help, metric.kind = kind, metric.value = value;
-  if (outcome) metric.label_names = &label, metric.label_values = &outcome, metric.num_labels = 1;
+  if (outcome) metric.label_names = &label, metric.label_values = &outcome, metric.num_label_names = 1;
   telemetry_.set_value(metric);
 }
 

@@ -155,8 +155,7 @@ void TelemetrySession::begin() {
 }
 
 void TelemetrySession::finish(uint64_t patience_ns) noexcept {
-  TelemetrySessions::get().remove(this);
-  if (generation_ != fork_generation()) return;  // a forked child lacks the threads
+  if (generation_ != fork_generation()) return TelemetrySessions::get().remove(this);  // a forked child lacks the threads
   const uint64_t end = monotonic_ns() + std::min(patience_ns, kLongestNs);
   end_ns_.store(end, std::memory_order_relaxed);
   {
@@ -172,6 +171,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
     changed_.wait_until(lock, moment(end), [this] { return num_threads_ == 0; });
     ended = std::move(recording_);
   }
+  TelemetrySessions::get().remove(this);  // only now: a child that is forked meanwhile closes the sockets
 }
 
 void TelemetrySession::forget() noexcept {

@@ -232,7 +232,7 @@ TEST(TelemetryText, HasValuesOfTheProgram) {
   const char *const names[] = {"queue"}, *const values[] = {"a\"b\\c\nd"};
   opd_telemetry_value value = opdyno::defaults(opd_telemetry_value_init);
   value.name = "my_jobs", value.help = "Jobs that wait.", value.value = 2.5;
-  value.label_names = names, value.label_values = values, value.num_labels = 1;
+  value.label_names = names, value.label_values = values, value.num_label_names = 1;
   telemetry.set_value(value);
   value.value = 3.5;
   telemetry.set_value(value);

@@ -122,7 +122,7 @@ def test_none_for_any_other_argument_is_refused():
 
 def listing():
     lines = []
-    for module in (opdyno, opdyno.vm, opdyno.profiler, opdyno.profiling, opdyno.rpc, opdyno.tvm):
+    for module in (opdyno, opdyno.vm, opdyno.profiler, opdyno.profiling, opdyno.rpc, opdyno.telemetry, opdyno.tvm):
         for name in sorted(module.__all__):
             value = getattr(module, name)
             if inspect.ismodule(value):
