@@ -155,7 +155,8 @@ void TelemetrySession::begin() {
 }
 
 void TelemetrySession::finish(uint64_t patience_ns) noexcept {
-  if (generation_ != fork_generation()) return TelemetrySessions::get().remove(this);  // a forked child lacks the threads
+  if (generation_ != fork_generation())
+    return TelemetrySessions::get().remove(this);  // a forked child lacks the threads
   const uint64_t end = monotonic_ns() + std::min(patience_ns, kLongestNs);
   end_ns_.store(end, std::memory_order_relaxed);
   {
@@ -175,7 +176,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
 }
 
 void TelemetrySession::forget() noexcept {
-  server_.close_all();
+  server_.close_all();  // the parent's
   if (post_) post_->close();
   serve_wake_.close(), send_wake_.close();
   recording_ = nullptr;

@@ -157,16 +157,18 @@ TEST(TelemetryText, HasAtMostSoManyLabelSets) {
 }
 
 TEST(TelemetryText, CountsTheEventsForWhichTheRingHadNoRoom) {
-  const Vm vm = make_vm(".func main() {\n  ret %void\n}\n");
+  const Vm vm = make_program();
+  const Tensor x = floats({1, 2, 3, 4});
   Options options;
   options.max_bytes = 1;  // a block of 64 KiB for each thread, 1,020 events
   const Telemetry telemetry(&options);
   constexpr int kCalls = 100'000;
-  for (int i = 0; i < kCalls; ++i) vm.call("main");
+  for (int i = 0; i < kCalls; ++i) vm.call("main", x);
   const std::string text = telemetry.text();
   const double counted = sample(text, "opdyno_calls_total" + kMain);
   EXPECT_GT(counted, 0);
-  EXPECT_EQ(counted + sample(text, "opdyno_events_dropped_total"), kCalls) << "whenever they were read";
+  EXPECT_EQ(counted + sample(text, "opdyno_events_dropped_total"), kCalls)
+      << "whenever they were read; operators are not recorded";
   EXPECT_EQ(telemetry.stats().events_dropped_count, sample(text, "opdyno_events_dropped_total"));
 }
 
@@ -426,8 +428,20 @@ TEST_F(TelemetryServer, IsTheParentsAfterAFork) {
   busy.join();
   open.send("rics HTTP/1.1\r\n\r\n");
   EXPECT_TRUE(open.receive().starts_with("HTTP/1.1 200 OK\r\n")) << "no child has closed it";
+  int lives[2];
+  ASSERT_EQ(pipe(lives), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    close(lives[1]);
+    _exit(read(lives[0], &byte, 1) == 0 ? 0 : 1);  // once the parent closes it
+  }
   telemetry_ = Telemetry(static_cast<opd_telemetry *>(nullptr));
-  EXPECT_FALSE(Connection(address_).is_open) << "no child keeps it open";
+  EXPECT_FALSE(Connection(address_).is_open) << "a child does not keep it open";
+  close(lives[0]), close(lives[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 #endif
 
