@@ -124,3 +124,6 @@ def parent(traceparent: str | None) -> Iterator[None]:
         yield
     finally:
         set_parent(None)
+
+
+__all__ = ["Telemetry", "parent", "set_parent", "start"]
