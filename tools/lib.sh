@@ -111,6 +111,15 @@ install_cuda_compiler() {
   ln -s "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)" "$home" # last: it says that nothing is missing
 }
 
+# Where tests find Prometheus, without its package, which would start a service.
+export OPDYNO_PROMETHEUS_HOME=${OPDYNO_PROMETHEUS_HOME:-$cache_dir/prometheus/usr/bin}
+unpack_prometheus() {
+  local work=$cache_dir/prometheus.new
+  [[ ! -e $OPDYNO_PROMETHEUS_HOME/prometheus ]] || return 0
+  rm -rf "$work" && mkdir -p "$work" && (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus) || return
+  dpkg -x "$work"/prometheus_*.deb "$work" && rm "$work"/*.deb && rm -rf "$cache_dir/prometheus" && mv "$work" "$cache_dir/prometheus"
+}
+
 aarch64_libraries=$cache_dir/aarch64
 
 # Libraries of arm64 packages, by an apt with a state of its own and the package sources of this machine.

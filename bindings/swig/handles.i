@@ -22,6 +22,7 @@
 %opd_handle(opd_collector, Collector)
 %opd_handle(opd_closure, Closure)
 %opd_handle(opd_rpc_session, RpcSession)
+%opd_handle(opd_telemetry, Telemetry)
 
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 %opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, size_t num_traces)
@@ -54,6 +55,8 @@
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
 %opd_options(opd_rpc_connect_options)
+%opd_options(opd_telemetry_options)
+%opd_options(opd_telemetry_value)
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
@@ -61,3 +64,4 @@
 %opd_stats(opd_tensor_info)
 %opd_stats(opd_machine_peak)
 %opd_stats(opd_benchmark_stats)
+%opd_stats(opd_telemetry_stats)

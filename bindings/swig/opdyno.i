@@ -38,3 +38,4 @@
 %warnfilter(451) opd_rpc_serve_options; /* its texts are set by nobody: no language has a server */
 %include <opdyno/rpc.h>
 %include <opdyno/diff.h>
+%include <opdyno/telemetry.h>

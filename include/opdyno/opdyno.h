@@ -19,6 +19,7 @@
 #include <opdyno/report.h>
 #include <opdyno/roofline.h>
 #include <opdyno/rpc.h>
+#include <opdyno/telemetry.h>
 #include <opdyno/tensor.h>
 #include <opdyno/trace.h>
 #include <opdyno/value.h>

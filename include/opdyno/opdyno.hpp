@@ -14,6 +14,7 @@
 #include <opdyno/profiler.hpp>
 #include <opdyno/report.hpp>
 #include <opdyno/rpc.hpp>
+#include <opdyno/telemetry.hpp>
 #include <opdyno/vm.hpp>
 
 #endif

@@ -38,6 +38,9 @@ enum class LockRank : uint8_t {
   kVm,
   kVmState,
   kControl,  // held while recordings of clients start and end
+  kTelemetrySessions,
+  kTelemetry,  // held while events are read
+  kTelemetrySockets,
   kSnapshots,
   kProfiles,
   kDumps,

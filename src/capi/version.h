@@ -8,6 +8,7 @@ namespace opd {
 #define OPD_TEXT(x) OPD_TEXT_(x)
 inline constexpr const char *kVersion =
     OPD_TEXT(OPD_VERSION_MAJOR) "." OPD_TEXT(OPD_VERSION_MINOR) "." OPD_TEXT(OPD_VERSION_PATCH);
+inline constexpr const char *kAbi = "1";  // the number behind libopdyno.so: SOVERSION in src/CMakeLists.txt
 #undef OPD_TEXT
 #undef OPD_TEXT_
 

@@ -21,6 +21,7 @@
 #include "file.h"
 #include "json.h"
 #include "net.h"
+#include "serve_metrics.h"
 #include "session_folders.h"
 #include "session_process.h"
 #include "text.h"
@@ -45,6 +46,7 @@ struct Settings {
   std::string allowed_modules;  // the content of that file
   std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
+  std::optional<Endpoint> metrics;
 };
 
 // "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"
@@ -76,6 +78,7 @@ class Server {
           cat("other machines reach ", settings_.listen.text(),
               ", and clients may run programs here: give --secret-file FILE, which opdyno's clients know, too, or "
               "--allow-anyone, which TVM's clients need"));
+    if (settings_.metrics) metrics_.emplace(settings_.metrics->text());
     sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&handled, signal);
@@ -93,6 +96,7 @@ class Server {
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
       warn("sessions run as root; --user NAME has them run as another user");
+    if (metrics_) print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
@@ -140,8 +144,14 @@ class Server {
     try {
       folder = folders_.make(number);
     } catch (const Failure &failure) { return print_message(cat("session ", number, " ends: ", failure.what(), "\n")); }
+    if (metrics_) metrics_->begin_session(number);
     const pid_t parent = getpid(), child = fork();
-    if (child < 0) return print_message(cat("opdyno serve: cannot start a process: ", strerror(errno), "\n"));
+    if (child < 0) {
+      const int error = errno;
+      folders_.remove(number);
+      if (metrics_) metrics_->end_session(number, "no_process");
+      return print_message(cat("opdyno serve: cannot start a process: ", strerror(error), "\n"));
+    }
     if (child == 0) serve(connection.get(), number, parent, folder);
     children_[child] = number;
     if (tracker_) match_key_.clear();  // the next client gets another key
@@ -163,8 +173,10 @@ class Server {
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     try {
       opdyno::rpc_serve(connection, &options);
+      if (metrics_) metrics_->note_end(OPD_OK);
       print_message(cat("session ", number, " ends\n"));
     } catch (const opdyno::Error &error) {
+      if (metrics_) metrics_->note_end(error.code());
       print_message(cat("session ", number, " ends: ", printable(message_of(error)), "\n"));
     } catch (const std::exception &error) { print_message(cat("session ", number, " ends: ", error.what(), "\n")); }
     _exit(0);  // all has been said
@@ -189,6 +201,11 @@ class Server {
         print_message(
             cat("session ", found->second, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
       folders_.remove(found->second);
+      if (metrics_)
+        metrics_->end_session(found->second, has_used_up(status, used)  ? "limit"
+                                             : WIFSIGNALED(status)      ? "crashed"
+                                             : WEXITSTATUS(status) != 0 ? "exited"
+                                                                        : "");
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
@@ -208,6 +225,7 @@ class Server {
   Settings &settings_;
   const std::string sandbox_;
   SessionFolders folders_;
+  std::optional<ServeMetrics> metrics_;
   Descriptor listener_, signals_;
   sigset_t usual_signals_;
   std::map<pid_t, int64_t> children_;  // and the numbers of their sessions
@@ -260,6 +278,7 @@ Exit run_serve(const Args &args) {
   settings.lets_anyone = args.has("allow-anyone");
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);
+  if (const auto metrics = args.value("metrics")) settings.metrics = parse_endpoint("metrics", *metrics);
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;
   settings.session.max_silence_ns = args.duration_ns("timeout").value_or(0);

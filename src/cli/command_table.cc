@@ -185,6 +185,9 @@ constexpr Option allow_modules = {"allow-modules", 0, "FILE",
                                   "load only modules whose SHA-256 is in the file, as sha256sum prints them"};
 constexpr Option serve_user = {"user", 0, "NAME", "run sessions as this user, if the server is root's"};
 constexpr Option no_sandbox = {"no-sandbox", 0, "", "let sessions do all that the user can"};
+constexpr Option metrics = {
+    "metrics", 0, "HOST:PORT",
+    "where Prometheus finds metrics of the sessions; who reaches the address can read them; else nowhere"};
 constexpr Option silence = {"timeout", 0, "TIME", "end a session whose client asks nothing for so long, as 5m"};
 
 constexpr std::string_view inspect_text =
@@ -337,7 +340,8 @@ const std::vector<Command> &commands() {
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
        std::vector{&listen, &serve_key, &secret_file, &allow_anyone, &tracker, &sessions, &serve_memory, &cpu_limit,
-                   &file_limit, &silence, &allow_read, &allow_network, &allow_modules, &serve_user, &no_sandbox, &help},
+                   &file_limit, &silence, &allow_read, &allow_network, &allow_modules, &serve_user, &no_sandbox,
+                   &metrics, &help},
        run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},

@@ -195,6 +195,13 @@ void DeviceMemory::trim() noexcept {
   trim_workspace();
 }
 
+std::vector<std::pair<DLDevice, const DeviceMemory *>> DeviceMemory::all_used() {
+  std::vector<std::pair<DLDevice, const DeviceMemory *>> used;
+  std::scoped_lock lock(known().guard);
+  for (const auto &[key, memory] : known().devices) used.emplace_back(memory->device_, memory.get());
+  return used;
+}
+
 void DeviceMemory::trim_all() noexcept {
   // Trims one by one without the lock, since trim() runs memory hooks, which may call of().
   for (std::pair<int, int> last{INT_MIN, INT_MIN};;) {

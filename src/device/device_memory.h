@@ -91,6 +91,8 @@ class DeviceMemory {
   };
   void trim() noexcept;
   static void trim_all() noexcept;  // of every device that was used so far
+  // Devices that were used so far; their memory lives as long as the process.
+  static std::vector<std::pair<DLDevice, const DeviceMemory *>> all_used();
   // Rises with every trim, on any device: each thread then frees its idle scratch memory at its next use.
   static uint32_t trim_count() noexcept;
 

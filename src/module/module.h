@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/module.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -21,7 +22,9 @@ namespace opd {
 // Thread-safe. A function of a module keeps all that it needs of the module alive.
 struct Module : Object {
   static int32_t type() { return OPD_MODULE; }
-  virtual ~Module() = default;
+  Module() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+  virtual ~Module() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  static uint64_t count() { return count_.load(std::memory_order_relaxed); }  // of all that there are, imports included
 
   virtual const char *kind() const = 0;
   virtual Ref<Function> find(std::string_view name) = 0;                // own functions only; null if absent
@@ -60,6 +63,7 @@ struct Module : Object {
   void clear_imports();
 
  private:
+  inline static constinit std::atomic<uint64_t> count_{0};
   mutable ForkMutex guard_{LockRank::kModule};
   std::vector<Ref<Module>> imports_;
 };

@@ -54,7 +54,7 @@ struct Event {
     DLDevice device;      // calls: of the last tensor argument
     uint64_t parent_run;  // runs: of the same program's run that it began in; 0: there is none
   };
-  uint32_t location;     // calls: index of the instruction; kNoLocation: it has none
+  uint32_t location;     // calls: index of the instruction; kNoLocation: it has none; runs: NameId of the program
   uint32_t depth;        // calls: nesting of program calls
   uint32_t num_tensors;  // arguments described at `shapes`
   uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
@@ -143,10 +143,13 @@ inline uint64_t length_ticks(const Event &event) { return event.end > event.begi
 // What only some events have: the message of an error, the metrics of collectors.
 struct EventItem {
   enum class Type : uint8_t {
-    kError,    // a text without a name
-    kMetric,   // of a collector
-    kDevice,   // runs: the metrics after it are of the device in `metric.bits`
-    kObserved  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
+    kError,     // a text without a name
+    kMetric,    // of a collector
+    kDevice,    // runs: the metrics after it are of the device in `metric.bits`
+    kObserved,  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
+    // Of runs in recordings that ask for outcomes:
+    kFailure,  // a text without a name: the message of the error that ended the run; "" if it is not known
+    kContext   // a text without a name: the bytes of a TraceContext
   };
   Type type;
   Recordings recordings;  // whose collectors gave it

@@ -91,6 +91,14 @@ bool Recorder::has_run_under_way(uint32_t slot) const {
   });
 }
 
+uint64_t count_events(const Chunk &chunk, uint64_t from, uint64_t to, Recordings recordings) {
+  uint64_t found = 0;
+  const uint64_t end = std::min<uint64_t>(to - std::min(to, chunk.first), chunk.count.load(std::memory_order_acquire));
+  for (uint64_t i = from - std::min(from, chunk.first); i < end; ++i)
+    found += (chunk.event(static_cast<uint32_t>(i))->recordings & recordings) != 0;
+  return found;
+}
+
 void open_part(Track &track, uint32_t place, uint64_t id) {
   Recorder &recorder = Recorder::get();
   std::scoped_lock lock(recorder.guard);
@@ -108,13 +116,6 @@ void open_part(Track &track, uint32_t place, uint64_t id) {
 
 namespace {
 
-uint64_t count_events(const Chunk &chunk, uint64_t from, Recordings recordings) {
-  uint64_t found = 0;
-  for (uint64_t i = from - std::min(from, chunk.first); i < chunk.count.load(std::memory_order_acquire); ++i)
-    found += (chunk.event(i)->recordings & recordings) != 0;
-  return found;
-}
-
 // Makes the recording forget its oldest chunk that is not some thread's current one; false: there is none.
 bool forget_oldest_chunk(Recorder &recorder, uint32_t place) {
   struct Oldest {
@@ -131,7 +132,7 @@ bool forget_oldest_chunk(Recorder &recorder, uint32_t place) {
   }
   if (!oldest.chunk) return false;
   Track::Part &part = oldest.track->part(place);
-  part.overwritten += count_events(*oldest.chunk, part.start, bit_of(place));
+  part.overwritten += count_events(*oldest.chunk, part.start, oldest.next, bit_of(place));
   part.start = oldest.next;
   return true;
 }

@@ -32,7 +32,7 @@ struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
-  std::atomic<bool> all_calls{false}, syncs{true};
+  std::atomic<bool> with_calls{true}, all_calls{false}, outcomes{false}, syncs{true};
   std::atomic<uint64_t> began{0};    // ticks
   std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
@@ -105,6 +105,9 @@ void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
   if (slot.waiting.load() && left == 0) [[unlikely]]
     tell_waiting_end(place);
 }
+
+// The chunk's events of the recordings whose numbers are from `from` up to `to`.
+uint64_t count_events(const Chunk &chunk, uint64_t from, uint64_t to, Recordings recordings);
 
 // The first time that a thread takes part in a recording. Also makes its observer.
 void open_part(Track &track, uint32_t place, uint64_t id);

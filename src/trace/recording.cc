@@ -63,7 +63,9 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.source.store(options.source, std::memory_order_relaxed);
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
+  slot.with_calls.store(options.calls, std::memory_order_relaxed);
   slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
+  slot.outcomes.store(options.outcomes, std::memory_order_relaxed);
   slot.syncs.store(options.waits, std::memory_order_relaxed);
   slot.began.store(began, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
@@ -256,7 +258,7 @@ Ref<Trace> Recording::snapshot(const Notes &notes) const {
   return make_trace(std::move(parts), now);
 }
 
-Ref<Trace> Recording::take() { return make_object<Trace>(collect(read_open_events(), true)); }
+TraceParts Recording::take_parts() { return collect(read_open_events(), true); }
 
 Ref<Trace> Recording::make_trace(TraceParts parts, uint64_t now) const {
   const auto kept = static_cast<uint64_t>(static_cast<double>(options.last_ns) / parts.processes[0].line.ns_per_tick);
@@ -279,7 +281,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   Recorder &recorder = Recorder::get();
   struct Found {
     std::shared_ptr<Track> track;
-    uint64_t start;
+    uint64_t start;  // number of the first event; then of the one behind the last
     OpenEvents open;
   };
   std::vector<Found> found;  // as parts.tracks
@@ -304,6 +306,8 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
       parts.tracks.push_back(std::move(kept));
     }
   }
+  std::vector<uint64_t> starts;
+  for (const Found &seen : found) starts.push_back(seen.start);
   for (size_t i = 0; i < found.size(); ++i) {  // without the lock: there may be millions of events
     TraceTrack &track = parts.tracks[i];
     found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, bit_of(slot_));
@@ -311,8 +315,18 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   }
   if (takes) {
     std::scoped_lock lock(recorder.guard);
-    for (const Found &seen : found)
-      if (Track::Part &part = seen.track->part(slot_); part.id == id_) part.start = std::max(part.start, seen.start);
+    for (size_t i = 0; i < found.size(); ++i) {
+      Track::Part &part = found[i].track->part(slot_);
+      if (part.id != id_) continue;
+      // What made room meanwhile for newer events, but is taken here, is not lost.
+      if (part.start > starts[i]) {
+        const bool is_forgotten = std::ranges::find(recorder.tracks, found[i].track) == recorder.tracks.end();
+        uint64_t &lost = is_forgotten ? recorder.slots[slot_].dropped_of_ended : part.overwritten;
+        for (const auto &chunk : parts.tracks[i].chunks)
+          lost -= count_events(*chunk, starts[i], std::min(part.start, found[i].start), bit_of(slot_));
+      }
+      part.start = std::max(part.start, found[i].start);
+    }
     recorder.tidy();
   }
   if (dropped_of_ended > 0) {

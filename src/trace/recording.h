@@ -9,6 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "trace/trace.h"
+#include "trace/trace_context.h"
 #include "trace/track.h"
 
 namespace opd {
@@ -26,7 +27,9 @@ struct RecordingOptions {
   bool tasks = false;               // also records tasks of parallel loops, of all sources
   bool device_work = false;         // also records kernels and copies of devices, of all sources
   bool stacks = false;              // also records the stack that runs, ranges and marks begin in
+  bool calls = true;                // false: runs without their calls, so these cost nothing
   bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
+  bool outcomes = false;            // its runs say whether they failed, and the trace context that they began in
   bool waits = true;                // its end waits for the runs under way, and each of its calls for the device; else
                                     // such runs are in the trace as open ones, and calls end when they return
   uint64_t max_bytes = 0;           // of all threads, in chunks; a thread has at least one; 0: no limit
@@ -62,7 +65,8 @@ class Recording final : public Object {
   Ref<Trace> snapshot(const Notes &notes = {}) const;
   // What ended since the start, or since the last take(), and what is open; the recording goes on without the former.
   // Only for one that does not wait, has no observers and no file; by one thread.
-  Ref<Trace> take();
+  Ref<Trace> take() { return make_object<Trace>(take_parts()); }
+  TraceParts take_parts();
   Alarm &alarm() const;          // of its slot: only between start() and stop()
   uint64_t num_pending() const;  // events, also of other recordings, that take() would look at
   // Adds a step of a schedule to the calling thread's events, from the tick `begin` to now.
@@ -118,7 +122,8 @@ int32_t pop_range() noexcept;
 class RunRecorder {
  public:
   void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = syncs_ = 0, considered_ = 0; }
-  bool listens() const { return track_ != nullptr; }
+  bool listens() const { return track_ != nullptr; }  // to calls
+  bool is_recorded() const { return listens() || only_run() != 0; }
   bool takes_all_calls() const { return all_calls_ != 0; }  // also those without a tensor
   bool syncs() const { return syncs_ != 0; }                // a call ends when the work that it gave to a device has
 
@@ -160,15 +165,20 @@ class RunRecorder {
     event.run = run_;
   }
   // Those with an observer that is to see a call with these arguments.
+  // Not reset for each run: nothing has written them before the run was considered.
+  Recordings only_run() const { return considered_ ? only_run_ : Recordings{0}; }
+  Recordings outcomes() const { return considered_ ? outcomes_ : Recordings{0}; }
   Recordings observed(Args args) const { return has_tensor(args) ? observed_ : observed_ & all_calls_; }
   uint64_t begin_slowly(Args args) const;
   void add_slowly(const Call &call, Args args, size_t cache, const Error *error) const;
 
-  Track *track_ = nullptr;     // null: no recording listens
-  Recordings recordings_ = 0;  // those that listen
+  Track *track_ = nullptr;     // null: no recording listens to calls
+  Recordings recordings_ = 0;  // those that listen to calls
   Recordings all_calls_ = 0;   // those of them that take calls without a tensor
   Recordings observed_ = 0;    // those of them with an observer
   Recordings syncs_ = 0;       // those of them whose calls wait for the device
+  Recordings only_run_;        // those that take the run without its calls
+  Recordings outcomes_;        // those that take the run's outcome
   bool only_ticks_ = false;    // there is no observer, and the clock is the TSC
   uint64_t run_ = 0;           // Event::run
   uint64_t considered_ = 0;    // the highest number of a recording whose filter the run has been through
@@ -181,24 +191,33 @@ class RunRecording {
   RunRecording(const RunRecording &) = delete;
   ~RunRecording() { end(); }
 
+  struct Source {
+    const void *address;  // of the VM
+    NameId program, function;
+  };
   // `outer`: of the run of the same source that this one began in; it belongs to the same recordings. To be called if
-  // is_recording() or `outer` listens. Throws what observers throw.
-  void begin(RunRecorder &recorder, const void *source, NameId function, const RunRecorder *outer);
-  void note_failure() { has_failed_ = true; }  // of the run, which is no exception
+  // is_recording() or `outer` is recorded. Throws what observers throw.
+  void begin(RunRecorder &recorder, const Source &source, const RunRecorder *outer);
+  // Of the run, which is no exception. The error lives as long as this.
+  void note_failure(const Error &error) { failure_ = &error; }
   void end() noexcept {
     if (recorder_) end_recorded();
   }
 
  private:
   bool enter_all(RunRecorder &recorder, const void *source);  // whether the run belongs to a new recording
-  void begin_entered(RunRecorder &recorder, NameId function, const RunRecorder *outer);
+  void begin_entered(RunRecorder &recorder, const Source &source, const RunRecorder *outer);
+  void add_outcome(EventItems &items, bool has_failed) const;
   void end_recorded() noexcept;
 
   RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
   Recordings begun_ = 0;             // those that began with it
-  bool has_failed_ = false;
-  int exceptions_ = INT_MAX;  // under way at its begin, if an alarm waits for runs that fail
-  Event event_;               // of the run; it has a begin if it is recorded
+  const Error *failure_ = nullptr;
+  int exceptions_ = INT_MAX;  // under way at its begin, if somebody asks whether runs fail
+  // Of a recorded run:
+  Track *track_;
+  Event event_;           // it has a begin once the run has begun
+  TraceContext context_;  // if a recording takes the outcome
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

@@ -15,6 +15,7 @@
 #include "trace/chunk.h"
 #include "trace/event_file.h"
 #include "trace/open_spans.h"
+#include "trace/trace_context.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -114,6 +115,10 @@ class Track {
   };
   std::vector<PushedRange> &pushed_ranges() { return pushed_ranges_; }  // those that are recorded
 
+  // What the thread works for; for the owner.
+  const TraceContext &context() const { return context_; }
+  void set_context(const TraceContext &context) { context_ = context; }
+
   uint64_t num_events();  // published; by any thread
   // The chunks with events from `first` on; by any thread.
   std::vector<std::shared_ptr<Chunk>> chunks_from(uint64_t first);
@@ -207,6 +212,7 @@ class Track {
   std::array<Part, kMostRecordings> parts_;
   OpenSpans open_spans_;
   std::vector<PushedRange> pushed_ranges_;
+  TraceContext context_{};
 
   ForkMutex guard_{LockRank::kTrack};  // of chunks_; the owner reads its last chunk without
   std::vector<std::shared_ptr<Chunk>> chunks_;

@@ -38,7 +38,7 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
   run.recorder.reset();
   const RunRecorder *within = outer && outer->vm == run.vm ? &outer->recorder : nullptr;
-  if (is_recording() || (within && within->listens())) [[unlikely]]
+  if (is_recording() || (within && within->is_recorded())) [[unlikely]]
     begin_recording(function, within);
   if (run.recorder.listens() || run.instrument) run.observe_calls();
   if (run.native_depth > kMaxNativeDepth)
@@ -50,8 +50,8 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
 void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   Vm &vm = borrowed_.vm;
   Run &run = *borrowed_.run;
-  const NameId name = function == kNoFunction ? kNoName : vm.function_names()[function];
-  recorded_.begin(run.recorder, &vm, name, outer);
+  const NameId *const names = vm.function_names();
+  recorded_.begin(run.recorder, {&vm, vm.program_name(), function == kNoFunction ? kNoName : names[function]}, outer);
   run.callee_names = vm.callee_names();
   if (is_recording_memory() && run.recorder.listens()) run.record_bindings();
 }

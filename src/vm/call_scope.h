@@ -17,7 +17,7 @@ class CallScope {
   CallScope(const CallScope &) = delete;
   CallScope &operator=(const CallScope &) = delete;
   Run &run() { return *borrowed_.run; }
-  void note_failure() { recorded_.note_failure(); }  // that is no exception
+  void note_failure(const Error &error) { recorded_.note_failure(error); }  // that is no exception
 
  private:
   struct Borrowed {

@@ -72,6 +72,8 @@ const NameId *Vm::function_names() {
   if (has_names_.load(std::memory_order_relaxed)) return names_.data();
   names_.clear();  // if memory was short before
   names_.reserve(program_->functions.size() + program_->callee_of.size());
+  const std::string file = module_->file();
+  program_name_ = name_id(std::string_view(file).substr(file.rfind('/') + 1));
   for (const FunctionInfo &info : program_->executable->functions) names_.push_back(name_id(info.name));
   for (const uint32_t callee : program_->callee_of) names_.push_back(names_[callee]);
   has_names_.store(true, std::memory_order_release);
@@ -238,6 +240,11 @@ void Vm::trim() {
   while (list) delete std::exchange(list, list->next_idle);
 }
 
+size_t Vm::count() {
+  std::scoped_lock lock(KnownVms::get().guard);
+  return KnownVms::get().vms.size();
+}
+
 uint64_t Vm::idle_bytes(DLDevice device) {
   uint64_t sum = 0;
   std::scoped_lock lock(KnownVms::get().guard);
@@ -268,7 +275,7 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
     if (run.failure) [[unlikely]] {
-      scope.note_failure();
+      scope.note_failure(*run.failure);
       return std::move(run.failure);
     }
   }

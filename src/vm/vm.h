@@ -67,6 +67,7 @@ class Vm final : public AnyVm {
   OperatorNames &operators() { return operators_; }
   // Names for records, by index of the executable's functions and of its instructions. Made when first asked for.
   const NameId *function_names();
+  NameId program_name() const { return program_name_; }  // of its file; after function_names()
   const NameId *callee_names() { return function_names() + program_->functions.size(); }
   std::string looked_up_name(const Function &function) const;
   std::string recording_note() const;  // calls that records cannot show; "" if none
@@ -78,6 +79,7 @@ class Vm final : public AnyVm {
   }  // of all functions; empty unless some are compiled
   const VmState &state() const { return state_; }
   void trim() override;
+  static size_t count();                        // of all VMs
   static uint64_t idle_bytes(DLDevice device);  // memory of the idle runs of all VMs
 
  private:
@@ -104,6 +106,7 @@ class Vm final : public AnyVm {
   std::vector<CallHooks *> libraries_;          // with the kernels of compiled functions; kept by module_
   OperatorNames operators_;
   std::vector<NameId> names_;  // of functions, then of instructions
+  NameId program_name_ = kNoName;
   std::atomic<bool> has_names_{false};
   int expected_recordings_ = 0;
   std::optional<HookScope> hooks_;     // set while there is an instrument, or recordings are expected

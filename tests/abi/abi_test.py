@@ -28,9 +28,10 @@ BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
 BELOW["profiler"] = BELOW["vm"] | {"vm", "report", "analysis"}
 BELOW["control"] = BELOW["profiler"] | {"profiler"}
+BELOW["telemetry"] = BELOW["vm"] | {"vm"}
 BELOW["rpc"] = BELOW["profiler"] | {"profiler"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "rpc", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "telemetry", "rpc", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

@@ -25,6 +25,8 @@
 %rename(MetricKind) opd_metric_kind;
 %rename(ReportFormat) opd_report_format;
 %rename(ReportSection) opd_report_section;
+%rename(TelemetryFormat) opd_telemetry_format;
+%rename(TelemetryKind) opd_telemetry_kind;
 %rename(TraceFormat) opd_trace_format;
 %rename(TraceView) opd_trace_view;
 %rename(LogLevel) opd_log_level;
@@ -123,6 +125,7 @@ public final class"
 #define OPDJAVA_Collector Collector
 #define OPDJAVA_Closure Closure
 #define OPDJAVA_RpcSession RpcSession
+#define OPDJAVA_Telemetry Telemetry
 %define %opd_handle(TYPE, CLASS)
 %opdjava_class(TYPE, OPDJAVA_##CLASS)
 %enddef

@@ -25,7 +25,7 @@ import json as _json
 import typing as _typing
 from collections.abc import Callable as _Callable
 
-from . import _native, profiler, profiling, rpc, vm
+from . import _native, profiler, profiling, rpc, telemetry, vm
 from ._benchmark import BenchmarkResult
 from ._device import (
     Device,

@@ -65,6 +65,7 @@ def test_every_field_of_a_result_has_its_place():
         "opd_tensor_info": _native.opd_params_get_info(params, 0),
         "opd_machine_peak": _native.opd_machine_measure_peak(),
         "opd_benchmark_stats": _native.opd_benchmark_get_stats(_native.benchmark_of([1.0, 2.0])),
+        "opd_telemetry_stats": opdyno.telemetry.start().stats(),
     }
     assert {struct: list(fields) for struct, fields in given.items()} == result_fields()
 
@@ -122,7 +123,7 @@ def test_none_for_any_other_argument_is_refused():
 
 def listing():
     lines = []
-    for module in (opdyno, opdyno.vm, opdyno.profiler, opdyno.profiling, opdyno.rpc, opdyno.tvm):
+    for module in (opdyno, opdyno.vm, opdyno.profiler, opdyno.profiling, opdyno.rpc, opdyno.telemetry, opdyno.tvm):
         for name in sorted(module.__all__):
             value = getattr(module, name)
             if inspect.ismodule(value):

@@ -71,8 +71,9 @@ void a_run(bool fails = false) {
   RunRecorder recorder;
   RunRecording run;
   recorder.reset();
-  if (is_recording()) run.begin(recorder, &recorder, name_id("alarm.run"), nullptr);
-  if (fails) run.note_failure();
+  if (is_recording()) run.begin(recorder, {&recorder, kNoName, name_id("alarm.run")}, nullptr);
+  const Ref<Error> error = make_error(OPD_CALL_FAILED, "alarm");
+  if (fails) run.note_failure(*error);
   for (const uint64_t begin = monotonic_ns(); monotonic_ns() - begin < 10'000;) {}
 }
 std::string what(Alarm &alarm) {  // that was raised so far
@@ -122,7 +123,7 @@ TEST(Alarms, AreRaisedByARunThatAnExceptionEnds) {
     RunRecorder recorder;
     RunRecording run;
     recorder.reset();
-    run.begin(recorder, &recorder, name_id("alarm.run"), nullptr);
+    run.begin(recorder, {&recorder, kNoName, name_id("alarm.run")}, nullptr);
     if (throws) throw 1;
   };
   EXPECT_ANY_THROW(run_that(true));

@@ -224,7 +224,7 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
       {"items behind the words", items(kWords + 1), {0}, nullptr},
       {"more items than words", items(kWords), {4, head(Type::kMetric, MetricKind::kCount), 5}, nullptr},
       {"far more items than words", items(kWords), {UINT64_MAX, head(Type::kMetric, MetricKind::kCount), 5}, nullptr},
-      {"a type that is not known", items(kWords), {2, head(static_cast<Type>(4), MetricKind::kCount), 5}, nullptr},
+      {"a type that is not known", items(kWords), {2, head(static_cast<Type>(6), MetricKind::kCount), 5}, nullptr},
       {"a kind that is not known", items(kWords), {2, head(Type::kMetric, MetricKind::kRaw), 0, 0}, nullptr},
       {"half an item", items(kWords), {1, head(Type::kMetric, MetricKind::kCount)}, nullptr},
       {"a text",

@@ -94,8 +94,8 @@ TEST_F(AFileOfEvents, ShowsTheRunThatIsOpenWithItsNumberAndItsParents) {
   RunRecorder outer, inner;
   outer.reset(), inner.reset();
   RunRecording first, second;
-  first.begin(outer, this, name_id("outer"), nullptr);
-  second.begin(inner, this, name_id("inner"), &outer);
+  first.begin(outer, {this, kNoName, name_id("outer")}, nullptr);
+  second.begin(inner, {this, kNoName, name_id("inner")}, &outer);
   const Ref<Trace> trace = read();
   const auto &runs = trace->parts.tracks.at(0).runs;  // the innermost one first
   ASSERT_EQ(runs.size(), 2u);

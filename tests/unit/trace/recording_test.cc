@@ -22,7 +22,7 @@ struct Program {
     RunRecorder recorder;
     RunRecording part;
     recorder.reset();
-    if (is_recording() || (outer && outer->listens())) part.begin(recorder, this, name_id(name), outer);
+    if (is_recording() || (outer && outer->listens())) part.begin(recorder, {this, kNoName, name_id(name)}, outer);
     for (int i = 0; i < calls; ++i) call(recorder, i % 2 == 0);
     if (within) within(recorder);
   }

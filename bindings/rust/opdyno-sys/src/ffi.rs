@@ -450,6 +450,22 @@ pub const OPD_BUILTINS_ALL: opd_profile_builtins = 1;
 pub const OPD_BUILTINS_FOLDED: opd_profile_builtins = 2;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_PROFILE_BUILTINS_MAX_ENUM: opd_profile_builtins = 0x7FFFFFFF;
+/// A form of metrics as text.
+pub type opd_telemetry_format = c_uint;
+/// "text/plain; version=0.0.4; charset=utf-8"
+pub const OPD_TELEMETRY_PROMETHEUS: opd_telemetry_format = 0;
+/// "application/openmetrics-text; version=1.0.0; charset=utf-8"
+pub const OPD_TELEMETRY_OPEN_METRICS: opd_telemetry_format = 1;
+/// Not a value: makes the type 32 bits wide.
+pub const OPD_TELEMETRY_FORMAT_MAX_ENUM: opd_telemetry_format = 0x7FFFFFFF;
+/// What the values of a metric mean.
+pub type opd_telemetry_kind = c_uint;
+/// a sum that only rises; its name in texts ends in "_total"
+pub const OPD_TELEMETRY_COUNTER: opd_telemetry_kind = 0;
+/// any value
+pub const OPD_TELEMETRY_GAUGE: opd_telemetry_kind = 1;
+/// Not a value: makes the type 32 bits wide.
+pub const OPD_TELEMETRY_KIND_MAX_ENUM: opd_telemetry_kind = 0x7FFFFFFF;
 /// C's struct `DLPackVersion`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -1501,6 +1517,126 @@ impl Default for opd_diff_options {
         }
     }
 }
+/// What is measured, and where it goes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_telemetry_options {
+    /// set by `opd_telemetry_options_init()`
+    pub struct_size: u32,
+    /// 1: also operators: metrics, and spans within those of their calls; each call of an operator
+    /// then costs what it costs in a profiler; 0
+    pub per_operator: i32,
+    /// Borrowed: "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
+    /// "localhost"; of the port 0, `opd_telemetry_address()` gives the number. Who reaches the address can read the metrics;
+    /// nothing is encrypted. NULL: nowhere
+    pub prometheus_address: *const c_char,
+    /// Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
+    /// NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says; nowhere if that is not set, or if OTEL_EXPORTER_OTLP_PROTOCOL is grpc
+    pub otlp_endpoint: *const c_char,
+    /// borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector;
+    /// NULL: OTEL_EXPORTER_OTLP_HEADERS
+    pub otlp_headers: *const c_char,
+    /// borrowed; NULL: OTEL_SERVICE_NAME, or the name of the process
+    pub service_name: *const c_char,
+    /// Borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded: what OpenTelemetry's resource has besides. Those of
+    /// OTEL_RESOURCE_ATTRIBUTES are added; NULL
+    pub resource_attributes: *const c_char,
+    /// between two sendings of metrics to the collector, at least 1 ms; 10000000000
+    pub interval_ns: u64,
+    /// spans that wait to be sent; beyond, the oldest are dropped and counted; 2048
+    pub max_queue: i32,
+    /// label sets that a metric has; what is beyond has the labels "other"; 1000
+    pub max_series: i32,
+    /// of events that wait to be read, of all threads; beyond, the oldest are dropped and
+    /// counted; 67108864
+    pub max_bytes: u64,
+    /// 1: the collector also gets spans; 1
+    pub spans: i32,
+    /// 1: also processor time, memory and descriptors of the process, as "process_…"; 1
+    pub process_metrics: i32,
+}
+impl Default for opd_telemetry_options {
+    /// What `opd_telemetry_options_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            per_operator: 0,
+            prometheus_address: core::ptr::null(),
+            otlp_endpoint: core::ptr::null(),
+            otlp_headers: core::ptr::null(),
+            service_name: core::ptr::null(),
+            resource_attributes: core::ptr::null(),
+            interval_ns: 10000000000,
+            max_queue: 2048,
+            max_series: 1000,
+            max_bytes: 67108864,
+            spans: 1,
+            process_metrics: 1,
+        }
+    }
+}
+/// A metric of the program's own, with one set of labels.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_telemetry_value {
+    /// set by `opd_telemetry_value_init()`
+    pub struct_size: u32,
+    /// `OPD_TELEMETRY_GAUGE`
+    pub kind: opd_telemetry_kind,
+    /// borrowed: letters, digits and '_', without "_total"
+    pub name: *const c_char,
+    /// borrowed; NULL: ""
+    pub help: *const c_char,
+    /// borrowed; each of letters, digits and '_'; NULL
+    pub label_names: *const *const c_char,
+    /// borrowed; a text for each of `label_names`; NULL
+    pub label_values: *const *const c_char,
+    /// 0
+    pub num_label_names: i32,
+    /// 0
+    pub reserved: u32,
+    /// 0
+    pub value: f64,
+}
+impl Default for opd_telemetry_value {
+    /// What `opd_telemetry_value_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            kind: 1,
+            name: core::ptr::null(),
+            help: core::ptr::null(),
+            label_names: core::ptr::null(),
+            label_values: core::ptr::null(),
+            num_label_names: 0,
+            reserved: 0,
+            value: 0.0,
+        }
+    }
+}
+/// What has been sent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct opd_telemetry_stats {
+    /// sizeof(`opd_telemetry_stats`), set by the caller; then the bytes that were filled
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    /// requests of Prometheus that were answered
+    pub scrape_count: u64,
+    /// requests with metrics that the collector took
+    pub metrics_sent_count: u64,
+    /// spans that the collector took
+    pub spans_sent_count: u64,
+    /// spans for which there was no room, or that the collector refused
+    pub spans_dropped_count: u64,
+    /// spans in the queue now
+    pub spans_waiting_count: u64,
+    /// requests that the collector did not take
+    pub failed_count: u64,
+    /// events for which there was no room; they are in no other metric
+    pub events_dropped_count: u64,
+}
 /// A counted object. Every handle of this API points to one.
 #[repr(C)]
 pub struct opd_object {
@@ -1689,6 +1825,18 @@ pub struct opd_benchmark {
 /// All that came from a session keeps it open. It cannot be used in a child of fork(): `OPD_IO`.
 #[repr(C)]
 pub struct opd_rpc_session {
+    _opaque: [u8; 0],
+    _pinned: PhantomData<(*mut u8, PhantomPinned)>,
+}
+/// Telemetry of this process, until its last reference is released: that sends what there is, and takes a second at
+/// most. Thread-safe. Several may run at once, beside profilers and recordings from outside; each is a recording, of
+/// which a process has at most 16. In a child of fork() it has ended.
+///
+/// Metrics are made of the events that profilers record, by a thread of the library: calls of functions of programs, how
+/// long they took and whether they failed; also memory of devices, modules, and the process. docs/telemetry.md lists
+/// them. While no telemetry runs, nothing is added to a call.
+#[repr(C)]
+pub struct opd_telemetry {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -3867,4 +4015,69 @@ unsafe extern "C" {
         options: *const opd_diff_options,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;
+    /// Starts to measure, to listen and to send.
+    ///
+    /// `options`:       Borrowed; NULL means all defaults.
+    ///
+    /// `out_telemetry`: New reference.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an option or one of the variables OTEL_…; `OPD_UNSUPPORTED` for https; `OPD_IO`
+    /// if the address is in use, or no thread can be started; `OPD_FAILED_PRECONDITION` if 16 recordings run. A
+    /// collector that does not answer is no error.
+    /// Threads: safe. Cost: a call of a program takes 100 to 250 ns more. Since: 0.2
+    /// Source: OpenTelemetry, "OTLP Exporter configuration"
+    pub fn opd_telemetry_start(
+        options: *const opd_telemetry_options,
+        out_telemetry: *mut *mut opd_telemetry,
+    ) -> *mut opd_error;
+    /// Returns where Prometheus finds the metrics, as "127.0.0.1:9464"; the path is /metrics.
+    ///
+    /// Returns Borrowed; "" if it listens nowhere, or for NULL. Threads: safe. Since: 0.2
+    pub fn opd_telemetry_address(telemetry: *const opd_telemetry) -> *const c_char;
+    /// Gives the metrics as text, for programs that have a server themselves. All calls that ended before are in it.
+    ///
+    /// `format`:   The form; see `opd_telemetry_format`.
+    ///
+    /// `out_text`: New reference.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown form; `OPD_FAILED_PRECONDITION` in a child of fork().
+    /// Threads: safe. Blocks. Since: 0.2. Source: Prometheus, "Exposition formats"; OpenMetrics 1.0.0
+    pub fn opd_telemetry_to_text(
+        telemetry: *mut opd_telemetry,
+        format: opd_telemetry_format,
+        out_text: *mut *mut opd_buffer,
+    ) -> *mut opd_error;
+    /// Sets a metric of the program's own, until it is set anew.
+    ///
+    /// `value`: Borrowed.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a name, or if the metric is of another kind already; `OPD_OUT_OF_RANGE` if
+    /// the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source: Prometheus, "Metric names and
+    /// labels"
+    pub fn opd_telemetry_set_value(telemetry: *mut opd_telemetry, value: *const opd_telemetry_value) -> *mut opd_error;
+    /// Sends what there is to the collector, and waits until it has taken it.
+    ///
+    /// `timeout_ns`: How long to wait at most.
+    ///
+    /// Returns NULL, or `OPD_DEADLINE_EXCEEDED`, `OPD_IO` (the collector refused, or there is none; the spans wait for the next
+    /// try), `OPD_FAILED_PRECONDITION` in a child of fork().
+    /// Threads: safe. Blocks. Since: 0.2
+    pub fn opd_telemetry_flush(telemetry: *mut opd_telemetry, timeout_ns: u64) -> *mut opd_error;
+    /// Reads what has been sent so far.
+    ///
+    /// `out_stats`: Written. Its struct_size must be set.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a wrong struct_size. Threads: safe. Since: 0.2
+    pub fn opd_telemetry_get_stats(
+        telemetry: *mut opd_telemetry,
+        out_stats: *mut opd_telemetry_stats,
+    ) -> *mut opd_error;
+    /// Says which request the calling thread works for: spans of calls that it begins from now on lie within that of the
+    /// caller, and are left out if the caller does not keep its trace.
+    ///
+    /// `traceparent`: Borrowed: the value of the request's header `traceparent`; NULL: none, as at first.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for what is no such value; then nothing changes.
+    /// Threads: safe. Cost: some 50 ns. Since: 0.2. Source: W3C Trace Context, level 1
+    pub fn opd_telemetry_set_parent(traceparent: *const c_char) -> *mut opd_error;
 }

@@ -571,6 +571,48 @@ impl ProfileBuiltins {
         })
     }
 }
+/// A form of metrics as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum TelemetryFormat {
+    /// "text/plain; version=0.0.4; charset=utf-8"
+    Prometheus = ffi::OPD_TELEMETRY_PROMETHEUS,
+    /// "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    OpenMetrics = ffi::OPD_TELEMETRY_OPEN_METRICS,
+}
+impl TelemetryFormat {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_telemetry_format) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_TELEMETRY_PROMETHEUS => Self::Prometheus,
+            ffi::OPD_TELEMETRY_OPEN_METRICS => Self::OpenMetrics,
+            _ => return None,
+        })
+    }
+}
+/// What the values of a metric mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum TelemetryKind {
+    /// a sum that only rises; its name in texts ends in "_total"
+    Counter = ffi::OPD_TELEMETRY_COUNTER,
+    /// any value
+    Gauge = ffi::OPD_TELEMETRY_GAUGE,
+}
+impl TelemetryKind {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_telemetry_kind) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_TELEMETRY_COUNTER => Self::Counter,
+            ffi::OPD_TELEMETRY_GAUGE => Self::Gauge,
+            _ => return None,
+        })
+    }
+}
 /// How to load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModuleOptions<'a> {
@@ -1845,6 +1887,205 @@ impl RpcConnectOptions<'_> {
         Ok(raw)
     }
 }
+/// What is measured, and where it goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TelemetryOptions<'a> {
+    per_operator: Option<bool>,
+    prometheus_address: Option<&'a str>,
+    otlp_endpoint: Option<&'a str>,
+    otlp_headers: Option<&'a str>,
+    service_name: Option<&'a str>,
+    resource_attributes: Option<&'a str>,
+    interval: Option<Duration>,
+    max_queue: Option<i32>,
+    max_series: Option<i32>,
+    max_bytes: Option<u64>,
+    spans: Option<bool>,
+    process_metrics: Option<bool>,
+}
+impl<'a> TelemetryOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// True: also operators: metrics, and spans within those of their calls; each call of an operator
+    /// then costs what it costs in a profiler.
+    /// Default: false.
+    pub fn per_operator(self, per_operator: bool) -> Self {
+        Self { per_operator: Some(per_operator), ..self }
+    }
+    /// "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
+    /// "localhost"; of the port 0, `opd_telemetry_address()` gives the number. Who reaches the address can read the metrics;
+    /// nothing is encrypted.
+    /// Default: nowhere.
+    pub fn prometheus_address(self, prometheus_address: &'a str) -> Self {
+        Self { prometheus_address: Some(prometheus_address), ..self }
+    }
+    /// The address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
+    /// `None`: what OTEL_EXPORTER_OTLP_ENDPOINT says.
+    /// Default: nowhere if that is not set, or if OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
+    pub fn otlp_endpoint(self, otlp_endpoint: &'a str) -> Self {
+        Self { otlp_endpoint: Some(otlp_endpoint), ..self }
+    }
+    /// "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector.
+    /// Default: OTEL_EXPORTER_OTLP_HEADERS.
+    pub fn otlp_headers(self, otlp_headers: &'a str) -> Self {
+        Self { otlp_headers: Some(otlp_headers), ..self }
+    }
+    /// Default: OTEL_SERVICE_NAME, or the name of the process.
+    pub fn service_name(self, service_name: &'a str) -> Self {
+        Self { service_name: Some(service_name), ..self }
+    }
+    /// "KEY=VALUE,KEY=VALUE", percent-encoded: what OpenTelemetry's resource has besides. Those of
+    /// OTEL_RESOURCE_ATTRIBUTES are added.
+    /// Default: none.
+    pub fn resource_attributes(self, resource_attributes: &'a str) -> Self {
+        Self { resource_attributes: Some(resource_attributes), ..self }
+    }
+    /// Between two sendings of metrics to the collector, at least 1 ms.
+    /// Default: 10000000000.
+    pub fn interval(self, interval: Duration) -> Self {
+        Self { interval: Some(interval), ..self }
+    }
+    /// Spans that wait to be sent; beyond, the oldest are dropped and counted.
+    /// Default: 2048.
+    pub fn max_queue(self, max_queue: i32) -> Self {
+        Self { max_queue: Some(max_queue), ..self }
+    }
+    /// Label sets that a metric has; what is beyond has the labels "other".
+    /// Default: 1000.
+    pub fn max_series(self, max_series: i32) -> Self {
+        Self { max_series: Some(max_series), ..self }
+    }
+    /// Of events that wait to be read, of all threads; beyond, the oldest are dropped and
+    /// counted.
+    /// Default: 67108864.
+    pub fn max_bytes(self, max_bytes: u64) -> Self {
+        Self { max_bytes: Some(max_bytes), ..self }
+    }
+    /// True: the collector also gets spans.
+    /// Default: true.
+    pub fn spans(self, spans: bool) -> Self {
+        Self { spans: Some(spans), ..self }
+    }
+    /// True: also processor time, memory and descriptors of the process, as "process_…".
+    /// Default: true.
+    pub fn process_metrics(self, process_metrics: bool) -> Self {
+        Self { process_metrics: Some(process_metrics), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl TelemetryOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_telemetry_options> {
+        let mut raw = ffi::opd_telemetry_options::default();
+        if let Some(per_operator) = self.per_operator {
+            raw.per_operator = per_operator.into();
+        }
+        if let Some(prometheus_address) = self.prometheus_address {
+            raw.prometheus_address = kept.text(prometheus_address)?;
+        }
+        if let Some(otlp_endpoint) = self.otlp_endpoint {
+            raw.otlp_endpoint = kept.text(otlp_endpoint)?;
+        }
+        if let Some(otlp_headers) = self.otlp_headers {
+            raw.otlp_headers = kept.text(otlp_headers)?;
+        }
+        if let Some(service_name) = self.service_name {
+            raw.service_name = kept.text(service_name)?;
+        }
+        if let Some(resource_attributes) = self.resource_attributes {
+            raw.resource_attributes = kept.text(resource_attributes)?;
+        }
+        if let Some(interval) = self.interval {
+            raw.interval_ns = interval.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        if let Some(max_queue) = self.max_queue {
+            raw.max_queue = max_queue;
+        }
+        if let Some(max_series) = self.max_series {
+            raw.max_series = max_series;
+        }
+        if let Some(max_bytes) = self.max_bytes {
+            raw.max_bytes = max_bytes;
+        }
+        if let Some(spans) = self.spans {
+            raw.spans = spans.into();
+        }
+        if let Some(process_metrics) = self.process_metrics {
+            raw.process_metrics = process_metrics.into();
+        }
+        Ok(raw)
+    }
+}
+/// A metric of the program's own, with one set of labels.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TelemetryValue<'a> {
+    kind: Option<TelemetryKind>,
+    name: Option<&'a str>,
+    help: Option<&'a str>,
+    label_names: Option<&'a [&'a str]>,
+    label_values: Option<&'a [&'a str]>,
+    value: Option<f64>,
+}
+impl<'a> TelemetryValue<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Default: [`TelemetryKind::Gauge`].
+    pub fn kind(self, kind: TelemetryKind) -> Self {
+        Self { kind: Some(kind), ..self }
+    }
+    /// Default: borrowed (letters, digits and '_', without "_total").
+    pub fn name(self, name: &'a str) -> Self {
+        Self { name: Some(name), ..self }
+    }
+    /// Default: "".
+    pub fn help(self, help: &'a str) -> Self {
+        Self { help: Some(help), ..self }
+    }
+    /// Each of letters, digits and '_'.
+    /// Default: none.
+    pub fn label_names(self, label_names: &'a [&'a str]) -> Self {
+        Self { label_names: Some(label_names), ..self }
+    }
+    /// A text for each of `label_names`.
+    /// Default: none.
+    pub fn label_values(self, label_values: &'a [&'a str]) -> Self {
+        Self { label_values: Some(label_values), ..self }
+    }
+    /// Default: 0.
+    pub fn value(self, value: f64) -> Self {
+        Self { value: Some(value), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl TelemetryValue<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_telemetry_value> {
+        let mut raw = ffi::opd_telemetry_value::default();
+        if let Some(kind) = self.kind {
+            raw.kind = kind as _;
+        }
+        if let Some(name) = self.name {
+            raw.name = kept.text(name)?;
+        }
+        if let Some(help) = self.help {
+            raw.help = kept.text(help)?;
+        }
+        if let Some(label_names) = self.label_names {
+            raw.label_names = kept.texts(label_names.iter().copied())?;
+            raw.num_label_names = count_of(label_names)?;
+        }
+        if let Some(label_values) = self.label_values {
+            raw.label_values = kept.texts(label_values.iter().copied())?;
+            check_count("label_values", label_values.len(), self.label_names.map_or(0, <[_]>::len))?;
+        }
+        if let Some(value) = self.value {
+            raw.value = value;
+        }
+        Ok(raw)
+    }
+}
 /// Memory in use on a device by the whole process. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -2017,6 +2258,42 @@ impl BenchmarkStats {
             std: raw.std,
             min: raw.min,
             max: raw.max,
+        })
+    }
+}
+/// What has been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TelemetryStats {
+    /// Requests of Prometheus that were answered.
+    pub scrape_count: u64,
+    /// Requests with metrics that the collector took.
+    pub metrics_sent_count: u64,
+    /// Spans that the collector took.
+    pub spans_sent_count: u64,
+    /// Spans for which there was no room, or that the collector refused.
+    pub spans_dropped_count: u64,
+    /// Spans in the queue now.
+    pub spans_waiting_count: u64,
+    /// Requests that the collector did not take.
+    pub failed_count: u64,
+    /// Events for which there was no room; they are in no other metric.
+    pub events_dropped_count: u64,
+}
+impl TelemetryStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_telemetry_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_telemetry_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_telemetry_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            scrape_count: raw.scrape_count,
+            metrics_sent_count: raw.metrics_sent_count,
+            spans_sent_count: raw.spans_sent_count,
+            spans_dropped_count: raw.spans_dropped_count,
+            spans_waiting_count: raw.spans_waiting_count,
+            failed_count: raw.failed_count,
+            events_dropped_count: raw.events_dropped_count,
         })
     }
 }

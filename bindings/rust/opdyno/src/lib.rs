@@ -175,6 +175,7 @@ mod serde;
 #[cfg(feature = "tracing")]
 mod spans;
 mod stream;
+mod telemetry;
 mod tensor;
 mod text;
 mod trace;
@@ -197,6 +198,7 @@ pub use rpc::RpcSession;
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;
 pub use stream::Stream;
+pub use telemetry::Telemetry;
 pub use tensor::{DType, Device, Dims, Element, Tensor};
 pub use trace::{
     Profiler, Range, RangeName, Trace, is_recording, itt_is_available, mark, range_pop, range_push, stack_is_recorded,

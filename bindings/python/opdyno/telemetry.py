@@ -1,0 +1,129 @@
+"""Telemetry: metrics for Prometheus, metrics and spans for OpenTelemetry, of a program that goes on for months.
+
+    with opdyno.telemetry.start(prometheus="127.0.0.1:9464", otlp="http://127.0.0.1:4318", service_name="translator"):
+        with opdyno.telemetry.parent(request.headers.get("traceparent")):
+            y = vm["main"](x)
+
+docs/telemetry.md lists the metrics. While no telemetry runs, nothing is added to a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from urllib.parse import quote
+
+from . import _native
+
+
+def _pairs(pairs: Mapping[str, str] | None) -> str | None:
+    return None if pairs is None else ",".join(f"{key}={quote(value, safe='')}" for key, value in pairs.items())
+
+
+class Telemetry:
+    """Made by `start`. Measures, listens and sends until `stop` or the end of the with statement. Thread-safe."""
+
+    def __init__(self, handle: _native.Handle) -> None:
+        self._handle: _native.Handle | None = handle
+
+    def __enter__(self) -> Telemetry:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def _running(self) -> _native.Handle:
+        if self._handle is None:
+            raise ValueError("the telemetry was stopped")
+        return self._handle
+
+    def stop(self) -> None:
+        """Sends what there is, which takes a second at most, and ends."""
+        self._handle = None
+
+    @property
+    def address(self) -> str:
+        """Where Prometheus finds the metrics, as "127.0.0.1:9464"; "" if nowhere."""
+        return _native.opd_telemetry_address(self._running())
+
+    def text(self, *, open_metrics: bool = False) -> str:
+        """The metrics as text, for programs that have a server themselves."""
+        form = _native.OPD_TELEMETRY_OPEN_METRICS if open_metrics else _native.OPD_TELEMETRY_PROMETHEUS
+        return _native.opd_telemetry_to_text(self._running(), form)
+
+    def set_value(self, name: str, value: float, *, help: str = "", counter: bool = False, labels: Mapping[str, str] | None = None) -> None:
+        """Sets a metric of the program's own. The name of a `counter` gets "_total" in texts."""
+        given = {
+            "kind": _native.OPD_TELEMETRY_COUNTER if counter else _native.OPD_TELEMETRY_GAUGE,
+            "name": name,
+            "help": help,
+            "label_names": list(labels or ()),
+            "label_values": list((labels or {}).values()),
+            "value": value,
+        }
+        _native.opd_telemetry_set_value(self._running(), given)
+
+    def flush(self, timeout: float = 10) -> None:
+        """Sends what there is to the collector, and waits until it has taken it: at most `timeout` seconds."""
+        _native.opd_telemetry_flush(self._running(), int(timeout * 1e9))
+
+    def stats(self) -> dict[str, int]:
+        """How much has been sent and dropped so far: the fields of opd_telemetry_stats."""
+        return _native.opd_telemetry_get_stats(self._running())
+
+
+def start(
+    *,
+    prometheus: str | None = None,
+    otlp: str | None = None,
+    service_name: str | None = None,
+    resource_attributes: Mapping[str, str] | None = None,
+    otlp_headers: Mapping[str, str] | None = None,
+    interval: float = 10,
+    per_operator: bool = False,
+    spans: bool = True,
+    process_metrics: bool = True,
+    max_queue: int = 2048,
+    max_series: int = 1000,
+    max_bytes: int = 64 << 20,
+) -> Telemetry:
+    """Starts to measure, to listen and to send.
+
+    `prometheus`: "HOST:PORT" to listen at; the port 0 takes a free one. `otlp`: a collector, as "http://127.0.0.1:4318".
+    `interval`: seconds between two sendings of metrics. The others are those of opd_telemetry_options. What is None comes from
+    OpenTelemetry's environment variables.
+    """
+    options = {
+        "prometheus_address": prometheus,
+        "otlp_endpoint": otlp,
+        "service_name": service_name,
+        "resource_attributes": _pairs(resource_attributes),
+        "otlp_headers": _pairs(otlp_headers),
+        "interval_ns": int(interval * 1e9),
+        "per_operator": per_operator,
+        "spans": spans,
+        "process_metrics": process_metrics,
+        "max_queue": max_queue,
+        "max_series": max_series,
+        "max_bytes": max_bytes,
+    }
+    return Telemetry(_native.opd_telemetry_start({key: value for key, value in options.items() if value is not None}))
+
+
+def set_parent(traceparent: str | None) -> None:
+    """Says which request the calling thread works for: the value of its header `traceparent`; None: none."""
+    _native.opd_telemetry_set_parent(traceparent)
+
+
+@contextmanager
+def parent(traceparent: str | None) -> Iterator[None]:
+    """The same for a with statement."""
+    set_parent(traceparent)
+    try:
+        yield
+    finally:
+        set_parent(None)
+
+
+__all__ = ["Telemetry", "parent", "set_parent", "start"]

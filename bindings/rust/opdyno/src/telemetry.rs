@@ -1,0 +1,55 @@
+//! Metrics for Prometheus, metrics and spans for OpenTelemetry.
+use crate::object::{check, create, handle};
+use crate::options::Kept;
+use crate::text::{text, with_text};
+use crate::{Result, TelemetryFormat, TelemetryOptions, TelemetryStats, TelemetryValue, ffi};
+
+handle! {
+    /// Telemetry of this process. It measures, listens and sends until the last reference ends; that sends what there is,
+    /// and takes a second at most.
+    /// ```no_run
+    /// # fn main() -> opdyno::Result<()> {
+    /// use opdyno::{Telemetry, TelemetryOptions};
+    /// let telemetry = Telemetry::start(&TelemetryOptions::new().prometheus_address("127.0.0.1:9464"))?;
+    /// # Ok(()) }
+    /// ```
+    Telemetry, opd_telemetry
+}
+
+impl Telemetry {
+    /// Starts it.
+    pub fn start(options: &TelemetryOptions<'_>) -> Result<Self> {
+        let mut kept = Kept::default();
+        let options = options.raw(&mut kept, 0)?;
+        create!(Telemetry, opd_telemetry_start(&options))
+    }
+    /// Where Prometheus finds the metrics, as "127.0.0.1:9464"; "" if nowhere.
+    pub fn address(&self) -> String {
+        let address = unsafe { std::ffi::CStr::from_ptr(ffi::opd_telemetry_address(self.as_ptr())) };
+        address.to_string_lossy().into_owned()
+    }
+    /// The metrics as text, for programs that have a server themselves.
+    pub fn to_text(&self, format: TelemetryFormat) -> Result<String> {
+        text!(opd_telemetry_to_text(self.as_ptr(), format as _))
+    }
+    /// Sets a metric of the program's own, until it is set anew.
+    pub fn set_value(&self, value: &TelemetryValue<'_>) -> Result<()> {
+        let mut kept = Kept::default();
+        check!(opd_telemetry_set_value(self.as_ptr(), &value.raw(&mut kept, 0)?))
+    }
+    /// Sends what there is to the collector, and waits until it has taken it, so many nanoseconds at most.
+    pub fn flush(&self, timeout_ns: u64) -> Result<()> {
+        check!(opd_telemetry_flush(self.as_ptr(), timeout_ns))
+    }
+    /// What has been sent so far.
+    pub fn stats(&self) -> Result<TelemetryStats> {
+        TelemetryStats::of(|raw| unsafe { ffi::opd_telemetry_get_stats(self.as_ptr(), raw) })
+    }
+    /// Says which request the calling thread works for: the value of its header `traceparent`; none: no request.
+    pub fn set_parent(traceparent: Option<&str>) -> Result<()> {
+        match traceparent {
+            Some(value) => with_text(value, |value| check!(opd_telemetry_set_parent(value))),
+            None => check!(opd_telemetry_set_parent(std::ptr::null())),
+        }
+    }
+}

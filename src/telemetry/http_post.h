@@ -1,0 +1,50 @@
+// Sends one request POST by HTTP/1.1, without TLS, over a connection of its own. All sizes and waits are bounded.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/fork_mutex.h"
+#include "telemetry/address.h"
+#include "telemetry/settings.h"
+
+namespace opd {
+
+class HttpPost {
+ public:
+  struct Result {
+    int status = 0;  // 0: there was no answer
+    std::string problem = {};
+    uint64_t retry_after_ns = 0;  // as the server asks; 0: it does not
+    std::string body = {};        // of the answer; up to some KiB
+    bool is_success() const { return status >= 200 && status < 300; }
+    // Whether the same request may succeed later (OTLP specification, "Failures").
+    bool is_transient() const {
+      return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+    }
+  };
+  HttpPost(HttpUrl url, const TelemetrySettings &settings);
+  ~HttpPost() { close(); }
+  HttpPost(const HttpPost &) = delete;
+
+  // To be called by one thread. `end_ns`: the moment of monotonic_ns() at which it gives up, which may come nearer
+  // meanwhile; then `wake` can be read.
+  Result send(std::string_view path, std::string_view body, const std::atomic<uint64_t> &end_ns, int wake);
+  // Also in a forked child, where the socket is the parent's.
+  void close() noexcept;
+  const HttpUrl &url() const { return url_; }
+
+ private:
+  struct Moment;
+  void connect(const Moment &end);
+  void send_all(std::string_view bytes, const Moment &end);
+  Result receive(const Moment &end);
+
+  const HttpUrl url_;
+  std::string headers_;
+  ForkMutex guard_{LockRank::kTelemetrySockets};  // while the descriptor is opened and closed
+  int fd_ = -1;
+};
+
+}  // namespace opd

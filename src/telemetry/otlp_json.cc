@@ -1,0 +1,174 @@
+#include "telemetry/otlp_json.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/json_document.h"
+#include "base/json_writer.h"
+#include "trace/process.h"
+
+namespace opd {
+namespace {
+
+constexpr int kCumulative = 2;                      // AggregationTemporality
+constexpr int kSpanInternal = 1, kStatusError = 2;  // Span.SpanKind, Status.StatusCode
+
+// 64-bit integers are strings, so that no reader loses digits.
+template <class Number>
+std::string quoted(Number number) {
+  return concat("\"", number, "\"");
+}
+
+std::string real(double number) {
+  if (std::isnan(number)) return "\"NaN\"";
+  if (std::isinf(number)) return number < 0 ? "\"-Infinity\"" : "\"Infinity\"";
+  return concat(number);
+}
+
+template <size_t kSize>
+std::string hex(const std::array<uint8_t, kSize> &bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += "0123456789abcdef"[byte >> 4], text += "0123456789abcdef"[byte & 15];
+  return text;
+}
+
+void add_attribute(JsonWriter &json, std::string_view key, std::string_view text) {
+  json.begin_object().key("key").value(key).key("value").begin_object().key("stringValue").value(text);
+  json.end_object().end_object();
+}
+void add_attribute(JsonWriter &json, std::string_view key, int64_t number) {
+  json.begin_object().key("key").value(key).key("value").begin_object().key("intValue").raw(quoted(number));
+  json.end_object().end_object();
+}
+
+void add_attributes(JsonWriter &json, const Labels &labels, std::string_view prefix = "") {
+  json.key("attributes").begin_array();
+  for (const auto &[key, text] : labels) add_attribute(json, concat(prefix, key), text);
+  json.end_array();
+}
+
+// Of the process; a pid and a name of the machine tell processes apart.
+void add_resource(JsonWriter &json, const TelemetrySettings &settings) {
+  json.key("resource").begin_object().key("attributes").begin_array();
+  add_attribute(json, "service.name", settings.service_name);
+  const TraceProcess process = TraceProcess::of_this();
+  const auto is_given = [&](std::string_view key) {
+    for (const auto &pair : settings.resource)
+      if (pair.first == key) return true;
+    return false;
+  };
+  if (!is_given("process.pid")) add_attribute(json, "process.pid", process.id);
+  if (!is_given("host.name")) add_attribute(json, "host.name", process.host);
+  for (const auto &[key, text] : settings.resource) add_attribute(json, key, text);
+  json.end_array().end_object();
+}
+
+void add_scope(JsonWriter &json, const TelemetrySettings &settings) {
+  json.key("scope").begin_object().key("name").value("opdyno").key("version").value(settings.version).end_object();
+}
+
+class MetricWriter {
+ public:
+  MetricWriter(JsonWriter &json, int64_t since_ns, int64_t now_ns)
+      : json_(json), since_ns_(since_ns), now_ns_(now_ns) {}
+
+  void add(const Series &series) {
+    if (series.points.empty()) return;
+    json_.begin_object().key("name").value(series.otlp_name).key("description").value(series.help);
+    json_.key("unit").value(series.unit);
+    const bool is_histogram = series.kind == SeriesKind::kHistogram, is_gauge = series.kind == SeriesKind::kGauge;
+    json_.key(is_histogram ? "histogram" : is_gauge ? "gauge" : "sum").begin_object();
+    if (!is_gauge) json_.key("aggregationTemporality").value(kCumulative);
+    if (!is_gauge && !is_histogram) json_.key("isMonotonic").value(true);
+    json_.key("dataPoints").begin_array();
+    for (const Point &point : series.points) {
+      json_.begin_object();
+      add_attributes(json_, point.labels, series.name.starts_with("opdyno_") ? "opdyno." : "");
+      if (!is_gauge) json_.key("startTimeUnixNano").raw(quoted(since_ns_));
+      json_.key("timeUnixNano").raw(quoted(now_ns_));
+      if (is_histogram) add_histogram(point.histogram);
+      else json_.key("asDouble").raw(real(point.value));
+      json_.end_object();
+    }
+    json_.end_array().end_object().end_object();
+  }
+
+ private:
+  void add_histogram(const DurationHistogram &histogram) {
+    json_.key("count").raw(quoted(histogram.count)).key("sum").raw(real(histogram.sum));
+    json_.key("bucketCounts").begin_array();
+    for (const uint64_t count : histogram.counts) json_.raw(quoted(count));
+    json_.end_array().key("explicitBounds").begin_array();
+    for (const double bound : DurationHistogram::kBounds) json_.raw(real(bound));
+    json_.end_array();
+  }
+
+  JsonWriter &json_;
+  const int64_t since_ns_, now_ns_;
+};
+
+void add_span(JsonWriter &json, const SentSpan &span) {
+  json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
+  if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
+  json.key("name").value(span.name == kNoName ? "call" : name_text(span.name)).key("kind").value(kSpanInternal);
+  json.key("startTimeUnixNano").raw(quoted(span.begin_ns)).key("endTimeUnixNano").raw(quoted(span.end_ns));
+  json.key("attributes").begin_array();
+  if (span.program != kNoName && !name_text(span.program).empty())
+    add_attribute(json, "opdyno.program", name_text(span.program));
+  add_attribute(json, "opdyno.kind", span.is_operator ? "operator" : "function");
+  add_attribute(json, "thread.id", span.thread);
+  json.end_array();
+  if (span.has_failed) {
+    json.key("status").begin_object().key("code").value(kStatusError);
+    if (!span.message.empty()) json.key("message").value(span.message);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings &settings, int64_t since_ns,
+                         int64_t now_ns) {
+  JsonWriter json;
+  json.begin_object().key("resourceMetrics").begin_array().begin_object();
+  add_resource(json, settings);
+  json.key("scopeMetrics").begin_array().begin_object();
+  add_scope(json, settings);
+  json.key("metrics").begin_array();
+  MetricWriter writer(json, since_ns, now_ns);
+  for (const Series &series : all) writer.add(series);
+  return json.end_array().end_object().end_array().end_object().end_array().end_object().take();
+}
+
+std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings) {
+  JsonWriter json;
+  json.begin_object().key("resourceSpans").begin_array().begin_object();
+  add_resource(json, settings);
+  json.key("scopeSpans").begin_array().begin_object();
+  add_scope(json, settings);
+  json.key("spans").begin_array();
+  for (const SentSpan &span : spans) add_span(json, span);
+  return json.end_array().end_object().end_array().end_object().end_array().end_object().take();
+}
+
+namespace {
+const cJSON *member_of(const JsonDocument &document, const cJSON *object, std::string_view name) {
+  const cJSON *member = cJSON_IsObject(object) ? object->child : nullptr;
+  while (member && document.key(member) != name) member = member->next;
+  return member;
+}
+}  // namespace
+
+uint64_t rejected_spans(const std::string &answer) noexcept try {
+  const JsonDocument document(answer, "answer");
+  const cJSON *const number =
+      member_of(document, member_of(document, document.root(), "partialSuccess"), "rejectedSpans");
+  if (!number) return 0;
+  const std::string text = cJSON_IsString(number) ? document.text(number) : std::string(document.number(number));
+  uint64_t rejected = 0;
+  std::from_chars(text.data(), text.data() + text.size(), rejected);
+  return rejected;
+} catch (...) { return 0; }  // it is no JSON, so it says nothing
+
+}  // namespace opd

@@ -1,0 +1,22 @@
+// Requests of OTLP/HTTP in their JSON form. Source: OpenTelemetry Protocol 1.x, "JSON Protobuf Encoding";
+// opentelemetry-proto's metrics.proto and trace.proto.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "telemetry/metric.h"
+#include "telemetry/settings.h"
+#include "telemetry/spans.h"
+
+namespace opd {
+
+// Times are ns of Unix time: `since_ns` is when the sums began.
+std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings &settings, int64_t since_ns,
+                         int64_t now_ns);
+std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings);
+
+// The number of spans that the collector's answer says it refused; 0 if it says nothing.
+uint64_t rejected_spans(const std::string &answer) noexcept;
+
+}  // namespace opd

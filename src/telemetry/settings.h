@@ -1,0 +1,35 @@
+// What a telemetry session does, as the program or the environment says it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace opd {
+
+struct TelemetrySettings {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+  std::string prometheus;  // "HOST:PORT" to listen at; "": nowhere
+  std::string otlp;        // "http://HOST:PORT" to send to; "": nowhere
+  std::string service_name;
+  Pairs resource, headers;
+  std::string version, abi;               // of the library
+  uint64_t interval_ns = 10'000'000'000;  // between two sendings of metrics
+  size_t max_queue = 2048;                // spans that wait
+  size_t max_series = 1000;               // label sets of a metric
+  uint64_t max_bytes = uint64_t{64} << 20;
+  bool per_operator = false, spans = true, process_metrics = true;
+};
+
+// Reads "KEY=VALUE,KEY=VALUE"; values are percent-encoded. Throws OPD_INVALID_ARGUMENT with the name of the list.
+TelemetrySettings::Pairs read_pairs(std::string_view text, std::string_view what);
+
+// Fills what is not given from OpenTelemetry's variables, then with defaults. Throws OPD_INVALID_ARGUMENT.
+void complete_settings(TelemetrySettings &settings);
+
+// Reads the value of OPDYNO_TELEMETRY. Throws OPD_INVALID_ARGUMENT.
+TelemetrySettings read_telemetry_variable(std::string_view text);
+
+}  // namespace opd

@@ -1,0 +1,100 @@
+// A telemetry session: what its recording has is folded into metrics and spans by a thread of its own, which also
+// answers Prometheus; another one sends them to a collector. Cost for the program: that of a recording of runs; with
+// operators, that of their calls.
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "telemetry/call_metrics.h"
+#include "telemetry/exporter.h"
+#include "telemetry/http_server.h"
+#include "telemetry/metric.h"
+#include "telemetry/settings.h"
+#include "telemetry/spans.h"
+#include "trace/recording.h"
+
+namespace opd {
+
+struct TelemetryStats {
+  uint64_t scrapes = 0, spans_sent = 0, spans_dropped = 0, spans_waiting = 0;
+  uint64_t metrics_sent = 0;    // requests that were accepted
+  uint64_t sends_failed = 0;    // requests that were not
+  uint64_t events_dropped = 0;  // that the recording had no room for
+};
+
+// What is shared by the handle and the threads, which may outlive it for a moment.
+class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
+ public:
+  // Throws OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED, OPD_IO, OPD_FAILED_PRECONDITION.
+  static std::shared_ptr<TelemetrySession> start(TelemetrySettings settings);
+  explicit TelemetrySession(TelemetrySettings settings);  // for start()
+  ~TelemetrySession();
+  TelemetrySession(const TelemetrySession &) = delete;
+
+  const std::string &address() const { return settings_.prometheus; }  // "": it listens nowhere
+  std::string text(bool open_metrics);
+  void set_value(Series series);  // of the program's own, with one point; replaces that of the same labels
+  TelemetryStats stats();
+  // Sends what there is. Throws OPD_DEADLINE_EXCEEDED, OPD_IO, OPD_FAILED_PRECONDITION.
+  void flush(uint64_t timeout_ns);
+  // Sends what there is and ends the threads. Takes so long at most.
+  void finish(uint64_t patience_ns) noexcept;
+
+ private:
+  friend struct TelemetrySessions;
+  struct Thread;
+  void begin();
+  void serve() noexcept;
+  void send() noexcept;
+  void fold();
+  void fold_quietly() noexcept;
+  bool send_spans();
+  bool send_metrics();
+  std::vector<Series> metrics();
+  void note_result(const HttpPost::Result &result);
+  void forget() noexcept;  // in a forked child
+  HttpAnswer answer(const HttpRequest &request);
+
+  TelemetrySettings settings_;
+  const int64_t since_ns_;
+  HttpServer server_;
+  std::optional<HttpPost> post_;
+  Wake serve_wake_, send_wake_;
+  std::atomic<uint64_t> end_ns_{UINT64_MAX};  // of monotonic_ns(), once it is to end
+  uint32_t generation_;
+
+  ForkMutex guard_{LockRank::kTelemetry};  // of what follows
+  std::condition_variable_any changed_;
+  Ref<Recording> recording_;
+  CallMetrics calls_;
+  SpanQueue queue_;
+  SpanMaker spans_;
+  std::vector<Series> own_;
+  size_t num_own_ = 0;
+  TelemetryStats stats_;
+  bool is_ending_ = false;
+  int num_threads_ = 0;
+  uint64_t flushes_wanted_ = 0, flushes_done_ = 0;
+  std::string flush_problem_;  // of the latest flush; "": there was none
+  Backoff span_pause_, metric_pause_;
+  bool is_failing_ = false;
+
+  std::string problem_;  // of the thread that sends
+};
+
+struct Telemetry final : Object {
+  static int32_t type();  // "opdyno.Telemetry"
+  const std::shared_ptr<TelemetrySession> session;
+
+  explicit Telemetry(std::shared_ptr<TelemetrySession> s) : session(std::move(s)) {}
+  ~Telemetry();
+};
+
+// Starts what OPDYNO_TELEMETRY asks for. To be called once, when the library is loaded.
+void start_telemetry_of_environment(const char *version, const char *abi) noexcept;
+
+}  // namespace opd

@@ -1,0 +1,81 @@
+"""opdyno.telemetry: its options and results. What is counted and sent is tested by tests/capi/telemetry*_test.cc."""
+
+import http.server
+import json
+import threading
+import urllib.request
+
+import numpy as np
+import opdyno
+import pytest
+from opdyno import telemetry
+
+PROGRAM = ".func main(x) {\n  ret %x\n}\n"
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def vm():
+    return opdyno.VirtualMachine(opdyno.Executable.assemble(PROGRAM).to_module(), opdyno.cpu())
+
+
+@pytest.fixture
+def collector():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.server.requests.append((self.path, dict(self.headers), json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.requests = []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_the_metrics_of_a_with_statement(vm):
+    with telemetry.start(prometheus="127.0.0.1:0") as running:
+        for _ in range(3):
+            vm["main"](opdyno.tensor(np.zeros(4, "float32")))
+        running.set_value("my_jobs", 2.5, labels={"queue": "a"})
+        running.set_value("my_bytes", 7, counter=True, help="Bytes.")
+        with urllib.request.urlopen(f"http://{running.address}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        for line in 'opdyno_calls_total{program="",function="main"} 3', 'my_jobs{queue="a"} 2.5', "my_bytes_total 7":
+            assert line in text.splitlines()
+        assert running.text(open_metrics=True).endswith("# EOF\n")
+        assert running.stats()["scrape_count"] == 1
+    with pytest.raises(ValueError, match="was stopped"):
+        running.text()
+
+
+def test_spans_lie_within_that_of_the_request(vm, collector):
+    url = f"http://127.0.0.1:{collector.server_port}"
+    with telemetry.start(otlp=url, service_name="a test", resource_attributes={"team": "a,b"}, otlp_headers={"key": "a b"}) as running:
+        with telemetry.parent(PARENT):
+            vm["main"](opdyno.tensor(np.zeros(4, "float32")))
+        running.flush(60)
+        assert running.stats()["spans_sent_count"] == 1
+    _, headers, body = next(request for request in collector.requests if request[0] == "/v1/traces")
+    assert headers["key"] == "a b"
+    (resource,) = body["resourceSpans"]
+    attributes = {one["key"]: one["value"].get("stringValue") for one in resource["resource"]["attributes"]}
+    assert (attributes["service.name"], attributes["team"]) == ("a test", "a,b")
+    (span,) = resource["scopeSpans"][0]["spans"]
+    assert (span["traceId"], span["parentSpanId"]) == (PARENT[3:35], PARENT[36:52])
+
+
+def test_errors_say_what_is_wrong():
+    with pytest.raises(ValueError, match="traceparent"):
+        telemetry.set_parent("nonsense")
+    with pytest.raises(opdyno.Error, match="without TLS"):
+        telemetry.start(otlp="https://collector")
+    with pytest.raises(ValueError, match="interval_ns"):
+        telemetry.start(interval=0)

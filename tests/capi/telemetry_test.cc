@@ -1,0 +1,448 @@
+// Metrics as text: what is counted, how much of it, and the server that Prometheus asks.
+#include <sys/wait.h>
+
+#include "support/add_one.h"
+#include "support/http.h"
+#include "support/log_messages.h"
+
+using namespace opdyno_test;
+using opdyno::Telemetry;
+
+namespace {
+
+constexpr uint64_t kLong = 60'000'000'000;
+
+class Options : public opd_telemetry_options {
+ public:
+  Options() : opd_telemetry_options(opdyno::defaults(opd_telemetry_options_init)) {}
+};
+
+// The value of the sample, whose labels are given as they stand in the text; -1: it is not there.
+double sample(const std::string &text, const std::string &name) {
+  const size_t at = ("\n" + text).find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 1));
+}
+
+const std::string kMain = R"({program="",function="main"})", kFail = R"({program="",function="fail"})";
+
+const char *const kProgram = R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  ret %t
+}
+.func fail(x) {
+  call test.fail(%x)
+  ret %x
+}
+.func outer(x) {
+  call test.inner(%x)
+  ret %x
+})";
+
+Vm make_program(useconds_t inner_us = 0) {
+  define("test.fail", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no \"luck\""); });
+  define("test.inner", [inner_us](const opd_value *, int32_t, opd_value *) { usleep(inner_us); });
+  return make_vm(kProgram);
+}
+
+void call(const Vm &vm, const char *function, int times = 1) {
+  const Tensor x = floats({1, 2, 3, 4});
+  for (int i = 0; i < times; ++i) vm.call(function, x);
+}
+void fail(const Vm &vm) {
+  expect_throws([&] { call(vm, "fail"); }, OPD_CALL_FAILED, "luck");
+}
+
+TEST(TelemetryText, CountsCallsErrorsAndDurationsExactly) {
+  const Vm vm = make_program();
+  call(vm, "main", 3);  // before it starts
+  const Telemetry telemetry;
+  call(vm, "main", 7);
+  for (int i = 0; i < 2; ++i) fail(vm);
+  const std::string text = telemetry.text();
+  EXPECT_EQ(sample(text, "opdyno_calls_total" + kMain), 7) << text;
+  EXPECT_EQ(sample(text, "opdyno_calls_total" + kFail), 2);
+  EXPECT_EQ(sample(text, "opdyno_call_errors_total" + kMain), 0);
+  EXPECT_EQ(sample(text, "opdyno_call_errors_total" + kFail), 2);
+  EXPECT_EQ(sample(text, "opdyno_call_duration_seconds_count" + kMain), 7);
+  EXPECT_EQ(sample(text, "opdyno_events_dropped_total"), 0);
+  EXPECT_EQ(text.find("opdyno_operator"), std::string::npos) << "only if asked";
+  call(vm, "main", 5);
+  EXPECT_EQ(sample(telemetry.text(), "opdyno_calls_total" + kMain), 12) << "sums go on";
+}
+
+TEST(TelemetryText, HasHistogramsWhoseBucketsRiseAndEndWithTheCount) {
+  const Vm vm = make_program(20'000);
+  const Telemetry telemetry;
+  call(vm, "outer", 3);
+  const std::string text = telemetry.text();
+  const std::string begin = R"(opdyno_call_duration_seconds_bucket{program="",function="outer",le=")";
+  double before = 0;
+  std::vector<std::string> bounds;
+  for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    const size_t end = text.find('"', at + begin.size());
+    bounds.push_back(text.substr(at + begin.size(), end - at - begin.size()));
+    const double count = std::stod(text.substr(end + 2));
+    EXPECT_GE(count, before) << bounds.back();
+    if (bounds.back() != "+Inf" && std::stod(bounds.back()) < 0.02) { EXPECT_EQ(count, 0) << bounds.back(); }
+    before = count;
+  }
+  EXPECT_EQ(before, 3);
+  ASSERT_EQ(bounds.size(), 26u);
+  EXPECT_EQ(bounds.front(), "1e-06");
+  EXPECT_EQ(bounds[24], "100");
+  EXPECT_EQ(bounds.back(), "+Inf");
+  EXPECT_GE(sample(text, R"(opdyno_call_duration_seconds_sum{program="",function="outer"})"), 0.06);
+}
+
+TEST(TelemetryText, HasOperatorsIfAsked) {
+  const Vm vm = make_program();
+  Options options;
+  options.per_operator = 1;
+  const Telemetry telemetry(&options);
+  call(vm, "main", 4);
+  fail(vm);
+  const std::string text = telemetry.text();
+  EXPECT_EQ(sample(text, R"(opdyno_operator_calls_total{operator="test.add_one"})"), 4) << text;
+  EXPECT_EQ(sample(text, R"(opdyno_operator_calls_total{operator="test.fail"})"), 1);
+  EXPECT_EQ(sample(text, R"(opdyno_operator_errors_total{operator="test.fail"})"), 1);
+  EXPECT_EQ(sample(text, R"(opdyno_operator_errors_total{operator="test.add_one"})"), 0);
+  const double in_operator = sample(text, R"(opdyno_operator_seconds_total{operator="test.add_one"})");
+  EXPECT_GT(in_operator, 0);
+  EXPECT_LT(in_operator, sample(text, "opdyno_call_duration_seconds_sum" + kMain));
+}
+
+TEST(TelemetryText, DescribesTheProcessAndTheLibrary) {
+  const Telemetry telemetry;
+  const Tensor held({1 << 20}, "float32");
+  const std::string text = telemetry.text();
+  EXPECT_EQ(sample(text, std::string(R"(opdyno_build_info{version=")") + opd_version() + R"(",abi="1"})"), 1) << text;
+  EXPECT_GE(sample(text, R"(opdyno_memory_bytes{device="cpu:0",kind="live"})"), 4 << 20);
+  EXPECT_GE(sample(text, R"(opdyno_memory_peak_bytes{device="cpu:0"})"), 4 << 20);
+  EXPECT_GT(sample(text, "process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GE(sample(text, "process_cpu_seconds_total"), 0);
+  EXPECT_GE(sample(text, "process_open_fds"), 3);
+  const double started = sample(text, "process_start_time_seconds"), now = static_cast<double>(time(nullptr));
+  EXPECT_GT(started, now - 3600 * 24 * 365);
+  EXPECT_LE(started, now + 1);
+  const double vms = sample(text, "opdyno_vms"), modules = sample(text, "opdyno_modules");
+  {
+    const Vm vm = make_program();
+    EXPECT_EQ(sample(telemetry.text(), "opdyno_vms"), vms + 1);
+    EXPECT_EQ(sample(telemetry.text(), "opdyno_modules"), modules + 1);
+  }
+  EXPECT_EQ(sample(telemetry.text(), "opdyno_vms"), vms);
+  EXPECT_EQ(sample(telemetry.text(), "opdyno_modules"), modules);
+  Options without;
+  without.process_metrics = 0;
+  EXPECT_EQ(Telemetry(&without).text().find("process_"), std::string::npos);
+}
+
+TEST(TelemetryText, HasAtMostSoManyLabelSets) {
+  std::string program;
+  for (int i = 0; i < 10; ++i) program += ".func f" + std::to_string(i) + "() {\n  ret %void\n}\n";
+  const Vm vm = make_vm(program);
+  Options options;
+  options.max_series = 3;
+  const Telemetry telemetry(&options);
+  for (int i = 0; i < 10; ++i) vm.call(("f" + std::to_string(i)).c_str());
+  const std::string text = telemetry.text();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(sample(text, R"(opdyno_calls_total{program="",function="f)" + std::to_string(i) + "\"}"), 1) << text;
+  EXPECT_EQ(sample(text, R"(opdyno_calls_total{program="other",function="other"})"), 7);
+  EXPECT_EQ(sample(text, "opdyno_label_overflow_total"), 7);
+  EXPECT_EQ(text.find("f3"), std::string::npos);
+}
+
+TEST(TelemetryText, CountsTheEventsForWhichTheRingHadNoRoom) {
+  const Vm vm = make_program();
+  const Tensor x = floats({1, 2, 3, 4});
+  Options options;
+  options.max_bytes = 1;  // a block of 64 KiB for each thread, 1,020 events
+  const Telemetry telemetry(&options);
+  constexpr int kCalls = 100'000;
+  for (int i = 0; i < kCalls; ++i) vm.call("main", x);
+  const std::string text = telemetry.text();
+  const double counted = sample(text, "opdyno_calls_total" + kMain);
+  EXPECT_GT(counted, 0);
+  EXPECT_EQ(counted + sample(text, "opdyno_events_dropped_total"), kCalls)
+      << "whenever they were read; operators are not recorded";
+  EXPECT_EQ(telemetry.stats().events_dropped_count, sample(text, "opdyno_events_dropped_total"));
+}
+
+TEST(TelemetryText, CountsCallsOfManyThreadsThatEnd) {
+  const Vm vm = make_vm(".func main() {\n  ret %void\n}\n");
+  Options options;
+  options.max_bytes = 1 << 18;
+  const Telemetry telemetry(&options);
+  std::atomic<bool> ends{false};
+  std::thread reader([&] {
+    while (!ends) telemetry.text();
+  });
+  constexpr int kThreads = 40, kCalls = 3000;
+  for (int turn = 0; turn < kThreads / 4; ++turn) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (int call = 0; call < kCalls; ++call) vm.call("main");
+      });
+    for (std::thread &thread : threads) thread.join();
+  }
+  ends = true;
+  reader.join();
+  const std::string text = telemetry.text();
+  EXPECT_EQ(sample(text, "opdyno_calls_total" + kMain) + sample(text, "opdyno_events_dropped_total"),
+            kThreads * kCalls);
+}
+
+TEST(TelemetryText, GoesOnBesideProfilersAndOtherTelemetry) {
+  const Vm vm = make_program();
+  const Telemetry first;
+  call(vm, "main", 2);
+  const opdyno::Profiler profiler;
+  profiler.start();
+  const Telemetry second;
+  call(vm, "main", 3);
+  fail(vm);
+  const opdyno::Trace trace = profiler.stop();
+  EXPECT_EQ(trace.size(), 4u) << "operators of the profiler's own";
+  call(vm, "main", 1);
+  EXPECT_EQ(sample(first.text(), "opdyno_calls_total" + kMain), 6);
+  EXPECT_EQ(sample(second.text(), "opdyno_calls_total" + kMain), 4);
+  EXPECT_EQ(sample(second.text(), "opdyno_call_errors_total" + kFail), 1);
+  EXPECT_EQ(second.text().find("opdyno_operator"), std::string::npos);
+}
+
+TEST(TelemetryText, LeavesTheReportsOfProfilesAsTheyAre) {
+  const Vm vm = make_program();
+  const Tensor x = floats({1, 2, 3, 4});
+  const auto shape = [&] {  // the columns, and the number of rows
+    const std::string csv = vm.profile("main", opdyno::Views{opd_value_of_object(x.get())}).report.csv();
+    return csv.substr(0, csv.find('\n')) + std::to_string(std::count(csv.begin(), csv.end(), '\n'));
+  };
+  const std::string before = shape();
+  const Telemetry telemetry;
+  check(opd_telemetry_set_parent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
+  EXPECT_EQ(shape(), before);
+  check(opd_telemetry_set_parent(nullptr));
+}
+
+TEST(TelemetryText, HasValuesOfTheProgram) {
+  const Telemetry telemetry;
+  const char *const names[] = {"queue"}, *const values[] = {"a\"b\\c\nd"};
+  opd_telemetry_value value = opdyno::defaults(opd_telemetry_value_init);
+  value.name = "my_jobs", value.help = "Jobs that wait.", value.value = 2.5;
+  value.label_names = names, value.label_values = values, value.num_label_names = 1;
+  telemetry.set_value(value);
+  value.value = 3.5;
+  telemetry.set_value(value);
+  opd_telemetry_value sum = opdyno::defaults(opd_telemetry_value_init);
+  sum.kind = OPD_TELEMETRY_COUNTER, sum.name = "my_bytes", sum.value = 1e300;
+  telemetry.set_value(sum);
+  const std::string text = telemetry.text(), open = telemetry.text(OPD_TELEMETRY_OPEN_METRICS);
+  EXPECT_NE(text.find("# HELP my_jobs Jobs that wait.\n# TYPE my_jobs gauge\nmy_jobs{queue=\"a\\\"b\\\\c\\nd\"} 3.5\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("# TYPE my_bytes_total counter\nmy_bytes_total 1e+300\n"), std::string::npos);
+  EXPECT_NE(open.find("# TYPE my_bytes counter\nmy_bytes_total 1e+300\n"), std::string::npos);
+  EXPECT_TRUE(open.ends_with("# EOF\n"));
+  sum.kind = OPD_TELEMETRY_GAUGE;
+  expect_error(opd_telemetry_set_value(telemetry.get(), &sum), OPD_INVALID_ARGUMENT, "of another kind");
+  for (const char *name : {"", "1st", "a-b", "my_total", "opdyno_calls", "process_x"}) {
+    sum.name = name;
+    expect_error(opd_telemetry_set_value(telemetry.get(), &sum), OPD_INVALID_ARGUMENT, "name");
+  }
+}
+
+TEST(TelemetryText, HasAtMostSoManyValuesOfTheProgram) {
+  Options options;
+  options.max_series = 2;
+  const Telemetry telemetry(&options);
+  opd_telemetry_value value = opdyno::defaults(opd_telemetry_value_init);
+  for (const char *name : {"a", "b", "a"}) value.name = name, telemetry.set_value(value);
+  value.name = "c";
+  expect_error(opd_telemetry_set_value(telemetry.get(), &value), OPD_OUT_OF_RANGE, "2 label sets");
+}
+
+// ---- the server
+
+class TelemetryServer : public testing::Test {
+ protected:
+  TelemetryServer() {
+    Options options;
+    options.prometheus_address = "127.0.0.1:0";
+    telemetry_ = Telemetry(&options);
+    address_ = telemetry_.address();
+  }
+  Telemetry telemetry_{static_cast<opd_telemetry *>(nullptr)};
+  std::string address_;
+};
+
+TEST_F(TelemetryServer, AnswersInBothForms) {
+  const Vm vm = make_program();
+  call(vm, "main", 2);
+  const std::string text = get(address_);
+  EXPECT_TRUE(text.starts_with("HTTP/1.1 200 OK\r\n")) << text;
+  EXPECT_NE(text.find("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos);
+  EXPECT_EQ(sample(text, "opdyno_calls_total" + kMain), 2);
+  const std::string body = text.substr(text.find("\r\n\r\n") + 4);
+  EXPECT_NE(text.find("\r\nContent-Length: " + std::to_string(body.size()) + "\r\n"), std::string::npos);
+  const std::string open = get(address_, "ACCEPT: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n");
+  EXPECT_NE(open.find("\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+            std::string::npos);
+  EXPECT_TRUE(open.ends_with("# EOF\n"));
+  EXPECT_NE(open.find(",le=\"1.0\"} "), std::string::npos);
+  EXPECT_NE(text.find(",le=\"1\"} "), std::string::npos);
+  EXPECT_EQ(telemetry_.stats().scrape_count, 2u);
+}
+
+TEST_F(TelemetryServer, RefusesWhatIsNoScrape) {
+  const auto starts = [&](const std::string &request, const std::string &expected) {
+    const std::string answer = ask(address_, request);
+    EXPECT_TRUE(answer.starts_with(expected)) << request.substr(0, 80) << "\n" << answer;
+    return answer;
+  };
+  starts("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 ");
+  starts("GET /metrics/ HTTP/1.1\r\n\r\n", "HTTP/1.1 404 ");
+  starts("GET /metrics?a=b HTTP/1.0\r\n\r\n", "HTTP/1.1 200 ");
+  const std::string refused = starts("POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 405 ");
+  EXPECT_NE(refused.find("\r\nAllow: GET, HEAD\r\n"), std::string::npos);
+  starts("hello\r\n\r\n", "HTTP/1.1 400 ");
+  starts("GET /metrics\r\n\r\n", "HTTP/1.1 400 ");
+  starts("GET /metrics SSH-2.0\r\n\r\n", "HTTP/1.1 400 ");
+  starts(std::string("\0\xFF\x80", 3) + "\r\n\r\n", "HTTP/1.1 400 ");
+  starts("GET /metrics HTTP/1.1\r\nA: " + std::string(20'000, 'a'), "HTTP/1.1 431 ");
+  const std::string head = starts("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ");
+  EXPECT_TRUE(head.ends_with("\r\n\r\n")) << "no body";
+  EXPECT_EQ(head.find("Content-Length: 0\r\n"), std::string::npos);
+}
+
+TEST_F(TelemetryServer, AnswersWhileOthersConnectAndSayNothing) {
+  std::vector<std::unique_ptr<Connection>> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<Connection>(address_));
+  silent.front()->send("GET /met");
+  EXPECT_TRUE(get(address_).starts_with("HTTP/1.1 200 OK\r\n"));
+  for (int i = 0; i < 10; ++i) Connection(address_).send("GET /metrics HTTP/1.1\r\n\r\n");  // and go at once
+  EXPECT_TRUE(get(address_).starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(TelemetryServer, TakesARequestInPieces) {
+  const Connection slow(address_);
+  for (const char c : std::string("GET /metrics HTTP/1.1\r\n\r\n")) {
+    slow.send(std::string(1, c));
+    if (c == 'G') { EXPECT_TRUE(get(address_).starts_with("HTTP/1.1 200 OK\r\n")); }
+  }
+  EXPECT_TRUE(slow.receive().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(TelemetryServer, FreesItsAddressWhenItEnds) {
+  const std::string address = address_;
+  Options same;
+  same.prometheus_address = address.c_str();
+  opd_telemetry *none = nullptr;
+  expect_error(opd_telemetry_start(&same, &none), OPD_IO, "cannot listen at " + address + ": Address already in use");
+  const Connection idle(address);
+  telemetry_ = Telemetry(static_cast<opd_telemetry *>(nullptr));
+  const Telemetry next(&same);
+  EXPECT_EQ(next.address(), address);
+  EXPECT_TRUE(get(address).starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(TelemetryOptions, AreChecked) {
+  opd_telemetry *none = nullptr;
+  const auto refused = [&](auto set, opd_code code, const std::string &part) {
+    Options options;
+    set(options);
+    expect_error(opd_telemetry_start(&options, &none), code, part);
+    EXPECT_EQ(none, nullptr);
+  };
+  refused([](Options &o) { o.per_operator = 2; }, OPD_INVALID_ARGUMENT, "per_operator must be 0 or 1, but is 2");
+  refused([](Options &o) { o.spans = -1; }, OPD_INVALID_ARGUMENT, "spans must be");
+  refused([](Options &o) { o.process_metrics = 5; }, OPD_INVALID_ARGUMENT, "process_metrics must be");
+  refused([](Options &o) { o.interval_ns = 5; }, OPD_INVALID_ARGUMENT, "interval_ns");
+  refused([](Options &o) { o.max_queue = 0; }, OPD_INVALID_ARGUMENT, "max_queue");
+  refused([](Options &o) { o.max_series = 0; }, OPD_INVALID_ARGUMENT, "max_series");
+  refused([](Options &o) { o.max_bytes = 0; }, OPD_INVALID_ARGUMENT, "max_bytes");
+  for (const char *address : {"9464", "127.0.0.1", "127.0.0.1:99999", ":9464", "127.0.0.1:94x"})
+    refused([&](Options &o) { o.prometheus_address = address; }, OPD_INVALID_ARGUMENT, "must have a host and a port");
+  refused([](Options &o) { o.prometheus_address = "[::1:9464"; }, OPD_INVALID_ARGUMENT, "a '[' without a ']'");
+  refused([](Options &o) { o.prometheus_address = "example.org:1"; }, OPD_INVALID_ARGUMENT, "is no address of this");
+  refused([](Options &o) { o.prometheus_address = "192.0.2.1:0"; }, OPD_IO, "cannot listen at 192.0.2.1:0");
+  refused([](Options &o) { o.otlp_endpoint = "https://a:1"; }, OPD_UNSUPPORTED, "without TLS");
+  for (const char *url : {"127.0.0.1:4318", "ftp://a", "http://", "http://u:p@a", "http://a b", "http://a\r\nX: y"})
+    refused([&](Options &o) { o.otlp_endpoint = url; }, OPD_INVALID_ARGUMENT, "");
+  refused([](Options &o) { o.otlp_headers = "a"; }, OPD_INVALID_ARGUMENT, "otlp_headers must be KEY=VALUE");
+  refused([](Options &o) { o.otlp_headers = "a=b%0D%0Ac"; }, OPD_INVALID_ARGUMENT, "control character");
+  refused([](Options &o) { o.resource_attributes = "=a"; }, OPD_INVALID_ARGUMENT, "resource_attributes must be");
+  const Telemetry one;
+  opd_buffer *text = nullptr;
+  expect_error(opd_telemetry_to_text(one.get(), static_cast<opd_telemetry_format>(7), &text), OPD_INVALID_ARGUMENT,
+               "no form 7");
+  opd_telemetry_stats stats{};
+  expect_error(opd_telemetry_get_stats(one.get(), &stats), OPD_INVALID_ARGUMENT, "struct_size");
+  EXPECT_EQ(one.address(), "");
+  one.flush(kLong);  // nothing is sent
+}
+
+TEST(TelemetryOptions, RunInSixteenRecordingsAtMost) {
+  std::vector<Telemetry> all;
+  for (int i = 0; i < 16; ++i) all.emplace_back();
+  opd_telemetry *none = nullptr;
+  expect_error(opd_telemetry_start(nullptr, &none), OPD_FAILED_PRECONDITION, "16 recordings");
+}
+
+// The sanitizers' own locks and threads do not outlive a fork() amid other threads.
+#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)
+TEST_F(TelemetryServer, IsTheParentsAfterAFork) {
+  const Vm vm = make_program();
+  const Connection open(address_);
+  open.send("GET /met");
+  std::atomic<bool> ends{false};
+  std::thread busy([&] {
+    while (!ends) call(vm, "main");
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      call(vm, "main", 10);
+      opd_buffer *text = nullptr;
+      opd_error *const error = opd_telemetry_to_text(telemetry_.get(), OPD_TELEMETRY_PROMETHEUS, &text);
+      const bool is_refused = opd_error_code(error) == OPD_FAILED_PRECONDITION &&
+                              opd_error_code(opd_telemetry_flush(telemetry_.get(), 1)) == OPD_FAILED_PRECONDITION;
+      Options options;
+      options.prometheus_address = "127.0.0.1:0";
+      const Telemetry own(&options);
+      call(vm, "main", 3);
+      const bool counts = sample(get(own.address()), "opdyno_calls_total" + kMain) == 3;
+      telemetry_ = Telemetry(static_cast<opd_telemetry *>(nullptr));
+      _exit(is_refused && counts ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  ends = true;
+  busy.join();
+  open.send("rics HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(open.receive().starts_with("HTTP/1.1 200 OK\r\n")) << "no child has closed it";
+  int lives[2];
+  ASSERT_EQ(pipe(lives), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte;
+    close(lives[1]);
+    _exit(read(lives[0], &byte, 1) == 0 ? 0 : 1);  // once the parent closes it
+  }
+  telemetry_ = Telemetry(static_cast<opd_telemetry *>(nullptr));
+  EXPECT_FALSE(Connection(address_).is_open) << "a child does not keep it open";
+  close(lives[0]), close(lives[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+#endif
+
+}  // namespace

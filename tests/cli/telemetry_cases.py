@@ -1,0 +1,166 @@
+"""OPDYNO_TELEMETRY and serve --metrics: a real Prometheus reads the metrics, and promtool their form."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+from case import OPDYNO, WORK, CliTest, run
+from control_cases import ControlTest, Server, eventually
+from rpc_client import Client, Refused
+
+HOME = os.environ.get("OPDYNO_PROMETHEUS_HOME", "")
+PROMETHEUS, PROMTOOL = (shutil.which(name, path=os.pathsep.join((HOME, os.environ["PATH"]))) for name in ("prometheus", "promtool"))
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def get(port, path="/metrics", **headers):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def sample(text, name):
+    found = re.search("^" + re.escape(name) + " (.*)$", text, re.M)
+    return float(found[1]) if found else None
+
+
+class Prometheus:
+    """A server that asks one address each second."""
+
+    def __init__(self, folder, target):
+        self.port = free_port()
+        (folder / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+            "scrape_configs": [{"job_name": "opdyno", "static_configs": [{"targets": [f"127.0.0.1:{target}"]}]}],
+        }))  # fmt: skip
+        self.log = open(folder / "prometheus.log", "w")
+        self.process = subprocess.Popen(
+            [PROMETHEUS, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+             f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn"],
+            cwd=folder, stdout=self.log, stderr=self.log,
+        )  # fmt: skip
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self.log.close()
+
+    def ask(self, query):
+        """The value of the query's only series; None if there is none yet."""
+        try:
+            answer = json.loads(get(self.port, "/api/v1/query?" + urllib.parse.urlencode({"query": query})))
+        except OSError:
+            return None  # it starts
+        assert answer["status"] == "success", answer
+        rows = answer["data"]["result"]
+        assert len(rows) <= 1, rows
+        return float(rows[0]["value"][1]) if rows else None
+
+
+class TelemetryOfAProgram(ControlTest, CliTest):
+    CALLS = 'opdyno_calls_total{program="served.so",function="main"}'
+
+    def start(self, **environment):
+        self.port = free_port()
+        server = Server("", wait=False, OPDYNO_TELEMETRY=f"prometheus=127.0.0.1:{self.port},per_operator=1", **environment)
+        self.addCleanup(server.__exit__)
+        return server
+
+    @unittest.skipUnless(PROMETHEUS, "prometheus is not installed")
+    def test_a_real_prometheus_reads_them(self):
+        self.start()
+        folder = WORK / "prometheus"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        before = sample(get(self.port), self.CALLS)
+        prometheus = Prometheus(folder, self.port)
+        self.addCleanup(prometheus.close)
+        eventually(lambda: (prometheus.ask(self.CALLS) or 0) > before, "no calls are counted")
+        value, after = prometheus.ask(self.CALLS), sample(get(self.port), self.CALLS)
+        self.assertLessEqual(before, value)
+        self.assertLessEqual(value, after)
+        self.assertEqual(1, prometheus.ask("up"))
+        self.assertEqual(0, prometheus.ask('opdyno_call_errors_total{function="main"}'))
+        self.assertEqual(1, prometheus.ask("opdyno_build_info"))
+        eventually(lambda: (prometheus.ask('rate(opdyno_operator_seconds_total{operator="add_one"}[1m])') or 0) > 0, "no rate of operators")
+        eventually(lambda: 0 < (prometheus.ask('histogram_quantile(0.5, rate(opdyno_call_duration_seconds_bucket{function="main"}[1m]))') or 0) < 10, "no quantile")
+        self.assertGreater(prometheus.ask("process_resident_memory_bytes"), 1 << 20)
+
+    @unittest.skipUnless(PROMTOOL, "promtool is not installed")
+    def test_promtool_finds_nothing_to_complain_of(self):
+        self.start()
+        done = subprocess.run([PROMTOOL, "check", "metrics"], input=get(self.port), capture_output=True, text=True, timeout=60)
+        self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
+
+    def test_the_program_is_counted_beside_a_recording_from_outside(self):
+        path = self.path("socket")
+        server = Server(path, OPDYNO_TELEMETRY=f"prometheus=127.0.0.1:{(port := free_port())}")
+        self.addCleanup(server.__exit__)
+        done = run("top", path, "--once")
+        self.assertEqual(0, done.returncode)
+        first = sample(get(port), self.CALLS)
+        server.command("call")
+        self.assertGreater(sample(get(port), self.CALLS), first)
+
+    def test_a_forked_child_leaves_them_to_its_parent(self):
+        server = self.start()
+        child = server.command("fork")
+        self.assertEqual("child", child[0])
+        self.assertIsNotNone(sample(get(self.port), self.CALLS))
+        server.end()
+        with self.assertRaises(OSError):
+            get(self.port)
+
+
+class TelemetryOfAServer(CliTest):
+    def setUp(self):
+        words = [OPDYNO, "serve", "--listen", "127.0.0.1:0", "--key", "k", "--metrics", "127.0.0.1:0"]
+        self.server = subprocess.Popen(words, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop)
+        self.port = int(re.fullmatch(r"serving at 127\.0\.0\.1:(\d+), key k\n", self.server.stdout.readline())[1])
+        line = self.server.stderr.readline()
+        found = re.fullmatch(r"opdyno serve: metrics are at http://127\.0\.0\.1:(\d+)/metrics\n", line)
+        self.assertTrue(found, line)
+        self.metrics = int(found[1])
+
+    def stop(self):
+        self.server.send_signal(signal.SIGTERM)
+        self.server.communicate(timeout=60)
+
+    def wait_for(self, name, value):
+        eventually(lambda: sample(get(self.metrics), name) == value, f"{name} is not {value}: {get(self.metrics)}")
+
+    def test_sessions_are_counted_by_their_ends(self):
+        self.wait_for("rpc_sessions_active", 0)
+        first, second = Client(self.port, "k"), Client(self.port, "k")
+        self.wait_for("rpc_sessions_active", 2)
+        first.close()
+        self.wait_for('rpc_sessions_total{outcome="done"}', 1)
+        with self.assertRaises(Refused):
+            Client(self.port, "wrong")
+        self.wait_for('rpc_sessions_total{outcome="bad_key"}', 1)
+        self.wait_for("rpc_sessions_active", 1)
+        children = subprocess.run(["pgrep", "-P", str(self.server.pid)], capture_output=True, text=True).stdout.split()
+        self.assertEqual(1, len(children))
+        os.kill(int(children[0]), signal.SIGSEGV)
+        self.wait_for('rpc_sessions_total{outcome="crashed"}', 1)
+        self.wait_for("rpc_sessions_active", 0)
+        second.close()
+        with socket.create_connection(("127.0.0.1", self.port)) as foreign:
+            foreign.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            self.wait_for('rpc_sessions_total{outcome="bad_format"}', 1)
+        self.assertGreater(sample(get(self.metrics), "rpc_session_seconds_total"), 0)
+        self.assertEqual("# EOF", get(self.metrics, Accept="application/openmetrics-text; version=1.0.0").splitlines()[-1])
