@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "base/error.h"
@@ -25,6 +26,13 @@ int milliseconds_until(std::chrono::steady_clock::time_point end) {
 Socket::Socket(int descriptor, Time stall) : descriptor_(descriptor), stall_(stall) {
   const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  // A peer that lost its power or its network says nothing. The kernel asks it, and sees after 35 s that it is gone,
+  // however long a call may take.
+  const int idle_s = 15, between_s = 5, questions = 4;
+  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &questions, sizeof questions);
 }
 
 bool Socket::poll_for(short events, Time limit) {
@@ -48,31 +56,48 @@ bool Socket::poll_for(short events, Time limit) {
   }
 }
 
-bool Socket::has_input(Time limit) { return poll_for(POLLIN, limit); }
+bool Socket::has_input(Time limit) { return begin_ < received_end_ || poll_for(POLLIN, limit); }
+
+ssize_t Socket::receive(void *to, size_t size) {
+  for (;;) {
+    const ssize_t found = ::recv(descriptor_, to, size, MSG_DONTWAIT);
+    if (found >= 0) return found;
+    if (errno == ECONNRESET) return 0;
+    if (errno == EAGAIN) return -1;
+    if (errno != EINTR) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
+  }
+}
 
 bool Socket::wait(Time limit) {
-  if (!poll_for(POLLIN, limit))
-    fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
-  char first;
-  const ssize_t found = ::recv(descriptor_, &first, 1, MSG_PEEK);
-  if (found < 0 && errno != ECONNRESET) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
-  return found > 0;
+  while (begin_ == received_end_) {
+    if (!poll_for(POLLIN, limit))
+      fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
+    const ssize_t found = receive(received_.data(), received_.size());
+    if (found == 0) return false;
+    if (found > 0) begin_ = 0, received_end_ = static_cast<size_t>(found);
+  }
+  return true;
 }
 
 void Socket::read(void *to, size_t size) {
   auto *at = static_cast<char *>(to);
-  while (size > 0) {
-    const ssize_t found = ::recv(descriptor_, at, size, MSG_DONTWAIT);
-    if (found > 0) {
+  for (;;) {
+    const size_t count = std::min(size, received_end_ - begin_);
+    std::memcpy(at, received_.data() + begin_, count);
+    begin_ += count, at += count, size -= count;
+    if (size == 0) return;
+    // What is large goes where it belongs; what is small may have the next part of the message behind it.
+    const bool is_large = size >= received_.size();
+    const ssize_t found = is_large ? receive(at, size) : receive(received_.data(), received_.size());
+    if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
+    if (found < 0) {
+      if (!poll_for(POLLIN, stall_))
+        fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; ", size, " bytes are missing");
+    } else if (is_large) {
       at += found, size -= static_cast<size_t>(found);
-      continue;
+    } else {
+      begin_ = 0, received_end_ = static_cast<size_t>(found);
     }
-    if (found == 0 || errno == ECONNRESET)
-      fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) fail(OPD_IO, "cannot read from the peer: ", error_text(errno));
-    if (!poll_for(POLLIN, stall_))
-      fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; ", size, " bytes are missing");
   }
 }
 

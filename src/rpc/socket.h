@@ -1,5 +1,8 @@
 // One end of a connection. Every wait has a limit, so a peer that stops amid a message holds nobody up.
 #pragma once
+#include <sys/types.h>
+
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -31,10 +34,15 @@ class Socket {
 
  private:
   bool poll_for(short events, Time limit);
+  // Gets what has come, without waiting: its size; 0: the peer has closed the connection; -1: there is nothing yet.
+  ssize_t receive(void *to, size_t size);
 
   int descriptor_;
   Time stall_;
   std::chrono::steady_clock::time_point end_{};
+  // What has come and was not read: a small message is received whole, by one system call.
+  std::array<char, 4096> received_;
+  size_t begin_ = 0, received_end_ = 0;
 };
 
 }  // namespace opd::rpc
