@@ -27,6 +27,11 @@ class Names {
     return shared != ids_.end() ? shared->second : add(kFurther);
   }
 
+  NameId count() noexcept {
+    std::scoped_lock lock(guard_);
+    return static_cast<NameId>(size_);
+  }
+
   const std::string &text(NameId id) const noexcept {
     const std::string *block = id < kMostNames ? blocks_[id / kBlock].load(std::memory_order_acquire) : nullptr;
     return block ? block[id % kBlock] : unknown_;
@@ -61,6 +66,8 @@ class Names {
 [[maybe_unused]] const Names &made_at_load = Names::get();
 
 }  // namespace
+
+NameId name_count() noexcept { return Names::get().count(); }
 
 NameId name_id(std::string_view name) { return Names::get().id_of(name); }
 const std::string &name_text(NameId id) noexcept { return Names::get().text(id); }

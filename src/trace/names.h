@@ -16,6 +16,8 @@ inline constexpr NameId kMostNames = (NameId{1} << 20) + 1;
 // The number of the name. Beyond 2^20 names, all further ones share a number. Thread-safe. Cost: a lock and a hash, so
 // a hot caller keeps the number.
 NameId name_id(std::string_view name);
+// How many names there are: their numbers are below. Thread-safe.
+NameId name_count() noexcept;
 // Its text, which stays valid; "?" if there is no such name. Thread-safe and without a lock.
 const std::string &name_text(NameId id) noexcept;
 

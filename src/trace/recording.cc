@@ -116,6 +116,7 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
 void Recording::open_thread() {
   Track &track = Recorder::get().track();
   if (track.part(slot_).id != id_) open_part(track, slot_, id_);
+  if (const NameId names = name_count(); file_ && names) file_->add_names(names - 1);
 }
 
 struct Recording::OpenEvents {
