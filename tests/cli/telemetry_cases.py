@@ -15,6 +15,7 @@ import urllib.request
 from case import OPDYNO, WORK, CliTest, run
 from control_cases import ControlTest, Server, eventually
 from rpc_client import Client, Refused
+from rpc_server import ServerCliTest
 
 HOME = os.environ.get("OPDYNO_PROMETHEUS_HOME", "")
 PROMETHEUS, PROMTOOL = (shutil.which(name, path=os.pathsep.join((HOME, os.environ["PATH"]))) for name in ("prometheus", "promtool"))
@@ -125,20 +126,12 @@ class TelemetryOfAProgram(ControlTest, CliTest):
             get(self.port)
 
 
-class TelemetryOfAServer(CliTest):
+class TelemetryOfAServer(ServerCliTest):
     def setUp(self):
-        words = [OPDYNO, "serve", "--listen", "127.0.0.1:0", "--key", "k", "--metrics", "127.0.0.1:0"]
-        self.server = subprocess.Popen(words, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.stop)
-        self.port = int(re.fullmatch(r"serving at 127\.0\.0\.1:(\d+), key k\n", self.server.stdout.readline())[1])
-        line = self.server.stderr.readline()
-        found = re.fullmatch(r"opdyno serve: metrics are at http://127\.0\.0\.1:(\d+)/metrics\n", line)
-        self.assertTrue(found, line)
-        self.metrics = int(found[1])
-
-    def stop(self):
-        self.server.send_signal(signal.SIGTERM)
-        self.server.communicate(timeout=60)
+        self.port = self.serve("--metrics", "127.0.0.1:0")
+        pattern = r"opdyno serve: metrics are at http://127\.0\.0\.1:(\d+)/metrics"
+        self.expect_message(pattern)
+        (self.metrics,) = (int(found[1]) for line in self.messages if (found := re.fullmatch(pattern, line)))
 
     def wait_for(self, name, value):
         eventually(lambda: sample(get(self.metrics), name) == value, f"{name} is not {value}: {get(self.metrics)}")
@@ -153,9 +146,8 @@ class TelemetryOfAServer(CliTest):
             Client(self.port, "wrong")
         self.wait_for('rpc_sessions_total{outcome="bad_key"}', 1)
         self.wait_for("rpc_sessions_active", 1)
-        children = subprocess.run(["pgrep", "-P", str(self.server.pid)], capture_output=True, text=True).stdout.split()
-        self.assertEqual(1, len(children))
-        os.kill(int(children[0]), signal.SIGSEGV)
+        (session,) = self.sessions()
+        os.kill(session, signal.SIGSEGV)
         self.wait_for('rpc_sessions_total{outcome="crashed"}', 1)
         self.wait_for("rpc_sessions_active", 0)
         second.close()

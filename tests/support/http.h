@@ -127,14 +127,16 @@ class Receiver {
       if (head == std::string::npos) continue;
       Request request{text.substr(5, text.find(' ', 5) - 5), text.substr(0, head), text.substr(head + 4)};
       const std::string answer = answer_(request);
+      {  // before the answer, after which the sender goes on
+        const std::scoped_lock lock(guard_);
+        requests_.push_back(std::move(request));
+        changed_.notify_all();
+      }
       for (size_t at = 0; at < answer.size();) {
         const ssize_t sent = send(fd, answer.data() + at, answer.size() - at, MSG_NOSIGNAL);
         if (sent <= 0) break;
         at += static_cast<size_t>(sent);
       }
-      const std::scoped_lock lock(guard_);
-      requests_.push_back(std::move(request));
-      changed_.notify_all();
     }
   }
 
