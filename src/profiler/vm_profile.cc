@@ -97,8 +97,12 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   const HookScope hooks(vm.libraries());
   RecordingOptions how = recording_options(vm, options);
   how.thread = thread_number();
-  if (!options.file.empty()) {  // what is in a file cannot be forgotten, so the warm-up is not recorded
+  if (!options.file.empty()) {
+    // What is in a file cannot be forgotten, so the warm-up has a recording of its own: the code that records is warm,
+    // too.
+    const Ref<Recording> forgotten = Recording::start(how);
     for (int32_t i = 0; i < options.warmup; ++i) call();
+    forgotten->stop();
     how.file = options.file;
     const Ref<Recording> recording = Recording::start(how, observers_of(vm, options, false));
     recording->open_thread();
