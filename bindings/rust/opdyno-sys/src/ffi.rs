@@ -1442,6 +1442,9 @@ pub struct opd_rpc_connect_options {
     pub answer_timeout_ns: i64,
     /// the server ends the session after so long, if it knows how; 0: no limit
     pub session_timeout_ns: i64,
+    /// borrowed; at least 16 bytes that the server must prove to know, as this side does,
+    /// without sending them; NULL: none, as for TVM's servers
+    pub secret: *const c_char,
 }
 impl Default for opd_rpc_connect_options {
     /// What `opd_rpc_connect_options_init` writes.
@@ -1453,6 +1456,7 @@ impl Default for opd_rpc_connect_options {
             connect_timeout_ns: 10000000000,
             answer_timeout_ns: 0,
             session_timeout_ns: 0,
+            secret: core::ptr::null(),
         }
     }
 }
@@ -1479,6 +1483,28 @@ pub struct opd_rpc_serve_options {
     pub max_tensor_bytes: u64,
     /// the session ends if the client asks nothing for so long; 0: no limit
     pub max_silence_ns: i64,
+    /// 1: `opd_rpc_serve()` says what the process may do from then on; 0
+    pub sandbox: i32,
+    /// 1: within the sandbox, too, new connections are allowed; 0
+    pub allow_network: i32,
+    /// CPU time of the process, beyond which SIGXCPU ends it; 0: no limit
+    pub max_cpu_s: i32,
+    /// 0
+    pub num_read_paths: i32,
+    /// borrowed; `num_read_paths` files and directories that the sandbox lets the
+    /// process read and execute, too; NULL: none
+    pub read_paths: *const *const c_char,
+    /// of private memory, beyond what the process has at the start of the session, and the
+    /// same for each that it starts; 0: no limit
+    pub max_process_bytes: u64,
+    /// borrowed; the process becomes this user's, for good; only root's can. NULL: no
+    pub user: *const c_char,
+    /// borrowed; text as `sha256sum` prints it: modules are loaded only from files with these
+    /// hashes. Of the global functions, those that could load others are closed. NULL: all
+    pub allowed_modules: *const c_char,
+    /// borrowed; at least 16 bytes that the client must prove to know, and this side proves,
+    /// without sending them, as TVM's clients cannot; NULL: none
+    pub secret: *const c_char,
 }
 /// How runs are compared.
 #[repr(C)]
@@ -1531,7 +1557,7 @@ pub struct opd_telemetry_options {
     /// nothing is encrypted. NULL: nowhere
     pub prometheus_address: *const c_char,
     /// Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
-    /// NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says; nowhere if that is not set, or if OTEL_EXPORTER_OTLP_PROTOCOL is grpc
+    /// NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc
     pub otlp_endpoint: *const c_char,
     /// borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector;
     /// NULL: OTEL_EXPORTER_OTLP_HEADERS
@@ -3833,8 +3859,8 @@ unsafe extern "C" {
     /// `out_session`: New reference.
     ///
     /// Returns NULL, or `OPD_IO` (there is no connection), `OPD_DEADLINE_EXCEEDED`, `OPD_FAILED_PRECONDITION` (the server wants
-    /// another key), `OPD_BAD_FORMAT` (it speaks something else), `OPD_OUT_OF_RANGE` (256 sessions are open),
-    /// `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect.
+    /// another key, or does not know the secret), `OPD_BAD_FORMAT` (it speaks something else), `OPD_OUT_OF_RANGE` (256 sessions
+    /// are open), `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect.
     pub fn opd_rpc_connect(
         address: *const c_char,
         options: *const opd_rpc_connect_options,
@@ -3950,7 +3976,8 @@ unsafe extern "C" {
     /// `session`:  Borrowed.
     ///
     /// `out_json`: New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
-    /// "absence": ""}. `server` is "tvm" for one of TVM's; `absence` says why the session has ended.
+    /// "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is what the machine
+    /// calls itself, "" if it does not tell; `absence` says why the session has ended.
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.2
     pub fn opd_rpc_session_describe(session: *mut opd_rpc_session, out_json: *mut *mut opd_buffer) -> *mut opd_error;
@@ -3960,19 +3987,41 @@ unsafe extern "C" {
     /// `session`: Borrowed. NULL does nothing. Threads: safe. Blocks. Since: 0.2
     pub fn opd_rpc_session_close(session: *mut opd_rpc_session);
     /// Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
-    /// files that it sent and runs what is in them: serve only clients that may run programs as this process. What a client
-    /// does wrong is its error; the session goes on.
+    /// files that it sent and runs what is in them: serve only clients that may run programs as this process, or restrict it
+    /// by `options`. What a client does wrong is its error; the session goes on.
+    ///
+    /// With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
+    /// only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its
+    /// environment changes (HOME, TMPDIR and the places of caches lie in that directory). All of this, and the limits, hold
+    /// until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. What
+    /// the kernel does not know is left out: `opd_rpc_serve_describe()` tells. The session's directory is emptied at the end,
+    /// and whoever waits for the process removes it.
     ///
     /// `socket`:  Of an accepted connection, a stream; stays open and the caller's.
     ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for what is no such socket, `OPD_NOT_FOUND` for the work folder, `OPD_IO` for one
-    /// that cannot be used. If the session ends early: `OPD_FAILED_PRECONDITION` (the client does not know the key),
-    /// `OPD_BAD_FORMAT` (it speaks something else, or sends too large a packet), `OPD_DEADLINE_EXCEEDED` (it went silent),
-    /// `OPD_IO` (the connection broke). Threads: safe, a session each. The current devices and streams of the thread change.
-    /// Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+    /// that cannot be used, or if the kernel refuses a restriction that it knows; those of `opd_rpc_serve_describe()`. If the
+    /// session ends early: `OPD_FAILED_PRECONDITION` (the client does not know the key or the secret, or the process has
+    /// further threads), `OPD_BAD_FORMAT` (it speaks something else, or sends too large a packet), `OPD_DEADLINE_EXCEEDED` (it
+    /// went silent), `OPD_IO` (the connection broke). Threads: safe, a session each. The current devices and streams of the
+    /// thread change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
     pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
+    /// Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
+    ///
+    /// `options`:  Borrowed; NULL means all defaults.
+    ///
+    /// `out_json`: New reference: {"enforced": \["files (Landlock ABI 7)", "no network"\], "missing": \[\]}, phrases for the
+    /// user. Without `sandbox` nothing is enforced or missing.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT`, `OPD_NOT_FOUND` (there is no such user, or nothing at one of the paths),
+    /// `OPD_FAILED_PRECONDITION` (another user, but this one is not root), `OPD_BAD_FORMAT` (`allowed_modules`). Threads: safe.
+    /// Since: 0.2
+    pub fn opd_rpc_serve_describe(
+        options: *const opd_rpc_serve_options,
+        out_json: *mut *mut opd_buffer,
+    ) -> *mut opd_error;
     /// Compares two sets of runs. A report is one run; a report with a column "Run", as `opd_report_merge()` makes it, holds
     /// a run for each value of it. Operators are told apart by name, argument shapes and device.
     ///

@@ -1832,6 +1832,7 @@ pub struct RpcConnectOptions<'a> {
     connect_timeout: Option<Duration>,
     answer_timeout: Option<Duration>,
     session_timeout: Option<Duration>,
+    secret: Option<&'a str>,
 }
 impl<'a> RpcConnectOptions<'a> {
     /// All defaults.
@@ -1864,6 +1865,12 @@ impl<'a> RpcConnectOptions<'a> {
     pub fn session_timeout(self, session_timeout: Duration) -> Self {
         Self { session_timeout: Some(session_timeout), ..self }
     }
+    /// At least 16 bytes that the server must prove to know, as this side does,
+    /// without sending them.
+    /// Default: none, as for TVM's servers.
+    pub fn secret(self, secret: &'a str) -> Self {
+        Self { secret: Some(secret), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl RpcConnectOptions<'_> {
@@ -1883,6 +1890,9 @@ impl RpcConnectOptions<'_> {
         }
         if let Some(session_timeout) = self.session_timeout {
             raw.session_timeout_ns = session_timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(secret) = self.secret {
+            raw.secret = kept.text(secret)?;
         }
         Ok(raw)
     }
@@ -1922,8 +1932,7 @@ impl<'a> TelemetryOptions<'a> {
         Self { prometheus_address: Some(prometheus_address), ..self }
     }
     /// The address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
-    /// `None`: what OTEL_EXPORTER_OTLP_ENDPOINT says.
-    /// Default: nowhere if that is not set, or if OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
+    /// Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
     pub fn otlp_endpoint(self, otlp_endpoint: &'a str) -> Self {
         Self { otlp_endpoint: Some(otlp_endpoint), ..self }
     }
