@@ -68,6 +68,8 @@ def sample(tmp_path_factory):
         "opd_trace": trace,
         "opd_benchmark": _native.benchmark_of([1.0, 2.0]),
         "opd_profiler": _native.opd_profiler_create(None),
+        "opd_telemetry": _native.opd_telemetry_start(None),
+        "opd_telemetry_value": None,
         "char": "text",
         "DLDevice": opdyno.cpu(),
         "opd_collector *const": [],
