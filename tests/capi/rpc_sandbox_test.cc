@@ -88,6 +88,7 @@ struct ASandbox : testing::Test {
 };
 
 TEST_F(ASandbox, LetsProgramsRunBeMeasuredAndProfiled) {
+  if (kHasOwnThread) GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start threads of its own";
   define_add_one();
   opd_rpc_serve_options options = restricted();
   const std::string parent = folder.string();

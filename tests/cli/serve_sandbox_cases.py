@@ -74,6 +74,12 @@ class ServeSandbox(ServerCliTest):
         if SYSCALLS is None or landlock_version() < 6:
             self.skip("this kernel has no Landlock of ABI 6, so no test shows what sessions are kept from")
 
+    def own_temporary_directory(self):
+        """The settings of servers whose files no other test's servers remove."""
+        directory = WORK / "temporary"
+        directory.mkdir(exist_ok=True)
+        return directory, {"env": dict(self.environment, TMPDIR=str(directory))}
+
     def start(self, *words, **settings):
         return super().serve(*words, **{"env": self.environment, **settings})
 
@@ -150,8 +156,8 @@ class ServeSandbox(ServerCliTest):
         self.expect_attacks_refused(port)
 
     def test_files_and_caches_are_those_of_the_session_and_end_with_it(self):
-        before = set(Path("/tmp").glob("opdyno-serve-*"))
-        port = self.start()
+        temporary, settings = self.own_temporary_directory()
+        port = self.start(**settings)
         client = self.client(port, "k")
         client.upload("kernels.c", (WORK / "kernels.c").read_bytes())
         client.kernel("kernels.c", "add_one")
@@ -166,10 +172,11 @@ class ServeSandbox(ServerCliTest):
         self.expect_message("^session 1 ends$")
         self.wait_until(lambda: not folder.parent.exists())
         self.stop()
-        self.assertEqual(before, set(Path("/tmp").glob("opdyno-serve-*")))
+        self.assertEqual([], list(temporary.iterdir()))
 
     def test_a_server_removes_the_files_of_one_that_was_killed(self):
-        client = self.client(self.start(), "k")
+        _, settings = self.own_temporary_directory()
+        client = self.client(self.start(**settings), "k")
         folder = Path(client.text_of("tvm.rpc.server.workpath", string("x"))).parent
         (session,) = self.sessions()
         self.server.kill()
@@ -177,7 +184,7 @@ class ServeSandbox(ServerCliTest):
         self.wait_until(lambda: not Path("/proc/%d" % session).exists())
         self.assertTrue(folder.exists())
         self.stop()
-        self.start()
+        self.start(**settings)
         self.assertFalse(folder.parent.parent.exists())
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
