@@ -161,7 +161,8 @@ void measure_on(Machine machine, const Args &args, FleetResult &fleet, MachineRe
   try {
     Runner runner(args, fleet.sizes[0], std::move(machine));
     result.function = runner.target().name();
-    result.device = opdyno::device_attr(runner.target().device(), OPD_ATTR_DEVICE_NAME).string();
+    const Value name = opdyno::device_attr(runner.target().device(), OPD_ATTR_DEVICE_NAME);
+    if (name.type() != OPD_NONE) result.device = name.string();  // TVM's server does not tell that of a CPU
     const BenchPlan plan = runner.machine()->is_tvms() ? fleet.plan.for_tvms(args) : fleet.plan;
     runner.start();
     for (const Sizes &sizes : fleet.sizes) {

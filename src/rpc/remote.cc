@@ -288,13 +288,13 @@ void Remote::await_answer(const Request &request) {
 
 Remote::Answer Remote::receive(const Request &request) {
   constexpr uint64_t kSmall = 1 << 20;
-  if (!socket_.wait(kStall)) end(request.place, "the server closed the connection; what it ran may have crashed");
   uint64_t size;
   Answer answer;
   try {
+    if (!socket_.wait(kStall)) fail(OPD_IO, "the server closed the connection; what it ran may have crashed");
     do socket_.read(&size, sizeof size);
     while (size == 0);
-    if (size < sizeof(Code) || size > kMostAnswer) end(request.place, concat("an answer has ", size, " bytes"));
+    if (size < sizeof(Code) || size > kMostAnswer) fail(OPD_IO, "an answer has ", size, " bytes");
     socket_.read(&answer.code, sizeof answer.code);
     size -= sizeof answer.code;
     if (answer.code == Code::kCopyAck && request.into && size == request.size) {

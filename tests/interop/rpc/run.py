@@ -72,7 +72,7 @@ def measure_on_both(arguments, machines):
         if "knows 1 servers" not in found.stderr:
             break
         time.sleep(0.1)
-    assert found.returncode == 0, found.stderr
+    assert found.returncode == 0, found.stdout + found.stderr
     measured = json.loads(found.stdout)["machines"]
     assert len(measured) == 2 and sorted(bool(one["host"]) for one in measured) == [False, True], measured
     assert all(len(one["rows"][0]["results_us"]) == 3 and min(one["rows"][0]["results_us"]) > 0 for one in measured)
