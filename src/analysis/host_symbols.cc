@@ -14,6 +14,7 @@
 
 #include "analysis/libdw.h"
 #include "base/fork_mutex.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "trace/stacks.h"
 
@@ -158,10 +159,7 @@ struct HostSymbols::Files {
     const unsigned char *bytes = nullptr;
     uint64_t address = 0;
     const int size = libdw->module_build_id(module, &bytes, &address);
-    std::string text;
-    for (int i = 0; i < size; ++i)
-      for (const int shift : {4, 0}) text += "0123456789abcdef"[bytes[i] >> shift & 0xF];
-    return text;
+    return hex({bytes, static_cast<size_t>(std::max(size, 0))});
   }
 };
 

@@ -7,6 +7,8 @@
 #include <climits>
 #include <cstring>
 
+#include "base/hex.h"
+
 namespace opd {
 namespace {
 
@@ -31,8 +33,7 @@ std::string build_id_in(const char *at, const char *end) {
     if (padded(note.name_size) > left || note.size > left - padded(note.name_size)) break;
     const char *const content = at + padded(note.name_size);
     if (note.type == kBuildId && note.name_size == 4 && std::memcmp(at, "GNU", 4) == 0) {
-      for (uint32_t i = 0; i < note.size; ++i)
-        for (const int shift : {4, 0}) text += "0123456789abcdef"[content[i] >> shift & 0xF];
+      text = hex({reinterpret_cast<const uint8_t *>(content), note.size});
       break;
     }
     at = content + std::min(padded(note.size), static_cast<size_t>(end - content));

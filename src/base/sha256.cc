@@ -85,15 +85,6 @@ Sha256 hmac_sha256(std::string_view key, std::string_view bytes) {
   return Sha256Stream().add(outer).add(text_of(first)).digest();
 }
 
-std::string hex(const Sha256 &digest) {
-  std::string out;
-  for (const uint8_t byte : digest) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
-}
-
 bool is_equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile unsigned differing = 0;  // so that no compiler ends the loop early

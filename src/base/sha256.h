@@ -27,8 +27,6 @@ class Sha256Stream {
 inline Sha256 sha256(std::string_view bytes) { return Sha256Stream().add(bytes).digest(); }
 Sha256 hmac_sha256(std::string_view key, std::string_view bytes);
 
-std::string hex(const Sha256 &digest);  // 64 lower-case digits
-
 // Takes as long for all texts of one size, so that nobody learns a secret byte by byte.
 bool is_equal_in_constant_time(std::string_view a, std::string_view b);
 

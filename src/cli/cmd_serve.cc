@@ -73,7 +73,7 @@ class Server {
       : settings_(settings), sandbox_(sandbox_text(settings_.session)), folders_(settings_.user) {
     adopt_orphans();
     listener_ = listen_at(settings_.listen);
-    if (!is_loopback(listener_.get()) && settings_.secret.empty() && !settings_.lets_anyone)
+    if (!is_loopback(listener_.get()) && !settings_.session.secret && !settings_.lets_anyone)
       fail_usage(
           cat("other machines reach ", settings_.listen.text(),
               ", and clients may run programs here: give --secret-file FILE, which opdyno's clients know, too, or "
@@ -91,8 +91,8 @@ class Server {
     print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key,
               "\nsandbox: ", sandbox_, "\n"));
     if (!is_loopback(listener_.get()))
-      warn(!settings_.secret.empty() ? "sessions are not encrypted; an ssh tunnel does that"
-                                     : "who reaches this address may run programs here");
+      warn(settings_.session.secret ? "sessions are not encrypted; an ssh tunnel does that"
+                                    : "who reaches this address may run programs here");
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
       warn("sessions run as root; --user NAME has them run as another user");
@@ -167,7 +167,6 @@ class Server {
     opd_rpc_serve_options options = settings_.session;
     options.work_folder = folder.c_str();
     options.key = settings_.key.c_str();
-    if (!settings_.secret.empty()) options.secret = settings_.secret.c_str();
     // Between two keys of the tracker there is one that nobody knows.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
@@ -259,6 +258,10 @@ void restrict_sessions(const Args &args, Settings &settings) {
   session.num_read_paths = static_cast<int32_t>(settings.read_paths.size());
   settings.user = args.value("user").value_or("");
   session.user = settings.user.empty() ? nullptr : settings.user.c_str();
+  if (const auto path = args.value("secret-file")) {
+    settings.secret = read_secret(*path);
+    session.secret = settings.secret.c_str();
+  }
   if (const auto modules = args.value("allow-modules")) {
     settings.allowed_modules = read_file(*modules);
     session.allowed_modules = settings.allowed_modules.c_str();
@@ -274,7 +277,6 @@ Exit run_serve(const Args &args) {
   settings.key = args.value("key").value_or("");
   if (settings.tracker && settings.key.empty()) fail_usage("option '--tracker' needs --key, the name to be found by");
   if (settings.key.find_first_of(" \n") != std::string::npos) fail_usage("option '--key' takes a name without spaces");
-  if (const auto path = args.value("secret-file")) settings.secret = read_secret(*path);
   settings.lets_anyone = args.has("allow-anyone");
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hex.h"
 
 namespace opd {
 namespace {

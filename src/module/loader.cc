@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "module/allowed_modules.h"
 #include "module/blob_reader.h"
 #include "module/c_source_text.h"
 #include "module/image/artifact.h"

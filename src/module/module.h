@@ -14,7 +14,6 @@
 #include "base/bytes.h"
 #include "base/fork_mutex.h"
 #include "base/json_writer.h"
-#include "module/allowed_modules.h"
 #include "value/function.h"
 
 namespace opd {
@@ -67,6 +66,8 @@ struct Module : Object {
   mutable ForkMutex guard_{LockRank::kModule};
   std::vector<Ref<Module>> imports_;
 };
+
+class AllowedModules;
 
 struct ModuleOptions {  // opd_module_options with defaults filled in
   opd_copy_policy copy = OPD_COPY_ALWAYS;

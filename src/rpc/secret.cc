@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
 

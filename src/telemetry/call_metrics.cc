@@ -11,11 +11,11 @@ void DurationHistogram::add(double seconds) {
   sum += seconds;
 }
 
-bool has_failed(const Event &run) {
+std::string_view failure_of(const Event &run) {
   EventItem item;
   for (size_t at = 0; next_item(run, at, item);)
-    if (item.type == EventItem::Type::kFailure) return true;
-  return false;
+    if (item.type == EventItem::Type::kFailure) return item.text;
+  return {};
 }
 
 namespace {
@@ -52,7 +52,7 @@ void CallMetrics::add(const TraceParts &parts) {
         return {{"program", label_of(run->location)}, {"function", label_of(run->name)}};
       });
       row.durations.add(parts.duration_ns(length_ticks(*run)) / 1e9);
-      if (has_failed(*run)) ++row.errors;
+      if (failure_of(*run).data()) ++row.errors;
     }
     for (const Event *call : track.calls) {
       Operator &row = row_of(operators_, call->name, [call]() -> Labels {

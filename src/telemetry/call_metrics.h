@@ -44,7 +44,7 @@ class CallMetrics {
   uint64_t num_folded_ = 0;  // calls that had the labels "other"
 };
 
-// Whether the run failed, as an event of a recording that asks for outcomes says.
-bool has_failed(const Event &run);
+// The message of the error that ended the run; data() is null if none did. Of recordings that ask for outcomes.
+std::string_view failure_of(const Event &run);
 
 }  // namespace opd

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/hex.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
 #include "trace/process.h"
@@ -23,13 +24,6 @@ std::string real(double number) {
   if (std::isnan(number)) return "\"NaN\"";
   if (std::isinf(number)) return number < 0 ? "\"-Infinity\"" : "\"Infinity\"";
   return concat(number);
-}
-
-template <size_t kSize>
-std::string hex(const std::array<uint8_t, kSize> &bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += "0123456789abcdef"[byte >> 4], text += "0123456789abcdef"[byte & 15];
-  return text;
 }
 
 void add_attribute(JsonWriter &json, std::string_view key, std::string_view text) {

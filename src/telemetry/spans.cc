@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "telemetry/call_metrics.h"
 
 namespace opd {
 
@@ -54,15 +55,6 @@ TraceContext context_of(const Event &run) {
       std::memcpy(static_cast<void *>(&context), item.text.data(), sizeof context);
   return context;
 }
-
-std::string_view failure_of(const Event &run) {
-  EventItem item;
-  for (size_t at = 0; next_item(run, at, item);)
-    if (item.type == EventItem::Type::kFailure) return item.text;
-  return {};
-}
-
-bool is_failed(const Event &run) { return failure_of(run).data() != nullptr; }
 
 bool is_before(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t other_end) {
   return begin != other_begin ? begin < other_begin : end > other_end;
@@ -162,7 +154,7 @@ void SpanMaker::add_run(const TraceParts &parts, const TraceTrack &track, Placed
                   .id = run_id(run.run),
                   .name = run.name,
                   .program = run.location,
-                  .has_failed = is_failed(run),
+                  .has_failed = failure_of(run).data() != nullptr,
                   .begin_ns = process.unix_ns(run.begin),
                   .end_ns = process.unix_ns(std::max(run.begin, run.end)),
                   .thread = track.thread_id,

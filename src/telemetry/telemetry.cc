@@ -364,7 +364,7 @@ void TelemetrySession::note_result(const HttpPost::Result &result) {
   if (is_first) log_warning("telemetry is not sent: ", result.problem, "; further failures are counted");
 }
 
-// Both return whether there is no more to do now.
+// Returns whether there is no more to do now.
 bool TelemetrySession::send_spans() {
   std::vector<SentSpan> batch;
   {
@@ -385,14 +385,13 @@ bool TelemetrySession::send_spans() {
   return !result.is_success();
 }
 
-bool TelemetrySession::send_metrics() {
+void TelemetrySession::send_metrics() {
   const std::string body = otlp_metrics(metrics(), settings_, since_ns_, unix_ns());
   const HttpPost::Result result = post_->send("/v1/metrics", body, end_ns_, send_wake_.fd());
   note_result(result);
   const std::scoped_lock lock(guard_);
-  if (result.is_success()) return metric_pause_.succeed(), ++stats_.metrics_sent, true;
-  metric_pause_.fail(result.retry_after_ns), problem_ = result.problem;
-  return true;
+  if (result.is_success()) metric_pause_.succeed(), ++stats_.metrics_sent;
+  else metric_pause_.fail(result.retry_after_ns), problem_ = result.problem;
 }
 
 void TelemetrySession::send() noexcept {

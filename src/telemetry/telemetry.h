@@ -53,7 +53,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   void fold();
   void fold_quietly() noexcept;
   bool send_spans();
-  bool send_metrics();
+  void send_metrics();
   std::vector<Series> metrics();
   void note_result(const HttpPost::Result &result);
   void forget() noexcept;  // in a forked child

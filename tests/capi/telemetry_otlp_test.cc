@@ -78,29 +78,13 @@ std::vector<SpanRow> spans_in(const std::vector<Request> &requests) {
   return rows;
 }
 
-const char *const kProgram = R"(
-.func main(x) {
-  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
-  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
-  call test.add_one(%x, %t)
-  ret %t
-}
-.func fail(x) {
-  call test.fail(%x)
-  ret %x
-}
-.func outer(x) {
-  call test.call_again(%x)
-  ret %x
-})";
-
 // `again`: the VM that its function `outer` calls twice.
 Vm make_program(const Vm *again) {
   define("test.fail", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no luck"); });
-  define("test.call_again", [again](const opd_value *args, int32_t, opd_value *) {
+  define("test.inner", [again](const opd_value *args, int32_t, opd_value *) {
     for (int i = 0; i < 2; ++i) again->call("main", Tensor::of(args[0]));
   });
-  return make_vm(kProgram);
+  return make_vm(kTelemetryProgram);
 }
 
 class TelemetryOtlp : public testing::Test {
@@ -254,7 +238,7 @@ TEST_F(TelemetryOtlp, NestsOperatorsInTheSpansOfTheirCalls) {
     telemetry.flush(kLong);
     throw std::runtime_error("no luck");
   });
-  const Vm vm = make_vm(".func late(x) {\n  call test.call_again(%x)\n  call test.fail(%x)\n  ret %x\n}\n");
+  const Vm vm = make_vm(".func late(x) {\n  call test.inner(%x)\n  call test.fail(%x)\n  ret %x\n}\n");
   const Tensor x = floats({1, 2, 3, 4});
   expect_throws([&] { vm.call("late", x); }, OPD_CALL_FAILED);
   check(opd_telemetry_set_parent(("00-" + kTrace + "-" + kCaller + "-00").c_str()));
@@ -265,12 +249,12 @@ TEST_F(TelemetryOtlp, NestsOperatorsInTheSpansOfTheirCalls) {
   ASSERT_EQ(by_name["late"].size(), 1u);
   ASSERT_EQ(by_name["main"].size(), 3u);
   ASSERT_EQ(by_name["test.add_one"].size(), 3u);
-  ASSERT_EQ(by_name["test.call_again"].size(), 1u);
+  ASSERT_EQ(by_name["test.inner"].size(), 1u);
   ASSERT_EQ(by_name["test.fail"].size(), 1u);
   const SpanRow late = by_name["late"][0];
   EXPECT_EQ(late.parent, kCaller);
-  EXPECT_EQ(by_name["test.call_again"][0].parent, late.id);
-  EXPECT_EQ(by_name["test.call_again"][0].kind, "operator");
+  EXPECT_EQ(by_name["test.inner"][0].parent, late.id);
+  EXPECT_EQ(by_name["test.inner"][0].kind, "operator");
   EXPECT_TRUE(by_name["test.fail"][0].has_failed);
   std::set<std::string> mains;
   for (const SpanRow &span : by_name["main"]) {

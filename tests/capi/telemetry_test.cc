@@ -25,26 +25,10 @@ double sample(const std::string &text, const std::string &name) {
 
 const std::string kMain = R"({program="",function="main"})", kFail = R"({program="",function="fail"})";
 
-const char *const kProgram = R"(
-.func main(x) {
-  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
-  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
-  call test.add_one(%x, %t)
-  ret %t
-}
-.func fail(x) {
-  call test.fail(%x)
-  ret %x
-}
-.func outer(x) {
-  call test.inner(%x)
-  ret %x
-})";
-
 Vm make_program(useconds_t inner_us = 0) {
   define("test.fail", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no \"luck\""); });
   define("test.inner", [inner_us](const opd_value *, int32_t, opd_value *) { usleep(inner_us); });
-  return make_vm(kProgram);
+  return make_vm(kTelemetryProgram);
 }
 
 void call(const Vm &vm, const char *function, int times = 1) {

@@ -163,6 +163,16 @@ class Machines(ServerCliTest):
         rows = list(csv.DictReader(io.StringIO(self.check(FAILED, *words, "--csv").stdout)))
         self.assertEqual(1, sum(bool(row["error"]) for row in rows))
 
+    def test_a_machine_that_is_unlike_the_others_is_an_outlier(self):
+        _, on = self.fleet(3)
+        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        source = "#include <stdlib.h>\n#include <unistd.h>\n%sKERNEL(dozes) { UNUSED; usleep(getenv(\"IS_ODD\") ? 100000 : 1000); return 0; }\n"
+        (WORK / "dozes.c").write_text(source % (WORK / "kernels.c").read_text())
+        words = ("bench", "dozes.c", "dozes", "--repeat", "6", "--warmup", "0", "--min-repeat-ms", "0", "--on", on + ",n=4")
+        found = json.loads(self.succeeds(*words, "--json"))
+        self.assertEqual(["127.0.0.1:%d" % odd], [one["address"] for one in found["machines"] if one["rows"][0]["outlier"]])
+        self.assertRegex(self.succeeds(*words), r"(?m)^ +127\.0\.0\.1:%d .* \+\d+\.\d %% \(outlier\)" % odd)
+
     def test_a_secret_lets_in_who_knows_it(self):
         secret, other = WORK / "secret", WORK / "other"
         for path, text in ((secret, SECRET), (other, SECRET.replace("0", "1"))):

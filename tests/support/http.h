@@ -1,4 +1,5 @@
-// HTTP for tests: a client that may say anything, and a collector that answers what a test says.
+// For tests of telemetry: a program, a client of HTTP that may say anything, and a collector that answers what a test
+// says.
 #pragma once
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -58,6 +59,23 @@ inline std::string ask(const std::string &address, const std::string &request) {
 inline std::string get(const std::string &address, const std::string &more = "") {
   return ask(address, "GET /metrics HTTP/1.1\r\nHost: test\r\n" + more + "\r\n");
 }
+
+/** What tests of telemetry call: `main` adds one, `fail` fails, `outer` calls what the test defines. */
+inline const char *const kTelemetryProgram = R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  ret %t
+}
+.func fail(x) {
+  call test.fail(%x)
+  ret %x
+}
+.func outer(x) {
+  call test.inner(%x)
+  ret %x
+})";
 
 struct Request {
   std::string path, head, body;

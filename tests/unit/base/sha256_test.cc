@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hex.h"
+
 namespace {
 
 // The examples of NIST for FIPS 180-4.
