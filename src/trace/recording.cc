@@ -117,7 +117,6 @@ void Recording::open_thread() {
   Track &track = Recorder::get().track();
   if (track.part(slot_).id != id_) open_part(track, slot_, id_);
   if (const NameId names = name_count(); file_ && names) file_->add_names(names - 1);
-  if (const auto &block = track.part(slot_).file) block->touch();
   Chunk::reserve(1);
 }
 

@@ -57,8 +57,7 @@ class Recording final : public Object {
   // outside of a run. `observers` are those from now on.
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
   // Opens now what the calling thread would open in its first run, which takes the time of system calls with a file:
-  // it gets a block of the thread, and the names that there are. Also the memory of its first events: a
-  // chunk (40 us) and the block's pages (8 us).
+  // it gets a block of the thread, and the names that there are. Also memory for the first events: 40 us.
   void open_thread();
   Ref<Trace> stop();  // to be called once; null if the events are left in a file
   using Notes = std::vector<std::pair<std::string, std::string>>;

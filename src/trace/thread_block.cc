@@ -38,14 +38,6 @@ void MappedBlock::begin(BlockHeader header) {
   store(reinterpret_cast<uint64_t &>(place.magic), std::bit_cast<uint64_t>(kBlockMagic));
 }
 
-void MappedBlock::touch() {
-  constexpr size_t kPage = 4096;
-  for (size_t at = 0; at < kBlockBytes; at += kPage) {
-    auto *const place = reinterpret_cast<volatile char *>(data_ + at);
-    *place = *place;
-  }
-}
-
 void MappedBlock::keep_private(int file) noexcept {
   ::mmap(data_, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, static_cast<off_t>(offset_));
 }

@@ -29,8 +29,6 @@ class MappedBlock {
   void begin(BlockHeader header);
   BlockState state() { return BlockState::of(std::atomic_ref(header().state).load(std::memory_order_acquire)); }
   void publish(BlockState state) { std::atomic_ref(header().state).store(state.packed(), std::memory_order_release); }
-  // Has the system get its pages now. For the owner, which writes what is there.
-  void touch();
   // In a forked child: the block is a copy from now on, so that the child does not write into its parent's file.
   void keep_private(int file) noexcept;
 
@@ -45,7 +43,6 @@ class ThreadBlock {
  public:
   ThreadBlock(std::shared_ptr<EventFile> file, std::unique_ptr<MappedBlock> block, const ThreadRecord &thread);
 
-  void touch() { block_->touch(); }
   void begin_chunk();  // what is added next is of the thread's next chunk. Seals what was there
   // Adds the chunk's events up to `count`, and its words up to `top`.
   void add(const Chunk &chunk, uint32_t top, uint32_t count) {
