@@ -32,13 +32,24 @@ finish() {  # last line of the tool; exit code
 
 elapsed() { echo $((SECONDS - began)); }
 
+# Seconds of processors that this shell and the commands it waited for have used. The clock also counts what runs beside.
+processor_seconds() {
+  local stat ticks=$(getconf CLK_TCK)
+  read -r stat <"/proc/$BASHPID/stat"
+  set -- ${stat##*) } # from the third field on; the fields 14 to 17 are the times
+  used=$(((${12} + ${13} + ${14} + ${15}) / ticks))
+}
+
 # step TITLE COMMAND…: says what is done and how long it took; returns the command's status.
 step() {
-  local title=$1 start=$SECONDS status=0
+  local title=$1 start=$SECONDS status=0 used before
   shift
   say "$title"
+  processor_seconds
+  before=$used
   "$@" || status=$?
-  say "$title: $([[ $status == 0 ]] && echo done || echo "failed ($status)"), $((SECONDS - start)) s"
+  processor_seconds
+  say "$title: $([[ $status == 0 ]] && echo done || echo "failed ($status)"), $((SECONDS - start)) s ($((used - before)) s of processor time)"
   return "$status"
 }
 

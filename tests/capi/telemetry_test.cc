@@ -412,14 +412,18 @@ TEST_F(TelemetryServer, IsTheParentsAfterAFork) {
   busy.join();
   open.send("rics HTTP/1.1\r\n\r\n");
   EXPECT_TRUE(open.receive().starts_with("HTTP/1.1 200 OK\r\n")) << "no child has closed it";
-  int lives[2];
+  int began[2], lives[2];
+  ASSERT_EQ(pipe(began), 0);
   ASSERT_EQ(pipe(lives), 0);
   const pid_t child = fork();
+  char byte = 0;
   if (child == 0) {
-    char byte;
     close(lives[1]);
+    if (write(began[1], &byte, 1) != 1) _exit(2);
     _exit(read(lives[0], &byte, 1) == 0 ? 0 : 1);  // once the parent closes it
   }
+  ASSERT_EQ(read(began[0], &byte, 1), 1);  // a child closes what is its parent's before fork() returns in it
+  close(began[0]), close(began[1]);
   telemetry_ = Telemetry(static_cast<opd_telemetry *>(nullptr));
   EXPECT_FALSE(Connection(address_).is_open) << "a child does not keep it open";
   close(lives[0]), close(lives[1]);
