@@ -33,7 +33,14 @@ Connection options_of(const opd_rpc_connect_options *given) {
   return made;
 }
 
-opd_rpc_session *begin(const rpc::Address &server, const rpc::RemoteOptions &options) {
+// Nothing can be reached at the port 0.
+HostPort server_at(const char *text) {
+  const HostPort made = HostPort::parse(text);
+  require(made.port != "0", "\"", text, "\" is no address of a server: its port is 0");
+  return made;
+}
+
+opd_rpc_session *begin(const HostPort &server, const rpc::RemoteOptions &options) {
   rpc::register_remote_devices();
   return wrap<opd_rpc_session>(make_object<rpc::RemoteSession>(rpc::Remote::connect(server, options)));
 }
@@ -79,7 +86,7 @@ void write_phrases(JsonWriter &json, const char *name, const std::vector<std::st
 opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
   return guard([&] {
     require(address && out_session, "address and out_session must not be NULL");
-    *out_session = begin(rpc::Address::parse(address), options_of(options).options);
+    *out_session = begin(server_at(address), options_of(options).options);
   });
 }
 
@@ -87,7 +94,7 @@ opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *o
   return guard([&] {
     require(tracker && out_session, "tracker and out_session must not be NULL");
     Connection how = options_of(options);
-    rpc::Assignment given = rpc::request_server(rpc::Address::parse(tracker), how.options.key, how.priority,
+    rpc::Assignment given = rpc::request_server(server_at(tracker), how.options.key, how.priority,
                                                 how.options.connect_limit, how.options.answer_limit);
     how.options.key = std::move(given.key);
     *out_session = begin(given.server, how.options);
@@ -98,7 +105,7 @@ opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_op
   return guard([&] {
     require(tracker && out_json, "tracker and out_json must not be NULL");
     const rpc::RemoteOptions how = options_of(options).options;
-    give_text(rpc::tracker_summary(rpc::Address::parse(tracker), how.connect_limit), out_json);
+    give_text(rpc::tracker_summary(server_at(tracker), how.connect_limit), out_json);
   });
 }
 

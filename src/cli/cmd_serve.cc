@@ -33,7 +33,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto tracker_period = 2s;      // between two questions to the tracker, and two tries to reach it
+constexpr auto tracker_period = 2000ms;  // between two questions to the tracker, and two tries to reach it
+constexpr auto accept_pause = 1000ms;    // after a client that could not be accepted
 constexpr int most_unused_periods = 10;  // after which a key that a client got but does not use is replaced
 
 struct Settings {
@@ -100,8 +101,10 @@ class Server {
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
-      pollfd waited[] = {{signals_.get(), POLLIN, 0}, {has_room ? listener_.get() : -1, POLLIN, 0}};
-      const int wait_ms = settings_.tracker ? static_cast<int>(std::chrono::milliseconds(tracker_period).count()) : -1;
+      const bool accepts = has_room && Clock::now() >= next_accept_;
+      pollfd waited[] = {{signals_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
+      const auto wait = has_room && !accepts ? accept_pause : settings_.tracker ? tracker_period : -1ms;
+      const int wait_ms = static_cast<int>(wait.count());
       if (poll(waited, 2, wait_ms) < 0 && errno != EINTR) fail_errno("wait at", settings_.listen.text(), errno);
       if (waited[0].revents) handle_signals();
       if (waited[1].revents) accept_client();
@@ -137,7 +140,7 @@ class Server {
 
   void accept_client() {
     const Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!connection) return;  // it went away
+    if (!connection) return refuse_for_now(errno);
     const int64_t number = ++last_number_;
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
     std::string folder;
@@ -155,6 +158,13 @@ class Server {
     if (child == 0) serve(connection.get(), number, parent, folder);
     children_[child] = number;
     if (tracker_) match_key_.clear();  // the next client gets another key
+  }
+
+  // `error`: of accept4().
+  void refuse_for_now(int error) {
+    if (error == ECONNABORTED || error == EAGAIN || error == EINTR) return;  // the client went away
+    next_accept_ = Clock::now() + accept_pause;  // what is missing, as descriptors, is missing for a while
+    print_message(cat("opdyno serve: cannot accept a client: ", strerror(error), "; trying again\n"));
   }
 
   // In the child.
@@ -233,7 +243,7 @@ class Server {
   std::optional<Tracker> tracker_;
   std::string match_key_;  // that the tracker gives to the next client; "": none
   int unused_periods_ = 0;
-  Clock::time_point next_question_{};
+  Clock::time_point next_question_{}, next_accept_{};
 };
 
 void limit_sessions(const Args &args, opd_rpc_serve_options &session) {

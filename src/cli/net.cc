@@ -94,7 +94,7 @@ Endpoint parse_endpoint(std::string_view option, const std::string &text) {
 
 Descriptor listen_at(Endpoint &endpoint) {
   const Addresses addresses = addresses_of(endpoint, AI_PASSIVE);
-  Descriptor made(socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Descriptor made(socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1;
   if (made) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (!made || bind(made.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 || listen(made.get(), SOMAXCONN) != 0)

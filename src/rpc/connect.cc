@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
 #include "base/cancellation.h"
@@ -47,7 +46,7 @@ int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point en
 // One question and its answer, a text of JSON each.
 class Tracker {
  public:
-  Tracker(const Address &at, Socket::Time connect_limit)
+  Tracker(const HostPort &at, Socket::Time connect_limit)
       : at_(at), descriptor_(connect_to(at, connect_limit, "the tracker")), socket_(descriptor_.get(), kStall) {
     socket_.write_number(kTrackerMagic);
     await(socket_, {connect_limit}, "while the tracker was asked");
@@ -68,7 +67,7 @@ class Tracker {
   }
 
  private:
-  const Address at_;
+  const HostPort at_;
   Descriptor descriptor_;
   Socket socket_;
 };
@@ -92,19 +91,7 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Address Address::parse(const std::string &text) {
-  const size_t colon = text.rfind(':');
-  const std::string port = colon == text.npos ? "" : text.substr(colon + 1);
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  int number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  require(!host.empty() && error == std::errc() && end == port.data() + port.size() && number > 0 && number < 65536,
-          "\"", text, "\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
-  return {host, port};
-}
-
-Descriptor connect_to(const Address &address, Socket::Time limit, const char *whom) {
+Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom) {
   addrinfo wanted{}, *list = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICSERV;
@@ -170,7 +157,7 @@ std::string greet_server(Socket &socket, const std::string &key, const std::stri
   return server.starts_with(kPrefix) ? server.substr(kPrefix.size()) : server;
 }
 
-Assignment request_server(const Address &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
+Assignment request_server(const HostPort &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
                           Socket::Time limit) {
   JsonWriter question;
   question.begin_array();
@@ -187,7 +174,7 @@ Assignment request_server(const Address &tracker, const std::string &key, int64_
   return {{answer.text(parts[0]), std::string(answer.number(parts[1]))}, answer.text(parts[2])};
 }
 
-std::string tracker_summary(const Address &tracker, Socket::Time limit) {
+std::string tracker_summary(const HostPort &tracker, Socket::Time limit) {
   JsonWriter question;
   question.begin_array();
   question.value(kSummary);

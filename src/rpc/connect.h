@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cancel_state.h"
+#include "base/host_port.h"
 #include "rpc/socket.h"
 
 namespace opd::rpc {
@@ -24,14 +25,8 @@ class Descriptor {
   int fd_;
 };
 
-struct Address {
-  std::string host, port;
-  std::string text() const { return host.find(':') == host.npos ? host + ":" + port : "[" + host + "]:" + port; }
-  static Address parse(const std::string &text);  // "HOST:PORT" or "[::1]:PORT"; throws
-};
-
 // Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
-Descriptor connect_to(const Address &address, Socket::Time limit, const char *whom);
+Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom);
 
 // Says who the client is. Returns the server's key. Throws OPD_FAILED_PRECONDITION if the server wants another one, or
 // with a secret ("": none), if the server does not know it.
@@ -39,13 +34,13 @@ std::string greet_server(Socket &socket, const std::string &key, const std::stri
 
 // What a tracker gave to this client: a server that waits for it, and the key that it waits for.
 struct Assignment {
-  Address server;
+  HostPort server;
   std::string key;
 };
 // Waits until a server of that key is free. Throws errors of the connection, and those of cancelled calls.
-Assignment request_server(const Address &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
+Assignment request_server(const HostPort &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
                           Socket::Time limit);
-std::string tracker_summary(const Address &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
+std::string tracker_summary(const HostPort &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
 
 // What ends a wait, beside the default cancel token of the calling thread.
 struct Patience {

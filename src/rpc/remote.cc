@@ -100,14 +100,14 @@ class Remote::Turn {
   Remote &remote_;
 };
 
-Remote::Remote(const Address &server, const RemoteOptions &options)
+Remote::Remote(const HostPort &server, const RemoteOptions &options)
     : address_(server.text()),
       answer_limit_(options.answer_limit),
       descriptor_(connect_to(server, options.connect_limit, "the server")),
       socket_(descriptor_.get(), kStall),
       serial_(++serials) {}
 
-std::shared_ptr<Remote> Remote::connect(const Address &server, const RemoteOptions &options) {
+std::shared_ptr<Remote> Remote::connect(const HostPort &server, const RemoteOptions &options) {
   const std::shared_ptr<Remote> made(new Remote(server, options));
   made->begin(options);
   made->index_ = enter(made);

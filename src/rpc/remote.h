@@ -29,7 +29,7 @@ struct RemoteOptions {
 
 class Remote : public std::enable_shared_from_this<Remote> {
  public:
-  static std::shared_ptr<Remote> connect(const Address &server, const RemoteOptions &options);
+  static std::shared_ptr<Remote> connect(const HostPort &server, const RemoteOptions &options);
   static std::shared_ptr<Remote> at(int32_t index);  // null: there is no such session
 
   ~Remote();
@@ -79,7 +79,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
     size_t size = 0;       // their number
   };
 
-  Remote(const Address &server, const RemoteOptions &options);
+  Remote(const HostPort &server, const RemoteOptions &options);
   void begin(const RemoteOptions &options);
   std::string told(const char *name);
   Answer ask(const Request &request);       // takes a turn; throws what the server answers, too

@@ -8,48 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
 #include "base/file.h"
+#include "base/host_port.h"
 
 namespace opd {
-namespace {
-
-struct HostPort {
-  std::string host, port;
-  std::string text() const { return concat(host.find(':') == host.npos ? host : "[" + host + "]", ":", port); }
-};
-
-bool is_port(std::string_view text) {
-  uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// The colons of a number of IPv6 are in brackets. `usual_port`: null if the text must have one.
-HostPort split(std::string_view text, const char *usual_port, std::string_view whole) {
-  HostPort made;
-  if (text.starts_with('[')) {
-    const size_t end = text.find(']');
-    require(end != text.npos, "\"", whole, "\" has a '[' without a ']'");
-    made.host = text.substr(1, end - 1);
-    text.remove_prefix(end + 1);
-  } else {
-    const size_t end = std::min(text.find(':'), text.size());
-    made.host = text.substr(0, end);
-    text.remove_prefix(end);
-  }
-  if (text.starts_with(':')) made.port = text.substr(1);
-  else if (text.empty() && usual_port) made.port = usual_port;
-  require(!made.host.empty() && is_port(made.port), "\"", whole, "\" must have a host and a port, as 127.0.0.1:9464");
-  return made;
-}
-
-}  // namespace
 
 int listen_at(std::string &address) {
-  HostPort at = split(address, nullptr, address);
+  HostPort at = HostPort::parse(address);
   if (at.host == "localhost") at.host = "127.0.0.1";
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
@@ -85,7 +52,7 @@ HttpUrl HttpUrl::parse(const std::string &text) {
             "\" has a character that no address of a collector has");
   std::string_view rest = std::string_view(text).substr(kHttp.size());
   const size_t slash = std::min(rest.find('/'), rest.size());
-  HostPort at = split(rest.substr(0, slash), "80", text);
+  HostPort at = HostPort::parse(rest.substr(0, slash), "80", text);
   std::string_view path = rest.substr(slash);
   while (path.ends_with('/')) path.remove_suffix(1);
   return {std::move(at.host), std::move(at.port), std::string(path)};

@@ -1,8 +1,10 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
+import resource
 import signal
 import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import rpc_client
@@ -43,6 +45,18 @@ class ServeRpc(ServerCliTest):
         with self.assertRaisesRegex(RemoteError, "no object number"):
             second.read(data, 2)
         self.assertEqual(2, len(self.sessions()))
+
+    def test_without_descriptors_clients_wait(self):
+        port = self.serve()
+        used = {int(file.name) for file in Path("/proc/%d/fd" % self.server.pid).iterdir()}
+        limit, usual = resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.prlimit(self.server.pid, limit, (min(set(range(1000)) - used), usual[1]))
+        with ThreadPoolExecutor(1) as others:
+            client = others.submit(self.client, port, "k")
+            self.expect_message(r"^opdyno serve: cannot accept a client: Too many open files; trying again$")
+            resource.prlimit(self.server.pid, limit, usual)
+            self.assertEqual("server:k", client.result().server)
+        self.assertLess(len(self.messages), 100)  # some, as often as it tries, but not in a busy loop
 
     def test_a_kernel_that_crashes_ends_its_session_only(self):
         port = self.serve()
