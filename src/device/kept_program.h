@@ -1,6 +1,5 @@
-// Code that a compiler made of the source of kernels, kept in the cache directory so that later loads need no compiler.
-// $OPDYNO_KEPT_PROGRAMS_MB says how many MiB these files may take together: 256 if it is not set. With 0 none is kept
-// or read.
+// Code that a compiler made of the source of kernels, kept in the cache directory so that later loads need no compiler
+// (base/sealed_file.h). If $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,8 +17,7 @@ class KeptProgram {
 
   // nullopt if there is none, or if the file is damaged or belongs to another user.
   std::optional<std::string> read() const;
-  // Removes programs that were used longest ago if there is no room. What cannot be written is not kept, without an
-  // error. Several processes may do this at once.
+  // What cannot be written is not kept, without an error. Several processes may do this at once.
   void keep(std::string_view code) const;
 
  private:

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
+
 #include "support/c_artifact.h"
 #include "support/refusal.h"
 
@@ -84,6 +86,45 @@ TEST(ASealedFile, IsNotMadeBeyondTheLimitOfFileSizes) {
   const std::string message = refusal(OPD_IO, [&] { keep_sealed(directory + "/made.so", directory, "key"); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(message, "cannot keep the compiled library as " + directory + "/key.so: File too large");
+}
+
+// 1 MiB has room for two files of 400 KiB. A file of another name is its owner's.
+TEST(ASealedFile, TakesThePlaceOfThoseUsedLongestAgo) {
+  ::setenv("OPDYNO_KEPT_PROGRAMS_MB", "1", 1);
+  const std::string directory = fresh_directory("crowded");
+  const std::string big(400 << 10, 'x');
+  const auto key = [](char digit) { return std::string(32, digit); };
+  const auto keep = [&](char digit, const char *suffix = ".so") {
+    std::ofstream(directory + "/made", std::ios::binary) << digit << big;
+    return keep_sealed(directory + "/made", directory, key(digit), suffix).path;
+  };
+  const auto set_age = [](const std::string &path, int hours) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  const std::string one = keep('1'), two = keep('2'), program = keep('3', ".program");
+  std::vector<std::string> own;
+  for (const std::string &name :
+       std::vector<std::string>{"mine", key('a') + "0", key('a').substr(1), key('g'), key('A')}) {
+    own.push_back(directory + "/" + name + ".so");
+    std::ofstream(own.back(), std::ios::binary) << big;
+  }
+  for (const std::string &path : own) set_age(path, 9);
+  for (const std::string &path : {one, two, program}) set_age(path, 5);
+  EXPECT_TRUE(read_sealed(one)) << "it is used now";
+  const std::string four = keep('4');
+  EXPECT_EQ(fs::exists(one), true);
+  EXPECT_EQ(fs::exists(two), false);
+  EXPECT_EQ(fs::exists(four), true);
+  EXPECT_EQ(fs::exists(program), true) << "of another suffix";
+  for (const std::string &path : own) EXPECT_TRUE(fs::exists(path)) << path;
+  ::setenv("OPDYNO_KEPT_PROGRAMS_MB", "0", 1);
+  const std::string five = keep('5');
+  EXPECT_EQ(fs::exists(one) || fs::exists(four), false);
+  EXPECT_TRUE(read_sealed(five));
+  ::unsetenv("OPDYNO_KEPT_PROGRAMS_MB");
+  set_age(five, 9);
+  keep('6');
+  EXPECT_TRUE(fs::exists(five)) << "256 MiB have room for both";
 }
 
 }  // namespace
