@@ -5,10 +5,16 @@
 
 namespace opd {
 
+struct MemoryRange {
+  uintptr_t begin = 0, bytes = 0;
+  bool has(uintptr_t address) const { return address - begin < bytes; }
+};
+
 struct ThreadState {
   Object *raised = nullptr;          // the error that a packed function left for its caller; owned
   void *run_pool = nullptr;          // the VM frame pool whose objects this thread may reuse without atomics
   void *workspace = nullptr;         // scratch memory of kernels; owned by device/
+  MemoryRange lists;                 // that the running compiled VM function may read; empty if none runs
   const CancelFlag *stop = nullptr;  // cancel flag of the current call; null if it has none
   Object *cancel = nullptr;          // the thread's default cancel token; owned
   int32_t parallel_depth = 0;        // > 0 inside a parallel region: further launches run serially

@@ -43,7 +43,7 @@ static int TVMBackendGetFuncFromEnv(void *context, const char *name, void **out_
 // Objects of a system library register their symbols at load. opdyno finds them in the ELF symbol table instead.
 static int TVMFFIEnvModRegisterSystemLibSymbol(const char *, void *) { return 0; }
 
-static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {
+[[gnu::aligned(64)]] static int TVMFFIHandleInitOnce(void **handle, int (*init)(void **out_handle)) {
   if (handle && __atomic_load_n(handle, __ATOMIC_ACQUIRE)) [[likely]]
     return 0;
   return init_once(handle, init);

@@ -50,11 +50,12 @@ struct ForeignFunction final : Function {
 
 extern "C" {
 
-static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View *result) {
+[[gnu::aligned(64)]] static int TVMFFIFunctionCall(void *function, View *args, int32_t num_args, View *result) {
   auto *object = static_cast<Object *>(function);
-  if (object && object->type_index == OPD_FUNCTION && result && num_args >= 0 && (args || num_args == 0)) [[likely]]
-    return call_packed(*static_cast<Function *>(object), args, num_args, result);
-  return refuse_call(function, args, num_args, result);
+  if (!object || object->type_index != OPD_FUNCTION || !result || num_args < 0 ||
+      (__builtin_expect(!args, 0) && num_args > 0)) [[unlikely]]
+    return refuse_call(function, args, num_args, result);
+  return call_packed(*static_cast<Function *>(object), args, num_args, result);
 }
 
 static int TVMFFIFunctionCreate(void *self, SafeCall safe_call, void (*deleter)(void *), void **out_function) {

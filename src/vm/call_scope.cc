@@ -59,12 +59,14 @@ void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)
     : borrowed_{vm, vm.acquire()},
       outer_(thread_state().run_pool),
+      outer_lists_(thread_state().lists),
       outer_stop_(thread_state().stop),
       instrument_(vm.state().instrument()),
       cancel_(prepare(function, settings)),
       deadline_(borrowed_.run) {
   Run &run = *borrowed_.run;
   thread_state().run_pool = &run.pool;
+  thread_state().lists = {};
   thread_state().stop = run.token || run.deadline_ns ? &run.stop : nullptr;  // parallel regions read it
 }
 

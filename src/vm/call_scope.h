@@ -12,6 +12,7 @@ class CallScope {
   ~CallScope() {
     recorded_.end();
     thread_state().run_pool = outer_;
+    thread_state().lists = outer_lists_;
     thread_state().stop = outer_stop_;
   }
   CallScope(const CallScope &) = delete;
@@ -32,6 +33,7 @@ class CallScope {
   // run when it is given back.
   Borrowed borrowed_;
   void *const outer_;
+  const MemoryRange outer_lists_;
   const CancelFlag *const outer_stop_;
   const Ref<Function> instrument_;
   RunRecording recorded_;

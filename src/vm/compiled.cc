@@ -20,14 +20,13 @@ class Lists {
     lists_.num_registers = std::max(function.num_registers, function.num_args + 1);
     items.resize(lists_.first_register + lists_.num_registers, opd_none());
     lists_.registers = items.data() + lists_.first_register;
-    lists_.begin = reinterpret_cast<uintptr_t>(items.data());
-    lists_.bytes = items.size() * sizeof(View);
+    thread_state().lists = {reinterpret_cast<uintptr_t>(items.data()), items.size() * sizeof(View)};
     for (size_t i = 0; i < args.size(); ++i) lists_.registers[i] = Value(args[i]).detach();
   }
   ~Lists() {
     for (View &value : std::span(lists_.registers, lists_.num_registers))
       if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
-    lists_.bytes = 0;
+    thread_state().lists = {};
     lists_.registers = nullptr;
     lists_.num_registers = 0;
     run_.compiled = nullptr;

@@ -25,11 +25,7 @@ inline void drop_from_list(Run *run, const View &old) {
   else release(object_of(old));
 }
 
-// Whether compiled code that `run` executes must call stop_compiled().
-inline bool is_stopped(const Run &run) {
-  return run.stop.load(std::memory_order_relaxed) != CancelReason::kNone && run.compiled;
-}
-// Throws, unless the call goes on.
+// Throws, unless the call goes on. For compiled code whose run has its stop flag set.
 void stop_compiled(Run &run, const Program::Func &function);
 
 }  // namespace opd

@@ -2,6 +2,7 @@
 // shapes again and again.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "vm/pool.h"
@@ -23,19 +24,20 @@ class KnownShapes {
   }
   // Looks only among recent finds, so it may be null for a known shape, too.
   const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
-    const Entry &entry = recent_[place_of(shape, dtype)];
-    return entry.shape == &shape && same(entry.dtype, dtype) ? entry.known : nullptr;
+    const auto bits = std::bit_cast<uint32_t>(dtype);
+    const Entry &entry = recent_[place_of(shape, bits)];
+    return entry.shape == &shape && entry.dtype == bits ? entry.known : nullptr;
   }
 
  private:
   struct Entry {
     const Shape *shape = nullptr;
-    DLDataType dtype{};
+    uint32_t dtype = 0;
     const TensorTemplate *known = nullptr;
   };
   static constexpr size_t kRecent = 32;
-  static size_t place_of(const Shape &shape, DLDataType dtype) {
-    return (reinterpret_cast<uintptr_t>(&shape) / 16 + dtype.bits / 8) % kRecent;
+  static size_t place_of(const Shape &shape, uint32_t dtype) {  // the second byte of a dtype is its number of bits
+    return (reinterpret_cast<uintptr_t>(&shape) / 16 + (dtype >> 8) / 8) % kRecent;
   }
   const TensorTemplate *look_up(const Shape &shape, DLDataType dtype);
 

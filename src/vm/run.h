@@ -34,19 +34,15 @@ struct Frame {
 };
 
 // The lists that machine code gets, in one block: constants, functions, registers. A damaged executable may be of other
-// lengths than the code assumes. So each read is checked against the block, and each write against the registers.
+// lengths than the code assumes. So each read is checked against the block, which ThreadState has at hand, and each
+// write against the registers.
 struct CompiledLists {
   std::vector<View> items;
   size_t num_constants = 0, first_register = 0;
   // Of the code that runs; empty between calls.
-  uintptr_t begin = 0, bytes = 0;
   View *registers = nullptr;
   uint32_t num_registers = 0;
 
-  bool has(const void *list, int32_t index) const {
-    const auto place = reinterpret_cast<uintptr_t>(list) + static_cast<uintptr_t>(int64_t{index} * 16);
-    return place - begin < bytes;
-  }
   bool has_register(const void *list, int32_t index) const {
     return list == registers && static_cast<uint32_t>(index) < num_registers;
   }

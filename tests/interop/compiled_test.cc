@@ -272,6 +272,25 @@ TEST(Compiled, AnInstrumentSeesKernelsAndBuiltins) {
   EXPECT_EQ(answer(vm), expected);
 }
 
+TEST(Compiled, ACallFromWithinACallLeavesItItsRegisters) {
+  const Vm other(Module::load(path("0.27"))), bytecode(Module::load(path("0.27", "")));
+  const auto expected = answer(other);
+  const Vm *outer = nullptr;
+  int depth = 0, calls = 0;
+  const WatchedBuiltin watched("vm.builtin.alloc_tensor", [&](const opd_value &) {
+    if (depth++ == 0) {
+      for (const Vm *vm : {&other, &bytecode, outer}) EXPECT_EQ(answer(*vm), expected);
+      expect_throws([&] { other.call("with_constants", Tensor({3}, "float32")); }, OPD_INVALID_ARGUMENT, "");
+      ++calls;
+    }
+    --depth;
+  });
+  const Vm vm(Module::load(path("0.27")));
+  outer = &vm;
+  EXPECT_EQ(answer(vm), expected);
+  EXPECT_GT(calls, 0);
+}
+
 TEST(Compiled, ARegisterBeyondThoseThatTheExecutableStatesIsAnError) {
   const Module library = Module::load(path("0.27"));
   Executable executable;

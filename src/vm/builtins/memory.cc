@@ -76,7 +76,7 @@ VmTensor *spare_tensor(Args args) noexcept {
   return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
 }
 
-int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
+[[gnu::aligned(64)]] int call_alloc_tensor(void *self, const View *args, int32_t num_args, View *result) {
   VmTensor *spare = spare_tensor({args, static_cast<size_t>(num_args)});
   if (!spare) [[unlikely]]
     return call_alloc_tensor_of_any(self, args, num_args, result);
