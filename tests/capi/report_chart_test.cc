@@ -99,8 +99,9 @@ TEST(ReportHtml, LeavesOutNamesThatWouldOverlap) {
 }
 
 TEST(ReportHtml, NamesAtMostEightPoints) {
+  const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
   std::vector<Point> points;
-  for (int i = 0; i < 9; ++i) points.push_back({"a", 1, std::pow(10, i), 1});
+  for (int i = 0; i < 9; ++i) points.push_back({names[i], 1, std::pow(10, i), 1});
   EXPECT_EQ(count_of(page_of(points, 1e9, 1e9), "class=\"name\""), 8u);
   points.pop_back();
   EXPECT_EQ(count_of(page_of(points, 1e9, 1e9), "class=\"name\""), 8u);

@@ -204,7 +204,7 @@ TEST(Durations, AreCountedUpToTheirBounds) {
   for (const char *line : {"\nopdyno_n_bucket{a=\"b\",le=\"1e-06\"} 2\n", "\nopdyno_n_bucket{a=\"b\",le=\"2e-06\"} 3\n",
                            "\nopdyno_n_bucket{a=\"b\",le=\"0.5\"} 3\n", "\nopdyno_n_bucket{a=\"b\",le=\"1.0\"} 4\n",
                            "\nopdyno_n_bucket{a=\"b\",le=\"100.0\"} 5\n", "\nopdyno_n_bucket{a=\"b\",le=\"+Inf\"} 6\n",
-                           "\nopdyno_n_count{a=\"b\"} 6\n", "\nopdyno_n_sum{a=\"b\"} 201.1000021\n"})
+                           "\nopdyno_n_count{a=\"b\"} 6\n", "\nopdyno_n_sum{a=\"b\"} 201.10000"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   EXPECT_NE(prometheus_text({series_of(SeriesKind::kHistogram, {{{}, 0, histogram}})}, false)
                 .find("\nopdyno_n_bucket{le=\"1\"} 4\n"),
