@@ -1,9 +1,10 @@
 """The command line: the layout of its help, what it refuses, and the text files that it reads."""
 
 import json
+import os
 import re
 
-from case import FAILED, HERE, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
 COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
@@ -86,6 +87,12 @@ class CommandLine(CliTest):
             (("serve", "--listen", "127.0.0.1:0", "--tracker", "127.0.0.1:1", "--key", "a b"), "option '--key' takes a name without spaces"),
         ):
             self.assertIn(message, self.fails(USAGE, *words), words)
+
+    def test_a_warning_is_marked_as_one(self):
+        result = self.check(
+            OK, "profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32", silent=False, env=dict(os.environ, OPDYNO_NUM_THREADS="many"))
+        self.assertEqual(
+            'opdyno: warning: OPDYNO_NUM_THREADS is "many", which is not a number of threads; it is ignored\n', result.stderr)
 
     def test_what_is_no_command_is_told(self):
         self.assertEqual("opdyno: help takes one command\nTry 'opdyno help'.\n", self.fails(USAGE, "help", "run", "bench"))
