@@ -96,6 +96,7 @@ TEST(Roofline, NeedsTheTensorsOfProductsAndConvolutions) {
   EXPECT_EQ(flop("matmul", "float32[3], float32[3, 4], float32[4]"), 2 * 4 * 3);
   EXPECT_EQ(flop("matmul", "float32[5], float32[3, 4], float32[4]"), 2 * 4 * 5) << "there is no other dimension";
   EXPECT_EQ(flop("matmul", "float32[3, 2], float32[3, 4], float32[2, 4]"), 2 * 8 * 3) << "the first is transposed";
+  EXPECT_EQ(flop("matmul", "float32[3, 2], float32[4, 3], float32[2, 4]"), 2 * 8 * 3) << "both are";
   EXPECT_EQ(flop("conv1d", "float32[1, 2, 9], float32[4, 2, 3], float32[1, 4, 7]"), 2 * 28 * (24 / 4));
   EXPECT_EQ(flop("conv3d", "float32[1, 2, 4, 4, 4], float32[5, 2, 2, 2, 2], float32[1, 5, 3, 3, 3]"),
             2 * 135 * (80 / 5));
