@@ -225,6 +225,26 @@ TEST(TimeEvaluator, ThreadsCallAProgramAndEndByTheCallersCancelToken) {
   check(opd_cancel_token_set_default(nullptr));
 }
 
+// Both threads are in a loop without end once the token is cancelled; so each has to look at it.
+TEST(TimeEvaluator, EachThreadLooksAtTheCallersCancelToken) {
+  std::mutex guard;
+  std::set<std::thread::id> threads;
+  Handle<opd_cancel_token> token;
+  check(opd_cancel_token_create(token.out()));
+  define("test.note_thread", [&](const opd_value *, int32_t, opd_value *) {
+    const std::scoped_lock lock(guard);
+    if (threads.insert(std::this_thread::get_id()).second && threads.size() == 2) opd_cancel_token_cancel(token.get());
+  });
+  const Vm vm(Executable::assemble(".func f(x) {\nagain:\n  call test.note_thread(%x)\n  goto again\n}").to_module());
+  check(opd_cancel_token_set_default(token.get()));
+  const auto endless = evaluator_of(vm.function("f"), [](auto &o) { o.warmup = 0, o.concurrency = 2; });
+  const opd_value argument = opd_int(5);
+  Handle<opd_benchmark> benchmark;
+  expect_error(opd_evaluator_call(endless.get(), &argument, 1, benchmark.out()), OPD_CANCELLED, "");
+  check(opd_cancel_token_set_default(nullptr));
+  EXPECT_EQ(threads.size(), 2u);
+}
+
 // A program built with headers that end before the warm-up's fields.
 TEST(TimeEvaluator, OldCallersHaveTVMsOneCall) {
   int calls = 0;

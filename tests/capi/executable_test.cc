@@ -264,6 +264,24 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   refused(with_nul, "has a NUL byte in its name");
 }
 
+TEST(Verifier, RefusesNamesOfMoreOrFewerParametersThanThereAre) {
+  const auto with_names = [](std::initializer_list<const char *> names) {
+    Bytes b;
+    b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(1);
+    b.put<int32_t>(1).text("one").put<int64_t>(0).put<int64_t>(1).put<int64_t>(2).put<int64_t>(2);
+    b.put<uint64_t>(names.size());
+    for (const char *name : names) b.text(name);
+    return b.put<uint64_t>(0).put<uint64_t>(0).words({0}).words({2, 0}).out;
+  };
+  refused(with_names({"x"}), "function one names 1 parameters and takes 2");
+  refused(with_names({"x", "y", "z"}), "function one names 3 parameters and takes 2");
+  for (const std::string &good : {with_names({}), with_names({"x", "y"})}) {
+    opd_executable *executable = nullptr;
+    check(opd_executable_load_bytes(good.data(), good.size(), &executable));
+    opd_executable_release(executable);
+  }
+}
+
 TEST(Verifier, RefusesFunctionsThatShareInstructions) {
   Bytes b;
   b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(2);

@@ -99,6 +99,12 @@ Report sample(int rows) {
   return builder.finish();
 }
 
+TEST(ReportArrow, EndsANameAtItsFirstNul) {
+  const Imported got(Report::from_json(R"({"calls":[{"a\u0000b":{"count":7}}]})"));
+  ASSERT_EQ(got.schema.n_children, 1);
+  EXPECT_EQ(got.integer("a", 0), 7);
+}
+
 TEST(ReportArrow, LeavesOutColumnsWithoutCells) {
   const opdyno::Vm vm(opdyno::Executable::assemble(".func main(x) {\n ret %x\n}").to_module());
   vm.profile_start();

@@ -201,6 +201,34 @@ TEST(Report, GivesTheOffsetOfMalformedJson) {
   }
 }
 
+TEST(Report, SaysWhatItsJsonLacks) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"[]", "is not an object: a report is expected"},
+      {"{\"traceEvents\":[]}", "is not a report: it lacks \"calls\""},
+      {"{\"calls\":{}}", "must hold an array of calls"},
+      {"{\"calls\":[7]}", "is not an object, as a call must be"},
+      {"{\"calls\":[{\"a\":5}]}", "must hold one metric, as {\"count\":1}"},
+      {"{\"calls\":[{\"a\":{\"count\":1,\"ratio\":2}}]}", "must hold one metric, as {\"count\":1}"},
+      {"{\"calls\":[{\"a\":{\"count\":null}}]}", "must have a number as its value"},
+      {"{\"calls\":[{\"a\":{\"string\":1}}]}", "must have a string as its value"},
+      {"{\"calls\":[],\"configuration\":[]}", "is not an object, as the configuration must be"},
+      {"{\"calls\":[],\"device_metrics\":[]}", "is not an object, as device_metrics must be"},
+      {"{\"calls\":[],\"device_metrics\":{\"cpu0\":[]}}", "is not an object, as a device must be"},
+      {"{\"calls\":[],\"device_metrics\":{\"cpu0\":{\"a\":{\"count\":1},\"a\":{\"count\":1}}}}",
+       "repeats the key \"a\""},
+      {"{\"calls\":[],\"x\":1,\"x\":1}", "repeats the key \"x\""},
+  };
+  for (const auto &[json, part] : cases)
+    EXPECT_NE(failure(json).second.find(part), std::string::npos) << json << "\n" << failure(json).second;
+  const auto sections = [](int count) {
+    std::string json = "{\"calls\":[]";
+    for (int i = 1; i < count; ++i) json += ",\"s" + std::to_string(i) + "\":1";
+    return json + "}";
+  };
+  EXPECT_EQ(opd_report_call_count(Report(sections(1000)).get()), 0u);
+  EXPECT_NE(failure(sections(1001)).second.find("is one of more than 1000 sections"), std::string::npos);
+}
+
 TEST(Report, RefusesDeepNesting) {
   const std::string deep = "{\"calls\":[],\"x\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
   EXPECT_NE(failure(deep).second.find("deeper"), std::string::npos);

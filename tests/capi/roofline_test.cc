@@ -63,6 +63,62 @@ TEST(Roofline, KnowsTheUsualOperatorsByNameAndShapes) {
   EXPECT_EQ(flop("matmul", ""), -1);
 }
 
+// Of tensors of 6, 12 and 4 elements, the last of which is the result: an operator does so many operations for each
+// element of the result, or of the largest.
+TEST(Roofline, KnowsTheOperationsOfEachWord) {
+  const std::string shapes = "float32[2, 3], float32[3, 4], float32[2, 2]";
+  const auto expect = [&](std::initializer_list<const char *> words, double operations) {
+    for (const char *word : words) {
+      EXPECT_EQ(flop(word, shapes), operations) << word;
+      EXPECT_EQ(flop(std::string("fused_") + word + "_mystery", shapes), operations) << word;
+    }
+  };
+  expect({"add",      "subtract", "sub",  "multiply", "mul", "divide", "div", "maximum", "minimum", "power",  "relu",
+          "negative", "abs",      "sqrt", "exp",      "log", "tanh",   "erf", "leaky",   "bias",    "square", "cumsum"},
+         4);
+  expect({"clip", "rsqrt"}, 2 * 4);
+  expect({"sigmoid"}, 3 * 4);
+  expect({"silu", "softmax"}, 4 * 4);
+  expect({"gelu", "norm"}, 5 * 4);
+  expect({"sum", "mean", "max", "min", "prod", "pool", "pool1d", "pool2d", "pool3d", "argmax", "argmin"}, 12);
+  expect({"variance"}, 3 * 12);
+  expect({"transpose", "reshape", "concatenate", "split", "take", "gather", "cast", "copy", "pad", "flatten", "expand",
+          "dims", "slice", "squeeze", "broadcast"},
+         0);
+  expect({"matmul", "dense", "gemm", "linear", "bmm"}, 2 * 4 * 3);
+  EXPECT_EQ(flop("fused_add1_relu2", shapes), 4 + 4);
+  EXPECT_EQ(flop("addition", shapes), -1);
+}
+
+TEST(Roofline, NeedsTheTensorsOfProductsAndConvolutions) {
+  EXPECT_EQ(flop("matmul", "float32[2, 3], float32[3, 4]"), -1);
+  EXPECT_EQ(flop("matmul", "float32[], float32[3, 4], float32[4]"), -1);
+  EXPECT_EQ(flop("matmul", "float32[3], float32[3, 4], float32[4]"), 2 * 4 * 3);
+  EXPECT_EQ(flop("matmul", "float32[5], float32[3, 4], float32[4]"), 2 * 4 * 5) << "there is no other dimension";
+  EXPECT_EQ(flop("matmul", "float32[3, 2], float32[3, 4], float32[2, 4]"), 2 * 8 * 3) << "the first is transposed";
+  EXPECT_EQ(flop("matmul", "float32[3, 2], float32[4, 3], float32[2, 4]"), 2 * 8 * 3) << "both are";
+  EXPECT_EQ(flop("conv1d", "float32[1, 2, 9], float32[4, 2, 3], float32[1, 4, 7]"), 2 * 28 * (24 / 4));
+  EXPECT_EQ(flop("conv3d", "float32[1, 2, 4, 4, 4], float32[5, 2, 2, 2, 2], float32[1, 5, 3, 3, 3]"),
+            2 * 135 * (80 / 5));
+  EXPECT_EQ(flop("conv2d", "float32[1, 2, 9], float32[4, 2], float32[1, 4]"), -1);
+  EXPECT_EQ(flop("conv1d", "float32[1, 2, 9], float32[4, 2, 3], float32[1, 4]"), -1);
+  EXPECT_EQ(flop("conv1d", "float32[1, 2, 9], float32[0, 2, 3], float32[1, 0, 7]"), -1) << "no channel";
+  EXPECT_EQ(flop("conv1d_transpose", "float32[1, 2, 9], float32[2, 4, 3], float32[1, 4, 11]"), 2 * 18 * (24 / 2));
+  EXPECT_EQ(flop("conv1d_transpose", "float32[1, 2, 9], float32[0, 4, 3], float32[1, 4, 11]"), 0)
+      << "the word after it alone is known";
+}
+
+// 24 bytes each of two tensors, and half of a byte for each of five elements.
+TEST(Roofline, CountsTheBytesOfAllTensors) {
+  const auto bytes = [](const std::string &shapes) {
+    return number(roofline(report_of(row("add", shapes))), "Tensors (bytes)");
+  };
+  EXPECT_EQ(bytes("float32[2, 3], float32x2[3]"), 24 + 24);
+  EXPECT_EQ(bytes("float16[2], int4[6]"), 4 + 3);
+  EXPECT_EQ(bytes("float32[]"), 4);
+  EXPECT_EQ(bytes("unknown[2]"), -1);
+}
+
 TEST(Roofline, SaysNothingOfShapesThatNoTensorHas) {
   const std::string huge = "float32[100000000000, 100000000000]";
   const Report report = roofline(report_of(row("matmul", huge + ", " + huge + ", " + huge)));

@@ -1,9 +1,10 @@
 """The command line: the layout of its help, what it refuses, and the text files that it reads."""
 
 import json
+import os
 import re
 
-from case import FAILED, HERE, USAGE, WORK, CliTest
+from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
 COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
@@ -50,6 +51,48 @@ class CommandLine(CliTest):
             "Usage: opdyno as IN OUT [OPTION]…\n\nAssemble a VM program from text\n\nIN is VM assembly, OUT the VM executable to "
             "write; - stands for standard input and output.\n\nOptions:\n  -h, --help                  show this help\n\n"
             "Examples:\n  opdyno as program.opdasm program.vmexec\n", text)
+
+    def test_each_refusal_says_what_is_expected(self):
+        (WORK / "refused.json").write_text(JSON)
+        (WORK / "refused.npy").write_bytes(b"")
+        for words, message in (
+            (("ab", "a", "b", "--as", "x"), "option '--as' takes sentence, table, markdown, csv or json, not 'x'"),
+            (("diff", "refused.json", "refused.json", "--as", "x"), "option '--as' takes table, json, markdown or csv, not 'x'"),
+            (("diff", "refused.json", "refused.json", "--min-share", "101%"), "option '--min-share' takes a share of the time, at most 100%"),
+            (("bench", "--copies=0"), "option '--copies' takes sizes from 1 to 1T, as 4K,1M,64M, not '0'"),
+            (("bench", "--copies=2T"), "option '--copies' takes sizes from 1 to 1T, as 4K,1M,64M, not '2T'"),
+            (("bench", "m", "--copies=4K"), "--copies measures no module: leave MOD out, or leave --copies out"),
+            (("info", "--collectors", "--json"), "option '--collectors' has no JSON"),
+            (("record", "p", "--seconds", "25h"), "option '--seconds' takes a time of at most 24h"),
+            (("report", "refused.json", "--as", "x"), "--as: 'x' is none of table, csv, json, markdown, html and arrow"),
+            (("run", "identity.opdasm", "-i", "4xf32", "--allocator", "x"), "option '--allocator' takes pooled or naive, not 'x'"),
+            (("run", "identity.opdasm", "-i", "4x8"), "input '4x8': '4x8' has sizes but no dtype; write 4x8xf32 for float32"),
+            (("run", "identity.opdasm", "-i", "f32"), "input 'f32': 'f32' has no sizes; write 0dxf32 for a tensor without dimensions, or i64=, f64= or bool= for a plain number"),
+            (("run", "identity.opdasm", "-i", "4xf32=@"), "input '4xf32=@': a file name must follow '@'"),
+            (("run", "identity.opdasm", "-i", "1xf32=1,x"), "input '1xf32=1,x': 'x' is no number; a tensor is filled by a number, a list as 1,2,3, rand(lo,hi), range, @x.npy or @file.npz:key"),
+            (("run", "identity.opdasm", "-i", "1xf32=rand(2,1)"), "rand takes two numbers, the lower first: rand(0,1)"),
+            (("run", "identity.opdasm", "-i", "1xf32=rand(1)"), "rand takes two numbers, the lower first: rand(0,1)"),
+            (("run", "identity.opdasm", "-i", "shape(2,x)"), "'x' is no integer; write shape(2,3)"),
+            (("run", "identity.opdasm", "-i", "tuple(a:i64=1)"), "the items of a tuple have no names"),
+            (("run", "identity.opdasm", "-i", "i64=x"), "write i64=7"),
+            (("run", "identity.opdasm", "-i", "f64"), "write f64=0.5"),
+            (("run", "identity.opdasm", "-i", "bool=2"), "write bool=true"),
+            (("run", "identity.opdasm", "-i", "x=1"), "'x' is no type; if it is the name of a parameter, write x:4x8xf32=1"),
+            (("run", "identity.opdasm", "-i", "x=@f"), "'x' is no type; if it is the name of a parameter, write x:@f"),
+            (("run", "identity.opdasm", "-i", "x-y"), "'x-y' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"),
+            (("run", "identity.opdasm", "-i", "refused.npy"), "'refused.npy' is a file; its tensor is read by @refused.npy"),
+            (("run", "identity.opdasm", "-i", "w:refused.npy"), "'refused.npy' is a file; its tensor is read by w:@refused.npy"),
+            (("run", "identity.opdasm", "-i", "tuple(" * 17 + "i64=1" + ")" * 17), "an input has tuples nested more than 16 deep, which no program takes"),
+            (("serve", "--listen", "127.0.0.1:0", "--tracker", "127.0.0.1:1"), "option '--tracker' needs --key, the name to be found by"),
+            (("serve", "--listen", "127.0.0.1:0", "--tracker", "127.0.0.1:1", "--key", "a b"), "option '--key' takes a name without spaces"),
+        ):
+            self.assertIn(message, self.fails(USAGE, *words), words)
+
+    def test_a_warning_is_marked_as_one(self):
+        result = self.check(
+            OK, "profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32", silent=False, env=dict(os.environ, OPDYNO_NUM_THREADS="many"))
+        self.assertEqual(
+            'opdyno: warning: OPDYNO_NUM_THREADS is "many", which is not a number of threads; it is ignored\n', result.stderr)
 
     def test_what_is_no_command_is_told(self):
         self.assertEqual("opdyno: help takes one command\nTry 'opdyno help'.\n", self.fails(USAGE, "help", "run", "bench"))

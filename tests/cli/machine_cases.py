@@ -163,6 +163,18 @@ class Machines(ServerCliTest):
         rows = list(csv.DictReader(io.StringIO(self.check(FAILED, *words, "--csv").stdout)))
         self.assertEqual(1, sum(bool(row["error"]) for row in rows))
 
+    def test_a_machine_that_fails_amid_a_sweep_has_no_rows(self):
+        _, on = self.fleet(1)
+        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        begin, fault = "KERNEL(add_one) {\n", '  if (getenv("IS_ODD") && size(tensor(args[0])) > 900) *(volatile int *)8 = 1;\n'
+        source = (WORK / "kernels.c").read_text()
+        self.assertEqual(1, source.count(begin))
+        (WORK / "amid.c").write_text("#include <stdlib.h>\n" + source.replace(begin, begin + fault))
+        words = ("bench", "symbolic.opdasm", "--import", "amid.c", "--repeat", "2", "--sweep", "n=2,1000", "--on", on + ",n=2", "--json")
+        found = json.loads(self.check(FAILED, *words).stdout)
+        self.assertEqual([("127.0.0.1:%d" % odd, 0)], [(one["address"], len(one["rows"])) for one in found["machines"] if "error" in one])
+        self.assertEqual([2], [len(one["rows"]) for one in found["machines"] if "error" not in one])
+
     def test_a_machine_that_is_unlike_the_others_is_an_outlier(self):
         _, on = self.fleet(3)
         odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))

@@ -87,6 +87,11 @@ class ScriptedTop(ScriptedTest, CliTest):
         self.assertEqual(1, len({len(line) for line in result.stdout.splitlines()[1:]}), "columns are aligned")
         self.assertEqual({"do": "top", "interval": 1}, request)
 
+    def test_a_process_may_be_unknown(self):
+        for recording, title in ({}, " (process 0): "), ({"process": "p", "pid": "1"}, "p (process 0): "), ({"process": "p", "pid": 1}, "p (process 1): "):
+            result, _ = self.command("top", "--once", answers=[{"recording": recording}, {"interval": self.INTERVAL}])
+            self.assertTrue(result.stdout.startswith(title), result.stdout)
+
     def test_an_interval_without_anything_is_a_line_of_titles(self):
         empty = {"ns": 500_000_000, "threads": 0, "recorded_ns": 0, "dropped": 0, "rows": []}
         lost = {**empty, "threads": 1, "recorded_ns": 50_000_000, "dropped": 7, "rows": [row("f", count=1, full_ns=5)]}

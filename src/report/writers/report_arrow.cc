@@ -90,7 +90,6 @@ void fill_texts(const Report &report, const Column &column, Texts &texts) {
 ArrowColumn arrow_column(const Report &report, const Column &column) {
   ArrowColumn out;
   append_utf8_text(out.name, column.name());
-  out.name.resize(std::char_traits<char>::length(out.name.c_str()));  // a C string in Arrow
   if (const auto kind = kind_name(column.common_kind()); !kind.empty())
     out.metadata = arrow_metadata({{"opdyno.kind", kind}});
   out.layout = layout_of(column);

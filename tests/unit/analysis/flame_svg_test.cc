@@ -42,6 +42,28 @@ TEST(FlameSvg, HasABoxForEachStackAsWideAsItsTime) {
                                       "outer 6.00 µs (75.00 %), alone 4.00 µs, 2 spans | 0.0 74.0 900.00"}));
 }
 
+// Three rows of 18 below a head of 56, and 8 below them.
+TEST(FlameSvg, IsAsHighAsItsRows) {
+  TraceBuilder built;
+  built.range(1'000, 2'000, "inner").range(0, 5'000, "outer");
+  EXPECT_NE(svg(built).find("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 1200.0 118.0\" "
+                            "width=\"1200.0\" height=\"118.0\">\n<style>"),
+            std::string::npos)
+      << svg(built);
+}
+
+// A character is 6.7 wide, and a box keeps 6 free: 26.2 have room for three characters, 26 for none.
+TEST(FlameSvg, HasNamesWhereTheyFit) {
+  TraceBuilder built;
+  built.range(0, 262, "wide")
+      .range(1'000, 1'260, "slim")
+      .range(2'000, 13'478, "rest");  // of 12 000: a tenth of a unit each
+  const std::string picture = svg(built);
+  EXPECT_NE(picture.find(">w…e</text>"), std::string::npos) << picture;
+  EXPECT_EQ(picture.find("…m</text>"), std::string::npos) << picture;
+  EXPECT_NE(picture.find("<text x=\"3.0\" y=\"69.0\">all</text>"), std::string::npos) << picture;
+}
+
 TEST(FlameSvg, SaysWhatItShows) {
   TraceBuilder built;
   built.range(0, 5'000, "outer").range(1'000, 2'000, "inner").range(6'000, 7'000, "inner");

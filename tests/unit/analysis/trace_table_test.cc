@@ -167,6 +167,96 @@ TEST(TraceTable, OfNothingIsEmpty) {
   EXPECT_NE(trace_table(*trace_of(built), {}).find("0.00%"), std::string::npos) << "no division by 0";
 }
 
+TEST(TraceTable, ChoosesTheUnitOfEachTime) {
+  TraceBuilder built;
+  built.range(0, 999, "a").range(1'000, 1'000'999, "b").range(2'000'000, 3'000'000, "c");
+  built.range(4'000'000, 1'003'999'000, "d").range(2'000'000'000, 3'000'000'000, "e");
+  const std::string text = trace_table(*trace_of(built), {});
+  for (const char *row :
+       {"       0.999us             1  \n", "     999.999us             1  \n", "       1.000ms             1  \n",
+        "     999.999ms             1  \n", "        1.000s             1  \n"})
+    EXPECT_NE(text.find(row), std::string::npos) << row << text;
+}
+
+// 1023 bytes have no larger unit, 1024 have; so it is at each limit, and for memory that is given back.
+TEST(TraceTable, ChoosesTheUnitOfEachAmountOfMemory) {
+  TraceBuilder built;
+  uint64_t tick = 0;
+  const auto add = [&](EventKind kind, uint64_t bytes) {
+    built.memory(kind, tick + 1, {kDLCPU, 0}, {tick + 7, bytes, bytes, 0});
+    built.range(tick, tick + 2, concat("r", tick).c_str());
+    tick += 10;
+  };
+  for (const uint64_t bytes : {uint64_t{1} << 10, uint64_t{1} << 20, uint64_t{1} << 30}) {
+    add(EventKind::kAlloc, bytes - 1);
+    add(EventKind::kAlloc, bytes);
+    add(EventKind::kFree, bytes);
+  }
+  TraceParts parts = built.parts({{0, 0}, 1});
+  parts.has_memory = true;
+  const std::string text = trace_table(*make_object<Trace>(std::move(parts)), {});
+  for (const char *amount :
+       {"        1023 B        1023 B  ", "       1.00 KB       1.00 KB  ", "      -1.00 KB      -1.00 KB  ",
+        "    1024.00 KB    1024.00 KB  ", "       1.00 MB       1.00 MB  ", "      -1.00 MB      -1.00 MB  ",
+        "    1024.00 MB    1024.00 MB  ", "       1.00 GB       1.00 GB  ", "      -1.00 GB      -1.00 GB  "})
+    EXPECT_NE(text.find(amount), std::string::npos) << amount << "\n" << text;
+}
+
+// As in torch, a name of three characters fewer than the column is cut, too. A column is 4 wider than its longest name.
+TEST(TraceTable, CutsNamesThatAreWiderThanTheirColumn) {
+  TraceBuilder built;
+  built.range(0, 10, "abcdef").range(20, 30, "abcdefg");
+  TraceTableOptions options;
+  options.max_name_width = 10;
+  const std::string text = trace_table(*trace_of(built), options);
+  EXPECT_NE(text.find("\n    abcdef        50.00%"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nabcdefg...        50.00%"), std::string::npos) << text;
+  options.max_name_width = 12;
+  EXPECT_NE(trace_table(*trace_of(built), options).find("\n    abcdefg  "), std::string::npos);
+  options.max_name_width = 1;
+  EXPECT_NE(trace_table(*trace_of(built), options).find("\na...  "), std::string::npos) << "4 is the least";
+}
+
+TEST(TraceTable, HasAllRowsIfTheyAreAsManyAsTheLimit) {
+  TraceBuilder built;
+  built.range(0, 10, "a").range(20, 30, "b");
+  TraceTableOptions options;
+  options.row_limit = 2;
+  EXPECT_EQ(order(built, options), "a b");
+  options.row_limit = 1;
+  EXPECT_EQ(order(built, options), "a");
+}
+
+// A product of n and 1 by 1 and 1 takes 2 * n operations.
+TEST(TraceTable, CountsOperationsInTheUnitOfTheFewest) {
+  const auto table = [](std::initializer_list<int64_t> sizes) {
+    TraceBuilder built;
+    uint64_t tick = 0;
+    for (const int64_t size : sizes) {
+      int64_t a_dims[] = {size, 1}, b_dims[] = {1, 1};
+      const DLTensor a{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, a_dims, nullptr, 0},
+          b{nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, b_dims, nullptr, 0};
+      const View args[] = {opd_dltensor(const_cast<DLTensor *>(&a)), opd_dltensor(const_cast<DLTensor *>(&b)),
+                           opd_dltensor(const_cast<DLTensor *>(&a))};
+      built.call({tick, tick + 10, name_id("matmul"), 1}, args);
+      tick += 20;
+    }
+    built.range(tick, tick + 5, "other");
+    TraceTableOptions options;
+    options.rows.by_shape = options.rows.with_flops = true;
+    return trace_table(*trace_of(built), options);
+  };
+  const std::string few = table({499, 5'000});
+  EXPECT_NE(few.find("  Total FLOPs  \n"), std::string::npos) << few;
+  EXPECT_NE(few.find("       998.000  \n"), std::string::npos) << few;
+  EXPECT_NE(few.find("     10000.000  \n"), std::string::npos) << few;
+  EXPECT_NE(few.find("            --  \n"), std::string::npos) << few;
+  const std::string thousands = table({500, 5'000});
+  EXPECT_NE(thousands.find(" Total KFLOPs  \n"), std::string::npos) << thousands;
+  EXPECT_NE(thousands.find("         1.000  \n"), std::string::npos) << thousands;
+  EXPECT_NE(thousands.find("        10.000  \n"), std::string::npos) << thousands;
+}
+
 TEST(TraceTable, JoinsStepsOfOneProfiler) {
   TraceBuilder built;
   for (uint64_t i = 0; i < 3; ++i) built.range(i * 10, i * 10 + 10, nullptr, EventKind::kStep, i);

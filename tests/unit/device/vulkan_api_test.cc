@@ -268,6 +268,12 @@ TEST(VulkanDeclarations, HaveTheNumbersOfKhronossHeader) {
   expect_equal(patch_of(number), 456);
 }
 
+TEST(VulkanErrors, SayWhichPackageHasADriver) {
+  EXPECT_EQ(no_driver(),
+            "the loader of Vulkan's drivers is here, but no driver that has a device (Debian: mesa-vulkan-drivers, or "
+            "the vendor's)");
+}
+
 TEST(VulkanErrors, HaveTheNamesOfTheSpecification) {
   EXPECT_EQ(result_name(VK_ERROR_DEVICE_LOST), "VK_ERROR_DEVICE_LOST (-4)");
   EXPECT_EQ(result_name(VK_ERROR_OUT_OF_POOL_MEMORY), "VK_ERROR_OUT_OF_POOL_MEMORY (-1000069000)");

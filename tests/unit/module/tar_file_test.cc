@@ -78,6 +78,60 @@ std::string extended(const std::string &records) {
   return with_sum(header) + write_tar({{"short.o", "1"}});
 }
 
+TEST(ATarFile, TakesLongNamesFromGnusHeaders) {
+  std::string header = write_tar({{"@LongLink", std::string("long/n.o\0", 9)}});
+  header.resize(header.size() - 1024);
+  header[156] = 'L';
+  const std::string archive = with_sum(header) + write_tar({{"short.o", "1"}, {"next.o", "2"}});
+  const auto entries = read_tar(as_bytes(archive), "a.tar");
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].name, "long/n.o");
+  EXPECT_EQ(entries[1].name, "next.o") << "the long name is that of one file";
+}
+
+TEST(ATarFile, HasFilesOfTheThreePlainTypes) {
+  for (const char type : {'0', '\0', '7'})
+    EXPECT_EQ(read_tar(as_bytes(changed(156, std::string(1, type))), "a.tar").size(), 1u) << type;
+  for (const char type : {'5', 'g'})
+    EXPECT_EQ(read_tar(as_bytes(changed(156, std::string(1, type))), "a.tar").size(), 0u) << type;
+  EXPECT_TRUE(tells(changed(156, "2"), "is of type '2': only plain files and directories are read"));
+}
+
+TEST(ATarFile, IsKnownByItsStart) {
+  const std::string archive = write_tar({{"a.o", "content"}});
+  EXPECT_TRUE(looks_like_tar(as_bytes(archive)));
+  EXPECT_TRUE(looks_like_tar(as_bytes(archive.substr(0, 262))));
+  EXPECT_FALSE(looks_like_tar(as_bytes(archive.substr(0, 261))));
+  EXPECT_TRUE(looks_like_tar(as_bytes("\x1f\x8b")));
+  EXPECT_FALSE(looks_like_tar(as_bytes("\x1f")));
+  EXPECT_FALSE(looks_like_tar({}));
+}
+
+TEST(ATarFile, HasNamesOfOneToAHundredBytes) {
+  const std::string longest(100, 'n');
+  EXPECT_EQ(read_tar(as_bytes(write_tar({{longest, "1"}})), "a.tar").at(0).name, longest);
+  for (const std::string &name : {std::string(), longest + "n"}) {
+    try {
+      write_tar({{name, "1"}});
+      ADD_FAILURE() << name;
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->message, concat("\"", name, "\" is no name for a member of a tar archive"));
+    }
+  }
+}
+
+// A file of 512 bytes is followed by the next header at once, one of 513 by 511 bytes more.
+TEST(ATarFile, IsPaddedToWholeBlocks) {
+  for (const size_t size : {1, 511, 512, 513, 1024}) {
+    const std::string archive = write_tar({{"a.o", std::string(size, 'x')}, {"b.o", "1"}});
+    EXPECT_EQ(archive.size(), 512 * (1 + (size + 511) / 512 + 2 + 2)) << size;
+    const auto entries = read_tar(as_bytes(archive), "a.tar");
+    ASSERT_EQ(entries.size(), 2u) << size;
+    EXPECT_EQ(entries[0].content.size(), size);
+    EXPECT_EQ(entries[1].content, "1");
+  }
+}
+
 TEST(ATarFile, TakesLongNamesFromExtendedHeaders) {
   EXPECT_EQ(read_tar(as_bytes(extended("17 path=long/n.o\n8 a=bcd\n")), "a.tar").at(0).name, "long/n.o");
   EXPECT_EQ(read_tar(as_bytes(extended("8 a=bcd\n")), "a.tar").at(0).name, "short.o");

@@ -139,6 +139,50 @@ TEST(ATrace, LeavesOutWhatEndedBeforeATick) {
   EXPECT_EQ(parts.tracks[0].memory[0]->kind, EventKind::kFree);
 }
 
+TEST(ATrace, LeavesOutWhatCameAfterATick) {
+  TraceBuilder built, later;
+  built.range(10, 20, "before").range(25, 40, "goes on").range(30, 50, "at").range(31, 60, "after");
+  built.range(30, 30, "mark", EventKind::kMark).range(31, 31, "mark after", EventKind::kMark);
+  built.run(1, 30, 70, name_id("main")).run(2, 31, 70, name_id("main"));
+  built.call({20, 30, name_id("a")}, {}).call({20, 31, name_id("b")}, {});
+  later.range(31, 32, "all of the thread");
+  TraceParts parts = built.parts({{0, 0}, 1});
+  parts.tracks.push_back(later.track());
+  parts.drop_after(30);
+  ASSERT_EQ(parts.tracks.size(), 1u);
+  std::string kept;
+  for (const auto *list : parts.tracks[0].lists())
+    for (const Event *event : *list) kept += concat(name_text(event->name), " ", event->run, ", ");
+  for (const char *name : {"before 0, ", "goes on 0, ", "at 0, ", "mark 0, ", "main 1, ", "a 1, "})
+    EXPECT_NE(kept.find(name), std::string::npos) << name << ": " << kept;
+  for (const char *name : {"after", "main 2", "b 1"}) EXPECT_EQ(kept.find(name), std::string::npos) << kept;
+}
+
+TEST(ProcessesOfOneNumber, AreToldApart) {
+  TraceParts parts;
+  parts.processes.resize(4);
+  for (const size_t i : {0u, 1u, 3u}) parts.processes[i].id = 7;
+  parts.processes[2].id = 10'000'007;
+  EXPECT_EQ(parts.distinct_ids(), (std::vector<int64_t>{7, 10'000'007, 20'000'007, 30'000'007}));
+}
+
+// A run within another one has the number of the outermost.
+TEST(ATrace, NumbersTheOutermostRuns) {
+  TraceBuilder built;
+  built.run(7, 20, 30, name_id("inner"), {}, 5).run(5, 10, 40, name_id("outer")).run(9, 50, 60, name_id("second"));
+  built.call({21, 22, name_id("a"), 7}, {}).call({51, 52, name_id("b"), 9}, {}).call({71, 72, name_id("c"), 8}, {});
+  const auto trace = make_object<Trace>(built.parts({{0, 0}, 1}));
+  ASSERT_EQ(trace->num_runs(), 2u);
+  const auto &runs = trace->parts.tracks[0].runs;
+  EXPECT_FALSE(trace->is_run(*runs[0])) << "inner";
+  EXPECT_TRUE(trace->is_run(*runs[1]));
+  EXPECT_TRUE(trace->is_run(*runs[2]));
+  const auto &calls = trace->parts.tracks[0].calls;
+  EXPECT_EQ(trace->run_number(*calls[0]), 0u);
+  EXPECT_EQ(trace->run_number(*calls[1]), 1u);
+  EXPECT_GE(trace->run_number(*calls[2]), 2u) << "of no run that is known";
+}
+
 TEST(ATrace, HasTheSizesOfItsTensors) {
   TraceBuilder built;
   int64_t dims[] = {3, 5};
