@@ -1,6 +1,7 @@
 // Shared libraries made from C sources while a test runs, as TVM's exports look to their loader.
 #pragma once
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -45,6 +46,12 @@ inline std::string write_text(const std::string &name, const std::string &text) 
 inline std::string read_bytes(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/** The number of a file. One that takes its place has another. */
+inline ino_t number_of(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 /** Compiles a C source to a shared library in the scratch directory and gives its path. `flags` follow the source. */

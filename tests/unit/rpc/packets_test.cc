@@ -262,20 +262,6 @@ TEST(WishesForAProfile, AreRefusedIfTheyAreNone) {
   EXPECT_NE(refusal("\"collectors\":[]", "\"collectors\":[{\"kind\":1}]").find("lacks per_thread"), std::string::npos);
 }
 
-TEST(AnAddress, IsAHostAndAPort) {
-  const auto text = [](const char *given) {
-    const Address address = Address::parse(given);
-    return concat(address.host, " ", address.port);
-  };
-  EXPECT_EQ(text("a:1"), "a 1");
-  EXPECT_EQ(text("a:65535"), "a 65535");
-  EXPECT_EQ(text("[::1]:9"), "::1 9");
-  EXPECT_EQ(text("::1:9"), "::1 9");
-  for (const char *none : {"", "a", ":1", "a:", "a:0", "a:65536", "a:-1", "a:1x", "[]:1"})
-    EXPECT_EQ(refusal_of([&] { Address::parse(none); }),
-              concat("\"", none, "\" is no address; write it as HOST:PORT, as 127.0.0.1:9090"));
-}
-
 TEST(AnOption, EndsAtASpace) {
   EXPECT_EQ(option_in("client:key -timeout=1.5 -x=2", " -timeout="), "1.5");
   EXPECT_EQ(option_in("client:key -timeout=1.5 -x=2", " -x="), "2");
