@@ -18,14 +18,16 @@ class Machines(ServerCliTest):
     def on(self, *words, key="k"):
         return ("--on", "127.0.0.1:%d,key=%s" % (self.serve(*words, key=key), key))
 
-    def fleet(self, count):
-        """Servers at a tracker: their ports, and what finds them."""
+    def fleet(self, count, with_odd=False):
+        """Servers at a tracker: their ports, and what finds them. The odd one is the last, and has IS_ODD in its environment."""
         self.tracker = Tracker()
         self.addCleanup(self.tracker.listener.close)
         address = "127.0.0.1:%d" % self.tracker.port
         ports = [self.serve("--tracker", address, key="board") for _ in range(count)]
+        if with_odd:
+            ports.append(self.serve("--tracker", address, key="board", env=dict(os.environ, IS_ODD="1")))
         with self.tracker.changed:
-            self.assertTrue(self.tracker.changed.wait_for(lambda: len(self.tracker.servers) == count, 60))
+            self.assertTrue(self.tracker.changed.wait_for(lambda: len(self.tracker.servers) == len(ports), 60))
         return ports, "tracker=%s,key=board" % address
 
     def test_a_program_runs_there_as_it_does_here(self):
@@ -149,8 +151,7 @@ class Machines(ServerCliTest):
         self.assertIn("missing.so", self.fails(REFUSED, "bench", "missing.so", "--on", on + ",n=2"))
 
     def test_a_machine_that_fails_does_not_end_the_others(self):
-        _, on = self.fleet(2)
-        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        (*_, odd), on = self.fleet(2, with_odd=True)
         source = "#include <stdlib.h>\n%sKERNEL(odd) { UNUSED; if (getenv(\"IS_ODD\")) *(volatile int *)8 = 1; return 0; }\n"
         (WORK / "odd.c").write_text(source % (WORK / "kernels.c").read_text())
         words = ("bench", "odd.c", "odd", "--repeat", "2", "--on", on + ",n=3")
@@ -164,8 +165,7 @@ class Machines(ServerCliTest):
         self.assertEqual(1, sum(bool(row["error"]) for row in rows))
 
     def test_a_machine_that_fails_amid_a_sweep_has_no_rows(self):
-        _, on = self.fleet(1)
-        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        (*_, odd), on = self.fleet(1, with_odd=True)
         begin, fault = "KERNEL(add_one) {\n", '  if (getenv("IS_ODD") && size(tensor(args[0])) > 900) *(volatile int *)8 = 1;\n'
         source = (WORK / "kernels.c").read_text()
         self.assertEqual(1, source.count(begin))
@@ -176,8 +176,7 @@ class Machines(ServerCliTest):
         self.assertEqual([2], [len(one["rows"]) for one in found["machines"] if "error" not in one])
 
     def test_a_machine_that_is_unlike_the_others_is_an_outlier(self):
-        _, on = self.fleet(3)
-        odd = self.serve("--tracker", "127.0.0.1:%d" % self.tracker.port, key="board", env=dict(os.environ, IS_ODD="1"))
+        (*_, odd), on = self.fleet(3, with_odd=True)
         source = "#include <stdlib.h>\n#include <unistd.h>\n%sKERNEL(dozes) { UNUSED; usleep(getenv(\"IS_ODD\") ? 100000 : 1000); return 0; }\n"
         (WORK / "dozes.c").write_text(source % (WORK / "kernels.c").read_text())
         words = ("bench", "dozes.c", "dozes", "--repeat", "6", "--warmup", "0", "--min-repeat-ms", "0", "--on", on + ",n=4")

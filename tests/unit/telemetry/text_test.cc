@@ -42,7 +42,7 @@ TEST(AnAddressOfACollector, IsRefusedIfItIsNone) {
                            "http://[::1", "http://[]:1", "http://[::1]7"})
     EXPECT_NE(refusal(text), "") << text;
   EXPECT_EQ(refusal("http://[::1"), "\"http://[::1\" has a '[' without a ']'");
-  EXPECT_EQ(refusal("http://a:"), "\"http://a:\" must have a host and a port, as 127.0.0.1:9464");
+  EXPECT_EQ(refusal("http://a:"), "\"http://a:\" is no address; write it as HOST:PORT, as 127.0.0.1:9090");
   EXPECT_EQ(refusal("ftp://a"), "\"ftp://a\" must begin with http://");
   EXPECT_EQ(refusal("https://a"),
             "https://a: opdyno sends without TLS; send to a collector on this machine, which can use it");
