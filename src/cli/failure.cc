@@ -17,6 +17,8 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
   return is_named ? text : cat(subject, ": ", text);
 }
 
+bool is_lost_connection(const opdyno::Error &error) { return error.kind() == "ConnectionError"; }
+
 void fail_usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
 
 void fail_errno(std::string_view action, std::string_view path, int error_number) {

@@ -33,12 +33,17 @@ class Failure : public std::exception {
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
 
+// Whether the connection to another machine ended, for which neither the command line nor the module is to blame.
+bool is_lost_connection(const opdyno::Error &error);
+
 // Returns the result of `action`. A library error in it ends the program with `code`; elsewhere with Exit::failed.
 template <class Action>
 auto attempt(Exit code, std::string_view subject, Action action) {
   try {
     return action();
-  } catch (const opdyno::Error &error) { throw Failure(code, message_of(error, subject), error.code()); }
+  } catch (const opdyno::Error &error) {
+    throw Failure(is_lost_connection(error) ? Exit::failed : code, message_of(error, subject), error.code());
+  }
 }
 
 [[noreturn]] void fail_usage(std::string message);

@@ -14,6 +14,7 @@ constexpr Socket::Time kStall = std::chrono::seconds(60);
 constexpr size_t kMostOwed = 64;                     // answers that nobody waits for; more would fill the sockets
 constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
+constexpr const char *kConnectionError = "ConnectionError";  // of Python, which is an OSError
 
 std::atomic<uint64_t> serials{0};
 
@@ -185,14 +186,14 @@ std::string Remote::absence() const {
 void Remote::require_open(std::string_view place) const {
   if (generation_ == fork_generation() && is_open_.load()) [[likely]]
     return;
-  fail(OPD_IO, "nothing can be done ", place, ": ", absence());
+  fail_as(kConnectionError, OPD_IO, "nothing can be done ", place, ": ", absence());
 }
 
 void Remote::end(std::string_view place, const std::string &reason) {
   note_end(concat(reason, " ", place));
   is_open_ = false;
   ::shutdown(descriptor_.get(), SHUT_RDWR);
-  fail(OPD_IO, "the session with ", address_, " ended ", place, ": ", reason);
+  fail_as(kConnectionError, OPD_IO, "the session with ", address_, " ended ", place, ": ", reason);
 }
 
 DLDevice Remote::here(DLDevice device) const {

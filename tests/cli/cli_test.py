@@ -29,6 +29,7 @@ if __name__ == "__main__":
     from inspect_cases import *
     from inspect_text_cases import *
     from machine_cases import *
+    from network_cases import *
     from number_cases import *
     from probe_cases import *
     from report_cases import *

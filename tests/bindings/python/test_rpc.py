@@ -228,6 +228,8 @@ def test_after_its_end_there_is_nothing(port):
         x = opdyno.tensor(np.zeros(4, "float32"), session.cpu())
     with pytest.raises(opdyno.Error, match="it was closed"):
         x.numpy()
+    with pytest.raises(ConnectionError, match="it was closed"):
+        session.get_function("anything")
     assert "ended" in repr(session) and not session.cpu().exist
 
 
