@@ -270,7 +270,15 @@ def waiting(session):
         Path(gate).touch()
 
 
-def test_ctrl_c_ends_the_wait(session):
+@pytest.fixture
+def default_interrupts():
+    """A shell has its background jobs ignore SIGINT, and Python then leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_the_wait(session, default_interrupts):
     with waiting(session) as module:
         wait = module["wait"]
         with pytest.raises(KeyboardInterrupt):
