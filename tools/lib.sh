@@ -32,7 +32,8 @@ finish() {  # last line of the tool; exit code
 
 elapsed() { echo $((SECONDS - began)); }
 
-# Seconds of processors that this shell and the commands it waited for have used. The clock also counts what runs beside.
+# Seconds of processors that this shell and the commands it waited for have used. The clock also counts what runs beside;
+# here a process beside counts in the step in which it ends.
 processor_seconds() {
   local stat ticks=$(getconf CLK_TCK)
   read -r stat <"/proc/$BASHPID/stat"
