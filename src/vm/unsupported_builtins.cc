@@ -10,12 +10,12 @@ struct Family {
   std::string_view prefixes[6];
 };
 
-// The legacy cache of one sequence shares the prefix attention_kv_cache_ with the paged one, but is never missing.
 constexpr Family kFamilies[] = {
-    {"; the paged KV cache is not offered",
-     {"vm.builtin.paged_attention_kv_cache_", "vm.builtin.attention_kv_cache_", "vm.builtin.kv_state_",
-      "vm.builtin.kv_cache_disagg_"}},
-    {"; the RNN state is not offered", {"vm.builtin.rnn_state_"}},
+    {"; the transfer of KV caches between machines is not offered", {"vm.builtin.kv_cache_disagg_"}},
+    {"; checkpoints of KV caches are not offered",
+     {"vm.builtin.attention_kv_cache_get_layout_hash", "vm.builtin.attention_kv_cache_get_checkpoint_",
+      "vm.builtin.attention_kv_cache_export_", "vm.builtin.attention_kv_cache_import_",
+      "vm.builtin.attention_kv_cache_prepare_import", "vm.builtin.attention_kv_cache_finish_import"}},
 };
 
 bool has_prefix(std::string_view names, std::string_view prefix) {

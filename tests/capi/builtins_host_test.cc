@@ -181,12 +181,15 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
     expect_throws([&] { vm_of(".func main(x) {\n  %r = call " + name + "(%x)\n  ret %r\n}"); }, OPD_NOT_FOUND,
                   name + why);
   };
-  refused("vm.builtin.paged_attention_kv_cache_create", "; the paged KV cache is not offered");
-  refused("vm.builtin.attention_kv_cache_attention_with_fused_qkv", "; the paged KV cache is not offered");
-  refused("vm.builtin.kv_state_begin_forward", "; the paged KV cache is not offered");
-  refused("vm.builtin.kv_cache_disagg_mark_send", "; the paged KV cache is not offered");
-  refused("vm.builtin.rnn_state_get", "; the RNN state is not offered");
+  refused("vm.builtin.kv_cache_disagg_mark_send", "; the transfer of KV caches between machines is not offered");
+  refused("vm.builtin.attention_kv_cache_get_checkpoint_metadata", "; checkpoints of KV caches are not offered");
   expect_throws(
-      [&] { vm_of(".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.rnn_state_set(%x)\n  ret %x\n}"); },
-      OPD_NOT_FOUND, "test.unknown, vm.builtin.rnn_state_set; the RNN state is not offered");
+      [&] {
+        vm_of(
+            ".func main(x) {\n  call test.unknown(%x)\n  call vm.builtin.kv_cache_disagg_prepare_recv(%x)\n  ret "
+            "%x\n}");
+      },
+      OPD_NOT_FOUND,
+      "test.unknown, vm.builtin.kv_cache_disagg_prepare_recv; the transfer of KV caches between machines is not "
+      "offered");
 }

@@ -33,8 +33,9 @@ void wrong_count(Args args, const char *usage) {
 void register_builtins() {
   static const bool once = [] {
     for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins(),
-                              tensor_cache_builtins(), sampling_builtins(), kv_cache_builtins(), sort_builtins(),
-                              unique_builtins(), effect_builtins(), host_function_builtins(), graph_builtins()})
+                              tensor_cache_builtins(), sampling_builtins(), kv_cache_builtins(), kv_state_builtins(),
+                              paged_kv_cache_builtins(), rnn_state_builtins(), sort_builtins(), unique_builtins(),
+                              effect_builtins(), host_function_builtins(), graph_builtins()})
       for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();

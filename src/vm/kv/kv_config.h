@@ -1,0 +1,33 @@
+// What vm.builtin.paged_attention_kv_cache_create is told of a cache.
+#pragma once
+#include <vector>
+
+#include "value/tensor.h"
+
+namespace opd {
+
+enum class KvLayerKind : uint8_t { kHeads, kLatent, kLinear, kWindow };  // TVM: MHA, MLA, linear, MHA with a window
+enum class KvRope : uint8_t { kNone, kNormal, kInline };
+
+struct KvConfig {
+  int64_t max_batch, max_total, max_rows,
+      page_size;  // sequences of a pass, rows of all, new rows of a pass, rows of a page
+  bool has_windows;
+  int64_t layer_window = 1024;  // rows that layers of kWindow see
+  int64_t first_layer, num_layers;
+  int64_t query_heads, kv_heads, key_dim, value_dim;
+  std::vector<KvLayerKind> kinds;  // of each layer
+  KvRope rope;
+  double rope_scale, rope_theta;
+  Ref<Tensor> rope_factors;  // may be null
+  DLDataType dtype;
+  DLDevice device;
+
+  // Of the arguments from the first on; throws if they make no cache. The errors number the arguments from 0.
+  static KvConfig from(Args args);
+  int64_t num_pages() const;
+  bool has_kind(KvLayerKind kind) const;
+  int64_t rows_at_once() const { return max_batch > max_rows ? max_batch : max_rows; }
+};
+
+}  // namespace opd

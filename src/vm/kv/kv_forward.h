@@ -1,0 +1,92 @@
+// What one forward pass tells the kernels: which rows are new, where they are stored, and which pages each query reads.
+//
+// The blocks of the sequences lie at depths: 0 the first block, 1 all that follow. Attention is computed depth by depth
+// and merged, so that neighbouring sequences which share the block at depth 0 read it together.
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vm/kv/kv_sequences.h"
+#include "vm/kv/kv_table.h"
+
+namespace opd {
+
+// Pages that a depth's queries read. `lengths` holds the rows in the last page; with windows it has three lines: that,
+// the place of the first row that moved, and the rows before it that did not.
+struct KvPages {
+  KvTable begins, pages, lengths, positions;  // positions: of the first row
+  void clear();
+};
+
+struct KvDepth {
+  bool decodes = false;  // by the decode kernel: each sequence has one new row
+  bool masks = false;    // the pages hold new rows that not all queries may see
+  KvTable query_begins;
+  KvPages all, window;  // window: for layers that see only the latest rows
+  KvTable order_begins, orders;
+  size_t order_margin = 0;  // integers before the orders: see add_orders()
+};
+
+class KvForward {
+ public:
+  // `layer_window`: rows that a layer with a window sees; 0 without such layers.
+  explicit KvForward(int64_t layer_window) : layer_window_(layer_window) {}
+
+  // Checks everything, then adds the rows to the sequences. If it throws, nothing has changed. `parents`: of all new
+  // tokens in their token trees; none: the tokens follow each other.
+  void begin(KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
+             std::optional<std::span<const int64_t>> parents);
+  void end() { is_running_ = false; }
+  void clear();
+
+  bool is_running() const { return is_running_; }
+  int64_t num_rows() const { return num_rows_; }  // new ones
+  const std::vector<int64_t> &ids() const { return ids_; }
+  bool appends_before() const {
+    return appends_before_;
+  }                                              // new rows are stored before attention, which finds them in the pages
+  bool masks_new() const { return masks_new_; }  // of the attention among new rows: they form trees
+  std::span<const KvDepth> depths() const { return {depths_.data(), num_depths_}; }
+
+  KvTable query_begins, rope_offsets;  // of each sequence: its first new row, and the position of that
+  KvTable query_positions, places;     // of each new row: its position, and its place in the store or -1
+  KvTable order_begins, orders;
+
+ private:
+  static constexpr size_t kDepths = 2;
+  struct Chain {
+    size_t first, count;  // in blocks_
+  };
+  struct Chunk {
+    size_t sequence;  // the first one
+    int32_t block;
+    int64_t rows;  // of queries
+  };
+
+  void check(const KvSequences &sequences, std::optional<std::span<const int64_t>> parents) const;
+  void find_chains(const KvSequences &sequences);
+  std::span<const int32_t> blocks_at(size_t sequence, size_t depth) const;
+  size_t last_depth(size_t sequence) const { return std::min(chains_[sequence].count, kDepths) - 1; }
+  void choose_kernels(const KvSequences &sequences);
+  bool needs_mask(size_t sequence) const;
+  void make_depths(const KvSequences &sequences);
+  void make_pages(const KvSequences &sequences, size_t depth, KvPages &made, int64_t window);
+  void make_orders(size_t depth);
+  void make_places(const KvSequences &sequences);
+
+  const int64_t layer_window_;
+  bool is_running_ = false, appends_before_ = false, masks_new_ = false, is_decoding_ = false;
+  int64_t num_rows_ = 0;
+  std::vector<int64_t> ids_, counts_;
+  std::vector<KvSequence *> batch_;
+  std::vector<int64_t> lengths_before_;  // of the last blocks
+  std::vector<Chain> chains_;
+  std::vector<int32_t> blocks_;
+  std::array<std::vector<Chunk>, kDepths> chunks_;
+  std::array<KvDepth, kDepths> depths_;
+  size_t num_depths_ = 0;
+};
+
+}  // namespace opd

@@ -1,0 +1,98 @@
+#include "vm/kv/kv_kernels.h"
+
+#include <algorithm>
+
+#include "vm/vm.h"
+
+namespace opd {
+namespace {
+
+constexpr size_t kFirst = 13;  // of the kernels among the arguments of create
+
+Ref<Function> kernel_of(const View &v, size_t number) {
+  if (v.type == OPD_NONE) return nullptr;
+  return lasting_function(as<Function>(v, concat("argument ", number)));
+}
+
+// An empty array, or the kind of the kernels and the kernels.
+Ref<Function> tagged_kernel(const View &v, size_t number) {
+  const auto &items = as<Array>(v, concat("argument ", number));
+  if (items.size() == 0) return nullptr;
+  const auto kind = as_text(items.items()[0], concat("the kind of the kernels of argument ", number));
+  if (kind != "tirx" && kind != "tir")
+    fail(OPD_UNSUPPORTED, "argument ", number, " brings kernels of the kind \"", kind,
+         "\", but only those that TVM compiles, \"tirx\" and \"tir\", are offered");
+  require(items.size() == 2, "argument ", number, " must be a kind and a kernel, but has ", items.size(), " items");
+  return kernel_of(items.items()[1], number);
+}
+
+}  // namespace
+
+KvKernels::KvKernels(Args args) {
+  append = kernel_of(args[0], kFirst);
+  append_mla = kernel_of(args[1], kFirst + 1);
+  Ref<Function> *const tagged[] = {&ragged,        &prefill,      &decode,      &prefill_window,
+                                   &decode_window, &prefill_tree, &ragged_tree, &mla};
+  for (size_t i = 0; i < std::size(tagged); ++i) *tagged[i] = tagged_kernel(args[2 + i], kFirst + 2 + i);
+  const auto &merges = as<Array>(args[10], concat("argument ", kFirst + 10));
+  require(merges.size() >= 1, "argument ", kFirst + 10, " must hold the kernel that merges attention, but is empty");
+  merge = kernel_of(merges.items()[0], kFirst + 10);
+  if (merges.size() > 1) merge_mla = kernel_of(merges.items()[1], kFirst + 10);
+  Ref<Function> *const others[] = {&split_rotary, &copy_page, &debug_get, &compact};
+  for (size_t i = 0; i < std::size(others); ++i) *others[i] = kernel_of(args[11 + i], kFirst + 11 + i);
+}
+
+void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
+  if (!kernel) fail(OPD_UNSUPPORTED, "the program gave its cache no kernel for ", what);
+  call(*kernel, args);
+}
+
+// A kernel checks the number of its arguments before all else, so a refused call has changed nothing.
+void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, Args args) {
+  if (is_order_known_ || !other) return static_cast<void>(call(*function, args));
+  try {
+    call(*function, args);
+  } catch (const Exception &) {
+    const std::exception_ptr failure = std::current_exception();
+    try {
+      call(*other, args);
+    } catch (const Exception &) { std::rethrow_exception(failure); }
+    std::swap(function, other);
+  }
+  is_order_known_ = true;
+}
+
+void KvKernels::run_prefill_tree(Args args) {
+  if (!prefill_tree) run_kernel(prefill_tree, "token trees in pages", args);
+  run_tree(prefill_tree, ragged_tree, args);
+}
+
+void KvKernels::run_ragged_tree(Args args) {
+  if (!ragged_tree) run_kernel(ragged_tree, "token trees", args);
+  run_tree(ragged_tree, prefill_tree, args);
+}
+
+KvView::KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device,
+               std::initializer_list<int64_t> dims) {
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+  dl_.data = data;
+  dl_.byte_offset = byte_offset;
+  dl_.dtype = dtype;
+  dl_.device = device;
+  dl_.ndim = static_cast<int32_t>(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0; stride *= dims_[i]) strides_[i] = stride;
+  dl_.shape = dims_.data();
+  dl_.strides = strides_.data();
+}
+
+KvView &KvView::operator=(const KvView &other) {
+  dl_ = other.dl_;
+  dims_ = other.dims_;
+  strides_ = other.strides_;
+  dl_.shape = dims_.data();
+  dl_.strides = strides_.data();
+  return *this;
+}
+
+}  // namespace opd

@@ -1,0 +1,48 @@
+// The kernels that a program gives its paged cache, and the views of memory that they are called with.
+#pragma once
+#include <array>
+#include <initializer_list>
+
+#include "value/function.h"
+#include "value/tensor.h"
+#include "vm/kv/kv_table.h"
+
+namespace opd {
+
+struct KvKernels {
+  // In the order of the arguments of vm.builtin.paged_attention_kv_cache_create, from the 14th on. Null: absent.
+  Ref<Function> append, append_mla, ragged, prefill, decode, prefill_window, decode_window, prefill_tree, ragged_tree,
+      mla, merge, merge_mla, split_rotary, copy_page, debug_get, compact;
+
+  explicit KvKernels(Args args);  // those 15 arguments; throws if one is no kernel
+  // Calls of the two tree kernels. TVM's frontend for the CPU gives them in each other's place, so a pair that refuses
+  // the number of its arguments is exchanged.
+  void run_prefill_tree(Args args);
+  void run_ragged_tree(Args args);
+
+ private:
+  void run_tree(Ref<Function> &function, Ref<Function> &other, Args args);
+  bool is_order_known_ = false;
+};
+
+// Throws OPD_UNSUPPORTED if the program gave no such kernel; `what` names it.
+void run_kernel(const Ref<Function> &kernel, const char *what, Args args);
+
+// A compact tensor of up to five dimensions as a kernel's argument. It must not move while the kernel runs.
+class KvView {
+ public:
+  KvView() = default;
+  KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device, std::initializer_list<int64_t> dims);
+  KvView(const KvView &other) { *this = other; }
+  KvView &operator=(const KvView &other);
+  operator View() { return opd_dltensor(&dl_); }
+  const DLTensor &operator*() const { return dl_; }
+  int64_t dim(size_t i) const { return dims_[i]; }
+
+ private:
+  static constexpr size_t kRanks = 5;
+  DLTensor dl_{};
+  std::array<int64_t, kRanks> dims_{}, strides_{};
+};
+
+}  // namespace opd

@@ -1,0 +1,121 @@
+// The sequences of a paged attention cache: which pages hold their rows. Bookkeeping only: no tensor is touched.
+//
+// A row is what one token leaves in the cache. Rows lie in pages of equal size, and a sequence is a chain of blocks,
+// each a list of pages. Sequences that were forked share the blocks before the fork. Only the last block of a sequence,
+// which no other sequence shares, takes new rows. All pages of a shared block are full, so that its rows never change.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "vm/kv/kv_tree.h"
+
+namespace opd {
+
+inline constexpr int32_t kNoBlock = -1;
+
+struct KvBlock {
+  std::vector<int32_t> pages;
+  int64_t length = 0;  // rows
+  int64_t start = 0;   // position of its first row in its sequences
+  int32_t parent = kNoBlock;
+  int32_t users = 0;  // blocks and sequences that follow it
+  // Of a block whose sequence slid: rows before `sink` stayed where they were. Row `sink` lies at place `offset`.
+  int64_t sink = 0, offset = 0;
+
+  int64_t place_of(int64_t row) const { return row < sink ? row : row - sink + offset; }  // counted from its first page
+  int64_t end_place() const { return length - sink + offset; }
+};
+
+struct KvSequence {
+  int32_t last = kNoBlock;
+  int64_t length = 0;  // rows of all its blocks
+  int64_t window = 0;  // rows that are kept; 0: all
+  int64_t sink = 0;    // rows at its beginning that a window keeps
+  KvTree tree;         // nodes that are not committed yet
+};
+
+// Rows that a fork has to copy, because their page is not full: the first `rows` of page `from`.
+struct KvPageCopy {
+  int32_t from, to;
+  int64_t rows;
+};
+
+class KvSequences {
+ public:
+  KvSequences(int64_t num_pages, int64_t page_size, bool has_windows);
+
+  // Each throws before anything is changed. The errors name the sequence.
+  void add(int64_t id);
+  void remove(int64_t id);
+  void clear();
+  void enable_window(int64_t id, int64_t window, int64_t sink);
+
+  // `child` begins with the rows of `parent` before `position`, or with all if it is -1. First copy the page that
+  // copy_for_fork() names, if any, then call fork().
+  std::optional<KvPageCopy> copy_for_fork(int64_t parent, int64_t child, int64_t position) const;
+  void fork(int64_t parent, int64_t child, int64_t position);
+  // Removes the last `count` rows. The same: rows that others share are left to them, so a part of a page may be
+  // copied.
+  std::optional<KvPageCopy> copy_for_pop(int64_t id, int64_t count) const;
+  void pop(int64_t id, int64_t count);
+
+  // Throws OPD_OUT_OF_RANGE unless there are pages for `counts[i]` more rows of each sequence.
+  void require_pages(std::span<const int64_t> ids, std::span<const int64_t> counts) const;
+  // Adds rows at the end, after require_pages(). A sequence with a window then forgets rows.
+  void extend(KvSequence &sequence, int64_t count);
+
+  KvSequence &get(int64_t id);
+  const KvSequence &get(int64_t id) const { return const_cast<KvSequences *>(this)->get(id); }
+  bool has(int64_t id) const { return sequences_.contains(id); }
+  const KvBlock &block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
+  std::vector<int32_t> chain(const KvSequence &sequence) const;     // its blocks from the first to the last
+  int64_t place_of(const KvSequence &sequence, int64_t row) const;  // in the store: page * page size + row in the page
+
+  int64_t page_size() const { return page_size_; }
+  int64_t num_pages() const { return num_pages_; }
+  // Pages from the first on that were ever in use. Free pages of low numbers are taken first.
+  int64_t num_touched_pages() const { return num_touched_pages_; }
+  int64_t num_free_pages() const { return static_cast<int64_t>(free_pages_.size()); }
+  int64_t num_sequences() const { return static_cast<int64_t>(sequences_.size()); }
+  int64_t num_rows() const;  // of all sequences; rows that several share count for each
+  bool has_windows() const { return has_windows_; }
+  bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }
+
+ private:
+  // Where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows, which do not fill one.
+  struct Cut {
+    int32_t block = kNoBlock;
+    int64_t whole = 0, rest = 0;
+  };
+  KvBlock &own(int32_t index) { return blocks_[static_cast<size_t>(index)]; }
+  int64_t checked_position(int64_t parent, int64_t child, int64_t position) const;
+  Cut cut_at(const KvSequence &sequence, int64_t position) const;
+  int32_t page_at(const Cut &cut) const;  // the page that holds the rest
+  KvSequence forked(KvSequence &parent, int64_t position);
+  int64_t first_own(const KvSequence &sequence) const;  // position from which no other sequence shares the blocks
+  int64_t checked_pop(int64_t id, int64_t count) const;
+  int64_t pages_after(const KvSequence &sequence, int64_t count) const;  // of the last block, after extend()
+  int64_t sink_of(const KvSequence &sequence) const;  // rows of the last block that stay when the window slides
+  int64_t rows_to_slide(const KvSequence &sequence, int64_t length) const;
+  void slide(KvSequence &sequence);
+  void shrink(KvBlock &block, int64_t length);
+  int32_t new_block(int32_t parent, int64_t start, int32_t users);
+  int32_t take_page();
+  void drop(int32_t index);                       // one user of the block is gone
+  void give_pages(KvBlock &block, size_t count);  // the last pages of the block, so that `count` are left
+  [[noreturn]] void fail_full(int64_t needed, std::string_view what) const;
+
+  const int64_t num_pages_, page_size_;
+  const bool has_windows_;
+  int64_t num_touched_pages_ = 0;
+  std::vector<int32_t> free_pages_;  // the last one is taken first
+  std::vector<KvBlock> blocks_;
+  std::vector<int32_t> free_blocks_;
+  std::unordered_map<int64_t, KvSequence> sequences_;
+};
+
+}  // namespace opd

@@ -1,0 +1,58 @@
+// What a language model's program keeps of its sequences between calls: a paged attention cache or the states of a
+// recurrent network. TVM calls both a KV state.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "value/value.h"
+
+namespace opd {
+
+class KvState : public Object {
+ public:
+  virtual ~KvState() = default;
+  virtual void clear() = 0;
+  virtual void add_sequence(int64_t id) = 0;
+  virtual void remove_sequence(int64_t id) = 0;
+  virtual void fork_sequence(int64_t parent, int64_t child, int64_t position) = 0;
+  virtual void pop(int64_t id, int64_t count) = 0;
+  virtual void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
+                             std::optional<std::span<const int64_t>> parents) = 0;
+  virtual void end_forward() = 0;
+
+ private:
+  friend class KvUse;
+  std::atomic<bool> is_in_use_{false};
+};
+
+// The state of a value; throws a TypeError for another kind.
+KvState &as_kv_state(const View &v, std::string_view what);
+
+// While it lives, the calling thread alone uses the state. Throws OPD_FAILED_PRECONDITION if another one does: waiting
+// would not help, since two passes on one state cannot be interleaved.
+class KvUse {
+ public:
+  explicit KvUse(KvState &state);
+  ~KvUse() { state_.is_in_use_.store(false, std::memory_order_release); }
+  KvUse(const KvUse &) = delete;
+
+ private:
+  KvState &state_;
+};
+
+// The numbers of a shape or, as Python gives them, of an array of integers. Must not outlive the value.
+class Integers {
+ public:
+  Integers(const View &v, std::string_view what);
+  std::span<const int64_t> view() const { return view_; }
+  size_t size() const { return view_.size(); }
+  int64_t operator[](size_t i) const { return view_[i]; }
+
+ private:
+  std::vector<int64_t> copy_;
+  std::span<const int64_t> view_;
+};
+
+}  // namespace opd

@@ -1,0 +1,86 @@
+// The keys and values of all layers for many sequences, in pages of memory, and attention on them by the program's
+// kernels.
+#pragma once
+#include <unordered_map>
+
+#include "vm/kv/kv_config.h"
+#include "vm/kv/kv_forward.h"
+#include "vm/kv/kv_kernels.h"
+#include "vm/kv/kv_state.h"
+
+namespace opd {
+
+class PagedKvCache final : public KvState {
+ public:
+  static int32_t type();  // "opdyno.vm.PagedKVCache"
+  PagedKvCache(KvConfig config, KvKernels kernels);
+
+  void clear() override;
+  void add_sequence(int64_t id) override { sequences_.add(id); }
+  void remove_sequence(int64_t id) override;
+  void fork_sequence(int64_t parent, int64_t child, int64_t position) override;
+  void pop(int64_t id, int64_t count) override;
+  void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
+                     std::optional<std::span<const int64_t>> parents) override;
+  void end_forward() override { forward_.end(); }
+  void enable_window(int64_t id, int64_t window, int64_t sink) { sequences_.enable_window(id, window, sink); }
+  // Keeps the path to each leaf of the sequences' token trees; -1: none of it.
+  void commit(std::span<const int64_t> ids, std::span<const int64_t> leaves);
+
+  // `layer` is a number of the model. Outputs are written.
+  void attend_fused(int64_t layer, double scale, const DLTensor &qkv, const DLTensor &out);
+  void attend_self(int64_t layer, double scale, const DLTensor &q, const DLTensor &k, const DLTensor &v,
+                   const DLTensor &out, const DLTensor &lse);
+  void attend_pages(int64_t layer, double scale, const DLTensor &q, const DLTensor &out, const DLTensor &lse);
+  void attend_shared(int64_t layer, double scale, const DLTensor &q, const DLTensor &k, const DLTensor &v,
+                     const DLTensor &out);
+  void append_latent(int64_t layer, const DLTensor &rows);
+  void merge(const View &out, const View &lse, const View &more, const View &more_lse);
+  Ref<Tensor> query_positions();
+  void debug_get(int64_t id, int64_t begin, int64_t end, const DLTensor &keys, const DLTensor *values);
+
+  const KvConfig &config() const { return config_; }
+  const KvSequences &sequences() const { return sequences_; }
+
+ private:
+  struct Rows {  // of a pass, as the kernels see them
+    KvView q, k, v;
+  };
+  size_t local(int64_t layer, bool is_latent) const;
+  KvView pages_of(size_t layer);
+  // Tables of integers where the kernels read them: [n], [lines, n / lines], [n / 2, 2] behind a margin.
+  KvView table(const KvTable &values) { return placed(values, 0, {static_cast<int64_t>(values.size())}); }
+  KvView lines(const KvTable &values, int64_t count) {
+    return placed(values, 0, {count, static_cast<int64_t>(values.size()) / count});
+  }
+  KvView pairs(const KvTable &values, size_t margin = 0) {
+    return placed(values, margin, {static_cast<int64_t>(values.size() - margin) / 2, 2});
+  }
+  KvView placed(const KvTable &values, size_t margin, std::initializer_list<int64_t> dims);
+  KvView view_rows(const Ref<Tensor> &buffer, int64_t heads, int64_t dim, int64_t rows);
+  KvView lse_rows(const Ref<Tensor> &buffer, int64_t rows);
+  KvView checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim);
+  KvView checked_lse(const DLTensor &tensor, const char *what);
+  void require_running(const char *what) const;
+  bool is_latent(int64_t layer) const;
+  void append(size_t layer, View k, View v);
+  void attend(size_t layer, double scale, Rows &rows, KvView &out, KvView &lse);
+  void attend_new(double scale, size_t layer, Rows &rows, KvView &out, KvView &lse);
+  bool attend_depths(size_t layer, double scale, KvView &q, KvView &out, KvView &lse, bool is_first);
+  void fill_unseen(KvView &out, KvView &lse);  // the attention of queries that see no row: merged, it has no weight
+  void attend_depth(size_t layer, double scale, const KvDepth &depth, KvView &q, KvView &out, KvView &lse);
+  void copy_page(const std::optional<KvPageCopy> &copy);
+  void probe_page_size();
+
+  const KvConfig config_;
+  KvKernels kernels_;
+  KvSequences sequences_;
+  KvForward forward_;
+  std::vector<Ref<Tensor>> stores_;  // of each layer
+  Ref<Tensor> q_, k_, v_, more_out_, lse_, more_lse_;
+  bool is_touched_ = false;  // a kernel ran since begin_forward()
+  // On other devices than the CPU, copies of the tables of this pass.
+  std::unordered_map<const KvTable *, Ref<Tensor>> device_tables_;
+};
+
+}  // namespace opd

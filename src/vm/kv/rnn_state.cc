@@ -1,0 +1,192 @@
+#include "vm/kv/rnn_state.h"
+
+#include <algorithm>
+
+#include "device/device.h"
+#include "vm/pool.h"
+
+namespace opd {
+namespace {
+
+constexpr DLDataType kInt{kDLInt, 32, 1};
+constexpr DLDevice kHostDevice{kDLCPU, 0};
+
+std::vector<int64_t> dims_with(std::initializer_list<int64_t> first, const DLTensor &rest) {
+  std::vector<int64_t> dims(first);
+  dims.insert(dims.end(), rest.shape, rest.shape + rest.ndim);
+  return dims;
+}
+
+}  // namespace
+
+int32_t RnnState::type() {
+  static const int32_t index = register_type("opdyno.vm.RNNState");
+  return index;
+}
+
+RnnState::RnnState(int64_t num_layers, int64_t max_sequences, int64_t max_history, std::vector<Kind> kinds)
+    : num_layers_(num_layers),
+      max_sequences_(max_sequences),
+      max_history_(max_history),
+      kinds_(std::move(kinds)),
+      device_(kinds_.front().initial->dl.device) {
+  for (int64_t layer = 0; layer < num_layers_; ++layer)
+    for (const Kind &kind : kinds_) {
+      const DLTensor &initial = kind.initial->dl;
+      storages_.push_back(
+          make_lasting_tensor(dims_with({max_sequences_, max_history_}, initial), initial.dtype, device_));
+    }
+  clear();
+}
+
+void RnnState::clear() {
+  sequences_.clear();
+  ids_.clear();
+  free_slots_.clear();
+  for (int64_t slot = max_sequences_; slot-- > 0;) free_slots_.push_back(slot);
+}
+
+// ---- sequences
+
+RnnState::Sequence &RnnState::sequence(int64_t id) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) fail(OPD_NOT_FOUND, "the state has no sequence ", id);
+  return found->second;
+}
+
+Ref<Tensor> RnnState::states(const Ref<Tensor> &storage, int64_t slot, int64_t history, int64_t count) const {
+  const DLTensor &all = storage->dl;
+  std::vector<int64_t> dims(all.shape + 1, all.shape + all.ndim);
+  dims[0] = count;
+  auto view = Tensor::make(dims, all.dtype, all.device, all.data, storage);
+  view->dl.byte_offset =
+      bytes_of(view->dl) / static_cast<uint64_t>(count) * static_cast<uint64_t>(slot * max_history_ + history);
+  return view;
+}
+
+int64_t RnnState::take_slot(int64_t id) {
+  require(!sequences_.contains(id), "the state has a sequence ", id, " already");
+  if (free_slots_.empty())
+    fail(OPD_OUT_OF_RANGE, "the state is full: it holds ", max_sequences_, " sequences, and sequence ", id,
+         " would be one more");
+  return free_slots_.back();
+}
+
+void RnnState::add_sequence(int64_t id) {
+  const int64_t slot = take_slot(id);
+  for (int64_t layer = 0; layer < num_layers_; ++layer)
+    for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+      const auto first = states(storage(layer, static_cast<int64_t>(kind)), slot, 0, 1);
+      copy_tensor(reshape(kinds_[kind].initial, dims_of(first->dl))->dl, first->dl);
+    }
+  sequences_.emplace(id, Sequence{slot});
+  free_slots_.pop_back();
+}
+
+void RnnState::remove_sequence(int64_t id) {
+  free_slots_.push_back(sequence(id).slot);
+  sequences_.erase(id);
+  ids_.clear();  // it may have been a part of the pass
+}
+
+void RnnState::copy_slot(int64_t from, int64_t to) {
+  for (const Ref<Tensor> &storage : storages_)
+    copy_tensor(states(storage, from, 0, max_history_)->dl, states(storage, to, 0, max_history_)->dl);
+}
+
+void RnnState::fork_sequence(int64_t parent, int64_t child, int64_t) {
+  Sequence copy = sequence(parent);
+  const int64_t slot = take_slot(child);
+  copy_slot(copy.slot, slot);
+  copy.slot = slot;
+  sequences_.emplace(child, copy);
+  free_slots_.pop_back();
+}
+
+void RnnState::pop(int64_t id, int64_t count) {
+  Sequence &at = sequence(id);
+  if (count < 0 || count > at.available)
+    fail(OPD_OUT_OF_RANGE, "n must be from 0 to the ", at.available, " states before the current one that sequence ",
+         id, " keeps, but is ", count);
+  at.available -= count;
+  at.history = (at.history - count + max_history_) % max_history_;
+}
+
+// ---- passes
+
+void RnnState::begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
+                             std::optional<std::span<const int64_t>> parents) {
+  require(ids.size() == counts.size(), "seq_ids and append_lengths must be of one length, but are of ", ids.size(),
+          " and ", counts.size());
+  require(!ids.empty(), "begin_forward needs at least one sequence");
+  size_t token = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    sequence(ids[i]);
+    require(counts[i] >= 1, "sequence ", ids[i], " must get at least 1 token, but gets ", counts[i]);
+    require(std::find(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(i), ids[i]) ==
+                ids.begin() + static_cast<ptrdiff_t>(i),
+            "sequence ", ids[i], " is named twice");
+    for (int64_t k = 0; parents && k < counts[i]; ++k, ++token)
+      require(token < parents->size() && (*parents)[token] == k - 1,
+              "a recurrent state takes tokens that follow each other, but those of sequence ", ids[i], " form a tree");
+  }
+  require(!parents || token == parents->size(), "token_tree_parent must name the parents of all ", token,
+          " new tokens, but has ", parents ? parents->size() : 0);
+  ids_.assign(ids.begin(), ids.end());
+  counts_.assign(counts.begin(), counts.end());
+  slots_.clear();
+  histories_.clear();
+  for (const int64_t id : ids_) {
+    slots_.push_back(static_cast<int32_t>(sequence(id).slot));
+    histories_.push_back(static_cast<int32_t>(sequence(id).history));
+  }
+  slots_copy_ = histories_copy_ = nullptr;
+}
+
+// The kernels wrote the new states behind the current ones. More than one token leaves one state, so none before it can
+// be returned to.
+void RnnState::end_forward() {
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    Sequence &at = sequence(ids_[i]);
+    at.history = (at.history + 1) % max_history_;
+    at.available = counts_[i] > 1 ? 0 : std::min(at.available + 1, max_history_ - 1);
+  }
+  ids_.clear();
+}
+
+size_t RnnState::checked(int64_t layer, int64_t kind) const {
+  if (layer < 0 || layer >= num_layers_)
+    fail(OPD_OUT_OF_RANGE, "layer must be from 0 to ", num_layers_ - 1, ", but is ", layer);
+  if (kind < 0 || kind >= static_cast<int64_t>(kinds_.size()))
+    fail(OPD_OUT_OF_RANGE, "state_id must be from 0 to ", kinds_.size() - 1, ", but is ", kind);
+  return static_cast<size_t>(kind);
+}
+
+KvView RnnState::on_device(const KvTable &table, Ref<Tensor> &copy) const {
+  const auto count = static_cast<int64_t>(table.size());
+  KvView host(const_cast<int32_t *>(table.data()), 0, kInt, kHostDevice, {count});
+  if (device_.device_type == kDLCPU) return host;
+  if (!copy) {
+    copy = make_lasting_tensor(std::span(&count, 1), kInt, device_);
+    copy_tensor(*host, copy->dl);
+  }
+  return {copy->dl.data, copy->dl.byte_offset, kInt, device_, {count}};
+}
+
+void RnnState::run(const Ref<Function> &kernel, int64_t layer, int64_t kind, const View &tensor) {
+  require(!ids_.empty(), "a state is read and written in a pass; call vm.builtin.kv_state_begin_forward first");
+  KvView slots = on_device(slots_, slots_copy_), histories = on_device(histories_, histories_copy_);
+  const View args[] = {view_of(storage(layer, kind).get()), slots, histories, tensor};
+  call(*kernel, args);
+}
+
+Ref<Tensor> RnnState::debug_get(int64_t layer, int64_t kind, int64_t id) {
+  const size_t index = checked(layer, kind);
+  const Sequence &at = sequence(id);
+  const auto current = states(storage(layer, kind), at.slot, at.history, 1);
+  auto copy = make_lasting_tensor(dims_of(current->dl), current->dl.dtype, device_);
+  copy_tensor(current->dl, copy->dl);
+  return reshape(std::move(copy), dims_of(kinds_[index].initial->dl));
+}
+
+}  // namespace opd

@@ -1,0 +1,66 @@
+// The states that the layers of a recurrent network keep of each sequence, with the latest ones before, so that tokens
+// can be taken back. The program's kernels read and write them.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "value/function.h"
+#include "value/tensor.h"
+#include "vm/kv/kv_kernels.h"
+#include "vm/kv/kv_state.h"
+
+namespace opd {
+
+class RnnState final : public KvState {
+ public:
+  static int32_t type();  // "opdyno.vm.RNNState"
+  struct Kind {           // of state; each layer has one of each kind
+    Ref<Function> get, set;
+    Ref<Tensor> initial;
+  };
+  RnnState(int64_t num_layers, int64_t max_sequences, int64_t max_history, std::vector<Kind> kinds);
+
+  void clear() override;
+  void add_sequence(int64_t id) override;
+  void remove_sequence(int64_t id) override;
+  void fork_sequence(int64_t parent, int64_t child, int64_t position) override;  // at the end, whatever the position
+  void pop(int64_t id, int64_t count) override;
+  void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
+                     std::optional<std::span<const int64_t>> parents) override;
+  void end_forward() override;
+
+  void get(int64_t layer, int64_t kind, const View &out) { run(kinds_[checked(layer, kind)].get, layer, kind, out); }
+  void set(int64_t layer, int64_t kind, const View &data) { run(kinds_[checked(layer, kind)].set, layer, kind, data); }
+  Ref<Tensor> debug_get(int64_t layer, int64_t kind, int64_t id);  // a copy of the current state
+
+ private:
+  struct Sequence {
+    int64_t slot;           // of the storage
+    int64_t history = 0;    // the slot of its current state among its histories
+    int64_t available = 0;  // states before the current one that can be returned to
+  };
+  Sequence &sequence(int64_t id);
+  size_t checked(int64_t layer, int64_t kind) const;  // the index of the kind
+  Ref<Tensor> &storage(int64_t layer, int64_t kind) {
+    return storages_[static_cast<size_t>(layer) * kinds_.size() + static_cast<size_t>(kind)];
+  }
+  int64_t take_slot(int64_t id);
+  void copy_slot(int64_t from, int64_t to);
+  // `count` states of the storage from one on, as a tensor of the shape [count, …].
+  Ref<Tensor> states(const Ref<Tensor> &storage, int64_t slot, int64_t history, int64_t count) const;
+  void run(const Ref<Function> &kernel, int64_t layer, int64_t kind, const View &tensor);
+  KvView on_device(const KvTable &table, Ref<Tensor> &copy) const;
+
+  const int64_t num_layers_, max_sequences_, max_history_;
+  const std::vector<Kind> kinds_;
+  DLDevice device_;
+  std::vector<Ref<Tensor>> storages_;  // by layer, then by kind: [sequences, histories, shape of the state]
+  std::unordered_map<int64_t, Sequence> sequences_;
+  std::vector<int64_t> free_slots_;  // the last one is taken first
+  // Of the pass that runs.
+  std::vector<int64_t> ids_, counts_;
+  KvTable slots_, histories_;
+  Ref<Tensor> slots_copy_, histories_copy_;  // on other devices than the CPU
+};
+
+}  // namespace opd

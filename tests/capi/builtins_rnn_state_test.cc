@@ -1,0 +1,116 @@
+// The states of recurrent networks, with kernels of the test that add to a number or copy it.
+#include "support/attention_kernels.h"
+
+using namespace opdyno_test;
+using attention::dl, attention::ints;
+
+namespace {
+
+Function state(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
+
+// A state of one float, whose kernels are called with the slots of sequences and of their histories.
+void read_state(const opd_value *a, int32_t, opd_value *) {
+  const int64_t histories = dl(a[0]).shape[1];
+  for (int64_t b = 0; b < dl(a[1]).shape[0]; ++b)
+    elements(a[3])[b] = elements(a[0])[ints(a[1])[b] * histories + ints(a[2])[b]];
+}
+void write_state(const opd_value *a, int32_t, opd_value *) {
+  const int64_t histories = dl(a[0]).shape[1];
+  for (int64_t b = 0; b < dl(a[1]).shape[0]; ++b)
+    elements(a[0])[ints(a[1])[b] * histories + (ints(a[2])[b] + 1) % histories] = elements(a[3])[b];
+}
+
+Value make_state(int64_t sequences, int64_t histories, int64_t layers = 2) {
+  return state("rnn_state_create")(layers, sequences, histories, tuple_of(make_function(read_state)),
+                                   tuple_of(make_function(write_state)), tuple_of(floats({0.5}, {1})));
+}
+
+class RnnState : public testing::Test {
+ protected:
+  Value kept = make_state(3, 4);
+
+  std::vector<float> step(const std::vector<int64_t> &ids, const std::vector<int64_t> &counts, float more) {
+    state("kv_state_begin_forward")(kept, shape_of(ids), shape_of(counts));
+    Tensor now({static_cast<int64_t>(ids.size()), 1}, "float32");
+    state("rnn_state_get")(kept, int64_t{1}, int64_t{0}, now);
+    std::vector<float> before = elements_of<float>(now);
+    for (size_t i = 0; i < ids.size(); ++i) now.data<float>()[i] += more;
+    const Value same = state("rnn_state_set")(kept, int64_t{1}, int64_t{0}, now);
+    EXPECT_EQ(same.view().u.object, kept.view().u.object);
+    state("kv_state_end_forward")(kept);
+    return before;
+  }
+  float now(int64_t id, int64_t layer = 1) {
+    return to_floats(state("rnn_state_debug_get")(kept, layer, int64_t{0}, id))[0];
+  }
+};
+
+}  // namespace
+
+TEST_F(RnnState, BeginsWithTheInitialStateAndKeepsWhatIsSet) {
+  state("kv_state_add_sequence")(kept, 7);
+  EXPECT_EQ(now(7, 0), 0.5F) << "each layer has a state of its own";
+  EXPECT_EQ(step({7}, {1}, 1), (std::vector<float>{0.5}));
+  EXPECT_EQ(step({7}, {1}, 1), (std::vector<float>{1.5}));
+  EXPECT_EQ(now(7), 2.5F);
+  state("kv_state_add_sequence")(kept, 8);
+  EXPECT_EQ(step({8, 7}, {1, 1}, 2), (std::vector<float>{0.5, 2.5}));
+}
+
+TEST_F(RnnState, TokensCanBeTakenBackAsFarAsStatesAreKept) {
+  state("kv_state_add_sequence")(kept, 0);
+  for (int i = 0; i < 6; ++i) step({0}, {1}, 1);
+  EXPECT_EQ(now(0), 6.5F);
+  expect_throws([&] { state("kv_state_popn")(kept, 0, 4); }, OPD_OUT_OF_RANGE,
+                "n must be from 0 to the 3 states before the current one that sequence 0 keeps, but is 4");
+  state("kv_state_popn")(kept, 0, 2);
+  EXPECT_EQ(now(0), 4.5F);
+  state("kv_state_popn")(kept, 0, 1);
+  EXPECT_EQ(now(0), 3.5F);
+  expect_throws([&] { state("kv_state_popn")(kept, 0, 1); }, OPD_OUT_OF_RANGE, "to the 0 states");
+  EXPECT_EQ(step({0}, {5}, 1), (std::vector<float>{3.5}));
+  expect_throws([&] { state("kv_state_popn")(kept, 0, 1); }, OPD_OUT_OF_RANGE,
+                "to the 0 states");  // a prefill leaves one state
+}
+
+TEST_F(RnnState, AForkTakesAllStatesAndEachGoesItsWay) {
+  state("kv_state_add_sequence")(kept, 0);
+  step({0}, {1}, 1), step({0}, {1}, 1);
+  state("kv_state_fork_sequence")(kept, 0, 1, -1);
+  step({1}, {1}, 10), step({0}, {1}, 1);
+  EXPECT_EQ(now(0), 3.5F);
+  EXPECT_EQ(now(1), 12.5F);
+  state("kv_state_popn")(kept, 1, 2);
+  EXPECT_EQ(now(1), 1.5F);
+  state("kv_state_remove_sequence")(kept, 0);
+  state("kv_state_add_sequence")(kept, 2);
+  EXPECT_EQ(now(2), 0.5F) << "a slot that is used again begins anew";
+}
+
+TEST_F(RnnState, MistakesAreNamed) {
+  for (int64_t id = 0; id < 3; ++id) state("kv_state_add_sequence")(kept, id);
+  expect_throws([&] { state("kv_state_add_sequence")(kept, 3); }, OPD_OUT_OF_RANGE,
+                "the state is full: it holds 3 sequences, and sequence 3 would be one more");
+  expect_throws([&] { state("kv_state_add_sequence")(kept, 2); }, OPD_INVALID_ARGUMENT, "has a sequence 2 already");
+  expect_throws([&] { state("kv_state_fork_sequence")(kept, 9, 4); }, OPD_NOT_FOUND, "the state has no sequence 9");
+  expect_throws(
+      [&] {
+        state("kv_state_begin_forward")(kept, shape_of({0}), shape_of({2}), shape_of({-1, -1}));
+      },
+      OPD_INVALID_ARGUMENT, "those of sequence 0 form a tree");
+  state("kv_state_begin_forward")(kept, shape_of({0}), shape_of({2}), shape_of({-1, 0}));
+  Tensor out({1, 1}, "float32");
+  expect_throws([&] { state("rnn_state_get")(kept, int64_t{2}, int64_t{0}, out); }, OPD_OUT_OF_RANGE,
+                "layer must be from 0 to 1, but is 2");
+  expect_throws([&] { state("rnn_state_get")(kept, int64_t{0}, int64_t{1}, out); }, OPD_OUT_OF_RANGE,
+                "state_id must be from 0 to 0, but is 1");
+  state("kv_state_end_forward")(kept);
+  expect_throws([&] { state("rnn_state_get")(kept, int64_t{0}, int64_t{0}, out); }, OPD_INVALID_ARGUMENT,
+                "call vm.builtin.kv_state_begin_forward first");
+  state("kv_state_clear")(kept);
+  expect_throws([&] { now(0); }, OPD_NOT_FOUND, "no sequence 0");
+  expect_throws([&] { make_state(0, 4); }, OPD_OUT_OF_RANGE, "max_batch_size must be from 1 to");
+  expect_throws([&] { make_state(INT32_MAX, INT32_MAX, INT32_MAX); }, OPD_OUT_OF_MEMORY);
+  expect_throws([&] { state("rnn_state_create")(2, 2, 2, tuple_of(), tuple_of(), tuple_of()); }, OPD_INVALID_ARGUMENT,
+                "of one length, at least 1, but are of 0, 0 and 0");
+}

@@ -1,0 +1,99 @@
+"""Random work on the cache of a language model: work.py tvm|opdyno PROGRAM PARAMETERS SEED STEPS [windows] > RESULTS.
+
+The same seed does the same work with TVM's VM and with opdyno's. Each line of the results is what a pass computed or what the
+cache says of itself afterwards.
+"""
+
+import json
+import sys
+
+import numpy as np
+
+runtime, program, parameters, seed, steps = sys.argv[1:6]
+has_windows = sys.argv[6:] == ["windows"]
+
+if runtime == "tvm":
+    import tvm
+    from tvm import relax
+
+    vm = relax.VirtualMachine(tvm.runtime.load_module(program), tvm.cpu())
+    get, tensor, shape = tvm.get_global_func, tvm.runtime.tensor, getattr(tvm.runtime, "ShapeTuple", None) or tvm.runtime.Shape
+else:
+    import opdyno
+
+    vm = opdyno.VirtualMachine(program)
+    get, tensor, shape = opdyno.get_global_func, opdyno.tensor, opdyno.Shape
+
+stored = np.load(parameters)
+arrays = [stored[name] for name in sorted(stored.files)]
+weights = [tensor(array) for array in arrays]
+random = np.random.default_rng(int(seed))
+cache = vm["create"](shape([4]), shape([256]), shape([64]), shape([16]), shape([int(has_windows)]))
+tokens_of, window_of = {}, {}
+
+
+def state(name, *arguments):
+    return get(f"vm.builtin.kv_state_{name}")(cache, *arguments)
+
+
+def cache_call(name, *arguments):
+    return get(f"vm.builtin.attention_kv_cache_{name}")(cache, *arguments)
+
+
+def tell(**what):
+    print(json.dumps(what))
+
+
+def run(ids, counts):
+    new = [random.integers(0, 97, count) for count in counts]
+    state("begin_forward", shape(ids), shape(counts))
+    embedded = arrays[0][np.concatenate(new)]
+    decodes = all(count == 1 for count in counts)
+    x = tensor(np.ascontiguousarray(embedded[:, None, :] if decodes else embedded[None]))
+    result = vm["decode" if decodes else "prefill"](x, cache, weights)[0].numpy().reshape(-1, 97)
+    state("end_forward")
+    first = 0
+    for sequence, tokens in zip(ids, new):
+        tokens_of[sequence] = [*tokens_of[sequence], *map(int, tokens)]
+        tell(tokens=tokens_of[sequence], logits=result[first : first + len(tokens)].tolist())
+        first += len(tokens)
+
+
+def step(next_id):
+    ids, choice = list(tokens_of), random.integers(0, 100)
+    sequence = int(random.choice(ids)) if ids else None
+    if not ids or (choice < 12 and len(ids) < 6):
+        state("add_sequence", next_id)
+        tokens_of[next_id] = []
+        if has_windows and random.integers(0, 2):
+            size = int(random.integers(4, 40))
+            window_of[next_id] = (size, int(random.integers(0, min(size, 20))))
+            cache_call("enable_sliding_window_for_seq", next_id, *window_of[next_id])
+        return next_id + 1
+    if choice < 22 and len(ids) < 6:
+        length = len(tokens_of[sequence])
+        position = int(random.integers(0, min(length, window_of[sequence][1] if sequence in window_of else length) + 1))
+        if position == length and sequence not in window_of:
+            position = -1
+        state("fork_sequence", sequence, next_id, position)
+        tokens_of[next_id] = tokens_of[sequence][: length if position == -1 else position]
+        return next_id + 1
+    if choice < 32 and sequence not in window_of:
+        count = int(random.integers(0, min(len(tokens_of[sequence]), 40) + 1))
+        state("popn", sequence, count)
+        tokens_of[sequence] = tokens_of[sequence][: len(tokens_of[sequence]) - count]
+    elif choice < 40 or sum(map(len, tokens_of.values())) > 130:
+        state("remove_sequence", sequence)
+        del tokens_of[sequence]
+        window_of.pop(sequence, None)
+    else:
+        chosen = [int(i) for i in random.choice(ids, random.integers(1, min(4, len(ids)) + 1), replace=False)]
+        run(chosen, [1] * len(chosen) if random.integers(0, 2) else [int(c) for c in random.integers(1, 15, len(chosen))])
+    return next_id
+
+
+if __name__ == "__main__":
+    number = 0
+    for _ in range(int(steps)):
+        number = step(number)
+        tell(free=int(cache_call("get_num_available_pages")), rows=int(cache_call("get_total_sequence_length")))
