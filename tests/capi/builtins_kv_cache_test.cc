@@ -356,6 +356,22 @@ TEST(PagedKvCache, APassThatCannotBeginChangesNothing) {
   cache.expect_rows();
 }
 
+TEST(PagedKvCache, APassEndsWhenRowsMove) {
+  Checked cache(Sizes{});
+  cache.add(0), cache.add(1);
+  cache.run({0, 1}, {20, 3});
+  const Tensor qkv({1, kHeads + 2, kDim}, "float32"), out({1, kHeads, kDim}, "float32");
+  for (const auto &move : std::vector<std::function<void()>>{[&] { cache.pop(1, 1); }, [&] { cache.fork(0, 2, 3); },
+                                                             [&] { cache.remove(1); }}) {
+    state("begin_forward")(cache.cache, shape_of({0}), shape_of({1}));
+    move();
+    expect_throws([&] { cache_function("attention_with_fused_qkv")(cache.cache, int64_t{0}, kScale, qkv, out); },
+                  OPD_INVALID_ARGUMENT, "needs the rows of a pass");
+    state("popn")(cache.cache, 0, 1);  // the row that was announced
+  }
+  cache.expect_rows();
+}
+
 TEST(PagedKvCache, MistakesAreNamed) {
   Checked cache(Sizes{});
   cache.add(0);

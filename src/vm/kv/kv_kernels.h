@@ -9,6 +9,8 @@
 
 namespace opd {
 
+inline constexpr DLDataType kKvTableType{kDLInt, 32, 1}, kKvLseType{kDLFloat, 32, 1};
+
 struct KvKernels {
   // In the order of the arguments of vm.builtin.paged_attention_kv_cache_create, from the 14th on. Null: absent.
   Ref<Function> append, append_mla, ragged, prefill, decode, prefill_window, decode_window, prefill_tree, ragged_tree,

@@ -14,17 +14,14 @@ int64_t pages_for(int64_t rows, int64_t page_size) { return (rows + page_size - 
 }  // namespace
 
 KvSequences::KvSequences(int64_t num_pages, int64_t page_size, bool has_windows)
-    : num_pages_(num_pages), page_size_(page_size), has_windows_(has_windows) {
-  clear();
-}
+    : num_pages_(num_pages), page_size_(page_size), has_windows_(has_windows) {}
 
 void KvSequences::clear() {
   sequences_.clear();
   blocks_.clear();
   free_blocks_.clear();
-  free_pages_.clear();
-  free_pages_.reserve(static_cast<size_t>(num_pages_));
-  for (int64_t page = num_pages_; page-- > 0;) free_pages_.push_back(static_cast<int32_t>(page));
+  given_pages_.clear();
+  num_touched_pages_ = 0;
 }
 
 // ---- what is there
@@ -80,14 +77,14 @@ int32_t KvSequences::new_block(int32_t parent, int64_t start, int32_t users) {
 }
 
 int32_t KvSequences::take_page() {
-  const int32_t page = free_pages_.back();
-  free_pages_.pop_back();
-  num_touched_pages_ = std::max<int64_t>(num_touched_pages_, page + 1);
+  const int32_t page = next_page();
+  if (given_pages_.empty()) ++num_touched_pages_;
+  else given_pages_.pop_back();
   return page;
 }
 
 void KvSequences::give_pages(KvBlock &from, size_t count) {
-  for (; from.pages.size() > count; from.pages.pop_back()) free_pages_.push_back(from.pages.back());
+  for (; from.pages.size() > count; from.pages.pop_back()) given_pages_.push_back(from.pages.back());
 }
 
 void KvSequences::drop(int32_t index) {
@@ -152,8 +149,8 @@ std::optional<KvPageCopy> KvSequences::copy_for_fork(int64_t parent, int64_t chi
   position = checked_position(parent, child, position);
   const Cut cut = cut_at(get(parent), position);
   if (cut.rest == 0) return std::nullopt;
-  if (free_pages_.empty()) fail_full(1, concat("the fork of sequence ", parent, " at row ", position));
-  return KvPageCopy{page_at(cut), free_pages_.back(), cut.rest};
+  if (num_free_pages() == 0) fail_full(1, concat("the fork of sequence ", parent, " at row ", position));
+  return KvPageCopy{page_at(cut), next_page(), cut.rest};
 }
 
 // The parent's rows before the cut become a block of their own, which both sequences follow.
@@ -215,9 +212,9 @@ std::optional<KvPageCopy> KvSequences::copy_for_pop(int64_t id, int64_t count) c
   if (length >= first_own(sequence)) return std::nullopt;
   const Cut cut = cut_at(sequence, length);
   if (cut.rest == 0) return std::nullopt;
-  if (free_pages_.empty())
+  if (num_free_pages() == 0)
     fail_full(1, concat("the removal of ", count, " rows of sequence ", id, ", some of them shared,"));
-  return KvPageCopy{page_at(cut), free_pages_.back(), cut.rest};
+  return KvPageCopy{page_at(cut), next_page(), cut.rest};
 }
 
 void KvSequences::shrink(KvBlock &from, int64_t length) {
@@ -303,7 +300,7 @@ void KvSequences::extend(KvSequence &sequence, int64_t count) {
   const auto needed = static_cast<size_t>(pages_for(last.end_place() + count, page_size_));
   last.pages.reserve(needed);
   // A window may need a page before it has slid and freed one.
-  while (last.pages.size() < needed) last.pages.push_back(free_pages_.empty() ? kPageToCome : take_page());
+  while (last.pages.size() < needed) last.pages.push_back(num_free_pages() == 0 ? kPageToCome : take_page());
   last.length += count;
   sequence.length += count;
   slide(sequence);
@@ -323,7 +320,7 @@ void KvSequences::slide(KvSequence &sequence) {
   const int64_t freed = std::max<int64_t>(last.offset / page_size_ - kept, 0);
   const auto first = last.pages.begin() + kept;
   for (auto page = first; page != first + freed; ++page)
-    if (*page != kPageToCome) free_pages_.push_back(*page);
+    if (*page != kPageToCome) given_pages_.push_back(*page);
   last.pages.erase(first, first + freed);
   last.offset -= freed * page_size_;
 }

@@ -77,9 +77,8 @@ class KvSequences {
 
   int64_t page_size() const { return page_size_; }
   int64_t num_pages() const { return num_pages_; }
-  // Pages from the first on that were ever in use. Free pages of low numbers are taken first.
-  int64_t num_touched_pages() const { return num_touched_pages_; }
-  int64_t num_free_pages() const { return static_cast<int64_t>(free_pages_.size()); }
+  int64_t num_touched_pages() const { return num_touched_pages_; }  // all pages from this one on were never in use
+  int64_t num_free_pages() const { return static_cast<int64_t>(given_pages_.size()) + num_pages_ - num_touched_pages_; }
   int64_t num_sequences() const { return static_cast<int64_t>(sequences_.size()); }
   int64_t num_rows() const;  // of all sequences; rows that several share count for each
   bool has_windows() const { return has_windows_; }
@@ -104,6 +103,9 @@ class KvSequences {
   void slide(KvSequence &sequence);
   void shrink(KvBlock &block, int64_t length);
   int32_t new_block(int32_t parent, int64_t start, int32_t users);
+  int32_t next_page() const {
+    return given_pages_.empty() ? static_cast<int32_t>(num_touched_pages_) : given_pages_.back();
+  }
   int32_t take_page();
   void drop(int32_t index);                       // one user of the block is gone
   void give_pages(KvBlock &block, size_t count);  // the last pages of the block, so that `count` are left
@@ -112,7 +114,7 @@ class KvSequences {
   const int64_t num_pages_, page_size_;
   const bool has_windows_;
   int64_t num_touched_pages_ = 0;
-  std::vector<int32_t> free_pages_;  // the last one is taken first
+  std::vector<int32_t> given_pages_;  // that were in use. The last one is taken first, then pages that never were
   std::vector<KvBlock> blocks_;
   std::vector<int32_t> free_blocks_;
   std::unordered_map<int64_t, KvSequence> sequences_;

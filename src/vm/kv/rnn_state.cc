@@ -8,9 +8,6 @@
 namespace opd {
 namespace {
 
-constexpr DLDataType kInt{kDLInt, 32, 1};
-constexpr DLDevice kHostDevice{kDLCPU, 0};
-
 std::vector<int64_t> dims_with(std::initializer_list<int64_t> first, const DLTensor &rest) {
   std::vector<int64_t> dims(first);
   dims.insert(dims.end(), rest.shape, rest.shape + rest.ndim);
@@ -164,13 +161,13 @@ size_t RnnState::checked(int64_t layer, int64_t kind) const {
 
 KvView RnnState::on_device(const KvTable &table, Ref<Tensor> &copy) const {
   const auto count = static_cast<int64_t>(table.size());
-  KvView host(const_cast<int32_t *>(table.data()), 0, kInt, kHostDevice, {count});
+  KvView host(const_cast<int32_t *>(table.data()), 0, kKvTableType, kHost, {count});
   if (device_.device_type == kDLCPU) return host;
   if (!copy) {
-    copy = make_lasting_tensor(std::span(&count, 1), kInt, device_);
+    copy = make_lasting_tensor(std::span(&count, 1), kKvTableType, device_);
     copy_tensor(*host, copy->dl);
   }
-  return {copy->dl.data, copy->dl.byte_offset, kInt, device_, {count}};
+  return {copy->dl.data, copy->dl.byte_offset, kKvTableType, device_, {count}};
 }
 
 void RnnState::run(const Ref<Function> &kernel, int64_t layer, int64_t kind, const View &tensor) {
