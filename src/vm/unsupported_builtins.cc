@@ -12,10 +12,6 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {"; the transfer of KV caches between machines is not offered", {"vm.builtin.kv_cache_disagg_"}},
-    {"; checkpoints of KV caches are not offered",
-     {"vm.builtin.attention_kv_cache_get_layout_hash", "vm.builtin.attention_kv_cache_get_checkpoint_",
-      "vm.builtin.attention_kv_cache_export_", "vm.builtin.attention_kv_cache_import_",
-      "vm.builtin.attention_kv_cache_prepare_import", "vm.builtin.attention_kv_cache_finish_import"}},
 };
 
 bool has_prefix(std::string_view names, std::string_view prefix) {

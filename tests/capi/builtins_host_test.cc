@@ -182,7 +182,6 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
                   name + why);
   };
   refused("vm.builtin.kv_cache_disagg_mark_send", "; the transfer of KV caches between machines is not offered");
-  refused("vm.builtin.attention_kv_cache_get_checkpoint_metadata", "; checkpoints of KV caches are not offered");
   expect_throws(
       [&] {
         vm_of(

@@ -2,6 +2,7 @@
 #include "vm/kv/paged_kv_cache.h"
 
 #include "vm/builtins/builtins.h"
+#include "vm/kv/kv_checkpoint.h"
 
 namespace opd {
 namespace {
@@ -141,6 +142,45 @@ Value debug_get_kv_mla(Args args) {
   return {};
 }
 
+Value get_layout_hash(Args args) {
+  check_count(args, 1, 1, "(kv_cache)");
+  return use(args, [](PagedKvCache &cache) { return Value(checkpoint_layout_hash(cache.config())); });
+}
+
+Value get_checkpoint_metadata(Args args) {
+  check_count(args, 2, 2, "(kv_cache, seq_id)");
+  return use(args, [&](PagedKvCache &cache) { return Value(cache.checkpoint_metadata(as_int(args[1], "seq_id"))); });
+}
+
+Value export_page_group(Args args) {
+  check_count(args, 4, 4, "(kv_cache, seq_id, group_id, tensor)");
+  use(args, [&](PagedKvCache &cache) {
+    cache.export_group(as_int(args[1], "seq_id"), as_int(args[2], "group_id"), output(args[3], "the tensor"));
+  });
+  return {};
+}
+
+Value prepare_import(Args args) {
+  check_count(args, 3, 3, "(kv_cache, seq_id, metadata)");
+  use(args,
+      [&](PagedKvCache &cache) { cache.prepare_import(as_int(args[1], "seq_id"), as_text(args[2], "metadata")); });
+  return {};
+}
+
+Value import_page_group(Args args) {
+  check_count(args, 4, 4, "(kv_cache, seq_id, group_id, tensor)");
+  use(args, [&](PagedKvCache &cache) {
+    cache.import_group(as_int(args[1], "seq_id"), as_int(args[2], "group_id"), as_dltensor(args[3], "the tensor"));
+  });
+  return {};
+}
+
+Value finish_import(Args args) {
+  check_count(args, 2, 2, "(kv_cache, seq_id)");
+  use(args, [&](PagedKvCache &cache) { cache.finish_import(as_int(args[1], "seq_id")); });
+  return {};
+}
+
 constexpr Builtin kBuiltins[] = {
     builtin<"vm.builtin.paged_attention_kv_cache_create", create>(),
     builtin<"vm.builtin.attention_kv_cache_attention_with_fused_qkv", attention_with_fused_qkv>(),
@@ -158,6 +198,12 @@ constexpr Builtin kBuiltins[] = {
     builtin<"vm.builtin.attention_kv_cache_get_sequence_length", get_sequence_length>(),
     builtin<"vm.builtin.attention_kv_cache_debug_get_kv", debug_get_kv>(),
     builtin<"vm.builtin.attention_kv_cache_debug_get_kv_mla", debug_get_kv_mla>(),
+    builtin<"vm.builtin.attention_kv_cache_get_layout_hash", get_layout_hash>(),
+    builtin<"vm.builtin.attention_kv_cache_get_checkpoint_metadata", get_checkpoint_metadata>(),
+    builtin<"vm.builtin.attention_kv_cache_export_page_group", export_page_group>(),
+    builtin<"vm.builtin.attention_kv_cache_prepare_import", prepare_import>(),
+    builtin<"vm.builtin.attention_kv_cache_import_page_group", import_page_group>(),
+    builtin<"vm.builtin.attention_kv_cache_finish_import", finish_import>(),
 };
 
 }  // namespace

@@ -40,6 +40,7 @@ class KvView {
   operator View() { return opd_dltensor(&dl_); }
   const DLTensor &operator*() const { return dl_; }
   int64_t dim(size_t i) const { return dims_[i]; }
+  void cut(size_t axis, int64_t size) { dims_[axis] = size; }  // it is compact no more
 
  private:
   static constexpr size_t kRanks = 5;

@@ -26,10 +26,17 @@ void KvSequences::clear() {
 
 // ---- what is there
 
-KvSequence &KvSequences::get(int64_t id) {
+KvSequence &KvSequences::any(int64_t id) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) fail(OPD_NOT_FOUND, "the cache has no sequence ", id);
   return found->second;
+}
+
+KvSequence &KvSequences::get(int64_t id) {
+  KvSequence &found = any(id);
+  if (found.is_importing)
+    fail(OPD_FAILED_PRECONDITION, "sequence ", id, " is being imported; call finish_import first");
+  return found;
 }
 
 std::vector<int32_t> KvSequences::chain(const KvSequence &sequence) const {
@@ -108,8 +115,22 @@ void KvSequences::add(int64_t id) {
 }
 
 void KvSequences::remove(int64_t id) {
-  drop(get(id).last);
+  drop(any(id).last);
   sequences_.erase(id);
+}
+
+void KvSequences::replace(int64_t id, int64_t length) {
+  int64_t free = num_free_pages();
+  if (has(id))
+    for (int32_t at = any(id).last; at != kNoBlock && block(at).users == 1; at = block(at).parent)
+      free += static_cast<int64_t>(block(at).pages.size());
+  if (const int64_t needed = pages_for(length, page_size_); needed > free)
+    fail_full(needed, concat("the import of sequence ", id, " of ", length, " rows"));
+  if (has(id)) remove(id);
+  add(id);
+  KvSequence &made = any(id);
+  extend(made, length);
+  made.is_importing = true;
 }
 
 // ---- forks

@@ -32,10 +32,11 @@ struct KvBlock {
 
 struct KvSequence {
   int32_t last = kNoBlock;
-  int64_t length = 0;  // rows of all its blocks
-  int64_t window = 0;  // rows that are kept; 0: all
-  int64_t sink = 0;    // rows at its beginning that a window keeps
-  KvTree tree;         // nodes that are not committed yet
+  int64_t length = 0;         // rows of all its blocks
+  int64_t window = 0;         // rows that are kept; 0: all
+  int64_t sink = 0;           // rows at its beginning that a window keeps
+  KvTree tree;                // nodes that are not committed yet
+  bool is_importing = false;  // its rows are yet to come, so only its number may be used
 };
 
 // Rows that a fork has to copy, because their page is not full: the first `rows` of page `from`.
@@ -68,7 +69,12 @@ class KvSequences {
   // Adds rows at the end, after require_pages(). A sequence with a window then forgets rows.
   void extend(KvSequence &sequence, int64_t count);
 
-  KvSequence &get(int64_t id);
+  // A sequence of `length` rows that are yet to come takes the place of sequence `id`, if there is one.
+  void replace(int64_t id, int64_t length);
+  const KvSequence &importing(int64_t id) const { return const_cast<KvSequences *>(this)->any(id); }
+  void finish_import(int64_t id) { any(id).is_importing = false; }
+
+  KvSequence &get(int64_t id);  // throws for one that is being imported
   const KvSequence &get(int64_t id) const { return const_cast<KvSequences *>(this)->get(id); }
   bool has(int64_t id) const { return sequences_.contains(id); }
   const KvBlock &block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
@@ -90,6 +96,7 @@ class KvSequences {
     int32_t block = kNoBlock;
     int64_t whole = 0, rest = 0;
   };
+  KvSequence &any(int64_t id);
   KvBlock &own(int32_t index) { return blocks_[static_cast<size_t>(index)]; }
   int64_t checked_position(int64_t parent, int64_t child, int64_t position) const;
   Cut cut_at(const KvSequence &sequence, int64_t position) const;

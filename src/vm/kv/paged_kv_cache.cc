@@ -59,11 +59,13 @@ void PagedKvCache::probe_page_size() {
 
 void PagedKvCache::clear() {
   sequences_.clear();
+  imports_.clear();
   forward_.clear();
 }
 
 void PagedKvCache::remove_sequence(int64_t id) {
   sequences_.remove(id);
+  imports_.erase(id);
   forward_.end();
 }
 

@@ -37,6 +37,13 @@ class PagedKvCache final : public KvState {
   void append_latent(int64_t layer, const DLTensor &rows);
   void merge(const View &out, const View &lse, const View &more, const View &more_lse);
   Ref<Tensor> query_positions();
+  // Checkpoints of a sequence. Group: a layer, counted from the first of this cache; its tensor is [1, pages, 2, heads,
+  // rows of a page, size]. A sequence that is imported may not be used before finish_import().
+  std::string checkpoint_metadata(int64_t id) const;
+  void export_group(int64_t id, int64_t group, const DLTensor &tensor);
+  void prepare_import(int64_t id, std::string_view metadata);  // takes the place of a sequence of that number
+  void import_group(int64_t id, int64_t group, const DLTensor &tensor);
+  void finish_import(int64_t id);
   void debug_get(int64_t id, int64_t begin, int64_t end, const DLTensor &keys, const DLTensor *values);
 
   const KvConfig &config() const { return config_; }
@@ -61,6 +68,8 @@ class PagedKvCache final : public KvState {
   KvView lse_rows(const Ref<Tensor> &buffer, int64_t rows);
   KvView checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim);
   KvView checked_lse(const DLTensor &tensor, const char *what);
+  void check_group(const DLTensor &tensor, int64_t group, int64_t pages) const;
+  KvView page_of(const DLTensor &pages, int64_t number) const;
   void require_running(const char *what) const;
   bool is_latent(int64_t layer) const;
   void append(size_t layer, View k, View v);
@@ -78,7 +87,8 @@ class PagedKvCache final : public KvState {
   KvForward forward_;
   std::vector<Ref<Tensor>> stores_;  // of each layer
   Ref<Tensor> q_, k_, v_, more_out_, lse_, more_lse_;
-  bool is_touched_ = false;  // a kernel ran since begin_forward()
+  std::unordered_map<int64_t, std::vector<bool>> imports_;  // by sequence: the groups that are there
+  bool is_touched_ = false;                                 // a kernel ran since begin_forward()
   // On other devices than the CPU, copies of the tables of this pass.
   std::unordered_map<const KvTable *, Ref<Tensor>> device_tables_;
 };
