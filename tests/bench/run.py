@@ -72,7 +72,7 @@ GOALS = {
     "device_launch_bare": "",
     "device_launch_recorded": "launch + 500 ns",
     "device_allocation": "call + 150 ns",
-    "vulkan_launch": "bare + 300 ns",
+    "vulkan_launch": "",
     "vulkan_launch_bare": "",
     "cuda_launch": "",
     "kernel_kept": "",
