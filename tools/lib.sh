@@ -11,7 +11,7 @@ build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-
 test_packages=(libgtest-dev python3 ccache abigail-tools)
 optional_test_packages=(libpapi-dev lld ocl-icd-libopencl1 pocl-opencl-icd opencl-c-headers clinfo
   libvulkan1 mesa-vulkan-drivers libvulkan-dev vulkan-tools glslang-tools) # tools/test skips tests of a missing package; with --full it fails
-cuda_packages=('cuda-toolkit[nvrtc,cudart,cccl]==13.5.0') # of PyPI: NVIDIA's compiler library and headers, which need no GPU
+cuda_packages=('cuda-toolkit[nvrtc,cudart,cccl,crt,cupti,nvml]==13.5.0') # of PyPI: NVIDIA's compiler library, CUPTI and headers, which need no GPU
 sanitizer_packages=(clang-14 libclang-rt-14-dev)
 browser_packages=(chromium) # the Python package's tests skip the pages of traces without it
 venv_packages=(python3-venv)
@@ -114,11 +114,13 @@ log_of() {
   echo "$root/build/log/$1-$2.log"
 }
 
-# Where tests find NVIDIA's compiler library and headers. Without them they skip what needs them.
+# Where tests find NVIDIA's compiler library, CUPTI and headers. Without them they skip what needs them.
 export OPDYNO_CUDA_HOME=${OPDYNO_CUDA_HOME:-$cache_dir/cuda/home}
 install_cuda_compiler() {
   local venv=$cache_dir/cuda home=$cache_dir/cuda/home
-  [[ ! -e $OPDYNO_CUDA_HOME/include/cuda.h ]] || return 0
+  local newest=cuda.h
+  [[ $OPDYNO_CUDA_HOME != "$home" ]] || newest=crt/host_defines.h # which older installations lack
+  [[ ! -e $OPDYNO_CUDA_HOME/include/$newest ]] || return 0
   rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install -q "${cuda_packages[@]}" || return
   ln -s "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)" "$home" # last: it says that nothing is missing
 }

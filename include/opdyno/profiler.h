@@ -56,7 +56,9 @@ typedef struct opd_profiler_options {
    * the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0 */
   uint64_t flush_interval_ns;
   /** 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-   * by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none; 1 */
+   * by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
+   * of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
+   * overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1 */
   int32_t device_work;
   int32_t reserved; /**< 0 */
 } opd_profiler_options;

@@ -101,8 +101,8 @@ OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
 /** Takes over a DLPack tensor without a copy.
  * @param managed    Taken over on success only. Its deleter runs after the last reference.
  * @param out_tensor New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT: padded elements smaller than a byte, elements without data, a dtype of 0
- * lanes, elements that do not start at a multiple of their size. Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+ * @return NULL, or OPD_INVALID_ARGUMENT: padded elements smaller than a byte, no data, a dtype of 0 lanes, elements not
+ * at a multiple of their size; OPD_UNSUPPORTED: of OpenCL or Vulkan. Threads: safe. Since: 0.1. Source: DLPack 1.3. */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor);
 
 /** Takes over a versioned DLPack tensor, as opd_tensor_from_dlpack() does an old one. Its flag READ_ONLY stays with the

@@ -21,6 +21,7 @@ class Joiner {
     for (const Span &span : thread.spans) {
       const Event &event = *span.event;
       if (event.kind == EventKind::kMark && !options_.each_span) continue;
+      if (thread.track->device && thread.track->stream == kOverheadStream) continue;
       const auto place = static_cast<size_t>(&span - thread.spans.data());
       const HostStacks::StackNumber stack = has_stacks ? stacks[place] : 0;
       KeyAverage &row = row_of(event, stack);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "analysis/clock_entries.h"
 #include "analysis/report_texts.h"
 #include "analysis/span_device.h"
 #include "trace/device_work.h"
@@ -294,7 +295,7 @@ class Rows {
   void add_device_total(DLDevice place) {
     std::vector<TickInterval> works;
     for (const TraceTrack &track : parts_.tracks)
-      if (track.device && same(*track.device, place))
+      if (track.device && same(*track.device, place) && track.stream != kOverheadStream)
         for (const Event *work : track.device_work)
           if (trace_.run_number(*work) < trace_.num_runs()) works.push_back({work->begin, work->end});
     if (works.empty()) return;
@@ -319,6 +320,7 @@ class Rows {
     if (!options_.note.empty()) builder_.configure(kNoteEntry, builder_.text(options_.note));
     if (const uint64_t dropped = trace_.num_dropped())
       builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped)));
+    configure_device_clocks(parts_, builder_);
     for (const ObserverSummary &observer : parts_.observers) {
       builder_.configure(concat("Collector cost: ", observer.name, " (us)"), duration(ticks_us(observer.cost_ticks)));
       if (observer.error)

@@ -12,7 +12,9 @@ GivenWork::GivenWork(const Trace &trace) {
       const std::string kind = device_kind_name(track.device->device_type);
       kind_ = kind_.empty() || kind_ == kind ? kind : "device";
     }
-    for (const Event *event : track.device_work) works_[{track.process, device_work(*event).thread}].push_back(event);
+    for (const Event *event : track.device_work)
+      if (const DeviceWork work = device_work(*event); work.kind != WorkKind::kOverhead)
+        works_[{track.process, work.thread}].push_back(event);
   }
   for (auto &[thread, works] : works_)
     std::ranges::stable_sort(works, {}, [](const Event *work) { return device_work(*work).launched; });

@@ -9,6 +9,8 @@
 
 namespace opd {
 
+constexpr bool has_bytes(WorkKind kind) { return kind != WorkKind::kKernel && kind != WorkKind::kOverhead; }
+
 struct SpanDevice {
   uint64_t self = 0, total = 0;  // ticks on devices, without and with the spans within
 };

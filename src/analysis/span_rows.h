@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 
+#include "analysis/clock_entries.h"
 #include "analysis/key_averages.h"
 #include "analysis/report_texts.h"
 #include "analysis/trace_report.h"
@@ -19,6 +20,7 @@ class SpanRows {
   Ref<Report> finish() {
     if (const uint64_t dropped = trace_.num_dropped())
       builder_.configure(kDroppedEntry, Metric::of_count(static_cast<int64_t>(dropped)));
+    configure_device_clocks(trace_.parts, builder_);
     return builder_.finish();
   }
 

@@ -133,7 +133,7 @@ class Maker : SpanRows {
     set("Stream", Metric::of_count(work.stream));
     set("Launch Thread ID", Metric::of_count(work.thread));
     set("Launch Gap (us)", duration(event.begin > given ? event.begin - given : 0));
-    if (work.kind != WorkKind::kKernel) set("Bytes", Metric{MetricKind::kBytes, work.bytes});
+    if (has_bytes(work.kind)) set("Bytes", Metric{MetricKind::kBytes, work.bytes});
   }
   void add_memory(const SpanMemory &memory) {
     if (!trace_.parts.has_memory) return;

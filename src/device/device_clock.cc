@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace opd {
+namespace {
+
+// By how much less is known of a clock after some time: 100 ppm of it.
+int64_t drift_ns(int64_t elapsed_ns) { return std::max<int64_t>(elapsed_ns, 0) / 10'000; }
+
+}  // namespace
 
 void DeviceClock::observe(uint64_t device_ns, TickInterval interval) {
   const auto device = static_cast<int64_t>(device_ns);
@@ -17,34 +23,45 @@ void DeviceClock::observe_not_after(uint64_t device_ns, uint64_t tick) {
   narrow({-kFar, host_ns(tick) - static_cast<int64_t>(device_ns)}, host_ns(tick));
 }
 
-void DeviceClock::narrow(Zero known, int64_t now) {
-  constexpr int64_t kDriftInverse = 10'000;  // 100 ppm
-  const int64_t drift = observed_ == INT64_MIN ? 0 : std::max<int64_t>(now - observed_, 0) / kDriftInverse;
-  const Zero both{std::max(known.earliest, zero_.earliest - drift), std::min(known.latest, zero_.latest + drift)};
-  if (both.earliest <= both.latest) zero_ = both;
-  else if (known.latest == kFar) zero_ = {known.earliest, known.earliest};  // nothing is known of its other side
-  else if (known.earliest == -kFar) zero_ = {known.latest, known.latest};
-  else zero_ = known;
+// If the observation contradicts what was known, the clock was set anew, or drifts more than real ones do: then only
+// the observation counts.
+void DeviceClock::narrow(Range known, int64_t now) {
+  const int64_t drift = observed_ == INT64_MIN ? 0 : drift_ns(now - observed_);
+  const Range both{std::max(known.earliest, zero_.earliest - drift), std::min(known.latest, zero_.latest + drift)};
+  zero_ = both.earliest <= both.latest ? both : known;
   observed_ = std::max(observed_, now);
 }
 
-uint64_t DeviceClock::ticks_at(uint64_t device_ns) const {
-  const bool has_both = zero_.earliest > -kFar / 2 && zero_.latest < kFar / 2;
-  // The host sees the end of some work soon, but each launch may have waited behind others: then the middle is far off.
+// The host sees the end of some work soon, but each launch may have waited behind others: then the middle is far off.
+int64_t DeviceClock::best_zero() const {
   constexpr int64_t kSoonNs = 50'000;
-  const int64_t middle = zero_.earliest + (zero_.latest - zero_.earliest) / 2;
-  const int64_t zero = has_both                     ? std::max(middle, zero_.latest - kSoonNs)
-                       : zero_.earliest > -kFar / 2 ? zero_.earliest
-                                                    : zero_.latest;
+  if (!zero_.has_begin()) return zero_.latest;
+  if (!zero_.has_end()) return zero_.earliest;
+  return std::max(zero_.earliest + (zero_.latest - zero_.earliest) / 2, zero_.latest - kSoonNs);
+}
+
+uint64_t DeviceClock::ticks_at(uint64_t device_ns) const {
   const auto distance =
-      static_cast<double>(static_cast<int64_t>(device_ns) + zero - static_cast<int64_t>(line_.anchor.ns));
+      static_cast<double>(static_cast<int64_t>(device_ns) + best_zero() - static_cast<int64_t>(line_.anchor.ns));
   return line_.anchor.ticks + static_cast<uint64_t>(static_cast<int64_t>(distance / line_.ns_per_tick));
 }
 
-TickInterval DeviceClock::interval_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const {
+// The nearer end of the range is as possible as the farther one, so the farther one counts. A time of the device is
+// rounded in the observation and in what is placed; conversions to ticks and back round, too.
+uint64_t DeviceClock::error_ns_at(uint64_t device_ns) const {
+  if (!zero_.has_begin() || !zero_.has_end()) return DeviceMoment::kNotKnown;
+  constexpr int64_t kRoundingNs = 4;
+  const int64_t zero = best_zero(), distance = static_cast<int64_t>(device_ns) + zero - observed_;
+  const int64_t half = std::max(zero - zero_.earliest, zero_.latest - zero);
+  return static_cast<uint64_t>(half + drift_ns(distance < 0 ? -distance : distance) + 2 * resolution_ns_ + kRoundingNs);
+}
+
+WorkTimes DeviceClock::times_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const {
   const uint64_t begin = ticks_at(begin_ns), end = std::max(ticks_at(end_ns), begin);
   const uint64_t shown = std::max(begin, launch.begin);
-  return {shown, shown + (end - begin)};
+  const uint64_t error = std::max(error_ns_at(begin_ns), error_ns_at(end_ns));
+  const bool is_known = zero_kind_ == Zero::kOfDevice;
+  return {{shown, shown + (end - begin)}, {method_, end, is_known ? end_ns : DeviceMoment::kNotKnown, error}};
 }
 
 }  // namespace opd

@@ -2,6 +2,7 @@
 // before a tick narrows where its zero can be; as clocks drift, what was known becomes less certain.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 #include "base/clock.h"
 #include "trace/device_work.h"
@@ -10,6 +11,14 @@ namespace opd {
 
 class DeviceClock {  // one thread at a time
  public:
+  enum class Zero : uint8_t {
+    kOfDevice,    // the clock's times are those that the driver tells
+    kOfReference  // the driver tells times since an event only, so the zero says nothing
+  };
+  // `method`: how moments are found out, for users. `resolution_ns`: by so much a time of the device may be too early.
+  explicit DeviceClock(std::string_view method, uint64_t resolution_ns = 1, Zero zero = Zero::kOfDevice)
+      : method_(name_id(method)), resolution_ns_(static_cast<int64_t>(resolution_ns)), zero_kind_(zero) {}
+
   // The device's clock was at `device_ns` within the interval; not before the tick; not after it.
   void observe(uint64_t device_ns, TickInterval interval);
   void observe_not_before(uint64_t device_ns, uint64_t tick);
@@ -17,19 +26,27 @@ class DeviceClock {  // one thread at a time
 
   // These need an observation.
   uint64_t ticks_at(uint64_t device_ns) const;
+  // How far that may be off; DeviceMoment::kNotKnown if moments were known on one side only.
+  uint64_t error_ns_at(uint64_t device_ns) const;
   // Of work: no earlier than its launch, and as long as the device says.
-  TickInterval interval_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const;
+  WorkTimes times_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const;
 
  private:
-  static constexpr int64_t kFar = INT64_MAX / 4;
-  struct Zero {  // the host's time when the device's clock was 0, ns
+  static constexpr int64_t kFar = INT64_MAX / 2;  // Unix time, which a device's may be, is 0.2 of INT64_MAX
+  struct Range {                                  // the host's time when the device's clock was 0, ns
     int64_t earliest = -kFar, latest = kFar;
+    bool has_begin() const { return earliest > -kFar / 2; }
+    bool has_end() const { return latest < kFar / 2; }
   };
   int64_t host_ns(uint64_t tick) const { return static_cast<int64_t>(line_.ns_of(tick)); }
-  void narrow(Zero known, int64_t now);
+  void narrow(Range known, int64_t now);
+  int64_t best_zero() const;
 
+  const NameId method_;
+  const int64_t resolution_ns_;
+  const Zero zero_kind_;
   const ClockCalibration line_ = ClockCalibration::measure(tick_clock());
-  Zero zero_;
+  Range zero_;
   int64_t observed_ = INT64_MIN;  // the host's time of the last observation, ns
 };
 

@@ -129,6 +129,9 @@ Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &optio
     case OPD_COLLECTOR_ENERGY:
       require_no_events(options, "energy");
       return make_energy_collector();
+    case OPD_COLLECTOR_NVML:
+      require_no_events(options, "nvml");
+      return make_nvml_collector();
     default:
       fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no opd_collector_kind");
   }

@@ -36,12 +36,14 @@ void Profiler::set_action(ProfilerAction action) {
 }
 
 void Profiler::start() {
+  auto activity = std::make_unique<StartedActivity>(options_.activity);  // without the lock: a vendor's library runs
   std::scoped_lock lock(guard_);
   if (is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was started already; stop it first");
   auto signal = dumps_ ? std::make_unique<AlarmSignal>(dumps_->signal) : nullptr;
   begin_step();
   signal_ = std::move(signal);
   is_started_ = true;
+  activity_ = std::move(activity);
 }
 
 Ref<Trace> Profiler::step() {
@@ -71,13 +73,15 @@ Ref<Trace> Profiler::step() {
 }
 
 Ref<Trace> Profiler::stop() {
-  std::unique_ptr<AlarmSignal> signal;  // ends after the dumps
+  std::unique_ptr<StartedActivity> activity;  // ends after the recording
+  std::unique_ptr<AlarmSignal> signal;        // ends after the dumps
   Running ended;
   {
     std::scoped_lock lock(guard_);
     if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was not started; start it first");
     is_started_ = false;
     signal = std::move(signal_);
+    activity = std::move(activity_);
     if (running_.recording && has_steps_) running_.recording->add_step(step_begin_, step_);
     ended = std::exchange(running_, {});
   }

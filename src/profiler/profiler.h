@@ -9,6 +9,7 @@
 #include "profiler/dumps.h"
 #include "profiler/schedule.h"
 #include "trace/alarm_signals.h"
+#include "trace/device_activity.h"
 #include "trace/recording.h"
 
 namespace opd {
@@ -52,8 +53,9 @@ class Profiler final : public Object {
   ProfilerAction action_{};             // of the step that runs
   uint64_t step_ = 0, step_begin_ = 0;  // the step that runs, and the tick of its begin
   std::optional<DumpOptions> dumps_;
-  std::unique_ptr<AlarmSignal> signal_;  // of dumps, from start() to stop(): also in steps that are not recorded
-  uint64_t num_dumps_ = 0;               // of recordings that have ended
+  std::unique_ptr<StartedActivity> activity_;  // from start() to stop()
+  std::unique_ptr<AlarmSignal> signal_;        // of dumps, from start() to stop(): also in steps that are not recorded
+  uint64_t num_dumps_ = 0;                     // of recordings that have ended
   Running running_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -103,10 +104,11 @@ class Queue {
         sleeps_ = taken.empty() && was_idle;
       }
       if (lost) count_lost_work(lost);
+      told_.clear();
       for (Pending &each : taken) {
-        TickInterval times;
+        WorkTimes times;
         if (each.work) {
-          if (each.work->finish(each.launched.launch, times)) add_work_event(each.launched, each.by, times);
+          if (each.work->finish(each.launched.launch, times)) add_events(each, times);
           else count_lost_work(1);
         }
         each.work.reset();
@@ -119,6 +121,29 @@ class Queue {
       was_idle = is_idle;
     }
   }
+
+  // The clock's event comes first, so that a trace that has work also has the clock that it was placed by. One event
+  // for all work that is taken together is enough, unless the error has grown. All recordings that run get it, whenever
+  // they began: the work of each of them may follow.
+  void add_events(const Pending &pending, const WorkTimes &times) noexcept {
+    const LaunchedWork &launched = pending.launched;
+    const auto is_same = [&](const Told &told) { return same(told.device, launched.device); };
+    const auto told = std::ranges::find_if(told_, is_same);
+    if (told == told_.end() || told->error_ns < times.clock.error_ns) {
+      add_clock_event(launched.device, ticks_of(tick_clock()), times.clock);
+      try {
+        if (told == told_.end()) told_.push_back({launched.device, times.clock.error_ns});
+        else told->error_ns = times.clock.error_ns;
+      } catch (const std::bad_alloc &) {}  // then it is told again
+    }
+    add_work_event(launched, pending.by, times.work);
+  }
+
+  struct Told {
+    DLDevice device;
+    uint64_t error_ns;
+  };
+  std::vector<Told> told_;  // clocks of devices; for the thread
 
   ForkMutex guard_{LockRank::kDeviceWork};
   std::vector<Pending> pending_;

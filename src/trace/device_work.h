@@ -19,6 +19,10 @@ inline bool is_recording_device_work() { return detail::device_recordings.load(s
 struct TickInterval {
   uint64_t begin, end;
 };
+struct WorkTimes {
+  TickInterval work;
+  DeviceMoment clock;  // how they were placed on the process's clock
+};
 
 // Work that a device has been given.
 class PendingWork {
@@ -26,7 +30,7 @@ class PendingWork {
   virtual ~PendingWork() = default;
   // Waits for its end; false: the device does not tell its times. `launch`: while the host gave it. Called by one
   // thread, for all devices.
-  virtual bool finish(TickInterval launch, TickInterval &out) noexcept = 0;
+  virtual bool finish(TickInterval launch, WorkTimes &out) noexcept = 0;
 };
 
 struct LaunchedWork {
@@ -40,6 +44,17 @@ struct LaunchedWork {
 // Called by the thread that gave the work to the device, whose run it belongs to. If memory is short, the event is
 // counted as dropped.
 void add_device_work(const LaunchedWork &launched, std::unique_ptr<PendingWork> work) noexcept;
+
+// Of work whose times are known: its event, on the calling thread's track.
+struct WorkLauncher {
+  uint64_t run;     // as in Event
+  uint32_t thread;  // the system's number of the thread
+};
+WorkLauncher launcher_of_work();  // the calling thread
+void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const TickInterval &times) noexcept;
+// The same of the device's clock, for the recordings that ran at the tick `began`.
+void add_clock_event(DLDevice device, uint64_t began, const DeviceMoment &moment) noexcept;
+void count_lost_work(uint64_t count) noexcept;  // as dropped events
 
 // Waits until all work that was added before has ended, and is among the events; `most`: no longer than that; zero: as
 // long as it takes.

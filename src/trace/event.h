@@ -29,18 +29,20 @@ void each_recording(Recordings set, const Visit &visit) {
 }
 
 enum class EventKind : uint8_t {
-  kCall,       // of an operator, or of a function of a program by another one
-  kRun,        // of a program: a call from outside. Its calls have its number
-  kRange,      // of the user: from a mark in the source to another
-  kStep,       // of a profiler's schedule; `run` is its number
-  kMark,       // of the user: a moment
-  kAlloc,      // a device hands out memory; see MemoryChange
-  kFree,       // and gets it back
-  kTask,       // of a parallel loop; see LoopTask
-  kBind,       // the library gives a block of a device new contents; see MemoryChange
-  kDeviceWork  // a kernel or a copy, on the device; see DeviceWork
+  kCall,         // of an operator, or of a function of a program by another one
+  kRun,          // of a program: a call from outside. Its calls have its number
+  kRange,        // of the user: from a mark in the source to another
+  kStep,         // of a profiler's schedule; `run` is its number
+  kMark,         // of the user: a moment
+  kAlloc,        // a device hands out memory; see MemoryChange
+  kFree,         // and gets it back
+  kTask,         // of a parallel loop; see LoopTask
+  kBind,         // the library gives a block of a device new contents; see MemoryChange
+  kDeviceWork,   // a kernel or a copy, on the device; see DeviceWork
+  kDeviceClock,  // how a device's clock lies to the host's; see DeviceMoment
+  kCounter       // a measured value of a device at a moment; see counter_value()
 };
-inline constexpr EventKind kLastEventKind = EventKind::kDeviceWork;
+inline constexpr EventKind kLastEventKind = EventKind::kCounter;
 
 struct Event {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
@@ -73,7 +75,10 @@ constexpr bool is_of_memory(EventKind kind) {
   return kind == EventKind::kAlloc || kind == EventKind::kFree || kind == EventKind::kBind;
 }
 // Whether the members after `device` are the kind's own, so that the event has no words in its chunk.
-constexpr bool has_no_words(EventKind kind) { return is_of_memory(kind) || kind == EventKind::kDeviceWork; }
+constexpr bool has_no_words(EventKind kind) {
+  return is_of_memory(kind) || kind == EventKind::kDeviceWork || kind == EventKind::kDeviceClock ||
+         kind == EventKind::kCounter;
+}
 inline MemoryChange memory_change(const Event &event) {
   const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
   return {words[3], words[5], words[6], words[7]};
@@ -109,8 +114,16 @@ inline void set_loop_task(Event &event, const LoopTask &task) {
 
 // What an event of kDeviceWork has in place of the members after `device`, which did the work. `run` is the run that it
 // was given to the device in. Its begin and end are those of the work itself, in ticks of the process's clock.
-enum class WorkKind : uint8_t { kKernel, kCopyToDevice, kCopyToHost, kCopyOnDevice };
-inline constexpr WorkKind kLastWorkKind = WorkKind::kCopyOnDevice;
+enum class WorkKind : uint8_t {
+  kKernel,
+  kCopyToDevice,
+  kCopyToHost,
+  kCopyOnDevice,
+  kFill,     // of memory with a value
+  kOverhead  // of the driver or of what observes it: no work of the device, and in none of its times
+};
+inline constexpr WorkKind kLastWorkKind = WorkKind::kOverhead;
+inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // in place of a stream's number
 struct DeviceWork {
   uint64_t launched;      // when the host gave it to the device
   uint32_t launch_ticks;  // that this took
@@ -134,6 +147,37 @@ inline void set_device_work(Event &event, const DeviceWork &work) {
   words[5] = work.launched, words[6] = work.launch_ticks | uint64_t{work.thread} << 32;
   words[7] = std::min(work.bytes, (uint64_t{1} << kWorkBytesBits) - 1) | uint64_t{work.stream} << kWorkBytesBits |
              uint64_t{static_cast<uint8_t>(work.kind)} << 56;
+  event = std::bit_cast<Event>(words);
+}
+
+// One moment on the clocks of a device and of the process. An event of kDeviceClock has `ticks` as its begin and end,
+// the method as its name, and the rest in place of the members after `device`.
+struct DeviceMoment {
+  static constexpr uint64_t kNotKnown = UINT64_MAX;
+  NameId method = kNoName;         // how the clocks were compared
+  uint64_t ticks = 0;              // of the process's clock
+  uint64_t device_ns = kNotKnown;  // of the device's; kNotKnown: the driver tells only differences of times
+  uint64_t error_ns = kNotKnown;   // how far the device's times on the process's clock may be off
+};
+inline DeviceMoment device_moment(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {event.name, event.begin, words[5], words[6]};
+}
+inline void set_device_moment(Event &event, const DeviceMoment &moment) {
+  event.name = moment.method, event.begin = event.end = moment.ticks;
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = moment.device_ns, words[6] = moment.error_ns, words[7] = 0;
+  event = std::bit_cast<Event>(words);
+}
+
+// What an event of kCounter has in place of the members after `device`, which it is of. Its name says what was
+// measured.
+inline double counter_value(const Event &event) {
+  return std::bit_cast<double>(std::bit_cast<std::array<uint64_t, 8>>(event)[5]);
+}
+inline void set_counter_value(Event &event, double value) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = std::bit_cast<uint64_t>(value), words[6] = words[7] = 0;
   event = std::bit_cast<Event>(words);
 }
 

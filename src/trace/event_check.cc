@@ -1,5 +1,7 @@
 #include "trace/event_check.h"
 
+#include <cmath>
+
 namespace opd {
 
 NameId FileNumbers::name(uint32_t number) const {
@@ -37,6 +39,13 @@ bool EventCheck::repair(Event &event) {
     const DeviceWork work = device_work(event);
     return work.kind <= kLastWorkKind && is_moment(line_, work.launched);
   }
+  if (event.kind == EventKind::kDeviceClock) {
+    constexpr uint64_t kMost = uint64_t{1} << 62;  // differences of such times are computed
+    const DeviceMoment moment = device_moment(event);
+    return (moment.device_ns < kMost || moment.device_ns == DeviceMoment::kNotKnown) &&
+           (moment.error_ns < kMost || moment.error_ns == DeviceMoment::kNotKnown);
+  }
+  if (event.kind == EventKind::kCounter) return std::isfinite(counter_value(event));
   constexpr uint32_t kMostDepth = 1 << 20;  // readers have a place for each depth
   if (event.kind == EventKind::kCall && event.depth >= kMostDepth) return false;
   return has_tensors(event) && take_items(event);

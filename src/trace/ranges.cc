@@ -1,4 +1,5 @@
 // Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, memory, and work of devices.
+#include "trace/counter_event.h"
 #include "trace/device_work.h"
 #include "trace/itt.h"
 #include "trace/memory_event.h"
@@ -212,6 +213,28 @@ void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const 
                             by.thread, launched.bytes, launched.stream, launched.kind});
   });
 } catch (const std::bad_alloc &) { count_lost_work(1); }
+
+void add_clock_event(DLDevice device, uint64_t began, const DeviceMoment &moment) noexcept try {
+  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, began, began, [&](Event &event) {
+    event.kind = EventKind::kDeviceClock;
+    event.run = 0;
+    event.device = device;
+    set_device_moment(event, moment);
+  });
+} catch (const std::bad_alloc &) { count_lost_work(1); }
+
+void add_counter_event(NameId name, DLDevice device, double value) noexcept try {
+  const uint64_t now = ticks_of(tick_clock());
+  const auto recordings = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
+  add_event(Recorder::get().track(), recordings, now, now, [&](Event &event) {
+    event.kind = EventKind::kCounter;
+    event.name = name;
+    event.run = 0;
+    event.device = device;
+    set_counter_value(event, value);
+  });
+} catch (const std::bad_alloc &) {}
 
 void count_lost_work(uint64_t count) noexcept try {
   Track &track = Recorder::get().track();

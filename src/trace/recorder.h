@@ -82,19 +82,6 @@ struct Recorder {
   void forget(Track &track) noexcept;
 };
 
-// ---- for trace/device_work.cc
-
-struct LaunchedWork;
-struct TickInterval;
-struct WorkLauncher {
-  uint64_t run;     // as in Event
-  uint32_t thread;  // the system's number of the thread
-};
-WorkLauncher launcher_of_work();  // the calling thread
-// To the calling thread's track.
-void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const TickInterval &times) noexcept;
-void count_lost_work(uint64_t count) noexcept;  // as dropped events
-
 void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
 // Leaves a recording that enter() has let the thread take part in.
 [[gnu::always_inline]] inline void leave(Track &track, uint32_t place) {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "trace/device_activity.h"
 #include "trace/device_work.h"
 #include "trace/event_file.h"
 #include "trace/event_file_reader.h"
@@ -168,6 +169,7 @@ void Recording::close() noexcept {
     end_begins(slot_);
     if (options.waits) fence_all_threads(), wait_for_runs();  // which may still give work to a device
     finish_device_work();
+    if (options.activity) options.activity->flush(true);
   }
   end_running(slot_);
   fence_all_threads();
@@ -251,6 +253,7 @@ TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
   constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
   if (options.device_work) finish_device_work(kMostForDevices);
+  if (options.activity) options.activity->flush(false);
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "value/dtype.h"
+#include "value/tensor.h"
 
 namespace opd {
 
@@ -25,6 +26,10 @@ std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
       return tasks;
     case EventKind::kDeviceWork:
       return device_work;
+    case EventKind::kDeviceClock:
+      return clocks;
+    case EventKind::kCounter:
+      return counters;
     default:
       return ranges;
   }
@@ -77,6 +82,56 @@ void TraceParts::drop_after(uint64_t tick) {
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
 }
 
+namespace {
+using DeviceOfProcess = std::tuple<uint32_t, int32_t, int32_t>;  // process, kind and number of the device
+
+// `moments`: at least one, all of one device.
+ClockRelation relation_of(std::vector<DeviceMoment> moments, const TraceProcess &process) {
+  constexpr double kMostDriftError = 50;  // ppm: more would tell little, as real clocks drift by less
+  std::ranges::stable_sort(moments, {}, &DeviceMoment::ticks);
+  ClockRelation made;
+  made.method = moments.back().method;
+  uint64_t most = 0;
+  for (const DeviceMoment &moment : moments) most = std::max(most, moment.error_ns);
+  if (most != DeviceMoment::kNotKnown) made.error_ns = static_cast<int64_t>(most);
+  const auto offset = [&](const DeviceMoment &moment) {
+    return static_cast<int64_t>(process.line.ns_of(moment.ticks)) - static_cast<int64_t>(moment.device_ns);
+  };
+  const DeviceMoment &first = moments.front(), &last = moments.back();
+  if (last.device_ns == DeviceMoment::kNotKnown) return made;
+  made.offset_ns = offset(last);
+  if (first.device_ns == DeviceMoment::kNotKnown || !made.error_ns) return made;
+  const double ns = process.line.duration_ns(last.ticks - first.ticks);
+  const double error = static_cast<double>(first.error_ns + last.error_ns) / ns * 1e6;
+  if (ns > 0 && error <= kMostDriftError)
+    made.drift = {static_cast<double>(offset(first) - offset(last)) / ns * 1e6, error};
+  return made;
+}
+
+std::map<DeviceOfProcess, ClockRelation> take_clocks(TraceParts &parts) {
+  std::map<DeviceOfProcess, std::vector<DeviceMoment>> moments;
+  for (TraceTrack &track : parts.tracks)
+    for (const Event *event : std::exchange(track.clocks, {}))
+      moments[{track.process, event->device.device_type, event->device.device_id}].push_back(device_moment(*event));
+  std::map<DeviceOfProcess, ClockRelation> made;
+  for (auto &[device, of_it] : moments)
+    made.emplace(device, relation_of(std::move(of_it), parts.processes[std::get<0>(device)]));
+  return made;
+}
+}  // namespace
+
+std::string ClockRelation::text() const {
+  std::string made = name_text(method);
+  made += error_ns ? concat(", error ", *error_ns, " ns") : std::string(", error not known");
+  made += offset_ns ? concat(", offset ", *offset_ns, " ns") : std::string(", offset not known");
+  if (!drift) return made + ", drift not known";
+  made += ", drift ";
+  append_fixed(made, drift->ppm, 2);
+  made += " ppm within ";
+  append_fixed(made, drift->error_ppm, 2);
+  return made + " ppm";
+}
+
 void TraceParts::divide_device_work() {
   using Stream = std::tuple<uint32_t, int32_t, int32_t, uint16_t>;  // process, kind and number of the device, stream
   std::map<Stream, TraceTrack> streams;
@@ -91,6 +146,7 @@ void TraceParts::divide_device_work() {
     }
     track.device_work.clear();
   }
+  const auto clocks = take_clocks(*this);
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
   constexpr int64_t kFirstId = int64_t{1} << 23;  // Linux's numbers of threads are below 2^22
   int64_t id = kFirstId;
@@ -98,11 +154,25 @@ void TraceParts::divide_device_work() {
     const auto [process, type, number, place] = key;
     stream.process = process, stream.stream = place, stream.thread_id = id++;
     stream.device = DLDevice{static_cast<DLDeviceType>(type), number};
+    if (const auto clock = clocks.find({process, type, number}); clock != clocks.end()) stream.clock = clock->second;
     const std::string device = concat(device_kind_name(type), ":", number);
-    stream.thread_name = place ? concat(device, ", stream ", place) : concat(device, ", default stream");
+    stream.thread_name = place == kOverheadStream ? concat(device, ", overhead")
+                         : place                  ? concat(device, ", stream ", place)
+                                                  : concat(device, ", default stream");
     std::ranges::stable_sort(stream.device_work, {}, &Event::end);
     tracks.push_back(std::move(stream));
   }
+}
+
+std::vector<const TraceTrack *> TraceParts::tracks_with_clocks() const {
+  std::vector<const TraceTrack *> found;
+  for (const TraceTrack &track : tracks) {
+    const auto is_same = [&](const TraceTrack *other) {
+      return other->process == track.process && same(*other->device, *track.device);
+    };
+    if (track.device && track.clock && std::ranges::none_of(found, is_same)) found.push_back(&track);
+  }
+  return found;
 }
 
 std::string TraceParts::titles() const {

@@ -15,6 +15,20 @@
 
 namespace opd {
 
+// How the clock of a device was related to the host's, of all that is on the device's tracks.
+struct ClockRelation {
+  NameId method = kNoName;          // how the clocks were compared, at last
+  std::optional<int64_t> error_ns;  // how far the times of the tracks may be off; none: not known
+  // CLOCK_MONOTONIC less the device's clock, at the last comparison; none: the driver tells only differences of times.
+  std::optional<int64_t> offset_ns;
+  struct Drift {
+    double ppm, error_ppm;  // how much faster the device's clock runs, and how far that may be off
+  };
+  std::optional<Drift> drift;  // none: the comparisons are too few, or too close to each other, to tell
+
+  std::string text() const;  // "bracketed events, error 1200 ns, offset …, drift …"
+};
+
 // The events of one thread, or the work of one stream of a device, in the order of their ends.
 struct TraceTrack {
   int64_t thread_id = 0;
@@ -27,19 +41,22 @@ struct TraceTrack {
   std::vector<const Event *> binds;                // apart, since they change no totals
   std::vector<const Event *> tasks;                // of parallel loops
   std::vector<const Event *> device_work;          // of the track's stream
-  std::optional<DLDevice> device;                  // none: the track is a thread's
-  uint16_t stream = 0;                             // of the device; 0: the default one
+  std::vector<const Event *> clocks;               // kDeviceClock, until the tracks of devices have their relations
+  std::vector<const Event *> counters;
+  std::optional<DLDevice> device;      // none: the track is a thread's
+  std::optional<ClockRelation> clock;  // of the device
+  uint16_t stream = 0;                 // of the device; 0: the default one
 
   bool is_empty() const {
     return dropped == 0 && std::ranges::all_of(lists(), [](const auto *list) { return list->empty(); });
   }
   std::vector<const Event *> &list_of(EventKind kind);
-  // All events, each list in the order of their ends.
-  std::array<std::vector<const Event *> *, 7> lists() {
-    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work};
+  // All events but those of `clocks`, each list in the order of their ends.
+  std::array<std::vector<const Event *> *, 8> lists() {
+    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work, &counters};
   }
-  std::array<const std::vector<const Event *> *, 7> lists() const {
-    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work};
+  std::array<const std::vector<const Event *> *, 8> lists() const {
+    return {&runs, &ranges, &calls, &memory, &binds, &tasks, &device_work, &counters};
   }
   // Adds the chunks' events from number `first` on that belong to the recordings. Returns the number of the next event.
   uint64_t add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings);
@@ -73,6 +90,8 @@ struct TraceParts {
   // Gives the work of each stream a track of its own, behind the threads'. It was on the track of the thread that asked
   // for its times.
   void divide_device_work();
+  // One of each device, among those whose clocks are known.
+  std::vector<const TraceTrack *> tracks_with_clocks() const;
   double duration_ns(uint64_t common_ticks) const { return processes[0].line.duration_ns(common_ticks); }
 };
 

@@ -38,6 +38,14 @@ uint64_t alignment_of(DLDataType dtype) {
   return std::has_single_bit(bytes) ? std::min(bytes, kMost) : 1;
 }
 
+// DLPack's data is OpenCL's or Vulkan's handle of a buffer, which belongs to one context of the driver: others cannot
+// use it. The library's own tensors have an address there that only it knows.
+void refuse_handles(const DLTensor &tensor, const char *what) {
+  if (tensor.device.device_type == kDLOpenCL || tensor.device.device_type == kDLVulkan)
+    fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor), " cannot be ", what,
+            " by DLPack: copy it to the host");
+}
+
 void check_foreign(const DLTensor &from) {
   uint64_t count = 0, bytes = 0;
   require(from.dtype.lanes != 0, "a DLPack tensor must have a dtype of at least one lane, but lanes is 0");
@@ -60,6 +68,7 @@ template <class Managed>
 Ref<Tensor> adopt(Managed *managed, bool read_only) {
   const DLTensor &from = managed->dl_tensor;
   check_foreign(from);
+  refuse_handles(from, "imported");
   auto owner = make_object<ManagedOwner<Managed>>();
   auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner, read_only);
   copy_layout(from, tensor->dl);
@@ -69,10 +78,7 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
 
 template <class Managed>
 Managed *lend(Ref<Tensor> tensor) {
-  // DLPack's data is OpenCL's or Vulkan's handle of a buffer; here it is an address that only this library knows.
-  if (tensor->dl.device.device_type == kDLOpenCL || tensor->dl.device.device_type == kDLVulkan)
-    fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor->dl),
-            " cannot be exported by DLPack: copy it to the host");
+  refuse_handles(tensor->dl, "exported");
   auto managed = std::make_unique<Managed>();
   managed->dl_tensor = tensor->dl;
   managed->deleter = [](Managed *self) {

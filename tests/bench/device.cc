@@ -2,73 +2,21 @@
 // pool.
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <opdyno/opdyno.hpp>
-#include <optional>
-
-#include "harness.h"
+#include "device_kernels.h"
 
 namespace {
 
-using opdyno::check;
 constexpr DLDevice kDevice{kDLOpenCL, 0};
 constexpr const char *kSource = "__kernel void nop(__global float *a, int n) {}";
-constexpr int64_t kInFlight = 256;  // launches, before the device is waited for: a driver's queue is not to grow
-
-void need_device() {
-  const opdyno::Value reason = opdyno::device_attr(kDevice, OPD_ATTR_ABSENCE);
-  if (reason.type() != OPD_NONE) throw bench::Missing("there is no device opencl:0: " + reason.string());
-}
-
-template <class T>
-std::string raw(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-std::string text(const std::string &content) { return raw(uint64_t{content.size()}) + content; }
-
-// The kernel as TVM's libraries have theirs: in a module for OpenCL that is embedded in a library.
-opdyno::Function nop_kernel() {
-  const auto number = [](uint64_t value) { return raw(value); };
-  const std::string params = number(2) + raw(DLDataType{kDLOpaqueHandle, 64, 1}) + raw(DLDataType{kDLInt, 32, 1});
-  const std::string tags = number(2) + text("blockIdx.x") + text("threadIdx.x");
-  const std::string code =
-      text("cl") + number(1) + text("nop") + text("nop") + params + tags + number(0) + text(kSource);
-  const std::string tree = text(number(3) + number(0) + number(1) + number(1) + number(1) + number(1) + text("opencl") +
-                                text(code) + text("_lib"));
-  char directory[] = "/tmp/opdyno-bench-XXXXXX";
-  if (!mkdtemp(directory)) throw std::runtime_error("cannot make a directory in /tmp");
-  const std::string path = std::string(directory) + "/nop.c";
-  std::ofstream source(path);
-  source << "const unsigned char __tvm_ffi__library_bin[] = {";
-  for (const char c : tree) source << static_cast<int>(static_cast<unsigned char>(c)) << ',';
-  source << "};\n";
-  source.close();
-  const std::string library = std::string(directory) + "/nop.so";
-  if (std::system(("cc -shared -o " + library + " " + path).c_str())) throw bench::Missing("there is no compiler cc");
-  const opdyno::Module module = opdyno::Module::load(library.c_str());
-  std::filesystem::remove_all(directory);
-  return module.function("nop", 1);
-}
+using bench::kInFlight;
 
 bench::Sampler launches(bool is_recorded) {
-  need_device();
-  static const opdyno::Function kernel = nop_kernel();
-  static const opdyno::Tensor tensor({16}, "float32", kDevice);
-  kernel(tensor, 1, 1, 1);  // compiles it
-  return bench::timed(1, [is_recorded](int64_t n) {
-    std::optional<opdyno::Profiler> profiler;
-    if (is_recorded) profiler.emplace().start();
-    const opd_value args[] = {opdyno::arg(tensor), opd_int(1), opd_int(1), opd_int(1)};
-    for (int64_t i = 0; i < n; ++i) {
-      opd_value result = opd_none();
-      check(opd_function_call(kernel.get(), args, 4, &result));
-      if (i % kInFlight == 0) opdyno::sync(kDevice);
-    }
-    opdyno::sync(kDevice);
-    if (profiler) (void)profiler->stop();
-  });
+  bench::need_device(kDevice);
+  static const opdyno::Function kernel = [] {
+    const bench::KernelLibrary library("opencl", "cl", bench::text(kSource));
+    return opdyno::Module::load(library.path.c_str()).function("nop", 1);
+  }();
+  return bench::timed_launches(kDevice, kernel, is_recorded);
 }
 
 // The driver's own calls for the same, by the same loader.
@@ -82,7 +30,7 @@ struct Driver {
 };
 
 bench::Sampler bare_launches() {
-  need_device();
+  bench::need_device(kDevice);
   const Driver driver;
   void *platform = nullptr, *device = nullptr;
   driver.find<int(uint32_t, void **, uint32_t *)>("clGetPlatformIDs")(1, &platform, nullptr);
@@ -126,7 +74,7 @@ const bench::AddRow recorded("device_launch_recorded", "ns", [] { return launche
 // A program that returns a tensor of its own: each call takes memory of the pool, and gives back what the last one
 // took.
 const bench::AddRow allocated("device_allocation", "ns", [] {
-  need_device();
+  bench::need_device(kDevice);
   const opdyno::Module program = opdyno::Executable::assemble(R"(
 .func main() {
   %s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")

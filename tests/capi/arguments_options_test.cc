@@ -43,7 +43,7 @@ TEST(Options, OfProfilersHaveRanges) {
           {[](Options &o) { o.profile_memory = 2; }, "profile_memory must be 0 or 1, but is 2"},
           {[](Options &o) { o.with_stack = 3; }, "with_stack must be 0 or 1, but is 3"},
           {[](Options &o) { o.parallel_tasks = 4; }, "parallel_tasks must be 0 or 1, but is 4"},
-          {[](Options &o) { o.device_work = 8; }, "device_work must be 0 or 1, but is 8"},
+          {[](Options &o) { o.device_work = 8; }, "device_work must be 0, 1 or 2, but is 8"},
           {[](Options &o) { o.reserved = 9; }, "reserved must be 0, but is 9"},
           {[](Options &o) { o.keep_in_file = 5; }, "keep_in_file must be 0 or 1, but is 5"},
           {[](Options &o) { o.skip_first_wait = 6; }, "skip_first_wait must be 0 or 1, but is 6"},

@@ -271,6 +271,15 @@ TEST(Energy, IsMeasuredOrItIsSaidWhyNot) {
   EXPECT_GT(profile.columns().size(), 6u);
 }
 
+// This process has no NVML of a test: so it is the machine's, if it has one.
+TEST(Nvml, IsThereOrItIsSaidWhyNot) {
+  Collector nvml;
+  const std::string why = refusal(opd_collector_create_builtin(OPD_COLLECTOR_NVML, nullptr, nvml.out()));
+  if (why.empty()) return;
+  EXPECT_NE(why.find("GPUs cannot be observed by NVML: "), std::string::npos) << why;
+  EXPECT_NE(why.find("libnvidia-ml.so.1"), std::string::npos) << why;
+}
+
 TEST(CounterOptions, AreChecked) {
   Collector collector;
   opd_counter_options options;
@@ -284,10 +293,10 @@ TEST(CounterOptions, AreChecked) {
                "number 0");
   for (const opd_collector_kind kind : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_ENERGY})
     expect_error(make(kind, {"x"}, collector), OPD_INVALID_ARGUMENT, "no events");
-  const auto unknown = static_cast<opd_collector_kind>(5);
-  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind is 5");
+  const auto unknown = static_cast<opd_collector_kind>(6);
+  expect_error(make(unknown, {}, collector), OPD_INVALID_ARGUMENT, "kind is 6");
   Handle<opd_array> events;
-  expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT, "kind is 5");
+  expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT, "kind is 6");
   check(opd_collector_list_events(OPD_COLLECTOR_TIME, events.out()));
   EXPECT_EQ(opd_array_count(events.get()), 0u);
 }

@@ -319,7 +319,7 @@ class Collectors(CliTest):
     def test_info_says_what_can_be_measured_here(self):
         text = self.succeeds("info", "--collectors")
         self.assertRegex(text, r"(?m)^  time +.*\n +here: yes$")
-        for name in ("perf", "papi", "energy"):
+        for name in ("perf", "papi", "energy", "nvml"):
             self.assertRegex(text, r"(?m)^  %s +.*\n +here: (yes|no: .+|in part, as .+)$" % name)
         self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--collectors"))
         self.assertIn("has no JSON", self.fails(USAGE, "info", "--collectors", "--json"))

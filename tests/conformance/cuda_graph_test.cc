@@ -5,8 +5,7 @@
 
 #include <thread>
 
-#include "conformance/faults.h"
-#include "support/cuda/recording.h"
+#include "conformance/recorded_cuda.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -14,8 +13,6 @@ using cuda_driver::Recording;
 using Floats = std::vector<float>;
 
 namespace {
-
-constexpr DLDevice kDevice = {kDLCUDA, 0};
 
 const std::string kStorage = "call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n";
 const std::string kTensor = ", 0, shape(4), dtype(float32))\n";
@@ -59,18 +56,8 @@ Vm program(const std::string &text, const Module &kernels) {
   return Vm(module, &options);
 }
 
-class AGraph : public testing::Test {
+class AGraph : public OnRecordedCuda {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(Recording::is_here()) << "LD_LIBRARY_PATH does not name the recording driver";
-    opdyno::sync(kDevice);
-    Recording::log();
-  }
-  void TearDown() override {
-    Recording::fail_from(0);
-    EXPECT_EQ(opdyno::set_stream(kDevice, nullptr), nullptr) << "the thread's stream is its own again";
-    EXPECT_EQ(Recording::depth(), 0);
-  }
   static const Module &kernels() {
     static auto *const made = new Module(kernels_or_none("graphs"));  // the driver ends before a static one would
     return *made;

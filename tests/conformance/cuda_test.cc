@@ -3,28 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conformance/faults.h"
-#include "support/cuda/recording.h"
+#include "conformance/recorded_cuda.h"
 
 using namespace opdyno_test;
 using cuda_driver::Recording;
 
 namespace {
 
-constexpr DLDevice kDevice = {kDLCUDA, 0};
-
-class RecordedCuda : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(Recording::is_here()) << "LD_LIBRARY_PATH does not name the recording driver";
-    opdyno::sync(kDevice);
-    Recording::log();
-  }
-  void TearDown() override {
-    Recording::fail_from(0);
-    EXPECT_EQ(Recording::depth(), 0) << "the thread's own context is current again";
-  }
-};
+class RecordedCuda : public OnRecordedCuda {};
 
 // A module of one kernel scale(from, to, factor, offset) with these tags after it.
 Module kernels_with(const std::string &name, const std::vector<std::string> &tags, const std::string &format = "ptx",

@@ -327,6 +327,49 @@ TEST_F(ADevice, HasItsWorkInEveryFormOfATrace) {
   EXPECT_NE(table.find("Memcpy DtoH"), std::string::npos) << table;
 }
 
+// A range of the host's goes from before the launches to after the wait for the device. The work lies within it, but
+// for the error of the device's clock that the report states.
+TEST_F(ADevice, StatesHowFarItsTimesMayBeOff) {
+  const Module kernels = kernels_or_none("clock");
+  if (!kernels) return end_without_kernels();
+  const Vm vm = vm_on(device(), kernels);
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  opdyno::sync(device());
+  const opdyno::Profiler profiler;
+  profiler.start();
+  for (int i = 0; i < 20; ++i) {
+    const opdyno::Range around("around");
+    vm.call("main", x);
+    opdyno::sync(device());
+  }
+  const opdyno::Trace trace = profiler.stop();
+  const Report events = trace.report(OPD_TRACE_EVENTS);
+  std::string name = opdyno::to_string(device());
+  name.erase(name.find(':'), 1);
+  const double error = number_of(configuration_value(events, ("Device clock error: " + name + " (us)").c_str()));
+  EXPECT_TRUE(std::isfinite(error));
+  EXPECT_GT(error, 0);
+  EXPECT_NE(text_value(configuration_value(events, ("Device clock: " + name).c_str())).find(", error "),
+            std::string::npos);
+  std::vector<std::pair<double, double>> ranges, works;
+  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row) {
+    const bool is_work = text_value(call_value(events, row, "Kind")) == "device";
+    if (!is_work && text_value(call_value(events, row, "Name")) != "around") continue;
+    const double begin = number_of(call_value(events, row, "Start (us)"));
+    const char *const column = is_work ? "Device Duration (us)" : "Duration (us)";
+    (is_work ? works : ranges).emplace_back(begin, begin + number_of(call_value(events, row, column)));
+  }
+  ASSERT_EQ(ranges.size(), 20u);
+  ASSERT_EQ(works.size(), 40u);
+  constexpr double kRounding = 0.01;  // of a time in the report
+  for (size_t i = 0; i < works.size(); ++i) {
+    EXPECT_GE(works[i].first, ranges[i / 2].first - error - kRounding) << i;
+    EXPECT_LE(works[i].second, ranges[i / 2].second + error + kRounding) << i;
+  }
+  EXPECT_NE(trace.chrome().find(R"("opdyno_device_clocks":[{"pid":)"), std::string::npos);
+}
+
 TEST_F(ADevice, HasItsWorkInSnapshots) {
   const Module kernels = kernels_or_none("snapshots");
   if (!kernels) return;  // kernels of the CPU are functions of libraries

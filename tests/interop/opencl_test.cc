@@ -97,6 +97,21 @@ TEST_F(AProgramForOpenCl, DoesNotLendItsAddressesToOthers) {
   expect_throws([&] { there.to_dlpack_versioned(); }, OPD_UNSUPPORTED, "float32[4] on opencl:0");
 }
 
+// TVM's is the address of a struct of its runtime; a cl_mem belongs to another context than this library's.
+TEST_F(AProgramForOpenCl, TakesNoHandlesOfOthers) {
+  int64_t shape[] = {4};
+  int handle = 0;
+  for (const DLDevice device : {kDevice, DLDevice{kDLVulkan, 0}}) {
+    DLManagedTensor managed{{&handle, device, 1, {kDLFloat, 32, 1}, shape, nullptr, 0}, nullptr, nullptr};
+    opd_tensor *taken = nullptr;
+    expect_error(
+        opd_tensor_from_dlpack(&managed, &taken), OPD_UNSUPPORTED,
+        "the tensor float32[4] on " + opdyno::to_string(device) + " cannot be imported by DLPack: copy it to the host");
+    DLManagedTensorVersioned versioned{{DLPACK_MAJOR_VERSION, 0}, nullptr, nullptr, 0, managed.dl_tensor};
+    expect_error(opd_tensor_from_dlpack_versioned(&versioned, &taken), OPD_UNSUPPORTED, "cannot be imported by DLPack");
+  }
+}
+
 TEST_F(AProgramForOpenCl, IsRefusedInAChildOfFork) {
   const Vm vm = vm_of("constants", "bytecode");
   std::vector<Tensor> inputs = on_device(kDevice, recorded("constants", "in"));

@@ -160,6 +160,13 @@ class EnergyMetricCollector(_BuiltIn):
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_ENERGY, None)
 
 
+class NVMLMetricCollector(_BuiltIn):
+    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, as NVML tells them."""
+
+    def __init__(self) -> None:
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, None)
+
+
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
     """What the C API calls them."""
     return [collector._collector() for collector in collectors or ()]

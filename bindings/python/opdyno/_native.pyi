@@ -138,6 +138,7 @@ OPD_COLLECTOR_MEMORY: int
 OPD_COLLECTOR_PERF: int
 OPD_COLLECTOR_PAPI: int
 OPD_COLLECTOR_ENERGY: int
+OPD_COLLECTOR_NVML: int
 
 def opd_device_from_string(text: str, /) -> Device: ...
 def opd_device_get_attr(device: Device, attr: int, /) -> Any: ...

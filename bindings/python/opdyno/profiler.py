@@ -148,6 +148,7 @@ class _KinetoProfile(Forms):
         dumps: Dumps | None = None,
         ring_file: str | os.PathLike[str] | None = None,
         flush_interval_ms: float = 0.0,
+        cupti: bool = False,
     ) -> None:
         """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning. With the CPU
         alone, kernels and copies of devices are not recorded.
@@ -164,7 +165,8 @@ class _KinetoProfile(Forms):
         the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
         `ring_file=path` is short for `file=path, ring=True`. `flush_interval_ms`: how often the file is written to the disk, for
         the case that the machine loses power; 0: when the system does it. `last_seconds`: traces leave out what ended earlier
-        before they are made; 0: nothing. `dumps`: see `Dumps`.
+        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: what NVIDIA's CUPTI reports of CUDA devices, also of other code
+        in the process; `start` fails if it cannot be used.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member that is supported here, as CPU is")
@@ -184,7 +186,7 @@ class _KinetoProfile(Forms):
                 "profile_memory": int(bool(profile_memory)),
                 "with_stack": int(bool(with_stack)),
                 "parallel_tasks": int(bool(parallel_tasks)),
-                "device_work": int(self.activities != {ProfilerActivity.CPU}),
+                "device_work": 2 if cupti else int(self.activities != {ProfilerActivity.CPU}),
                 "buffer": _native.OPD_PROFILER_KEEP_LAST if ring else _native.OPD_PROFILER_KEEP_FIRST,
                 "max_bytes": max_bytes,
                 "last_ns": _ns("last_seconds", last_seconds, 1e9),
@@ -320,6 +322,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
         dumps: Dumps | None = None,
         ring_file: str | os.PathLike[str] | None = None,
         flush_interval_ms: float = 0.0,
+        cupti: bool = False,
     ) -> None:
         if use_cuda is not None:
             warnings.warn("use_cuda is deprecated, use the activities argument instead", DeprecationWarning, stacklevel=2)
@@ -344,6 +347,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             dumps=dumps,
             ring_file=ring_file,
             flush_interval_ms=flush_interval_ms,
+            cupti=cupti,
         )
         if execution_trace_observer is not None:
             warnings.warn("execution_trace_observer has no effect here", stacklevel=2)

@@ -469,6 +469,7 @@ from ._collectors import (  # noqa: E402  they use the metrics above
     EnergyMetricCollector,
     MemoryMetricCollector,
     MetricCollector,
+    NVMLMetricCollector,
     PAPIMetricCollector,
     PerfMetricCollector,
     TimeMetricCollector,
@@ -478,8 +479,8 @@ from ._collectors import (  # noqa: E402  they use the metrics above
 
 __all__ = [
     "Bytes", "Count", "DeviceWrapper", "Diff", "Duration", "EnergyMetricCollector", "Hertz", "MachinePeak",
-    "MemoryMetricCollector", "MetricCollector", "PAPIMetricCollector", "Percent", "PerfMetricCollector", "Profiling", "Ratio",
-    "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
+    "MemoryMetricCollector", "MetricCollector", "NVMLMetricCollector", "PAPIMetricCollector", "Percent", "PerfMetricCollector",
+    "Profiling", "Ratio", "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
 ]  # fmt: skip
 
 for _name in __all__:  # shown as of here

@@ -1,7 +1,9 @@
 #include "analysis/formats/chrome_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +44,7 @@ class Writer {
     for (const auto &[key, text] : trace_.metadata) out_ << "," << json_string(key) << ":" << json_string(text);
     out_ << members << ",\"opdyno_dropped_calls\":" << whole_.num_dropped();
     if (trace_.is_merged()) write_processes();
+    write_device_clocks();
     out_ << ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" << base_ns_ << ",\"traceEvents\":[\n";
     for (uint32_t place = 0; place < trace_.processes.size(); ++place) write_process(place);
     for (const auto &track : trace_.tracks) {
@@ -60,6 +63,7 @@ class Writer {
     for (const auto &track : trace_.tracks) {
       choose(track.process);
       for (const Event *change : track.memory) write_memory(track, *change);
+      for (const Event *counter : track.counters) write_counter(*counter);
     }
     out_ << "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
     out_.flush();
@@ -86,6 +90,28 @@ class Writer {
       out_ << ",\"offset_ns\":" << process.shift_ns << "}";
     }
     out_ << "]";
+  }
+
+  // How the clocks of devices were related to the host's, and how far the times of their work may be wrong.
+  void write_device_clocks() {
+    const std::vector<const TraceTrack *> tracks = trace_.tracks_with_clocks();
+    const auto number = [&](std::string_view key, const auto &value) {
+      out_ << ",\"" << key << "\":";
+      out_ << (value ? concat(*value) : "null");
+    };
+    if (!tracks.empty()) out_ << ",\"opdyno_device_clocks\":[";
+    for (const TraceTrack *track : tracks) {
+      const ClockRelation &clock = *track->clock;
+      out_ << (track == tracks[0] ? "{" : ",{") << "\"pid\":" << ids_[track->process]
+           << ",\"device\":" << json_string(device_name(*track->device))
+           << ",\"method\":" << json_string(name_text(clock.method));
+      number("error_ns", clock.error_ns);
+      number("offset_ns", clock.offset_ns);
+      number("drift_ppm", clock.drift ? std::optional(clock.drift->ppm) : std::nullopt);
+      number("drift_error_ppm", clock.drift ? std::optional(clock.drift->error_ppm) : std::nullopt);
+      out_ << "}";
+    }
+    if (!tracks.empty()) out_ << "]";
   }
 
   // Viewers drop spans that overlap others of their thread without being within them, so these get tracks of their own.
@@ -261,7 +287,9 @@ class Writer {
       place->second = next_device_++;
     }
     const int64_t host = std::exchange(pid_, place->second);
-    write_metadata_event("thread_name", track.stream, "name", json_string(concat("stream ", track.stream)));
+    const bool is_overhead = track.stream == kOverheadStream;
+    write_metadata_event("thread_name", track.stream, "name",
+                         is_overhead ? "\"overhead\"" : json_string(concat("stream ", track.stream)));
     write_metadata_event("thread_sort_index", track.stream, "sort_index", concat(track.stream));
     pid_ = host;
   }
@@ -276,25 +304,42 @@ class Writer {
     write_metadata_event("process_sort_index", 0, "sort_index", concat(kDevicesBehind + device));
     chosen_ = UINT32_MAX;
   }
+  struct WorkText {
+    const char *category, *launch;  // as torch.profiler has them; the name of the launch, null: it has none
+  };
+  static WorkText text_of(WorkKind kind) {
+    switch (kind) {
+      case WorkKind::kKernel:
+        return {"kernel", "launch"};
+      case WorkKind::kFill:
+        return {"gpu_memset", "fill"};
+      case WorkKind::kOverhead:
+        return {"overhead", nullptr};
+      default:
+        return {"gpu_memcpy", "copy"};
+    }
+  }
   void write_work(const TraceTrack &track, const Event &event) {
     const DeviceWork work = device_work(event);
     const auto [process, type, id] = DeviceKey{track.process, event.device.device_type, event.device.device_id};
     const int64_t device = devices_.at({process, type, id}), host = pid_;
     const uint64_t number = ++num_works_;
-    const bool is_kernel = work.kind == WorkKind::kKernel;
+    const WorkText text = text_of(work.kind);
     const std::string ids = concat(",\"External id\":", external_id_of(event), ",\"correlation\":", number,
                                    event.run ? concat(",\"Run\":", whole_.run_number(event, track.process)) : "");
-    out_ << head_of(work.thread, "cuda_runtime", is_kernel ? "\"launch\"" : "\"copy\"");
-    write_times(out_, work.launched, work.launched + work.launch_ticks);
-    out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ids << "}}";
-    write_arrow('s', work.thread, number, work.launched);
+    if (text.launch) {
+      out_ << head_of(work.thread, "cuda_runtime", json_string(text.launch));
+      write_times(out_, work.launched, work.launched + work.launch_ticks);
+      out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ids << "}}";
+      write_arrow('s', work.thread, number, work.launched);
+    }
     pid_ = device;
-    out_ << head_of(track.stream, is_kernel ? "kernel" : "gpu_memcpy", json_string(name_text(event.name)));
+    out_ << head_of(track.stream, text.category, json_string(name_text(event.name)));
     write_times(out_, event.begin, event.end);
     out_ << ",\"args\":{\"Ev Idx\":" << spans_++ << ",\"device\":" << device << ",\"stream\":" << work.stream << ids;
-    if (!is_kernel) out_ << ",\"bytes\":" << work.bytes;
+    if (has_bytes(work.kind)) out_ << ",\"bytes\":" << work.bytes;
     out_ << "}}";
-    write_arrow('f', track.stream, number, event.begin);
+    if (text.launch) write_arrow('f', track.stream, number, event.begin);
     pid_ = host;
   }
   void write_arrow(char phase, int64_t thread, uint64_t number, uint64_t tick) {
@@ -321,6 +366,14 @@ class Writer {
          << ",\"tid\":0,\"ts\":";
     write_time();
     out_ << ",\"args\":{\"Allocated\":" << change.allocated << ",\"Reserved\":" << change.reserved << "}}";
+  }
+  void write_counter(const Event &event) {
+    const double value = counter_value(event);
+    if (!std::isfinite(value)) return;  // JSON has no such number
+    out_ << ",\n{\"ph\":\"C\",\"name\":" << json_string(name_text(event.name)) << ",\"pid\":" << pid_
+         << ",\"tid\":0,\"ts\":";
+    out_.microseconds(process_->unix_ns(event.begin) - base_ns_);
+    out_ << ",\"args\":{\"value\":" << concat(value) << "}}";
   }
   // The number of c10::DeviceType; for kinds that it lacks, that of PrivateUse1.
   static int32_t torch_device_type(DLDevice device) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <utility>
 
@@ -37,7 +38,7 @@ namespace defaults {
 enum : uint32_t { kTrackEvent = 11, kTimestampClockId = 58 };
 }
 namespace descriptor {
-enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid, kCounter = 8 };
+enum : uint32_t { kUuid = 1, kName, kProcess, kThread, kParentUuid, kCounter = 8, kDescription = 14 };
 enum : uint32_t { kUnit = 3 };
 enum : uint32_t { kSizeBytes = 3 };
 enum : uint32_t { kPid = 1, kTid, kThreadName = 5, kProcessName, kProcessLabels = 8 };
@@ -54,6 +55,7 @@ enum : uint32_t {
   kFlowIds = 47,
   kTerminatingFlowIds
 };
+enum : uint32_t { kDoubleCounterValue = 44 };
 enum : uint32_t { kSliceBegin = 1, kSliceEnd, kInstant, kCounter };
 }  // namespace track_event
 namespace annotation {
@@ -70,7 +72,16 @@ constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // fro
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
 enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
-enum Category : uint64_t { kOperator = 1, kUser, kTaskOfLoop, kKernelOfDevice, kCopyOfDevice, kLaunch };
+enum Category : uint64_t {
+  kOperator = 1,
+  kUser,
+  kTaskOfLoop,
+  kKernelOfDevice,
+  kCopyOfDevice,
+  kLaunch,
+  kFillOfDevice,
+  kOverhead
+};
 
 // Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
 class Writer {
@@ -90,7 +101,7 @@ class Writer {
       for (uint32_t lane = 0; lane < thread.num_lanes; ++lane) write_lane(thread, lane, ++sequence);
     }
     for (uint32_t place = 0; place < parts.processes.size(); ++place)
-      choose(place), sequence = write_memory(sequence + 1);
+      choose(place), sequence = write_counters(write_memory(sequence + 1) + 1);
     flush();
   }
 
@@ -149,6 +160,7 @@ class Writer {
     made.number(descriptor::kUuid, sequence_).number(descriptor::kParentUuid, process_track_);
     if (track.device) {
       made.text(descriptor::kName, lane ? concat(track.thread_name, ", overlapping ", lane) : track.thread_name);
+      if (track.clock) made.text(descriptor::kDescription, concat("device clock: ", track.clock->text()));
     } else if (lane == 0) {
       thread.number(descriptor::kPid, process_id());
       thread.number(descriptor::kTid, static_cast<uint64_t>(track.thread_id));
@@ -169,7 +181,8 @@ class Writer {
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
     for (const auto &[id, name] :
          {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task"),
-          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy"), std::pair(kLaunch, "launch")})
+          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy"), std::pair(kLaunch, "launch"),
+          std::pair(kFillOfDevice, "gpu_memset"), std::pair(kOverhead, "overhead")})
       texts.message(interned::kEventCategories, interned_text(id, name));
     for (const auto &[id, name] :
          {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
@@ -247,6 +260,31 @@ class Writer {
     }
     return free_track;
   }
+  // Values that collectors measured: a track for each name. Returns the number of the last track.
+  uint64_t write_counters(uint64_t sequence) {
+    std::vector<const Event *> values;
+    for (const TraceTrack &track : trace_.parts.tracks)
+      if (track.process == place_) values.insert(values.end(), track.counters.begin(), track.counters.end());
+    if (values.empty()) return sequence - 1;
+    std::ranges::stable_sort(values, {}, &Event::begin);
+    sequence_ = sequence;
+    std::unordered_map<NameId, uint64_t> tracks;
+    write_start(boot_ns(values[0]->begin), false);
+    for (const Event *value : values) {
+      const auto [place, fresh] = tracks.try_emplace(value->name, sequence + tracks.size() + 1);
+      if (fresh) {
+        ProtoWriter made;
+        made.number(descriptor::kUuid, place->second).number(descriptor::kParentUuid, process_track_);
+        made.text(descriptor::kName, name_text(value->name)).message(descriptor::kCounter, ProtoWriter());
+        put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
+      }
+      SmallProto event;
+      event.number(track_event::kType, track_event::kCounter).number(track_event::kTrackUuid, place->second);
+      event.fixed64(track_event::kDoubleCounterValue, std::bit_cast<uint64_t>(counter_value(*value)));
+      write_packet(event, boot_ns(value->begin));
+    }
+    return sequence + tracks.size();
+  }
   void write_counter_track(uint64_t uuid, std::string_view name) {
     ProtoWriter made, counter;
     counter.number(descriptor::kUnit, descriptor::kSizeBytes);
@@ -270,10 +308,11 @@ class Writer {
   // The moment on the thread at which it gave the work to the device. A flow, which viewers draw as an arrow, leads
   // from there to the work.
   void write_launch(const Event &work, uint64_t now) {
-    const bool is_kernel = device_work(work).kind == WorkKind::kKernel;
+    const WorkKind kind = device_work(work).kind;
+    const char *const name = kind == WorkKind::kKernel ? "launch" : kind == WorkKind::kFill ? "fill" : "copy";
     SmallProto made;
     made.number(track_event::kType, track_event::kInstant).number(track_event::kCategoryIids, kLaunch);
-    made.number(track_event::kNameIid, name_of_text(is_kernel ? "launch" : "copy"));
+    made.number(track_event::kNameIid, name_of_text(name));
     const uint64_t flow = flows_.try_emplace(&work, flows_.size() + 1).first->second;
     write_packet(made.fixed64(track_event::kFlowIds, flow), now);
   }
@@ -313,6 +352,18 @@ class Writer {
     return made;
   }
 
+  static Category category_of(WorkKind kind) {
+    switch (kind) {
+      case WorkKind::kKernel:
+        return kKernelOfDevice;
+      case WorkKind::kFill:
+        return kFillOfDevice;
+      case WorkKind::kOverhead:
+        return kOverhead;
+      default:
+        return kCopyOfDevice;
+    }
+  }
   static Category category_of(const Event &event) {
     switch (event.kind) {
       case EventKind::kCall:
@@ -320,7 +371,7 @@ class Writer {
       case EventKind::kTask:
         return kTaskOfLoop;
       case EventKind::kDeviceWork:
-        return device_work(event).kind == WorkKind::kKernel ? kKernelOfDevice : kCopyOfDevice;
+        return category_of(device_work(event).kind);
       default:
         return kUser;
     }

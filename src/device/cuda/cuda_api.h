@@ -110,6 +110,7 @@ struct LaunchConfig {
 
 // Those that older drivers lack; null there.
 #define OPD_CUDA_NEW_FUNCTIONS(X)                                                                        \
+  X(cuDeviceGetPCIBusId, Status, (char *, int, Device))                               /* of CUDA 4.1 */  \
   X(cuStreamBeginCapture_v2, Status, (Stream *, uint32_t))                            /* of CUDA 10.1 */ \
   X(cuStreamEndCapture, Status, (Stream *, Graph **))                                 /* of CUDA 10.0 */ \
   X(cuGraphInstantiateWithFlags, Status, (GraphExec **, Graph *, unsigned long long)) /* of CUDA 11.4 */ \

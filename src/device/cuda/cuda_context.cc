@@ -23,6 +23,13 @@ std::string DeviceContext::name() const {
   return text;
 }
 
+std::string DeviceContext::pci_bus_id() const {
+  if (!api_.cuDeviceGetPCIBusId) fail(OPD_UNSUPPORTED, "libcuda.so.1 has no cuDeviceGetPCIBusId");
+  char text[32] = {};
+  api_.check(api_.cuDeviceGetPCIBusId(text, sizeof text - 1, device_), "cuDeviceGetPCIBusId");
+  return text;
+}
+
 size_t DeviceContext::total_bytes() const {
   size_t bytes = 0;
   api_.check(api_.cuDeviceTotalMem_v2(&bytes, device_), "cuDeviceTotalMem");

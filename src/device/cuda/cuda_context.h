@@ -25,6 +25,7 @@ class DeviceContext {
   int32_t attribute(DeviceAttribute attribute) const;
   std::string name() const;
   size_t total_bytes() const;
+  std::string pci_bus_id() const;  // "0000:3b:00.0"
 
   // Made at the first call, which takes memory of the device and up to a second. Throws.
   Context *context() const;

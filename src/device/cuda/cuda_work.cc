@@ -1,6 +1,8 @@
 #include "device/cuda/cuda_work.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/clock.h"
 
@@ -28,8 +30,19 @@ Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
   device.api().check(device.api().cuStreamCreate(&stream, kNonBlocking), "cuStreamCreate");
 }
 
+namespace {
+constexpr uint64_t kResolutionNs = 500;  // of the times between events, as NVIDIA's manual says
+
+// The driver's times are floats in milliseconds.
+uint64_t rounding_ns(uint64_t ns) {
+  const auto ms = static_cast<float>(static_cast<double>(ns) / 1e6);
+  return static_cast<uint64_t>((std::nextafter(ms, std::numeric_limits<float>::infinity()) - ms) * 1e6f);
+}
+}  // namespace
+
 // Each further event narrows where on the host's clock the first one lies.
-Reference::Reference(const DeviceContext &device) : stream_(device) {
+Reference::Reference(const DeviceContext &device)
+    : stream_(device), clock_("bracketed events", kResolutionNs, DeviceClock::Zero::kOfReference) {
   constexpr int kEvents = 4;
   const CurrentContext current(device);
   for (int i = 0; i < kEvents; ++i) {
@@ -45,10 +58,12 @@ Reference::Reference(const DeviceContext &device) : stream_(device) {
   }
 }
 
-bool Reference::ticks_of(const TimedEvent &event, uint64_t &out) const noexcept {
-  uint64_t ns = 0;
-  if (!event.ns_since(*event_, ns)) return false;
-  out = clock_.ticks_at(ns);
+bool Reference::times_of(const TimedEvent &before, const TimedEvent &after, TickInterval launch,
+                         WorkTimes &out) const noexcept {
+  uint64_t began = 0, ended = 0;
+  if (!before.ns_since(*event_, began) || !after.ns_since(*event_, ended)) return false;
+  out = clock_.times_of(began, ended, launch);
+  out.clock.error_ns += rounding_ns(ended);
   return true;
 }
 
@@ -68,17 +83,10 @@ std::unique_ptr<TimedEvent> CudaWork::record() const noexcept try {
   return std::make_unique<TimedEvent>(device_, stream_);
 } catch (const std::exception &) { return nullptr; }
 
-bool CudaWork::finish(TickInterval launch, TickInterval &out) noexcept {
+bool CudaWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   if (!after_ || device_.api().is_inherited()) return false;
-  try {
-    const CurrentContext current(device_);
-    if (!after_->wait() || !reference_->ticks_of(*before_, out.begin) || !reference_->ticks_of(*after_, out.end))
-      return false;
-  } catch (const Exception &) { return false; }
-  const uint64_t length = std::max(out.end, out.begin) - out.begin;
-  out.begin = std::max(out.begin, launch.begin);
-  out.end = out.begin + length;
-  return true;
-}
+  const CurrentContext current(device_);
+  return after_->wait() && reference_->times_of(*before_, *after_, launch, out);
+} catch (const Exception &) { return false; }
 
 }  // namespace opd::cuda

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "device/cuda/cuda_context.h"
+#include "device/cuda/cupti_activity.h"
 #include "device/device_clock.h"
 #include "trace/device_work.h"
 
@@ -30,7 +31,8 @@ class Reference {
  public:
   explicit Reference(const DeviceContext &device);  // throws
   bool is_old() const { return std::chrono::steady_clock::now() - made_ > std::chrono::seconds(4); }
-  bool ticks_of(const TimedEvent &event, uint64_t &out) const noexcept;
+  // Of work between two events; false: the driver does not tell.
+  bool times_of(const TimedEvent &before, const TimedEvent &after, TickInterval launch, WorkTimes &out) const noexcept;
 
  private:
   struct OwnStream {  // so that it waits for no work
@@ -52,13 +54,17 @@ class CudaWork final : public PendingWork {
   // Gives work to a stream between two events. If the events fail, the work is given, and its times are lost.
   template <class Give>
   static std::unique_ptr<PendingWork> timed(const DeviceContext &device, void *stream, const Give &give) {
+    if (is_reported()) {  // by CUPTI
+      const ReportedRun run;
+      return give(), nullptr;
+    }
     auto work = std::make_unique<CudaWork>(device, static_cast<Stream *>(stream));
     give();
     work->end();
     return work;
   }
   CudaWork(const DeviceContext &device, Stream *stream) noexcept;
-  bool finish(TickInterval launch, TickInterval &out) noexcept override;
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
  private:
   void end() noexcept;

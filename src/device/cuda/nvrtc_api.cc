@@ -1,7 +1,6 @@
 #include "device/cuda/nvrtc_api.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,19 +9,11 @@
 #include "base/file_identity.h"
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
+#include "device/cuda/toolkits.h"
 #include "value/value.h"
 
 namespace opd::cuda {
 namespace {
-
-// Where CUDA toolkits are, besides where the loader looks.
-std::vector<std::string> toolkits() {
-  std::vector<std::string> found;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *value = ::secure_getenv(variable); value && *value) found.emplace_back(value);
-  found.emplace_back("/usr/local/cuda");
-  return found;
-}
 
 // The library's names, best first. Code of a newer release than the driver's may be refused by the driver.
 std::vector<std::string> names_for(int32_t driver_version) {

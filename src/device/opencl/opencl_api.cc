@@ -49,6 +49,9 @@ void Api::open() {
     absence = "there is no libOpenCL.so.1, the loader of OpenCL's drivers (Debian: ocl-icd-libopencl1)";
     return;
   }
+#define OPD_FIND(name, result, parameters) name = reinterpret_cast<decltype(name)>(::dlsym(library, #name));
+  OPD_OPENCL_NEW_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
 #define OPD_FIND(name, result, parameters)                          \
   name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
   if (!name && absence.empty()) absence = "libOpenCL.so.1 has no " #name;

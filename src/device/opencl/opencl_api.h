@@ -40,6 +40,7 @@ enum DeviceInfo : uint32_t {
   kGlobalCacheBytes = 0x101E,
   kGlobalBytes = 0x101F,
   kLocalBytes = 0x1023,
+  kTimerResolution = 0x1025,
   kName = 0x102B,
   kDriverVersion = 0x102D,
   kVersion = 0x102F,
@@ -88,9 +89,14 @@ struct Region {
   X(clGetEventProfilingInfo, Status, (Event *, uint32_t, size_t, void *, size_t *))                                    \
   X(clReleaseEvent, Status, (Event *))
 
+// Those that older loaders lack; null there. Drivers that are older than the loader may crash in them.
+#define OPD_OPENCL_NEW_FUNCTIONS(X) \
+  X(clGetDeviceAndHostTimer, Status, (Device *, uint64_t *, uint64_t *)) /* of OpenCL 2.1 */
+
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_OPENCL_FUNCTIONS(OPD_DECLARE)
+  OPD_OPENCL_NEW_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
 
   void open();

@@ -25,6 +25,39 @@ std::string DeviceContext::text(DeviceInfo info) const {
   return text.c_str();  // up to its end mark
 }
 
+// PoCL 3.1 has OpenCL 3.0 without this function. A driver without it says so.
+bool DeviceContext::tells_time() const {
+  constexpr std::string_view kBegin = "OpenCL ", kFirst = "2.1";
+  const std::string version = text(kVersion);
+  if (!api_.clGetDeviceAndHostTimer || !version.starts_with(kBegin)) return false;
+  uint64_t device_ns = 0, host_ns = 0;
+  return version.substr(kBegin.size(), kFirst.size()) >= kFirst &&
+         api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns) == kSuccess && device_ns > 0;
+}
+
+DeviceClock &DeviceContext::make_clock() const {
+  has_timer_ = tells_time();
+  return clock_.emplace(has_timer_ ? "clGetDeviceAndHostTimer" : "bracketed events",
+                        number_of<size_t>(kTimerResolution));
+}
+
+// Only the device's time counts, for no specification says which clock of the host the other one is.
+void DeviceContext::compare_clocks() const {
+  constexpr uint64_t kCertainNs = 20'000'000;
+  constexpr int kRounds = 3;  // the shortest one counts
+  DeviceClock &own = clock();
+  if (!has_timer_ || monotonic_ns() - compared_ns_ < kCertainNs) return;
+  for (int i = 0; i < kRounds; ++i) {
+    uint64_t device_ns = 0, host_ns = 0;
+    TickInterval interval;
+    interval.begin = ticks_of(tick_clock());
+    const Status status = api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns);
+    interval.end = ticks_of(tick_clock());
+    if (status == kSuccess) own.observe(device_ns, interval);
+  }
+  compared_ns_ = monotonic_ns();
+}
+
 std::vector<Device *> list_devices(const Api &api) {
   constexpr uint64_t kOrder[] = {kGpu | kAccelerator, kCpu};
   uint32_t count = 0;

@@ -24,7 +24,9 @@ class DeviceContext {
   size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // where in a buffer a part of it may begin
 
   // For the thread that asks for the times of work.
-  DeviceClock &clock() const { return clock_ ? *clock_ : clock_.emplace(); }
+  DeviceClock &clock() const { return clock_ ? *clock_ : make_clock(); }
+  // Compares the clock with the host's again if the driver tells the device's time and the last comparison is old.
+  void compare_clocks() const;
 
   std::string text(DeviceInfo info) const;
   template <class T>
@@ -41,7 +43,12 @@ class DeviceContext {
   Context *context_ = nullptr;
   Queue *queue_ = nullptr;
   size_t sub_buffer_bytes_ = 0;
+  DeviceClock &make_clock() const;
+  bool tells_time() const;
+
   mutable std::optional<DeviceClock> clock_;
+  mutable bool has_timer_ = false;    // of a clock that was made
+  mutable uint64_t compared_ns_ = 0;  // when it was compared with the host's
 };
 
 std::vector<Device *> list_devices(const Api &api);  // in the order of their numbers

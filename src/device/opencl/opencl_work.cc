@@ -8,18 +8,19 @@ bool OpenClWork::read(EventTime which, uint64_t &out) const noexcept {
 
 // The driver notes the device's time when the host queues a command, so that moment lies within the launch. Of a copy
 // that the launch waits for, only the ends are narrow.
-bool OpenClWork::finish(TickInterval launch, TickInterval &out) noexcept {
+bool OpenClWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   const Api &api = context_.api();
   uint64_t queued = 0, started = 0, ended = 0;
   if (!event_ || api.is_inherited() || api.clWaitForEvents(1, &event_)) return false;
   const uint64_t now = ticks_of(tick_clock());
   if (!read(kQueued, queued) || !read(kStarted, started) || !read(kEnded, ended)) return false;
+  context_.compare_clocks();
   DeviceClock &clock = context_.clock();
   clock.observe(queued, launch);
   clock.observe_not_before(started, launch.begin);
   clock.observe_not_after(ended, is_blocking_ ? launch.end : now);
-  out = clock.interval_of(started, ended, launch);
+  out = clock.times_of(started, ended, launch);
   return true;
-}
+} catch (const std::exception &) { return false; }
 
 }  // namespace opd::cl

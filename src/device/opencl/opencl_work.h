@@ -13,7 +13,7 @@ class OpenClWork final : public PendingWork {
   Event **place() { return &event_; }           // where the driver is to put the event
   void set_blocking() { is_blocking_ = true; }  // the work has ended when it has been given
 
-  bool finish(TickInterval launch, TickInterval &out) noexcept override;
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
  private:
   bool read(EventTime which, uint64_t &out) const noexcept;

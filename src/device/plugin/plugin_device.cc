@@ -19,7 +19,7 @@ void check(opd_error *error) {
 class PluginClock {
  public:
   DeviceClock &now(const opd_device_table &table, int32_t device) {
-    DeviceClock &clock = clocks_[device];
+    DeviceClock &clock = clocks_.try_emplace(device, "get_time of the plug-in").first->second;
     TickInterval interval;
     uint64_t ns = 0;
     interval.begin = ticks_of(tick_clock());
@@ -56,13 +56,13 @@ class PluginWork final : public PendingWork {
   }
   PluginWork(const PluginWork &) = delete;
 
-  bool finish(TickInterval launch, TickInterval &out) noexcept override {
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override {
     if (!before_ || !after_) return false;
     return succeeds([&] {
       uint64_t began = 0, ended = 0;
       check(table_.wait_event(table_.user_data, device_, before_, &began));
       check(table_.wait_event(table_.user_data, device_, after_, &ended));
-      out = clock_.now(table_, device_).interval_of(began, ended, launch);
+      out = clock_.now(table_, device_).times_of(began, ended, launch);
     });
   }
 

@@ -56,6 +56,9 @@ void Api::open() {
     absence = result == kIncompatibleDriver ? no_driver() : concat("vkCreateInstance gave ", result_name(result));
     return;
   }
+#define OPD_FIND(name, result, parameters) name = reinterpret_cast<decltype(name)>(find(instance, #name));
+  OPD_VULKAN_EXTENSION_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
 #define OPD_FIND(name, result, parameters)                        \
   name = reinterpret_cast<decltype(name)>(find(instance, #name)); \
   if (!name && absence.empty()) absence = "Vulkan's loader is older than Vulkan 1.2: it has no " #name;

@@ -350,6 +350,18 @@ struct QueryPoolInfo {
   uint32_t flags = 0, kind = 0, count = 0, statistics = 0;
 };
 
+struct CalibratedTimeInfo {
+  uint32_t type = 1000184000;
+  const void *next = nullptr;
+  uint32_t domain = 0;
+};
+enum : uint32_t { kDeviceDomain = 0 };  // of times: that of timestamp queries
+struct ExtensionProperties {
+  char name[256];
+  uint32_t version;
+};
+inline constexpr const char *kCalibratedTimes = "VK_EXT_calibrated_timestamps";
+
 // Every function of the loader that is used: the X-macro's lines are name, result, parameters. `Allocator`: none is
 // given.
 using Allocator = const void *;
@@ -359,6 +371,7 @@ using Allocator = const void *;
   X(vkGetPhysicalDeviceFeatures2, void, (PhysicalDevice *, Features *))                                                \
   X(vkGetPhysicalDeviceMemoryProperties, void, (PhysicalDevice *, MemoryProperties *))                                 \
   X(vkGetPhysicalDeviceQueueFamilyProperties, void, (PhysicalDevice *, uint32_t *, QueueFamily *))                     \
+  X(vkEnumerateDeviceExtensionProperties, Result, (PhysicalDevice *, const char *, uint32_t *, ExtensionProperties *)) \
   X(vkCreateDevice, Result, (PhysicalDevice *, const DeviceInfo *, Allocator, LogicalDevice **))                       \
   X(vkGetDeviceQueue, void, (LogicalDevice *, uint32_t, uint32_t, Queue **))                                           \
   X(vkQueueSubmit, Result, (Queue *, uint32_t, const SubmitInfo *, void *))                                            \
@@ -407,9 +420,16 @@ using Allocator = const void *;
     (LogicalDevice *, QueryPool *, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))                            \
   X(vkUpdateDescriptorSets, void, (LogicalDevice *, uint32_t, const SetWrite *, uint32_t, const void *))
 
+// Those of extensions, which a loader may lack; null there.
+#define OPD_VULKAN_EXTENSION_FUNCTIONS(X)                                                               \
+  X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT, Result, (PhysicalDevice *, uint32_t *, uint32_t *)) \
+  X(vkGetCalibratedTimestampsEXT, Result,                                                               \
+    (LogicalDevice *, uint32_t, const CalibratedTimeInfo *, uint64_t *, uint64_t *))
+
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_VULKAN_FUNCTIONS(OPD_DECLARE)
+  OPD_VULKAN_EXTENSION_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
   Instance *instance = nullptr;
 

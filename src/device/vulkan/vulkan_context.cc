@@ -98,6 +98,27 @@ std::optional<Family> compute_family(const Api &api, PhysicalDevice *physical) {
   return std::nullopt;
 }
 
+bool has_extension(const Api &api, PhysicalDevice *physical, std::string_view wanted) {
+  uint32_t count = 0;
+  if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr)) return false;
+  std::vector<ExtensionProperties> extensions(count);
+  if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, extensions.data())) return false;
+  extensions.resize(count);
+  return std::ranges::any_of(extensions, [&](const ExtensionProperties &each) { return each.name == wanted; });
+}
+
+bool tells_time(const Api &api, PhysicalDevice *physical) {
+  if (!api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT || !api.vkGetCalibratedTimestampsEXT) return false;
+  uint32_t count = 0;
+  if (!has_extension(api, physical, kCalibratedTimes) ||
+      api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(physical, &count, nullptr))
+    return false;
+  std::vector<uint32_t> domains(count);
+  if (api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(physical, &count, domains.data())) return false;
+  domains.resize(count);
+  return std::ranges::find(domains, +kDeviceDomain) != domains.end();
+}
+
 DeviceFacts facts_of(const Api &api, PhysicalDevice *physical) {
   DeviceFacts facts;
   facts.physical = physical;
@@ -115,6 +136,7 @@ DeviceFacts facts_of(const Api &api, PhysicalDevice *physical) {
   api.vkGetPhysicalDeviceMemoryProperties(physical, &facts.memory);
   const auto family = compute_family(api, physical);
   if (family) facts.family = family->number, facts.time_bits = family->time_bits;
+  facts.tells_time = facts.time_bits && tells_time(api, physical);
   if (!family) facts.unsupported = "a queue for compute work";
   else if (!facts.features12.flags[kTimelines]) facts.unsupported = "timeline semaphores";
   return facts;
@@ -136,6 +158,7 @@ DeviceContext::DeviceContext(const DeviceFacts &facts, int32_t number)
   DeviceInfo info;
   info.next = &wanted.features;
   info.queue_count = 1, info.queues = &queue;
+  info.extension_count = facts.tells_time, info.extensions = &kCalibratedTimes;
   check(api_.vkCreateDevice(facts.physical, &info, nullptr, &device_), "vkCreateDevice");
   api_.vkGetDeviceQueue(device_, facts.family, 0, &queue_);
 }
@@ -174,12 +197,27 @@ bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_
   if (api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times, sizeof times[0],
                                  kResults64))
     return false;
-  const uint64_t mask = facts_.time_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << facts_.time_bits) - 1;
-  const auto ns_of = [&](uint64_t time) {
-    return static_cast<uint64_t>(static_cast<long double>(time & mask) * limits().timestamp_ns);
-  };
   begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
   return begin_ns <= end_ns;  // the counter may have begun anew
+}
+
+uint64_t DeviceContext::ns_of(uint64_t time) const {
+  const uint64_t mask = facts_.time_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << facts_.time_bits) - 1;
+  return static_cast<uint64_t>(static_cast<long double>(time & mask) * limits().timestamp_ns);
+}
+
+DeviceClock &DeviceContext::make_clock() {
+  return clock_.emplace(facts_.tells_time ? kCalibratedTimes : "bracketed timestamp queries",
+                        static_cast<uint64_t>(limits().timestamp_ns) + 1);
+}
+
+bool DeviceContext::tell_time(uint64_t &device_ns) const {
+  CalibratedTimeInfo info;
+  info.domain = kDeviceDomain;
+  uint64_t time = 0, deviation = 0;
+  if (!facts_.tells_time || api_.vkGetCalibratedTimestampsEXT(device_, 1, &info, &time, &deviation)) return false;
+  device_ns = ns_of(time);
+  return true;
 }
 
 uint32_t DeviceContext::spirv_version() const {

@@ -23,6 +23,7 @@ struct DeviceFacts {
   Features12 features12;
   uint32_t family = 0;      // of queues, that can compute
   uint32_t time_bits = 0;   // that count of a time; 0: its queues tell none
+  bool tells_time = false;  // by VK_EXT_calibrated_timestamps
   std::string unsupported;  // what the library needs and the device lacks; "" otherwise
 };
 
@@ -58,8 +59,9 @@ class DeviceContext {
   bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
 
   // For the thread that asks for the times of work.
-  DeviceClock &clock() { return clock_ ? *clock_ : clock_.emplace(); }
-  uint64_t compared_ns = 0;  // when it was compared with the host's; 0: never
+  DeviceClock &clock() { return clock_ ? *clock_ : make_clock(); }
+  bool tell_time(uint64_t &device_ns) const;  // false: the driver does not
+  uint64_t compared_ns = 0;                   // when it was compared with the host's; 0: never
 
   // Held while work is recorded and given to the queue, and while what finished work has used is taken back.
   ForkMutex &queue_guard() { return queue_guard_; }
@@ -73,6 +75,9 @@ class DeviceContext {
   Queue *queue_ = nullptr;
   std::vector<TimeQueries> free_queries_;
   size_t num_queries_ = 0;
+  DeviceClock &make_clock();
+  uint64_t ns_of(uint64_t time) const;  // of the device
+
   std::optional<DeviceClock> clock_;
   ForkMutex queue_guard_{LockRank::kDeviceQueue};
 };

@@ -5,20 +5,37 @@
 namespace opd::vk {
 namespace {
 
-constexpr uint64_t kCertainNs = 1'000'000'000;  // then a clock is compared with the host's again
+constexpr int kRounds = 3;  // of a comparison: the shortest one counts
+
+// The driver tells the device's time.
+bool ask_for_time(DeviceContext &context) {
+  for (int i = 0; i < kRounds; ++i) {
+    TickInterval interval;
+    uint64_t device_ns = 0;
+    interval.begin = ticks_of(tick_clock());
+    if (!context.tell_time(device_ns)) return false;
+    interval.end = ticks_of(tick_clock());
+    context.clock().observe(device_ns, interval);
+  }
+  return true;
+}
 
 // Lets the device note its time, for a moment that is seen at once: others are asked for when those before them have
-// been. Its queue does the work ahead first, so the moment before says nothing.
-void compare_clocks(DeviceContext &context, Stream &main) {
-  constexpr int kRounds = 3;  // the shortest one counts
+// been. Its queue does the work ahead first, so the moment before says little.
+void note_time(DeviceContext &context, Stream &main) {
   const auto probe = VulkanWork::make(context, main);
   for (int i = 0; i < kRounds; ++i) {
     const Mark mark{*probe->queries()};
+    const uint64_t before = ticks_of(tick_clock());
     main.wait(main.submit([](Stream::Work &) {}, &mark));
     const uint64_t after = ticks_of(tick_clock());
     uint64_t begin_ns = 0, end_ns = 0;
-    if (context.read(mark.queries, begin_ns, end_ns)) context.clock().observe_not_after(end_ns, after);
+    if (context.read(mark.queries, begin_ns, end_ns)) context.clock().observe(end_ns, {before, after});
   }
+}
+
+void compare_clocks(DeviceContext &context, Stream &main) {
+  if (!ask_for_time(context)) note_time(context, main);
   context.compared_ns = monotonic_ns();
 }
 
@@ -36,17 +53,19 @@ VulkanWork::~VulkanWork() {
   context_.give_back(queries_);
 }
 
-bool VulkanWork::finish(TickInterval launch, TickInterval &out) noexcept try {
+bool VulkanWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   if (!progress_ || context_.api().is_inherited()) return false;
   progress_->wait(number_);
   const uint64_t now = ticks_of(tick_clock());
   uint64_t begin_ns = 0, end_ns = 0;
   if (!context_.read(queries_, begin_ns, end_ns)) return false;
-  if (monotonic_ns() - context_.compared_ns > kCertainNs) compare_clocks(context_, main_);
+  // A comparison by queries costs the device time, so it is rare.
+  const uint64_t certain_ns = context_.facts().tells_time ? 20'000'000 : 1'000'000'000;
+  if (monotonic_ns() - context_.compared_ns > certain_ns) compare_clocks(context_, main_);
   if (!context_.compared_ns) return false;
   context_.clock().observe_not_before(begin_ns, launch.begin);
   context_.clock().observe_not_after(end_ns, now);
-  out = context_.clock().interval_of(begin_ns, end_ns, launch);
+  out = context_.clock().times_of(begin_ns, end_ns, launch);
   return true;
 } catch (const std::exception &) { return false; }
 

@@ -15,7 +15,7 @@ class VulkanWork final : public PendingWork {
   Stream::Queries queries() const { return &queries_; }
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
 
-  bool finish(TickInterval launch, TickInterval &out) noexcept override;
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
  private:
   VulkanWork(DeviceContext &context, Stream &main, DeviceContext::TimeQueries queries)

@@ -16,6 +16,7 @@ from opdyno.profiling import (
     EnergyMetricCollector,
     MemoryMetricCollector,
     MetricCollector,
+    NVMLMetricCollector,
     PAPIMetricCollector,
     Percent,
     PerfMetricCollector,
@@ -172,6 +173,11 @@ def test_best_effort_tells_what_is_left_out(chain):
 def test_energy_is_measured_or_it_is_said_why_not(chain):
     made = counting(EnergyMetricCollector)
     assert any(key.startswith("Energy of ") for key in chain.profile("main", X, collectors=[made]).calls[0])
+
+
+def test_gpus_are_observed_or_it_is_said_why_not(chain):
+    made = counting(NVMLMetricCollector)
+    assert any(key.startswith("Power draw of GPU ") for key in chain.profile("main", X, collectors=[made]).calls[0])
 
 
 def test_profile_function():

@@ -336,6 +336,15 @@ def test_spans_keep_their_parents_when_the_list_is_sorted(tmp_path):
     assert (tmp_path / "events.json").exists()
 
 
+def test_cupti_reports_or_it_is_said_why_not():
+    try:
+        with profile(cupti=True):
+            pass
+    except opdyno.Error as error:
+        assert str(error).startswith("activity of CUDA devices is not reported: ")
+
+
+
 def test_times_are_numbers():
     for option in ("last_seconds", "flush_interval_ms"):
         with pytest.raises(TypeError, match=f"{option} must be a number, not str"):

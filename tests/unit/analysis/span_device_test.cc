@@ -73,6 +73,73 @@ TEST(WorkOfDevices, HasATrackForEachStreamBehindTheThreads) {
   EXPECT_EQ(again.tracks.size(), 4u) << "a trace that is divided stays as it is";
 }
 
+Event clock(uint64_t tick, uint64_t device_ns, uint64_t error_ns) {
+  Event made = event(EventKind::kDeviceClock, "", tick, tick);
+  made.device = kGpu;
+  set_device_moment(made, {name_id("bracketed events"), tick, device_ns, error_ns});
+  return made;
+}
+TraceParts with_clocks(const std::vector<Event> &clocks) {
+  TraceParts made = sample();
+  made.tracks.push_back(track(10, clocks));
+  return made;
+}
+std::string clock_text(const TraceParts &parts) {
+  const Ref<Trace> trace = make_object<Trace>(parts);
+  const std::vector<const TraceTrack *> tracks = trace->parts.tracks_with_clocks();
+  return tracks.empty() ? "" : tracks[0]->clock->text();
+}
+
+// The device's clock is 500 ns ahead of the host's at first, and 540 ns at the end, 10 ms later: 4 ppm.
+TEST(ClocksOfDevices, AreToldByTheTracks) {
+  constexpr uint64_t kStep = 10'000'000, kNone = DeviceMoment::kNotKnown;
+  const Event first = clock(100, 600, 100), last = clock(100 + kStep, 600 + kStep + 40, 200);
+  EXPECT_EQ(clock_text(with_clocks({last, first})),
+            "bracketed events, error 200 ns, offset -540 ns, drift 4.00 ppm within 30.00 ppm")
+      << "in any order";
+  EXPECT_EQ(clock_text(with_clocks({first})), "bracketed events, error 100 ns, offset -500 ns, drift not known");
+  EXPECT_EQ(clock_text(with_clocks({first, clock(100 + kStep, 600 + kStep, 401)})),
+            "bracketed events, error 401 ns, offset -500 ns, drift not known")
+      << "501 ns of 10 ms are more than 50 ppm";
+  EXPECT_EQ(clock_text(with_clocks({first, clock(100 + kStep, kNone, 300)})),
+            "bracketed events, error 300 ns, offset not known, drift not known");
+  EXPECT_EQ(clock_text(with_clocks({clock(5, 5, kNone), first})),
+            "bracketed events, error not known, offset -500 ns, drift not known");
+  EXPECT_EQ(clock_text(sample()), "");
+  Event other = first;
+  other.device.device_id = 1;
+  EXPECT_EQ(clock_text(with_clocks({other})), "") << "that of a device without work";
+}
+
+TEST(ClocksOfDevices, AreInReportsAndChromeTraces) {
+  TraceParts parts = with_clocks({clock(100, 600, 100)});
+  const Ref<Trace> trace = make_object<Trace>(parts);
+  EXPECT_EQ(trace->parts.tracks_with_clocks().size(), 1u) << "two streams of a device have one clock";
+  for (const Ref<Report> &report :
+       {report_of_events(*trace), report_of_averages(*trace, {}), report_of_run(*trace, {})}) {
+    EXPECT_EQ(report->configuration_metric("Device clock error: opencl0 (us)").number(), 0.1);
+    EXPECT_EQ(report->text(report->configuration_metric("Device clock: opencl0").text()),
+              "bracketed events, error 100 ns, offset -500 ns, drift not known");
+  }
+  StringSink sink;
+  write_chrome_trace(*trace, "", sink);
+  const std::string chrome = sink.take();
+  EXPECT_NE(chrome.find(R"("opdyno_device_clocks":[{"pid":0,"device":"opencl:0","method":"bracketed events",)"
+                        R"("error_ns":100,"offset_ns":-500,"drift_ppm":null,"drift_error_ppm":null}])"),
+            std::string::npos)
+      << chrome;
+
+  parts.processes[0].id = 1;
+  parts.processes[0].name = "left";
+  const Ref<Trace> left = make_object<Trace>(parts);
+  parts.processes[0].name = "right";
+  const Ref<Trace> right = make_object<Trace>(parts);
+  const Trace *const both[] = {left.get(), right.get()};
+  const Ref<Report> merged = report_of_events(*merge_traces(both, {}));
+  for (const char *name : {"Device clock: left, opencl0", "Device clock: right, opencl0"})
+    EXPECT_TRUE(merged->configuration_metric(name).is_text()) << name;
+}
+
 TEST(WorkOfDevices, BelongsToTheSpanThatLaunchedIt) {
   const Ref<Trace> trace = make_object<Trace>(sample());
   const GivenWork work(*trace);

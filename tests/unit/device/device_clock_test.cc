@@ -17,7 +17,7 @@ class ADeviceClock : public testing::Test {
   const ClockCalibration line_ = ClockCalibration::measure(tick_clock());
   const uint64_t origin_ = ticks_of(tick_clock());
   static constexpr uint64_t kDevice = 5'000'000'000'000;  // its time at the origin
-  DeviceClock clock_;
+  DeviceClock clock_{"test"};
 };
 
 TEST_F(ADeviceClock, IsPlacedInTheMiddleOfWhatIsPossible) {
@@ -59,9 +59,63 @@ TEST_F(ADeviceClock, TrustsEndsMoreThanLaunchesThatWaited) {
 
 TEST_F(ADeviceClock, KeepsTheLengthOfWorkThatSeemsToBeginBeforeItsLaunch) {
   clock_.observe(kDevice, {tick(0), tick(10)});
-  const TickInterval work = clock_.interval_of(kDevice + 1'000, kDevice + 4'000, {tick(2'000), tick(2'100)});
+  const TickInterval work = clock_.times_of(kDevice + 1'000, kDevice + 4'000, {tick(2'000), tick(2'100)}).work;
   EXPECT_NEAR(ns(work.begin), 2'000, 50);
   EXPECT_NEAR(ns(work.end), 5'000, 50);
+}
+
+TEST_F(ADeviceClock, TellsHowFarItsTimesMayBeOff) {
+  EXPECT_EQ(clock_.error_ns_at(kDevice), DeviceMoment::kNotKnown) << "nothing was observed";
+  clock_.observe_not_after(kDevice + 1'000'000, tick(1'030'000));
+  EXPECT_EQ(clock_.error_ns_at(kDevice), DeviceMoment::kNotKnown) << "it may be as early as you like";
+  clock_.observe_not_before(kDevice + 1'000'000, tick(990'000));
+  constexpr double kRounding = 2 * 1 + 4;  // of two times of the device, and of conversions
+  EXPECT_NEAR(clock_.error_ns_at(kDevice + 1'000'000), 20'000 + 4 + kRounding, 10) << "half of the range, and drift";
+  EXPECT_NEAR(clock_.error_ns_at(kDevice + 1'001'000'000), 20'000 + 100'000 + kRounding, 10) << "100 ppm of a second";
+  EXPECT_NEAR(clock_.error_ns_at(kDevice - 999'000'000), 20'000 + 100'000 + kRounding, 10) << "also of one before it";
+}
+
+// The end counts more than the launch: so the error is that to the farther one.
+TEST_F(ADeviceClock, TellsTheErrorToTheFartherSide) {
+  clock_.observe_not_before(kDevice + 20'000'000, tick(0));
+  clock_.observe_not_after(kDevice + 30'000'000, tick(30'010'000));
+  EXPECT_NEAR(clock_.error_ns_at(kDevice + 30'000'000), 20'010'000 - 50'000 + 3'000, 100) << "and 100 ppm of 30 ms";
+}
+
+TEST_F(ADeviceClock, IsLessExactIfTheDeviceCountsInLargeSteps) {
+  DeviceClock coarse("test", 1'000);
+  for (DeviceClock *each : {&clock_, &coarse}) each->observe(kDevice, {tick(0), tick(100)});
+  EXPECT_NEAR(coarse.error_ns_at(kDevice) - clock_.error_ns_at(kDevice), 2 * 999, 1);
+}
+
+// The clock was set back by 2 ms, or its device rested: one side is not known until it is observed.
+TEST_F(ADeviceClock, DoesNotClaimToKnowOneThatContradictsItself) {
+  clock_.observe(kDevice, {tick(0), tick(100)});
+  clock_.observe_not_before(kDevice + 1'000'000, tick(3'000'000));
+  EXPECT_EQ(clock_.error_ns_at(kDevice + 1'000'000), DeviceMoment::kNotKnown);
+  EXPECT_NEAR(ns(clock_.ticks_at(kDevice + 1'000'000)), 3'000'000, 50);
+  clock_.observe_not_after(kDevice + 2'000'000, tick(4'010'000));
+  EXPECT_NEAR(clock_.error_ns_at(kDevice + 2'000'000), 5'000 + 6 + 50, 100);
+}
+
+TEST_F(ADeviceClock, MayShowUnixTime) {
+  constexpr uint64_t kNow =
+      1'795'000'000'000'000'000;  // of 2026: as far from the host's as the library's numbers allow
+  clock_.observe(kNow, {tick(0), tick(100)});
+  EXPECT_NEAR(clock_.error_ns_at(kNow), 50 + 6, 10);
+  EXPECT_NEAR(ns(clock_.ticks_at(kNow)), 50, 50);
+}
+
+TEST_F(ADeviceClock, GivesTheMomentThatItsTimesRestOn) {
+  clock_.observe(kDevice, {tick(0), tick(100)});
+  const DeviceMoment moment = clock_.times_of(kDevice + 1'000, kDevice + 4'000, {tick(0), tick(10)}).clock;
+  EXPECT_EQ(name_text(moment.method), "test");
+  EXPECT_EQ(moment.device_ns, kDevice + 4'000);
+  EXPECT_NEAR(ns(moment.ticks), 4'050, 50);
+  EXPECT_EQ(moment.error_ns, clock_.error_ns_at(kDevice + 4'000));
+  DeviceClock relative("test", 1, DeviceClock::Zero::kOfReference);
+  relative.observe(0, {tick(0), tick(100)});
+  EXPECT_EQ(relative.times_of(1'000, 4'000, {tick(0), tick(10)}).clock.device_ns, DeviceMoment::kNotKnown);
 }
 
 TEST_F(ADeviceClock, FollowsOneThatWasSetAnew) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #if __has_include(<CL/cl.h>)
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 210
 #include <CL/cl.h>
 
 #include "unit/device/called_alike.h"
@@ -15,6 +15,7 @@ namespace {
 #define OPD_COMPARE(name, result, parameters) \
   static_assert(kCalledAlike<decltype(Api::name), decltype(&::name)>, #name);
 OPD_OPENCL_FUNCTIONS(OPD_COMPARE)
+OPD_OPENCL_NEW_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 
 TEST(OpenClDeclarations, HaveTheNumbersOfKhronossHeader) {
@@ -35,6 +36,7 @@ TEST(OpenClDeclarations, HaveTheNumbersOfKhronossHeader) {
   EXPECT_EQ(+kGlobalCacheBytes, static_cast<uint32_t>(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
   EXPECT_EQ(+kGlobalBytes, static_cast<uint32_t>(CL_DEVICE_GLOBAL_MEM_SIZE));
   EXPECT_EQ(+kLocalBytes, static_cast<uint32_t>(CL_DEVICE_LOCAL_MEM_SIZE));
+  EXPECT_EQ(+kTimerResolution, static_cast<uint32_t>(CL_DEVICE_PROFILING_TIMER_RESOLUTION));
   EXPECT_EQ(+kName, static_cast<uint32_t>(CL_DEVICE_NAME));
   EXPECT_EQ(+kDriverVersion, static_cast<uint32_t>(CL_DRIVER_VERSION));
   EXPECT_EQ(+kVersion, static_cast<uint32_t>(CL_DEVICE_VERSION));

@@ -16,6 +16,7 @@ namespace {
 #define OPD_COMPARE(name, result, parameters) \
   static_assert(kCalledAlike<decltype(Api::name), decltype(&::name)>, #name);
 OPD_VULKAN_FUNCTIONS(OPD_COMPARE)
+OPD_VULKAN_EXTENSION_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 
 // Whether a struct has the size of Khronos's, and the members named have its places and sizes.
@@ -57,6 +58,9 @@ SAME_PLACE(Features, flags, VkPhysicalDeviceFeatures2, features);
 SAME_SIZE(Features11, VkPhysicalDeviceVulkan11Features);
 SAME_SIZE(Features12, VkPhysicalDeviceVulkan12Features);
 
+SAME_SIZE(CalibratedTimeInfo, VkCalibratedTimestampInfoEXT);
+SAME_PLACE(CalibratedTimeInfo, domain, VkCalibratedTimestampInfoEXT, timeDomain);
+SAME_SIZE(ExtensionProperties, VkExtensionProperties);
 SAME_SIZE(QueueFamily, VkQueueFamilyProperties);
 SAME_PLACE(QueueFamily, count, VkQueueFamilyProperties, queueCount);
 SAME_PLACE(QueueFamily, timestamp_bits, VkQueueFamilyProperties, timestampValidBits);
@@ -166,6 +170,9 @@ TEST(VulkanDeclarations, HaveTheStructTypesOfKhronossHeader) {
   EXPECT_EQ(InstanceInfo{}.type, +VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   EXPECT_EQ(QueueInfo{}.type, +VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   EXPECT_EQ(DeviceInfo{}.type, +VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  EXPECT_EQ(CalibratedTimeInfo{}.type, +VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT);
+  EXPECT_EQ(+kDeviceDomain, static_cast<uint32_t>(VK_TIME_DOMAIN_DEVICE_EXT));
+  EXPECT_STREQ(kCalibratedTimes, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   EXPECT_EQ(SubmitInfo{}.type, +VK_STRUCTURE_TYPE_SUBMIT_INFO);
   EXPECT_EQ(MemoryInfo{}.type, +VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
   EXPECT_EQ(SemaphoreInfo{}.type, +VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);

@@ -121,6 +121,7 @@ std::string text_of(const Event &event) {
   std::string text = event.name == kNoName ? "none" : name_text(event.name);
   if (is_of_memory(event.kind)) return text;
   if (event.kind == EventKind::kDeviceWork) return text + " device";
+  if (event.kind == EventKind::kCounter) return concat(text, " ", counter_value(event));
   if (event.num_tensors) text += " " + shapes_text(event);
   if (const StackId stack = stack_of(event)) text += concat(" in ", stack_frames(stack).front());
   EventItem item;
@@ -156,6 +157,16 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
   const auto head = [](EventItem::Type type, MetricKind kind, uint32_t name = 1) {
     return item_head(name, type, kind);
   };
+  constexpr uint64_t kMostNs = uint64_t{1} << 62;
+  const auto clock = [](uint64_t device_ns, uint64_t error_ns) {
+    return [=](Event &e) {
+      e.kind = EventKind::kDeviceClock;
+      set_device_moment(e, {e.name, e.begin, device_ns, error_ns});
+    };
+  };
+  const auto counter = [](double value) {
+    return [value](Event &e) { e.kind = EventKind::kCounter, set_counter_value(e, value); };
+  };
   using Type = EventItem::Type;
   struct Row {
     const char *what;
@@ -165,26 +176,30 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
   };
   const Row rows[] = {
       {"as it is", [](Event &) {}, {}, "known"},
-      {"a kind that is not known", [](Event &e) { e.kind = static_cast<EventKind>(10); }, {}, nullptr},
+      {"a kind that is not known", [](Event &e) { e.kind = static_cast<EventKind>(12); }, {}, nullptr},
       {"the last kind of memory", [](Event &e) { e.kind = EventKind::kBind; }, {}, "known"},
       {"work of a device",
        [](Event &e) {
-         set_device_work(e, {1500, 3, 8, 64, 2, WorkKind::kCopyToHost}), e.kind = kLastEventKind;
+         set_device_work(e, {1500, 3, 8, 64, 2, WorkKind::kCopyToHost}), e.kind = EventKind::kDeviceWork;
        },
        {},
        "known device"},
       {"unknown work of a device",
        [](Event &e) {
-         set_device_work(e, {1500, 3, 8, 64, 2, static_cast<WorkKind>(4)}), e.kind = kLastEventKind;
+         set_device_work(e, {1500, 3, 8, 64, 2, static_cast<WorkKind>(6)}), e.kind = EventKind::kDeviceWork;
        },
        {},
        nullptr},
       {"work that was launched long ago",
        [](Event &e) {
-         set_device_work(e, {kLong, 3, 8, 64, 2, WorkKind::kKernel}), e.kind = kLastEventKind;
+         set_device_work(e, {kLong, 3, 8, 64, 2, WorkKind::kKernel}), e.kind = EventKind::kDeviceWork;
        },
        {},
        nullptr},
+      {"a clock with too late a time", clock(kMostNs, 1), {}, nullptr},
+      {"a clock with too large an error", clock(1, kMostNs), {}, nullptr},
+      {"a counter", counter(-1.5), {}, "known -1.5"},
+      {"a counter that is no number", counter(std::nan("")), {}, nullptr},
       {"an open one", [](Event &e) { e.is_open = true; }, {}, "known open"},
       {"a flag of 2", [](Event &e) { std::memset(&e.is_open, 2, 1); }, {}, nullptr},
       {"a late begin", [](Event &e) { e.begin = kLong; }, {}, nullptr},
@@ -247,6 +262,29 @@ TEST(AnEventFromAFile, IsCheckedBeforeItIsUsed) {
     const Read expected{row.expected ? std::vector<std::string>{row.expected} : std::vector<std::string>(),
                         row.expected ? 0u : 1u};
     EXPECT_EQ(read(Builder().description() + events.sealed() + stacks + known_name()), expected) << row.what;
+  }
+}
+
+// Also the largest numbers that a file may have.
+TEST(AnEventFromAFile, MayTellHowTheClockOfADeviceLies) {
+  constexpr uint64_t kLargest = (uint64_t{1} << 62) - 1;
+  struct Row {
+    uint64_t device_ns, error_ns;
+    const char *expected;
+  };
+  const Row rows[] = {
+      {2400, 7, "known, error 7 ns, offset 100 ns, drift not known"},
+      {DeviceMoment::kNotKnown, DeviceMoment::kNotKnown, "known, error not known, offset not known, drift not known"},
+      {kLargest, kLargest, "known, error 4611686018427387903 ns, offset -4611686018427385403 ns, drift not known"}};
+  for (const Row &row : rows) {
+    BuiltBlock events = Builder::block(BlockType::kEvents, 1);
+    events.events = {event_of(EventKind::kDeviceClock, 0, 0), event_of(EventKind::kDeviceWork, 2000, 2500)};
+    set_device_moment(events.events[0], {1, 2500, row.device_ns, row.error_ns});
+    for (Event &each : events.events) each.device = {kDLOpenCL, 0};
+    set_device_work(events.events[1], {1500, 3, 8, 64, 0, WorkKind::kKernel});
+    const Ref<Trace> trace = read_files(Builder().description() + events.sealed() + known_name());
+    ASSERT_EQ(trace->parts.tracks_with_clocks().size(), 1u);
+    EXPECT_EQ(trace->parts.tracks_with_clocks()[0]->clock->text(), row.expected);
   }
 }
 

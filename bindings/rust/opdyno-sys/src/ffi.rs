@@ -347,6 +347,13 @@ pub const OPD_COLLECTOR_PAPI: opd_collector_kind = 3;
 /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
 /// no options. Source: Linux powercap, intel-rapl.
 pub const OPD_COLLECTOR_ENERGY: opd_collector_kind = 4;
+/// NVIDIA's GPUs, as NVML tells them when the call ends: "Power draw of GPU 0 (W)", "Temperature of GPU 0 (C)",
+/// "SM clock of GPU 0 (MHz)", "Memory clock of GPU 0 (MHz)", "Utilization of GPU 0 (%)", "Memory utilization of GPU 0
+/// (%)", and during the call "Energy of GPU 0 (uJ)"; with NVML's number of the GPU. What a GPU does not tell is left
+/// out, and the configuration says so. Measures the GPUs of the run's CUDA devices; if it has none, all GPUs. Traces
+/// of recordings that run have these values as counters, but for the energy. Calls that follow within a millisecond
+/// share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with NVIDIA's driver.
+pub const OPD_COLLECTOR_NVML: opd_collector_kind = 5;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_COLLECTOR_KIND_MAX_ENUM: opd_collector_kind = 0x7FFFFFFF;
 /// A form of a trace.
@@ -1101,7 +1108,9 @@ pub struct opd_profiler_options {
     /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
     pub flush_interval_ns: u64,
     /// 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none; 1
+    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
+    /// of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
+    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1
     pub device_work: i32,
     /// 0
     pub reserved: i32,
@@ -2445,8 +2454,8 @@ unsafe extern "C" {
     ///
     /// `out_tensor`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT`: padded elements smaller than a byte, elements without data, a dtype of 0
-    /// lanes, elements that do not start at a multiple of their size. Threads: safe. Since: 0.1. Source: `DLPack` 1.3.
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT`: padded elements smaller than a byte, no data, a dtype of 0 lanes, elements not
+    /// at a multiple of their size; `OPD_UNSUPPORTED`: of OpenCL or Vulkan. Threads: safe. Since: 0.1. Source: `DLPack` 1.3.
     pub fn opd_tensor_from_dlpack(managed: *mut DLManagedTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
     /// Takes over a versioned `DLPack` tensor, as `opd_tensor_from_dlpack()` does an old one. Its flag READ_ONLY stays with the
     /// tensor and its views.

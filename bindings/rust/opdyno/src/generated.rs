@@ -359,6 +359,13 @@ pub enum CollectorKind {
     /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
     /// no options. Source: Linux powercap, intel-rapl.
     Energy = ffi::OPD_COLLECTOR_ENERGY,
+    /// NVIDIA's GPUs, as NVML tells them when the call ends: "Power draw of GPU 0 (W)", "Temperature of GPU 0 (C)",
+    /// "SM clock of GPU 0 (MHz)", "Memory clock of GPU 0 (MHz)", "Utilization of GPU 0 (%)", "Memory utilization of GPU 0
+    /// (%)", and during the call "Energy of GPU 0 (uJ)"; with NVML's number of the GPU. What a GPU does not tell is left
+    /// out, and the configuration says so. Measures the GPUs of the run's CUDA devices; if it has none, all GPUs. Traces
+    /// of recordings that run have these values as counters, but for the energy. Calls that follow within a millisecond
+    /// share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with NVIDIA's driver.
+    Nvml = ffi::OPD_COLLECTOR_NVML,
 }
 impl CollectorKind {
     /// None for a number that this version does not know.
@@ -370,6 +377,7 @@ impl CollectorKind {
             ffi::OPD_COLLECTOR_PERF => Self::Perf,
             ffi::OPD_COLLECTOR_PAPI => Self::Papi,
             ffi::OPD_COLLECTOR_ENERGY => Self::Energy,
+            ffi::OPD_COLLECTOR_NVML => Self::Nvml,
             _ => return None,
         })
     }
@@ -1121,7 +1129,9 @@ impl<'a> ProfilerOptions<'a> {
         Self { flush_interval: Some(flush_interval), ..self }
     }
     /// True: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none.
+    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
+    /// of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
+    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time.
     /// Default: true.
     pub fn device_work(self, device_work: bool) -> Self {
         Self { device_work: Some(device_work), ..self }

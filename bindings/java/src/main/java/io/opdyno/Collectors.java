@@ -48,6 +48,11 @@ public final class Collectors {
     return of(CollectorKind.ENERGY, null);
   }
 
+  /** Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, as NVML tells them. */
+  public static Collector nvml() {
+    return of(CollectorKind.NVML, null);
+  }
+
   /** The events that a kind can count on this machine. */
   public static List<String> events(CollectorKind kind) {
     return ValueList.texts(Out.take(out -> Native.opd_collector_list_events(kind, out)));

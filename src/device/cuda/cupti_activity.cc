@@ -1,0 +1,300 @@
+#include "device/cuda/cupti_activity.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/fork_mutex.h"
+#include "base/signal_handlers.h"
+#include "device/cuda/cuda_devices.h"
+#include "device/cuda/cupti_records.h"
+#include "device/device_clock.h"
+#include "trace/device_work.h"
+
+namespace opd::cuda {
+
+std::atomic<uint32_t> detail::num_activity_users{0};
+
+namespace {
+
+using cupti::Activity;
+
+// The kinds that are asked for. Calls tell which thread gave work to a device, and when.
+constexpr cupti::Kind kKinds[] = {
+    cupti::kExternalCorrelation, cupti::kDriverCall, cupti::kRuntimeCall, cupti::kConcurrentKernel, cupti::kMemcpy,
+    cupti::kPeerMemcpy,          cupti::kMemset,     cupti::kOverhead};
+
+// By the number that a call and its work have in common. Most calls give no work, so old ones are forgotten.
+template <class T>
+class Recent {
+ public:
+  void add(uint32_t number, const T &value) {
+    constexpr size_t kMost = 1 << 16;
+    if (newer_.size() >= kMost) older_ = std::exchange(newer_, {});
+    newer_[number] = value;
+  }
+  const T *find(uint32_t number) const {
+    if (const auto found = newer_.find(number); found != newer_.end()) return &found->second;
+    const auto found = older_.find(number);
+    return found == older_.end() ? nullptr : &found->second;
+  }
+  void clear() { newer_.clear(), older_.clear(); }
+
+ private:
+  std::unordered_map<uint32_t, T> newer_, older_;
+};
+
+// CUpti_ActivityMemcpyKind. Copies between arrays, peers and within the host are told as those on a device.
+struct Copy {
+  WorkKind kind;
+  const char *name;
+};
+Copy copy_of(uint32_t kind) {
+  switch (kind) {
+    case 1:  // host to device, and host to array
+    case 3:
+      return {WorkKind::kCopyToDevice, "Memcpy HtoD"};
+    case 2:
+    case 4:
+      return {WorkKind::kCopyToHost, "Memcpy DtoH"};
+    case 10:
+      return {WorkKind::kCopyOnDevice, "Memcpy PtoP"};
+    default:
+      return {WorkKind::kCopyOnDevice, "Memcpy DtoD"};
+  }
+}
+
+// CUpti_ActivityOverheadKind
+const char *overhead_name(uint32_t kind) {
+  static constexpr const char *kOfCupti[] = {"",
+                                             "CUPTI Buffer Flush",
+                                             "CUPTI Instrumentation",
+                                             "CUPTI Resource",
+                                             "Runtime Triggered Module Loading",
+                                             "Lazy Function Loading",
+                                             "Command Buffer Full",
+                                             "Activity Buffer Request",
+                                             "UVM Activity Init"};
+  if (kind == 1) return "Driver Compiler";
+  const uint32_t high = kind >> 16;
+  return high > 0 && high < std::size(kOfCupti) && kind << 16 == 0 ? kOfCupti[high] : "Unknown Overhead";
+}
+
+std::string kernel_name(const Activity &kernel) {
+  constexpr size_t kMost = 4096;
+  return kernel.name ? std::string(kernel.name, ::strnlen(kernel.name, kMost)) : "?";
+}
+
+class Reports {
+ public:
+  // A buffer of CUPTI's records, in any order: calls first, so that their work finds them. No lock is held while CUPTI
+  // runs.
+  void add(std::span<uint8_t> buffer) {
+    std::vector<Activity> works, others;
+    const size_t skipped = cupti::each_activity(
+        buffer, cupti::Api::get().cuptiActivityGetNextRecord,
+        [&](const Activity &activity) { (is_work(activity) ? works : others).push_back(activity); });
+    if (skipped) count_lost_work(skipped);
+    const Comparison now = compare();
+    const std::scoped_lock lock(guard_);
+    if (!clock_) return;
+    now.add_to(*clock_);
+    for (const Activity &each : others)
+      if (each.kind == cupti::kExternalCorrelation) runs_.add(each.correlation, each.external);
+      else calls_.add(each.correlation, each);
+    works.insert(works.begin(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    for (const Activity &work : works)
+      if (work.kind == cupti::kOverhead || calls_.find(work.correlation)) give(work);
+      else waiting_.push_back(work);  // its call may be in another buffer
+    told_.clear();
+  }
+
+  // Work whose calls are not reported, as they began before.
+  void add_rest() {
+    const std::scoped_lock lock(guard_);
+    if (!clock_) return;
+    for (const Activity &work : std::exchange(waiting_, {})) give(work);
+    told_.clear();
+  }
+
+  void begin() {
+    const Comparison now = compare();
+    const std::scoped_lock lock(guard_);
+    calls_.clear(), runs_.clear(), waiting_.clear();
+    now.add_to(clock_.emplace("cuptiGetTimestamp"));
+  }
+
+ private:
+  struct Comparison {
+    TickInterval interval;
+    uint64_t ns = 0;  // 0: CUPTI did not tell
+    void add_to(DeviceClock &clock) const {
+      if (ns) clock.observe(ns, interval);
+    }
+  };
+  static Comparison compare() {
+    Comparison made{};
+    made.interval.begin = ticks_of(tick_clock());
+    if (cupti::Api::get().cuptiGetTimestamp(&made.ns)) made.ns = 0;
+    made.interval.end = ticks_of(tick_clock());
+    return made;
+  }
+  static bool is_work(const Activity &activity) {
+    return activity.kind != cupti::kExternalCorrelation && activity.kind != cupti::kDriverCall &&
+           activity.kind != cupti::kRuntimeCall;
+  }
+
+  // Times of 0 were not measured.
+  void give(const Activity &work) {
+    if (!work.start || work.end < work.start || work.device > INT32_MAX) return count_lost_work(1);
+    const Activity *const call = calls_.find(work.correlation);
+    LaunchedWork given = describe(work);
+    if (call && work.kind != cupti::kOverhead)
+      given.launch = {clock_->ticks_at(call->start), clock_->ticks_at(std::max(call->start, call->end))};
+    else given.launch.begin = given.launch.end = clock_->ticks_at(work.start);
+    const WorkTimes times = clock_->times_of(work.start, work.end, given.launch);
+    const uint64_t *const run = runs_.find(work.correlation);
+    tell_clock(given, times.clock);
+    add_work_event(given, {run ? *run : 0, call ? call->thread : work.thread}, times.work);
+  }
+
+  static LaunchedWork describe(const Activity &work) {
+    constexpr uint32_t kLegacyStream = 7;  // CUPTI's number of the default stream
+    LaunchedWork made{};
+    made.device = {kDLCUDA, static_cast<int32_t>(work.device)};
+    made.stream = work.stream == kLegacyStream ? uint16_t{0} : static_cast<uint16_t>(work.stream);
+    made.bytes = work.bytes;
+    if (work.kind == cupti::kConcurrentKernel) {
+      made.kind = WorkKind::kKernel, made.name = name_id(kernel_name(work));
+    } else if (work.kind == cupti::kMemset) {
+      made.kind = WorkKind::kFill, made.name = name_id("Memset");
+    } else if (work.kind == cupti::kOverhead) {
+      made.kind = WorkKind::kOverhead, made.name = name_id(overhead_name(work.detail)), made.stream = kOverheadStream;
+    } else {
+      const Copy copy =
+          work.kind == cupti::kPeerMemcpy ? Copy{WorkKind::kCopyOnDevice, "Memcpy PtoP"} : copy_of(work.detail);
+      made.kind = copy.kind, made.name = name_id(copy.name);
+    }
+    return made;
+  }
+
+  void tell_clock(const LaunchedWork &given, const DeviceMoment &moment) {
+    if (std::ranges::find(told_, given.device.device_id) != told_.end()) return;
+    told_.push_back(given.device.device_id);
+    add_clock_event(given.device, ticks_of(tick_clock()), moment);
+  }
+
+  ForkMutex guard_{LockRank::kDeviceWork};
+  std::optional<DeviceClock> clock_;
+  Recent<Activity> calls_;
+  Recent<uint64_t> runs_;
+  std::vector<Activity> waiting_;
+  std::vector<int32_t> told_;  // devices whose clock the present buffer has told
+};
+
+Reports &reports() {
+  static auto *reports = new Reports;  // never destroyed: CUPTI's thread may report while the process exits
+  return *reports;
+}
+
+constexpr size_t kBufferBytes = size_t{1} << 20, kBufferAlignment = 8;
+
+void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records) {
+  *buffer = static_cast<uint8_t *>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
+  *size = *buffer ? kBufferBytes : 0;  // without memory CUPTI drops records, and counts them
+  *most_records = 0;
+}
+void take_buffer(cupti::Context *, uint32_t, uint8_t *buffer, size_t size, size_t valid) {
+  if (!buffer) return;
+  try {
+    reports().add({buffer, std::min(valid, size)});
+  } catch (const std::bad_alloc &) { count_lost_work(1); }
+  std::free(buffer);
+}
+
+class CuptiActivity final : public ActivitySource {
+ public:
+  void start() override {
+    const std::scoped_lock lock(guard_);
+    if (num_users_ == 0) enable();
+    ++num_users_;
+    detail::num_activity_users.store(num_users_, std::memory_order_release);
+  }
+  void stop() noexcept override {
+    const std::scoped_lock lock(guard_);
+    detail::num_activity_users.store(--num_users_, std::memory_order_release);
+    if (num_users_ == 0 && !api().is_inherited()) disable(std::size(kKinds));
+  }
+  void flush(bool waits) noexcept override {
+    if (api().is_inherited()) return;
+    const std::scoped_lock lock(guard_);
+    if (waits) wait_for_devices();
+    if (api().cuptiActivityFlushAll(0)) count_lost_work(1);
+    size_t dropped = 0;
+    if (!api().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) && dropped) count_lost_work(dropped);
+    if (waits) reports().add_rest();
+  }
+
+ private:
+  static const cupti::Api &api() { return cupti::Api::get(); }
+
+  void enable() {
+    const std::string refusal = "activity of CUDA devices is not reported: ";
+    if (const std::string absence = absence_of_cuda_device(0); !find_cuda_device(0))
+      fail(OPD_UNSUPPORTED, refusal, absence);
+    if (!api().absence.empty()) fail(OPD_UNSUPPORTED, refusal, api().absence);
+    if (api().is_inherited())
+      fail(OPD_UNSUPPORTED, refusal,
+           "CUPTI was opened in the parent of this process, and does not work in a child of fork()");
+    const KeptSignalHandlers kept;
+    api().check(api().cuptiActivityRegisterCallbacks(request_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
+    api().check(api().cuptiSetThreadIdType(cupti::kSystemThreadIds), "cuptiSetThreadIdType");
+    reports().begin();
+    for (size_t i = 0; i < std::size(kKinds); ++i)
+      if (const cupti::Status status = api().cuptiActivityEnable(kKinds[i])) {
+        disable(i);
+        api().check(status, "cuptiActivityEnable");
+      }
+  }
+  static void disable(size_t count) noexcept {
+    for (size_t i = count; i-- > 0;) api().cuptiActivityDisable(kKinds[i]);
+  }
+
+  // Records of work that has not ended are not reported.
+  static void wait_for_devices() noexcept {
+    for (int32_t id = 0; const DeviceContext *const device = find_cuda_device(id); ++id) try {
+        if (!device->has_context()) continue;
+        const CurrentContext current(*device);
+        device->api().cuCtxSynchronize();
+      } catch (const Exception &) {}  // then its records are missing
+  }
+
+  ForkMutex guard_{LockRank::kDeviceKernel};  // held while CUPTI runs
+  uint32_t num_users_ = 0;
+};
+
+}  // namespace
+
+ActivitySource &cupti_activity() {
+  static auto *activity = new CuptiActivity;
+  return *activity;
+}
+
+ReportedRun::ReportedRun() noexcept {
+  const uint64_t run = launcher_of_work().run;
+  is_pushed_ = run && !cupti::Api::get().cuptiActivityPushExternalCorrelationId(cupti::kCustom0, run);
+}
+
+ReportedRun::~ReportedRun() {
+  uint64_t ignored = 0;
+  if (is_pushed_) cupti::Api::get().cuptiActivityPopExternalCorrelationId(cupti::kCustom0, &ignored);
+}
+
+}  // namespace opd::cuda

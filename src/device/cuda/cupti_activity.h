@@ -1,0 +1,29 @@
+// What CUPTI reports of CUDA devices, as events: kernels, copies, fills, and the overhead of the driver and of CUPTI.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "trace/device_activity.h"
+
+namespace opd::cuda {
+
+ActivitySource &cupti_activity();
+
+namespace detail {
+extern std::atomic<uint32_t> num_activity_users;
+}
+// Then CUPTI tells the times of work, so no events are recorded around it.
+inline bool is_reported() { return detail::num_activity_users.load(std::memory_order_acquire) != 0; }
+
+// Gives CUPTI the number of the calling thread's run for the work that is given to devices meanwhile.
+class ReportedRun {
+ public:
+  ReportedRun() noexcept;
+  ~ReportedRun();
+  ReportedRun(const ReportedRun &) = delete;
+
+ private:
+  bool is_pushed_ = false;
+};
+
+}  // namespace opd::cuda

@@ -1,0 +1,77 @@
+#include "device/cuda/cupti_records.h"
+
+#include <cstring>
+
+namespace opd::cupti {
+namespace {
+
+// Reads a record's members at the places that CUPTI's header gives them.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> record) : record_(record) {}
+
+  template <class T>
+  Reader &read(size_t place, T &out) {
+    if (place + sizeof out > record_.size()) is_whole_ = false;
+    else std::memcpy(&out, record_.data() + place, sizeof out);
+    return *this;
+  }
+  bool is_whole() const { return is_whole_; }
+
+ private:
+  const std::span<const uint8_t> record_;
+  bool is_whole_ = true;
+};
+
+// Copies and fills begin alike.
+void read_transfer(Reader &reader, Activity &out, size_t correlation) {
+  reader.read(8, out.bytes).read(16, out.start).read(24, out.end).read(32, out.device).read(40, out.stream);
+  reader.read(correlation, out.correlation);
+}
+
+void read_overhead(Reader &reader, Activity &out) {
+  constexpr uint32_t kOfThread = 2;
+  uint32_t of = 0;
+  reader.read(4, out.detail).read(8, of).read(24, out.start).read(32, out.end);
+  if (of == kOfThread) reader.read(16, out.thread);
+}
+
+}  // namespace
+
+std::optional<Activity> read_activity(std::span<const uint8_t> record) {
+  Activity made;
+  Reader reader(record);
+  reader.read(0, made.kind);
+  switch (made.kind) {
+    case kConcurrentKernel:
+      reader.read(16, made.start).read(24, made.end).read(40, made.device).read(48, made.stream);
+      reader.read(92, made.correlation).read(104, made.name);
+      break;
+    case kMemcpy:
+    case kPeerMemcpy: {
+      uint8_t kind = 0;
+      read_transfer(reader.read(4, kind), made, made.kind == kMemcpy ? 44 : 60);
+      made.detail = kind;
+      break;
+    }
+    case kMemset:
+      read_transfer(reader, made, 44);
+      break;
+    case kDriverCall:
+    case kRuntimeCall:
+      reader.read(8, made.start).read(16, made.end).read(28, made.thread).read(32, made.correlation);
+      break;
+    case kOverhead:
+      read_overhead(reader, made);
+      break;
+    case kExternalCorrelation:
+      reader.read(8, made.external).read(16, made.correlation);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (!reader.is_whole()) return std::nullopt;
+  return made;
+}
+
+}  // namespace opd::cupti

@@ -1,0 +1,50 @@
+// Records of CUPTI's buffers. A record says its kind and nothing of its size, and structures grow from release to
+// release; what is read here has had the same place in all of them since CUDA 9. Reads are bounded by the record's end.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "device/cuda/cupti_api.h"
+
+namespace opd::cupti {
+
+struct Activity {
+  uint32_t kind = 0;
+  uint64_t start = 0, end = 0;  // ns of CUPTI's clock; 0: CUPTI could not tell
+  uint32_t correlation = 0;     // of a call, and of the work that it gave to the device
+  uint32_t device = 0, stream = 0;
+  uint64_t bytes = 0;          // of a copy or a fill
+  uint32_t detail = 0;         // of a copy: CUpti_ActivityMemcpyKind; of overhead: its kind
+  uint32_t thread = 0;         // of a call, and of overhead if it is a thread's
+  uint64_t external = 0;       // of an external correlation: what was pushed
+  const char *name = nullptr;  // of a kernel: CUPTI's, as long as the process
+};
+
+// None: the kind is not known, or the record is shorter than any release has it.
+std::optional<Activity> read_activity(std::span<const uint8_t> record);
+
+// Calls visit(Activity) for each record that is known. `next`: CUPTI's function, which steps from record to record.
+// Returns how many were skipped; what cannot be stepped over counts as one.
+template <class Next, class Visit>
+size_t each_activity(std::span<uint8_t> buffer, const Next &next, const Visit &visit) {
+  Record *record = nullptr;
+  const auto step = [&] { return next(buffer.data(), buffer.size(), &record); };
+  const auto place_of = [&] {
+    return static_cast<size_t>(reinterpret_cast<uintptr_t>(record) - reinterpret_cast<uintptr_t>(buffer.data()));
+  };
+  size_t skipped = 0, at = 0;
+  Status status = step();
+  while (status == kSuccess) {
+    if (place_of() != at || at >= buffer.size()) return skipped + 1;
+    status = step();
+    const size_t end = status == kSuccess ? place_of() : buffer.size();
+    if (end <= at || end > buffer.size()) return skipped + 1;
+    if (const std::optional<Activity> activity = read_activity(buffer.subspan(at, end - at))) visit(*activity);
+    else ++skipped;
+    at = end;
+  }
+  return status == kMaxLimitReached ? skipped : skipped + 1;
+}
+
+}  // namespace opd::cupti
