@@ -15,7 +15,8 @@ OPD_BEGIN_DECLS
  * which tensors are made and copied; opd_module_get_function() of its modules gives functions that run there;
  * opd_vm_create() of them makes VMs there, and opd_evaluator_create() measures there. Arguments are numbers, texts,
  * bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
- * one there, and the address.
+ * one there, and the address. If the connection ends, the error is OPD_IO of the kind "ConnectionError"; if the
+ * server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
  *
  * A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
  * All that came from a session keeps it open. It cannot be used in a child of fork(): OPD_IO. */
@@ -33,12 +34,19 @@ typedef struct opd_rpc_connect_options {
   int64_t session_timeout_ns; /**< the server ends the session after so long, if it knows how; 0: no limit */
   const char *secret;         /**< borrowed; at least 16 bytes that the server must prove to know, as this side does,
                                    without sending them; NULL: none, as for TVM's servers */
+  const char
+      *tls_ca_file; /**< borrowed; PEM file of the authorities, one of which must have signed the certificate that
+                         the server shows. With it or tls_fingerprint, the session goes through TLS 1.3; NULL */
+  const char *tls_fingerprint; /**< borrowed; SHA-256 of the server's certificate, hexadecimal: it is trusted whatever
+                                    its signature, name and dates are, unless there is tls_ca_file, too; NULL */
+  const char *tls_name; /**< borrowed; the name or IP address that tls_ca_file's certificate must be for; NULL: the
+                             host of the address, also if a tracker gave it */
 } opd_rpc_connect_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options) {
   const opd_rpc_connect_options defaults = {
-      (uint32_t)sizeof *options, 1, NULL, (int64_t)10 * 1000 * 1000 * 1000, 0, 0, NULL};
+      (uint32_t)sizeof *options, 1, NULL, (int64_t)10 * 1000 * 1000 * 1000, 0, 0, NULL, NULL, NULL, NULL};
   if (options) *options = defaults;
 }
 
@@ -46,9 +54,11 @@ static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options
  * @param address     Borrowed: "HOST:PORT", "[::1]:PORT".
  * @param options     Borrowed; NULL means all defaults.
  * @param out_session New reference.
- * @return NULL, or OPD_IO (there is no connection), OPD_DEADLINE_EXCEEDED, OPD_FAILED_PRECONDITION (the server wants
- * another key, or does not know the secret), OPD_BAD_FORMAT (it speaks something else), OPD_OUT_OF_RANGE (256 sessions
- * are open), OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect. */
+ * @return NULL, or OPD_IO (there is no connection, or no such file), OPD_DEADLINE_EXCEEDED, OPD_FAILED_PRECONDITION
+ * (the server wants another key, or TLS; it does not know the secret; its certificate is refused), OPD_BAD_FORMAT (it
+ * speaks something else; a file is none of certificates), OPD_OUT_OF_RANGE (256 sessions are open), OPD_UNSUPPORTED
+ * (TLS, but OpenSSL is not here: `opdyno info` says why), OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2.
+ * Source: TVM tvm.rpc.connect. */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options,
                                                  opd_rpc_session **out_session);
 
@@ -129,6 +139,24 @@ OPD_API void opd_rpc_session_close(opd_rpc_session *session);
 
 /* ---- serve another machine -------------------------------------------------------------------------------------- */
 
+/** What has happened in a session. opd_rpc_serve() writes it while it runs, and others may read it: each number whole.
+ * It may lie in memory that processes share. */
+typedef struct opd_rpc_progress {
+  uint32_t struct_size;    /**< set by opd_rpc_progress_init() */
+  uint32_t reserved;       /**< 0 */
+  uint64_t num_requests;   /**< that came from the client, those that were refused among them */
+  uint64_t received_bytes; /**< of requests, without what TLS and TCP add */
+  uint64_t sent_bytes;     /**< of answers, likewise */
+  char crashed_in[128]; /**< with `report_crashes`, after a crash: the operator that ran, its name cut to 127 bytes; ""
+                         */
+} opd_rpc_progress;
+
+/** Writes the size of the struct in this header, and 0. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_rpc_progress_init(opd_rpc_progress *progress) {
+  const opd_rpc_progress defaults = {(uint32_t)sizeof *progress, 0, 0, 0, 0, ""};
+  if (progress) *progress = defaults;
+}
+
 /** How a client is served. */
 typedef struct opd_rpc_serve_options {
   uint32_t struct_size;    /**< set by opd_rpc_serve_options_init() */
@@ -155,6 +183,19 @@ typedef struct opd_rpc_serve_options {
                              hashes. Of the global functions, those that could load others are closed. NULL: all */
   const char *secret;   /**< borrowed; at least 16 bytes that the client must prove to know, and this side proves,
                              without sending them, as TVM's clients cannot; NULL: none */
+  const char *tls_certificate_file; /**< borrowed; PEM file of the certificate that the server shows, and of those that
+                                         lead to its authority. The session goes through TLS 1.3, which TVM's clients do
+                                         not speak; NULL: not */
+  const char *tls_key_file;   /**< borrowed; PEM file of the certificate's private key, without a password; NULL */
+  opd_rpc_progress *progress; /**< borrowed; what happens is written there; NULL */
+  /** Called once the client has said the key and proved the secret, before the process is restricted. It may wait, as
+   * for other sessions to end. Its error, which it gives away, ends the session. NULL: all clients are welcome. */
+  opd_error *(*admit)(void *user_data);
+  void *user_data;        /**< borrowed; for @p admit */
+  int32_t report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+                               SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
+                             before, with the operator that runs. For one session of the process at once; 0 */
+  uint32_t reserved2;     /**< 0 */
 } opd_rpc_serve_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -176,7 +217,14 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
                                           0,
                                           NULL,
                                           NULL,
-                                          NULL};
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          0,
+                                          0};
   if (options) *options = defaults;
 }
 
@@ -192,22 +240,31 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * and whoever waits for the process removes it.
  * @param socket  Of an accepted connection, a stream; stays open and the caller's.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL, or OPD_INVALID_ARGUMENT for what is no such socket, OPD_NOT_FOUND for the work folder, OPD_IO for one
- * that cannot be used, or if the kernel refuses a restriction that it knows; those of opd_rpc_serve_describe(). If the
- * session ends early: OPD_FAILED_PRECONDITION (the client does not know the key or the secret, or the process has
- * further threads), OPD_BAD_FORMAT (it speaks something else, or sends too large a packet), OPD_DEADLINE_EXCEEDED (it
- * went silent), OPD_IO (the connection broke). Threads: safe, a session each. The current devices and streams of the
- * thread change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+ * @return NULL, or an error. Before the session: those of opd_rpc_serve_describe(); OPD_INVALID_ARGUMENT for what is no
+ * such socket; OPD_NOT_FOUND for the work folder. If the session cannot begin, or ends early:
+ * - OPD_FAILED_PRECONDITION: the client does not know the key or the secret, does not speak TLS or refuses the
+ *   certificate; the process has further threads, or another session whose crashes are reported;
+ * - OPD_BAD_FORMAT: the client speaks something else, or sends too large a packet;
+ * - OPD_DEADLINE_EXCEEDED: it went silent;
+ * - OPD_IO: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
+ * - what @p admit gave.
+ *
+ * Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
+ * tvm.rpc.Server.
  */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options);
 
 /** Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
  * @param options  Borrowed; NULL means all defaults.
- * @param out_json New reference: {"enforced": ["files (Landlock ABI 7)", "no network"], "missing": []}, phrases for the
- *                 user. Without `sandbox` nothing is enforced or missing.
- * @return NULL, or OPD_INVALID_ARGUMENT, OPD_NOT_FOUND (there is no such user, or nothing at one of the paths),
- * OPD_FAILED_PRECONDITION (another user, but this one is not root), OPD_BAD_FORMAT (`allowed_modules`). Threads: safe.
- * Since: 0.2 */
+ * @param out_json New reference: {"enforced": ["files (Landlock ABI 7)", "no network"], "missing": [],
+ *                 "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
+ *                 nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
+ *                 there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can.
+ * @return NULL, or OPD_INVALID_ARGUMENT (also a key that is not the certificate's), OPD_NOT_FOUND (there is no such
+ * user, or nothing at one of the paths), OPD_FAILED_PRECONDITION (another user, but this one is not root),
+ * OPD_BAD_FORMAT
+ * (`allowed_modules`, or a file that is no certificate or key), OPD_IO (a file cannot be read), OPD_UNSUPPORTED (TLS,
+ * but OpenSSL is not here). Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json);
 
 OPD_END_DECLS

@@ -266,7 +266,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, co
  * @param options Borrowed; NULL means all defaults; warmup and repeat are not used. Collectors are prepared here and
  *                retained until opd_vm_profile_stop(). They run on the threads of the recorded calls, several at once.
  * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already, or 16 recordings run in the process;
- *         OPD_INVALID_ARGUMENT for an option.
+ *         OPD_INVALID_ARGUMENT for an option. Of a VM of a session (rpc.h): as opd_vm_profile(), or OPD_CALL_FAILED.
  * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 
@@ -274,7 +274,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_prof
  * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls.
  * @param out_trace  New reference; NULL if it is not wanted.
  * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or inside of a call of the VM, collectors included.
- * Threads: safe. Blocks. Since: 0.1 */
+ * Of a VM of a session: OPD_CALL_FAILED. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
 
 OPD_END_DECLS

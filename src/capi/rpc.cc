@@ -30,6 +30,10 @@ Connection options_of(const opd_rpc_connect_options *given) {
   made.options.connect_limit = std::chrono::nanoseconds(how.connect_timeout_ns);
   made.options.answer_limit = std::chrono::nanoseconds(how.answer_timeout_ns);
   made.options.session_limit = std::chrono::nanoseconds(how.session_timeout_ns);
+  made.options.tls.authority_file = how.tls_ca_file ? how.tls_ca_file : "";
+  made.options.tls.name = how.tls_name ? how.tls_name : "";
+  if (how.tls_fingerprint) made.options.tls.fingerprint = rpc::normal_fingerprint(how.tls_fingerprint);
+  require(!how.tls_name || how.tls_ca_file, "tls_name is for tls_ca_file, which is NULL");
   return made;
 }
 
@@ -70,6 +74,14 @@ rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
   }
   settings.user = text(how.user);
   settings.cpu_seconds = how.max_cpu_s, settings.process_bytes = how.max_process_bytes;
+  require(!how.tls_certificate_file == !how.tls_key_file, "tls_certificate_file and tls_key_file go together");
+  settings.tls = {text(how.tls_certificate_file), text(how.tls_key_file)};
+  if (how.admit)
+    settings.admit = [admit = how.admit, data = how.user_data] {
+      if (opd_error *const error = admit(data)) throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
+    };
+  if (how.progress) require_sized(*how.progress);
+  settings.progress = how.progress, settings.report_crashes = how.report_crashes != 0;
   if (how.allowed_modules) settings.allowed = std::make_shared<const AllowedModules>(how.allowed_modules);
   rpc::require_servable(settings);
   return settings;
@@ -184,6 +196,8 @@ opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buff
     json.begin_object();
     write_phrases(json, "enforced", facts.enforced);
     write_phrases(json, "missing", facts.missing);
+    json.key("tls_fingerprint").value(how.tls.is_wanted() ? rpc::server_fingerprint(how.tls) : "");
+    json.key("tls_absence").value(openssl::Api::get().absence);
     json.end_object();
     give_text(json.take(), out_json);
   });

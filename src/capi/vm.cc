@@ -47,12 +47,9 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
 
 AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
 
-// What only programs of this process have.
-Vm &vm_here(opd_vm *vm) {
-  auto *const here = dynamic_cast<Vm *>(&vm_of(vm));
-  if (!here) fail(OPD_UNSUPPORTED, "a program on another machine is profiled by opd_vm_profile() only, call by call");
-  return *here;
-}
+// A VM is one of this process, or one of a session.
+Vm &vm_here(opd_vm *vm) { return dynamic_cast<Vm &>(vm_of(vm)); }
+const rpc::RemoteVm *vm_there(opd_vm *vm) { return dynamic_cast<rpc::RemoteVm *>(&vm_of(vm)); }
 
 }  // namespace
 
@@ -198,7 +195,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const VmProfileOptions how = profile_options_of(options);
     const Args views = args_of(args, num_args);
     const CallSettings settings = settings_of(call_options, num_args);
-    if (const auto *there = dynamic_cast<rpc::RemoteVm *>(&vm_of(vm)))
+    if (const auto *const there = vm_there(vm))
       give(rpc::profile_there(*there, name, views, settings, how, out_trace != nullptr), out_report, out_trace);
     else give(profile_named(vm_here(vm), name, views, settings, how), out_report, out_trace);
   });
@@ -207,13 +204,17 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
 opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
   return guard([&] {
     require(vm, "vm must not be NULL");
-    start_profile(vm_here(vm), profile_options_of(options));
+    const VmProfileOptions how = profile_options_of(options);
+    if (const auto *const there = vm_there(vm)) rpc::start_profile_there(*there, how);
+    else start_profile(vm_here(vm), how);
   });
 }
 
 opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && out_report, "vm and out_report must not be NULL");
-    give(stop_profile(vm_here(vm)), out_report, out_trace);
+    const auto *const there = vm_there(vm);
+    give(there ? rpc::stop_profile_there(*there, out_trace != nullptr) : stop_profile(vm_here(vm)), out_report,
+         out_trace);
   });
 }

@@ -62,6 +62,12 @@ std::vector<std::pair<std::string, std::string>> absent_kinds() {
   return absent;
 }
 
+// Why sessions with other machines cannot go through TLS; "": they can.
+std::string tls_absence() {
+  const Json facts = parse_json(opdyno::rpc_serve_describe(), "the description of sessions");
+  return json_string(facts.get(), "tls_absence");
+}
+
 void write_value(JsonWriter &json, const opd_value &value) {
   if (value.type == OPD_INT) json.number(value.u.int64);
   else if (value.type == OPD_BOOL) json.boolean(value.u.int64 != 0);
@@ -89,6 +95,7 @@ std::string info_json(std::string_view build, const Args &args) {
   json.end_array().key("absent_devices").begin_object();
   for (const auto &[kind, reason] : absent_kinds()) json.key(kind).string(reason);
   json.end_object();
+  json.key("absent_tls").string(tls_absence());
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();
     json.key("peak").begin_object().key("threads").number(peak.num_threads).key("gflops").number(peak.gflops);
@@ -146,8 +153,11 @@ Exit run_info(const Args &args) {
   text += cat("loads artifacts of TVM ", releases(json.get(), "tvm_artifacts"), "; tested with those of ",
               releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\ndevices:\n");
   for (const DLDevice device : devices()) text += device_text(device);
+  const std::string without_tls = tls_absence();
+  if (without_tls.empty()) text += "TLS for other machines: by OpenSSL\n";
   text += "not here:\n";
   for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
+  if (!without_tls.empty()) text += cat("  TLS for other machines: ", without_tls, "\n");
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();
     text += cat("measured with ", peak.num_threads, " threads:\n  ", fixed(peak.gflops, 1), " GFLOP/s (float32)\n  ",

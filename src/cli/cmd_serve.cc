@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "command.h"
 #include "failure.h"
@@ -23,6 +25,7 @@
 #include "net.h"
 #include "serve_metrics.h"
 #include "session_folders.h"
+#include "session_gate.h"
 #include "session_process.h"
 #include "text.h"
 
@@ -36,6 +39,8 @@ using namespace std::chrono_literals;
 constexpr auto tracker_period = 2000ms;  // between two questions to the tracker, and two tries to reach it
 constexpr auto accept_pause = 1000ms;    // after a client that could not be accepted
 constexpr int most_unused_periods = 10;  // after which a key that a client got but does not use is replaced
+constexpr auto metrics_period = 1000ms;  // between two looks at what sessions do
+constexpr size_t most_unknown = 32;      // clients that have connected and not yet said the key
 
 struct Settings {
   Endpoint listen;
@@ -44,17 +49,19 @@ struct Settings {
   bool lets_anyone;
   int64_t most_sessions;
   std::string user;
-  std::string allowed_modules;  // the content of that file
+  std::string allowed_modules;               // the content of that file
+  std::string certificate, certificate_key;  // their files
   std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
   std::optional<Endpoint> metrics;
 };
 
-// "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"
-std::string sandbox_text(const opd_rpc_serve_options &options) {
-  const std::string text = opdyno::rpc_serve_describe(&options);
-  if (!options.sandbox) return "none";
-  const Json facts = parse_json(text, "the description of the sandbox");
+// Of the sandbox: "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"; and of TLS.
+std::string session_text(const opd_rpc_serve_options &options) {
+  const Json facts = parse_json(opdyno::rpc_serve_describe(&options), "the description of sessions");
+  const std::string fingerprint = json_string(facts.get(), "tls_fingerprint");
+  const std::string tls = fingerprint.empty() ? "" : cat("\nTLS: the certificate's fingerprint is ", fingerprint);
+  if (!options.sandbox) return cat("none", tls);
   const auto phrases = [&](const char *member) {
     std::string all;
     const cJSON *one;
@@ -62,8 +69,8 @@ std::string sandbox_text(const opd_rpc_serve_options &options) {
     return all;
   };
   const std::string enforced = phrases("enforced"), missing = phrases("missing");
-  if (missing.empty()) return enforced;
-  return cat(enforced, enforced.empty() ? "" : "; ", "not: ", missing);
+  if (missing.empty()) return cat(enforced, tls);
+  return cat(enforced, enforced.empty() ? "" : "; ", "not: ", missing, tls);
 }
 
 void warn(std::string_view what) { print_message(cat("opdyno serve: warning: ", what, "\n")); }
@@ -71,7 +78,7 @@ void warn(std::string_view what) { print_message(cat("opdyno serve: warning: ", 
 class Server {
  public:
   explicit Server(Settings &settings)
-      : settings_(settings), sandbox_(sandbox_text(settings_.session)), folders_(settings_.user) {
+      : settings_(settings), sandbox_(session_text(settings_.session)), folders_(settings_.user) {
     adopt_orphans();
     listener_ = listen_at(settings_.listen);
     if (!is_loopback(listener_.get()) && !settings_.session.secret && !settings_.lets_anyone)
@@ -91,28 +98,88 @@ class Server {
   void run() {
     print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key,
               "\nsandbox: ", sandbox_, "\n"));
-    if (!is_loopback(listener_.get()))
-      warn(settings_.session.secret ? "sessions are not encrypted; an ssh tunnel does that"
-                                    : "who reaches this address may run programs here");
+    if (!is_loopback(listener_.get())) warn_of_the_network();
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
       warn("sessions run as root; --user NAME has them run as another user");
     if (metrics_) print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
     while (is_running_) {
       if (settings_.tracker) keep_registered();
-      const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
-      const bool accepts = has_room && Clock::now() >= next_accept_;
-      pollfd waited[] = {{signals_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
-      const auto wait = has_room && !accepts ? accept_pause : settings_.tracker ? tracker_period : -1ms;
-      const int wait_ms = static_cast<int>(wait.count());
-      if (poll(waited, 2, wait_ms) < 0 && errno != EINTR) fail_errno("wait at", settings_.listen.text(), errno);
-      if (waited[0].revents) handle_signals();
-      if (waited[1].revents) accept_client();
+      wait_for_events();
     }
     end_all_children();
   }
 
  private:
+  // A session's process. Its client is unknown until it has said the key, then it waits for a place, then it has one.
+  struct Child {
+    int64_t number;
+    std::string match_key;
+    SessionGate gate;
+    bool has_asked = false, has_place = false;
+  };
+
+  void warn_of_the_network() const {
+    const bool has_secret = settings_.session.secret, is_encrypted = !settings_.certificate.empty();
+    if (!has_secret) warn("who reaches this address may run programs here");
+    else if (!is_encrypted) warn("sessions are not encrypted; --tls-cert or an ssh tunnel does that");
+  }
+
+  void wait_for_events() {
+    const size_t unknown =
+        static_cast<size_t>(std::ranges::count_if(children_, [](const auto &one) { return !one.second.has_asked; }));
+    const size_t waiting = children_.size() - unknown - places_taken();
+    const bool has_room = unknown + waiting < most_unknown, accepts = has_room && Clock::now() >= next_accept_;
+    std::vector<pollfd> waited = {{signals_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
+    for (auto &[process, child] : children_)
+      if (!child.has_asked) waited.push_back({child.gate.descriptor(), POLLIN, 0});
+    const auto wait = has_room && !accepts             ? accept_pause
+                      : metrics_ && !children_.empty() ? metrics_period
+                      : settings_.tracker              ? tracker_period
+                                                       : -1ms;
+    const int wait_ms = static_cast<int>(wait.count());
+    if (poll(waited.data(), waited.size(), wait_ms) < 0 && errno != EINTR)
+      fail_errno("wait at", settings_.listen.text(), errno);
+    for (size_t i = 2; i < waited.size(); ++i)
+      if (waited[i].revents) note_question(waited[i].fd);
+    if (waited[0].revents) handle_signals();
+    give_places();
+    if (waited[1].revents) accept_client();
+    if (metrics_) metrics_->show();
+  }
+
+  size_t places_taken() const {
+    return static_cast<size_t>(std::ranges::count_if(children_, [](const auto &one) { return one.second.has_place; }));
+  }
+
+  void note_question(int gate) {
+    for (auto &[process, child] : children_) {
+      if (child.has_asked || child.gate.descriptor() != gate) continue;
+      child.has_asked = true;
+      if (!child.gate.has_asked() || !has_key(child)) child.gate.answer(false);  // or the process has ended
+      else waiting_.push_back(process);
+      return;
+    }
+  }
+
+  // The tracker's key is for one client.
+  bool has_key(const Child &child) const {
+    return !settings_.tracker || (!child.match_key.empty() && child.match_key == match_key_);
+  }
+
+  // In the order in which the clients became known.
+  void give_places() {
+    while (!waiting_.empty() && static_cast<int64_t>(places_taken()) < settings_.most_sessions) {
+      const auto found = children_.find(waiting_.front());
+      waiting_.pop_front();
+      if (found == children_.end()) continue;
+      Child &child = found->second;
+      child.has_place = has_key(child);
+      child.gate.answer(child.has_place);
+      if (child.has_place) match_key_.clear();  // the next client gets another key
+    }
+  }
+
   // ---- the tracker: it gives the key of one session to one client
 
   void keep_registered() {
@@ -124,7 +191,7 @@ class Server {
         tracker_.emplace(*settings_.tracker, settings_.key, std::stoi(settings_.listen.port));
         match_key_.clear();
       }
-      const bool has_room = static_cast<int64_t>(children_.size()) < settings_.most_sessions;
+      const bool has_room = static_cast<int64_t>(places_taken()) < settings_.most_sessions;
       if (!match_key_.empty()) unused_periods_ = tracker_->is_taken(match_key_) ? unused_periods_ + 1 : 0;
       if (!has_room || (!match_key_.empty() && unused_periods_ < most_unused_periods)) return;
       match_key_ = cat(settings_.key, ":", random_name());
@@ -144,10 +211,15 @@ class Server {
     const int64_t number = ++last_number_;
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
     std::string folder;
+    std::optional<SessionGate> gate;
     try {
+      gate.emplace();
       folder = folders_.make(number);
-    } catch (const Failure &failure) { return print_message(cat("session ", number, " ends: ", failure.what(), "\n")); }
-    if (metrics_) metrics_->begin_session(number);
+      if (metrics_) metrics_->begin_session(number);
+    } catch (const Failure &failure) {
+      folders_.remove(number);
+      return print_message(cat("session ", number, " ends: ", failure.what(), "\n"));
+    }
     const pid_t parent = getpid(), child = fork();
     if (child < 0) {
       const int error = errno;
@@ -155,9 +227,9 @@ class Server {
       if (metrics_) metrics_->end_session(number, "no_process");
       return print_message(cat("opdyno serve: cannot start a process: ", strerror(error), "\n"));
     }
-    if (child == 0) serve(connection.get(), number, parent, folder);
-    children_[child] = number;
-    if (tracker_) match_key_.clear();  // the next client gets another key
+    if (child == 0) serve(connection.get(), number, parent, folder, *gate);
+    gate->keep_servers_end();
+    children_.emplace(child, Child{number, match_key_, std::move(*gate)});
   }
 
   // `error`: of accept4().
@@ -168,11 +240,11 @@ class Server {
   }
 
   // In the child.
-  [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder) {
+  [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder, SessionGate &gate) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);  // the parent ended before
     sigprocmask(SIG_SETMASK, &usual_signals_, nullptr);
-    listener_.reset(), signals_.reset(), tracker_.reset(), folders_.forget();
+    listener_.reset(), signals_.reset(), tracker_.reset(), folders_.forget(), children_.clear();
     detach_session();
     opd_rpc_serve_options options = settings_.session;
     options.work_folder = folder.c_str();
@@ -180,6 +252,12 @@ class Server {
     // Between two keys of the tracker there is one that nobody knows.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
+    options.admit = [](void *its_gate) -> opd_error * {
+      if (static_cast<SessionGate *>(its_gate)->ask()) return nullptr;
+      return opd_error_create(OPD_FAILED_PRECONDITION, nullptr, "another client has used the key");
+    };
+    options.user_data = &gate, options.report_crashes = 1;
+    if (metrics_) options.progress = metrics_->progress_of(number);
     try {
       opdyno::rpc_serve(connection, &options);
       if (metrics_) metrics_->note_end(OPD_OK);
@@ -200,21 +278,21 @@ class Server {
     for (pid_t child; (child = wait4(-1, &status, WNOHANG, &used)) > 0;) {
       const auto found = children_.find(child);
       if (found == children_.end()) continue;
+      const int64_t number = found->second.number;
       if (has_used_up(status, used))
         print_message(
-            cat("session ", found->second, " ends: it used up its ", settings_.session.max_cpu_s, " s of CPU time\n"));
+            cat("session ", number, " ends: it used up its ", settings_.session.max_cpu_s, " s of CPU time\n"));
       else if (WIFSIGNALED(status))
-        print_message(cat("session ", found->second, " ends: its process was ended by signal ", WTERMSIG(status), " (",
+        print_message(cat("session ", number, " ends: its process was ended by signal ", WTERMSIG(status), " (",
                           strsignal(WTERMSIG(status)), ")\n"));
       else if (WEXITSTATUS(status) != 0)  // of a function that the client called
-        print_message(
-            cat("session ", found->second, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
-      folders_.remove(found->second);
+        print_message(cat("session ", number, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
+      folders_.remove(number);
       if (metrics_)
-        metrics_->end_session(found->second, has_used_up(status, used)  ? "limit"
-                                             : WIFSIGNALED(status)      ? "crashed"
-                                             : WEXITSTATUS(status) != 0 ? "exited"
-                                                                        : "");
+        metrics_->end_session(number, has_used_up(status, used)  ? "limit"
+                                      : WIFSIGNALED(status)      ? "crashed"
+                                      : WEXITSTATUS(status) != 0 ? "exited"
+                                                                 : "");
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
@@ -237,7 +315,8 @@ class Server {
   std::optional<ServeMetrics> metrics_;
   Descriptor listener_, signals_;
   sigset_t usual_signals_;
-  std::map<pid_t, int64_t> children_;  // and the numbers of their sessions
+  std::map<pid_t, Child> children_;
+  std::deque<pid_t> waiting_;  // for a place
   int64_t last_number_ = 0;
   bool is_running_ = true;
   std::optional<Tracker> tracker_;
@@ -271,6 +350,13 @@ void restrict_sessions(const Args &args, Settings &settings) {
   if (const auto path = args.value("secret-file")) {
     settings.secret = read_secret(*path);
     session.secret = settings.secret.c_str();
+  }
+  if (args.has("tls-cert") != args.has("tls-key")) fail_usage("options '--tls-cert' and '--tls-key' go together");
+  if (const auto certificate = args.value("tls-cert")) {
+    settings.certificate = *certificate, settings.certificate_key = *args.value("tls-key");
+    require_private(settings.certificate_key);
+    session.tls_certificate_file = settings.certificate.c_str(),
+    session.tls_key_file = settings.certificate_key.c_str();
   }
   if (const auto modules = args.value("allow-modules")) {
     settings.allowed_modules = read_file(*modules);

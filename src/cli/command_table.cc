@@ -21,11 +21,15 @@ constexpr Option params = {"params", 0, "FILE", "bind the file's tensors to the 
 constexpr Option dim = {"dim", 0, "NAME=SIZE", "a size that the program leaves open", true};
 constexpr Option seed = {"seed", 0, "N", "seed of random inputs; 0"};
 constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
-constexpr Option on = {"on", 0, "MACHINE",
-                       "run on another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F]"};
-constexpr Option on_several = {"on", 0, "MACHINES",
-                               "measure on another machine: HOST:PORT or tracker=HOST:PORT, then "
-                               "[,key=K][,secret-file=F]; with a tracker and ,n=N (or n=all) on several at once"};
+constexpr Option on = {
+    "on", 0, "MACHINE",
+    "run on another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F], and for TLS "
+    "[,tls-ca=F][,tls-fingerprint=HASH][,tls-name=NAME]"};
+constexpr Option on_several = {
+    "on", 0, "MACHINES",
+    "measure on another machine: HOST:PORT or tracker=HOST:PORT, then "
+    "[,key=K][,secret-file=F], and for TLS [,tls-ca=F][,tls-fingerprint=HASH][,tls-name=NAME]; with a "
+    "tracker and ,n=N (or n=all) on several at once"};
 constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
 constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
@@ -170,6 +174,9 @@ constexpr Option tracker = {"tracker", 0, "HOST:PORT",
                             "a tracker of TVM's that hands this server out to one client at a time"};
 constexpr Option secret_file = {"secret-file", 0, "FILE",
                                 "a secret that clients must prove to know; opdyno's can, TVM's cannot"};
+constexpr Option tls_cert = {"tls-cert", 0, "FILE",
+                             "go through TLS with this certificate (PEM); opdyno's clients can, TVM's cannot"};
+constexpr Option tls_key = {"tls-key", 0, "FILE", "the certificate's private key (PEM)"};
 constexpr Option allow_anyone = {"allow-anyone", 0, "", "let other machines' clients in without a secret"};
 constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with a tracker 1"};
 constexpr Option serve_memory = {
@@ -339,9 +346,9 @@ const std::vector<Command> &commands() {
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
-       std::vector{&listen, &serve_key, &secret_file, &allow_anyone, &tracker, &sessions, &serve_memory, &cpu_limit,
-                   &file_limit, &silence, &allow_read, &allow_network, &allow_modules, &serve_user, &no_sandbox,
-                   &metrics, &help},
+       std::vector{&listen, &serve_key, &secret_file, &tls_cert, &tls_key, &allow_anyone, &tracker, &sessions,
+                   &serve_memory, &cpu_limit, &file_limit, &silence, &allow_read, &allow_network, &allow_modules,
+                   &serve_user, &no_sandbox, &metrics, &help},
        run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},

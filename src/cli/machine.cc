@@ -12,12 +12,17 @@ namespace opd::cli {
 
 namespace {
 
-constexpr std::string_view kForm = "HOST:PORT or tracker=HOST:PORT, then ,key=K ,secret-file=F ,n=N";
+constexpr std::string_view kForm =
+    "HOST:PORT or tracker=HOST:PORT, then ,key=K ,secret-file=F ,tls-ca=F "
+    ",tls-fingerprint=HASH ,tls-name=NAME ,n=N";
 
 opd_rpc_connect_options connect_options(const MachineSpec &spec, const Args &args) {
   auto options = opdyno::defaults(opd_rpc_connect_options_init);
   options.key = spec.key.c_str();
-  if (!spec.secret.empty()) options.secret = spec.secret.c_str();
+  const auto given = [](const std::string &text) { return text.empty() ? nullptr : text.c_str(); };
+  options.secret = given(spec.secret);
+  options.tls_ca_file = given(spec.tls_ca), options.tls_name = given(spec.tls_name);
+  options.tls_fingerprint = given(spec.tls_fingerprint);
   options.answer_timeout_ns = args.duration_ns("timeout").value_or(0);
   return options;
 }
@@ -68,6 +73,9 @@ std::optional<MachineSpec> MachineSpec::of(const Args &args) {
       spec.key = value;
     } else if (name == "secret-file") {
       spec.secret = read_secret(value);
+    } else if (name == "tls-ca" || name == "tls-fingerprint" || name == "tls-name") {
+      if (value.empty()) refuse(cat(name, " is empty"));
+      (name == "tls-ca" ? spec.tls_ca : name == "tls-name" ? spec.tls_name : spec.tls_fingerprint) = value;
     } else if (name == "n") {
       has_count = true;
       spec.count = value == "all" ? std::nullopt : read_int(value);
@@ -80,6 +88,7 @@ std::optional<MachineSpec> MachineSpec::of(const Args &args) {
   }
   if (!has_address) refuse("the address is missing");
   if (has_count && !spec.is_tracker) refuse("n is for a tracker, which knows several servers");
+  if (!spec.tls_name.empty() && spec.tls_ca.empty()) refuse("tls-name goes with tls-ca");
   if (spec.is_tracker && spec.key.empty()) refuse("a tracker needs the key of the servers");
   return spec;
 }

@@ -17,7 +17,8 @@ struct MachineSpec {
   Endpoint address;
   bool is_tracker = false;
   std::string key, secret;
-  std::optional<int64_t> count = 1;  // nullopt: all that the tracker knows
+  std::string tls_ca, tls_fingerprint, tls_name;  // "": not given
+  std::optional<int64_t> count = 1;               // nullopt: all that the tracker knows
 
   static std::optional<MachineSpec> of(const Args &args);  // nullopt without --on. Fails with Exit::usage.
 };

@@ -78,6 +78,13 @@ std::string read_secret(const std::string &path) {
   return secret;
 }
 
+// Its group may read it: that is how distributions give keys to servers.
+void require_private(const std::string &path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IRWXO))
+    fail_usage(cat("all users may read the private key in ", path, "; chmod o= ", path));
+}
+
 void Descriptor::reset() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }

@@ -30,6 +30,8 @@ std::string random_name();  // 32 hexadecimal digits, of which others can guess 
 
 // The secret in a file that only its owner can read, without the end of its line. Fails with Exit::usage.
 std::string read_secret(const std::string &path);
+// Fails with Exit::usage for a file that all users can read.
+void require_private(const std::string &path);
 
 struct Endpoint {
   std::string host, port;

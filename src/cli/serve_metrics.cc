@@ -31,6 +31,13 @@ size_t outcome_of(opd_code code) {
   }
 }
 
+template <class T>
+T *shared() {
+  void *const memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
+  return new (memory) T;
+}
+
 opdyno::Telemetry listening(const std::string &address) {
   opd_telemetry_options options = opdyno::defaults(opd_telemetry_options_init);
   options.prometheus_address = address.c_str();
@@ -45,24 +52,38 @@ struct ServeMetrics::Shared {
 };
 
 ServeMetrics::ServeMetrics(const std::string &address) : telemetry_(listening(address)) {
-  void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
-  shared_ = new (memory) Shared;
+  shared_ = shared<Shared>();
   show();
 }
 
-ServeMetrics::~ServeMetrics() { munmap(shared_, sizeof(Shared)); }
+ServeMetrics::~ServeMetrics() {
+  for (const auto &[number, session] : active_) munmap(session.progress, sizeof(opd_rpc_progress));
+  munmap(shared_, sizeof(Shared));
+}
 
 void ServeMetrics::begin_session(int64_t number) {
-  active_[number] = Clock::now();
+  auto *const progress = shared<opd_rpc_progress>();
+  opd_rpc_progress_init(progress);
+  active_[number] = {Clock::now(), progress};
   show();
 }
 
 void ServeMetrics::end_session(int64_t number, const char *outcome) {
-  if (const auto session = active_.extract(number))
-    seconds_ += std::chrono::duration<double>(Clock::now() - session.mapped()).count();
+  if (const auto session = active_.extract(number)) {
+    seconds_ += std::chrono::duration<double>(Clock::now() - session.mapped().begin).count();
+    ended_totals_.add(*session.mapped().progress);
+    munmap(session.mapped().progress, sizeof(opd_rpc_progress));
+  }
   if (*outcome) ++ended_[outcome];
   show();
+}
+
+void ServeMetrics::Totals::add(const opd_rpc_progress &progress) {
+  const auto read = [](const uint64_t &number) {
+    return std::atomic_ref(const_cast<uint64_t &>(number)).load(std::memory_order_relaxed);
+  };
+  requests += read(progress.num_requests);
+  received_bytes += read(progress.received_bytes), sent_bytes += read(progress.sent_bytes);
 }
 
 void ServeMetrics::note_end(opd_code code) { ++shared_->ended[outcome_of(code)]; }
@@ -78,6 +99,14 @@ void ServeMetrics::set(const char *name, const char *help, opd_telemetry_kind ki
 void ServeMetrics::show() {
   set("rpc_sessions_active", "Sessions that have not ended.", OPD_TELEMETRY_GAUGE, static_cast<double>(active_.size()));
   set("rpc_session_seconds", "Time of the sessions that have ended.", OPD_TELEMETRY_COUNTER, seconds_);
+  Totals totals = ended_totals_;
+  for (const auto &[number, session] : active_) totals.add(*session.progress);
+  const auto count = [&](const char *name, const char *help, uint64_t value) {
+    set(name, help, OPD_TELEMETRY_COUNTER, static_cast<double>(value));
+  };
+  count("rpc_requests", "Requests of clients.", totals.requests);
+  count("rpc_received_bytes", "Bytes of requests.", totals.received_bytes);
+  count("rpc_sent_bytes", "Bytes of answers.", totals.sent_bytes);
   constexpr const char *help = "Sessions that have ended, by how.";
   for (size_t i = 0; i < outcomes.size(); ++i)
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER, static_cast<double>(shared_->ended[i].load()), outcomes[i]);

@@ -4,13 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <opdyno/rpc.hpp>
 #include <opdyno/telemetry.hpp>
 #include <string>
 
 namespace opd::cli {
 
-// Sessions are processes of their own. How one ended is known in it alone, so it counts that in memory that it shares
-// with the server; what ends a process otherwise, the server sees.
+// Sessions are processes of their own. What happens in one and how it ended is known in it alone, so it counts that in
+// memory that it shares with the server; what ends a process otherwise, the server sees.
 class ServeMetrics {
  public:
   explicit ServeMetrics(const std::string &address);  // listens
@@ -19,22 +20,32 @@ class ServeMetrics {
   std::string address() const { return telemetry_.address(); }
 
   // In the server. `outcome`: "": as the session has noted.
-  void begin_session(int64_t number);
+  void begin_session(int64_t number);  // before its process begins
   void end_session(int64_t number, const char *outcome);
-  // In the session's process, at its end.
+  void show();  // what has happened until now
+  // In the session's process.
+  opd_rpc_progress *progress_of(int64_t number) { return active_.at(number).progress; }
   void note_end(opd_code code);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Shared;
+  struct Session {
+    Clock::time_point begin;
+    opd_rpc_progress *progress;  // shared with its process
+  };
+  struct Totals {
+    uint64_t requests = 0, received_bytes = 0, sent_bytes = 0;
+    void add(const opd_rpc_progress &progress);
+  };
   void set(const char *name, const char *help, opd_telemetry_kind kind, double value, const char *outcome = nullptr);
-  void show();
 
   opdyno::Telemetry telemetry_;
   Shared *shared_;
-  std::map<int64_t, Clock::time_point> active_;  // and when they began
-  std::map<std::string, uint64_t> ended_;        // by outcome, of those that the server sees
-  double seconds_ = 0;                           // of those that ended
+  std::map<int64_t, Session> active_;
+  Totals ended_totals_;                    // of sessions that ended
+  std::map<std::string, uint64_t> ended_;  // by outcome, of those that the server sees
+  double seconds_ = 0;                     // of those that ended
 };
 
 }  // namespace opd::cli

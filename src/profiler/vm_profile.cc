@@ -142,6 +142,7 @@ void start_profile(Vm &vm, const VmProfileOptions &options) {
   require_first(!started.find(vm));  // checked first, so that collectors are not prepared in vain
   RecordingOptions how = recording_options(vm, options);
   how.sample_interval = options.sample_interval;
+  how.file = options.file;
   Started::Profile profile{Recording::start(how, observers_of(vm, options, true)), options};
   profile.options.collectors.clear();  // the recording keeps them
   require_first(started.add(vm, profile));

@@ -142,6 +142,8 @@ std::string greet_server(Socket &socket, const std::string &key, const std::stri
     case kMismatch:
       fail(OPD_FAILED_PRECONDITION, "the server has another key",
            secret.empty() ? ", or wants a secret, which was not given" : "");
+    case kWantsTls:
+      fail(OPD_FAILED_PRECONDITION, "the server demands TLS, of which this client was told nothing");
     case kMagic + 1:
       fail(OPD_FAILED_PRECONDITION, "the server has a client of the same key already");
     default:

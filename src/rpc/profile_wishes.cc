@@ -39,6 +39,7 @@ class Reader {
     options.repeat = static_cast<int32_t>(number(root, "repeat", 0, INT32_MAX));
     options.max_calls = static_cast<uint64_t>(number(root, "max_records", 0, INT64_MAX));
     options.turn = static_cast<int32_t>(number(root, "turn", 0, INT32_MAX));
+    options.sample_interval = static_cast<uint64_t>(number(root, "sample_interval", 1, INT64_MAX));
     options.all_calls = flag(root, "all_calls");
     options.folds_builtins = flag(root, "folds_builtins");
     options.details = flag(root, "details");
@@ -97,6 +98,7 @@ std::string write_wishes(const ProfileWishes &wishes) {
   json.begin_object().key("function").value(wishes.function).key("trace").value(wishes.wants_trace);
   json.key("warmup").value(options.warmup).key("repeat").value(options.repeat);
   json.key("max_records").value(std::min<uint64_t>(options.max_calls, INT64_MAX)).key("turn").value(options.turn);
+  json.key("sample_interval").value(std::min<uint64_t>(options.sample_interval, INT64_MAX));
   json.key("all_calls").value(options.all_calls).key("folds_builtins").value(options.folds_builtins);
   json.key("details").value(options.details).key("collectors").begin_array();
   for (const Ref<Collector> &collector : options.collectors) write_collector(json, *collector);

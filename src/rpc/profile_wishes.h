@@ -6,8 +6,9 @@
 
 namespace opd::rpc {
 
-// Offered by opdyno's servers: a function of their VMs, and one that gives their Unix time in ns.
-inline constexpr const char *kProfileFunction = "opdyno.profile", *kClockFunction = "opdyno.rpc.unix_ns";
+// Offered by opdyno's servers: functions of their VMs, and one that gives their Unix time in ns.
+inline constexpr const char *kProfileFunction = "opdyno.profile", *kProfileStart = "opdyno.profile_start",
+                            *kProfileStop = "opdyno.profile_stop", *kClockFunction = "opdyno.rpc.unix_ns";
 
 struct ProfileWishes {
   std::string function;

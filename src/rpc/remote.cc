@@ -3,8 +3,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "rpc/crash_report.h"
 #include "rpc/remote_objects.h"
+#include "trace/library_range.h"
 #include "value/dtype.h"
 
 namespace opd::rpc {
@@ -110,7 +113,9 @@ Remote::Remote(const HostPort &server, const RemoteOptions &options)
 
 std::shared_ptr<Remote> Remote::connect(const HostPort &server, const RemoteOptions &options) {
   const std::shared_ptr<Remote> made(new Remote(server, options));
-  made->begin(options);
+  RemoteOptions how = options;
+  if (how.tls.name.empty()) how.tls.name = server.host;
+  made->begin(how);
   made->index_ = enter(made);
   return made;
 }
@@ -137,6 +142,7 @@ void Remote::begin(const RemoteOptions &options) {
     said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
   try {
     socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
+    if (options.tls.is_wanted()) socket_.secure(std::make_unique<Tls>(descriptor_.get(), options.tls));
     key_ = greet_server(socket_, said, options.secret);
     PacketWriter start(Code::kInitServer);
     start.write_text(kProtocolVersion);
@@ -257,12 +263,16 @@ void Remote::free_later(Code code, const Add &add) noexcept {
 
 Remote::Answer Remote::ask(const Request &request) {
   require_open(request.place);
+  std::optional<LibraryRange> range;
+  if (request.what) range.emplace(request.what, request.name);
   const Turn turn(*this);
   Answer answer = exchange(request);
   if (answer.code != Code::kException) return answer;
   ByteReader body = values_of(answer.body);
   const std::optional<Value> text = read_plain(body, read_type(body));
-  fail_there(text && is_text(*text) ? as_text(*text, "the error") : "an error without a message", address_);
+  const std::string_view said = text && is_text(*text) ? as_text(*text, "the error") : "an error without a message";
+  if (said.starts_with(kCrashAnswer)) end(request.place, std::string(said.substr(said.find(": ") + 2)));
+  fail_there(said, address_);
 }
 
 Remote::Answer Remote::exchange(const Request &request) {
@@ -349,7 +359,8 @@ Value Remote::call(uint64_t function, const std::string &name, Args args, const 
   PacketWriter packet(Code::kCallFunc);
   packet.write(function);
   for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
-  const Answer answer = ask({.packet = packet.take(), .place = concat("in ", name), .patience = patience});
+  const Answer answer = ask(
+      {.packet = packet.take(), .place = concat("in ", name), .what = "rpc call", .name = name, .patience = patience});
   return result_in(answer.body, shared_from_this());
 }
 
@@ -371,7 +382,11 @@ void Remote::upload(std::string_view name, std::string_view content) {
   packet.write(own_function("tvm.rpc.server.upload"));
   packet.add_text(name);
   packet.add_bytes_that_follow(content.size());
-  ask({.packet = packet.take(), .rest = content, .place = concat("while ", name, " was uploaded")});
+  ask({.packet = packet.take(),
+       .rest = content,
+       .place = concat("while ", name, " was uploaded"),
+       .what = "rpc upload",
+       .name = name});
 }
 
 Value Remote::attr(DLDevice device, opd_device_attr attr) {
@@ -398,7 +413,10 @@ void Remote::write(const RemoteTensor &to, const void *from, size_t size) {
     head.write(Code::kCopyToRemote);
     part_of(to, begin, piece).write(head);
     head.write(uint64_t{piece});
-    ask({.packet = head.take(), .rest = {static_cast<const char *>(from) + begin, piece}, .place = "amid a copy"});
+    ask({.packet = head.take(),
+         .rest = {static_cast<const char *>(from) + begin, piece},
+         .place = "amid a copy",
+         .what = "rpc copy to"});
   }
 }
 
@@ -409,8 +427,11 @@ void Remote::read(const RemoteTensor &from, void *to, size_t size) {
     head.write(Code::kCopyFromRemote);
     part_of(from, begin, piece).write(head);
     head.write(uint64_t{piece});
-    const Answer answer =
-        ask({.packet = head.take(), .place = "amid a copy", .into = static_cast<char *>(to) + begin, .size = piece});
+    const Answer answer = ask({.packet = head.take(),
+                               .place = "amid a copy",
+                               .what = "rpc copy from",
+                               .into = static_cast<char *>(to) + begin,
+                               .size = piece});
     if (answer.code != Code::kCopyAck || !answer.body.empty())
       fail(OPD_BAD_FORMAT, "the server at ", address_, " did not send the ", piece, " bytes that it was asked for");
   }
@@ -421,14 +442,14 @@ void Remote::copy(const RemoteTensor &from, const RemoteTensor &to) {
   packet.add_tensor(from);
   packet.add_tensor(to);
   packet.add_handle(0);  // the default stream
-  ask({.packet = packet.take(), .place = "amid a copy"});
+  ask({.packet = packet.take(), .place = "amid a copy", .what = "rpc copy there"});
 }
 
 void Remote::sync(DLDevice device) {
   PacketWriter packet(Code::kDevStreamSync);
   packet.add_plain(opd_device_value(device));
   packet.add_handle(0);
-  ask({.packet = packet.take(), .place = "while a device was waited for"});
+  ask({.packet = packet.take(), .place = "while a device was waited for", .what = "rpc sync"});
 }
 
 void Remote::free_object(uint64_t number) noexcept {

@@ -15,6 +15,7 @@
 #include "base/static_guard.h"
 #include "rpc/connect.h"
 #include "rpc/packets.h"
+#include "rpc/tls.h"
 
 namespace opd::rpc {
 
@@ -25,6 +26,7 @@ struct RemoteOptions {
   Socket::Time connect_limit = std::chrono::seconds(10);
   Socket::Time session_limit{0};  // the server ends the session then; 0: never
   Socket::Time answer_limit{0};   // of each request; 0: none
+  TlsClientOptions tls;
 };
 
 class Remote : public std::enable_shared_from_this<Remote> {
@@ -74,6 +76,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   struct Request {
     std::string_view packet, rest = {};  // `rest` follows it from where it lies
     std::string_view place;              // for messages: "in f"
+    const char *what = nullptr;          // for recordings, before the name; null: nothing that is worth a range
+    std::string_view name = {};
     Patience patience = {};
     void *into = nullptr;  // where the bytes of a copy go
     size_t size = 0;       // their number

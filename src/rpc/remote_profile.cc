@@ -49,20 +49,39 @@ Ref<Trace> on_this_clock(Remote &remote, const Trace &trace) {
   return merge_traces(traces, how);
 }
 
-}  // namespace
-
-VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
-                        const VmProfileOptions &options, bool wants_trace) {
+Remote &profiling_server(const RemoteVm &vm) {
   Remote &remote = *vm.module().remote;
   if (remote.version().empty())
     fail(OPD_UNSUPPORTED, "the server at ", remote.address(), " is TVM's, which makes no profiles; opdyno serve does");
-  const Value wishes(write_wishes({std::string(name), options, wants_trace}));
-  const Value found = vm.call_with(kProfileFunction, {wishes.view()}, name, args, settings);
+  return remote;
+}
+
+VmProfile profile_in(const Value &found, Remote &remote, bool wants_trace) {
   ByteReader bytes(as_bytes(bytes_in(found, "a profile")), "a profile of the server");
   VmProfile profile;
   profile.report = Report::from_json(bytes.read_string("report"));
   if (wants_trace) profile.trace = on_this_clock(remote, *read_trace(as_text(bytes.take(bytes.remaining(), "trace"))));
   return profile;
+}
+
+}  // namespace
+
+VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options, bool wants_trace) {
+  Remote &remote = profiling_server(vm);
+  const Value wishes(write_wishes({std::string(name), options, wants_trace}));
+  return profile_in(vm.call_with(kProfileFunction, {wishes.view()}, name, args, settings), remote, wants_trace);
+}
+
+void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
+  profiling_server(vm);
+  const Value wishes(write_wishes({"", options, true}));
+  vm.call_with(kProfileStart, {wishes.view()}, "", {}, {});
+}
+
+VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace) {
+  Remote &remote = profiling_server(vm);
+  return profile_in(vm.call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), remote, wants_trace);
 }
 
 }  // namespace opd::rpc

@@ -9,4 +9,8 @@ namespace opd::rpc {
 VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options, bool wants_trace);
 
+// As start_profile() and stop_profile(), likewise.
+void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options);
+VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace);
+
 }  // namespace opd::rpc

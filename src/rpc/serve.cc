@@ -5,8 +5,10 @@
 #include <charconv>
 
 #include "base/sha256.h"
+#include "rpc/crash_report.h"
 #include "rpc/privileges.h"
 #include "rpc/secret.h"
+#include "rpc/tls.h"
 
 namespace opd::rpc {
 namespace {
@@ -36,10 +38,12 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   socket.read(said.data(), said.size());
   const std::string_view name = std::string_view(said).substr(0, said.find(' '));
   const std::string &wanted = options.match_key.empty() ? options.key : options.match_key;
-  const auto refuse = [&](std::string_view why) {
-    socket.write_number(kMismatch);
+  const auto refuse = [&](std::string_view why, int32_t answer = kMismatch) {
+    socket.write_number(answer);
     fail(OPD_FAILED_PRECONDITION, why);
   };
+  if (options.tls.is_wanted() && !socket.is_secure())
+    refuse("the client does not speak TLS, which this server demands; TVM's clients do not know it", kWantsTls);
   if (!is_equal_in_constant_time(name, "client:" + wanted)) refuse("the client does not know the key");
   const std::string_view clients_number = option_in(said, kSecretOption);
   if (!options.secret.empty() && clients_number.empty())
@@ -61,6 +65,14 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   return timeout_in(said);
 }
 
+// A client that does not speak TLS is told so in its own words: see greet().
+void secure(Socket &socket, int descriptor, const TlsServerOptions &options) {
+  const bool speaks_tls = socket.peek(kGreeting) == kTlsGreeting;
+  if (speaks_tls && !options.is_wanted())
+    fail(OPD_FAILED_PRECONDITION, "the client speaks TLS, for which this server has no certificate");
+  if (speaks_tls) socket.secure(std::make_unique<Tls>(descriptor, options));
+}
+
 // From here on, the process is the client's.
 void restrict_process(const ServeOptions &options, const std::string &folder) {
   if (options.cpu_seconds) limit_cpu(options.cpu_seconds);
@@ -73,6 +85,7 @@ void restrict_process(const ServeOptions &options, const std::string &folder) {
 void require_servable(const ServeOptions &options) {
   if (!options.user.empty()) require_user(options.user);
   if (options.sandbox.is_wanted) require_sandbox(options.sandbox);
+  if (options.tls.is_wanted()) read_identity(options.tls);
 }
 
 void serve(int descriptor, const ServeOptions &options) {
@@ -83,14 +96,18 @@ void serve(int descriptor, const ServeOptions &options) {
   Socket socket(descriptor, kStall);
   using Clock = std::chrono::steady_clock;
   socket.end_at(Clock::now() + kGreeting);
+  secure(socket, descriptor, options.tls);
   const Socket::Time limit = greet(socket, options);
+  socket.end_at({});
+  if (options.admit) options.admit();
   const Clock::time_point end = limit.count() ? Clock::now() + limit : Clock::time_point();
   socket.end_at(end);
   if (!options.user.empty()) become_user(options.user);
   auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes, options.allowed);
   restrict_process(options, folder->directory());
+  CrashReport crashes(socket, options.report_crashes, options.progress);
   try {
-    Session(socket, std::move(folder), options.limits).run();
+    Session(socket, std::move(folder), options.limits, crashes, options.progress).run();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
     fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),

@@ -1,8 +1,12 @@
 // Serves one client on a connection.
 #pragma once
+#include <opdyno/rpc.h>
+
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "rpc/certificates.h"
 #include "rpc/sandbox.h"
 #include "rpc/session.h"
 
@@ -19,12 +23,16 @@ struct ServeOptions {
   int32_t cpu_seconds = 0;                        // of the process; 0: no limit
   uint64_t process_bytes = 0;                     // private memory beyond what it has at the start; 0: no limit
   std::shared_ptr<const AllowedModules> allowed;  // null: all
+  TlsServerOptions tls;
+  std::function<void()> admit;           // called once the client is known; may wait, and throw; null: does not exist
+  opd_rpc_progress *progress = nullptr;  // written while the session runs; null: nowhere
+  bool report_crashes = false;
 };
 
 // Throws what serve() would because of the options, before there is a client.
 void require_servable(const ServeOptions &options);
 
-// Returns once the session has ended. Throws OPD_FAILED_PRECONDITION if the client does not know the key.
+// Returns once the session has ended. Throws OPD_FAILED_PRECONDITION if the client is refused.
 void serve(int descriptor, const ServeOptions &options);
 
 }  // namespace opd::rpc

@@ -16,6 +16,12 @@ DLDevice device_in(const Arguments &args, size_t place) {
   return args[place].u.device;
 }
 
+// Written by one thread, read by others and by other processes.
+void add(uint64_t &to, uint64_t count) {
+  std::atomic_ref<uint64_t> number(to);
+  number.store(number.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+}
+
 std::string message_of(const Error &error) { return error.kind + ": " + error.message; }
 
 }  // namespace
@@ -34,6 +40,7 @@ void Session::run() {
     if (size == 0) continue;
     if (size < sizeof(Code) || size > limits_.message_bytes)
       fail(OPD_BAD_FORMAT, kWhat, " has ", size, " bytes, not from ", sizeof(Code), " to ", limits_.message_bytes);
+    if (progress_) add(progress_->num_requests, 1), add(progress_->received_bytes, sizeof size + size);
     if (!answer(size)) return;
   }
 }
@@ -55,13 +62,16 @@ bool Session::answer(uint64_t size) {
       packet.resize(have + std::min(size - have, std::max(kPiece, have)));
       socket_.read(packet.data() + have, packet.size() - have);
     }
+    crashes_.enter();
     try {
       ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);
       answer = answer_to(code, whole);
     } catch (...) { answer = {exception(message_of(*current_error()))}; }
+    crashes_.leave();
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
   const std::string head(reinterpret_cast<const char *>(&answered), sizeof answered);
+  if (progress_) add(progress_->sent_bytes, sizeof answered + answered);
   try {
     if (answer.rest.empty()) socket_.write(head, answer.packet);
     else socket_.write(head + answer.packet, answer.rest);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "rpc/crash_report.h"
 #include "rpc/objects.h"
 #include "rpc/packets.h"
 #include "rpc/socket.h"
@@ -20,8 +21,10 @@ struct SessionLimits {
 
 class Session {
  public:
-  Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits)
-      : socket_(socket), folder_(std::move(folder)), limits_(limits) {}
+  // `progress`: where what happens is noted; null: nowhere.
+  Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
+          opd_rpc_progress *progress)
+      : socket_(socket), folder_(std::move(folder)), limits_(limits), crashes_(crashes), progress_(progress) {}
   ~Session();  // ends the client's streams
   Session(const Session &) = delete;
 
@@ -58,6 +61,8 @@ class Session {
   Socket &socket_;
   const std::shared_ptr<WorkFolder> folder_;
   const SessionLimits limits_;
+  CrashReport &crashes_;
+  opd_rpc_progress *const progress_;
   Objects objects_;
   std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
   std::map<uint64_t, Stream> streams_;      // those that the client made

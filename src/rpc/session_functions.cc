@@ -56,6 +56,19 @@ Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
   return Value(load_module(files->path(name_in(args, "load_module")), options));
 }
 
+// (name of a file) → the library that it is, or is linked to, as bytes. Nothing of it runs.
+Value linked_module(Args args, const std::shared_ptr<WorkFolder> &files) {
+  const std::string_view name = name_in(args, "download_linked_module");
+  ModuleOptions options;
+  options.allowed = files->allowed();
+  options.inspect_only = true, options.alone = true;
+  const Ref<Module> module = load_module(files->path(name), options);
+  if (!module->is_linked_library())
+    fail(OPD_INVALID_ARGUMENT, std::string(name), " cannot be linked to a library: it is a module of the kind ",
+         module->kind(), "; libraries, objects, and archives of them can");
+  return make_bytes(module->library_bytes());
+}
+
 // (module, name, query imports) → function or None
 Value module_get_function(Args args, const std::shared_ptr<WorkFolder> &files) {
   require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
@@ -156,6 +169,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   if (name == "listdir") return make_function([files](Args) { return Value(files->list()); });
   if (name == "workpath")
     return make_function([files](Args args) { return Value(files->path(name_in(args, "workpath"))); });
+  if (name == "download_linked_module") return make_function([files](Args args) { return linked_module(args, files); });
   if (name == "load_module") return make_function([files](Args args) { return load(args, files); });
   return nullptr;
 }

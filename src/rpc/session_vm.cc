@@ -37,7 +37,9 @@ class VmModule final : public Module {
         {"get_function_arity", &VmModule::get_function_arity},
         {"get_function_param_name", &VmModule::get_function_param_name},
         {"set_instrument", &VmModule::set_instrument},
-        {kProfileFunction, &VmModule::profile}};
+        {kProfileFunction, &VmModule::profile},
+        {kProfileStart, &VmModule::profile_start},
+        {kProfileStop, &VmModule::profile_stop}};
     for (const auto &[offered, run] : kFunctions)
       if (name == offered)
         return make_function(
@@ -120,25 +122,58 @@ class VmModule final : public Module {
     vm().set_instrument(Ref<Function>::share(&as<Function>(args[0], "the instrument")));
     return {};
   }
-  // (what the client wishes, arguments …) → the report as JSON, with its size before it; then the trace
-  Value profile(Args args) {
+  // The recording's file among those of the session, which goes as soon as the client has it.
+  class Recorded {
+   public:
+    Recorded(WorkFolder &files, std::string name) : files_(files), name_(std::move(name)) {}
+    ~Recorded() { files_.remove(name_), files_.remove(concat(name_, ".live")); }
+    Recorded(const Recorded &) = delete;
+    std::string path() const { return files_.path(name_); }
+    // The report as JSON, with its size before it; then the trace.
+    Value with(const VmProfile &profile, bool wants_trace) const {
+      ByteWriter bytes;
+      bytes.write_string(profile.report->to_json());
+      return make_bytes(bytes.take() + (wants_trace ? files_.read(name_) : ""));
+    }
+
+   private:
+    WorkFolder &files_;
+    const std::string name_;
+  };
+  static ProfileWishes wishes_in(Args args) {
     ProfileWishes wishes = read_wishes(text_of(args, 0, "what is wished of the profile"));
-    static constexpr const char *kFile = "profile.opdtrace";
-    struct Removed {  // also if the program fails; then the file that is written beside it is there, too
-      WorkFolder &files;
-      ~Removed() { files.remove(kFile), files.remove(concat(kFile, ".live")); }
-    } const removed{*files_};
-    if (wishes.wants_trace) wishes.options.file = files_->path(kFile);
     wishes.options.machine = TraceProcess::of_this().host;
+    return wishes;
+  }
+
+  // (what the client wishes, arguments …) → report and trace
+  Value profile(Args args) {
+    ProfileWishes wishes = wishes_in(args);
+    const Recorded recorded(*files_, "profile.opdtrace");
+    if (wishes.wants_trace) wishes.options.file = recorded.path();
     const VmProfile made = profile_named(vm(), wishes.function, args.subspan(1), {}, wishes.options);
-    ByteWriter bytes;
-    bytes.write_string(made.report->to_json());
-    return make_bytes(bytes.take() + (wishes.wants_trace ? files_->read(kFile) : ""));
+    return recorded.with(made, wishes.wants_trace);
+  }
+  // (what the client wishes)
+  Value profile_start(Args args) {
+    ProfileWishes wishes = wishes_in(args);
+    static int last = 0;  // of all VMs: a session's requests come one after the other
+    const std::string name = concat("started-", ++last, ".opdtrace");
+    wishes.options.file = files_->path(name);
+    start_profile(vm(), wishes.options);
+    started_ = name;
+    return {};
+  }
+  // (whether the trace is wanted) → report and trace
+  Value profile_stop(Args args) {
+    const VmProfile made = stop_profile(vm());
+    return Recorded(*files_, started_).with(made, int_of(args, 0, "wants_trace") != 0);
   }
 
   Ref<Module> program_;
   const std::shared_ptr<WorkFolder> files_;
   Ref<Vm> vm_;
+  std::string started_;  // the file of the recording that was started
 };
 
 }  // namespace

@@ -13,8 +13,14 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "rpc/tls.h"
 
 namespace opd::rpc {
+namespace {
+
+constexpr const char *kReadsNothing = "the peer reads nothing; a message is not sent whole";
+
+}  // namespace
 
 int milliseconds_until(std::chrono::steady_clock::time_point end) {
   using Milliseconds = std::chrono::milliseconds;
@@ -33,6 +39,24 @@ Socket::Socket(int descriptor, Time stall) : descriptor_(descriptor), stall_(sta
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &questions, sizeof questions);
+}
+
+Socket::~Socket() = default;
+
+void Socket::secure(std::unique_ptr<Tls> tls) {
+  for (Tls::Wants wants; (wants = tls->shake_hands()) != Tls::Wants::kNothing;)
+    if (!poll_for(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, stall_))
+      fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid the handshake of TLS");
+  tls_ = std::move(tls);
+}
+
+int Socket::peek(Time limit) {
+  if (!poll_for(POLLIN, limit)) fail(OPD_DEADLINE_EXCEEDED, "the peer says nothing");
+  unsigned char first;
+  ssize_t found;
+  do found = ::recv(descriptor_, &first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+  while (found < 0 && errno == EINTR);
+  return found > 0 ? first : -1;
 }
 
 bool Socket::poll_for(short events, Time limit) {
@@ -56,9 +80,38 @@ bool Socket::poll_for(short events, Time limit) {
   }
 }
 
-bool Socket::has_input(Time limit) { return begin_ < received_end_ || poll_for(POLLIN, limit); }
+bool Socket::has_input(Time limit) {
+  if (begin_ < received_end_) return true;
+  return tls_ ? has_secure_input(limit) : poll_for(POLLIN, limit);
+}
+
+// Who asks whether there is something does not expect that it is broken: whoever reads it hears that.
+// What TLS has received may be a part of a record, or one that is its own. So only what it gives says that there is
+// something, and it is asked before the descriptor, of which it may have taken all.
+bool Socket::has_secure_input(Time limit) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (!is_closed_ && !broken_) {
+    ssize_t found = -1;
+    try {
+      found = receive(received_.data(), received_.size());
+    } catch (const Exception &e) {
+      broken_ = e.error();
+      break;
+    }
+    is_closed_ = found == 0;
+    if (found > 0) begin_ = 0, received_end_ = static_cast<size_t>(found);
+    if (found >= 0) break;
+    const Time left = limit.count() ? limit - (Clock::now() - begin) : limit;
+    if (limit.count() && left.count() <= 0) return false;
+    if (!poll_for(POLLIN, left)) return false;
+  }
+  return true;
+}
 
 ssize_t Socket::receive(void *to, size_t size) {
+  if (broken_) throw Exception(broken_);
+  if (tls_) return tls_->read(to, size);
   for (;;) {
     const ssize_t found = ::recv(descriptor_, to, size, MSG_DONTWAIT);
     if (found >= 0) return found;
@@ -70,8 +123,9 @@ ssize_t Socket::receive(void *to, size_t size) {
 
 bool Socket::wait(Time limit) {
   while (begin_ == received_end_) {
-    if (!poll_for(POLLIN, limit))
-      fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
+    if (!has_input(limit)) fail(OPD_DEADLINE_EXCEEDED, "the peer sent nothing for ", limit.count() / 1'000'000, " ms");
+    if (is_closed_) return false;
+    if (tls_ && !broken_) break;
     const ssize_t found = receive(received_.data(), received_.size());
     if (found == 0) return false;
     if (found > 0) begin_ = 0, received_end_ = static_cast<size_t>(found);
@@ -107,7 +161,24 @@ int32_t Socket::read_number() {
   return number;
 }
 
+// Small messages go as one record, and so as one packet.
+void Socket::write_secure(std::string_view bytes) {
+  while (!bytes.empty()) {
+    Tls::Wants wants{};
+    const size_t taken = tls_->write(bytes, wants);
+    bytes.remove_prefix(taken);
+    if (taken == 0 && !poll_for(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, stall_))
+      fail(OPD_DEADLINE_EXCEEDED, kReadsNothing);
+  }
+}
+
 void Socket::write(std::string_view head, std::string_view rest) {
+  if (tls_) {
+    constexpr size_t kRecord = 16384;  // bytes
+    const size_t begun = head.size() < kRecord ? std::min(rest.size(), kRecord - head.size()) : 0;
+    write_secure(std::string(head).append(rest.substr(0, begun)));
+    return write_secure(rest.substr(begun));
+  }
   while (!head.empty() || !rest.empty()) {
     iovec parts[] = {{const_cast<char *>(head.data()), head.size()}, {const_cast<char *>(rest.data()), rest.size()}};
     msghdr message{};
@@ -120,7 +191,20 @@ void Socket::write(std::string_view head, std::string_view rest) {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) fail(OPD_IO, "cannot write to the peer: ", error_text(errno));
-    if (!poll_for(POLLOUT, stall_)) fail(OPD_DEADLINE_EXCEEDED, "the peer reads nothing; an answer is not sent whole");
+    if (!poll_for(POLLOUT, stall_)) fail(OPD_DEADLINE_EXCEEDED, kReadsNothing);
+  }
+}
+
+void Socket::write_last(std::string_view bytes) noexcept {
+  try {
+    if (tls_) return write_secure(bytes);
+  } catch (const std::exception &) { return; }
+  while (!bytes.empty()) {
+    constexpr int kMost = 1000;  // ms
+    const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) bytes.remove_prefix(static_cast<size_t>(sent));
+    pollfd waited{descriptor_, POLLOUT, 0};
+    if (sent < 0 && errno != EINTR && (errno != EAGAIN || ::poll(&waited, 1, kMost) <= 0)) return;
   }
 }
 

@@ -6,9 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace opd::rpc {
+
+class Tls;
 
 // For poll(): at least 0, and rounded up.
 int milliseconds_until(std::chrono::steady_clock::time_point end);
@@ -18,6 +23,13 @@ class Socket {
   using Time = std::chrono::nanoseconds;
   // `descriptor` stays the caller's. `stall`: most time between two parts of a message.
   Socket(int descriptor, Time stall);
+  ~Socket();
+
+  // From now on, what is read and written goes through TLS. Its handshake is made here, before anything else is read.
+  void secure(std::unique_ptr<Tls> tls);
+  bool is_secure() const { return tls_ != nullptr; }
+  // What the peer says first, as wait(); it stays to be read. -1: the peer has closed the connection.
+  int peek(Time limit);
 
   // From now on, all waits end at that time; {}: they do not.
   void end_at(std::chrono::steady_clock::time_point end) { end_ = end; }
@@ -28,6 +40,8 @@ class Socket {
   bool has_input(Time limit);        // within that time (0: without a limit): bytes, or the end of the connection
   void read(void *to, size_t size);  // throws also if the connection ends before
   void write(std::string_view head, std::string_view rest = {});
+  // From a handler of a signal, if nothing else is being written: what cannot be sent soon is not sent.
+  void write_last(std::string_view bytes) noexcept;
   // A number of its own, as greetings and trackers have them.
   int32_t read_number();
   void write_number(int32_t number) { write({reinterpret_cast<const char *>(&number), sizeof number}); }
@@ -36,6 +50,8 @@ class Socket {
   bool poll_for(short events, Time limit);
   // Gets what has come, without waiting: its size; 0: the peer has closed the connection; -1: there is nothing yet.
   ssize_t receive(void *to, size_t size);
+  bool has_secure_input(Time limit);
+  void write_secure(std::string_view bytes);
 
   int descriptor_;
   Time stall_;
@@ -43,6 +59,9 @@ class Socket {
   // What has come and was not read: a small message is received whole, by one system call.
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
+  Ref<Error> broken_;       // what TLS found while it was only asked whether there is something
+  bool is_closed_ = false;  // by the peer, as TLS says
+  std::unique_ptr<Tls> tls_;
 };
 
 }  // namespace opd::rpc

@@ -59,6 +59,11 @@ void Run::end_call() noexcept {
   hooks_.reset();
 }
 
+const char *Run::running_kernel() const noexcept {
+  const Instr *const instr = current.load(std::memory_order_relaxed);
+  return instr ? program->callee_name(program->pc_of(instr)).c_str() : nullptr;
+}
+
 Frame &Run::push() {
   if (depth < frames.size()) return *frames[depth++];
   auto frame = std::make_unique<Frame>();

@@ -88,6 +88,9 @@ struct Run : RunSignals {
   void drop_idle_static_buffers();             // except those of running functions
   uint64_t idle_bytes(DLDevice device) const;  // of the memory that it keeps between calls
   static Run *of_thread();                     // of the calling thread; null outside a run
+  static Run *of(const ThreadState &state);    // likewise, of another one
+  // That a bytecode function calls, or an observed compiled one. Null: none, or not known. Handlers of signals may ask.
+  const char *running_kernel() const noexcept;
 
  private:
   ForkMutex hooks_guard_{LockRank::kRunHooks};
@@ -95,10 +98,11 @@ struct Run : RunSignals {
 };
 
 // ThreadState holds only the pool; every current pool is a member of its run.
-inline Run *Run::of_thread() {
-  RunPool *pool = RunPool::current();
-  return pool ? reinterpret_cast<Run *>(reinterpret_cast<char *>(pool) - offsetof(Run, pool)) : nullptr;
+inline Run *Run::of(const ThreadState &state) {
+  auto *const pool = static_cast<char *>(state.run_pool);
+  return pool ? reinterpret_cast<Run *>(pool - offsetof(Run, pool)) : nullptr;
 }
+inline Run *Run::of_thread() { return of(thread_state()); }
 
 // Runs a function of the program to its end. If an operator fails, its error is left in run.failure, with the
 // operator's name. `args` are checked already; they stay alive during the call. The result is owned.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <opdyno/profiler.hpp>
 #include <opdyno/rpc.hpp>
 #include <sstream>
 
@@ -234,7 +235,6 @@ TEST_F(AClient, RunsAVmThere) {
 
   expect_throws([&] { vm.call("nobody"); }, OPD_NOT_FOUND, "nobody");
   expect_throws([&] { vm.call("main", x, x); }, OPD_INVALID_ARGUMENT, "takes 1 argument");
-  expect_throws([&] { vm.profile_start(); }, OPD_UNSUPPORTED, "on another machine");
   opd_vm_options limited = defaults(opd_vm_options_init);
   limited.memory_limit_bytes = 1000;
   expect_throws([&] { Vm(session.load_module("p.vmexec"), &limited); }, OPD_UNSUPPORTED, "memory_limit_bytes");
@@ -355,6 +355,45 @@ TEST_F(AClient, IsProfiledThere) {
   EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "p.vmexec") << "nor after a failure";
   often.collectors = nullptr, often.num_collectors = 0, often.repeat = 0;
   expect_throws([&] { vm.profile("main", {arg(x)}, &often); }, OPD_INVALID_ARGUMENT, "repeat");
+}
+
+TEST_F(AClient, IsRecordedThereFromAStartToAStop) {
+  const Vm vm = vm_of(kAddOne), other = vm_of(kAddOne);
+  const Tensor x = make({1, 2, 3, 4});
+  expect_throws([&] { vm.profile_stop(); }, OPD_CALL_FAILED, "the VM is not being profiled");
+  opd_profile_options how = defaults(opd_profile_options_init);
+  const Collector memory = Collector::builtin(OPD_COLLECTOR_MEMORY);
+  opd_collector *const collectors[] = {memory.get()};
+  how.collectors = collectors, how.num_collectors = 1, how.sample_interval = 2;
+  vm.call("main", x);
+  vm.profile_start(&how);
+  other.profile_start();
+  expect_throws([&] { vm.profile_start(); }, OPD_CALL_FAILED, "the VM is being profiled already");
+  for (int i = 0; i < 6; ++i) vm.call("main", x);
+  other.call("main", x);
+  const Profile profile = vm.profile_stop();
+  const std::string table = profile.report.json();
+  for (const char *part : {"test.add_one", "float32[4]", "Allocated"})
+    EXPECT_NE(table.find(part), std::string::npos) << part << " is not in " << table;
+  EXPECT_EQ(profile.trace.size() % 3, 0u) << "of 6 calls, 3 are recorded";
+  EXPECT_GE(profile.trace.size(), 3u);
+  EXPECT_NE(profile.trace.chrome().find(server.address()), std::string::npos);
+  opd_report *only = nullptr;
+  check(opd_vm_profile_stop(other.get(), &only, nullptr));
+  EXPECT_NE(Report(only).json().find("test.add_one"), std::string::npos);
+  EXPECT_EQ(session.function("tvm.rpc.server.listdir")(".").string(), "p.vmexec") << "the files are not left there";
+}
+
+TEST_F(AClient, RequestsAreRangesOfARecording) {
+  const Vm vm = vm_of(kAddOne);
+  const opdyno::Profiler profiler;
+  profiler.start();
+  const Tensor x = make({1, 2, 3, 4});
+  floats_in(vm.call("main", x));
+  session.upload("f", "content");
+  const std::string json = profiler.stop().chrome();
+  for (const char *range : {"rpc call main", "rpc copy to", "rpc copy from", "rpc upload f"})
+    EXPECT_NE(json.find(range), std::string::npos) << range << " is not in " << json.substr(0, 3000);
 }
 
 TEST_F(AClient, FreesWhatIsThere) {

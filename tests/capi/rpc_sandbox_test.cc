@@ -169,7 +169,8 @@ TEST_F(ASandbox, IsRefusedWithOptionsThatMakeNoSense) {
 }
 
 TEST_F(ASandbox, IsDescribed) {
-  EXPECT_EQ(rpc_serve_describe(), R"({"enforced":[],"missing":[]})");
+  EXPECT_EQ(rpc_serve_describe(),
+            R"({"enforced":[],"missing":[],"tls_fingerprint":"","tls_absence":"")" + std::string("}"));
   opd_rpc_serve_options options = restricted();
   const std::string closed = rpc_serve_describe(&options);
   const long version = syscall(444, nullptr, 0, 1);  // Landlock's

@@ -40,6 +40,7 @@ if __name__ == "__main__":
     from serve_cases import *
     from serve_rpc_cases import *
     from serve_sandbox_cases import *
+    from serve_tls_cases import *
     from telemetry_cases import *
     from trace_cases import *
     from trace_form_cases import *

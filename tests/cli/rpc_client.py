@@ -46,7 +46,7 @@ def tensor(data, dims, device=1):
 
 class Client:
     def __init__(self, port, key="", host="127.0.0.1"):
-        self.connection = socket.create_connection((host, port), timeout=60)
+        self.connection = self.connect(host, port)
         said = ("client:" + key).encode()
         self.connection.sendall(struct.pack("<ii", MAGIC, len(said)) + said)
         (code,) = struct.unpack("<i", exactly(self.connection, 4))
@@ -56,6 +56,9 @@ class Client:
         (size,) = struct.unpack("<i", exactly(self.connection, 4))
         self.server = exactly(self.connection, size).decode()
         self.ask(INIT_SERVER, text("0.8.0") + struct.pack("<i", 0))
+
+    def connect(self, host, port):
+        return socket.create_connection((host, port), timeout=60)
 
     def close(self):
         self.connection.close()

@@ -2,6 +2,7 @@
 
 import resource
 import signal
+import socket
 import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -66,8 +67,13 @@ class ServeRpc(ServerCliTest):
         client.upload("crash.c", (WORK / "crash.c").read_bytes())
         crashes = client.kernel("crash.c", "crashes")
         folder = Path(client.text_of("tvm.rpc.server.workpath", string("x"))).parent
-        with self.assertRaises((EOFError, ConnectionError)):
+        with self.assertRaises((EOFError, ConnectionError, RemoteError)) as failed:
             client.call(crashes)
+        if isinstance(failed.exception, RemoteError):  # else a sanitizer handles the signal
+            self.assertEqual(
+                "ConnectionError: the session's process was ended by SIGSEGV (it used memory that is not there) in the operator crashes",
+                str(failed.exception),
+            )
         # A sanitizer handles the signal, and exits.
         self.expect_message(r"^session 2 ends: its process (was ended by signal 11 \(Segmentation fault\)|exited with code \d+)$")
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
@@ -105,11 +111,37 @@ class ServeRpc(ServerCliTest):
         thread = threading.Thread(target=lambda: waiting.append(Client(port, "k")))
         thread.start()
         self.assertEqual([1.0], client.read(client.floats([1]), 1))
-        self.assertEqual(1, len(self.sessions()))
+        self.wait_until(lambda: len(self.sessions()) == 2)  # the second is known, and waits
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        self.assertEqual([], waiting)
         client.close()
         thread.join(60)
         self.assertEqual([2.0], waiting[0].read(waiting[0].floats([2]), 1))
         waiting[0].close()
+
+    def test_who_says_nothing_takes_no_place_of_a_session(self):
+        port = self.serve("--sessions", "1")
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+        self.expect_message("^session 5 of .* begins$")
+        client = self.client(port, "k")
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        for one in silent:
+            one.close()
+        self.expect_message("^session 5 ends: .*the client closed the connection at once$")
+        client.close()
+        self.assertEqual([2.0], (second := self.client(port, "k")).read(second.floats([2]), 1))
+
+    def test_who_says_nothing_takes_no_key_of_the_tracker(self):
+        tracker = Tracker()
+        self.addCleanup(tracker.listener.close)
+        self.serve("--tracker", "127.0.0.1:%d" % tracker.port, key="board")
+        port, key = tracker.take()
+        with socket.create_connection(("127.0.0.1", port)):
+            self.expect_message("^session 1 of .* begins$")
+            client = self.client(port, key)
+            self.assertEqual([3.0], client.read(client.floats([3]), 1))
+            with self.assertRaises((Refused, EOFError, ConnectionError)):
+                Client(port, key)  # which one client has
 
     def test_many_sessions_leave_nothing_behind(self):
         port = self.serve()

@@ -155,4 +155,20 @@ class TelemetryOfAServer(ServerCliTest):
             foreign.sendall(b"GET / HTTP/1.1\r\n\r\n")
             self.wait_for('rpc_sessions_total{outcome="bad_format"}', 1)
         self.assertGreater(sample(get(self.metrics), "rpc_session_seconds_total"), 0)
+
+    def test_requests_and_bytes_are_counted_while_the_session_runs_and_after_it(self):
+        client = Client(self.port, "k")  # its first request says the version of the protocol
+        self.wait_for("rpc_requests_total", 1)
+        data = client.floats([0] * 1000)  # two requests
+        self.wait_for("rpc_sent_bytes_total", 20 + 28 + 20)  # with 4 bytes of a value's type, or 12 of a handle
+        self.assertEqual(3, sample(get(self.metrics), "rpc_requests_total"))
+        received = sample(get(self.metrics), "rpc_received_bytes_total")
+        self.assertTrue(4000 < received < 4300, received)
+        client.read(data, 1000)
+        self.wait_for("rpc_sent_bytes_total", 68 + 8 + 4 + 4000)
+        client.close()
+        self.wait_for('rpc_sessions_total{outcome="done"}', 1)
+        self.assertEqual(4, sample(get(self.metrics), "rpc_requests_total"))
+
+    def test_the_format_of_the_metrics(self):
         self.assertEqual("# EOF", get(self.metrics, Accept="application/openmetrics-text; version=1.0.0").splitlines()[-1])

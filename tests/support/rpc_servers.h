@@ -14,19 +14,24 @@
 
 namespace opdyno_test {
 
+inline int listening(int &out_port) {
+  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(made, reinterpret_cast<sockaddr *>(&address), size), 0);
+  EXPECT_EQ(listen(made, 64), 0);
+  EXPECT_EQ(getsockname(made, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  out_port = ntohs(address.sin_port);
+  return made;
+}
+
 // Listens on a free port of the loopback; a thread has each connection.
 class Listener {
  public:
   explicit Listener(std::function<void(int)> serve) : serve_(std::move(serve)) {
-    descriptor_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(descriptor_, reinterpret_cast<sockaddr *>(&address), size), 0);
-    EXPECT_EQ(listen(descriptor_, 64), 0);
-    EXPECT_EQ(getsockname(descriptor_, reinterpret_cast<sockaddr *>(&address), &size), 0);
-    port = ntohs(address.sin_port);
+    descriptor_ = listening(port);
     accepting_ = std::thread([this] { accept_all(); });
   }
   ~Listener() {

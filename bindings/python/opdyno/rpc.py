@@ -38,6 +38,11 @@ def _address(url: str, port: int) -> str:
     return f"[{url}]:{port}" if ":" in url and not url.startswith("[") else f"{url}:{port}"
 
 
+def _tls(ca: str | os.PathLike[str] | None, fingerprint: str | None, name: str | None) -> dict[str, str | None]:
+    file = None if ca is None else os.fspath(ca)
+    return {"tls_ca_file": file, "tls_fingerprint": fingerprint, "tls_name": name}
+
+
 def _refuse_constructor(arguments: Sequence[Any] | None) -> None:
     if arguments:
         raise NotImplementedError("a session within a session is not offered: session_constructor_args must be empty")
@@ -200,13 +205,16 @@ class TrackerSession:
         *,
         wait: float = 0,
         secret: str | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
+        tls_fingerprint: str | None = None,
+        tls_name: str | None = None,
     ) -> RPCSession:
         """Waits until a server of the key is free, and begins a session with it.
 
         Of two requests, that with the greater `priority` is served first. `session_timeout`: in seconds, after which the
         server may end the session; 0: never. `max_retry`: how often it is tried, since a server may be gone when it is
-        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end. `secret`: as
-        in `connect`.
+        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end. `secret` and
+        `tls_…`: as in `connect`; what the tracker says is not encrypted.
         """
         _refuse_constructor(session_constructor_args)
         options = {
@@ -215,6 +223,7 @@ class TrackerSession:
             "session_timeout_ns": _nanoseconds(session_timeout),
             "answer_timeout_ns": _nanoseconds(wait),
             "secret": secret,
+            **_tls(tls_ca, tls_fingerprint, tls_name),
         }
         _watch_signals()
         for left in range(max(1, max_retry) - 1, -1, -1):
@@ -261,14 +270,19 @@ def connect(
     connect_timeout: float = 10,
     answer_timeout: float = 0,
     secret: str | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+    tls_fingerprint: str | None = None,
+    tls_name: str | None = None,
 ) -> RPCSession:
     """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
 
     `key`: what the server wants to hear. `session_timeout`: in seconds, after which the server may end the session; 0: never.
     `connect_timeout`, `answer_timeout`: the most seconds to connect, and to wait for each answer (0: without end).
     `secret`: what both sides know (`opdyno serve --secret-file`), at least 16 bytes; each proves it to the other without sending
-    it. `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
-    FAILED_PRECONDITION for another key or secret. Source: TVM's rpc.connect.
+    it. With `tls_ca` or `tls_fingerprint` the session goes through TLS (`opdyno serve --tls-cert`): the server's certificate must
+    be signed by an authority of that file (PEM) for `tls_name`, which is `url` unless given, or its SHA-256 must be the
+    fingerprint. `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
+    FAILED_PRECONDITION for another key, secret or certificate. Source: TVM's rpc.connect.
     """
     _refuse_constructor(session_constructor_args)
     options = {
@@ -277,6 +291,7 @@ def connect(
         "connect_timeout_ns": _nanoseconds(connect_timeout),
         "answer_timeout_ns": _nanoseconds(answer_timeout),
         "secret": secret,
+        **_tls(tls_ca, tls_fingerprint, tls_name),
     }
     _watch_signals()
     return _native.opd_rpc_connect(_address(url, port), options)

@@ -1,12 +1,14 @@
 """Other machines, here a server on the loopback: `opdyno serve` of the package."""
 
 import contextlib
+import hashlib
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -197,6 +199,27 @@ def test_a_program_for_opencl_runs_there(session, mode):
     assert "opencl0" in vm.profile("main", *inputs).table()
 
 
+def test_a_session_goes_through_tls(tmp_path):
+    folder = Path(__file__).parents[2] / "data" / "tls"
+    key = tmp_path / "server.key"
+    key.touch(0o600)
+    key.write_bytes((folder / "server.key").read_bytes())
+    pem = (folder / "server.pem").read_text()
+    print_of_it = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+    with serving(options=["--tls-cert", str(folder / "server.pem"), "--tls-key", str(key)]) as (_, guarded):
+        for trusted in ({"tls_ca": folder / "ca.pem"}, {"tls_fingerprint": print_of_it},
+                        {"tls_ca": folder / "ca.pem", "tls_name": "localhost"}):  # fmt: skip
+            with rpc.connect("127.0.0.1", guarded, key="board", **trusted) as session:
+                data = np.arange(1 << 20, dtype="float32")
+                assert np.array_equal(opdyno.tensor(data, session.cpu()).numpy(), data)
+        for other, why in (({}, "demands TLS"), ({"tls_ca": folder / "other_ca.pem"}, "certificate is refused"),
+                           ({"tls_ca": folder / "ca.pem", "tls_name": "board"}, "hostname mismatch"),
+                           ({"tls_fingerprint": "0" * 64}, "another certificate")):  # fmt: skip
+            with pytest.raises(opdyno.Error, match=why) as caught:
+                rpc.connect("127.0.0.1", guarded, key="board", **other)
+            assert caught.value.code == opdyno.Code.FAILED_PRECONDITION
+
+
 def test_files_of_the_session(session, tmp_path):
     (tmp_path / "one").write_bytes(b"1")
     session.upload(tmp_path / "one")
@@ -206,8 +229,21 @@ def test_files_of_the_session(session, tmp_path):
     assert session.listdir("/") == "two"
     with pytest.raises(ValueError, match="target"):
         session.upload(b"x")
-    with pytest.raises(ValueError, match="no global function"):
-        session.download_linked_module("two")
+
+
+def test_a_file_is_linked_there_and_loaded_here(session, tmp_path):
+    (tmp_path / "kernels.c").write_text(KERNELS)
+    subprocess.run([os.environ.get("CC", "cc"), "-c", "-fPIC", "kernels.c"], cwd=tmp_path, check=True)
+    session.upload(tmp_path / "kernels.o")
+    library = session.download_linked_module("kernels.o")
+    assert library[:4] == b"\x7fELF"
+    (tmp_path / "linked.so").write_bytes(library)
+    assert opdyno.load_module(tmp_path / "linked.so")["sum"](opdyno.tensor(np.array([1.0, 2.0]))) == 3
+    session.upload(tmp_path / "linked.so")
+    assert session.download_linked_module("linked.so") == library
+    session.upload(tmp_path / "kernels.c")
+    with pytest.raises(ValueError, match="cannot be linked to a library"):
+        session.download_linked_module("kernels.c")
 
 
 def test_what_cannot_be_done_is_said(session, port):

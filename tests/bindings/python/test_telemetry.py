@@ -1,5 +1,6 @@
 """opdyno.telemetry: its options and results. What is counted and sent is tested by tests/capi/telemetry*_test.cc."""
 
+import base64
 import http.server
 import json
 import threading
@@ -70,6 +71,63 @@ def test_spans_lie_within_that_of_the_request(vm, collector):
     assert (attributes["service.name"], attributes["team"]) == ("a test", "a,b")
     (span,) = resource["scopeSpans"][0]["spans"]
     assert (span["traceId"], span["parentSpanId"]) == (PARENT[3:35], PARENT[36:52])
+
+
+def with_base64_ids(message):
+    """OTLP's JSON has identifiers as hexadecimal digits, where protobuf's JSON has base64."""
+    if isinstance(message, list):
+        return [with_base64_ids(one) for one in message]
+    if not isinstance(message, dict):
+        return message
+    ids = ("traceId", "spanId", "parentSpanId")
+    return {
+        key: base64.b64encode(bytes.fromhex(value)).decode() if key in ids else with_base64_ids(value)
+        for key, value in message.items()
+    }
+
+
+def test_what_is_sent_are_messages_of_opentelemetry(vm, collector):
+    """Unknown names of fields, wrong types and wrong enums are errors of the parser."""
+    json_format = pytest.importorskip("google.protobuf.json_format")
+    traces = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2").ExportTraceServiceRequest
+    metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2").ExportMetricsServiceRequest
+    with telemetry.start(otlp=f"http://127.0.0.1:{collector.server_port}", service_name="a test", per_operator=True) as running:
+        with telemetry.parent(PARENT):
+            vm["main"](opdyno.tensor(np.zeros(4, "float32")))
+        with pytest.raises(TypeError):
+            vm["main"]()
+        running.set_value("my_jobs", 2.5, labels={"queue": "a"})
+        running.set_value("my_bytes", 7, counter=True)
+        running.flush(60)
+    sent = {"/v1/traces": [], "/v1/metrics": []}
+    for path, headers, body in collector.requests:
+        assert headers["Content-Type"] == "application/json"
+        message = traces() if path == "/v1/traces" else metrics()
+        sent[path].append(json_format.ParseDict(with_base64_ids(body), message))
+    spans = [
+        span
+        for message in sent["/v1/traces"]
+        for resource in message.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    child = next(span for span in spans if span.parent_span_id)
+    assert (child.trace_id.hex(), child.parent_span_id.hex()) == (PARENT[3:35], PARENT[36:52])
+    assert all(len(span.trace_id) == 16 and len(span.span_id) == 8 and span.name for span in spans)
+    assert all(0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
+    found = {
+        metric.name: metric
+        for message in sent["/v1/metrics"]
+        for resource in message.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+    assert found["my_jobs"].gauge.data_points[0].as_double == 2.5
+    bytes_sum = next(metric for name, metric in found.items() if name.startswith("my_bytes")).sum
+    assert bytes_sum.is_monotonic and bytes_sum.data_points[0].as_double + bytes_sum.data_points[0].as_int == 7
+    durations = next(metric for metric in found.values() if metric.WhichOneof("data") == "histogram").histogram
+    point = durations.data_points[0]
+    assert len(point.bucket_counts) == len(point.explicit_bounds) + 1 and sum(point.bucket_counts) == point.count
 
 
 def test_errors_say_what_is_wrong():

@@ -1454,6 +1454,15 @@ pub struct opd_rpc_connect_options {
     /// borrowed; at least 16 bytes that the server must prove to know, as this side does,
     /// without sending them; NULL: none, as for TVM's servers
     pub secret: *const c_char,
+    /// borrowed; PEM file of the authorities, one of which must have signed the certificate that
+    /// the server shows. With it or tls_fingerprint, the session goes through TLS 1.3; NULL
+    pub tls_ca_file: *const c_char,
+    /// borrowed; SHA-256 of the server's certificate, hexadecimal: it is trusted whatever
+    /// its signature, name and dates are, unless there is tls_ca_file, too; NULL
+    pub tls_fingerprint: *const c_char,
+    /// borrowed; the name or IP address that tls_ca_file's certificate must be for; NULL: the
+    /// host of the address, also if a tracker gave it
+    pub tls_name: *const c_char,
 }
 impl Default for opd_rpc_connect_options {
     /// What `opd_rpc_connect_options_init` writes.
@@ -1466,8 +1475,29 @@ impl Default for opd_rpc_connect_options {
             answer_timeout_ns: 0,
             session_timeout_ns: 0,
             secret: core::ptr::null(),
+            tls_ca_file: core::ptr::null(),
+            tls_fingerprint: core::ptr::null(),
+            tls_name: core::ptr::null(),
         }
     }
+}
+/// What has happened in a session. `opd_rpc_serve()` writes it while it runs, and others may read it: each number whole.
+/// It may lie in memory that processes share.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_rpc_progress {
+    /// set by `opd_rpc_progress_init()`
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    /// that came from the client, those that were refused among them
+    pub num_requests: u64,
+    /// of requests, without what TLS and TCP add
+    pub received_bytes: u64,
+    /// of answers, likewise
+    pub sent_bytes: u64,
+    /// As in C's `opd_rpc_progress`.
+    pub crashed_in: [c_char; 128],
 }
 /// How a client is served.
 #[repr(C)]
@@ -1514,6 +1544,24 @@ pub struct opd_rpc_serve_options {
     /// borrowed; at least 16 bytes that the client must prove to know, and this side proves,
     /// without sending them, as TVM's clients cannot; NULL: none
     pub secret: *const c_char,
+    /// borrowed; PEM file of the certificate that the server shows, and of those that
+    /// lead to its authority. The session goes through TLS 1.3, which TVM's clients do
+    /// not speak; NULL: not
+    pub tls_certificate_file: *const c_char,
+    /// borrowed; PEM file of the certificate's private key, without a password; NULL
+    pub tls_key_file: *const c_char,
+    /// borrowed; what happens is written there; NULL
+    pub progress: *mut opd_rpc_progress,
+    /// As in C's `opd_rpc_serve_options`.
+    pub admit: Option<unsafe extern "C" fn(*mut c_void) -> *mut opd_error>,
+    /// borrowed; for `admit`
+    pub user_data: *mut c_void,
+    /// 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+    /// SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
+    /// before, with the operator that runs. For one session of the process at once; 0
+    pub report_crashes: i32,
+    /// 0
+    pub reserved2: u32,
 }
 /// How runs are compared.
 #[repr(C)]
@@ -1854,7 +1902,8 @@ pub struct opd_benchmark {
 /// which tensors are made and copied; `opd_module_get_function()` of its modules gives functions that run there;
 /// `opd_vm_create()` of them makes VMs there, and `opd_evaluator_create()` measures there. Arguments are numbers, texts,
 /// bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
-/// one there, and the address.
+/// one there, and the address. If the connection ends, the error is `OPD_IO` of the kind "ConnectionError"; if the
+/// server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
 ///
 /// A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
 /// All that came from a session keeps it open. It cannot be used in a child of fork(): `OPD_IO`.
@@ -3733,7 +3782,7 @@ unsafe extern "C" {
     /// retained until `opd_vm_profile_stop()`. They run on the threads of the recorded calls, several at once.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the VM is being profiled already, or 16 recordings run in the process;
-    /// `OPD_INVALID_ARGUMENT` for an option.
+    /// `OPD_INVALID_ARGUMENT` for an option. Of a VM of a session (rpc.h): as `opd_vm_profile()`, or `OPD_CALL_FAILED`.
     /// Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Blocks. Since: 0.1
     pub fn opd_vm_profile_start(vm: *mut opd_vm, options: *const opd_profile_options) -> *mut opd_error;
     /// Ends the recording, once the calls that are being recorded have ended.
@@ -3743,7 +3792,7 @@ unsafe extern "C" {
     /// `out_trace`:  New reference; NULL if it is not wanted.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if it was not started, or inside of a call of the VM, collectors included.
-    /// Threads: safe. Blocks. Since: 0.1
+    /// Of a VM of a session: `OPD_CALL_FAILED`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_vm_profile_stop(
         vm: *mut opd_vm,
         out_report: *mut *mut opd_report,
@@ -3867,9 +3916,11 @@ unsafe extern "C" {
     ///
     /// `out_session`: New reference.
     ///
-    /// Returns NULL, or `OPD_IO` (there is no connection), `OPD_DEADLINE_EXCEEDED`, `OPD_FAILED_PRECONDITION` (the server wants
-    /// another key, or does not know the secret), `OPD_BAD_FORMAT` (it speaks something else), `OPD_OUT_OF_RANGE` (256 sessions
-    /// are open), `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2. Source: TVM tvm.rpc.connect.
+    /// Returns NULL, or `OPD_IO` (there is no connection, or no such file), `OPD_DEADLINE_EXCEEDED`, `OPD_FAILED_PRECONDITION`
+    /// (the server wants another key, or TLS; it does not know the secret; its certificate is refused), `OPD_BAD_FORMAT` (it
+    /// speaks something else; a file is none of certificates), `OPD_OUT_OF_RANGE` (256 sessions are open), `OPD_UNSUPPORTED`
+    /// (TLS, but OpenSSL is not here: `opdyno info` says why), `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2.
+    /// Source: TVM tvm.rpc.connect.
     pub fn opd_rpc_connect(
         address: *const c_char,
         options: *const opd_rpc_connect_options,
@@ -4010,23 +4061,33 @@ unsafe extern "C" {
     ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for what is no such socket, `OPD_NOT_FOUND` for the work folder, `OPD_IO` for one
-    /// that cannot be used, or if the kernel refuses a restriction that it knows; those of `opd_rpc_serve_describe()`. If the
-    /// session ends early: `OPD_FAILED_PRECONDITION` (the client does not know the key or the secret, or the process has
-    /// further threads), `OPD_BAD_FORMAT` (it speaks something else, or sends too large a packet), `OPD_DEADLINE_EXCEEDED` (it
-    /// went silent), `OPD_IO` (the connection broke). Threads: safe, a session each. The current devices and streams of the
-    /// thread change. Blocks. Since: 0.2. Source: TVM tvm.rpc.Server.
+    /// Returns NULL, or an error. Before the session: those of `opd_rpc_serve_describe()`; `OPD_INVALID_ARGUMENT` for what is no
+    /// such socket; `OPD_NOT_FOUND` for the work folder. If the session cannot begin, or ends early:
+    /// - `OPD_FAILED_PRECONDITION`: the client does not know the key or the secret, does not speak TLS or refuses the
+    ///   certificate; the process has further threads, or another session whose crashes are reported;
+    /// - `OPD_BAD_FORMAT`: the client speaks something else, or sends too large a packet;
+    /// - `OPD_DEADLINE_EXCEEDED`: it went silent;
+    /// - `OPD_IO`: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
+    /// - what `admit` gave.
+    ///
+    ///
+    /// Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
+    /// tvm.rpc.Server.
     pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
     /// Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
     ///
     /// `options`:  Borrowed; NULL means all defaults.
     ///
-    /// `out_json`: New reference: {"enforced": \["files (Landlock ABI 7)", "no network"\], "missing": \[\]}, phrases for the
-    /// user. Without `sandbox` nothing is enforced or missing.
+    /// `out_json`: New reference: {"enforced": \["files (Landlock ABI 7)", "no network"\], "missing": \[\],
+    /// "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
+    /// nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
+    /// there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT`, `OPD_NOT_FOUND` (there is no such user, or nothing at one of the paths),
-    /// `OPD_FAILED_PRECONDITION` (another user, but this one is not root), `OPD_BAD_FORMAT` (`allowed_modules`). Threads: safe.
-    /// Since: 0.2
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` (also a key that is not the certificate's), `OPD_NOT_FOUND` (there is no such
+    /// user, or nothing at one of the paths), `OPD_FAILED_PRECONDITION` (another user, but this one is not root),
+    /// `OPD_BAD_FORMAT`
+    /// (`allowed_modules`, or a file that is no certificate or key), `OPD_IO` (a file cannot be read), `OPD_UNSUPPORTED` (TLS,
+    /// but OpenSSL is not here). Threads: safe. Since: 0.2
     pub fn opd_rpc_serve_describe(
         options: *const opd_rpc_serve_options,
         out_json: *mut *mut opd_buffer,

@@ -1843,6 +1843,9 @@ pub struct RpcConnectOptions<'a> {
     answer_timeout: Option<Duration>,
     session_timeout: Option<Duration>,
     secret: Option<&'a str>,
+    tls_ca_file: Option<&'a str>,
+    tls_fingerprint: Option<&'a str>,
+    tls_name: Option<&'a str>,
 }
 impl<'a> RpcConnectOptions<'a> {
     /// All defaults.
@@ -1881,6 +1884,23 @@ impl<'a> RpcConnectOptions<'a> {
     pub fn secret(self, secret: &'a str) -> Self {
         Self { secret: Some(secret), ..self }
     }
+    /// PEM file of the authorities, one of which must have signed the certificate that
+    /// the server shows. With it or `tls_fingerprint`, the session goes through TLS 1.3.
+    /// Default: none.
+    pub fn tls_ca_file(self, tls_ca_file: &'a str) -> Self {
+        Self { tls_ca_file: Some(tls_ca_file), ..self }
+    }
+    /// SHA-256 of the server's certificate, hexadecimal: it is trusted whatever
+    /// its signature, name and dates are, unless there is `tls_ca_file`, too.
+    /// Default: none.
+    pub fn tls_fingerprint(self, tls_fingerprint: &'a str) -> Self {
+        Self { tls_fingerprint: Some(tls_fingerprint), ..self }
+    }
+    /// The name or IP address that `tls_ca_file`'s certificate must be for.
+    /// Default: the host of the address, also if a tracker gave it.
+    pub fn tls_name(self, tls_name: &'a str) -> Self {
+        Self { tls_name: Some(tls_name), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl RpcConnectOptions<'_> {
@@ -1903,6 +1923,15 @@ impl RpcConnectOptions<'_> {
         }
         if let Some(secret) = self.secret {
             raw.secret = kept.text(secret)?;
+        }
+        if let Some(tls_ca_file) = self.tls_ca_file {
+            raw.tls_ca_file = kept.text(tls_ca_file)?;
+        }
+        if let Some(tls_fingerprint) = self.tls_fingerprint {
+            raw.tls_fingerprint = kept.text(tls_fingerprint)?;
+        }
+        if let Some(tls_name) = self.tls_name {
+            raw.tls_name = kept.text(tls_name)?;
         }
         Ok(raw)
     }

@@ -1,0 +1,55 @@
+// Tells the client of a session what ran when its process crashed: a handler of the signals that end a process writes
+// the answer to the request that is never answered otherwise, and lets the signal end the process then.
+#pragma once
+#include <opdyno/rpc.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <string_view>
+
+#include "base/thread_state.h"
+#include "rpc/socket.h"
+
+namespace opd::rpc {
+
+// What answers of this kind begin with. Clients take them for the end of the session.
+inline constexpr std::string_view kCrashAnswer = "ConnectionError: the session's process was ended by ";
+
+class CrashReport {
+ public:
+  // To be made by the thread that serves the session. Throws OPD_FAILED_PRECONDITION if the process has one already.
+  CrashReport(Socket &socket, bool is_wanted, opd_rpc_progress *progress);
+  ~CrashReport();
+  CrashReport(const CrashReport &) = delete;
+
+  // Around what answers a request: within it, nothing else is written to the client. If a handler writes, leave() does
+  // not return.
+  void enter() noexcept { is_amid_request_.store(true, std::memory_order_relaxed); }
+  void leave() noexcept {
+    if (!is_amid_request_.exchange(false)) [[unlikely]]
+      wait_for_the_end();
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU};
+
+  static void handle(int signal);
+  void tell(int signal) noexcept;
+  const char *running_operator() const noexcept;  // null: not known
+  [[noreturn]] static void wait_for_the_end() noexcept;
+  void use_own_stack();
+
+  static std::atomic<CrashReport *> reporting_;
+
+  Socket &socket_;
+  const bool is_wanted_;
+  opd_rpc_progress *const progress_;
+  const ThreadState &serving_;  // of the thread that serves
+  std::atomic<bool> is_amid_request_{false};
+  std::array<bool, kSignals.size()> is_handled_{};
+  std::unique_ptr<char[]> stack_;  // for handlers after the thread's own has overflowed; null: it has one
+};
+
+}  // namespace opd::rpc
