@@ -289,7 +289,8 @@ ActivitySource &cupti_activity() {
 
 ReportedRun::ReportedRun() noexcept {
   const uint64_t run = launcher_of_work().run;
-  is_pushed_ = run && !cupti::Api::get().cuptiActivityPushExternalCorrelationId(cupti::kCustom0, run);
+  const cupti::Api &api = cupti::Api::get();
+  is_pushed_ = run && !api.is_inherited() && !api.cuptiActivityPushExternalCorrelationId(cupti::kCustom0, run);
 }
 
 ReportedRun::~ReportedRun() {
