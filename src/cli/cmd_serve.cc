@@ -253,8 +253,10 @@ class Server {
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     options.admit = [](void *its_gate) -> opd_error * {
-      if (static_cast<SessionGate *>(its_gate)->ask()) return nullptr;
-      return opd_error_create(OPD_FAILED_PRECONDITION, nullptr, "another client has used the key");
+      return opdyno::guarded([its_gate] {
+        if (!static_cast<SessionGate *>(its_gate)->ask())
+          throw Failure(Exit::failed, "another client has used the key of the tracker");
+      });
     };
     options.user_data = &gate, options.report_crashes = 1;
     if (metrics_) options.progress = metrics_->progress_of(number);
