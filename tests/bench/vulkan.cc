@@ -67,17 +67,34 @@ const bench::AddRow launched("vulkan_launch", "ns", launches);
 
 #ifdef OPDYNO_BENCH_VULKAN
 
-#define FUNCTIONS(X)                                                                                                 \
-  X(vkEnumeratePhysicalDevices)                                                                                      \
-  X(vkCreateDevice)                                                                                                  \
-  X(vkGetDeviceQueue)                                                                                                \
-  X(vkCreateBuffer)                                                                                                  \
-  X(vkAllocateMemory) X(vkGetBufferMemoryRequirements) X(vkBindBufferMemory) X(vkCreateShaderModule)                 \
-      X(vkCreateDescriptorSetLayout) X(vkCreatePipelineLayout) X(vkCreateComputePipelines) X(vkCreateDescriptorPool) \
-          X(vkAllocateDescriptorSets) X(vkCreateCommandPool) X(vkAllocateCommandBuffers) X(vkCreateFence)            \
-              X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkUpdateDescriptorSets) X(vkCmdBindPipeline)           \
-                  X(vkCmdBindDescriptorSets) X(vkCmdPushConstants) X(vkCmdDispatch) X(vkCmdPipelineBarrier)          \
-                      X(vkQueueSubmit) X(vkWaitForFences) X(vkResetFences)
+#define FUNCTIONS(X)               \
+  X(vkEnumeratePhysicalDevices)    \
+  X(vkCreateDevice)                \
+  X(vkGetDeviceQueue)              \
+  X(vkCreateBuffer)                \
+  X(vkAllocateMemory)              \
+  X(vkGetBufferMemoryRequirements) \
+  X(vkBindBufferMemory)            \
+  X(vkCreateShaderModule)          \
+  X(vkCreateDescriptorSetLayout)   \
+  X(vkCreatePipelineLayout)        \
+  X(vkCreateComputePipelines)      \
+  X(vkCreateDescriptorPool)        \
+  X(vkAllocateDescriptorSets)      \
+  X(vkCreateCommandPool)           \
+  X(vkAllocateCommandBuffers)      \
+  X(vkCreateFence)                 \
+  X(vkBeginCommandBuffer)          \
+  X(vkEndCommandBuffer)            \
+  X(vkUpdateDescriptorSets)        \
+  X(vkCmdBindPipeline)             \
+  X(vkCmdBindDescriptorSets)       \
+  X(vkCmdPushConstants)            \
+  X(vkCmdDispatch)                 \
+  X(vkCmdPipelineBarrier)          \
+  X(vkQueueSubmit)                 \
+  X(vkWaitForFences)               \
+  X(vkResetFences)
 
 void need(VkResult result) {
   if (result != VK_SUCCESS) throw std::runtime_error("a function of Vulkan gave " + std::to_string(result));
