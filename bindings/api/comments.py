@@ -24,6 +24,8 @@ def comments_of(directories):
             before = name + "." if kind == "struct" else ""
             for member, comment in re.findall(r"(\w+)(?: = [^,\n]*)?[;,]?\s*" + BESIDE, members, re.DOTALL):
                 found[before + member] = text_of(comment)
+            for member, comment in re.findall(r"\(\*(\w+)\)\([^()]*\);\s*" + BESIDE, members, re.DOTALL):
+                found[before + member] = text_of(comment)
             for comment, member in re.findall(BEFORE + r"\s*[\w *]*?(\w+)(?: = [^,\n]*)?[;,]", members, re.DOTALL):
                 found[before + member] = text_of(comment)
         for comment, name in re.findall(BEFORE + r"\s*typedef struct (\w+) \w+;", content, re.DOTALL):

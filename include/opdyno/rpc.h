@@ -188,10 +188,11 @@ typedef struct opd_rpc_serve_options {
                                          not speak; NULL: not */
   const char *tls_key_file;   /**< borrowed; PEM file of the certificate's private key, without a password; NULL */
   opd_rpc_progress *progress; /**< borrowed; what happens is written there; NULL */
-  /** Called once the client has said the key and proved the secret, before the process is restricted. It may wait, as
-   * for other sessions to end. Its error, which it gives away, ends the session. NULL: all clients are welcome. */
-  opd_error *(*admit)(void *user_data);
-  void *user_data;        /**< borrowed; for @p admit */
+  opd_error *(*admit)(
+      void *user_data);   /**< called once the client has said the key and proved the secret, before the
+                               process is restricted. It may wait, as for other sessions to end. Its error,
+                               which it gives away, ends the session; NULL: all clients are welcome */
+  void *user_data;        /**< borrowed; for @p admit; NULL */
   int32_t report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
                                SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
                              before, with the operator that runs. For one session of the process at once; 0 */
@@ -247,7 +248,7 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * - OPD_BAD_FORMAT: the client speaks something else, or sends too large a packet;
  * - OPD_DEADLINE_EXCEEDED: it went silent;
  * - OPD_IO: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
- * - what @p admit gave.
+ * - what the function admit of the options gave.
  *
  * Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
  * tvm.rpc.Server.

@@ -24,12 +24,12 @@ constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
 constexpr Option on = {
     "on", 0, "MACHINE",
     "run on another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F], and for TLS "
-    "[,tls-ca=F][,tls-fingerprint=HASH][,tls-name=NAME]"};
+    "[,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces"};
 constexpr Option on_several = {
     "on", 0, "MACHINES",
     "measure on another machine: HOST:PORT or tracker=HOST:PORT, then "
-    "[,key=K][,secret-file=F], and for TLS [,tls-ca=F][,tls-fingerprint=HASH][,tls-name=NAME]; with a "
-    "tracker and ,n=N (or n=all) on several at once"};
+    "[,key=K][,secret-file=F], and for TLS [,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces; "
+    "with a tracker and ,n=N (or n=all) on several at once"};
 constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
 constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};

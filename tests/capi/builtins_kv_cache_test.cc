@@ -527,7 +527,7 @@ TEST(PagedKvCache, AnotherThreadAmidAPassIsRefusedAndTwoCachesWorkBesideEachOthe
   state("begin_forward")(cache, shape_of({0}), shape_of({1}));
   cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, Tensor({1, 4, 2}, "float32"),
                                              Tensor({1, 2, 2}, "float32"));
-  EXPECT_NE(told.find("another thread uses the opdyno.vm.PagedKVCache now"), std::string::npos) << told;
+  EXPECT_NE(told.find("another call uses the opdyno.vm.PagedKVCache now"), std::string::npos) << told;
 }
 
 TEST(PagedKvCache, ASequenceLeavesAndComesBackByACheckpoint) {
@@ -601,4 +601,86 @@ TEST(PagedKvCache, CheckpointsAreRefusedOfCachesWhoseRowsMeanNothingElsewhere) {
   EXPECT_EQ(cache_function("get_layout_hash")(make_cache(one)).to_string(),
             cache_function("get_layout_hash")(make_cache(other)).to_string())
       << "how much a cache holds is not of its layout";
+}
+
+// MLA: a row is one vector, which is the key, and whose beginning is the value.
+TEST(PagedKvCache, LayersOfMlaKeepOneVectorForEachToken) {
+  const auto row_place = [](const opd_value &pages, int64_t place) { return elements(pages) + place * kDim; };
+  const auto append_latent = [&](const opd_value *a, int32_t n, opd_value *) {
+    require_count(n, 3);
+    for (int64_t i = 0; i < dl(a[2]).shape[0]; ++i)
+      std::copy_n(elements(a[1]) + i * kDim, kDim, row_place(a[0], ints(a[2])[i]));
+  };
+  const auto attend_latent = [&](const opd_value *a, int32_t n, opd_value *) {
+    require_count(n, 10);
+    for (int64_t c = 0; c + 1 < dl(a[1]).shape[0]; ++c) {
+      const int64_t pages = ints(a[3])[c + 1] - ints(a[3])[c],
+                    count = pages == 0 ? 0 : (pages - 1) * kPageSize + ints(a[5])[c];
+      std::vector<Row> rows;
+      for (int64_t r = 0; r < count; ++r) {
+        Row row;
+        std::copy_n(row_place(a[2], ints(a[4])[ints(a[3])[c] + r / kPageSize] * kPageSize + r % kPageSize), kDim,
+                    row.k.begin());
+        row.v = row.k;
+        rows.push_back(row);
+      }
+      for (int64_t i = ints(a[1])[c]; i < ints(a[1])[c + 1]; ++i) write_attention(a[0], i, rows, a[6], a[7]);
+    }
+  };
+  const auto read_latent = [&](const opd_value *a, int32_t n, opd_value *) {
+    require_count(n, 4);
+    for (int64_t i = 0; i < dl(a[1]).shape[0]; ++i)
+      std::copy_n(row_place(a[0], ints(a[1])[i]), kDim, elements(a[2]) + i * kDim);
+  };
+  int merges = 0;
+  Sizes sizes;
+  sizes.kinds = {1};
+  const Value cache = make_cache(sizes, [&](auto &a) {
+    const auto kernel = [](Body body) { return Value::retain(arg(make_function(std::move(body)))); };
+    a[14] = kernel(append_latent);
+    a[22] = tuple_of("tir", kernel(attend_latent));
+    a[23] = tuple_of(kernel(merge),
+                     kernel([&](const opd_value *args, int32_t n, opd_value *out) { ++merges, merge(args, n, out); }));
+    a[26] = kernel(read_latent);
+  });
+  state("add_sequence")(cache, 0);
+  std::vector<Row> rows;
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> numbers(-2, 2);
+  for (const int64_t count : {20, 1, 3}) {
+    state("begin_forward")(cache, shape_of({0}), shape_of({count}));
+    Tensor latent({count, kDim}, "float32"), q({count, kHeads, kDim}, "float32"), out({count, kHeads, kDim}, "float32"),
+        lse({count, kHeads}, "float32");
+    for (int64_t i = 0; i < count * kDim; ++i) latent.data<float>()[i] = numbers(random);
+    for (int64_t i = 0; i < count * kHeads * kDim; ++i) q.data<float>()[i] = numbers(random);
+    const Value same = cache_function("append_mla_kv")(cache, int64_t{0}, latent);
+    EXPECT_EQ(same.view().u.object, cache.view().u.object);
+    cache_function("cross_attention")(cache, int64_t{0}, kScale, q, out, lse);
+    // One new row is in the pages already; of more, the pages hold what was before.
+    std::vector<Row> seen = rows;
+    for (int64_t i = 0; i < count; ++i) {
+      Row row;
+      std::copy_n(latent.data<float>() + i * kDim, kDim, row.k.begin());
+      row.v = row.k;
+      rows.push_back(row);
+    }
+    if (count == 1) seen = rows;
+    EXPECT_NEAR(out.data<float>()[1], attend(q.data<float>(), seen).first[1], 1e-4) << count;
+    state("end_forward")(cache);
+  }
+  cache_function("merge_attn_output_inplace")(cache, floats({1, 2, 3, 4}, {1, 2, 2}), floats({0, 0}, {1, 2}),
+                                              floats({1, 2, 3, 4}, {1, 2, 2}), floats({0, 0}, {1, 2}));
+  EXPECT_EQ(merges, 1) << "the second kernel merges what a program merges itself";
+  Tensor kept({1, 24, kDim}, "float32");
+  cache_function("debug_get_kv_mla")(cache, 0, 0, 24, kept);
+  for (size_t i = 0; i < 24; ++i) EXPECT_EQ(kept.data<float>()[i * kDim], rows[i].k[0]) << i;
+  Tensor qkv({1, kHeads + 2, kDim}, "float32"), out({1, kHeads, kDim}, "float32");
+  state("begin_forward")(cache, shape_of({0}), shape_of({1}));
+  expect_throws([&] { cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, qkv, out); },
+                OPD_INVALID_ARGUMENT, "layer 0 has MLA, but the program asks for MHA");
+  expect_throws([&] { cache_function("append_mla_kv")(cache, int64_t{0}, qkv); }, OPD_INVALID_ARGUMENT,
+                "kv must be a compact float32 tensor");
+  state("end_forward")(cache);
+  expect_throws([&] { state("begin_forward")(cache, shape_of({0}), shape_of({1}), shape_of({-1})); },
+                OPD_INVALID_ARGUMENT, "MHA only");
 }

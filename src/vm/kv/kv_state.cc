@@ -7,7 +7,7 @@ namespace opd {
 
 KvUse::KvUse(KvState &state) : state_(state) {
   if (state.is_in_use_.exchange(true, std::memory_order_acquire))
-    fail(OPD_FAILED_PRECONDITION, "another thread uses the ", type_key(state.type_index),
+    fail(OPD_FAILED_PRECONDITION, "another call uses the ", type_key(state.type_index),
          " now; use one state from one thread at a time");
 }
 

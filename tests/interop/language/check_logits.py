@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from runtimes import read_arrays
 from shape import logits
 
-stored = np.load(sys.argv[1])
-parameters = [stored[name] for name in sorted(stored.files)]
+parameters = read_arrays(sys.argv[1])
 passes = json.loads(Path(sys.argv[2]).read_text())
 for one in passes:
     expected = logits(parameters, one["tokens"])[-len(one["logits"]) :]

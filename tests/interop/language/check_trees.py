@@ -8,13 +8,13 @@ import sys
 
 import numpy as np
 import opdyno
+from runtimes import read_arrays
 from shape import logits
 
 STEPS, SEQUENCES = 40, 3
 
 program, path, seed = sys.argv[1:]
-stored = np.load(path)
-arrays = [stored[name] for name in sorted(stored.files)]
+arrays = read_arrays(path)
 weights = [opdyno.tensor(array) for array in arrays]
 vm = opdyno.VirtualMachine(program)
 random = np.random.default_rng(int(seed))

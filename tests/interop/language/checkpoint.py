@@ -3,23 +3,12 @@
 import sys
 
 import numpy as np
+from runtimes import open_program, read_arrays
 from shape import DIM, KV_HEADS, LAYERS, logits
 
 runtime, action, program, parameters, file = sys.argv[1:]
-if runtime == "tvm":
-    import tvm
-    from tvm import relax
-
-    vm = relax.VirtualMachine(tvm.runtime.load_module(program), tvm.cpu())
-    get, tensor, shape = tvm.get_global_func, tvm.runtime.tensor, getattr(tvm.runtime, "ShapeTuple", None) or tvm.runtime.Shape
-else:
-    import opdyno
-
-    vm = opdyno.VirtualMachine(program)
-    get, tensor, shape = opdyno.get_global_func, opdyno.tensor, opdyno.Shape
-
-stored = np.load(parameters)
-arrays = [stored[name] for name in sorted(stored.files)]
+vm, get, tensor, shape = open_program(runtime, program)
+arrays = read_arrays(parameters)
 weights = [tensor(array) for array in arrays]
 tokens = list(range(3, 40))
 cache = vm["create"](shape([4]), shape([256]), shape([64]), shape([16]), shape([0]))

@@ -1552,9 +1552,11 @@ pub struct opd_rpc_serve_options {
     pub tls_key_file: *const c_char,
     /// borrowed; what happens is written there; NULL
     pub progress: *mut opd_rpc_progress,
-    /// As in C's `opd_rpc_serve_options`.
+    /// called once the client has said the key and proved the secret, before the
+    /// process is restricted. It may wait, as for other sessions to end. Its error,
+    /// which it gives away, ends the session; NULL: all clients are welcome
     pub admit: Option<unsafe extern "C" fn(*mut c_void) -> *mut opd_error>,
-    /// borrowed; for `admit`
+    /// borrowed; for `admit`; NULL
     pub user_data: *mut c_void,
     /// 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
     /// SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
@@ -4068,7 +4070,7 @@ unsafe extern "C" {
     /// - `OPD_BAD_FORMAT`: the client speaks something else, or sends too large a packet;
     /// - `OPD_DEADLINE_EXCEEDED`: it went silent;
     /// - `OPD_IO`: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
-    /// - what `admit` gave.
+    /// - what the function admit of the options gave.
     ///
     ///
     /// Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
