@@ -35,7 +35,10 @@
 %include <opdyno/vm.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
-%warnfilter(451) opd_rpc_serve_options; /* its texts are set by nobody: no language has a server */
+/* No language has a server, so nobody sets these. */
+%warnfilter(451) opd_rpc_serve_options;
+%ignore opd_rpc_serve_options::admit;
+%ignore opd_rpc_serve_options::user_data;
 %include <opdyno/rpc.h>
 %include <opdyno/diff.h>
 %include <opdyno/telemetry.h>
