@@ -43,13 +43,15 @@ class TlsServer {
   opd_code last_code() const { return codes_.empty() ? OPD_OK : codes_.back(); }
 
   opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init);
-  std::optional<Listener> listener;
 
  private:
   const std::string certificate_, key_;
   std::mutex guard_;
   std::vector<std::string> ends_;
   std::vector<opd_code> codes_;
+
+ public:
+  std::optional<Listener> listener;  // last: its threads write what is above until it ends
 };
 
 class Tls : public testing::Test {
@@ -362,6 +364,9 @@ size_t count_in(pid_t process, const std::string &wanted) {
 }
 
 TEST_F(Tls, ThePrivateKeyLeavesMemoryAfterTheHandshake) {
+#if defined(OPDYNO_ADDRESS_SANITIZER) || defined(OPDYNO_THREAD_SANITIZER)
+  GTEST_SKIP() << "sanitizers keep freed memory";
+#endif
   const std::string pem = file("server.pem"), key = file("server.key");
   std::string mark = "that-is-found-";
   mark += std::to_string(getpid());

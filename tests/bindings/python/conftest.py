@@ -1,9 +1,13 @@
 """What the tests of the Python package share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell has its background jobs ignore SIGINT, and Python then leaves it so, here and in each child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).parents[2] / "interop" / "data"
 

@@ -306,15 +306,7 @@ def waiting(session):
         Path(gate).touch()
 
 
-@pytest.fixture
-def default_interrupts():
-    """A shell has its background jobs ignore SIGINT, and Python then leaves it so."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_ends_the_wait(session, default_interrupts):
+def test_ctrl_c_ends_the_wait(session):
     with waiting(session) as module:
         wait = module["wait"]
         with pytest.raises(KeyboardInterrupt):

@@ -157,7 +157,8 @@ class ABuffer : public testing::Test {
     size_t next = 0;
     const auto step = [&](uint8_t *buffer, size_t, Record **record) -> Status {
       if (next == places_.size()) return at_end;
-      *record = reinterpret_cast<Record *>(buffer + places_[next++]);
+      // A place may lie outside the buffer.
+      *record = reinterpret_cast<Record *>(reinterpret_cast<uintptr_t>(buffer) + places_[next++]);
       return kSuccess;
     };
     found.skipped = each_activity({bytes_.data(), bytes_.size()}, step,
