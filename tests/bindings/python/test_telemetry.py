@@ -3,6 +3,7 @@
 import base64
 import http.server
 import json
+import os
 import threading
 import urllib.request
 
@@ -86,8 +87,13 @@ def with_base64_ids(message):
     }
 
 
-def test_what_is_sent_are_messages_of_opentelemetry(vm, collector):
-    """Unknown names of fields, wrong types and wrong enums are errors of the parser."""
+def test_what_is_sent_are_messages_of_opentelemetry(vm, collector, monkeypatch):
+    """Unknown names of fields, wrong types and wrong enums are errors of the parser.
+
+    tools/test installs opentelemetry-proto into a folder of its own: Ray takes a part of OpenTelemetry for the whole.
+    """
+    if folder := os.environ.get("OPDYNO_TEST_OPENTELEMETRY"):
+        monkeypatch.syspath_prepend(folder)
     json_format = pytest.importorskip("google.protobuf.json_format")
     traces = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2").ExportTraceServiceRequest
     metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2").ExportMetricsServiceRequest
