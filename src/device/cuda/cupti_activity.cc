@@ -232,9 +232,9 @@ class CuptiActivity final : public ActivitySource {
     detail::num_activity_users.store(--num_users_, std::memory_order_release);
     if (num_users_ == 0 && !api().is_inherited()) disable(std::size(kKinds));
   }
+  // Without the lock: recordings hold theirs when they come here, and CUPTI's own calls may be made by any thread.
   void flush(bool waits) noexcept override {
     if (api().is_inherited()) return;
-    const std::scoped_lock lock(guard_);
     if (waits) wait_for_devices();
     if (api().cuptiActivityFlushAll(0)) count_lost_work(1);
     size_t dropped = 0;
