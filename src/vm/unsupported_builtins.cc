@@ -6,12 +6,11 @@ namespace opd {
 namespace {
 
 struct Family {
-  std::string_view sentence;
-  std::string_view prefixes[6];
+  std::string_view prefix, sentence;
 };
-
 constexpr Family kFamilies[] = {
-    {"; the transfer of KV caches between machines is not offered", {"vm.builtin.kv_cache_disagg_"}},
+    {"vm.builtin.kv_cache_disagg_", "; the transfer of KV caches between machines is not offered"},
+    {"runtime.disco.", "; programs that run in several processes (disco) are not offered"},
 };
 
 bool has_prefix(std::string_view names, std::string_view prefix) {
@@ -27,11 +26,7 @@ bool has_prefix(std::string_view names, std::string_view prefix) {
 std::string why_not_offered(std::string_view names) {
   std::string out;
   for (const Family &family : kFamilies)
-    for (const auto prefix : family.prefixes)
-      if (!prefix.empty() && has_prefix(names, prefix)) {
-        out += family.sentence;
-        break;
-      }
+    if (has_prefix(names, family.prefix)) out += family.sentence;
   return out;
 }
 

@@ -182,6 +182,7 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
                   name + why);
   };
   refused("vm.builtin.kv_cache_disagg_mark_send", "; the transfer of KV caches between machines is not offered");
+  refused("runtime.disco.allreduce", "; programs that run in several processes (disco) are not offered");
   expect_throws(
       [&] {
         vm_of(

@@ -87,6 +87,21 @@ TEST_F(RnnState, AForkTakesAllStatesAndEachGoesItsWay) {
   EXPECT_EQ(now(2), 0.5F) << "a slot that is used again begins anew";
 }
 
+TEST_F(RnnState, APassEndsWhenStatesAreTakenBackOrASequenceGoes) {
+  state("kv_state_add_sequence")(kept, 0), state("kv_state_add_sequence")(kept, 1);
+  step({0}, {1}, 1), step({0}, {1}, 1);
+  Tensor out({1, 1}, "float32");
+  for (const bool pops : {true, false}) {
+    state("kv_state_begin_forward")(kept, shape_of({0}), shape_of({1}));
+    if (pops) state("kv_state_popn")(kept, 0, 1);
+    else state("kv_state_remove_sequence")(kept, 1);
+    expect_throws([&] { state("rnn_state_get")(kept, int64_t{0}, int64_t{0}, out); }, OPD_INVALID_ARGUMENT,
+                  "call vm.builtin.kv_state_begin_forward first");
+    state("kv_state_end_forward")(kept);
+    EXPECT_EQ(now(0), 1.5F) << "the pass that ended early changed nothing";
+  }
+}
+
 TEST_F(RnnState, MistakesAreNamed) {
   for (int64_t id = 0; id < 3; ++id) state("kv_state_add_sequence")(kept, id);
   expect_throws([&] { state("kv_state_add_sequence")(kept, 3); }, OPD_OUT_OF_RANGE,

@@ -47,6 +47,7 @@ Value begin_forward(Args args) {
   const Integers ids(args[1], "seq_ids"), counts(args[2], "append_lengths");
   std::optional<Integers> parents;
   if (args.size() == 4 && args[3].type != OPD_NONE) parents.emplace(args[3], "token_tree_parent");
+  require_batch(ids.view(), counts.view(), "append_lengths", 1);
   return use(args, [&](KvState &state) {
     state.begin_forward(ids.view(), counts.view(), parents ? std::optional(parents->view()) : std::nullopt);
   });

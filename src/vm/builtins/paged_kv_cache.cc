@@ -99,6 +99,7 @@ Value enable_sliding_window_for_seq(Args args) {
 Value commit_accepted_token_tree_nodes(Args args) {
   check_count(args, 3, 3, "(kv_cache, seq_ids, leaf_indices)");
   const Integers ids(args[1], "seq_ids"), leaves(args[2], "leaf_indices");
+  require_batch(ids.view(), leaves.view(), "leaf_indices", -1);
   use(args, [&](PagedKvCache &cache) { cache.commit(ids.view(), leaves.view()); });
   return {};
 }

@@ -1,7 +1,9 @@
 #include "vm/kv/kv_checkpoint.h"
 
+#include <array>
 #include <charconv>
 
+#include "base/hex.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
 
@@ -23,8 +25,6 @@ std::string digits_of(double number) {
   return {text, end};
 }
 
-int64_t pages_for(const KvConfig &config, int64_t length) { return (length + config.page_size - 1) / config.page_size; }
-
 // The text that TVM hashes.
 std::string layout_of(const KvConfig &c) {
   std::string kinds;
@@ -40,7 +40,7 @@ std::string layout_of(const KvConfig &c) {
 }
 
 void write_groups(JsonWriter &json, const KvConfig &c, int64_t length) {
-  const int64_t pages = pages_for(c, length);
+  const int64_t pages = pages_for(length, c.page_size);
   json.key("logical_pages").begin_array();
   for (int64_t page = 0; page < pages; ++page) {
     const int64_t start = page * c.page_size;
@@ -111,9 +111,9 @@ std::string checkpoint_layout_hash(const KvConfig &config) {
   require_checkpoints(config);
   uint64_t hash = 0xCBF29CE484222325u;
   for (const char letter : layout_of(config)) hash = (hash ^ static_cast<uint8_t>(letter)) * 0x100000001B3u;
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
-  return digits;
+  std::array<uint8_t, sizeof hash> bytes;  // the highest first, as the number is written
+  for (uint8_t &byte : bytes) byte = static_cast<uint8_t>(hash >> 56), hash <<= 8;
+  return hex(bytes);
 }
 
 std::string checkpoint_metadata(const KvConfig &c, int64_t id, int64_t length) {
@@ -152,7 +152,7 @@ int64_t read_checkpoint(const KvConfig &config, int64_t id, std::string_view met
   if (length < 0 || length > config.num_pages() * config.page_size)
     fail(OPD_OUT_OF_RANGE, "seq_length of the checkpoint must be from 0 to the ", config.num_pages() * config.page_size,
          " rows of the cache, but is ", length);
-  fields.require_list("logical_pages", pages_for(config, length));
+  fields.require_list("logical_pages", pages_for(length, config.page_size));
   fields.require_list("groups", config.num_layers);
   return length;
 }

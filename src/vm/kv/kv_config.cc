@@ -76,7 +76,6 @@ void read_rope(KvConfig &config, Args args) {
 
 KvConfig KvConfig::from(Args args) {
   KvConfig config{};
-  config.layer_window = 1024;
   read_sizes(config, args[0]);
   read_layers(config, args[1], args[6]);
   config.query_heads = size_of(as_int(args[2], "num_qo_heads"), "num_qo_heads");
@@ -101,8 +100,6 @@ KvConfig KvConfig::from(Args args) {
 
 bool KvConfig::has_kind(KvLayerKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
 
-int64_t KvConfig::num_pages() const {
-  return (max_total + page_size - 1) / page_size + 1 + (has_windows ? 2 * max_batch : 0);
-}
+int64_t KvConfig::num_pages() const { return pages_for(max_total, page_size) + 1 + (has_windows ? 2 * max_batch : 0); }
 
 }  // namespace opd

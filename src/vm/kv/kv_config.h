@@ -6,12 +6,16 @@
 
 namespace opd {
 
+inline int64_t pages_for(int64_t rows, int64_t page_size) { return (rows + page_size - 1) / page_size; }
+
 enum class KvLayerKind : uint8_t { kHeads, kLatent, kLinear, kWindow };  // TVM: MHA, MLA, linear, MHA with a window
 enum class KvRope : uint8_t { kNone, kNormal, kInline };
 
 struct KvConfig {
-  int64_t max_batch, max_total, max_rows,
-      page_size;  // sequences of a pass, rows of all, new rows of a pass, rows of a page
+  int64_t max_batch;  // sequences of a pass
+  int64_t max_total;  // rows of all sequences
+  int64_t max_rows;   // new ones of a pass
+  int64_t page_size;  // rows
   bool has_windows;
   int64_t layer_window = 1024;  // rows that layers of kWindow see
   int64_t first_layer, num_layers;

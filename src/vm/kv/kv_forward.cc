@@ -32,10 +32,6 @@ void KvForward::clear() {
 void KvForward::check(const KvSequences &sequences, std::optional<std::span<const int64_t>> parents) const {
   for (size_t i = 0; i < ids_.size(); ++i) {
     const KvSequence &sequence = sequences.get(ids_[i]);
-    require(counts_[i] >= 1, "sequence ", ids_[i], " must get at least 1 row, but gets ", counts_[i]);
-    require(std::find(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(i), ids_[i]) ==
-                ids_.begin() + static_cast<ptrdiff_t>(i),
-            "sequence ", ids_[i], " is named twice");
     require(parents || sequence.tree.is_empty(), "sequence ", ids_[i],
             " has a token tree; commit one of its paths before tokens that form none are added");
     require(!parents || sequence.window == 0, "sequence ", ids_[i],

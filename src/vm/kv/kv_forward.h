@@ -26,7 +26,7 @@ struct KvDepth {
   KvTable query_begins;
   KvPages all, window;  // window: for layers that see only the latest rows
   KvTable order_begins, orders;
-  size_t order_margin = 0;  // integers before the orders: see add_orders()
+  size_t order_margin = 0;  // integers before the orders: see make_orders()
 };
 
 class KvForward {
@@ -43,10 +43,8 @@ class KvForward {
 
   bool is_running() const { return is_running_; }
   int64_t num_rows() const { return num_rows_; }  // new ones
-  const std::vector<int64_t> &ids() const { return ids_; }
-  bool appends_before() const {
-    return appends_before_;
-  }                                              // new rows are stored before attention, which finds them in the pages
+  // Whether new rows are stored before attention, which then finds them in the pages.
+  bool appends_before() const { return appends_before_; }
   bool masks_new() const { return masks_new_; }  // of the attention among new rows: they form trees
   std::span<const KvDepth> depths() const { return {depths_.data(), num_depths_}; }
 

@@ -48,8 +48,8 @@ void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
 }
 
 // A kernel checks the number of its arguments before all else, so a refused call has changed nothing.
-void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, Args args) {
-  if (is_order_known_ || !other) return static_cast<void>(call(*function, args));
+void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, const char *what, Args args) {
+  if (is_order_known_ || !function || !other) return run_kernel(function, what, args);
   try {
     call(*function, args);
   } catch (const Exception &) {
@@ -62,15 +62,9 @@ void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, Args arg
   is_order_known_ = true;
 }
 
-void KvKernels::run_prefill_tree(Args args) {
-  if (!prefill_tree) run_kernel(prefill_tree, "token trees in pages", args);
-  run_tree(prefill_tree, ragged_tree, args);
-}
+void KvKernels::run_prefill_tree(Args args) { run_tree(prefill_tree, ragged_tree, "token trees in pages", args); }
 
-void KvKernels::run_ragged_tree(Args args) {
-  if (!ragged_tree) run_kernel(ragged_tree, "token trees", args);
-  run_tree(ragged_tree, prefill_tree, args);
-}
+void KvKernels::run_ragged_tree(Args args) { run_tree(ragged_tree, prefill_tree, "token trees", args); }
 
 KvView::KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device,
                std::initializer_list<int64_t> dims) {

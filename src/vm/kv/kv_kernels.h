@@ -23,7 +23,7 @@ struct KvKernels {
   void run_ragged_tree(Args args);
 
  private:
-  void run_tree(Ref<Function> &function, Ref<Function> &other, Args args);
+  void run_tree(Ref<Function> &function, Ref<Function> &other, const char *what, Args args);
   bool is_order_known_ = false;
 };
 
@@ -33,7 +33,6 @@ void run_kernel(const Ref<Function> &kernel, const char *what, Args args);
 // A compact tensor of up to five dimensions as a kernel's argument. It must not move while the kernel runs.
 class KvView {
  public:
-  KvView() = default;
   KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device, std::initializer_list<int64_t> dims);
   KvView(const KvView &other) { *this = other; }
   KvView &operator=(const KvView &other);

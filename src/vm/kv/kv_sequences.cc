@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "vm/kv/kv_config.h"
 
 namespace opd {
 namespace {
 
 constexpr int32_t kPageToCome = -1;  // of a window that slides: a page that it will have freed itself
-
-int64_t pages_for(int64_t rows, int64_t page_size) { return (rows + page_size - 1) / page_size; }
 
 }  // namespace
 
@@ -37,13 +36,6 @@ KvSequence &KvSequences::get(int64_t id) {
   if (found.is_importing)
     fail(OPD_FAILED_PRECONDITION, "sequence ", id, " is being imported; call finish_import first");
   return found;
-}
-
-std::vector<int32_t> KvSequences::chain(const KvSequence &sequence) const {
-  std::vector<int32_t> indices;
-  for (int32_t at = sequence.last; at != kNoBlock; at = block(at).parent) indices.push_back(at);
-  std::reverse(indices.begin(), indices.end());
-  return indices;
 }
 
 int64_t KvSequences::place_of(const KvSequence &sequence, int64_t row) const {

@@ -78,14 +78,12 @@ class KvSequences {
   const KvSequence &get(int64_t id) const { return const_cast<KvSequences *>(this)->get(id); }
   bool has(int64_t id) const { return sequences_.contains(id); }
   const KvBlock &block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
-  std::vector<int32_t> chain(const KvSequence &sequence) const;     // its blocks from the first to the last
   int64_t place_of(const KvSequence &sequence, int64_t row) const;  // in the store: page * page size + row in the page
 
   int64_t page_size() const { return page_size_; }
   int64_t num_pages() const { return num_pages_; }
   int64_t num_touched_pages() const { return num_touched_pages_; }  // all pages from this one on were never in use
   int64_t num_free_pages() const { return static_cast<int64_t>(given_pages_.size()) + num_pages_ - num_touched_pages_; }
-  int64_t num_sequences() const { return static_cast<int64_t>(sequences_.size()); }
   int64_t num_rows() const;  // of all sequences; rows that several share count for each
   bool has_windows() const { return has_windows_; }
   bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }

@@ -1,5 +1,7 @@
 #include "vm/kv/kv_state.h"
 
+#include <algorithm>
+
 #include "vm/kv/paged_kv_cache.h"
 #include "vm/kv/rnn_state.h"
 
@@ -9,6 +11,17 @@ KvUse::KvUse(KvState &state) : state_(state) {
   if (state.is_in_use_.exchange(true, std::memory_order_acquire))
     fail(OPD_FAILED_PRECONDITION, "another call uses the ", type_key(state.type_index),
          " now; use one state from one thread at a time");
+}
+
+void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least) {
+  require(ids.size() == numbers.size(), "seq_ids and ", what, " must be of one length, but are of ", ids.size(),
+          " and ", numbers.size());
+  require(!ids.empty(), "seq_ids must name at least one sequence");
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto before = ids.first(i);
+    require(std::find(before.begin(), before.end(), ids[i]) == before.end(), "sequence ", ids[i], " is named twice");
+    require(numbers[i] >= least, what, " must be at least ", least, ", but is ", numbers[i], " for sequence ", ids[i]);
+  }
 }
 
 KvState &as_kv_state(const View &v, std::string_view what) {

@@ -18,6 +18,7 @@ class KvState : public Object {
   virtual void remove_sequence(int64_t id) = 0;
   virtual void fork_sequence(int64_t parent, int64_t child, int64_t position) = 0;
   virtual void pop(int64_t id, int64_t count) = 0;
+  // After require_batch().
   virtual void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) = 0;
   virtual void end_forward() = 0;
@@ -26,6 +27,9 @@ class KvState : public Object {
   friend class KvUse;
   std::atomic<bool> is_in_use_{false};
 };
+
+// Throws unless there are sequences, each named once, and a number for each, at least `least`. `what` names these.
+void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least);
 
 // The state of a value; throws a TypeError for another kind.
 KvState &as_kv_state(const View &v, std::string_view what);

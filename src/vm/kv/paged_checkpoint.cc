@@ -6,7 +6,6 @@
 namespace opd {
 
 std::string PagedKvCache::checkpoint_metadata(int64_t id) const {
-  require_checkpoints(config_);
   const KvSequence &sequence = sequences_.get(id);
   require(sequence.tree.is_empty(), "sequence ", id,
           " has a token tree; commit one of its paths before a checkpoint is made");
@@ -39,7 +38,7 @@ void PagedKvCache::export_group(int64_t id, int64_t group, const DLTensor &tenso
   require_checkpoints(config_);
   const KvSequence &sequence = sequences_.get(id);
   const int64_t size = config_.page_size;
-  check_group(tensor, group, (sequence.length + size - 1) / size);
+  check_group(tensor, group, pages_for(sequence.length, size));
   for (int64_t first = 0, number = 0; first < sequence.length; first += size, ++number) {
     KvView from = page_of(stores_[static_cast<size_t>(group)]->dl, sequences_.place_of(sequence, first) / size),
            to = page_of(tensor, number);
@@ -56,7 +55,6 @@ void PagedKvCache::export_group(int64_t id, int64_t group, const DLTensor &tenso
 }
 
 void PagedKvCache::prepare_import(int64_t id, std::string_view metadata) {
-  require_checkpoints(config_);
   const int64_t length = read_checkpoint(config_, id, metadata);
   sequences_.replace(id, length);
   imports_[id].assign(static_cast<size_t>(length > 0 ? config_.num_layers : 0), false);
@@ -67,7 +65,7 @@ void PagedKvCache::import_group(int64_t id, int64_t group, const DLTensor &tenso
   const auto found = imports_.find(id);
   if (found == imports_.end()) fail(OPD_FAILED_PRECONDITION, "no import of sequence ", id, " was prepared");
   const KvSequence &sequence = sequences_.importing(id);
-  const int64_t size = config_.page_size, pages = (sequence.length + size - 1) / size;
+  const int64_t size = config_.page_size, pages = pages_for(sequence.length, size);
   check_group(tensor, group, pages);
   require(pages > 0 && !found->second[static_cast<size_t>(group)], "group ", group, " of sequence ", id,
           " was imported already");

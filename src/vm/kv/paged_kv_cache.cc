@@ -94,14 +94,11 @@ void PagedKvCache::begin_forward(std::span<const int64_t> ids, std::span<const i
                                  std::optional<std::span<const int64_t>> parents) {
   require(!forward_.is_running() || is_touched_,
           "begin_forward was called already, and its rows were not computed; call the program or end_forward first");
-  require(ids.size() == counts.size(), "seq_ids and append_lengths must be of one length, but are of ", ids.size(),
-          " and ", counts.size());
-  require(!ids.empty(), "begin_forward needs at least one sequence");
   require(static_cast<int64_t>(ids.size()) <= config_.max_batch, "a pass may have ", config_.max_batch,
           " sequences, the cache's max_batch, but has ", ids.size());
   int64_t rows = 0;
   for (const int64_t count : counts)
-    if (__builtin_add_overflow(rows, std::max<int64_t>(count, 0), &rows)) rows = INT64_MAX;
+    if (__builtin_add_overflow(rows, count, &rows)) rows = INT64_MAX;
   require(rows <= config_.rows_at_once(), "a pass may add ", config_.rows_at_once(),
           " rows, the cache's prefill_chunk_size, but is to add ", rows);
   require(!parents || !config_.has_kind(KvLayerKind::kLatent),
@@ -112,19 +109,14 @@ void PagedKvCache::begin_forward(std::span<const int64_t> ids, std::span<const i
 }
 
 void PagedKvCache::commit(std::span<const int64_t> ids, std::span<const int64_t> leaves) {
-  require(ids.size() == leaves.size(), "seq_ids and leaf_indices must be of one length, but are of ", ids.size(),
-          " and ", leaves.size());
   KvTable begins(1, 0), from, to;
   std::vector<int64_t> kept;
   for (size_t i = 0; i < ids.size(); ++i) {
     const KvSequence &sequence = sequences_.get(ids[i]);
-    require(std::find(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(i), ids[i]) ==
-                ids.begin() + static_cast<ptrdiff_t>(i),
-            "sequence ", ids[i], " is named twice");
     const auto nodes = static_cast<int64_t>(sequence.tree.size());
     require(nodes > 0, "sequence ", ids[i], " has no token tree");
-    require(leaves[i] >= -1 && leaves[i] < nodes, "the leaf of sequence ", ids[i], " must be -1 or from 0 to ",
-            nodes - 1, ", but is ", leaves[i]);
+    require(leaves[i] < nodes, "the leaf of sequence ", ids[i], " must be -1 or from 0 to ", nodes - 1, ", but is ",
+            leaves[i]);
     const auto path = sequence.tree.path_to(static_cast<int32_t>(leaves[i]));
     const int64_t first = sequence.length - nodes;
     for (size_t k = 0; k < path.size(); ++k) {

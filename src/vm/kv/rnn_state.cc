@@ -43,7 +43,7 @@ void RnnState::clear() {
   for (int64_t slot = max_sequences_; slot-- > 0;) free_slots_.push_back(slot);
 }
 
-// ---- sequences
+// ---- sequences. What changes their slots ends the pass, whose tables name the slots.
 
 RnnState::Sequence &RnnState::sequence(int64_t id) {
   const auto found = sequences_.find(id);
@@ -83,7 +83,7 @@ void RnnState::add_sequence(int64_t id) {
 void RnnState::remove_sequence(int64_t id) {
   free_slots_.push_back(sequence(id).slot);
   sequences_.erase(id);
-  ids_.clear();  // it may have been a part of the pass
+  ids_.clear();
 }
 
 void RnnState::copy_slot(int64_t from, int64_t to) {
@@ -107,22 +107,16 @@ void RnnState::pop(int64_t id, int64_t count) {
          id, " keeps, but is ", count);
   at.available -= count;
   at.history = (at.history - count + max_history_) % max_history_;
+  ids_.clear();
 }
 
 // ---- passes
 
 void RnnState::begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) {
-  require(ids.size() == counts.size(), "seq_ids and append_lengths must be of one length, but are of ", ids.size(),
-          " and ", counts.size());
-  require(!ids.empty(), "begin_forward needs at least one sequence");
   size_t token = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     sequence(ids[i]);
-    require(counts[i] >= 1, "sequence ", ids[i], " must get at least 1 token, but gets ", counts[i]);
-    require(std::find(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(i), ids[i]) ==
-                ids.begin() + static_cast<ptrdiff_t>(i),
-            "sequence ", ids[i], " is named twice");
     for (int64_t k = 0; parents && k < counts[i]; ++k, ++token)
       require(token < parents->size() && (*parents)[token] == k - 1,
               "a recurrent state takes tokens that follow each other, but those of sequence ", ids[i], " form a tree");
