@@ -62,6 +62,7 @@ TEST_F(ReportedActivity, HasKernelsCopiesFillsAndOverhead) {
   EXPECT_EQ(cupti().num_enabled(), 8u);
   {
     const opdyno::Range step("step");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the clocks are related with an error of microseconds
     const uint64_t at = cupti().now();
     cupti().add_call(11, at, at + 2'000, thread());
     cupti().add_kernel("ampere_sgemm", 11, at + 10'000, at + 60'000, 13);
