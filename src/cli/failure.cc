@@ -17,7 +17,9 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
   return is_named ? text : cat(subject, ": ", text);
 }
 
-bool is_lost_connection(const opdyno::Error &error) { return error.kind() == "ConnectionError"; }
+bool is_of_circumstances(const opdyno::Error &error) {
+  return error.kind() == "ConnectionError" || error.code() == OPD_DEADLINE_EXCEEDED;
+}
 
 void fail_usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
 

@@ -33,8 +33,9 @@ class Failure : public std::exception {
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
 
-// Whether the connection to another machine ended, for which neither the command line nor the module is to blame.
-bool is_lost_connection(const opdyno::Error &error);
+// Whether neither the command line nor the module is to blame: the connection to another machine ended, or the time
+// did.
+bool is_of_circumstances(const opdyno::Error &error);
 
 // Returns the result of `action`. A library error in it ends the program with `code`; elsewhere with Exit::failed.
 template <class Action>
@@ -42,7 +43,7 @@ auto attempt(Exit code, std::string_view subject, Action action) {
   try {
     return action();
   } catch (const opdyno::Error &error) {
-    throw Failure(is_lost_connection(error) ? Exit::failed : code, message_of(error, subject), error.code());
+    throw Failure(is_of_circumstances(error) ? Exit::failed : code, message_of(error, subject), error.code());
   }
 }
 
