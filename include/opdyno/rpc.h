@@ -261,11 +261,16 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_ser
  *                 "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
  *                 nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
  *                 there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can.
- * @return NULL, or OPD_INVALID_ARGUMENT (also a key that is not the certificate's), OPD_NOT_FOUND (there is no such
- * user, or nothing at one of the paths), OPD_FAILED_PRECONDITION (another user, but this one is not root),
- * OPD_BAD_FORMAT
- * (`allowed_modules`, or a file that is no certificate or key), OPD_IO (a file cannot be read), OPD_UNSUPPORTED (TLS,
- * but OpenSSL is not here). Threads: safe. Since: 0.2 */
+ * @return NULL, or an error:
+ * - OPD_INVALID_ARGUMENT: an option is wrong, or the key is not the certificate's.
+ * - OPD_NOT_FOUND: there is no such user, or nothing at one of the paths.
+ * - OPD_FAILED_PRECONDITION: another user is named, but this one is not root.
+ * - OPD_BAD_FORMAT: `allowed_modules` cannot be read, or a file is no certificate or key.
+ * - OPD_IO: a file cannot be read.
+ * - OPD_UNSUPPORTED: TLS is wanted, but OpenSSL is not here.
+ *
+ * Threads: safe. Since: 0.2
+ */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json);
 
 OPD_END_DECLS

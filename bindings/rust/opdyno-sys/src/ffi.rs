@@ -347,12 +347,17 @@ pub const OPD_COLLECTOR_PAPI: opd_collector_kind = 3;
 /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
 /// no options. Source: Linux powercap, intel-rapl.
 pub const OPD_COLLECTOR_ENERGY: opd_collector_kind = 4;
-/// NVIDIA's GPUs, as NVML tells them when the call ends: "Power draw of GPU 0 (W)", "Temperature of GPU 0 (C)",
-/// "SM clock of GPU 0 (MHz)", "Memory clock of GPU 0 (MHz)", "Utilization of GPU 0 (%)", "Memory utilization of GPU 0
-/// (%)", and during the call "Energy of GPU 0 (uJ)"; with NVML's number of the GPU. What a GPU does not tell is left
-/// out, and the configuration says so. Measures the GPUs of the run's CUDA devices; if it has none, all GPUs. Traces
-/// of recordings that run have these values as counters, but for the energy. Calls that follow within a millisecond
-/// share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with NVIDIA's driver.
+/// NVIDIA's GPUs, as NVML tells them when the call ends. The columns have NVML's number of the GPU:
+/// - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
+/// - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
+/// - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
+/// - "Energy of GPU 0 (uJ)", during the call.
+///
+///
+/// What a GPU does not tell is left out, and the configuration says so. Measures the GPUs of the run's CUDA devices;
+/// if it has none, all GPUs. Traces of recordings that run have these values as counters, but for the energy. Calls
+/// that follow within a millisecond share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with
+/// NVIDIA's driver.
 pub const OPD_COLLECTOR_NVML: opd_collector_kind = 5;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_COLLECTOR_KIND_MAX_ENUM: opd_collector_kind = 0x7FFFFFFF;
@@ -4085,11 +4090,16 @@ unsafe extern "C" {
     /// nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
     /// there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` (also a key that is not the certificate's), `OPD_NOT_FOUND` (there is no such
-    /// user, or nothing at one of the paths), `OPD_FAILED_PRECONDITION` (another user, but this one is not root),
-    /// `OPD_BAD_FORMAT`
-    /// (`allowed_modules`, or a file that is no certificate or key), `OPD_IO` (a file cannot be read), `OPD_UNSUPPORTED` (TLS,
-    /// but OpenSSL is not here). Threads: safe. Since: 0.2
+    /// Returns NULL, or an error:
+    /// - `OPD_INVALID_ARGUMENT`: an option is wrong, or the key is not the certificate's.
+    /// - `OPD_NOT_FOUND`: there is no such user, or nothing at one of the paths.
+    /// - `OPD_FAILED_PRECONDITION`: another user is named, but this one is not root.
+    /// - `OPD_BAD_FORMAT`: `allowed_modules` cannot be read, or a file is no certificate or key.
+    /// - `OPD_IO`: a file cannot be read.
+    /// - `OPD_UNSUPPORTED`: TLS is wanted, but OpenSSL is not here.
+    ///
+    ///
+    /// Threads: safe. Since: 0.2
     pub fn opd_rpc_serve_describe(
         options: *const opd_rpc_serve_options,
         out_json: *mut *mut opd_buffer,

@@ -359,12 +359,17 @@ pub enum CollectorKind {
     /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
     /// no options. Source: Linux powercap, intel-rapl.
     Energy = ffi::OPD_COLLECTOR_ENERGY,
-    /// NVIDIA's GPUs, as NVML tells them when the call ends: "Power draw of GPU 0 (W)", "Temperature of GPU 0 (C)",
-    /// "SM clock of GPU 0 (MHz)", "Memory clock of GPU 0 (MHz)", "Utilization of GPU 0 (%)", "Memory utilization of GPU 0
-    /// (%)", and during the call "Energy of GPU 0 (uJ)"; with NVML's number of the GPU. What a GPU does not tell is left
-    /// out, and the configuration says so. Measures the GPUs of the run's CUDA devices; if it has none, all GPUs. Traces
-    /// of recordings that run have these values as counters, but for the energy. Calls that follow within a millisecond
-    /// share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with NVIDIA's driver.
+    /// NVIDIA's GPUs, as NVML tells them when the call ends. The columns have NVML's number of the GPU:
+    /// - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
+    /// - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
+    /// - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
+    /// - "Energy of GPU 0 (uJ)", during the call.
+    ///
+    ///
+    /// What a GPU does not tell is left out, and the configuration says so. Measures the GPUs of the run's CUDA devices;
+    /// if it has none, all GPUs. Traces of recordings that run have these values as counters, but for the energy. Calls
+    /// that follow within a millisecond share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with
+    /// NVIDIA's driver.
     Nvml = ffi::OPD_COLLECTOR_NVML,
 }
 impl CollectorKind {
