@@ -11,6 +11,7 @@
 %opd_handle(opd_shape, Shape)
 %opd_handle(opd_executable, Executable)
 %opd_handle(opd_vm, VirtualMachine)
+%opd_handle(opd_kv_state, KvState)
 %opd_handle(opd_cancel_token, Cancel)
 %opd_handle(opd_params, Params)
 %opd_handle(opd_report, Report)
@@ -60,6 +61,7 @@
 
 /* Results: structs whose struct_size the caller sets. %opd_stats(struct). */
 %opd_stats(opd_memory_stats)
+%opd_stats(opd_kv_stats)
 %opd_stats(opd_params_stats)
 %opd_stats(opd_tensor_info)
 %opd_stats(opd_machine_peak)

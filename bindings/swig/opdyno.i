@@ -33,6 +33,7 @@
 %include <opdyno/profiler.h>
 %include <opdyno/cancel_token.h>
 %include <opdyno/vm.h>
+%include <opdyno/kv_state.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
 /* No language has a server, so nobody sets these. */

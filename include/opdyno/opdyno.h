@@ -13,6 +13,7 @@
 #include <opdyno/executable.h>
 #include <opdyno/executable_builder.h>
 #include <opdyno/function.h>
+#include <opdyno/kv_state.h>
 #include <opdyno/module.h>
 #include <opdyno/params.h>
 #include <opdyno/profiler.h>

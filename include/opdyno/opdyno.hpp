@@ -9,6 +9,7 @@
 #include <opdyno/opdyno.h>
 
 #include <opdyno/benchmark.hpp>
+#include <opdyno/kv_state.hpp>
 #include <opdyno/module.hpp>
 #include <opdyno/params.hpp>
 #include <opdyno/profiler.hpp>

@@ -27,6 +27,7 @@ void work_at_random(With with, uint32_t seed, int steps) {
   sizes.windows = with == With::kWindows;
   sizes.swaps_trees = seed % 2;
   Checked cache(sizes, seed);
+  cache.is_typed = seed > 2;
   const int64_t all_pages = cache.free_pages();
   int64_t next = 0;
   for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
@@ -58,17 +59,21 @@ void work_at_random(With with, uint32_t seed, int steps) {
           parents.emplace_back();
           for (int64_t k = 0; k < counts.back(); ++k) parents.back().push_back(cache.below(nodes + k + 1) - 1);
         }
-        cache.run(ids, counts, parents);
+        if (cache.below(5) == 0) cache.run_in_vain(ids, counts, parents);
+        else cache.run(ids, counts, parents);
       }
       std::vector<int64_t> leaves;
+      std::vector<int64_t> grown;  // if all passes were in vain, a sequence has no tree
       for (const int64_t id : ids)
-        leaves.push_back(cache.below(static_cast<int64_t>(cache.sequences.at(id).nodes.size()) + 1) - 1);
-      cache.commit(ids, leaves);
+        if (const auto nodes = static_cast<int64_t>(cache.sequences.at(id).nodes.size()); nodes > 0)
+          grown.push_back(id), leaves.push_back(cache.below(nodes + 1) - 1);
+      if (!grown.empty()) cache.commit(grown, leaves);
     } else {
       const bool decodes = cache.below(2);
       std::vector<int64_t> counts;
       for (size_t i = 0; i < ids.size(); ++i) counts.push_back(decodes ? 1 : 1 + cache.below(15));
-      cache.run(ids, counts);
+      if (cache.below(5) == 0) cache.run_in_vain(ids, counts);
+      else cache.run(ids, counts);
     }
     if (step % 10 == 0) cache.expect_rows();
   }

@@ -23,7 +23,8 @@ inline std::string text_of(const Value &value) {
 // A cache and what it should hold.
 class Checked {
  public:
-  explicit Checked(const Sizes &sizes, uint32_t seed = 1) : cache(make_cache(sizes)), sizes_(sizes), random(seed) {}
+  explicit Checked(const Sizes &sizes, uint32_t seed = 1)
+      : cache(make_cache(sizes)), typed(cache), sizes_(sizes), random(seed) {}
 
   struct Sequence {
     std::vector<Row> rows;
@@ -32,18 +33,30 @@ class Checked {
     std::vector<int64_t> parents;
   };
   Value cache;
+  KvState typed;
+  bool is_typed = false;  // the functions of kv_state.h are called, instead of the global ones
   std::map<int64_t, Sequence> sequences;
 
   int64_t below(int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); }
-  void add(int64_t id) { state("add_sequence")(cache, id), sequences[id]; }
-  void remove(int64_t id) { state("remove_sequence")(cache, id), sequences.erase(id); }
+  void add(int64_t id) {
+    if (is_typed) typed.add(id);
+    else state("add_sequence")(cache, id);
+    sequences[id];
+  }
+  void remove(int64_t id) {
+    if (is_typed) typed.remove(id);
+    else state("remove_sequence")(cache, id);
+    sequences.erase(id);
+  }
   void fork(int64_t parent, int64_t child, int64_t position) {
-    state("fork_sequence")(cache, parent, child, position);
+    if (is_typed) typed.fork(parent, child, position);
+    else state("fork_sequence")(cache, parent, child, position);
     const auto &rows = sequences.at(parent).rows;
     sequences[child].rows.assign(rows.begin(), position < 0 ? rows.end() : rows.begin() + position);
   }
   void pop(int64_t id, int64_t n) {
-    state("popn")(cache, id, n);
+    if (is_typed) typed.pop(id, n);
+    else state("popn")(cache, id, n);
     auto &rows = sequences.at(id).rows;
     rows.resize(rows.size() - static_cast<size_t>(n));
   }
@@ -55,13 +68,7 @@ class Checked {
   // A pass of new random rows for each sequence, whose attention is compared. `parents`: of the nodes of trees.
   void run(const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,
            const std::vector<std::vector<int64_t>> &parents = {}) {
-    if (parents.empty()) {
-      state("begin_forward")(cache, shape_of(ids), shape_of(counts));
-    } else {
-      std::vector<int64_t> all;
-      for (const auto &each : parents) all.insert(all.end(), each.begin(), each.end());
-      state("begin_forward")(cache, shape_of(ids), shape_of(counts), shape_of(all));
-    }
+    begin(ids, counts, parents);
     int64_t total = 0;
     for (const int64_t count : counts) total += count;
     Tensor qkv({total, kHeads + 2, kDim}, "float32"), out({total, kHeads, kDim}, "float32");
@@ -73,7 +80,23 @@ class Checked {
       compare(sequences.at(ids[i]), counts[i], parents.empty() ? nullptr : &parents[i], qkv, out, row);
       row += counts[i];
     }
-    state("end_forward")(cache);
+    if (is_typed) typed.end();
+    else state("end_forward")(cache);
+  }
+
+  // A pass whose tokens are taken back.
+  void run_in_vain(const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,
+                   const std::vector<std::vector<int64_t>> &parents = {}) {
+    begin(ids, counts, parents);
+    typed.end(false);
+    for (size_t i = 0; i < ids.size(); ++i) {  // but a window has slid
+      Sequence &sequence = sequences.at(ids[i]);
+      const auto length = static_cast<int64_t>(sequence.rows.size()) + counts[i];
+      if (sequence.window == 0 || length <= sequence.window) continue;
+      const auto gone = std::min(length - sequence.window, static_cast<int64_t>(sequence.rows.size()) - sequence.sink);
+      if (gone > 0)
+        sequence.rows.erase(sequence.rows.begin() + sequence.sink, sequence.rows.begin() + sequence.sink + gone);
+    }
   }
 
   void commit(const std::vector<int64_t> &ids, const std::vector<int64_t> &leaves) {
@@ -105,10 +128,26 @@ class Checked {
       }
     }
     EXPECT_EQ(cache_function("get_total_sequence_length")(cache).view().u.int64, total);
+    std::map<int64_t, int64_t> lengths;
+    for (const auto &[id, sequence] : sequences)
+      lengths[id] = static_cast<int64_t>(sequence.rows.size() + sequence.nodes.size());
+    EXPECT_EQ(typed.lengths(), lengths);
+    const opd_kv_stats stats = typed.stats();
+    EXPECT_EQ(stats.num_tokens, total);
+    EXPECT_EQ(stats.num_sequences, static_cast<int64_t>(sequences.size()));
+    EXPECT_EQ(stats.free_pages, free_pages());
   }
   int64_t free_pages() { return cache_function("get_num_available_pages")(cache).view().u.int64; }
 
  private:
+  void begin(const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,
+             const std::vector<std::vector<int64_t>> &parents) {
+    std::vector<int64_t> all;
+    for (const auto &each : parents) all.insert(all.end(), each.begin(), each.end());
+    if (is_typed) typed.begin(ids, counts, all);
+    else if (parents.empty()) state("begin_forward")(cache, shape_of(ids), shape_of(counts));
+    else state("begin_forward")(cache, shape_of(ids), shape_of(counts), shape_of(all));
+  }
   void compare(Sequence &sequence, int64_t count, const std::vector<int64_t> *parents, const Tensor &qkv,
                const Tensor &out, int64_t first) {
     const std::vector<Row> before = sequence.rows;

@@ -114,6 +114,7 @@ public final class"
 #define OPDJAVA_Shape Shape
 #define OPDJAVA_Executable Executable
 #define OPDJAVA_VirtualMachine Vm
+#define OPDJAVA_KvState KvState
 #define OPDJAVA_Cancel CancelToken
 #define OPDJAVA_Params Params
 #define OPDJAVA_Report Report

@@ -503,7 +503,8 @@ PyObject *from_string(const opd_value &value) {
 Kind *kind_of_type(int32_t type) {
   static Kind *const function = kind_of("Function"), *const tensor = kind_of("Tensor"),
                      *const module = kind_of("Module"), *const array = kind_of("Array"), *const map = kind_of("Map"),
-                     *const object = kind_of("Object"), *const vm = kind_of("VirtualMachine");
+                     *const object = kind_of("Object"), *const vm = kind_of("VirtualMachine"),
+                     *const kv_state = kind_of("KvState");
   switch (type) {
     case OPD_FUNCTION:
       return function;
@@ -516,7 +517,9 @@ Kind *kind_of_type(int32_t type) {
     case OPD_MAP:
       return map;
     default:
-      return std::strcmp(opd_type_key(type), "opdyno.Vm") == 0 ? vm : object;
+      const std::string_view key = opd_type_key(type);
+      if (key == "opdyno.Vm") return vm;
+      return key == "opdyno.vm.PagedKVCache" || key == "opdyno.vm.RNNState" ? kv_state : object;
   }
 }
 

@@ -52,6 +52,7 @@ from ._function import (
     register_global_func,
     remove_global_func,
 )
+from ._kv_state import KVState
 from ._module import (
     Module,
     ModulePropertyMask,
@@ -161,6 +162,7 @@ __all__ = [
     "Error",
     "Executable",
     "Function",
+    "KVState",
     "Map",
     "Module",
     "ModulePropertyMask",

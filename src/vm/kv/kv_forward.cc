@@ -56,11 +56,13 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
   sequences.require_pages(ids, counts);
 
   batch_.clear();
+  rows_before_.clear();
   lengths_before_.clear();
   rope_offsets.clear();
   for (const int64_t id : ids_) {
     KvSequence &sequence = sequences.get(id);
     batch_.push_back(&sequence);
+    rows_before_.push_back(sequence.length);
     lengths_before_.push_back(sequences.block(sequence.last).length);
     add(rope_offsets, sequence.length - static_cast<int64_t>(sequence.tree.size()));
   }
@@ -76,6 +78,18 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
   if (appends_before_) make_depths(sequences);
   make_places(sequences);
   is_running_ = true;
+}
+
+// The new rows are the last ones, because what changes a sequence ends the pass. If a window slid, the rows that it
+// forgot do not come back: of those behind its sink, as many fewer are left.
+void KvForward::undo(KvSequences &sequences) {
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    const KvSequence &sequence = *batch_[i];
+    const int64_t before = rows_before_[i], forgotten = before + counts_[i] - sequence.length;
+    const int64_t left = before > sequence.sink ? std::max(sequence.sink, before - forgotten) : before;
+    sequences.pop(ids_[i], sequence.length - left);
+  }
+  end();
 }
 
 // ---- blocks at depths

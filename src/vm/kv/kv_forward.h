@@ -39,6 +39,7 @@ class KvForward {
   void begin(KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
              std::optional<std::span<const int64_t>> parents);
   void end() { is_running_ = false; }
+  void undo(KvSequences &sequences);  // of a pass that runs: its rows are gone again, and it has ended
   void clear();
 
   bool is_running() const { return is_running_; }
@@ -79,7 +80,7 @@ class KvForward {
   int64_t num_rows_ = 0;
   std::vector<int64_t> ids_, counts_;
   std::vector<KvSequence *> batch_;
-  std::vector<int64_t> lengths_before_;  // of the last blocks
+  std::vector<int64_t> rows_before_, lengths_before_;  // of the sequences, and of their last blocks
   std::vector<Chain> chains_;
   std::vector<int32_t> blocks_;
   std::array<std::vector<Chunk>, kDepths> chunks_;

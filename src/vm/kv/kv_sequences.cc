@@ -46,6 +46,12 @@ int64_t KvSequences::place_of(const KvSequence &sequence, int64_t row) const {
   return found.pages[static_cast<size_t>(place / page_size_)] * page_size_ + place % page_size_;
 }
 
+std::vector<KvSequenceLength> KvSequences::lengths() const {
+  std::vector<KvSequenceLength> lengths;
+  for (const auto &[id, sequence] : sequences_) lengths.push_back({id, sequence.length});
+  return lengths;
+}
+
 int64_t KvSequences::num_rows() const {
   int64_t rows = 0;
   for (const auto &[id, sequence] : sequences_) rows += sequence.length;

@@ -10,6 +10,19 @@
 
 namespace opd {
 
+struct KvSequenceLength {
+  int64_t id, num_tokens;
+};
+
+// Without a limit on pages: for a recurrent network, a page is the place of a sequence.
+struct KvUsage {
+  int64_t num_tokens;  // of all sequences; those that several share count for each
+  int64_t max_batch;   // sequences of a pass
+  int64_t page_size;   // tokens; 0: a page holds a sequence of any length
+  int64_t num_pages, num_free_pages;
+  uint64_t bytes;  // of its device's memory
+};
+
 class KvState : public Object {
  public:
   virtual ~KvState() = default;
@@ -22,6 +35,11 @@ class KvState : public Object {
   virtual void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) = 0;
   virtual void end_forward() = 0;
+  // Ends the pass, if one runs, and takes its tokens back, whose kernels may have failed.
+  virtual void cancel_forward() = 0;
+
+  virtual std::vector<KvSequenceLength> lengths() const = 0;  // in no order
+  virtual KvUsage usage() const = 0;
 
  private:
   friend class KvUse;

@@ -23,6 +23,9 @@ class PagedKvCache final : public KvState {
   void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                      std::optional<std::span<const int64_t>> parents) override;
   void end_forward() override { forward_.end(); }
+  void cancel_forward() override;
+  std::vector<KvSequenceLength> lengths() const override { return sequences_.lengths(); }
+  KvUsage usage() const override;
   void enable_window(int64_t id, int64_t window, int64_t sink) { sequences_.enable_window(id, window, sink); }
   // Keeps the path to each leaf of the sequences' token trees; -1: none of it.
   void commit(std::span<const int64_t> ids, std::span<const int64_t> leaves);

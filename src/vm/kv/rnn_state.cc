@@ -107,6 +107,7 @@ void RnnState::pop(int64_t id, int64_t count) {
          id, " keeps, but is ", count);
   at.available -= count;
   at.history = (at.history - count + max_history_) % max_history_;
+  at.num_tokens -= count;  // a state that can be returned to came of one token
   ids_.clear();
 }
 
@@ -141,8 +142,22 @@ void RnnState::end_forward() {
     Sequence &at = sequence(ids_[i]);
     at.history = (at.history + 1) % max_history_;
     at.available = counts_[i] > 1 ? 0 : std::min(at.available + 1, max_history_ - 1);
+    at.num_tokens += counts_[i];
   }
   ids_.clear();
+}
+
+std::vector<KvSequenceLength> RnnState::lengths() const {
+  std::vector<KvSequenceLength> lengths;
+  for (const auto &[id, sequence] : sequences_) lengths.push_back({id, sequence.num_tokens});
+  return lengths;
+}
+
+KvUsage RnnState::usage() const {
+  KvUsage usage{0, max_sequences_, 0, max_sequences_, static_cast<int64_t>(free_slots_.size()), 0};
+  for (const auto &[id, sequence] : sequences_) usage.num_tokens += sequence.num_tokens;
+  for (const auto &storage : storages_) usage.bytes += bytes_of(storage->dl);
+  return usage;
 }
 
 size_t RnnState::checked(int64_t layer, int64_t kind) const {

@@ -28,6 +28,9 @@ class RnnState final : public KvState {
   void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                      std::optional<std::span<const int64_t>> parents) override;
   void end_forward() override;
+  void cancel_forward() override { ids_.clear(); }  // the current states are as they were
+  std::vector<KvSequenceLength> lengths() const override;
+  KvUsage usage() const override;
 
   void get(int64_t layer, int64_t kind, const View &out) { run(kinds_[checked(layer, kind)].get, layer, kind, out); }
   void set(int64_t layer, int64_t kind, const View &data) { run(kinds_[checked(layer, kind)].set, layer, kind, data); }
@@ -38,6 +41,7 @@ class RnnState final : public KvState {
     int64_t slot;           // of the storage
     int64_t history = 0;    // the slot of its current state among its histories
     int64_t available = 0;  // states before the current one that can be returned to
+    int64_t num_tokens = 0;
   };
   Sequence &sequence(int64_t id);
   size_t checked(int64_t layer, int64_t kind) const;  // the index of the kind

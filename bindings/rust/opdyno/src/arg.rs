@@ -2,7 +2,7 @@
 use crate::object::check;
 use crate::value::{Pointer, Value, number};
 use crate::view::ValueRef;
-use crate::{Array, DType, Device, Error, Function, Map, Module, Object, Result, Tensor, ffi};
+use crate::{Array, DType, Device, Error, Function, KvState, Map, Module, Object, Result, Tensor, ffi};
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -261,7 +261,7 @@ macro_rules! handles {
         }
     )*};
 }
-handles!(Tensor, Function, Module, Array, Map, Object);
+handles!(Tensor, Function, Module, Array, Map, KvState, Object);
 
 impl<'a> From<&'a Error> for Arg<'a> {
     #[inline]

@@ -161,6 +161,7 @@ mod error;
 mod function;
 #[allow(clippy::needless_lifetimes)]
 mod generated;
+mod kv_state;
 mod machine;
 mod module;
 #[cfg(feature = "ndarray")]
@@ -190,6 +191,7 @@ pub use containers::{Array, Map};
 pub use error::{Error, Result};
 pub use function::{Closure, Function, IntoFunction, IntoResult, set_log};
 pub use generated::*;
+pub use kv_state::KvState;
 pub use machine::{build_info, set_threads_count, threads_count, write_file};
 pub use module::{Executable, Module};
 pub use params::Params;

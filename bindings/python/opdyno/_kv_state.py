@@ -1,0 +1,84 @@
+"""What the program of a language model keeps of its sequences between calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from . import _native
+from ._objects import Object
+
+
+class KVState(Object):
+    """A paged attention cache, or the states of a recurrent network: what a program's function made of that name returns.
+
+        cache = vm["create_tir_paged_kv_cache"](...)
+        cache.add(0)
+        with cache.forward([0], [len(prompt)]):
+            logits, _ = vm["prefill"](embeddings, cache, params)
+
+    Sequences have numbers of the caller's choice. One thread at a time: what uses a state while another thread does, a call of
+    the program among them, is an error. Source: TVM's KVState.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any) -> KVState:
+        return _native.opd_kv_state_from_value(value)
+
+    def add(self, seq_id: int) -> None:
+        """Adds an empty sequence."""
+        _native.opd_kv_state_add(self, seq_id)
+
+    def remove(self, seq_id: int) -> None:
+        """Removes a sequence. Its pages are free, but for those that others share."""
+        _native.opd_kv_state_remove(self, seq_id)
+
+    def clear(self) -> None:
+        """Removes all sequences."""
+        _native.opd_kv_state_clear(self)
+
+    def fork(self, parent: int, child: int, num_tokens: int | None = None) -> None:
+        """Makes the sequence `child`, which begins with so many tokens of `parent`, or with all."""
+        _native.opd_kv_state_fork(self, parent, child, -1 if num_tokens is None else num_tokens)
+
+    def pop(self, seq_id: int, num_tokens: int) -> None:
+        """Takes the last tokens of a sequence back."""
+        _native.opd_kv_state_pop(self, seq_id, num_tokens)
+
+    def begin(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> None:
+        """Begins a pass, which computes so many new tokens of each sequence. If it fails, nothing has changed.
+
+        `parents`: for each new token the one in its sequence's tree that it follows, -1 for a root; None: no trees.
+        """
+        _native.opd_kv_state_begin(self, seq_ids, counts, () if parents is None else parents)
+
+    def end(self, keep: bool = True) -> None:
+        """Ends the pass. Without `keep`, its tokens are taken back."""
+        _native.opd_kv_state_end(self, keep)
+
+    @contextmanager
+    def forward(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> Iterator[None]:
+        """A pass, for a with statement. If its body raises, the tokens of the pass are taken back."""
+        self.begin(seq_ids, counts, parents)
+        try:
+            yield
+        except BaseException:
+            self.end(keep=False)
+            raise
+        self.end()
+
+    @property
+    def lengths(self) -> dict[int, int]:
+        """The tokens of each sequence, by its number."""
+        return dict(_native.opd_kv_state_lengths(self))
+
+    def stats(self) -> dict[str, int]:
+        """How full it is: the fields of opd_kv_stats."""
+        return _native.opd_kv_state_get_stats(self)
+
+
+_native.register_class("KvState", KVState)
+
+__all__ = ["KVState"]
