@@ -14,6 +14,8 @@ namespace opd::cli {
 
 namespace {
 
+constexpr int64_t most_runs = 1'000'000;
+
 enum class Form { sentence, table, csv, json, markdown, html };
 
 Form form_of(const Args &args) {
@@ -54,7 +56,7 @@ class Compared {
   }
 
   opdyno::Comparison compare() {
-    const int64_t repeat = args_.integer("repeat", 20, 0, 1'000'000);
+    const int64_t repeat = args_.integer("repeat", 20, 0, most_runs);
     runner_.start();
     const opd_call_options call = runner_.call_options();
     const std::optional<std::string> rtol = args_.value("rtol"), atol = args_.value("atol"), save = args_.value("save");
@@ -84,22 +86,31 @@ class Compared {
   std::optional<Target> target_;
 };
 
-std::string times_text(const Report &times, TableStyle style, bool with_table) {
+std::string times_text(const Report &times, TableStyle style) {
   if (!times) return "";
   const auto options = opdyno::defaults(opd_diff_options_init);
   const DiffView diff = DiffView::of_report(times, options);
   if (diff.rows().empty()) return "";
-  const std::string sentence = cat("times: ", ab_sentence(diff, options), "\n");
-  return with_table ? cat(sentence, "\n", diff.table(style)) : sentence;
+  std::string text = cat("times: ", ab_sentence(diff, options), "\n");
+  for (const DiffRow &row : diff.rows()) {
+    if (row.kind != "operator" || !row.is_changed() || !row.is_tested()) continue;
+    const std::string line =
+        cat(row.shown, ": ", fixed(row.before, 2), " -> ", fixed(row.after, 2), " us (", percent_text(row.change), ")");
+    text += style == TableStyle::markdown ? cat("- ", markdown_text(line), "\n") : cat("  ", line, "\n");
+  }
+  return text;
 }
 
 }  // namespace
 
 Exit run_compare(const Args &args) {
   const Form form = form_of(args);
-  const std::optional<std::string> output = args.value("output");
-  if (output)
-    for (const size_t program : {0, 1}) refuse_overwriting(args.words()[program], *output);
+  const std::optional<std::string> output = args.value("output"), times = args.value("times");
+  if (times && args.integer("repeat", 20, 0, most_runs) == 0)
+    fail_usage("--times needs measured runs, but --repeat is 0");
+  for (const std::optional<std::string> &path : {output, times})
+    for (const size_t program : {0, 1})
+      if (path) refuse_overwriting(args.words()[program], *path);
   const opdyno::Comparison found = [&] { return Compared(args).compare(); }();
   const ComparisonView view(found.report);
   const TableStyle style = form == Form::markdown ? TableStyle::markdown : TableStyle::text;
@@ -107,13 +118,13 @@ Exit run_compare(const Args &args) {
   else if (form == Form::csv) print(report_text(found.report, ReportForm::csv));
   else if (form == Form::html) print(report_text(found.report, ReportForm::html));
   else {
-    const bool with_table = form != Form::sentence;
     std::string text = view.verdict() + "\n";
-    if (with_table) text += cat("\n", view.table(style), "\n");
-    text += times_text(found.times, style, with_table);
+    if (form != Form::sentence) text += cat("\n", view.table(style), "\n");
+    text += times_text(found.times, style);
     if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
     style == TableStyle::text ? print_fitted(text) : print(text);
   }
+  if (times && found.times) write_file(*times, report_text(found.times, report_form_of_file(*times, ReportForm::json)));
   if (output) write_file(*output, report_text(found.report, report_form_of_file(*output, ReportForm::json)));
   if (view.has_failure()) return Exit::failed;
   return view.is_equal() ? Exit::ok : Exit::mismatch;

@@ -157,6 +157,10 @@ constexpr Option keep = {
     "for bit; 2G"};
 constexpr Option compare_repeat = {"repeat", 0, "N", "measured runs of each program; 20, and 0 measures none"};
 constexpr Option compare_form = {"as", 0, "FORM", "sentence, table, csv, json, markdown or html; sentence"};
+constexpr Option compare_times = {
+    "times", 0, "FILE",
+    "write the comparison of all operators' times, as opdyno diff gives it, in the form of "
+    "the suffix"};
 constexpr Option compare_output = {
     "output", 'o', "FILE",
     "write the report of all operators, too, in the form of the suffix: .html, .csv, .md, "
@@ -388,7 +392,7 @@ const std::vector<Command> &commands() {
        with_call_options({&budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
       {"compare", "A B [FN]", 2, 3, "tell where the values of two builds of a program part", compare_text,
        with_call_options({&compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep, &compare_repeat,
-                          &compare_form, &compare_output}),
+                          &compare_form, &compare_output, &compare_times}),
        run_compare},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

@@ -172,12 +172,11 @@ void Comparison::check_stop() const {
 bool Comparison::is_equal() const { return !first_.is_found && !has_failure() && result_problem_.empty(); }
 
 std::string Comparison::failure_text() const {
+  if (a_.failure && b_.failure && a_.failure->message == b_.failure->message)
+    return concat("both fail: ", a_.failure->message);
   std::string out;
-  const auto add = [&](const RecordedRun &run, const char *side) {
-    if (run.failure) out += concat(out.empty() ? "" : "; ", side, " fails: ", run.failure->message);
-  };
-  add(a_, "A");
-  add(b_, "B");
+  if (a_.failure) out = concat("A fails: ", a_.failure->message);
+  if (b_.failure) out += concat(out.empty() ? "" : "; ", "B fails: ", b_.failure->message);
   return out;
 }
 
@@ -191,6 +190,7 @@ std::string Comparison::agreement_text() const {
     equal += agreement == Agreement::kEqual;
     unknown += agreement == Agreement::kUnknown;
   }
+  if (matched == 0) return "no operator was matched";
   std::string out = concat(counted(matched - unknown, "operator"), matched - unknown == 1 ? " agrees" : " agree");
   if (matched > unknown) out += equal == matched ? " bit for bit" : concat(", ", equal, " of them bit for bit").c_str();
   if (unknown) out += concat("; of ", unknown, ", values were not kept, and their bits differ");
@@ -206,7 +206,7 @@ std::string Comparison::verdict() const {
     return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
   };
   const size_t of_a = count_open(matching_->of_a()), of_b = count_open(matching_->of_b());
-  if (of_a || of_b) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");
+  if ((of_a || of_b) && !has_failure()) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");
   return out;
 }
 

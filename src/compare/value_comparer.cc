@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compare/number_blocks.h"
+
 namespace opd {
 
 const ComparedValue &ValueComparer::compare(uint32_t a, uint32_t b) {
@@ -21,7 +23,9 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
     return out;
   }
   out.difference.numbers = elements;
-  if (a.has_same_bits(b)) return out;  // NaN is the one number that may differ from its own bits
+  // NaN is the one number that may differ from its own bits.
+  const bool may_differ = !tolerances_.equal_nan && is_real(a.dtype) && (a.kept || a.live);
+  if (a.has_same_bits(b) && !may_differ) return out;
   Ref<Tensor> a_copy, b_copy;
   const std::string_view one = elements_of(a, a_copy), other = elements_of(b, b_copy);
   if (!one.data() || !other.data()) {
