@@ -27,6 +27,7 @@ from collections.abc import Callable as _Callable
 
 from . import _native, profiler, profiling, rpc, telemetry, vm
 from ._benchmark import BenchmarkResult
+from ._compare import Comparison, compare
 from ._device import (
     Device,
     cl,
@@ -155,6 +156,7 @@ __all__ = [
     "BenchmarkResult",
     "Cancel",
     "Code",
+    "Comparison",
     "DataType",
     "DataTypeCode",
     "Device",
