@@ -168,8 +168,8 @@ void CallMatching::repair() {
 void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) {
   if (std::max(as.size(), bs.size()) > kMostInGroup) return;
   std::sort(as.begin(), as.end());
-  std::vector<MatchedBy> former;
-  for (const size_t b : bs) former.push_back(how_[b]);
+  std::vector<std::pair<int32_t, MatchedBy>> former;
+  for (const size_t b : bs) former.emplace_back(of_b_[b], how_[b]);
   for (const size_t a : as) of_a_[a] = kNone;
   for (const size_t b : bs) of_b_[b] = kNone, how_[b] = MatchedBy::kNothing;
   const auto match_if = [&](MatchedBy how, const auto &fits) {
@@ -182,11 +182,11 @@ void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) 
   });
   match_if(MatchedBy::kDataFlow,
            [&](const RecordedCall &a, const RecordedCall &b) { return comparer_.inputs_agree(a, b); });
-  size_t next = 0;
+  // Without evidence the former pairs stay. Others would only move the place where the runs seem to part.
   for (size_t i = 0; i < bs.size(); ++i) {
-    if (of_b_[bs[i]] != kNone) continue;
-    while (next < as.size() && of_a_[as[next]] != kNone) ++next;
-    if (next < as.size()) match(as[next], bs[i], former[i] == MatchedBy::kNothing ? MatchedBy::kOrder : former[i]);
+    const auto [a, how] = former[i];
+    if (of_b_[bs[i]] == kNone && a != kNone && of_a_[static_cast<size_t>(a)] == kNone)
+      match(static_cast<size_t>(a), bs[i], how);
   }
 }
 

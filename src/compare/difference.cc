@@ -77,7 +77,7 @@ void Tolerances::set(std::string_view text, const char *option, double Tolerance
     double number = -1;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-    require(is_number && number >= 0 && std::isfinite(number), "option ", option,
+    require(is_number && equals != 0 && number >= 0 && std::isfinite(number), "option ", option,
             " takes numbers of at least 0, as 1e-4 or float16=1e-2,float32=1e-5, but is \"", text, "\"");
     if (equals == std::string_view::npos) {
       all_.*field = number;

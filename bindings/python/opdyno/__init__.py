@@ -183,6 +183,7 @@ __all__ = [
     "array",
     "build_info",
     "cl",
+    "compare",
     "const",
     "convert",
     "convert_to_object",
