@@ -13,12 +13,12 @@ OPD_BEGIN_DECLS
 typedef struct opd_compare_options {
   uint32_t struct_size; /**< set by opd_compare_options_init() */
   int32_t repeat;       /**< measured runs of each program, for out_times; 20 */
-  const char *rtol;     /**< borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. NULL: those of
-                             PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
-                             integers 0. Of two dtypes the larger one counts */
-  const char *atol;     /**< borrowed, as rtol. NULL: 1e-5, float64 1e-7, integers 0 */
-  uint64_t keep_bytes;  /**< most memory for copies of values. Of values beyond it only a hash is kept, which tells
-                             whether they are equal bit for bit; 2 GiB */
+  const char *rtol; /**< borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
+                         of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
+                         integers 0. Of two dtypes the larger one counts; NULL */
+  const char *atol; /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
+  uint64_t keep_bytes; /**< most memory for copies of values. Of values beyond it only a hash is kept, which tells
+                            whether they are equal bit for bit; 2^31 */
   const char *save_directory; /**< borrowed; where a.npz and b.npz with the tensors around the first difference are
                                    written; NULL: nowhere */
   int64_t timeout_ns;         /**< for everything; 0: none */
