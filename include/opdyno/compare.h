@@ -12,7 +12,7 @@ OPD_BEGIN_DECLS
 /** How two programs are compared. Two numbers agree if |a - b| <= atol + rtol * |a|. */
 typedef struct opd_compare_options {
   uint32_t struct_size; /**< set by opd_compare_options_init() */
-  int32_t repeat;       /**< measured runs of each program, for out_times; 20 */
+  int32_t repeat;       /**< measured runs of each program, for out_times; 0: none; 20 */
   const char *rtol; /**< borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
                          of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
                          integers 0. Of two dtypes the larger one counts; NULL */
@@ -56,7 +56,8 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
  * @param out_times  New reference: whose operators became slower, as opd_report_diff() gives it for runs made in turns.
- *                   NULL if it is not wanted, and then nothing is measured. It becomes NULL if a program failed.
+ *                   NULL if it is not wanted, and then nothing is measured. It becomes NULL if repeat is 0,
+ *                   or a program failed.
  * @return NULL, or
  *   - OPD_INVALID_ARGUMENT: programs that take different arguments; arguments as in opd_vm_call(); an option;
  *   - OPD_NOT_FOUND: the function, with close names;

@@ -8,7 +8,7 @@ namespace {
 
 CompareOptions options_of(const opd_compare_options *given) {
   const opd_compare_options how = read_options(given, opd_compare_options_init);
-  require(how.repeat >= 1, "option repeat must be at least 1, but is ", how.repeat);
+  require(how.repeat >= 0, "option repeat must be at least 0, but is ", how.repeat);
   require(how.timeout_ns >= 0, "option timeout_ns must not be negative, but is ", how.timeout_ns);
   require(how.equal_nan == 0 || how.equal_nan == 1, "option equal_nan must be 0 or 1, but is ", how.equal_nan);
   CompareOptions options;
@@ -39,8 +39,8 @@ opd_error *opd_compare(opd_vm *a, opd_vm *b, const char *function, const opd_val
                                 options_of(options));
     Ref<Report> report = comparison.to_report();
     comparison.save();
-    Ref<Report> times = out_times && !comparison.has_failure() ? comparison.measure_times() : nullptr;
+    Ref<Report> times = out_times ? comparison.measure_times() : nullptr;
     *out_report = wrap<opd_report>(std::move(report));
-    if (out_times) *out_times = wrap<opd_report>(std::move(times));
+    if (out_times) *out_times = times ? wrap<opd_report>(std::move(times)) : nullptr;
   });
 }

@@ -66,12 +66,12 @@ class Compared {
     options.equal_nan = !args_.has("nan-differs");
     options.keep_bytes = args_.bytes("keep").value_or(options.keep_bytes);
     options.save_directory = save ? save->c_str() : nullptr;
-    options.repeat = static_cast<int32_t>(std::max<int64_t>(1, repeat));
+    options.repeat = static_cast<int32_t>(repeat);
     options.timeout_ns = call.timeout_ns;
     options.cancel = call.cancel;
     const Target &a = runner_.target();
     try {
-      return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &options, repeat > 0);
+      return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &options);
     } catch (const opdyno::Error &error) {
       // What the command line says: options, and inputs that do not fit a program.
       const bool is_usage = error.code() == OPD_INVALID_ARGUMENT || error.code() == OPD_NOT_FOUND;

@@ -212,6 +212,7 @@ std::string Comparison::verdict() const {
 
 // The runs are made in turns, so that what changes on the machine meanwhile changes both.
 Ref<Report> Comparison::measure_times() const {
+  if (has_failure() || options_.repeat == 0) return nullptr;
   std::vector<Ref<Report>> reports[2];
   for (int32_t turn = 0; turn < options_.repeat; ++turn)
     for (const int side : {turn % 2, 1 - turn % 2}) {

@@ -27,7 +27,7 @@ class Comparison {
   Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOptions options);
 
   Ref<Report> to_report() const;      // comparison_report.cc
-  Ref<Report> measure_times() const;  // as opd_report_diff() gives it
+  Ref<Report> measure_times() const;  // as opd_report_diff() gives it; null if nothing is to be measured
   void save() const;                  // saved_tensors.cc
 
   std::string verdict() const;

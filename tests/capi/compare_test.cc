@@ -85,6 +85,8 @@ TEST_F(Compare, MeasuresBothProgramsIfTimesAreWanted) {
   const auto found = compare(make_vm(program("test.add_one")), make_vm(program("test.add_more")), &options, true);
   EXPECT_EQ(found.times.value(OPD_REPORT_CONFIGURATION, 0, "Runs before").view().u.int64, 5);
   EXPECT_EQ(found.times.value(OPD_REPORT_CONFIGURATION, 0, "Paired").view().u.int64, 1);
+  options.repeat = 0;
+  EXPECT_FALSE(compare(make_vm(kAddOne), make_vm(kAddOne), &options, true).times);
 }
 
 TEST_F(Compare, ToleranceMayBeGivenByDtype) {
@@ -118,8 +120,8 @@ TEST_F(Compare, RefusesWhatCannotBeCompared) {
     expect_error(attempt(a, b, "main", 1, &options), OPD_INVALID_ARGUMENT, "");
   }
   options = opdyno::defaults(opd_compare_options_init);
-  options.repeat = 0;
-  expect_error(attempt(a, b, "main", 1, &options), OPD_INVALID_ARGUMENT, "repeat must be at least 1, but is 0");
+  options.repeat = -1;
+  expect_error(attempt(a, b, "main", 1, &options), OPD_INVALID_ARGUMENT, "repeat must be at least 0, but is -1");
   options = opdyno::defaults(opd_compare_options_init);
   options.timeout_ns = 1;
   expect_error(attempt(a, b, "main", 1, &options), OPD_DEADLINE_EXCEEDED, "deadline");

@@ -74,7 +74,7 @@ def compare(
     values. `save`: the directory where the tensors around the first difference go, as a.npz and b.npz. `timeout`: seconds;
     0: none. The arguments are copied, so the programs may write theirs. docs/compare.md says more.
     """
-    options = {"repeat": max(1, repeat), "rtol": _tolerance(rtol), "atol": _tolerance(atol), "keep_bytes": keep_bytes,
+    options = {"repeat": repeat, "rtol": _tolerance(rtol), "atol": _tolerance(atol), "keep_bytes": keep_bytes,
                "save_directory": save, "timeout_ns": int(timeout * 1e9), "equal_nan": int(equal_nan)}
     report, times = _native.opd_compare(a, b, function, tuple(inputs), options)
-    return Comparison(report, times if repeat else None)
+    return Comparison(report, times)
