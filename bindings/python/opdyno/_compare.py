@@ -36,7 +36,7 @@ class Comparison:
         return self._times
 
     def __bool__(self) -> bool:
-        return bool(self._report.configuration["Equal"])
+        return bool(self._report.configuration["Equal"].value)
 
     def __str__(self) -> str:
         return self.verdict

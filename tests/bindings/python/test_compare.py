@@ -57,7 +57,7 @@ def test_tolerances_are_numbers_or_numbers_by_dtype():
 
 def test_times_are_measured_if_runs_are_asked_for():
     times = compare("test.compare_one", "test.compare_more", repeat=4).times
-    assert times is not None and times.configuration["Runs before"] == 4
+    assert times is not None and times.configuration["Runs before"].value == 4
 
 
 def test_what_does_not_fit_is_refused():
