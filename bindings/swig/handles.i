@@ -53,6 +53,7 @@
 %opd_options(opd_trace_merge_options)
 %opd_options(opd_report_write_options)
 %opd_options(opd_evaluator_options)
+%opd_options(opd_compare_options)
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
 %opd_options(opd_rpc_connect_options)

@@ -42,4 +42,5 @@
 %ignore opd_rpc_serve_options::user_data;
 %include <opdyno/rpc.h>
 %include <opdyno/diff.h>
+%include <opdyno/compare.h>
 %include <opdyno/telemetry.h>

@@ -7,6 +7,7 @@
 #include <opdyno/benchmark.h>
 #include <opdyno/cancel_token.h>
 #include <opdyno/collector.h>
+#include <opdyno/compare.h>
 #include <opdyno/device.h>
 #include <opdyno/device_plugin.h>
 #include <opdyno/diff.h>

@@ -2,6 +2,7 @@
 #ifndef OPDYNO_VM_HPP_
 #define OPDYNO_VM_HPP_
 
+#include <opdyno/compare.h>
 #include <opdyno/vm.h>
 
 #include <opdyno/module.hpp>
@@ -160,6 +161,21 @@ class Vm : public Handle<opd_vm> {
  private:
   static int32_t count(const Views &args) { return static_cast<int32_t>(args.size()); }
 };
+
+/** What two programs were found to differ in. */
+struct Comparison {
+  Report report; /**< the operators of both, with the verdict in its configuration */
+  Report times;  /**< as Report::diff() gives it; without a handle if a program failed, or nothing was measured */
+};
+
+/** Runs a function of two programs on the same arguments, and compares what their operators read and write. */
+inline Comparison compare(const Vm &a, const Vm &b, const char *function, const Views &args,
+                          const opd_compare_options *options = nullptr, bool with_times = true) {
+  Comparison found;
+  check(opd_compare(a.get(), b.get(), function, args.data(), static_cast<int32_t>(args.size()), options,
+                    found.report.out(), with_times ? found.times.out() : nullptr));
+  return found;
+}
 
 }  // namespace opdyno
 #endif

@@ -23,10 +23,11 @@ class ContentHash {
     return *this;
   }
   uint64_t low() const { return a_ ^ a_ >> 29; }
+  uint64_t high() const { return b_ ^ b_ >> 31; }
   std::string hex() const {
     constexpr char kDigits[] = "0123456789abcdef";
     std::string out;
-    for (const uint64_t half : {low(), b_ ^ b_ >> 31})
+    for (const uint64_t half : {low(), high()})
       for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[half >> shift & 15];
     return out;
   }

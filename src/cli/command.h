@@ -34,6 +34,7 @@ Exit run_trace(const Args &args);
 Exit run_report(const Args &args);
 Exit run_diff(const Args &args);
 Exit run_ab(const Args &args);
+Exit run_compare(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);

@@ -142,6 +142,29 @@ constexpr Option paired = {"paired", 0, "",
 constexpr Option budget = {"budget", 0, "TIME", "stop after this time, with the warm-up, at the latest; 30s"};
 constexpr Option ab_runs = {"runs", 0, "N", "stop after N turns of each at the latest"};
 constexpr Option ab_form = {"as", 0, "FORM", "sentence, table, csv, json or markdown; sentence"};
+constexpr Option compare_rtol = {
+    "rtol", 0, "X",
+    "tolerance relative to A's number: 1e-4 for all real dtypes, or float16=1e-2,float32=1e-5; float16 1e-3, bfloat16 "
+    "1.6e-2, float32 1.3e-6, float64 1e-7, integers 0"};
+constexpr Option compare_atol = {"atol", 0, "X",
+                                 "tolerance in absolute terms, as --rtol; 1e-5, float64 1e-7, integers 0"};
+constexpr Option nan_differs = {"nan-differs", 0, "", "NaN does not agree with NaN"};
+constexpr Option save_tensors = {"save", 0, "DIR",
+                                 "write the tensors around the first difference to DIR/a.npz and DIR/b.npz"};
+constexpr Option keep = {
+    "keep", 0, "SIZE",
+    "most memory for copies of values; of those beyond it is known only whether they are equal bit "
+    "for bit; 2G"};
+constexpr Option compare_repeat = {"repeat", 0, "N", "measured runs of each program; 20, and 0 measures none"};
+constexpr Option compare_form = {"as", 0, "FORM", "sentence, table, csv, json, markdown or html; sentence"};
+constexpr Option compare_times = {
+    "times", 0, "FILE",
+    "write the comparison of all operators' times, as opdyno diff gives it, in the form of "
+    "the suffix"};
+constexpr Option compare_output = {
+    "output", 'o', "FILE",
+    "write the report of all operators, too, in the form of the suffix: .html, .csv, .md, "
+    ".txt, .arrow, else JSON"};
 constexpr Option bench_compare = {
     "compare", 0, "FILE", "compare with what --json printed before, of the same function, sizes, threads and caches"};
 
@@ -227,6 +250,17 @@ constexpr std::string_view ab_text =
 its own, both get the same inputs, and they are measured in turns until the verdict is clear or --budget is spent. One
 sentence says which is faster, what changed and whether something got slower; the interval of the total stands behind
 the ±. Differences are tested as `opdyno diff` does for pairs of runs, at a level that allows for every look at the data.)";
+
+constexpr std::string_view compare_text =
+    R"(A and B are two builds of a program, as MOD of `opdyno run`: by another compiler, for another target, in another
+precision, with a changed kernel. Each runs once, from a private copy and on the same inputs, and what its operators read
+and write is compared. A sentence says where the programs part first, and which operator caused it: its inputs agree, its
+output does not. Then it is said whose operators became slower. Inputs are those of A; B gets them in the floating point
+dtype that it checks.
+
+Operators are matched by names and shapes in their order, then by equal values, then along the data flow; so renamed,
+reordered and fused ones are found as far as values allow. The sentence counts those without a counterpart; --as table
+lists all. Exit code 1: the programs differ; 4: one of them failed.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -356,6 +390,10 @@ const std::vector<Command> &commands() {
        std::vector{&by, &flame_diff, &fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
       {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
        with_call_options({&budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
+      {"compare", "A B [FN]", 2, 3, "tell where the values of two builds of a program part", compare_text,
+       with_call_options({&compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep, &compare_repeat,
+                          &compare_form, &compare_output, &compare_times}),
+       run_compare},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},
        run_dis},

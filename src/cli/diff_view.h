@@ -32,6 +32,8 @@ class DiffView {
                           const opd_diff_options &options);
   static DiffView of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options);
 
+  static DiffView of_report(Report diff, const opd_diff_options &options) { return DiffView(std::move(diff), options); }
+
   const Report &report() const { return report_; }
   const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then the largest changes of it
   const DiffRow &total() const { return rows_.front(); }  // a single operator is the total; rows() must not be empty

@@ -27,11 +27,12 @@ BELOW["vm"] = BELOW["module"] | {"module"}
 BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
 BELOW["profiler"] = BELOW["vm"] | {"vm", "report", "analysis"}
+BELOW["compare"] = BELOW["profiler"] | {"profiler"}
 BELOW["control"] = BELOW["profiler"] | {"profiler"}
 BELOW["telemetry"] = BELOW["vm"] | {"vm"}
 BELOW["rpc"] = BELOW["profiler"] | {"profiler"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "control", "telemetry", "rpc", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "compare", "control", "telemetry", "rpc", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 

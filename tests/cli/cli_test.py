@@ -19,6 +19,7 @@ if __name__ == "__main__":
     from bench_form_cases import *
     from bounds_cases import *
     from command_line_cases import *
+    from compare_cases import *
     from commands_cases import *
     from control_cases import *
     from device_cases import *
@@ -46,7 +47,7 @@ if __name__ == "__main__":
     from trace_form_cases import *
     from untrusted_cases import *
 
-    del CliTest, ServerCliTest  # the bases have no tests of their own
+    del CliTest, CompareTest, ServerCliTest  # the bases have no tests of their own
     case.make_files()
     try:
         unittest.main(verbosity=2)

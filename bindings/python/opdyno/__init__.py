@@ -27,6 +27,7 @@ from collections.abc import Callable as _Callable
 
 from . import _native, profiler, profiling, rpc, telemetry, vm
 from ._benchmark import BenchmarkResult
+from ._compare import Comparison, compare
 from ._device import (
     Device,
     cl,
@@ -156,6 +157,7 @@ __all__ = [
     "BenchmarkResult",
     "Cancel",
     "Code",
+    "Comparison",
     "DataType",
     "DataTypeCode",
     "Device",
@@ -183,6 +185,7 @@ __all__ = [
     "array",
     "build_info",
     "cl",
+    "compare",
     "const",
     "convert",
     "convert_to_object",

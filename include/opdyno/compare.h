@@ -1,0 +1,74 @@
+/** @file compare.h  Where two builds of one program part: the first operator whose values differ, and which one caused
+ * it.
+ */
+#ifndef OPDYNO_COMPARE_H_
+#define OPDYNO_COMPARE_H_
+
+#include <opdyno/report.h>
+#include <opdyno/vm.h>
+
+OPD_BEGIN_DECLS
+
+/** How two programs are compared. Two numbers agree if |a - b| <= atol + rtol * |a|. */
+typedef struct opd_compare_options {
+  uint32_t struct_size; /**< set by opd_compare_options_init() */
+  int32_t repeat;       /**< measured runs of each program, for out_times; 0: none; 20 */
+  const char *rtol; /**< borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
+                         of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
+                         integers 0. Of two dtypes the larger one counts; NULL */
+  const char *atol; /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
+  uint64_t keep_bytes; /**< most memory for copies of values. Of values beyond it only a hash is kept, which tells
+                            whether they are equal bit for bit; 2^31 */
+  const char *save_directory; /**< borrowed; where a.npz and b.npz with the tensors around the first difference are
+                                   written; NULL: nowhere */
+  int64_t timeout_ns;         /**< for everything; 0: none */
+  opd_cancel_token *cancel;   /**< borrowed; ends it, as the thread's default token does; NULL: that one only */
+  int32_t equal_nan;          /**< 1: NaN agrees with NaN; 1 */
+  uint32_t reserved;          /**< 0 */
+} opd_compare_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_compare_options_init(opd_compare_options *options) {
+  const opd_compare_options defaults = {
+      (uint32_t)sizeof *options, 20, NULL, NULL, (uint64_t)2 << 30, NULL, 0, NULL, 1, 0};
+  if (options) *options = defaults;
+}
+
+/** Runs a function of two programs on the same arguments, and compares what their operators read and write.
+ *
+ * The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
+ * 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if nothing differs and both programs return. Its rows
+ * are the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees"
+ * (within the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how operators
+ * were found to correspond: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
+ * "Tolerance", "Mismatches" and "Elements" are of the output that differs most.
+ *
+ * Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
+ * point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
+ * left them. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves unwritten
+ * differ. An operator that fails ends its program's run; what ran before is compared, and the verdict begins with the
+ * failure.
+ *
+ * @param a          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
+ * @param b          Borrowed; another VM than @p a.
+ * @param function   Borrowed: a function of both programs.
+ * @param args       As in opd_vm_call(): @p num_args values.
+ * @param options    Borrowed; NULL means all defaults.
+ * @param out_report New reference.
+ * @param out_times  New reference: whose operators became slower, as opd_report_diff() gives it for runs made in turns.
+ *                   NULL if it is not wanted, and then nothing is measured. It becomes NULL if repeat is 0,
+ *                   or a program failed.
+ * @return NULL, or
+ *   - OPD_INVALID_ARGUMENT: programs that take different arguments; arguments as in opd_vm_call(); an option;
+ *   - OPD_NOT_FOUND: the function, with close names;
+ *   - OPD_UNSUPPORTED: a VM of a session (rpc.h);
+ *   - OPD_CANCELLED, OPD_DEADLINE_EXCEEDED, OPD_OUT_OF_MEMORY;
+ *   - OPD_IO: the directory cannot be written.
+ * Threads: safe. Cost: two runs, hashes and copies of all that operators read and write. Blocks. Since: 0.2. Source:
+ * PyTorch torch.testing.assert_close for tolerances. */
+OPD_API OPD_NODISCARD opd_error *opd_compare(opd_vm *a, opd_vm *b, const char *function, const opd_value *args,
+                                             int32_t num_args, const opd_compare_options *options,
+                                             opd_report **out_report, opd_report **out_times);
+
+OPD_END_DECLS
+#endif

@@ -1,0 +1,133 @@
+// `opdyno compare`: where the values of two builds of a program part, and which operators became slower.
+#include <optional>
+
+#include "ab_rule.h"
+#include "command.h"
+#include "comparison_view.h"
+#include "file.h"
+#include "report_form.h"
+#include "runner.h"
+#include "screen.h"
+#include "text.h"
+
+namespace opd::cli {
+
+namespace {
+
+constexpr int64_t most_runs = 1'000'000;
+
+enum class Form { sentence, table, csv, json, markdown, html };
+
+Form form_of(const Args &args) {
+  const std::string wanted = args.value("as").value_or("sentence");
+  constexpr std::string_view names[] = {"sentence", "table", "csv", "json", "markdown", "html"};
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (wanted == names[i]) return static_cast<Form>(i);
+  fail_usage(cat("option '--as' takes sentence, table, csv, json, markdown or html, not '", wanted, "'"));
+}
+
+Args args_of(const Args &args, size_t program) {
+  std::vector<std::string> words = {args.words()[program]};
+  if (args.words().size() > 2) words.push_back(args.words()[2]);
+  return args.with_words(std::move(words));
+}
+
+// Operators in the order of the program, each in a row of its own.
+std::string report_text(const Report &report, ReportForm form) {
+  auto options = opdyno::defaults(opd_report_write_options_init);
+  options.sort = options.aggregate = options.col_sums = 0;
+  return written(report, form, options);
+}
+
+void require_program(const Target &target, const std::string &path) {
+  if (!target.is_program())
+    fail_usage(cat(path, ": ", target.name(), " is a plain function; compare takes functions of programs"));
+}
+
+class Compared {
+ public:
+  explicit Compared(const Args &args) : args_(args), runner_(args_of(args, 0)) {
+    require_program(runner_.target(), args.words()[0]);
+    runner_.progress().stage(cat("loading ", args.words()[1]));
+    other_ = load_program(args.words()[1], args);
+    // Without a name, the function is the one that was chosen for A.
+    target_.emplace(other_, runner_.target().name(), args);
+    require_program(*target_, args.words()[1]);
+  }
+
+  opdyno::Comparison compare() {
+    const int64_t repeat = args_.integer("repeat", 20, 0, most_runs);
+    runner_.start();
+    const opd_call_options call = runner_.call_options();
+    const std::optional<std::string> rtol = args_.value("rtol"), atol = args_.value("atol"), save = args_.value("save");
+    auto options = opdyno::defaults(opd_compare_options_init);
+    options.rtol = rtol ? rtol->c_str() : nullptr;
+    options.atol = atol ? atol->c_str() : nullptr;
+    options.equal_nan = !args_.has("nan-differs");
+    options.keep_bytes = args_.bytes("keep").value_or(options.keep_bytes);
+    options.save_directory = save ? save->c_str() : nullptr;
+    options.repeat = static_cast<int32_t>(repeat);
+    options.timeout_ns = call.timeout_ns;
+    options.cancel = call.cancel;
+    const Target &a = runner_.target();
+    try {
+      return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &options);
+    } catch (const opdyno::Error &error) {
+      // What the command line says: options, and inputs that do not fit a program.
+      const bool is_usage = error.code() == OPD_INVALID_ARGUMENT || error.code() == OPD_NOT_FOUND;
+      throw Failure(is_usage ? Exit::usage : Exit::failed, message_of(error), error.code());
+    }
+  }
+
+ private:
+  const Args &args_;
+  Runner runner_;
+  Program other_;
+  std::optional<Target> target_;
+};
+
+std::string times_text(const Report &times, TableStyle style) {
+  if (!times) return "";
+  const auto options = opdyno::defaults(opd_diff_options_init);
+  const DiffView diff = DiffView::of_report(times, options);
+  if (diff.rows().empty()) return "";
+  std::string text = cat("times: ", ab_sentence(diff, options), "\n");
+  for (const DiffRow &row : diff.rows()) {
+    if (row.kind != "operator" || !row.is_changed() || !row.is_tested()) continue;
+    const std::string line =
+        cat(row.shown, ": ", fixed(row.before, 2), " -> ", fixed(row.after, 2), " us (", percent_text(row.change), ")");
+    text += style == TableStyle::markdown ? cat("- ", markdown_text(line), "\n") : cat("  ", line, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+Exit run_compare(const Args &args) {
+  const Form form = form_of(args);
+  const std::optional<std::string> output = args.value("output"), times = args.value("times");
+  if (times && args.integer("repeat", 20, 0, most_runs) == 0)
+    fail_usage("--times needs measured runs, but --repeat is 0");
+  for (const std::optional<std::string> &path : {output, times})
+    for (const size_t program : {0, 1})
+      if (path) refuse_overwriting(args.words()[program], *path);
+  const opdyno::Comparison found = [&] { return Compared(args).compare(); }();
+  const ComparisonView view(found.report);
+  const TableStyle style = form == Form::markdown ? TableStyle::markdown : TableStyle::text;
+  if (form == Form::json) print(report_text(found.report, ReportForm::json));
+  else if (form == Form::csv) print(report_text(found.report, ReportForm::csv));
+  else if (form == Form::html) print(report_text(found.report, ReportForm::html));
+  else {
+    std::string text = view.verdict() + "\n";
+    if (form != Form::sentence) text += cat("\n", view.table(style), "\n");
+    text += times_text(found.times, style);
+    if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
+    style == TableStyle::text ? print_fitted(text) : print(text);
+  }
+  if (times && found.times) write_file(*times, report_text(found.times, report_form_of_file(*times, ReportForm::json)));
+  if (output) write_file(*output, report_text(found.report, report_form_of_file(*output, ReportForm::json)));
+  if (view.has_failure()) return Exit::failed;
+  return view.is_equal() ? Exit::ok : Exit::mismatch;
+}
+
+}  // namespace opd::cli

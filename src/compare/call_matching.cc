@@ -1,0 +1,243 @@
+#include "compare/call_matching.h"
+
+#include <algorithm>
+
+namespace opd {
+namespace {
+
+// Names with digits at the end are numbered: "fused_matmul1_add1" is the second of "fused_matmul_add".
+std::string without_digits(std::string_view name) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool is_digit = name[i] >= '0' && name[i] <= '9';
+    if (!is_digit) {
+      out += name[i];
+      continue;
+    }
+    size_t end = i;
+    while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    // "conv2d" keeps its digit.
+    if (end < name.size() && name[end] != '_') out += name.substr(i, end - i);
+    i = end - 1;
+  }
+  return out;
+}
+
+// Shapes without dtypes: builds of other precisions are matched, too.
+std::string key_of(const RecordedCall &call, bool with_digits) {
+  std::string key = with_digits ? call.name : without_digits(call.name);
+  for (const CallTensor &slot : call.slots) key += slot.type.substr(slot.type.find('['));
+  return key;
+}
+
+constexpr size_t kMostEdits = 1500;     // more differences than that: the programs have little in common
+constexpr size_t kMostInGroup = 64;     // calls of one name and shapes that are matched anew
+constexpr size_t kMostCandidates = 16;  // values that one is compared with, number by number
+
+}  // namespace
+
+std::string_view match_name(MatchedBy how) {
+  constexpr std::string_view kNames[] = {"", "name", "order", "value", "data flow"};
+  return kNames[static_cast<size_t>(how)];
+}
+
+CallMatching::CallMatching(ValueComparer &comparer)
+    : comparer_(comparer),
+      a_(comparer.a()),
+      b_(comparer.b()),
+      of_a_(a_.calls.size(), kNone),
+      of_b_(b_.calls.size(), kNone),
+      how_(b_.calls.size(), MatchedBy::kNothing) {
+  make_keys(true);
+  align();
+  match_in_order(MatchedBy::kName);
+  make_keys(false);
+  match_in_order(MatchedBy::kOrder);
+  repair();
+  match_by_value();
+  match_by_data_flow();
+}
+
+void CallMatching::match(size_t a, size_t b, MatchedBy how) {
+  of_a_[a] = static_cast<int32_t>(b);
+  of_b_[b] = static_cast<int32_t>(a);
+  how_[b] = how;
+}
+
+void CallMatching::make_keys(bool with_digits) {
+  std::unordered_map<std::string, uint32_t> numbers;
+  const auto number = [&](const std::vector<RecordedCall> &calls) {
+    Keys keys;
+    for (const RecordedCall &call : calls)
+      keys.push_back(
+          numbers.try_emplace(key_of(call, with_digits), static_cast<uint32_t>(numbers.size())).first->second);
+    return keys;
+  };
+  a_keys_ = number(a_.calls);
+  b_keys_ = number(b_.calls);
+}
+
+void CallMatching::align() {
+  size_t begin = 0, a_end = a_keys_.size(), b_end = b_keys_.size();
+  for (; begin < std::min(a_end, b_end) && a_keys_[begin] == b_keys_[begin]; ++begin)
+    match(begin, begin, MatchedBy::kName);
+  for (; a_end > begin && b_end > begin && a_keys_[a_end - 1] == b_keys_[b_end - 1]; --a_end, --b_end)
+    match(a_end - 1, b_end - 1, MatchedBy::kName);
+  align_by_edits(begin, a_end, begin, b_end);
+}
+
+// Source: Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986). False, and nothing is
+// matched, if there are too many differences.
+bool CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end) {
+  const auto n = static_cast<int64_t>(a_end - a_begin), m = static_cast<int64_t>(b_end - b_begin);
+  const auto same_key = [&](int64_t x, int64_t y) {
+    return a_keys_[a_begin + static_cast<size_t>(x)] == b_keys_[b_begin + static_cast<size_t>(y)];
+  };
+  // furthest[d][k + d]: how far in A the furthest path of d edits on diagonal k reaches.
+  std::vector<std::vector<int64_t>> furthest;
+  for (int64_t d = 0; d <= static_cast<int64_t>(kMostEdits); ++d) {
+    auto &now = furthest.emplace_back(static_cast<size_t>(2 * d + 1), -1);
+    const auto before = [&](int64_t k) {
+      return k < -(d - 1) || k > d - 1 ? int64_t{-1}
+                                       : furthest[static_cast<size_t>(d - 1)][static_cast<size_t>(k + d - 1)];
+    };
+    for (int64_t k = -d; k <= d; k += 2) {
+      int64_t x = d == 0 ? 0 : std::max(before(k + 1), before(k - 1) < 0 ? int64_t{-1} : before(k - 1) + 1);
+      int64_t y = x - k;
+      if (x < 0 || x > n || y < 0 || y > m) continue;
+      while (x < n && y < m && same_key(x, y)) ++x, ++y;
+      now[static_cast<size_t>(k + d)] = x;
+      if (x < n || y < m) continue;
+      for (; d > 0; --d) {  // back along the path
+        const int64_t down = before(k + 1), right = before(k - 1);
+        const bool is_down = right < 0 || down >= right + 1;
+        const int64_t from = is_down ? down : right + 1;  // in A, before the diagonal
+        for (; x > from; --x, --y)
+          match(a_begin + static_cast<size_t>(x - 1), b_begin + static_cast<size_t>(y - 1), MatchedBy::kName);
+        x = is_down ? down : right;
+        k += is_down ? 1 : -1;
+        y = x - k;
+      }
+      for (; x > 0; --x, --y)
+        match(a_begin + static_cast<size_t>(x - 1), b_begin + static_cast<size_t>(y - 1), MatchedBy::kName);
+      return true;
+    }
+  }
+  return false;
+}
+
+void CallMatching::match_in_order(MatchedBy how) {
+  std::unordered_map<uint32_t, std::vector<size_t>> waiting;  // of A, the last first
+  for (size_t a = of_a_.size(); a-- > 0;)
+    if (of_a_[a] == kNone) waiting[a_keys_[a]].push_back(a);
+  for (size_t b = 0; b < of_b_.size(); ++b) {
+    if (of_b_[b] != kNone) continue;
+    const auto found = waiting.find(b_keys_[b]);
+    if (found == waiting.end() || found->second.empty()) continue;
+    match(found->second.back(), b, how);
+    found->second.pop_back();
+  }
+}
+
+void CallMatching::repair() {
+  struct Group {
+    std::vector<size_t> as, bs;
+    bool has_doubt = false;
+  };
+  std::unordered_map<uint32_t, Group> groups;
+  for (size_t b = 0; b < of_b_.size(); ++b) {
+    if (of_b_[b] == kNone) {
+      groups[b_keys_[b]].bs.push_back(b);
+      continue;
+    }
+    const auto a = static_cast<size_t>(of_b_[b]);
+    const RecordedCall &one = a_.calls[a], &other = b_.calls[b];
+    if (comparer_.compare_outputs(one, other) <= Agreement::kUnknown || comparer_.inputs_agree(one, other)) continue;
+    Group &group = groups[b_keys_[b]];
+    group.as.push_back(a), group.bs.push_back(b);
+    group.has_doubt = true;
+  }
+  for (size_t a = 0; a < of_a_.size(); ++a)
+    if (of_a_[a] == kNone)
+      if (const auto found = groups.find(a_keys_[a]); found != groups.end()) found->second.as.push_back(a);
+  for (auto &[key, group] : groups)
+    if (group.has_doubt && std::max(group.as.size(), group.bs.size()) > 1)
+      repair_group(std::move(group.as), std::move(group.bs));
+}
+
+void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) {
+  if (std::max(as.size(), bs.size()) > kMostInGroup) return;
+  std::sort(as.begin(), as.end());
+  std::vector<std::pair<int32_t, MatchedBy>> former;
+  for (const size_t b : bs) former.emplace_back(of_b_[b], how_[b]);
+  for (const size_t a : as) of_a_[a] = kNone;
+  for (const size_t b : bs) of_b_[b] = kNone, how_[b] = MatchedBy::kNothing;
+  const auto match_if = [&](MatchedBy how, const auto &fits) {
+    for (const size_t b : bs)
+      for (const size_t a : as)
+        if (of_b_[b] == kNone && of_a_[a] == kNone && fits(a_.calls[a], b_.calls[b])) match(a, b, how);
+  };
+  match_if(MatchedBy::kValue, [&](const RecordedCall &a, const RecordedCall &b) {
+    return comparer_.compare_outputs(a, b) <= Agreement::kAgrees;
+  });
+  match_if(MatchedBy::kDataFlow,
+           [&](const RecordedCall &a, const RecordedCall &b) { return comparer_.inputs_agree(a, b); });
+  // Without evidence the former pairs stay. Others would only move the place where the runs seem to part.
+  for (size_t i = 0; i < bs.size(); ++i) {
+    const auto [a, how] = former[i];
+    if (of_b_[bs[i]] == kNone && a != kNone && of_a_[static_cast<size_t>(a)] == kNone)
+      match(static_cast<size_t>(a), bs[i], how);
+  }
+}
+
+void CallMatching::match_by_value() {
+  const auto elements_of_output = [](const RecordedRun &run, const RecordedCall &call) -> std::optional<uint64_t> {
+    for (const CallTensor &slot : call.slots)
+      if (slot.is_written) return run.contents(slot.after).elements();
+    return std::nullopt;
+  };
+  std::unordered_map<uint64_t, std::vector<size_t>> open;  // unmatched calls of A by the elements of their first output
+  for (size_t a = 0; a < of_a_.size(); ++a)
+    if (of_a_[a] == kNone)
+      if (const auto elements = elements_of_output(a_, a_.calls[a])) open[*elements].push_back(a);
+  for (size_t b = 0; b < of_b_.size(); ++b) {
+    if (of_b_[b] != kNone) continue;
+    const auto elements = elements_of_output(b_, b_.calls[b]);
+    const auto found = elements ? open.find(*elements) : open.end();
+    if (found == open.end()) continue;
+    size_t tried = 0;
+    for (const size_t a : found->second) {
+      if (of_a_[a] != kNone) continue;
+      if (++tried > kMostCandidates) break;
+      if (comparer_.compare_outputs(a_.calls[a], b_.calls[b]) > Agreement::kAgrees) continue;
+      match(a, b, MatchedBy::kValue);
+      break;
+    }
+  }
+}
+
+bool CallMatching::match_producers(uint32_t a_value, uint32_t b_value) {
+  if (a_value == kNoValue || b_value == kNoValue) return false;
+  const Origin &one = a_.origin(a_value), &other = b_.origin(b_value);
+  if (one.kind != Origin::kCall || other.kind != Origin::kCall) return false;
+  const auto a = static_cast<size_t>(one.index), b = static_cast<size_t>(other.index);
+  // A call beyond the limit of the recorder has no record.
+  if (a >= of_a_.size() || b >= of_b_.size() || of_a_[a] != kNone || of_b_[b] != kNone) return false;
+  if (a_.contents(a_value).elements() != b_.contents(b_value).elements()) return false;
+  match(a, b, MatchedBy::kDataFlow);
+  return true;
+}
+
+// From the results backwards. A pair that is found here lies before the calls that read it, so it is visited, too.
+void CallMatching::match_by_data_flow() {
+  for (size_t i = 0; i < std::min(a_.results.size(), b_.results.size()); ++i)
+    match_producers(a_.results[i].after, b_.results[i].after);
+  for (size_t b = of_b_.size(); b-- > 0;) {
+    if (of_b_[b] == kNone) continue;
+    const RecordedCall &one = a_.calls[static_cast<size_t>(of_b_[b])], &other = b_.calls[b];
+    if (one.slots.size() != other.slots.size()) continue;
+    for (size_t i = 0; i < one.slots.size(); ++i) match_producers(one.slots[i].before, other.slots[i].before);
+  }
+}
+
+}  // namespace opd

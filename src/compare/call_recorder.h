@@ -1,0 +1,111 @@
+// Records the calls of one run with the values that they read and write: the data flow.
+//
+// The VM's instrument shows each call before and after it. Kernels get their outputs as arguments, and nothing says
+// which arguments these are. So an argument counts as written if its memory had no contents yet, or if its contents
+// changed. The memory plan of a program uses memory again and again. So values are not known by addresses, but by what
+// an address held at the moment of the call.
+//
+// Memory that the program has just allocated is filled with bytes 0xFF, which are NaN in floating point. So a kernel
+// that leaves elements unwritten does not pass because the memory happens to hold the right numbers of an earlier run.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compare/value_store.h"
+#include "vm/vm.h"
+
+namespace opd {
+
+inline constexpr uint32_t kNoValue = UINT32_MAX;
+
+// Where a value came from, if no recorded call wrote it.
+struct Origin {
+  enum Kind : uint8_t { kCall, kParameter, kConstant, kUnseen } kind = kCall;
+  int64_t index = 0;  // of the call, the parameter or the constant
+};
+
+struct RecordedValue {
+  Contents contents;
+  Origin origin;
+};
+
+// One tensor of a call: an argument, an item of a tuple among them, or a part of the result.
+struct CallTensor {
+  std::string type;            // "float32[2, 16]"
+  uint32_t before = kNoValue;  // none if its memory had no contents
+  uint32_t after = kNoValue;
+  bool is_written = false;
+  bool is_result = false;
+};
+
+struct RecordedCall {
+  std::string name;
+  std::vector<CallTensor> slots;
+  uint32_t occurrence = 0;  // among the calls of the name, from 0 on
+};
+
+struct RecordedRun {
+  std::vector<RecordedValue> values;
+  std::vector<RecordedCall> calls;
+  std::map<std::string, uint32_t> num_calls;  // by name
+  Value result;
+  std::vector<CallTensor> results;  // the tensors of the result, in order; `after` only
+  Ref<Error> failure;               // the error that ended the run; null if it returned
+  std::string note;                 // calls that are not shown; "" if none
+  uint64_t num_dropped = 0;         // calls beyond the limit
+
+  const Contents &contents(uint32_t value) const { return values[value].contents; }
+  const Origin &origin(uint32_t value) const { return values[value].origin; }
+  std::string label(size_t call) const;  // "matmul", or "matmul (call 2 of 4)"
+};
+
+class CallRecorder {
+ public:
+  static constexpr size_t kMostCalls = 1'000'000;
+
+  CallRecorder(Vm &vm, ValueStore &store);
+
+  // Calls the function with `args`, whose tensors the program may write.
+  RecordedRun record(std::string_view function, Args args, const CallSettings &settings);
+
+ private:
+  struct Span {  // what memory holds: from its key, an address, up to `end`
+    uintptr_t end = 0;
+    uint32_t value = kNoValue;  // none: it is allocated, but has no contents
+    bool is_exact = false;      // of find(): the span has the bounds that were asked for
+  };
+  struct OpenCall {
+    const View *args = nullptr;  // tells calls apart: the same before and after the call
+    bool is_operator = false;    // it counts even if it writes nothing
+    RecordedCall call;
+    std::vector<const DLTensor *> tensors;  // of the slots
+  };
+
+  void show(Args shown);
+  void begin(std::string_view name, Args args);
+  void end(std::string_view name, Args args, const View &result);
+  void end_operator(OpenCall &open, const View &result);
+  void find_write(CallTensor &slot, const DLTensor &tensor, Origin own);
+  void add_arguments(OpenCall &open, const View &arg, int depth);
+  void add_results(OpenCall &open, const View &result, int depth);
+  void add_roots(const View &arg, Origin origin, int depth);
+  void note_allocation(const View &result);
+
+  uint32_t read(const DLTensor &tensor);  // the value that a tensor holds; kNoValue: no contents yet
+  uint32_t add_value(const DLTensor &tensor, const View &live, Origin origin);
+  void place(const DLTensor &tensor, uint32_t value);
+  std::optional<Span> find(const DLTensor &tensor) const;
+  std::string name_of(std::string_view name, Args args) const;
+
+  Vm &vm_;
+  ValueStore &store_;
+  std::unordered_map<const void *, int64_t> constants_;  // by address
+  RecordedRun run_;
+  std::map<uintptr_t, Span> memory_;
+  std::vector<OpenCall> open_;
+};
+
+}  // namespace opd

@@ -1,0 +1,234 @@
+#include "compare/comparison.h"
+
+#include <algorithm>
+
+#include "analysis/diff.h"
+#include "base/thread_state.h"
+#include "compare/number_blocks.h"
+#include "device/device.h"
+#include "profiler/vm_profile.h"
+#include "program/value_type.h"
+
+namespace opd {
+namespace {
+
+constexpr int kMostTuples = 16;
+
+Ref<Tensor> converted(const DLTensor &from, DLDataType dtype) {
+  Ref<Tensor> copy;
+  const std::string_view bytes = host_bytes(from, copy);
+  Ref<Tensor> to = make_tensor(dims_of(from), dtype, kHost);
+  double block[512];
+  uint64_t count = 0;
+  element_count(from.shape, from.ndim, count);
+  for (uint64_t first = 0; first < count; first += std::size(block)) {
+    const auto size = static_cast<size_t>(std::min<uint64_t>(std::size(block), count - first));
+    read_numbers(bytes.data(), from.dtype, first, size, block);
+    write_reals(block, size, dtype, first, data_of(to->dl));
+  }
+  return same(from.device, kHost) ? to : copied_to(from.device, to->dl);
+}
+
+bool is_convertible(DLDataType dtype) {
+  return (dtype.code == kDLFloat || dtype.code == kDLBfloat) && dtype.lanes == 1 && has_numbers(dtype);
+}
+
+Value argument_for(const View &arg, const ValueType *type, int depth) {
+  if (const DLTensor *tensor = try_dltensor(arg)) {
+    const bool names_dtype = type && !type->dtype.empty();
+    const DLDataType wanted = names_dtype ? parse_dtype(type->dtype) : tensor->dtype;
+    if (!same(wanted, tensor->dtype) && is_convertible(wanted) && is_convertible(tensor->dtype))
+      return Value(converted(*tensor, wanted));
+    return Value(copied_to(tensor->device, *tensor));
+  }
+  const auto *tuple = try_as<Array>(arg);
+  if (!tuple || depth == kMostTuples) return Value(arg);
+  std::vector<Value> items;
+  for (size_t i = 0; i < tuple->size(); ++i) {
+    const bool has_type = type && type->has_items && i < type->items.size();
+    items.push_back(argument_for(tuple->items()[i], has_type ? &type->items[i] : nullptr, depth + 1));
+  }
+  return Value(Array::make({items.empty() ? nullptr : &items.front().view(), items.size()}));
+}
+
+Args views_of(const std::vector<Value> &values) {
+  return {values.empty() ? nullptr : &values.front().view(), values.size()};
+}
+
+// Both functions exist and take as many arguments as are given. Said for both at once, because a reader must see how
+// they differ.
+void check_functions(const Vm &a, const Vm &b, std::string_view name, size_t num_args) {
+  const auto find = [&](const Vm &vm, const char *side) -> const FunctionInfo & {
+    if (const FunctionInfo *function = vm.executable().find(name)) return *function;
+    try {
+      vm.executable().fail_missing(name);
+    } catch (const Exception &e) { fail(OPD_NOT_FOUND, side, ": ", e.what()); }
+  };
+  const FunctionInfo &one = find(a, "A"), &other = find(b, "B");
+  const auto signature = [](const FunctionInfo &function) {
+    std::string out = function.name + "(";
+    for (const std::string &param : function.param_names) out += (out.ends_with('(') ? "" : ", ") + param;
+    return out + ")";
+  };
+  require(one.num_args == other.num_args, "the programs take different arguments: ", signature(one), " in A, ",
+          signature(other), " in B");
+  require(static_cast<size_t>(one.num_args) == num_args, signature(one), " takes ", counted(one.num_args, "argument"),
+          ", but was given ", num_args);
+}
+
+// What a value that is no tensor shows in a message.
+bool same_plain(const View &a, const View &b) {
+  if (a.type != b.type && !(is_text(a) && is_text(b))) return false;
+  if (a.type == OPD_FUNCTION) return true;  // closures cannot be compared
+  return to_text(a) == to_text(b);
+}
+
+std::string kind_of(const View &value) {
+  if (const auto *tuple = try_as<Array>(value)) return concat("a tuple of ", tuple->size());
+  if (try_dltensor(value)) return "a tensor";
+  return to_text(value);
+}
+
+// The first place where results differ in anything but the elements of tensors.
+std::string plain_difference(const View &a, const View &b, const std::string &place, int depth = 0) {
+  const auto *one = try_as<Array>(a), *other = try_as<Array>(b);
+  if (one && other && one->size() == other->size() && depth < kMostTuples) {
+    for (size_t i = 0; i < one->size(); ++i) {
+      std::string inner = plain_difference(one->items()[i], other->items()[i],
+                                           concat(depth ? place.c_str() : "result", depth ? "_" : " ", i), depth + 1);
+      if (!inner.empty()) return inner;
+    }
+    return {};
+  }
+  const bool is_tensor = try_dltensor(a) && try_dltensor(b);
+  if (is_tensor || (!one && !other && same_plain(a, b))) return {};
+  return concat(place, " is ", kind_of(a), " in A, but ", kind_of(b), " in B");
+}
+
+}  // namespace
+
+std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args) {
+  const TypeReader::Types types = TypeReader(vm.executable()).read(vm.executable().get(function));
+  std::vector<Value> out;
+  for (size_t i = 0; i < args.size(); ++i)
+    out.push_back(argument_for(args[i], i < types.params.size() ? &types.params[i] : nullptr, 0));
+  return out;
+}
+
+Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOptions options)
+    : a_vm_(a),
+      b_vm_(b),
+      function_(std::move(function)),
+      args_(args),
+      options_(std::move(options)),
+      deadline_ns_(options_.timeout_ns ? static_cast<int64_t>(monotonic_ns()) + options_.timeout_ns : 0),
+      store_(options_.keep_bytes) {
+  require(&a != &b, "a and b must be two VMs, but are the same one");
+  check_functions(a, b, function_, args.size());
+  a_ = record(a, "A");
+  b_ = record(b, "B");
+  comparer_ = std::make_unique<ValueComparer>(a_, b_, options_.tolerances, [this] { check_stop(); });
+  matching_ = std::make_unique<CallMatching>(*comparer_);
+  first_ = find_first_difference(*comparer_, *matching_);
+  if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, "the result");
+}
+
+RecordedRun Comparison::record(Vm &vm, const char *side) {
+  check_stop();
+  const std::vector<Value> own = arguments_for(vm, function_, args_);
+  RecordedRun run;
+  try {
+    run = CallRecorder(vm, store_).record(function_, views_of(own), settings());
+  } catch (const Exception &e) {
+    const opd_code code = e.error()->code;
+    if (code != OPD_INVALID_ARGUMENT && code != OPD_NOT_FOUND) throw;
+    throw_error(code, std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(e.error()->message)},
+                e.error()->kind);
+  }
+  const bool is_ended =
+      run.failure && (run.failure->code == OPD_CANCELLED || run.failure->code == OPD_DEADLINE_EXCEEDED);
+  if (is_ended) throw Exception(run.failure);
+  return run;
+}
+
+CallSettings Comparison::settings() const {
+  CallSettings settings;
+  settings.cancel = options_.cancel;
+  if (deadline_ns_) settings.timeout_ns = std::max<int64_t>(1, deadline_ns_ - static_cast<int64_t>(monotonic_ns()));
+  return settings;
+}
+
+// Runs are ended by the VM. Between them, comparing may take as long.
+void Comparison::check_stop() const {
+  for (CancelToken *token : {options_.cancel, static_cast<CancelToken *>(thread_state().cancel)}) {
+    if (!token) continue;
+    if (token->is_cancelled) throw Exception(make_cancel_error(CancelReason::kCancelled, "while values were compared"));
+    if (Ref<Error> error = token->is_asked ? token->ask() : nullptr) throw Exception(std::move(error));
+  }
+  if (deadline_ns_ && static_cast<int64_t>(monotonic_ns()) > deadline_ns_)
+    throw Exception(make_cancel_error(CancelReason::kDeadline, "while values were compared"));
+}
+
+bool Comparison::is_equal() const { return !first_.is_found && !has_failure() && result_problem_.empty(); }
+
+std::string Comparison::failure_text() const {
+  if (a_.failure && b_.failure && a_.failure->message == b_.failure->message)
+    return concat("both fail: ", a_.failure->message);
+  std::string out;
+  if (a_.failure) out = concat("A fails: ", a_.failure->message);
+  if (b_.failure) out += concat(out.empty() ? "" : "; ", "B fails: ", b_.failure->message);
+  return out;
+}
+
+std::string Comparison::agreement_text() const {
+  size_t matched = 0, equal = 0, unknown = 0;
+  for (size_t b = 0; b < b_.calls.size(); ++b) {
+    if (matching_->of_b()[b] == CallMatching::kNone) continue;
+    ++matched;
+    const Agreement agreement =
+        comparer_->compare_outputs(a_.calls[static_cast<size_t>(matching_->of_b()[b])], b_.calls[b]);
+    equal += agreement == Agreement::kEqual;
+    unknown += agreement == Agreement::kUnknown;
+  }
+  if (matched == 0) return "no operator was matched";
+  std::string out = concat(counted(matched - unknown, "operator"), matched - unknown == 1 ? " agrees" : " agree");
+  if (matched > unknown) out += equal == matched ? " bit for bit" : concat(", ", equal, " of them bit for bit").c_str();
+  if (unknown) out += concat("; of ", unknown, ", values were not kept, and their bits differ");
+  return out;
+}
+
+std::string Comparison::verdict() const {
+  std::string out = failure_text();
+  if (first_.is_found) out += (out.empty() ? "" : "; ") + first_.sentence();
+  else if (!result_problem_.empty()) out += concat("no operator differs, but ", result_problem_);
+  else out += concat(out.empty() ? "no difference: " : "; before that, ", agreement_text());
+  const auto count_open = [](const std::vector<int32_t> &partners) {
+    return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
+  };
+  const size_t of_a = count_open(matching_->of_a()), of_b = count_open(matching_->of_b());
+  if ((of_a || of_b) && !has_failure()) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");
+  return out;
+}
+
+// The runs are made in turns, so that what changes on the machine meanwhile changes both.
+Ref<Report> Comparison::measure_times() const {
+  if (has_failure() || options_.repeat == 0) return nullptr;
+  std::vector<Ref<Report>> reports[2];
+  for (int32_t turn = 0; turn < options_.repeat; ++turn)
+    for (const int side : {turn % 2, 1 - turn % 2}) {
+      check_stop();
+      Vm &vm = side == 0 ? a_vm_ : b_vm_;
+      VmProfileOptions how;
+      how.warmup = turn == 0 ? 1 : 0;
+      how.max_calls = uint64_t{1} << 20;
+      how.turn = turn + 1;
+      const std::vector<Value> own = arguments_for(vm, function_, args_);
+      reports[side].push_back(profile_named(vm, function_, views_of(own), settings(), how).report);
+    }
+  std::vector<const Report *> runs[2];
+  for (const int side : {0, 1})
+    for (const Ref<Report> &report : reports[side]) runs[side].push_back(report.get());
+  return Diff::of_reports(runs[0], runs[1], DiffOptions())->to_report();
+}
+
+}  // namespace opd

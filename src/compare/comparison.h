@@ -1,0 +1,65 @@
+// Two programs run on the same input, one after the other, and compared call by call.
+//
+// The runs need not wait for each other. A's values are kept as they are written, within a bound of memory, and B's run
+// is compared with them. So one call of B's is known to correspond to one of A's only when both runs are known, as
+// aligning needs; and two threads that take turns would have to keep the values until then all the same.
+#pragma once
+#include <memory>
+
+#include "compare/first_difference.h"
+#include "report/report.h"
+
+namespace opd {
+
+struct CompareOptions {
+  Tolerances tolerances;
+  uint64_t keep_bytes = uint64_t{2} << 30;  // of copies of values
+  std::string save_directory;               // "": nothing is saved
+  int32_t repeat = 0;                       // measured runs of each
+  int64_t timeout_ns = 0;                   // for everything; 0: none
+  CancelToken *cancel = nullptr;
+};
+
+class Comparison {
+ public:
+  // Throws errors of arguments, and OPD_CANCELLED and OPD_DEADLINE_EXCEEDED. An operator that fails is part of the
+  // result.
+  Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOptions options);
+
+  Ref<Report> to_report() const;      // comparison_report.cc
+  Ref<Report> measure_times() const;  // as opd_report_diff() gives it; null if nothing is to be measured
+  void save() const;                  // saved_tensors.cc
+
+  std::string verdict() const;
+  bool has_failure() const { return a_.failure || b_.failure; }
+  bool is_equal() const;  // nothing differs, nothing fails
+
+ private:
+  friend class ComparisonReport;
+  friend class TensorSaver;
+
+  RecordedRun record(Vm &vm, const char *side);
+  CallSettings settings() const;  // of the next run
+  void check_stop() const;
+  void compare_results();
+  std::string failure_text() const;
+  std::string agreement_text() const;
+
+  Vm &a_vm_, &b_vm_;
+  const std::string function_;
+  const Args args_;
+  const CompareOptions options_;
+  const int64_t deadline_ns_;
+  ValueStore store_;
+  RecordedRun a_, b_;
+  std::unique_ptr<ValueComparer> comparer_;
+  std::unique_ptr<CallMatching> matching_;
+  FirstDifference first_;
+  std::string result_problem_;  // results that differ in their structure, or in a value that is no tensor
+};
+
+// The arguments of a program: copies of their own, because it may write them. A tensor of floating point gets the dtype
+// that the function checks, if that is another one.
+std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args);
+
+}  // namespace opd

@@ -1,0 +1,56 @@
+// How far two tensors of the same number of elements lie apart, element by element.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "value/dtype.h"
+
+namespace opd {
+
+// |a - b| <= atol + rtol * |a| counts as equal.
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
+
+// The tolerances of a comparison. Without one of the caller's, those of PyTorch's assert_close() apply to real dtypes;
+// integers must be equal. Two dtypes are compared by the larger of their tolerances, as it does.
+class Tolerances {
+ public:
+  // "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these dtypes. Throws for another text.
+  void set_rtol(std::string_view text) { set(text, "rtol", &Tolerance::rtol); }
+  void set_atol(std::string_view text) { set(text, "atol", &Tolerance::atol); }
+  Tolerance of(DLDataType dtype) const;
+  Tolerance of(DLDataType a, DLDataType b) const;
+
+  bool equal_nan = true;
+
+ private:
+  static constexpr Tolerance kNotGiven = {-1, -1};
+  struct Own {
+    DLDataType dtype;
+    Tolerance given = kNotGiven;
+  };
+  void set(std::string_view text, const char *option, double Tolerance::*field);
+
+  Tolerance all_ = kNotGiven;  // of real dtypes without one of their own
+  std::vector<Own> own_;
+};
+
+// Of two tensors of equal shape.
+struct Difference {
+  uint64_t numbers = 0;             // that were compared; bytes, if the dtype has no numbers
+  uint64_t mismatches = 0;          // beyond the tolerance
+  bool as_bits = false;             // bytes were compared
+  double max_abs = 0, max_rel = 0;  // over all numbers that are finite on both sides
+  // The number that exceeds its tolerance most: where, what A and B have there, and what was allowed.
+  uint64_t worst = 0;
+  double worst_a = 0, worst_b = 0, allowed = 0;
+  bool agrees() const { return mismatches == 0; }
+};
+
+// `a` and `b` are compact.
+Difference compare_elements(const char *a, DLDataType a_dtype, const char *b, DLDataType b_dtype, uint64_t elements,
+                            const Tolerances &tolerances);
+
+}  // namespace opd

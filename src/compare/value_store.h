@@ -1,0 +1,57 @@
+// What tensors held at moments of a run: copies within a bound of memory, equal ones once. What does not fit is known
+// by its hash only, which still tells whether two values are equal bit for bit.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "value/tensor.h"
+
+namespace opd {
+
+struct ContentsHash {
+  uint64_t low = 0, high = 0;
+  bool operator==(const ContentsHash &) const = default;
+};
+
+// A value: the elements that a tensor had at one moment.
+struct Contents {
+  std::vector<int64_t> dims;
+  DLDataType dtype{};
+  ContentsHash hash;                        // of the compact elements
+  std::shared_ptr<const std::string> kept;  // the elements; null: they did not fit
+  Ref<Tensor> live;         // instead of a copy: a parameter or constant, which the program is not expected to change
+  bool is_readable = true;  // false: it lies on a device that captures a graph, and nothing is known of it
+
+  uint64_t elements() const;
+  bool has_same_bits(const Contents &other) const { return is_readable && other.is_readable && hash == other.hash; }
+};
+
+class ValueStore {
+ public:
+  explicit ValueStore(uint64_t limit_bytes) : limit_(limit_bytes) {}
+
+  // Null if the copy would exceed the limit.
+  std::shared_ptr<const std::string> keep(const ContentsHash &hash, std::string_view bytes);
+  uint64_t limit_bytes() const { return limit_; }
+  uint64_t kept_bytes() const { return used_; }
+  uint64_t num_refused() const { return num_refused_; }
+
+ private:
+  struct Hash {
+    size_t operator()(const ContentsHash &hash) const { return hash.low; }
+  };
+  const uint64_t limit_;
+  uint64_t used_ = 0, num_refused_ = 0;
+  std::unordered_map<ContentsHash, std::shared_ptr<const std::string>, Hash> copies_;
+};
+
+// The compact elements of a tensor in host memory; `copy` holds them if the tensor lies elsewhere or has strides.
+std::string_view host_bytes(const DLTensor &tensor, Ref<Tensor> &copy);
+ContentsHash hash_of(std::string_view bytes, DLDataType dtype);
+// The elements of a value, or a null view if they are not known any more.
+std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy);
+
+}  // namespace opd
