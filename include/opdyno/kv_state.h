@@ -17,7 +17,7 @@ OPD_BEGIN_DECLS
  *
  * One at a time: what uses a state while another thread does, a call of the program among them, is
  * OPD_FAILED_PRECONDITION. These functions do what the global functions `vm.builtin.kv_state_*` do. What only a kind
- * of state has are global functions, too: windows, trees of tokens, checkpoints (docs/language-models.md). Source: TVM
+ * of state has are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source: TVM
  * KVState. */
 typedef struct opd_kv_state opd_kv_state;
 OPD_HANDLE(opd_kv_state);

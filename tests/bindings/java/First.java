@@ -53,6 +53,7 @@ public final class First {
     inDirectory(WithRecordings::run);
     inDirectory(WithJvm::run);
     WithEdges.run();
+    WithKvStates.run();
     WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));
