@@ -23,6 +23,7 @@ const Command *find_command(std::string_view name);
 
 // The commands' functions; one file each.
 Exit run_info(const Args &args);
+Exit run_doctor(const Args &args);
 Exit run_inspect(const Args &args);
 Exit run_run(const Args &args);
 Exit run_serve(const Args &args);
@@ -37,6 +38,8 @@ Exit run_ab(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);
+
+std::vector<std::string> doctor_names();  // of the checks
 
 // Texts of the help, without a trailing empty line.
 std::string help_text();

@@ -46,6 +46,8 @@ struct Example {
 constexpr Example examples[] = {
     {"info", "opdyno info --collectors", "what can be measured here, and what to do about the rest"},
     {"info", "opdyno info weights.safetensors", "names, shapes and dtypes of a file's tensors"},
+    {"doctor", "opdyno doctor", "a line for each check, and the command that mends it"},
+    {"doctor", "opdyno doctor --require counters", "in CI, before counters are compared; exit code 1"},
     {"inspect", "opdyno inspect model.so", "functions, parameters, constants, imports"},
     {"inspect", "opdyno inspect model.so --signatures", "what to pass to each function"},
     {"run", "opdyno run model.so", "on random input of the shapes that the program checks"},

@@ -6,7 +6,7 @@ import re
 
 from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
-COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
+COMMANDS = ["info", "doctor", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 
@@ -45,7 +45,7 @@ class CommandLine(CliTest):
             self.assertEqual("help", found[-1])
             self.assertEqual(len(found), len(set(found)))
             for line in examples.splitlines():
-                self.assertRegex(line, r"^  opdyno %s |^      \S" % command)
+                self.assertRegex(line, r"^  opdyno %s( |$)|^      \S" % command)
         text = self.succeeds("help", "as")
         self.assertEqual(
             "Usage: opdyno as IN OUT [OPTION]…\n\nAssemble a VM program from text\n\nIN is VM assembly, OUT the VM executable to "
