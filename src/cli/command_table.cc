@@ -248,6 +248,10 @@ constexpr std::string_view doctor_text =
 
 Nothing is changed, but for a file in the cache directory. The exit code is 0 unless --require asks for a check.)";
 
+constexpr std::string_view explain_text =
+    R"(CODE is the name of an error code in any spelling (OPD_NOT_FOUND, not-found), its number, or exit-codes. Without CODE all
+are listed, with a line each. docs/errors.md has the same pages.)";
+
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
 constexpr std::string_view export_text =
@@ -338,6 +342,8 @@ const std::vector<Command> &commands() {
        run_info},
       {"doctor", "", 0, 0, "tell what works on this machine, and what mends the rest", doctor_text,
        std::vector{&require, &within, &json, &help}, run_doctor},
+      {"explain", "[CODE]", 0, 1, "show what an error code means, an example, and the next step", explain_text,
+       std::vector{&help}, run_explain},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
        inspect_text,
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},

@@ -6,7 +6,7 @@ import re
 
 from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
-COMMANDS = ["info", "doctor", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
+COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 
@@ -102,7 +102,9 @@ class CommandLine(CliTest):
             "opdyno as: expected IN OUT after 'as', found a b c\nTry 'opdyno help as'.\n", self.fails(USAGE, "as", "a", "b", "c"))
         self.assertEqual(
             "opdyno dis: expected IN after 'dis', found nothing\nTry 'opdyno help dis'.\n", self.fails(USAGE, "dis"))
-        self.assertEqual("opdyno info: cannot open none: No such file or directory\n", self.fails(FAILED, "info", "none"))
+        self.assertEqual(
+            "opdyno info: cannot open none: No such file or directory\nTry 'opdyno explain OPD_NOT_FOUND'.\n",
+            self.fails(FAILED, "info", "none"))
 
 
 class ReportFiles(CliTest):

@@ -95,9 +95,10 @@ class Doctor(DoctorCase, CliTest):
         self.assertEqual(FAILED, result.returncode)
 
     def test_nothing_is_left_running_or_behind(self):
-        before = set(os.listdir("/tmp"))
+        temporary = WORK / "temporary"
+        temporary.mkdir()
         directory = self.program("python3", "echo $$ > $0.pid\nsleep 1000 &\necho $! > $0.child\nsleep 1000\n")
-        check = self.checks(within=("--within", "2s"), PATH=directory + ":" + os.environ["PATH"])["python"]
+        check = self.checks(within=("--within", "2s"), TMPDIR=str(temporary), PATH=directory + ":" + os.environ["PATH"])["python"]
         self.assertCheck(check, "limited", "/python3 did not end in time$")
         for name in ("python3.pid", "python3.child"):
             process = int(Path(directory, name).read_text())
@@ -106,7 +107,7 @@ class Doctor(DoctorCase, CliTest):
             except FileNotFoundError:
                 continue
             self.assertEqual("Z", state, "it was ended")
-        self.assertFalse([name for name in set(os.listdir("/tmp")) - before if name.startswith("opdyno-doctor")])
+        self.assertEqual([], [name for name in os.listdir(temporary) if name.startswith("opdyno-doctor")])
 
 
 class DoctorMachines(DoctorCase, CliTest):
