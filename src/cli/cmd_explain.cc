@@ -15,7 +15,7 @@ namespace {
 std::string full_name(std::string_view word) {
   if (const auto number = read_int(word))
     for (const ErrorPage &page : error_pages())
-      if (page.code == *number) return opd_code_name(page.code);
+      if (page.code == *number) return opdyno::code_name(page.code);
   std::string name;
   for (const char c : word)
     name += c == '-' || c == ' ' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -33,7 +33,7 @@ std::string indented(std::string_view text) {
 
 // Lines of the example are not broken: they are to be copied.
 std::string page_text(const ErrorPage &page, size_t width) {
-  std::string text = cat(opd_code_name(page.code), " (", static_cast<int>(page.code), ")\n\n",
+  std::string text = cat(opdyno::code_name(page.code), " (", static_cast<int>(page.code), ")\n\n",
                          wrapped(page.meaning, 0, width), "\n\nExample:\n");
   if (!page.program.empty()) text += indented(page.program) + "\n";
   text += cat(indented(page.session), "\nNext step:\n  ", wrapped(page.next, 2, width), "\n");
@@ -45,7 +45,7 @@ std::string overview(size_t width) {
   std::string text = "Error codes:\n";
   for (const ErrorPage &page : error_pages()) {
     const std::string_view first = page.meaning.substr(0, page.meaning.find(". "));
-    text += cat("  ", pad_left(cat(static_cast<int>(page.code)), 2), "  ", pad_right(opd_code_name(page.code), 25),
+    text += cat("  ", pad_left(cat(static_cast<int>(page.code)), 2), "  ", pad_right(opdyno::code_name(page.code), 25),
                 wrapped(first.substr(0, first.find_last_not_of('.') + 1), 31, width), "\n");
   }
   return cat(text, "\nExit codes of the program:\n", exit_codes_text());
@@ -66,7 +66,7 @@ Exit run_explain(const Args &args) {
     return Exit::ok;
   }
   for (const ErrorPage &page : error_pages())
-    if (name == opd_code_name(page.code)) {
+    if (name == opdyno::code_name(page.code)) {
       print(page_text(page, width));
       return Exit::ok;
     }

@@ -9,90 +9,7 @@ namespace {
 
 constexpr std::string_view kCompile = "$ cc example.c -o example $(pkg-config --cflags --libs opdyno) && ./example\n";
 
-constexpr std::string_view kTwice = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-static opd_error *nothing(void *user_data, const opd_value *args, int32_t num_args, opd_value *out_result) {
-  (void)user_data, (void)args, (void)num_args, (void)out_result;
-  return NULL;
-}
-
-int main(void) {
-  opd_function *function = NULL;
-  opd_error *error = opd_function_create(nothing, NULL, NULL, &function);
-  for (int i = 0; !error && i < 2; ++i) error = opd_function_register("my.nothing", function, 0);
-  printf("%s: %s\n", opd_code_name(opd_error_code(error)), opd_error_message(error));
-  opd_error_release(error);
-  opd_function_release(function);
-}
-)";
-
-constexpr std::string_view kBeyond = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-int main(void) {
-  opd_value items[2] = {opd_int(1), opd_int(2)}, item;
-  opd_array *array = NULL;
-  opd_error *error = opd_array_create(items, 2, &array);
-  if (!error) error = opd_array_get(array, 2, &item);
-  printf("%s: %s\n", opd_code_name(opd_error_code(error)), opd_error_message(error));
-  opd_error_release(error);
-  opd_array_release(array);
-}
-)";
-
-constexpr std::string_view kCancel = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-int main(void) {
-  opd_module *module = NULL;
-  opd_vm *vm = NULL;
-  opd_cancel_token *token = NULL;
-  opd_call_options options;
-  opd_value result = opd_none(), x = opd_none();
-  opd_error *error = opd_module_load("model.so", NULL, &module);
-  if (!error) error = opd_vm_create(module, NULL, &vm);
-  if (!error) error = opd_cancel_token_create(&token);
-  opd_call_options_init(&options);
-  options.cancel = token;
-  opd_cancel_token_cancel(token); /* usually by another thread, during the call */
-  if (!error) error = opd_vm_call(vm, "main", &x, 1, &options, &result);
-  printf("%s: %s\n", opd_code_name(opd_error_code(error)), opd_error_message(error));
-  opd_error_release(error);
-  opd_cancel_token_release(token);
-  opd_vm_release(vm);
-  opd_module_release(module);
-}
-)";
-
-constexpr std::string_view kNotStarted = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-int main(void) {
-  opd_module *module = NULL;
-  opd_vm *vm = NULL;
-  opd_report *report = NULL;
-  opd_error *error = opd_module_load("model.so", NULL, &module);
-  if (!error) error = opd_vm_create(module, NULL, &vm);
-  if (!error) error = opd_vm_profile_stop(vm, &report, NULL);
-  printf("%s: %s\n", opd_code_name(opd_error_code(error)), opd_error_message(error));
-  opd_error_release(error);
-  opd_vm_release(vm);
-  opd_module_release(module);
-}
-)";
-
-constexpr std::string_view kNone = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-int main(void) { printf("%s\n", opd_code_name(opd_error_code(NULL))); }
-)";
-
-constexpr std::string_view kUnknown = R"(#include <opdyno/opdyno.h>
-#include <stdio.h>
-
-int main(void) { printf("%s\n", opd_code_name((opd_code)99)); }
-)";
+#include "error_programs.inc"
 
 constexpr ExitCode known_exit_codes[] = {
     {"0", "ok"},
@@ -102,7 +19,7 @@ constexpr ExitCode known_exit_codes[] = {
     {"4", "an error while running: of a call, or of reading or writing a file"}};
 
 std::string section(const ErrorPage &page) {
-  std::string text = cat("## ", opd_code_name(page.code), "\n\n", page.meaning, "\n\n");
+  std::string text = cat("## ", opdyno::code_name(page.code), "\n\n", page.meaning, "\n\n");
   if (!page.program.empty()) text += cat("```c\n", page.program, "```\n\n");
   return text + cat("```console\n", page.session, "```\n\nNext: ", page.next, "\n\n");
 }
@@ -118,8 +35,8 @@ const std::vector<ErrorPage> &error_pages() {
   static const std::string not_started = cat(kCompile, "OPD_FAILED_PRECONDITION: …\n");
   static const std::string none = cat(kCompile, "OPD_OK\n"), unknown = cat(kCompile, "OPD_INTERNAL\n");
   static const std::vector<ErrorPage> pages = {
-      {OPD_OK, "There is no error. Functions return NULL then, and only opd_error_code(NULL) gives this code.", kNone,
-       none, "nothing to do."},
+      {OPD_OK, "There is no error. Functions return NULL then, and only `opd_error_code` of NULL gives this code.",
+       kNone, none, "nothing to do."},
       {OPD_INVALID_ARGUMENT,
        "An argument does not fit: its count, type, dtype, shape or value. The message names the parameter, what was "
        "expected and what was given.",
@@ -142,7 +59,7 @@ const std::vector<ErrorPage> &error_pages() {
        "functions, types and kinds of devices.",
        kTwice, twice, "Choose another name, or pass `override_existing`."},
       {OPD_OUT_OF_RANGE, "An index or a number lies outside of the allowed range. The message gives the range.",
-       kBeyond, beyond, "Ask for the size first, as by opd_array_count()."},
+       kBeyond, beyond, "Ask for the size first, as by `opd_array_count`."},
       {OPD_BAD_FORMAT,
        "The bytes are not what they claim to be: a file is damaged, cut short, or of another kind. The message gives "
        "the offset.",
@@ -217,7 +134,7 @@ const std::vector<ErrorPage> &error_pages() {
 
 std::vector<std::string> explained_names() {
   std::vector<std::string> names;
-  for (const ErrorPage &page : error_pages()) names.emplace_back(opd_code_name(page.code));
+  for (const ErrorPage &page : error_pages()) names.emplace_back(opdyno::code_name(page.code));
   names.emplace_back("exit-codes");
   return names;
 }

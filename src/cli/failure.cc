@@ -18,7 +18,7 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
 }
 
 std::string next_step(opd_code code) {
-  return code == OPD_OK ? "" : cat("Try 'opdyno explain ", opd_code_name(code), "'.\n");
+  return code == OPD_OK ? "" : cat("Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
 }
 
 std::string next_step(const Failure &failure) {

@@ -259,7 +259,7 @@ class DoctorPrograms(DoctorCase, CliTest):
     def test_a_python_that_is_none_is_told(self):
         for text, state, cause in (
             ("echo hello", "limited", "does not answer as Python does"),
-            ("head -c 100000 /dev/urandom", "limited", "wrote more than 64 KiB|does not answer"),
+            ("head -c 70000 /dev/zero", "limited", "wrote more than 64 KiB"),
             ("exec yes", "limited", "wrote more than 64 KiB"),
             ("exit 3", "limited", "ended with exit code 3"),
             ("kill -ABRT $$", "limited", r"ended by signal 6 \(Aborted\)"),

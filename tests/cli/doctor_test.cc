@@ -139,7 +139,7 @@ TEST(Doctor, KernelsOfTvmFfiAreTestedForOneRelease) {
 
 TEST(Doctor, WhatIsNoAnswerOfPythonIsToldSo) {
   for (const std::string text :
-       {"", "python\t3.11\n", "end\n", "hello\n", "python\t3.11\nend\nmore\n", "python\t3\t1\nend\n"})
+       {"", "python\t3.11\n", "end\n", "hello\n", "python\t3.11\nend\nend\n", "python\t3\t1\nend\n"})
     for (const Check &check : answered(text)) {
       EXPECT_EQ(check.state, State::limited) << text;
       EXPECT_EQ(check.cause, "/p/python3 does not answer as Python does") << text;
