@@ -139,6 +139,8 @@ inline void write_file(const std::string &path, std::string_view bytes) {
 }
 
 inline const char *version() { return opd_version(); }
+/** The name of a code, as "OPD_NOT_FOUND". */
+inline const char *code_name(opd_code code) { return opd_code_name(code); }
 inline std::string build_info() { return text_of(opd_build_info); } /**< JSON */
 
 }  // namespace opdyno

@@ -19,7 +19,8 @@ namespace opd::cli {
 
 namespace {
 
-// Requests and answers are lines. An answer that begins with '!' is an error: the exit code, a blank, the message.
+// Requests and answers are lines. An answer that begins with '!' is an error: the exit code, the library's code, the
+// message.
 bool write_line(int to, std::string line) {
   line += '\n';
   for (size_t done = 0; done < line.size();) {
@@ -147,6 +148,10 @@ std::string answer_to(const std::string &request, std::unique_ptr<Worker> &worke
   return worker->measure(read_int(words[0]).value(), read_int(words[1]).value());
 }
 
+std::string refusal(Exit exit, opd_code code, std::string_view message) {
+  return cat("!", static_cast<int>(exit), " ", static_cast<int>(code), " ", printable(message));
+}
+
 void serve(int requests, int answers, const Args &args) {
   std::unique_ptr<Worker> worker;
   std::string buffer, request, answer;
@@ -154,12 +159,10 @@ void serve(int requests, int answers, const Args &args) {
     try {
       answer = answer_to(request, worker, args);
     } catch (const Failure &failure) {
-      answer = cat("!", static_cast<int>(failure.code()), " ", printable(failure.what()));
+      answer = refusal(failure.code(), failure.library_code(), failure.what());
     } catch (const opdyno::Error &error) {
-      answer = cat("!", static_cast<int>(Exit::failed), " ", printable(message_of(error)));
-    } catch (const std::exception &error) {
-      answer = cat("!", static_cast<int>(Exit::failed), " ", printable(error.what()));
-    }
+      answer = refusal(Exit::failed, error.code(), message_of(error));
+    } catch (const std::exception &error) { answer = refusal(Exit::failed, OPD_OK, error.what()); }
     if (!write_line(answers, std::move(answer))) return;
   }
 }
@@ -194,10 +197,11 @@ std::string AbWorker::ask(const std::string &request) {
   std::string answer;
   if (!write_line(requests_, request) || !read_line(answers_, received_, answer)) fail_ended();
   if (!answer.starts_with('!')) return answer;
-  const size_t blank = answer.find(' ');
-  const auto code = read_int(std::string_view(answer).substr(1, blank - 1));
-  throw Failure(static_cast<Exit>(code.value_or(static_cast<int>(Exit::failed))),
-                cat(name_, ": ", answer.substr(blank + 1)));
+  const size_t first = answer.find(' '), second = answer.find(' ', first + 1);
+  const auto exit = read_int(std::string_view(answer).substr(1, first - 1));
+  const auto code = read_int(std::string_view(answer).substr(first + 1, second - first - 1));
+  throw Failure(static_cast<Exit>(exit.value_or(static_cast<int>(Exit::failed))),
+                cat(name_, ": ", answer.substr(second + 1)), static_cast<opd_code>(code.value_or(OPD_OK)));
 }
 
 void AbWorker::fail_ended() {

@@ -1,6 +1,7 @@
 // `opdyno info`: features of this build and this machine, or the content of a parameter file.
 #include "collectors.h"
 #include "command.h"
+#include "devices.h"
 #include "dim.h"
 #include "file.h"
 #include "json.h"
@@ -32,41 +33,6 @@ constexpr Attribute attributes[] = {
     {OPD_ATTR_TOTAL_GLOBAL_MEMORY, "memory (bytes)"},
     {OPD_ATTR_AVAILABLE_GLOBAL_MEMORY, "free memory (bytes)"},
 };
-
-Value attribute_of(DLDevice device, opd_device_attr attr) {
-  try {
-    return opdyno::device_attr(device, attr);
-  } catch (const opdyno::Error &) { return {}; }  // this build lacks that kind of device
-}
-
-constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLOpenCL, kDLVulkan, kDLROCM, kDLMetal, kDLOneAPI, kDLWebGPU};
-
-std::vector<DLDevice> devices() {
-  std::vector<DLDevice> found;
-  for (const DLDeviceType kind : kinds)
-    for (DLDevice device = {kind, 0}; attribute_of(device, OPD_ATTR_EXIST).view().u.int64 != 0; ++device.device_id) {
-      found.push_back(device);
-      if (kind == kDLCPU) break;
-    }
-  return found;
-}
-
-// Kinds without a device, and why.
-std::vector<std::pair<std::string, std::string>> absent_kinds() {
-  std::vector<std::pair<std::string, std::string>> absent;
-  for (const DLDeviceType kind : kinds) {
-    const Value reason = attribute_of({kind, 0}, OPD_ATTR_ABSENCE);
-    const std::string name = opdyno::to_string(DLDevice{kind, 0});
-    if (reason.type() != OPD_NONE) absent.emplace_back(name.substr(0, name.find(':')), reason.string());
-  }
-  return absent;
-}
-
-// Why sessions with other machines cannot go through TLS; "": they can.
-std::string tls_absence() {
-  const Json facts = parse_json(opdyno::rpc_serve_describe(), "the description of sessions");
-  return json_string(facts.get(), "tls_absence");
-}
 
 void write_value(JsonWriter &json, const opd_value &value) {
   if (value.type == OPD_INT) json.number(value.u.int64);

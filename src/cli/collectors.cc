@@ -49,7 +49,11 @@ Collector make_collector(std::string_view spec) {
   options.best_effort = events.empty();
   options.events = events.data();
   options.num_events = static_cast<int32_t>(events.size());
-  return Collector::builtin(one.kind, &options);
+  try {
+    return Collector::builtin(one.kind, &options);
+  } catch (const opdyno::Error &error) {
+    throw Failure(Exit::failed, message_of(error), error.code(), error.code() == OPD_UNSUPPORTED ? "doctor" : "");
+  }
 }
 
 std::string collector_problem(std::string_view name) {
@@ -69,7 +73,7 @@ std::string state_of(const Known &one) {
   const std::string spec = cat(one.name, ":", one.fallback);
   try {
     make_collector(spec);
-  } catch (const opdyno::Error &) { return cat("no: ", problem); }
+  } catch (const Failure &) { return cat("no: ", problem); }
   return cat("in part, as --collector ", spec, "; not the usual events: ", problem);
 }
 

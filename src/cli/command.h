@@ -23,6 +23,8 @@ const Command *find_command(std::string_view name);
 
 // The commands' functions; one file each.
 Exit run_info(const Args &args);
+Exit run_doctor(const Args &args);
+Exit run_explain(const Args &args);
 Exit run_inspect(const Args &args);
 Exit run_run(const Args &args);
 Exit run_serve(const Args &args);
@@ -38,6 +40,13 @@ Exit run_compare(const Args &args);
 Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);
+
+std::vector<std::string> doctor_names();  // of the checks
+
+struct Example {
+  std::string_view command, line, what;
+};
+std::vector<Example> examples_of(std::string_view command);
 
 // Texts of the help, without a trailing empty line.
 std::string help_text();

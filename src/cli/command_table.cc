@@ -190,6 +190,9 @@ constexpr Option load = {"load", 0, "",
 constexpr Option python = {"python", 0, "", "print a Python script that builds the program with TVM instead"};
 constexpr Option text_output = {"output", 'o', "FILE", "write the text to a file"};
 
+constexpr Option require = {"require", 0, "NAME", "exit with 1 unless this check is ok", true};
+constexpr Option within = {"within", 0, "TIME", "wait so long for drivers, compilers and Python at most; 800ms"};
+
 constexpr Option listen = {"listen", 0, "HOST:PORT",
                            "where clients connect; 127.0.0.1:9090, which only this machine reaches"};
 constexpr Option serve_key = {"key", 0, "NAME", "what clients must say, and the name at the tracker"};
@@ -265,6 +268,23 @@ lists all. Exit code 1: the programs differ; 4: one of them failed.)";
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
 shapes are shown; the numbers are not read.)";
+
+constexpr std::string_view doctor_text =
+    R"(Each check is ok, limited (a part works) or missing, with the cause on this machine and the command that mends it:
+  counters       the processor's: cycles, instructions, cache misses
+  kernel-events  context switches, migrations
+  papi, energy   what collectors of these names need
+  clock, governor, quota  what makes timings slow, drift or scatter
+  cache          the directory of compiled files
+  compiler       for C sources and objects
+  cuda, opencl, vulkan, nvml, tls  devices, drivers, OpenSSL
+  python, tvm, tvm-ffi  of the active Python: do artifacts load?
+
+Nothing is changed, but for a file in the cache directory. The exit code is 0 unless --require asks for a check.)";
+
+constexpr std::string_view explain_text =
+    R"(CODE is the name of an error code in any spelling (OPD_NOT_FOUND, not-found), its number, or exit-codes. Without CODE all
+are listed, with a line each. docs/errors.md has the same pages.)";
 
 constexpr std::string_view as_text =
     "IN is VM assembly, OUT the VM executable to write; - stands for standard input and output.";
@@ -354,6 +374,10 @@ const std::vector<Command> &commands() {
        info_text,
        {&functions, &measure, &collectors, &json, &help},
        run_info},
+      {"doctor", "", 0, 0, "tell what works on this machine, and what mends the rest", doctor_text,
+       std::vector{&require, &within, &json, &help}, run_doctor},
+      {"explain", "[CODE]", 0, 1, "show what an error code means, an example, and the next step", explain_text,
+       std::vector{&help}, run_explain},
       {"inspect", "MOD", 1, 1, "show what a module holds: kind, imports, functions, parameters, constants",
        inspect_text,
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},

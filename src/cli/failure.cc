@@ -17,6 +17,14 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
   return is_named ? text : cat(subject, ": ", text);
 }
 
+std::string next_step(opd_code code) {
+  return code == OPD_OK ? "" : cat("Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
+}
+
+std::string next_step(const Failure &failure) {
+  return failure.next().empty() ? next_step(failure.library_code()) : cat("Try 'opdyno ", failure.next(), "'.\n");
+}
+
 bool is_of_circumstances(const opdyno::Error &error) {
   return error.kind() == "ConnectionError" || error.code() == OPD_DEADLINE_EXCEEDED;
 }

@@ -18,20 +18,27 @@ enum class Exit {
 
 class Failure : public std::exception {
  public:
-  Failure(Exit code, std::string message, opd_code library_code = OPD_OK)
-      : code_(code), message_(std::move(message)), library_code_(library_code) {}
+  Failure(Exit code, std::string message, opd_code library_code = OPD_OK, std::string_view next = {})
+      : code_(code), message_(std::move(message)), library_code_(library_code), next_(next) {}
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
   opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there is none
+  std::string_view next() const { return next_; }  // "doctor": the command that tells more than the code; else ""
 
  private:
   Exit code_;
   std::string message_;
   opd_code library_code_;
+  std::string_view next_;  // of static storage
 };
 
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
+
+// The line that names the command which tells more of an error: that of `failure`, else `explain` and the library's
+// code; "" if there is none.
+std::string next_step(const Failure &failure);
+std::string next_step(opd_code code);
 
 // Whether neither the command line nor the module is to blame: the connection to another machine ended, or the time
 // did.

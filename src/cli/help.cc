@@ -1,5 +1,6 @@
 // The output of `opdyno help` and `--version`, from the table of commands.
 #include <algorithm>
+#include <iterator>
 
 #include "collectors.h"
 #include "command.h"
@@ -40,12 +41,13 @@ std::string option_line(const Option &option) {
   return cat(pad_right(left, option_column), gap, wrapped(option.help, option_column, help_width()), "\n");
 }
 
-struct Example {
-  std::string_view command, line, what;
-};
 constexpr Example examples[] = {
     {"info", "opdyno info --collectors", "what can be measured here, and what to do about the rest"},
     {"info", "opdyno info weights.safetensors", "names, shapes and dtypes of a file's tensors"},
+    {"doctor", "opdyno doctor", "a line for each check, and the command that mends it"},
+    {"doctor", "opdyno doctor --require counters", "in CI, before counters are compared; exit code 1"},
+    {"explain", "opdyno explain OPD_BAD_FORMAT", ""},
+    {"explain", "opdyno explain exit-codes", ""},
     {"inspect", "opdyno inspect model.so", "functions, parameters, constants, imports"},
     {"inspect", "opdyno inspect model.so --signatures", "what to pass to each function"},
     {"run", "opdyno run model.so", "on random input of the shapes that the program checks"},
@@ -96,8 +98,7 @@ constexpr Example examples[] = {
 
 std::string examples_text(std::string_view command) {
   std::string text;
-  for (const Example &example : examples) {
-    if (example.command != command) continue;
+  for (const Example &example : examples_of(command)) {
     text += cat(text.empty() ? "\nExamples:\n" : "", "  ", example.line, "\n");
     if (!example.what.empty()) text += cat("      ", example.what, "\n");
   }
@@ -105,6 +106,12 @@ std::string examples_text(std::string_view command) {
 }
 
 }  // namespace
+
+std::vector<Example> examples_of(std::string_view command) {
+  std::vector<Example> found;
+  std::ranges::copy_if(examples, std::back_inserter(found), [&](const Example &one) { return one.command == command; });
+  return found;
+}
 
 std::string help_text() {
   std::string text =

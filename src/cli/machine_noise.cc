@@ -4,8 +4,11 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "system_files.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -13,13 +16,6 @@ namespace opd::cli {
 namespace {
 
 constexpr const char *kUnknown = "unknown";
-
-std::string first_line(const std::string &path) {  // "" if it cannot be read
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return std::string(trim(line));
-}
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -33,35 +29,48 @@ int processors() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-MachineQuality::Entry governor() {
-  const std::string value = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  return {"governor", value.empty() ? kUnknown : value, !value.empty() && value != "performance"};
-}
-
 MachineQuality::Entry turbo() {
-  if (const std::string off = first_line("/sys/devices/system/cpu/intel_pstate/no_turbo"); !off.empty())
+  if (const std::string off = system_line("/sys/devices/system/cpu/intel_pstate/no_turbo"); !off.empty())
     return {"turbo", off == "0" ? "on" : "off", off == "0"};
-  if (const std::string on = first_line("/sys/devices/system/cpu/cpufreq/boost"); !on.empty())
+  if (const std::string on = system_line("/sys/devices/system/cpu/cpufreq/boost"); !on.empty())
     return {"turbo", on == "0" ? "off" : "on", on != "0"};
   return {"turbo", kUnknown, false};
 }
 
-// The quota of the topmost visible control group; in a container, that is the container's own.
-MachineQuality::Entry quota() {
-  std::string limit = first_line("/sys/fs/cgroup/cpu.max");
+// How many processors the control group of `directory` may use; nullopt: the files do not say. Version 1 has two files.
+std::optional<double> limit_of_group(const std::string &directory) {
+  std::string limit = system_line(directory + "/cpu.max");
   if (limit.empty())
-    if (const std::string time = first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"); !time.empty())
-      limit = cat(time == "-1" ? "max" : time, " ", first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+    if (const std::string time = system_line(directory + "/cpu.cfs_quota_us"); !time.empty())
+      limit = cat(time == "-1" ? "max" : time, " ", system_line(directory + "/cpu.cfs_period_us"));
   const auto parts = words_of(limit);
-  if (parts.size() != 2) return {"quota", kUnknown, false};
+  if (parts.size() != 2) return std::nullopt;
   const auto time = read_double(parts[0]), period = read_double(parts[1]);
-  if (!time || !period || !(*period > 0)) return {"quota", parts[0] == "max" ? "none" : kUnknown, false};
-  return {"quota", cat(significant(*time / *period, 3), " processors"), *time / *period < processors()};
+  if (parts[0] == "max") return std::numeric_limits<double>::infinity();
+  if (!time || !period || !(*period > 0) || !(*time >= 0)) return std::nullopt;
+  return *time / *period;
+}
+
+// Where the control groups of the processor's time lie, and which of them this process is in: {"/sys/fs/cgroup",
+// "/a/b"}.
+std::vector<std::pair<std::string, std::string>> control_groups() {
+  std::vector<std::pair<std::string, std::string>> found;
+  const std::string text = system_text("/proc/self/cgroup");
+  for (const std::string_view line : split(text, '\n')) {  // "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == line.npos || second == line.npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string path(trim(line.substr(second + 1)));
+    if (controllers.empty()) found.emplace_back("/sys/fs/cgroup", path);
+    else if (std::ranges::count(split(controllers, ','), "cpu")) found.emplace_back("/sys/fs/cgroup/cpu", path);
+  }
+  if (found.empty()) found = {{"/sys/fs/cgroup", ""}, {"/sys/fs/cgroup/cpu", ""}};
+  return found;
 }
 
 // This program itself keeps one processor busy. If the load exceeds the number of processors, tasks wait.
 MachineQuality::Entry load() {
-  const std::string line = first_line("/proc/loadavg");
+  const std::string line = system_line("/proc/loadavg");
   const auto parts = words_of(line);
   const std::optional<double> number = parts.empty() ? std::nullopt : read_double(parts[0]);
   if (!number) return {"load", kUnknown, false};
@@ -70,13 +79,40 @@ MachineQuality::Entry load() {
 
 }  // namespace
 
+MachineQuality::Entry MachineQuality::governor() {
+  std::vector<std::string> values;
+  for (const std::string &name : numbered_names("/sys/devices/system/cpu", "cpu")) {
+    std::string value = system_line(cat("/sys/devices/system/cpu/", name, "/cpufreq/scaling_governor"));
+    if (!value.empty() && !std::ranges::count(values, value)) values.push_back(std::move(value));
+  }
+  const std::string text = join(values, ", ");
+  return {"governor", values.empty() ? kUnknown : text, !values.empty() && text != "performance"};
+}
+
+// A group cannot use more than those above it. In a container the path may lead out of what is visible ("/../x"): then
+// the topmost visible group is its own.
+MachineQuality::Entry MachineQuality::quota() {
+  std::optional<double> least;
+  for (auto &[directory, path] : control_groups()) {
+    if (path.find("..") != path.npos || path.size() > 4096) path.clear();
+    for (bool is_top = false; !is_top; path.resize(std::min(path.rfind('/'), path.size()))) {
+      is_top = path.empty() || path[0] != '/';
+      const std::optional<double> limit = limit_of_group(is_top ? directory : directory + path);
+      if (limit && (!least || *limit < *least)) least = limit;
+    }
+  }
+  if (!least) return {"quota", kUnknown, false};
+  if (std::isinf(*least)) return {"quota", "none", false};
+  return {"quota", cat(significant(*least, 3), *least == 1 ? " processor" : " processors"), *least < processors()};
+}
+
 uint64_t last_level_cache_bytes() {
   int64_t highest = 0;
   uint64_t bytes = 0;
   for (int i = 0; i < 16; ++i) {
     const std::string directory = cat("/sys/devices/system/cpu/cpu0/cache/index", i);
-    const std::optional<int64_t> level = read_int(first_line(directory + "/level"));
-    const std::optional<uint64_t> size = read_bytes(first_line(directory + "/size"));  // "32768K"
+    const std::optional<int64_t> level = read_int(system_line(directory + "/level"));
+    const std::optional<uint64_t> size = read_bytes(system_line(directory + "/size"));  // "32768K"
     if (level && size && *level > highest) highest = *level, bytes = *size;
   }
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -90,7 +126,7 @@ MachineQuality::MachineQuality() : begin_(read_ticks()) {}
 
 // Fields: user nice system idle iowait irq softirq steal. The guests' times that follow are contained in the first two.
 std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {
-  const std::string line = first_line("/proc/stat");
+  const std::string line = system_line("/proc/stat");
   const auto parts = words_of(line);
   if (parts.size() < 9 || parts[0] != "cpu") return std::nullopt;
   Ticks ticks{0, 0};

@@ -22,6 +22,9 @@ class MachineQuality {
   };
   std::vector<Entry> entries() const;
 
+  static Entry governor();  // of all processors: "performance", or "performance, powersave"
+  static Entry quota();     // the least of the control groups that this process is in: "none", "1.5 processors"
+
  private:
   struct Ticks {
     double all, stolen;

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "face.h"
 #include "file.h"
+#include "generated.h"
 #include "screen.h"
 #include "text.h"
 
@@ -31,6 +32,10 @@ Exit help(const std::vector<std::string> &words) {
 Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
   if (name == "--version" || name == "version") {
     print(version_text());
+    return Exit::ok;
+  }
+  if (name == "--generate-pages" && words.size() == 1) {  // of the build
+    write_generated(words[0]);
     return Exit::ok;
   }
   if (name == "help" || name == "--help" || name == "-h") return help(words);
@@ -74,9 +79,10 @@ int run(const std::vector<std::string> &words) {
         cat("opdyno", is_command ? " " : "", is_command ? name : "", ": ", printable(failure.what(), false), "\n"));
     if (failure.code() == Exit::usage)
       print_message(cat("Try 'opdyno help", is_command ? " " : "", is_command ? name : "", "'.\n"));
+    else print_message(next_step(failure));
     return static_cast<int>(failure.code());
   } catch (const opdyno::Error &error) {
-    print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n"));
+    print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n", next_step(error.code())));
   } catch (const std::bad_alloc &) { print_message("opdyno: out of memory\n"); } catch (const std::exception &error) {
     print_message(cat("opdyno: ", error.what(), "\n"));
   }

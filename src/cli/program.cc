@@ -17,7 +17,7 @@ constexpr std::string_view program_kind = "relax.VMExecutable";
 std::string read_module(const std::string &path) {
   try {
     return read_file(path);
-  } catch (const Failure &failure) { throw Failure(Exit::refused, failure.what()); }
+  } catch (const Failure &failure) { throw Failure(Exit::refused, failure.what(), failure.library_code()); }
 }
 
 Executable assemble(const std::string &path) {

@@ -14,8 +14,10 @@ DLDevice device_option(const Args &args) {
   const Value absence =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
   if (absence.type() != OPD_NONE)
-    throw Failure(Exit::failed, cat("there is no device ", *text, " here: ", absence.string(),
-                                    "; 'opdyno info' lists those that are"));
+    throw Failure(
+        Exit::failed,
+        cat("there is no device ", *text, " here: ", absence.string(), "; 'opdyno info' lists those that are"),
+        OPD_UNSUPPORTED, "doctor");
   return device;
 }
 

@@ -25,6 +25,7 @@ if __name__ == "__main__":
     from device_cases import *
     from diff_cases import *
     from diff_text_cases import *
+    from doctor_cases import *
     from file_cases import *
     from input_cases import *
     from inspect_cases import *

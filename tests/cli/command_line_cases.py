@@ -6,7 +6,7 @@ import re
 
 from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
-COMMANDS = ["info", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
+COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 
@@ -45,7 +45,7 @@ class CommandLine(CliTest):
             self.assertEqual("help", found[-1])
             self.assertEqual(len(found), len(set(found)))
             for line in examples.splitlines():
-                self.assertRegex(line, r"^  opdyno %s |^      \S" % command)
+                self.assertRegex(line, r"^  opdyno %s( |$)|^      \S" % command)
         text = self.succeeds("help", "as")
         self.assertEqual(
             "Usage: opdyno as IN OUT [OPTION]…\n\nAssemble a VM program from text\n\nIN is VM assembly, OUT the VM executable to "
@@ -102,7 +102,9 @@ class CommandLine(CliTest):
             "opdyno as: expected IN OUT after 'as', found a b c\nTry 'opdyno help as'.\n", self.fails(USAGE, "as", "a", "b", "c"))
         self.assertEqual(
             "opdyno dis: expected IN after 'dis', found nothing\nTry 'opdyno help dis'.\n", self.fails(USAGE, "dis"))
-        self.assertEqual("opdyno info: cannot open none: No such file or directory\n", self.fails(FAILED, "info", "none"))
+        self.assertEqual(
+            "opdyno info: cannot open none: No such file or directory\nTry 'opdyno explain OPD_NOT_FOUND'.\n",
+            self.fails(FAILED, "info", "none"))
 
 
 class ReportFiles(CliTest):

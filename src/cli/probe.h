@@ -1,0 +1,40 @@
+// Work that may hang, crash or print, as drivers of devices and foreign programs do: in a process of its own.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "net.h"
+
+namespace opd::cli {
+
+class Probe {
+ public:
+  // Begins `work` in a copy of this process; what it returns is the answer.
+  static Probe of_function(const std::function<std::string()> &work);
+  // Begins a program; what it writes to standard output is the answer.
+  static Probe of_program(const std::vector<std::string> &command);
+  Probe(Probe &&from) noexcept : child_(std::exchange(from.child_, -1)), answers_(std::move(from.answers_)) {}
+  ~Probe();  // ends the process and all that it started
+
+  struct Answer {
+    bool is_whole;     // the process ended with exit code 0 in time
+    std::string text;  // at most 64 KiB
+    std::string why;   // it is not whole: "did not end in time", "ended by signal 11 (Segmentation fault)"
+  };
+  // Called once.
+  Answer wait(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  static Probe begin(const std::function<int(int to)> &child);
+  Probe(pid_t child, Descriptor answers) : child_(child), answers_(std::move(answers)) {}
+  int end();  // the status of waitpid()
+
+  pid_t child_;
+  Descriptor answers_;
+};
+
+}  // namespace opd::cli

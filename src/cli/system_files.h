@@ -1,0 +1,18 @@
+// What the kernel tells in small files of /proc, /sys and /etc.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace opd::cli {
+
+// `path` below $OPDYNO_SYSTEM_ROOT: a copy of another machine's files, as tests have it. Without it, `path` itself.
+std::string system_path(const std::string &path);
+// The first 64 KiB; "" if it cannot be read. Never waits.
+std::string system_text(const std::string &path);
+// The first line, at most 4 KiB, without spaces at its ends.
+std::string system_line(const std::string &path);
+bool has_system_file(const std::string &path);
+// Names in a directory that begin with `begin` and go on with a number: "cpu0", "cpu1" … in the order of the numbers.
+std::vector<std::string> numbered_names(const std::string &directory, const std::string &begin);
+
+}  // namespace opd::cli

@@ -1,0 +1,121 @@
+"""Man pages and completions, which the program writes from its table of commands."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["OPDYNO_PROGRAM"]
+
+
+def run(*words, **settings):
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, **settings)
+
+
+def table():
+    """The options of each command, as its help has them: name to (letter, whether a value follows)."""
+    found = {}
+    for command in re.findall(r"(?m)^  ([a-z]+) ", run(PROGRAM, "help").stdout.split("Commands:")[1]):
+        if command != "help":
+            options = re.findall(r"(?m)^  (?:-(\w), |    )--([a-z-]+)( [A-Z\[]\S*|\[=[A-Z]+\])?", run(PROGRAM, "help", command).stdout)
+            found[command] = {name: (letter, value.startswith(" ")) for letter, name, value in options}
+    return found
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        cls.work = pathlib.Path(cls.directory.name)
+        done = run(PROGRAM, "--generate-pages", cls.directory.name)
+        assert done.returncode == 0, done.stderr
+        cls.table = table()
+
+    def test_each_command_has_a_page(self):
+        self.assertGreater(len(self.table), 15)
+        pages = {path.name for path in self.work.glob("*.1")}
+        self.assertEqual({"opdyno.1", *(f"opdyno-{command}.1" for command in self.table)}, pages)
+        overview = (self.work / "opdyno.1").read_text()
+        for command, options in self.table.items():
+            page = (self.work / f"opdyno-{command}.1").read_text()
+            for part in ".TH ", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n", ".SH EXAMPLES\n", ".SH EXIT STATUS\n":
+                self.assertEqual(1, page.count(part), (command, part))
+            for name, (letter, _) in options.items():
+                begin = r"\fB\-%s\fR, " % letter if letter else ""
+                self.assertIn("%s\\fB\\-\\-%s\\fR" % (begin, name.replace("-", "\\-")), page)
+            self.assertIn("opdyno\\-%s\\fR(1)" % command, overview)
+            self.assertTrue(page.isascii(), "letters beyond ASCII have numbers")
+
+    def test_groff_and_mandoc_have_no_complaint(self):
+        tools = [words for words in (["groff", "-ww", "-man", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]) if shutil.which(words[0])]
+        if not tools:
+            self.skipTest("skipped: neither groff nor mandoc is installed")
+        for path in sorted(self.work.glob("*.1")):
+            for words in tools:
+                done = run(*words, str(path))
+                said = done.stderr + (done.stdout if words[0] == "mandoc" else "")
+                said = "\n".join(line for line in said.splitlines() if "missing date" not in line)
+                self.assertEqual("", said, path.name)
+                if words[0] == "groff" and path.name == "opdyno-dis.1":
+                    self.assertIn("-o, --output FILE\n", re.sub("\x1b\\[[0-9;]*m|.\x08", "", done.stdout))
+
+    def completed(self, *words, cwd=None):
+        """What bash offers for the last of the words."""
+        script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _opdyno; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = run("bash", "-c", script, "bash", str(self.work / "opdyno.bash"), *words, cwd=cwd)
+        self.assertEqual((0, ""), (done.returncode, done.stderr), words)
+        return done.stdout.split("\n")[:-1] if done.stdout != "\n" else []
+
+    def test_bash_completes_commands_options_and_values(self):
+        self.assertEqual({*self.table, "help", "--version", "--help"}, set(self.completed("opdyno", "")))
+        self.assertEqual(["profile"], self.completed("opdyno", "pro"))
+        self.assertEqual(["profile"], self.completed("opdyno", "help", "pro"))
+        for command, options in self.table.items():
+            self.assertEqual({f"--{name}" for name in options}, set(self.completed("opdyno", command, "--")) , command)
+            letters = {f"-{letter}" for letter, _ in options.values() if letter}
+            self.assertLessEqual(letters, set(self.completed("opdyno", command, "-")))
+        self.assertEqual(["compiler"], self.completed("opdyno", "doctor", "--require", "comp"))
+        self.assertEqual(["compiler"], self.completed("opdyno", "doctor", "--require", "=", "comp"))
+        self.assertEqual(16 + 1, len(self.completed("opdyno", "doctor", "--require", "=")))
+        self.assertEqual(["OPD_NOT_FOUND"], self.completed("opdyno", "explain", "OPD_NOT"))
+        self.assertEqual([], self.completed("opdyno", "run", "m.so", "--seed", ""))
+        self.assertEqual([], self.completed("opdyno", "none", "--"))
+
+    def test_bash_completes_files(self):
+        place = self.work / "files"
+        (place / "with space").mkdir(parents=True)
+        for name in "model.so", "model of mine.so":
+            (place / name).write_text("")
+        self.assertEqual({"model.so", "model of mine.so"}, set(self.completed("opdyno", "run", "mod", cwd=place)))
+        self.assertEqual(["with space"], self.completed("opdyno", "run", "m.so", "--output", "wi", cwd=place))
+        self.assertEqual(["with space"], self.completed("opdyno", "run", "m.so", "-o", "wi", cwd=place))
+        self.assertEqual(["view"], self.completed("opdyno", "trace", "v", cwd=place))
+        self.assertEqual(["model.so"], self.completed("opdyno", "trace", "view", "model.", cwd=place))
+        self.assertEqual(["model.so"], self.completed("opdyno", "bench", "--threads", "2", "model.s", cwd=place))
+
+    def test_zsh_and_fish_know_each_option(self):
+        zsh, fish = (self.work / "_opdyno").read_text(), (self.work / "opdyno.fish").read_text()
+        self.assertTrue(zsh.startswith("#compdef opdyno\n"))
+        for command, options in self.table.items():
+            part = re.search(rf"(?m)^      {command}\)\n((?:        .*\n?)+)", zsh)[1]
+            for name, (letter, has_value) in options.items():
+                self.assertRegex(part, rf"'\*?--{name}{'=' if has_value else '(?:=-)?'}\[")
+                self.assertRegex(fish, rf"(?m)^complete -c opdyno -n '__fish_seen_subcommand_from {command}' -l {name}{' -s ' + letter if letter else ''} .*-d '")
+        for text, shell, words in (zsh, "zsh", ["-n"]), (fish, "fish", ["--no-execute"]):
+            self.assertEqual(0, text.replace("'\\''", "").replace("\\'", "").count("'") % 2, "quotes are closed")
+            if shutil.which(shell):
+                done = run(shell, *words, str(self.work / ("_opdyno" if shell == "zsh" else "opdyno.fish")))
+                self.assertEqual((0, ""), (done.returncode, done.stderr))
+
+    def test_a_directory_that_is_not_there_is_an_error(self):
+        done = run(PROGRAM, "--generate-pages", str(self.work / "none"))
+        self.assertEqual(4, done.returncode)
+        self.assertIn("cannot write", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
