@@ -20,7 +20,7 @@ def build(name, kernels, program=None):
     return name + ".so"
 
 
-class CompareTest(CliTest):
+class CompareTest:
     def compare(self, *words, expect=OK):
         return self.check(expect, "compare", *words, "--repeat", "0", silent=False)
 
