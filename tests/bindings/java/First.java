@@ -54,6 +54,7 @@ public final class First {
     inDirectory(WithJvm::run);
     WithEdges.run();
     WithKvStates.run();
+    WithCompared.run();
     WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));

@@ -14,7 +14,7 @@ import opdyno.vm
 NAMES = {
     "opdyno": """
         f:register_func f:register_global_func f:get_global_func f:list_global_func_names f:remove_global_func
-        c:Function c:PackedFunc c:Object c:ObjectGeneric c:String c:Shape c:ShapeTuple c:Array c:Map
+        c:Function c:PackedFunc c:Object c:ObjectGeneric c:String c:Shape c:ShapeTuple c:Array c:Map c:KVState
         c:ObjectPath c:ObjectPathPair f:structural_equal f:get_first_structural_mismatch
         f:convert f:convert_to_object f:const c:DataType c:DataTypeCode
         c:Device f:device f:cpu f:cuda f:gpu f:opencl f:cl f:vulkan f:metal f:mtl f:vpi f:rocm f:ext_dev

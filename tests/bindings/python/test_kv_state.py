@@ -9,11 +9,12 @@ import pytest
 
 def make_state(sequences=3, histories=4):
     def read(storage, slots, places, out):
-        out.numpy()[:] = [storage.numpy()[slot, place] for slot, place in zip(slots.numpy(), places.numpy(), strict=True)]
+        for row, (slot, place) in enumerate(zip(slots.numpy(), places.numpy(), strict=True)):
+            np.from_dlpack(out)[row] = np.from_dlpack(storage)[slot, place]
 
     def write(storage, slots, places, new):
         for slot, place, row in zip(slots.numpy(), places.numpy(), new.numpy(), strict=True):
-            storage.numpy()[slot, (place + 1) % histories] = row
+            np.from_dlpack(storage)[slot, (place + 1) % histories] = row
 
     initial = opdyno.tensor(np.array([0.5], "float32"))
     create = opdyno.get_global_func("vm.builtin.rnn_state_create")
@@ -24,7 +25,7 @@ def add_to(state, more):
     """What a program does in a pass: adds to the states of all its sequences."""
     now = opdyno.tensor(np.zeros((1, 1), "float32"))
     opdyno.get_global_func("vm.builtin.rnn_state_get")(state, 0, 0, now)
-    now.numpy()[:] += more
+    np.from_dlpack(now)[:] += more
     opdyno.get_global_func("vm.builtin.rnn_state_set")(state, 0, 0, now)
 
 

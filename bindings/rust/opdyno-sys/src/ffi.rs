@@ -1321,6 +1321,30 @@ impl Default for opd_profile_options {
         }
     }
 }
+/// How full a state is. A page of a paged cache holds `page_size` tokens; one of an RNN state is the place of a
+/// sequence, of whatever length.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct opd_kv_stats {
+    /// sizeof(`opd_kv_stats`), set by the caller; then the bytes that were filled
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    /// that it holds
+    pub num_sequences: i64,
+    /// of all sequences; those that several share count for each
+    pub num_tokens: i64,
+    /// largest number of sequences in a pass
+    pub max_batch: i64,
+    /// tokens in a page; 0: any number
+    pub page_size: i64,
+    /// in all
+    pub num_pages: i64,
+    /// that no sequence has
+    pub free_pages: i64,
+    /// of its device's memory, taken when it was made
+    pub bytes: u64,
+}
 /// How to measure. The names and defaults are those of TVM's time_evaluator.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1607,6 +1631,52 @@ impl Default for opd_diff_options {
         }
     }
 }
+/// How two programs are compared. Two numbers agree if |a - b| \<= atol + rtol * |a|.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_compare_options {
+    /// set by `opd_compare_options_init()`
+    pub struct_size: u32,
+    /// measured runs of each program, for out_times; 0: none; 20
+    pub repeat: i32,
+    /// borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
+    /// of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
+    /// integers 0. Of two dtypes the larger one counts; NULL
+    pub rtol: *const c_char,
+    /// borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL
+    pub atol: *const c_char,
+    /// most memory for copies of values. Of values beyond it only a hash is kept, which tells
+    /// whether they are equal bit for bit; 2^31
+    pub keep_bytes: u64,
+    /// borrowed; where a.npz and b.npz with the tensors around the first difference are
+    /// written; NULL: nowhere
+    pub save_directory: *const c_char,
+    /// for everything; 0: none
+    pub timeout_ns: i64,
+    /// borrowed; ends it, as the thread's default token does; NULL: that one only
+    pub cancel: *mut opd_cancel_token,
+    /// 1: NaN agrees with NaN; 1
+    pub equal_nan: i32,
+    /// 0
+    pub reserved: u32,
+}
+impl Default for opd_compare_options {
+    /// What `opd_compare_options_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            repeat: 20,
+            rtol: core::ptr::null(),
+            atol: core::ptr::null(),
+            keep_bytes: 2147483648,
+            save_directory: core::ptr::null(),
+            timeout_ns: 0,
+            cancel: core::ptr::null_mut(),
+            equal_nan: 1,
+            reserved: 0,
+        }
+    }
+}
 /// What is measured, and where it goes.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1887,6 +1957,24 @@ pub struct opd_cancel_token {
 /// A program bound to devices. Thread-safe: registers belong to the call. Source: TVM relax.VirtualMachine.
 #[repr(C)]
 pub struct opd_vm {
+    _opaque: [u8; 0],
+    _pinned: PhantomData<(*mut u8, PhantomPinned)>,
+}
+/// A paged attention cache, or the states of a recurrent network. A function of the program makes it, and the program's
+/// functions take it as an argument: `opd_value_of_object`(state). It holds sequences of tokens, each under a number of
+/// the caller's choice.
+///
+/// `opd_kv_state_add`(state, 7);                        sequence 7, empty
+/// `opd_kv_state_begin`(state, &id, 1, &count, 1, NULL, 0);   count tokens of it come now
+/// `opd_vm_call`(vm, "prefill", …);                     the program computes them
+/// `opd_kv_state_end`(state, 1);
+///
+/// One at a time: what uses a state while another thread does, a call of the program among them, is
+/// `OPD_FAILED_PRECONDITION`. These functions do what the global functions `vm.builtin.kv_state_*` do. What only a kind
+/// of state has are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source: TVM
+/// KVState.
+#[repr(C)]
+pub struct opd_kv_state {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -3805,6 +3893,106 @@ unsafe extern "C" {
         out_report: *mut *mut opd_report,
         out_trace: *mut *mut opd_trace,
     ) -> *mut opd_error;
+    /// Gives the state that a value holds.
+    ///
+    /// `value`:     Borrowed: what the program's function returned.
+    ///
+    /// `out_state`: New reference.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` of the kind "TypeError" for another value; a state of a session (rpc.h) is one:
+    /// the global functions of that session work on it.
+    /// Threads: safe. Since: 0.2
+    pub fn opd_kv_state_from_value(value: *const opd_value, out_state: *mut *mut opd_kv_state) -> *mut opd_error;
+    /// Adds an empty sequence.
+    ///
+    /// `id`: Its number.
+    ///
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` if there is one of that number; `OPD_OUT_OF_RANGE` if an RNN state is full;
+    /// `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_add_sequence.
+    pub fn opd_kv_state_add(state: *mut opd_kv_state, id: i64) -> *mut opd_error;
+    /// Removes a sequence. Its pages are free, but for those that others share.
+    ///
+    /// `id`: Its number.
+    ///
+    /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM
+    /// kv_state_remove_sequence.
+    pub fn opd_kv_state_remove(state: *mut opd_kv_state, id: i64) -> *mut opd_error;
+    /// Removes all sequences.
+    ///
+    /// Returns NULL, or `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_clear.
+    pub fn opd_kv_state_clear(state: *mut opd_kv_state) -> *mut opd_error;
+    /// Makes a sequence that begins as another one. They share full pages; the page where they part is copied. Of an RNN
+    /// state, all is copied.
+    ///
+    /// `parent`:       The number of the sequence that there is.
+    ///
+    /// `child`:        The number of the new one.
+    ///
+    /// `num_tokens`:   How many of the parent's tokens it begins with; -1: all. An RNN state always gives all.
+    ///
+    /// Returns NULL, or `OPD_NOT_FOUND` (`parent`), `OPD_INVALID_ARGUMENT` (`child` is there), `OPD_OUT_OF_RANGE` (`num_tokens`
+    /// is; no page is free), `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM
+    /// kv_state_fork_sequence.
+    pub fn opd_kv_state_fork(state: *mut opd_kv_state, parent: i64, child: i64, num_tokens: i64) -> *mut opd_error;
+    /// Takes the last tokens of a sequence back.
+    ///
+    /// `id`:         Its number.
+    ///
+    /// `num_tokens`: How many; an RNN state returns to as many states as its program keeps.
+    ///
+    /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_OUT_OF_RANGE`, `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2.
+    /// Source: TVM kv_state_popn.
+    pub fn opd_kv_state_pop(state: *mut opd_kv_state, id: i64, num_tokens: i64) -> *mut opd_error;
+    /// Begins a pass: says which tokens the program computes next. Their places are taken at once. If it fails, nothing has
+    /// changed.
+    ///
+    /// `ids`:         Borrowed: `num_ids` numbers of sequences, each once.
+    ///
+    /// `num_ids`:     At least 1, and as many as the state takes in a pass.
+    ///
+    /// `counts`:      Borrowed: for each of them the number of its new tokens, at least 1.
+    ///
+    /// `num_counts`:  Equal to `num_ids`.
+    ///
+    /// `parents`:     Borrowed: for each new token, all sequences after each other, the token of its sequence's tree
+    /// that it follows, counted from 0 in that tree, or -1 for a root. NULL: the tokens follow each
+    /// other.
+    ///
+    /// `num_parents`: The sum of `counts`, or 0.
+    ///
+    /// Returns NULL, or `OPD_NOT_FOUND`; `OPD_OUT_OF_RANGE` with the pages that are needed and free; `OPD_INVALID_ARGUMENT`;
+    /// `OPD_FAILED_PRECONDITION`. Threads: one at a time. Cost: some 100 ns, without allocation once warm. Since: 0.2.
+    /// Source: TVM kv_state_begin_forward.
+    pub fn opd_kv_state_begin(
+        state: *mut opd_kv_state,
+        ids: *const i64,
+        num_ids: usize,
+        counts: *const i64,
+        num_counts: usize,
+        parents: *const i64,
+        num_parents: usize,
+    ) -> *mut opd_error;
+    /// Ends the pass. Without one it does nothing.
+    ///
+    /// `keep`: 0: the tokens of the pass are taken back, as after a call that failed or was cancelled. A sliding window
+    /// that forgot tokens for them does not get these back. Else they stay.
+    ///
+    /// Returns NULL, or `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward.
+    pub fn opd_kv_state_end(state: *mut opd_kv_state, keep: c_int) -> *mut opd_error;
+    /// Gives the lengths of all sequences.
+    ///
+    /// `out_lengths`: New reference: their tokens by their numbers, in the numbers' order. Those of a pass that runs
+    /// count in a paged cache, not in an RNN state.
+    ///
+    /// Returns NULL, or `OPD_FAILED_PRECONDITION`, `OPD_OUT_OF_MEMORY`. Threads: one at a time. Since: 0.2
+    pub fn opd_kv_state_lengths(state: *mut opd_kv_state, out_lengths: *mut *mut opd_map) -> *mut opd_error;
+    /// Gives how full a state is.
+    ///
+    /// `out_stats`: Written. Its struct_size must be set.
+    ///
+    /// Returns NULL, or `OPD_FAILED_PRECONDITION`; `OPD_INVALID_ARGUMENT` for a wrong struct_size. Threads: one at a time.
+    /// Since: 0.2. Source: TVM attention_kv_cache_get_num_available_pages, …_get_total_sequence_length.
+    pub fn opd_kv_state_get_stats(state: *mut opd_kv_state, out_stats: *mut opd_kv_stats) -> *mut opd_error;
     /// Makes an evaluator of any packed function: of a module, of a VM, a saved function. A function of a session (rpc.h)
     /// is measured there, without preprocess, steady_ms and concurrency; warmup must be 1, as there.
     ///
@@ -4145,6 +4333,56 @@ unsafe extern "C" {
         after: *const opd_benchmark,
         options: *const opd_diff_options,
         out_report: *mut *mut opd_report,
+    ) -> *mut opd_error;
+    /// Runs a function of two programs on the same arguments, and compares what their operators read and write.
+    ///
+    /// The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
+    /// 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if nothing differs and both programs return. Its rows
+    /// are the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees"
+    /// (within the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how operators
+    /// were found to correspond: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
+    /// "Tolerance", "Mismatches" and "Elements" are of the output that differs most.
+    ///
+    /// Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
+    /// point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
+    /// left them. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves unwritten
+    /// differ. An operator that fails ends its program's run; what ran before is compared, and the verdict begins with the
+    /// failure.
+    ///
+    /// `a`:          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
+    ///
+    /// `b`:          Borrowed; another VM than `a`.
+    ///
+    /// `function`:   Borrowed: a function of both programs.
+    ///
+    /// `args`:       As in `opd_vm_call()`: `num_args` values.
+    ///
+    /// `options`:    Borrowed; NULL means all defaults.
+    ///
+    /// `out_report`: New reference.
+    ///
+    /// `out_times`:  New reference: whose operators became slower, as `opd_report_diff()` gives it for runs made in turns.
+    /// NULL if it is not wanted, and then nothing is measured. It becomes NULL if repeat is 0,
+    /// or a program failed.
+    ///
+    /// Returns NULL, or
+    /// - `OPD_INVALID_ARGUMENT`: programs that take different arguments; arguments as in `opd_vm_call()`; an option;
+    /// - `OPD_NOT_FOUND`: the function, with close names;
+    /// - `OPD_UNSUPPORTED`: a VM of a session (rpc.h);
+    /// - `OPD_CANCELLED`, `OPD_DEADLINE_EXCEEDED`, `OPD_OUT_OF_MEMORY`;
+    /// - `OPD_IO`: the directory cannot be written.
+    ///
+    /// Threads: safe. Cost: two runs, hashes and copies of all that operators read and write. Blocks. Since: 0.2. Source:
+    /// PyTorch torch.testing.assert_close for tolerances.
+    pub fn opd_compare(
+        a: *mut opd_vm,
+        b: *mut opd_vm,
+        function: *const c_char,
+        args: *const opd_value,
+        num_args: i32,
+        options: *const opd_compare_options,
+        out_report: *mut *mut opd_report,
+        out_times: *mut *mut opd_report,
     ) -> *mut opd_error;
     /// Starts to measure, to listen and to send.
     ///

@@ -1703,6 +1703,99 @@ impl EvaluatorOptions<'_> {
         Ok(raw)
     }
 }
+/// How two programs are compared. Two numbers agree if |a - b| \<= atol + rtol * |a|.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompareOptions<'a> {
+    repeat: Option<i32>,
+    rtol: Option<&'a str>,
+    atol: Option<&'a str>,
+    keep_bytes: Option<u64>,
+    save_directory: Option<&'a str>,
+    timeout: Option<Duration>,
+    cancel: Option<&'a CancelToken>,
+    equal_nan: Option<bool>,
+}
+impl<'a> CompareOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Measured runs of each program, for `out_times`; 0: none.
+    /// Default: 20.
+    pub fn repeat(self, repeat: i32) -> Self {
+        Self { repeat: Some(repeat), ..self }
+    }
+    /// "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
+    /// of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
+    /// integers 0. Of two dtypes the larger one counts.
+    /// Default: none.
+    pub fn rtol(self, rtol: &'a str) -> Self {
+        Self { rtol: Some(rtol), ..self }
+    }
+    /// As rtol. Without it 1e-5, float64 1e-7, integers 0.
+    /// Default: none.
+    pub fn atol(self, atol: &'a str) -> Self {
+        Self { atol: Some(atol), ..self }
+    }
+    /// Most memory for copies of values. Of values beyond it only a hash is kept, which tells
+    /// whether they are equal bit for bit.
+    /// Default: 2^31.
+    pub fn keep_bytes(self, keep_bytes: u64) -> Self {
+        Self { keep_bytes: Some(keep_bytes), ..self }
+    }
+    /// Where a.npz and b.npz with the tensors around the first difference are
+    /// written.
+    /// Default: nowhere.
+    pub fn save_directory(self, save_directory: &'a str) -> Self {
+        Self { save_directory: Some(save_directory), ..self }
+    }
+    /// For everything.
+    /// Default: zero (none).
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+    /// Ends it, as the thread's default token does.
+    /// Default: that one only.
+    pub fn cancel(self, cancel: &'a CancelToken) -> Self {
+        Self { cancel: Some(cancel), ..self }
+    }
+    /// True: NaN agrees with NaN.
+    /// Default: true.
+    pub fn equal_nan(self, equal_nan: bool) -> Self {
+        Self { equal_nan: Some(equal_nan), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl CompareOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_compare_options> {
+        let mut raw = ffi::opd_compare_options::default();
+        if let Some(repeat) = self.repeat {
+            raw.repeat = repeat;
+        }
+        if let Some(rtol) = self.rtol {
+            raw.rtol = kept.text(rtol)?;
+        }
+        if let Some(atol) = self.atol {
+            raw.atol = kept.text(atol)?;
+        }
+        if let Some(keep_bytes) = self.keep_bytes {
+            raw.keep_bytes = keep_bytes;
+        }
+        if let Some(save_directory) = self.save_directory {
+            raw.save_directory = kept.text(save_directory)?;
+        }
+        if let Some(timeout) = self.timeout {
+            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(cancel) = self.cancel {
+            raw.cancel = cancel.as_ptr();
+        }
+        if let Some(equal_nan) = self.equal_nan {
+            raw.equal_nan = equal_nan.into();
+        }
+        Ok(raw)
+    }
+}
 /// How runs are compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiffOptions<'a> {
@@ -2170,6 +2263,43 @@ impl MemoryStats {
             alloc_count: raw.alloc_count,
             pool_hit_count: raw.pool_hit_count,
             idle_bytes: raw.idle_bytes,
+        })
+    }
+}
+/// How full a state is. A page of a paged cache holds `page_size` tokens; one of an RNN state is the place of a
+/// sequence, of whatever length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KvStats {
+    /// That it holds.
+    pub num_sequences: i64,
+    /// Of all sequences; those that several share count for each.
+    pub num_tokens: i64,
+    /// Largest number of sequences in a pass.
+    pub max_batch: i64,
+    /// Tokens in a page; 0: any number.
+    pub page_size: i64,
+    /// In all.
+    pub num_pages: i64,
+    /// That no sequence has.
+    pub free_pages: i64,
+    /// Of its device's memory, taken when it was made.
+    pub bytes: u64,
+}
+impl KvStats {
+    /// As `fill` writes it, which knows by the size which fields there are.
+    pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_kv_stats) -> *mut ffi::opd_error) -> Result<Self> {
+        let mut raw: ffi::opd_kv_stats = unsafe { core::mem::zeroed() };
+        raw.struct_size = size_of::<ffi::opd_kv_stats>() as u32;
+        Error::check(fill(&mut raw))?;
+        Ok(Self {
+            num_sequences: raw.num_sequences,
+            num_tokens: raw.num_tokens,
+            max_batch: raw.max_batch,
+            page_size: raw.page_size,
+            num_pages: raw.num_pages,
+            free_pages: raw.free_pages,
+            bytes: raw.bytes,
         })
     }
 }

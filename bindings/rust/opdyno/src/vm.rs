@@ -5,7 +5,9 @@ use crate::object::{check, create, given, handle};
 use crate::options::{Kept, count_of};
 use crate::text::with_text;
 use crate::value::{FromValue, NONE};
-use crate::{Array, CallOptions, Function, Module, ProfileOptions, Report, Result, Tensor, Trace, VmOptions};
+use crate::{
+    Array, CallOptions, CompareOptions, Function, Module, ProfileOptions, Report, Result, Tensor, Trace, VmOptions,
+};
 use core::ffi::c_char;
 use core::ptr::null_mut;
 use core::time::Duration;
@@ -152,6 +154,25 @@ impl VirtualMachine {
             check!(opd_vm_profile(self.as_ptr(), name, data, count, call, &options, &mut report, &mut trace))
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
+    }
+    /// Runs a function of this program and of another build of it on the same arguments, and compares what their operators
+    /// compute: a report, whose configuration has the "Verdict", and which operators became slower, if that was measured.
+    pub fn compare<'a>(
+        &self,
+        other: &VirtualMachine,
+        name: &str,
+        args: impl IntoArgs<'a>,
+        options: &CompareOptions<'_>,
+    ) -> Result<(Report, Option<Report>)> {
+        let args = args.into_args();
+        let (args, mut kept) = (args.raw_to_share()?, Kept::default());
+        let (options, count) = (options.raw(&mut kept, args.len())?, args.len() as i32);
+        let (mut report, mut times) = (null_mut(), null_mut());
+        with_text(name, |name| {
+            let (a, b, data) = (self.as_ptr(), other.as_ptr(), args.as_ptr());
+            check!(opd_compare(a, b, name, data, count, &options, &mut report, &mut times))
+        })?;
+        Ok(unsafe { (given(Report::from_raw(report)), Report::from_raw(times)) })
     }
     /// Records every call from now on, on any thread, until [`VirtualMachine::profile_stop`].
     pub fn profile_start(&self, options: &ProfileOptions<'_>) -> Result<()> {

@@ -116,6 +116,13 @@ public final class Vm extends Handle {
     return new Profile(report.get(), trace.get());
   }
 
+  /** Runs a function of this program and of {@code b}, another build of it, on the same arguments, and compares what their operators compute. */
+  public Comparison compare(Vm b, @Nullable CompareOptions options, String name, @Nullable Object... args) {
+    Out<Report> report = new Out<>(), times = new Out<>();
+    Native.opd_compare(this, b, name, Calls.args(args), CompareOptions.map(options), report, times);
+    return new Comparison(report.get(), times.get());
+  }
+
   /** Begins to measure all calls of this VM, on all threads, until stopProfile(). */
   public void startProfile(@Nullable ProfileOptions options) {
     Native.opd_vm_profile_start(this, ProfileOptions.map(options));

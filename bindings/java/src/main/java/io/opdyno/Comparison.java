@@ -1,0 +1,30 @@
+package io.opdyno;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@link Vm#compare} found: a row for each operator of both programs and for each tensor of the results, and which operators became
+ * slower (null if nothing was measured). It prints as its verdict.
+ */
+public record Comparison(Report report, @Nullable Report times) implements AutoCloseable {
+  /** One sentence: the first difference and the operator that caused it, or that there is none. */
+  public String verdict() {
+    return String.valueOf(report.get(ReportSection.CONFIGURATION, 0, "Verdict"));
+  }
+
+  /** Whether nothing differs, and both programs return. */
+  public boolean isEqual() {
+    return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Equal")).longValue() == 1;
+  }
+
+  @Override
+  public void close() {
+    report.close();
+    if (times != null) times.close();
+  }
+
+  @Override
+  public String toString() {
+    return verdict();
+  }
+}
