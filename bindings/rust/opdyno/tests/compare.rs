@@ -1,6 +1,6 @@
 //! Two builds of a program on the same input.
 
-use opdyno::{CompareOptions, Executable, Function, ReportSection, Result, ValueRef, VirtualMachine, args};
+use opdyno::{CompareOptions, Error, Executable, Function, ReportSection, Result, ValueRef, VirtualMachine, args};
 
 fn program(kernel: &str) -> Result<VirtualMachine> {
     let text = format!(".func main(x) {{\n  %y = call {kernel}(%x)\n  ret %y\n}}");
@@ -10,7 +10,7 @@ fn program(kernel: &str) -> Result<VirtualMachine> {
 #[test]
 fn builds_that_differ_are_told_apart() -> Result<()> {
     for (name, number) in [("compare.one", 1.0), ("compare.other", 2.0)] {
-        Function::from_args(move |_: &[ValueRef<'_>]| Ok(number))?.register(name, true)?;
+        Function::from_args(move |_: &[ValueRef<'_>]| Ok::<f64, Error>(number))?.register(name, true)?;
     }
     let (one, other, same) = (program("compare.one")?, program("compare.other")?, program("compare.one")?);
     let options = CompareOptions::new().repeat(0);

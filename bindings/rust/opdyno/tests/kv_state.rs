@@ -3,7 +3,7 @@ use opdyno::{Array, Code, Error, Function, KvState, Result, Tensor, ValueRef, ar
 use std::collections::BTreeMap;
 
 fn state() -> Result<KvState> {
-    let kernel = Function::from_args(|_: &[ValueRef<'_>]| Ok(()))?;
+    let kernel = Function::from_args(|_: &[ValueRef<'_>]| Ok::<(), Error>(()))?;
     let kernels = Array::new(&args![&kernel])?;
     let initial = Array::new(&args![&Tensor::from_slice(&[0.5_f32], [1])?])?;
     Function::global("vm.builtin.rnn_state_create")?.call(args![1, 3, 4, &kernels, &kernels, &initial])

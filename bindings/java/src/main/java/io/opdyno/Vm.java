@@ -116,10 +116,10 @@ public final class Vm extends Handle {
     return new Profile(report.get(), trace.get());
   }
 
-  /** Runs a function of this program and of {@code b}, another build of it, on the same arguments, and compares what their operators compute. */
-  public Comparison compare(Vm b, @Nullable CompareOptions options, String name, @Nullable Object... args) {
+  /** Runs a function of this program and of {@code b}, another build of it, on the same arguments, and compares what operators compute. */
+  public Comparison compare(Vm b, @Nullable CompareOptions options, String function, @Nullable Object... args) {
     Out<Report> report = new Out<>(), times = new Out<>();
-    Native.opd_compare(this, b, name, Calls.args(args), CompareOptions.map(options), report, times);
+    Native.opd_compare(this, b, function, Calls.args(args), CompareOptions.map(options), report, times);
     return new Comparison(report.get(), times.get());
   }
 
