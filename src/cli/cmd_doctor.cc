@@ -65,7 +65,8 @@ Checks examine(std::chrono::nanoseconds within) {
   std::optional<Probe> packages;
   if (!python.empty()) packages.emplace(ask_python(python));
   std::vector<Probe> probes;
-  for (const auto &[name, check] : slow) probes.push_back(Probe::of_function([&check = check] { return packed(check()); }));
+  for (const auto &[name, check] : slow)
+    probes.push_back(Probe::of_function([&check = check] { return packed(check()); }));
 
   Checks found = judge_counters(counter_facts());
   found.push_back(judge_energy(energy_facts()));

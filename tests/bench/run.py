@@ -68,6 +68,8 @@ GOALS = {
     "report_diff_distinct": "<= 200 ms",
     "executable_read": "<= 150 us, both",
     "vm_create": "<= 150 us, both",
+    "kv_pass": "<= 500 ns",
+    "kv_create": "<= 1 ms",
     "device_launch": "bare + 300 ns",
     "device_launch_bare": "",
     "device_launch_recorded": "launch + 500 ns",
