@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from test_kv_state import make_state
 
 import opdyno
 import opdyno.tvm
@@ -65,9 +66,7 @@ def test_every_field_of_a_result_has_its_place():
         "opd_tensor_info": _native.opd_params_get_info(params, 0),
         "opd_machine_peak": _native.opd_machine_measure_peak(),
         "opd_benchmark_stats": _native.opd_benchmark_get_stats(_native.benchmark_of([1.0, 2.0])),
-        "opd_kv_stats": opdyno.get_global_func("vm.builtin.rnn_state_create")(
-            1, 1, 1, (lambda *_: None,), (lambda *_: None,), (opdyno.tensor(numpy.zeros(1, "float32")),)
-        ).stats(),
+        "opd_kv_stats": make_state().stats(),
         "opd_telemetry_stats": opdyno.telemetry.start().stats(),
     }
     assert {struct: list(fields) for struct, fields in given.items()} == result_fields()

@@ -3,8 +3,9 @@
 import threading
 
 import numpy as np
-import opdyno
 import pytest
+
+import opdyno
 
 
 def make_state(sequences=3, histories=4):

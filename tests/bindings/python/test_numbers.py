@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from test_api import REPOSITORY, RULES
+from test_kv_state import make_state
 
 import opdyno
 from opdyno import _native
@@ -70,6 +71,7 @@ def sample(tmp_path_factory):
         "opd_profiler": _native.opd_profiler_create(None),
         "opd_telemetry": _native.opd_telemetry_start(None),
         "opd_telemetry_value": None,
+        "opd_kv_state": make_state(),
         "char": "text",
         "DLDevice": opdyno.cpu(),
         "opd_collector *const": [],
