@@ -105,6 +105,30 @@ TEST(KvState, SaysHowFullItIs) {
   EXPECT_TRUE(state.lengths().empty());
 }
 
+TEST(KvState, LengthsComeInTheOrderOfTheNumbers) {
+  const KvState state(make_cache(Sizes{}));
+  for (const int64_t id : {5, -3, 40, 7, 0, 21}) state.add(id);
+  Handle<opd_map> lengths;
+  check(opd_kv_state_lengths(state.get(), lengths.out()));
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < opd_map_count(lengths.get()); ++i) {
+    Value id, length;
+    check(opd_map_entry(lengths.get(), i, id.out(), length.out()));
+    ids.push_back(id.view().u.int64);
+  }
+  EXPECT_EQ(ids, (std::vector<int64_t>{-3, 0, 5, 7, 21, 40}));
+}
+
+TEST(KvState, TokensOfATreeCountBeforeAPathIsCommitted) {
+  Checked cache(Sizes{});
+  cache.add(1);
+  cache.run({1}, {4});
+  cache.run({1}, {3}, {{-1, 0, 0}});
+  EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{1, 7}}));
+  cache.commit({1}, {2});  // the root and one of its children
+  EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{1, 6}}));
+}
+
 TEST(KvState, APassThatIsNotKeptTakesItsTokensBack) {
   Checked cache(Sizes{});
   cache.add(4), cache.add(5);
