@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "diff_view.h"
 #include "face.h"
+#include "text_table.h"
 
 namespace opd::cli {
 

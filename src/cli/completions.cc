@@ -8,15 +8,6 @@ namespace opd::cli {
 
 namespace {
 
-// What stands between two quotes ' of all three shells.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text)
-    if (c == '\'') out += "'\\''";
-    else out += c;
-  return out + "'";
-}
-
 // In fish a backslash is special between quotes, too.
 std::string fish_quoted(std::string_view text) {
   std::string out = "'";
@@ -67,13 +58,14 @@ std::string bash_completion() {
                                       ? cat("--", option->name, "|", command.name, ":-", std::string(1, option->letter))
                                       : cat("--", option->name);
       const std::vector<std::string> choices = choices_of(*option);
-      values += cat("    ", command.name, ":", pattern,
-                    ") kind=", choices.empty() ? is_file(*option) ? "files" : "nothing" : quoted(join(choices, " ")),
-                    " ;;\n");
+      values +=
+          cat("    ", command.name, ":", pattern,
+              ") kind=", choices.empty() ? is_file(*option) ? "files" : "nothing" : shell_quoted(join(choices, " ")),
+              " ;;\n");
     }
-    options += cat("    ", command.name, ") options=", quoted(names), " ;;\n");
+    options += cat("    ", command.name, ") options=", shell_quoted(names), " ;;\n");
     if (const auto choices = choices_of(command); !choices.empty())
-      words += cat("    ", command.name, ") [[ $place == 1 ]] && kind=", quoted(join(choices, " ")), " ;;\n");
+      words += cat("    ", command.name, ") [[ $place == 1 ]] && kind=", shell_quoted(join(choices, " ")), " ;;\n");
   }
   return cat(R"(# Completion of opdyno for bash. Made of its table of commands.
 _opdyno() {
@@ -126,7 +118,7 @@ std::string zsh_completion() {
   };
   std::string list, cases;
   for (const Command &command : commands()) {
-    list += cat("    ", quoted(cat(command.name, ":", escaped(command.summary))), "\n");
+    list += cat("    ", shell_quoted(cat(command.name, ":", escaped(command.summary))), "\n");
     std::string specs;
     for (const Option *option : command.options) {
       const std::vector<std::string> choices = choices_of(*option);
@@ -137,15 +129,16 @@ std::string zsh_completion() {
                     : is_file(*option) ? "_files"
                                        : "");
       const auto add = [&](const std::string &name, std::string_view sign) {
-        specs += cat(" \\\n        ",
-                     quoted(cat(option->repeatable ? "*" : "", name, sign, "[", escaped(option->help), "]", value)));
+        specs +=
+            cat(" \\\n        ",
+                shell_quoted(cat(option->repeatable ? "*" : "", name, sign, "[", escaped(option->help), "]", value)));
       };
       add(cat("--", option->name), option->value.empty() ? "" : option->may_lack_value ? "=-" : "=");
       if (option->letter) add(cat("-", std::string(1, option->letter)), option->value.empty() ? "" : "+");
     }
     const std::vector<std::string> choices = choices_of(command);
-    if (!choices.empty()) specs += cat(" \\\n        ", quoted(cat("1::word:(", join(choices, " "), ")")));
-    if (command.most_words > (choices.empty() ? 0u : 1u)) specs += cat(" \\\n        ", quoted("*:file:_files"));
+    if (!choices.empty()) specs += cat(" \\\n        ", shell_quoted(cat("1::word:(", join(choices, " "), ")")));
+    if (command.most_words > (choices.empty() ? 0u : 1u)) specs += cat(" \\\n        ", shell_quoted("*:file:_files"));
     cases += cat("      ", command.name, ")\n        _arguments -s", specs, " ;;\n");
   }
   return cat(R"(#compdef opdyno

@@ -46,50 +46,6 @@ std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0)
 
 using Lines = std::vector<std::vector<std::string>>;
 constexpr double resembling = 0.45;  // docs/diff.md, "Autocorrelation"
-// Columns of the table. That of verdicts holds words, as the first one does.
-constexpr size_t kBefore = 1, kAfter = 2, kInterval = 4, kOfTotal = 5, kVerdict = 6, kRuns = 7;
-
-std::string markdown(const Lines &lines) {
-  std::string text;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    for (const std::string &cell : lines[i]) text += cat("| ", markdown_text(cell), " ");
-    text += "|\n";
-    if (i == 0)
-      for (size_t column = 0; column < lines[0].size(); ++column)
-        text += cat(column == 0 || column == kVerdict ? "|---" : "|---:", column + 1 == lines[0].size() ? "|\n" : "");
-  }
-  return text;
-}
-
-// Of at most `width`: then less important columns are left out and names shortened.
-std::string columns(const Lines &lines, size_t width) {
-  constexpr size_t kLeastName = 20, kGap = 2;
-  std::vector<size_t> widths(lines[0].size());
-  for (const auto &line : lines)
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
-  size_t others = 0;
-  for (size_t i = 1; i < widths.size(); ++i) others += widths[i] + kGap;
-  const size_t least_name = std::min(widths[0], kLeastName);
-  for (const size_t minor : {kRuns, kOfTotal, kInterval, kBefore, kAfter}) {
-    if (least_name + others <= width) break;
-    others -= std::exchange(widths[minor], 0) + kGap;
-  }
-  widths[0] = std::min(widths[0], std::max(least_name, width - std::min(width, others)));
-  std::string text;
-  for (const auto &line : lines) {
-    std::string row;
-    for (size_t i = 0; i < line.size(); ++i) {
-      if (widths[i] == 0) continue;
-      const std::string cell = shortened(line[i], widths[i]), gap(widths[i] - width_of(cell), ' ');
-      const bool is_word = i == 0 || i == kVerdict;
-      row += cat(i ? "  " : "", is_word ? cell : gap, is_word ? gap : cell);
-    }
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
-  }
-  return text;
-}
-
 // A list below the table: at most ten entries, then the number of further ones.
 std::string list_text(std::string_view title, const Lines &entries, TableStyle style) {
   constexpr size_t kMost = 10;
@@ -146,13 +102,14 @@ DiffView DiffView::of_benchmarks(const Benchmark &before, const Benchmark &after
 }
 
 std::string DiffView::table(TableStyle style) const {
-  Lines lines = {{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}};
+  constexpr size_t before = 1, after = 2, interval = 4, of_total = 5, verdict = 6, runs = 7;
+  TextTable table{{{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}},
+                  {verdict},
+                  {runs, of_total, interval, before, after}};
   for (const DiffRow &row : rows_)
-    lines.push_back({row.shown, time_text(row.before), time_text(row.after), percent_text(row.change),
-                     interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
-  if (style == TableStyle::markdown) return markdown(lines);
-  const Screen screen = output_screen();
-  return columns(lines, screen.is_terminal ? static_cast<size_t>(screen.width) : SIZE_MAX);
+    table.lines.push_back({row.shown, time_text(row.before), time_text(row.after), percent_text(row.change),
+                           interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
+  return table.written(style);
 }
 
 std::string DiffView::calls_text(TableStyle style) const {

@@ -6,10 +6,9 @@
 
 #include "face.h"
 #include "failure.h"
+#include "text_table.h"
 
 namespace opd::cli {
-
-enum class TableStyle { text, markdown };
 
 // A row of a diff. Missing numbers are NaN.
 struct DiffRow {

@@ -41,11 +41,7 @@ constexpr std::string_view kTestedFfi = "0.1.15";  // docs/tvm-ffi.md
 std::string quoted(const std::string &word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%=";
   if (word.find_first_not_of(plain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word)
-    if (c == '\'') out += "'\\''";
-    else out += c;
-  return out + "'";
+  return shell_quoted(word);
 }
 
 struct Packages {

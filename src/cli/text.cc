@@ -131,6 +131,14 @@ std::string csv_field(std::string_view text) {
   return quoted + "\"";
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text)
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  return out + "'";
+}
+
 std::string markdown_text(std::string_view text) {
   const auto is_word = [](char c) {
     return static_cast<unsigned char>(c) >= 0x80 || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');

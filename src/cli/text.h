@@ -57,6 +57,9 @@ std::string printable(std::string_view text, bool is_one_line = true);
 // The same for a Markdown table or list. Brackets and underscores are escaped only where Markdown would interpret them,
 // so that shapes and names of functions stay readable.
 std::string markdown_text(std::string_view text);
+
+// A word of a shell's command line, between two quotes ': for sh, bash and zsh.
+std::string shell_quoted(std::string_view text);
 // A field of CSV: quoted if RFC 4180 requires it.
 std::string csv_field(std::string_view text);
 

@@ -1,0 +1,24 @@
+// A table of words and numbers for people: for a terminal, or in Markdown. Its first column names the rows.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace opd::cli {
+
+enum class TableStyle { text, markdown };
+
+struct TextTable {
+  std::vector<std::vector<std::string>> lines;  // the head first; all have as many cells
+  std::vector<size_t> words = {};  // columns that are aligned to the left as the names are; the others are numbers
+  std::vector<size_t> minor = {};  // columns that go, the first one first, where a terminal lacks the width
+
+  // Text for a terminal fits its width: then names are shortened, too.
+  std::string written(TableStyle style) const;
+
+ private:
+  bool is_word(size_t column) const;
+  std::string markdown() const;
+  std::string columns(size_t width) const;
+};
+
+}  // namespace opd::cli
