@@ -85,7 +85,7 @@ opd_error *opd_kv_state_get_stats(opd_kv_state *state, opd_kv_stats *out_stats) 
     require_sized(*out_stats);
     const KvUsage usage = object.usage();
     opd_kv_stats stats{};
-    stats.num_sequences = static_cast<int64_t>(object.lengths().size());
+    stats.num_sequences = usage.num_sequences;
     stats.num_tokens = usage.num_tokens;
     stats.max_batch = usage.max_batch;
     stats.page_size = usage.page_size;

@@ -1,4 +1,5 @@
 // Checks of what programs need: the cache directory, the compiler, devices and their drivers.
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +29,9 @@ std::string cache_place() {
   if (const std::string chosen = environment("OPDYNO_CACHE_DIR"); !chosen.empty()) return chosen;
   std::vector<std::string> places;
   if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) places.push_back(xdg + "/opdyno");
-  if (const std::string home = environment("HOME"); home.starts_with('/')) places.push_back(home + "/.cache/opdyno");
+  std::string home = environment("HOME");
+  if (const passwd *user = getpwuid(geteuid()); !home.starts_with('/') && user) home = user->pw_dir;
+  if (!home.empty()) places.push_back(home + "/.cache/opdyno");
   for (const std::string &place : places)
     if (struct stat status{}; stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
                               status.st_uid == geteuid() && access(place.c_str(), W_OK | X_OK) == 0)

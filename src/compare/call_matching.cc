@@ -86,9 +86,9 @@ void CallMatching::align() {
   align_by_edits(begin, a_end, begin, b_end);
 }
 
-// Source: Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986). False, and nothing is
-// matched, if there are too many differences.
-bool CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end) {
+// Source: Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986). Nothing is matched if there
+// are too many differences.
+void CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end) {
   const auto n = static_cast<int64_t>(a_end - a_begin), m = static_cast<int64_t>(b_end - b_begin);
   const auto same_key = [&](int64_t x, int64_t y) {
     return a_keys_[a_begin + static_cast<size_t>(x)] == b_keys_[b_begin + static_cast<size_t>(y)];
@@ -120,10 +120,9 @@ bool CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, 
       }
       for (; x > 0; --x, --y)
         match(a_begin + static_cast<size_t>(x - 1), b_begin + static_cast<size_t>(y - 1), MatchedBy::kName);
-      return true;
+      return;
     }
   }
-  return false;
 }
 
 void CallMatching::match_in_order(MatchedBy how) {

@@ -1,17 +1,14 @@
 // Which call of one run corresponds to which call of the other.
 //
 // 1. Calls of one name and with tensors of the same shapes are aligned in their order, as `diff` aligns lines. Those
-// left
-//    over are matched in order, also out of sequence: reordered operators. Then the same without the digits at the ends
-//    of names, since releases of TVM number kernels differently.
+//    left over are matched in order, also out of sequence: reordered operators. Then the same without the digits at the
+//    ends of names, since releases of TVM number kernels differently.
 // 2. Calls that were matched so, but whose inputs and outputs both differ, are matched anew among calls of the same
-// name
-//    and shapes: by equal outputs, then by equal inputs.
+//    name and shapes: by equal outputs, then by equal inputs.
 // 3. Other calls are matched by equal outputs: renamed operators, and the last of several that are fused on the other
-// side.
+//    side.
 // 4. What computes the same input of matched calls, or the same result, is matched: fused or renamed operators whose
-// outputs
-//    differ.
+//    outputs differ.
 #pragma once
 #include "compare/value_comparer.h"
 
@@ -36,7 +33,7 @@ class CallMatching {
   void match(size_t a, size_t b, MatchedBy how);
   void make_keys(bool with_digits);
   void align();
-  bool align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end);
+  void align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end);
   void match_in_order(MatchedBy how);
   void repair();
   void repair_group(std::vector<size_t> as, std::vector<size_t> bs);

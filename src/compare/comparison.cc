@@ -76,13 +76,13 @@ void check_functions(const Vm &a, const Vm &b, std::string_view name, size_t num
           ", but was given ", num_args);
 }
 
-// What a value that is no tensor shows in a message.
 bool same_plain(const View &a, const View &b) {
   if (a.type != b.type && !(is_text(a) && is_text(b))) return false;
   if (a.type == OPD_FUNCTION) return true;  // closures cannot be compared
   return to_text(a) == to_text(b);
 }
 
+// What a result shows in a message.
 std::string kind_of(const View &value) {
   if (const auto *tuple = try_as<Array>(value)) return concat("a tuple of ", tuple->size());
   if (try_dltensor(value)) return "a tensor";

@@ -86,6 +86,7 @@ class KvSequences {
   int64_t num_touched_pages() const { return num_touched_pages_; }  // all pages from this one on were never in use
   int64_t num_free_pages() const { return static_cast<int64_t>(given_pages_.size()) + num_pages_ - num_touched_pages_; }
   int64_t num_rows() const;  // of all sequences; rows that several share count for each
+  int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
   std::vector<KvSequenceLength> lengths() const;
   bool has_windows() const { return has_windows_; }
   bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }

@@ -14,8 +14,9 @@ struct KvSequenceLength {
   int64_t id, num_tokens;
 };
 
-// Without a limit on pages: for a recurrent network, a page is the place of a sequence.
+// How full a state is. A page of a recurrent network's state is the place of a sequence.
 struct KvUsage {
+  int64_t num_sequences;
   int64_t num_tokens;  // of all sequences; those that several share count for each
   int64_t max_batch;   // sequences of a pass
   int64_t page_size;   // tokens; 0: a page holds a sequence of any length

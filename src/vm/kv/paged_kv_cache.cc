@@ -116,8 +116,13 @@ KvUsage PagedKvCache::usage() const {
   uint64_t bytes = 0;
   for (const auto &store : stores_) bytes += bytes_of(store->dl);
   for (const auto &rows : {q_, k_, v_, more_out_, lse_, more_lse_}) bytes += bytes_of(rows->dl);
-  return {sequences_.num_rows(),  config_.max_batch,           config_.page_size,
-          sequences_.num_pages(), sequences_.num_free_pages(), bytes};
+  return {sequences_.size(),
+          sequences_.num_rows(),
+          config_.max_batch,
+          config_.page_size,
+          sequences_.num_pages(),
+          sequences_.num_free_pages(),
+          bytes};
 }
 
 void PagedKvCache::commit(std::span<const int64_t> ids, std::span<const int64_t> leaves) {

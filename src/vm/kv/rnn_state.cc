@@ -154,7 +154,13 @@ std::vector<KvSequenceLength> RnnState::lengths() const {
 }
 
 KvUsage RnnState::usage() const {
-  KvUsage usage{0, max_sequences_, 0, max_sequences_, static_cast<int64_t>(free_slots_.size()), 0};
+  KvUsage usage{.num_sequences = static_cast<int64_t>(sequences_.size()),
+                .num_tokens = 0,
+                .max_batch = max_sequences_,
+                .page_size = 0,
+                .num_pages = max_sequences_,
+                .num_free_pages = static_cast<int64_t>(free_slots_.size()),
+                .bytes = 0};
   for (const auto &[id, sequence] : sequences_) usage.num_tokens += sequence.num_tokens;
   for (const auto &storage : storages_) usage.bytes += bytes_of(storage->dl);
   return usage;

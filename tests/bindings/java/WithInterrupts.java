@@ -116,18 +116,19 @@ final class WithInterrupts {
         })) {
       again.register("test.methods.again");
       String loop = ".func main() {\nagain:\n  %x = call test.methods.again()\n  goto again\n}";
-      Vm vm;
+      Vm vm, other;
       try (Executable executable = Executable.assemble(loop);
           Program program = executable.toProgram()) {
         vm = program.vm();
+        other = program.vm();
       }
-      try (vm; PackedFn main = vm.function("main");
+      try (vm; other; PackedFn main = vm.function("main");
           CancelToken own = CancelToken.create();
           PackedFn nested = PackedFn.of(args -> vm.call("main"));
           Evaluator evaluator = Evaluator.of(main, EvaluatorOptions.create().number(1).repeat(1));
           Evaluator within = Evaluator.of(nested, EvaluatorOptions.create().number(1).repeat(1))) {
         List<Runnable> ways = List.of(() -> vm.call("main"), () -> vm.callTensor("main"), () -> vm.invokeClosure(main), evaluator::call, within::call,
-            () -> vm.profile("main"), nested::call, () -> vm.call(CallOptions.create().timeout(Duration.ofDays(1)), "main"),
+            () -> vm.profile("main"), () -> vm.compare(other, null, "main"), nested::call, () -> vm.call(CallOptions.create().timeout(Duration.ofDays(1)), "main"),
             main::call, () -> main.callLong(), () -> main.call(new Object[0]),
             () -> vm.call(CallOptions.create().cancel(own), "main"), () -> vm.invokeClosure(CallOptions.create().cancel(own), main));
         for (Runnable way : ways) {

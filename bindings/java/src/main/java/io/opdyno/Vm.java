@@ -119,7 +119,12 @@ public final class Vm extends Handle {
   /** Runs a function of this program and of {@code b}, another build of it, on the same arguments, and compares what operators compute. */
   public Comparison compare(Vm b, @Nullable CompareOptions options, String function, @Nullable Object... args) {
     Out<Report> report = new Out<>(), times = new Out<>();
-    Native.opd_compare(this, b, function, Calls.args(args), CompareOptions.map(options), report, times);
+    Interrupts.Running running = Interrupts.begin(); // the thread's default token ends it
+    try {
+      Native.opd_compare(this, b, function, Calls.args(args), CompareOptions.map(options), report, times);
+    } finally {
+      running.end();
+    }
     return new Comparison(report.get(), times.get());
   }
 
