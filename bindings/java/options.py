@@ -9,7 +9,7 @@ NAMES = {"opd_module_options": "ProgramOptions", "opd_profiler_dump_options": "D
 TYPES = {"i": "int", "l": "long", "L": "long", "f": "double", "s": "String", "d": "Device",
          "S": "String", "D": "Device", "I": "Integer", "N": "Long"}
 METHODS = {"wait": "waitSteps"}  # Object has a method of that name
-HANDLES = {"Cancel": "CancelToken", "Module": "Program", "Function": "PackedFn"}
+HANDLES = {"Array": "ValueList", "Cancel": "CancelToken", "Module": "Program", "Function": "PackedFn"}
 
 
 def camel(name):

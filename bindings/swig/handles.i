@@ -54,6 +54,8 @@
 %opd_options(opd_report_write_options)
 %opd_options(opd_evaluator_options)
 %opd_options(opd_compare_options)
+%opd_options(opd_record_options)
+%opd_options(opd_replay_options)
 %opd_options(opd_diff_options)
 %opd_options(opd_counter_options)
 %opd_options(opd_rpc_connect_options)

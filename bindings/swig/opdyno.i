@@ -43,4 +43,5 @@
 %include <opdyno/rpc.h>
 %include <opdyno/diff.h>
 %include <opdyno/compare.h>
+%include <opdyno/replay.h>
 %include <opdyno/telemetry.h>

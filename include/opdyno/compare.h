@@ -25,29 +25,32 @@ typedef struct opd_compare_options {
   opd_cancel_token *cancel;   /**< borrowed; ends it, as the thread's default token does; NULL: that one only */
   int32_t equal_nan;          /**< 1: NaN agrees with NaN; 1 */
   uint32_t reserved;          /**< 0 */
+  opd_array *b_args;          /**< borrowed; what B gets in place of @p args, such as a KV cache that B made: as many
+                                   values; NULL: the same ones */
 } opd_compare_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_compare_options_init(opd_compare_options *options) {
   const opd_compare_options defaults = {
-      (uint32_t)sizeof *options, 20, NULL, NULL, (uint64_t)2 << 30, NULL, 0, NULL, 1, 0};
+      (uint32_t)sizeof *options, 20, NULL, NULL, (uint64_t)2 << 30, NULL, 0, NULL, 1, 0, NULL};
   if (options) *options = defaults;
 }
 
 /** Runs a function of two programs on the same arguments, and compares what their operators read and write.
  *
  * The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
- * 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if nothing differs and both programs return. Its rows
- * are the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees"
- * (within the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how operators
- * were found to correspond: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
- * "Tolerance", "Mismatches" and "Elements" are of the output that differs most.
+ * 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if both programs return, nothing differs, and nothing
+ * is undecided: a value that was not kept, or functions as results. Its rows are the operators of both programs, then
+ * the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within the tolerance), "differs", "unknown"
+ * (not kept), "only in A" or "only in B". "Matched By" says how operators were found to correspond: by "name" and
+ * shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel", "Tolerance", "Mismatches" and "Elements" are of the
+ * output that differs most.
  *
  * Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
  * point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
- * left them. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves unwritten
- * differ. An operator that fails ends its program's run; what ran before is compared, and the verdict begins with the
- * failure.
+ * left them, unless options->b_args has its own. Memory that a program allocates is filled with NaN, so that elements
+ * which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
+ * and the verdict begins with the failure.
  *
  * @param a          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
  * @param b          Borrowed; another VM than @p a.

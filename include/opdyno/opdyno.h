@@ -18,6 +18,7 @@
 #include <opdyno/module.h>
 #include <opdyno/params.h>
 #include <opdyno/profiler.h>
+#include <opdyno/replay.h>
 #include <opdyno/report.h>
 #include <opdyno/roofline.h>
 #include <opdyno/rpc.h>

@@ -3,6 +3,7 @@
 #define OPDYNO_VM_HPP_
 
 #include <opdyno/compare.h>
+#include <opdyno/replay.h>
 #include <opdyno/vm.h>
 
 #include <opdyno/module.hpp>
@@ -149,6 +150,12 @@ class Vm : public Handle<opd_vm> {
         opd_vm_profile(get(), name, args.data(), count(args), call, options, result.report.out(), result.trace.out()));
     return result;
   }
+  /** Records the next call in a file. */
+  void record_next_call(const std::string &path, const opd_record_options *options = nullptr) const {
+    check(opd_vm_record_next_call(get(), path.c_str(), options));
+  }
+  /** Throws unless that call was recorded. */
+  void end_recording() const { check(opd_vm_record_next_call(get(), nullptr, nullptr)); }
   void profile_start(const opd_profile_options *options = nullptr) const {
     check(opd_vm_profile_start(get(), options));
   }
@@ -175,6 +182,22 @@ inline Comparison compare(const Vm &a, const Vm &b, const char *function, const 
   check(opd_compare(a.get(), b.get(), function, args.data(), static_cast<int32_t>(args.size()), options,
                     found.report.out(), with_times ? found.times.out() : nullptr));
   return found;
+}
+
+/** What a recorded call became when it was made again. */
+struct Replayed {
+  Module module;  /**< the program; without a handle if the recording has only hashes */
+  Report report;  /**< with the verdict in its configuration */
+  Report profile; /**< without a handle if it is not wanted, or the call did not return */
+};
+
+/** Makes a recorded call again. */
+inline Replayed replay(const std::string &path, const opd_replay_options *options = nullptr,
+                       bool with_profile = false) {
+  Replayed made;
+  check(opd_replay(path.c_str(), options, made.module.out(), made.report.out(),
+                   with_profile ? made.profile.out() : nullptr));
+  return made;
 }
 
 }  // namespace opdyno

@@ -109,7 +109,8 @@ class Maker {
     }
     Live &known = found->second;
     const MemoryCategory old = made_.versions[made_.blocks[known.block].version].category;
-    const bool stays = old == MemoryCategory::kParameter || old == MemoryCategory::kTemporary;
+    const bool stays =
+        old == MemoryCategory::kParameter || old == MemoryCategory::kCache || old == MemoryCategory::kTemporary;
     const MemoryCategory category = stays ? old : category_of(change);
     if (!std::exchange(known.is_written, true) && category == old) return;
     add_version(known.block, change, category, MemoryAction::kIncrementVersion);
@@ -173,6 +174,7 @@ class Maker {
 
   MemoryCategory category_of(const Change &change) const {
     if (change.event->name == memory_use_name(MemoryUse::kParameter)) return MemoryCategory::kParameter;
+    if (change.event->name == memory_use_name(MemoryUse::kCache)) return MemoryCategory::kCache;
     if (change.event->name == memory_use_name(MemoryUse::kWorkspace)) return MemoryCategory::kTemporary;
     if (change.event->name == memory_use_name(MemoryUse::kResult)) return MemoryCategory::kActivation;
     for (uint32_t at = change.span; at != Span::kNone; at = change.thread->spans[at].parent) {

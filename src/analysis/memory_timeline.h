@@ -9,9 +9,11 @@
 
 namespace opd {
 
-// The numbers are those of torch.profiler's files; those between them are of training.
+// The numbers are those of torch.profiler's files, which has 1 for the optimizer's state: what is kept from step to
+// step. Those between them are of training.
 enum class MemoryCategory : uint8_t {
   kParameter = 0,   // constants of programs, tensors of parameter files
+  kCache = 1,       // KV caches and RNN states
   kInput = 2,       // tensors that were made outside of runs
   kTemporary = 3,   // scratch memory of kernels, and what was given back before the operator that made it ended
   kActivation = 4,  // other tensors that runs made
@@ -83,7 +85,7 @@ struct MemoryTimeline {
 //
 // Versions: the first event of kBind of a block is part of its creation, unless it changes the category. Each later one
 // makes a version. A version that a run wrote is an activation, and one that was written outside of runs an input.
-// Parameters and scratch memory stay what they are, as in PyTorch, which knows parameters by their block.
+// Parameters, caches and scratch memory stay what they are, as in PyTorch, which knows parameters by their block.
 // Throws OPD_FAILED_PRECONDITION if memory
 // was not recorded, OPD_INVALID_ARGUMENT for a text that is no device.
 MemoryTimeline memory_timeline(const Trace &trace, std::string_view device);

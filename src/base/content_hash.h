@@ -18,7 +18,7 @@ class ContentHash {
       mix(word);
     }
     uint64_t rest = 0;
-    std::memcpy(&rest, part.data(), part.size());
+    if (!part.empty()) std::memcpy(&rest, part.data(), part.size());  // nothing may lie at a null pointer
     mix(rest);
     return *this;
   }

@@ -19,6 +19,7 @@ CompareOptions options_of(const opd_compare_options *given) {
   if (how.save_directory) options.save_directory = how.save_directory;
   options.repeat = how.repeat;
   options.timeout_ns = how.timeout_ns;
+  if (how.b_args) options.b_args = Ref<Array>::share(unwrap<Array>(how.b_args));
   options.cancel = how.cancel ? unwrap<CancelToken>(how.cancel) : nullptr;
   return options;
 }

@@ -52,9 +52,7 @@ inline void give_text(std::string text, opd_buffer **out) {
 }
 
 // A new array of owned values.
-inline Ref<Array> wrap_values(const std::vector<Value> &values) {
-  return Array::make({values.empty() ? nullptr : &values.front().view(), values.size()});
-}
+inline Ref<Array> wrap_values(const std::vector<Value> &values) { return Array::make(views_of(values)); }
 
 // A new array of strings. `names` is a range of anything that reads as text.
 template <class Names>

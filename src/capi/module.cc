@@ -205,7 +205,7 @@ opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) 
     require(module && out_modules, "module and out_modules must not be NULL");
     const auto imports = unwrap<Module>(module)->imports();
     const std::vector<Value> values(imports.begin(), imports.end());
-    *out_modules = wrap<opd_array>(Array::make({reinterpret_cast<const View *>(values.data()), values.size()}));
+    *out_modules = wrap<opd_array>(Array::make(views_of(values)));
   });
 }
 

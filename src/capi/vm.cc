@@ -1,8 +1,11 @@
 // include/opdyno/vm.h
 #include "vm/vm.h"
 
+#include <cstdlib>
+
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
+#include "record/recorder.h"
 #include "rpc/remote_profile.h"
 
 using namespace opd;
@@ -45,6 +48,12 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   return settings;
 }
 
+// OPDYNO_RECORD_LAST names a file that has the latest call of all VMs.
+Ref<Vm> recorded(Ref<Vm> vm) {
+  if (const char *path = ::secure_getenv("OPDYNO_RECORD_LAST"); path && *path) record_each_call(*vm, path);
+  return vm;
+}
+
 AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
 
 // A VM is one of this process, or one of a session.
@@ -59,7 +68,7 @@ opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_
     auto shared = Ref<Module>::share(unwrap<Module>(module));
     if (auto there = rpc::try_remote(*shared))
       *out_vm = wrap<opd_vm>(rpc::make_vm(std::move(there), settings_of(options)));
-    else *out_vm = wrap<opd_vm>(Vm::make(std::move(shared), settings_of(options)));
+    else *out_vm = wrap<opd_vm>(recorded(Vm::make(std::move(shared), settings_of(options))));
   });
 }
 

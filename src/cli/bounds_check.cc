@@ -162,7 +162,7 @@ void BoundsCheck::check(const Function &kernel, const std::string &name, const s
 
 const Function *BoundsCheck::kernel_of(const std::string &name) {
   const auto [found, is_new] = kernels_.try_emplace(name);
-  if (is_new && !program_.find(name) && program_.root.has_function(name.c_str()))
+  if (is_new && !program_.find(name) && !others_.contains(name) && program_.root.has_function(name.c_str()))
     found->second = program_.root.function(name.c_str());
   return found->second ? &*found->second : nullptr;
 }

@@ -21,7 +21,9 @@ struct Program;
 // kernel with a state of its own goes through three calls.
 class BoundsCheck {
  public:
-  explicit BoundsCheck(const Program &program) : program_(program) {}  // which must outlive this
+  // `program` must outlive this. `others`: functions that are no kernels, although its modules offer them.
+  explicit BoundsCheck(const Program &program, std::set<std::string> others = {})
+      : program_(program), others_(std::move(others)) {}
 
   // For Vm::set_instrument(). Must not outlive this.
   Function instrument();
@@ -36,6 +38,7 @@ class BoundsCheck {
   const Function *kernel_of(const std::string &name);  // null if the program's modules have no such kernel
 
   const Program &program_;
+  const std::set<std::string> others_;
   std::map<std::string, std::optional<Function>> kernels_;
   std::set<std::string> checked_, unchecked_;
   int64_t calls_ = 0;

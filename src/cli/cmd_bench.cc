@@ -2,6 +2,8 @@
 #include "bench.h"
 #include "command.h"
 #include "file.h"
+#include "generation.h"
+#include "language.h"
 #include "tensor_text.h"
 
 namespace opd::cli {
@@ -116,6 +118,7 @@ BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benc
       stats(times.stats()) {}
 
 Exit run_bench(const Args &args) {
+  if (GenerationPlan::is_wanted(args)) return bench_language(args);
   if (args.has("copies")) return run_bench_copies(args);
   if (const auto spec = MachineSpec::of(args); spec && spec->count != 1) return run_bench_fleet(args, *spec);
   if (args.words().empty()) fail_usage("expected MOD [FN] or --copies after 'bench', found nothing");

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "file.h"
 #include "json.h"
+#include "machine.h"
 #include "target.h"
 
 namespace opd::cli {
@@ -32,7 +33,7 @@ void refuse_others(const Args &args) {
   if (!args.words().empty()) fail_usage("--copies measures no module: leave MOD out, or leave --copies out");
   for (const char *name :
        {"sweep", "csv", "compare", "fail-above", "min-effect", "flush-cache", "concurrency", "input", "params", "dim",
-        "seed", "import", "c-flags", "copy", "on", "allocator", "memory-limit", "threads", "timeout"})
+        "seed", "import", "c-flags", "copy", "allocator", "memory-limit", "threads", "timeout"})
     if (args.has(name)) fail_usage(cat("--", name, " does not go with --copies"));
 }
 
@@ -44,14 +45,34 @@ struct Copies {
   double rate(double seconds) const { return static_cast<double>(bytes) / seconds * 1e-9; }  // GB/s
 };
 
-Copies measure(DLDevice from, DLDevice to, DLDevice waits_for, int64_t bytes, opd_evaluator_options options) {
+struct Place {
+  DLDevice device;
+  std::string name;
+};
+
+Copies measure(const Place &source_place, const Place &target_place, DLDevice waits_for, int64_t bytes,
+               opd_evaluator_options options) {
+  const DLDevice from = source_place.device, to = target_place.device;
   const Tensor source({bytes}, "uint8", from), target({bytes}, "uint8", to);
   if (from.device_type == kDLCPU) std::fill_n(static_cast<char *>(source.view().data), bytes, '\1');
   if (to.device_type == kDLCPU) std::fill_n(static_cast<char *>(target.view().data), bytes, '\0');
   const auto copy = Function::of([&](const opd_value *, int32_t) { target.copy_from(source); });
   options.device = waits_for;
   const Benchmark times = Evaluator(copy, &options).call({});
-  return {opdyno::to_string(from), opdyno::to_string(to), bytes, options.repeat, times.stats()};
+  return {source_place.name, target_place.name, bytes, options.repeat, times.stats()};
+}
+
+std::optional<Machine> machine_of(const Args &args) {
+  const std::optional<MachineSpec> spec = MachineSpec::of(args);
+  if (!spec) return std::nullopt;
+  if (spec->count != 1) fail_usage("--copies measures one machine: leave n out");
+  return Machine::connect(*spec, args);
+}
+
+// A session's device has a number here that tells nothing.
+Place place_of(const Args &args, const std::optional<Machine> &machine) {
+  if (!machine) return {device_option(args), opdyno::to_string(device_option(args))};
+  return {machine->device(args), cat(args.value("device").value_or("cpu:0"), " of ", machine->address())};
 }
 
 std::string size_text(int64_t bytes) {
@@ -97,15 +118,16 @@ Exit run_bench_copies(const Args &args) {
   refuse_others(args);
   const std::vector<int64_t> sizes = read_sizes(*args.value("copies"));
   const BenchPlan plan = BenchPlan::from(args);
-  const DLDevice host = {kDLCPU, 0}, device = device_option(args);
+  const std::optional<Machine> machine = machine_of(args);  // whose session must outlive the measurements
+  const Place host = {{kDLCPU, 0}, "cpu:0"}, device = place_of(args, machine);
   const MachineQuality quality;
   std::vector<Copies> rows;
   for (const int64_t bytes : sizes) {
-    if (device.device_type != kDLCPU) {
-      rows.push_back(measure(host, device, device, bytes, plan.options));
-      rows.push_back(measure(device, host, device, bytes, plan.options));
+    if (device.device.device_type != kDLCPU) {
+      rows.push_back(measure(host, device, device.device, bytes, plan.options));
+      rows.push_back(measure(device, host, device.device, bytes, plan.options));
     }
-    rows.push_back(measure(device, device, device, bytes, plan.options));
+    rows.push_back(measure(device, device, device.device, bytes, plan.options));
   }
   print(args.has("json") ? copies_json(rows, quality.entries()) : copies_text(rows, quality.entries()));
   return Exit::ok;

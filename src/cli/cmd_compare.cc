@@ -1,8 +1,10 @@
 // `opdyno compare`: where the values of two builds of a program part, and which operators became slower.
+#include <chrono>
 #include <optional>
 
 #include "ab_rule.h"
 #include "command.h"
+#include "compared_generation.h"
 #include "comparison_view.h"
 #include "file.h"
 #include "report_form.h"
@@ -44,6 +46,43 @@ void require_program(const Target &target, const std::string &path) {
     fail_usage(cat(path, ": ", target.name(), " is a plain function; compare takes functions of programs"));
 }
 
+// The options of opd_compare(), with the texts that they point to.
+class CompareOptions {
+ public:
+  explicit CompareOptions(const Args &args)
+      : rtol_(args.value("rtol")), atol_(args.value("atol")), save_(args.value("save")) {
+    if (save_ && save_->empty()) fail_usage("option '--save' takes a directory, but is empty");
+    options_.rtol = rtol_ ? rtol_->c_str() : nullptr;
+    options_.atol = atol_ ? atol_->c_str() : nullptr;
+    options_.equal_nan = !args.has("nan-differs");
+    options_.keep_bytes = args.bytes("keep").value_or(options_.keep_bytes);
+    options_.save_directory = save_ ? save_->c_str() : nullptr;
+    options_.repeat = static_cast<int32_t>(args.integer("repeat", 20, 0, most_runs));
+  }
+
+  opd_compare_options with(const opd_call_options &call) const {
+    opd_compare_options options = options_;
+    options.timeout_ns = call.timeout_ns;
+    options.cancel = call.cancel;
+    return options;
+  }
+
+ private:
+  const std::optional<std::string> rtol_, atol_, save_;
+  opd_compare_options options_ = opdyno::defaults(opd_compare_options_init);
+};
+
+// Errors that the command line is to blame for: options, and inputs that do not fit a program.
+template <class Compare>
+auto with_usage_errors(const Compare &compare) {
+  try {
+    return compare();
+  } catch (const opdyno::Error &error) {
+    const bool is_usage = error.code() == OPD_INVALID_ARGUMENT || error.code() == OPD_NOT_FOUND;
+    throw Failure(is_usage ? Exit::usage : Exit::failed, message_of(error), error.code());
+  }
+}
+
 class Compared {
  public:
   explicit Compared(const Args &args) : args_(args), runner_(args_of(args, 0)) {
@@ -56,27 +95,12 @@ class Compared {
   }
 
   opdyno::Comparison compare() {
-    const int64_t repeat = args_.integer("repeat", 20, 0, most_runs);
+    const CompareOptions options(args_);
     runner_.start();
-    const opd_call_options call = runner_.call_options();
-    const std::optional<std::string> rtol = args_.value("rtol"), atol = args_.value("atol"), save = args_.value("save");
-    auto options = opdyno::defaults(opd_compare_options_init);
-    options.rtol = rtol ? rtol->c_str() : nullptr;
-    options.atol = atol ? atol->c_str() : nullptr;
-    options.equal_nan = !args_.has("nan-differs");
-    options.keep_bytes = args_.bytes("keep").value_or(options.keep_bytes);
-    options.save_directory = save ? save->c_str() : nullptr;
-    options.repeat = static_cast<int32_t>(repeat);
-    options.timeout_ns = call.timeout_ns;
-    options.cancel = call.cancel;
+    const opd_compare_options how = options.with(runner_.call_options());
     const Target &a = runner_.target();
-    try {
-      return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &options);
-    } catch (const opdyno::Error &error) {
-      // What the command line says: options, and inputs that do not fit a program.
-      const bool is_usage = error.code() == OPD_INVALID_ARGUMENT || error.code() == OPD_NOT_FOUND;
-      throw Failure(is_usage ? Exit::usage : Exit::failed, message_of(error), error.code());
-    }
+    return with_usage_errors(
+        [&] { return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &how); });
   }
 
  private:
@@ -85,6 +109,26 @@ class Compared {
   Program other_;
   std::optional<Target> target_;
 };
+
+ComparedPasses compare_language(const Args &args) {
+  if (args.words().size() > 2)
+    fail_usage(cat("--prefill and --decode choose the functions; leave out '", args.words()[2],
+                   "', or name them by --prefill-function and --decode-function"));
+  for (const char *name : {"input", "dim"})
+    if (args.has(name)) fail_usage(cat("--", name, " does not go with --prefill and --decode"));
+  const CompareOptions options(args);
+  using Clock = std::chrono::steady_clock;
+  const auto timeout = args.duration_ns("timeout");
+  const auto end = Clock::now() + std::chrono::nanoseconds(timeout.value_or(0));
+  ComparedGeneration generation(args);
+  return with_usage_errors([&] {
+    return generation.compare([&] {
+      auto call = opdyno::defaults(opd_call_options_init);
+      if (timeout) call.timeout_ns = std::max<int64_t>(1, std::chrono::nanoseconds(end - Clock::now()).count());
+      return options.with(call);
+    });
+  });
+}
 
 std::string times_text(const Report &times, TableStyle style) {
   if (!times) return "";
@@ -111,20 +155,26 @@ Exit run_compare(const Args &args) {
   for (const std::optional<std::string> &path : {output, times})
     for (const size_t program : {0, 1})
       if (path) refuse_overwriting(args.words()[program], *path);
-  const opdyno::Comparison found = [&] { return Compared(args).compare(); }();
+  const bool is_language = GenerationPlan::is_wanted(args);
+  const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
+  const opdyno::Comparison &found = passes.last;
   const ComparisonView view(found.report);
   const TableStyle style = form == Form::markdown ? TableStyle::markdown : TableStyle::text;
   if (form == Form::json) print(report_text(found.report, ReportForm::json));
   else if (form == Form::csv) print(report_text(found.report, ReportForm::csv));
   else if (form == Form::html) print(report_text(found.report, ReportForm::html));
   else {
-    std::string text = view.verdict() + "\n";
+    std::string text = is_language ? cat(passes.pass, ": ", view.verdict()) : view.verdict();
+    if (passes.count == 2) text += "; no difference in the pass before";
+    if (passes.count > 2) text += cat("; no difference in the ", passes.count - 1, " passes before");
+    text += "\n";
     if (form != Form::sentence) text += cat("\n", view.table(style), "\n");
     text += times_text(found.times, style);
     if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
     style == TableStyle::text ? print_fitted(text) : print(text);
   }
   if (times && found.times) write_file(*times, report_text(found.times, report_form_of_file(*times, ReportForm::json)));
+  else if (times) print_message(cat("opdyno compare: ", *times, " was not written, because a program failed\n"));
   if (output) write_file(*output, report_text(found.report, report_form_of_file(*output, ReportForm::json)));
   if (view.has_failure()) return Exit::failed;
   return view.is_equal() ? Exit::ok : Exit::mismatch;

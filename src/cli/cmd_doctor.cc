@@ -33,10 +33,9 @@ Check unpacked(const std::string &name, const Probe::Answer &answer) {
     else if (c != kRecord) fields.back() += c;
   const int64_t state = fields.size() == 4 ? read_int(fields[1]).value_or(-1) : -1;
   if (answer.is_whole && state >= 0 && state <= 2) return {name, static_cast<State>(state), fields[2], fields[3]};
-  return {name, State::limited,
-          cat("the check ", answer.why.empty() ? "had no result" : answer.why,
-              ", perhaps in a driver or program that it needs"),
-          ""};
+  const std::string_view where =
+      answer.why.starts_with("could not") ? "" : ", perhaps in a driver or program that it needs";
+  return {name, State::limited, cat("the check ", answer.why.empty() ? "had no result" : answer.why, where), ""};
 }
 
 std::vector<std::string> releases(const cJSON *build, const char *member) {

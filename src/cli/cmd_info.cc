@@ -5,6 +5,7 @@
 #include "dim.h"
 #include "file.h"
 #include "json.h"
+#include "machine.h"
 #include "machine_noise.h"
 #include "params_info.h"
 #include "screen.h"
@@ -41,26 +42,25 @@ void write_value(JsonWriter &json, const opd_value &value) {
   else json.string(string_of(value));
 }
 
-std::string info_json(std::string_view build, const Args &args) {
-  JsonWriter json;
-  json.begin_object()
-      .key("build")
-      .raw(build)
-      .key("threads")
-      .number(opdyno::threads_count())
-      .key("devices")
-      .begin_array();
-  for (const DLDevice device : devices()) {
+void write_devices(JsonWriter &json, const Reach &reach = here) {
+  json.key("devices").begin_array();
+  for (const DLDevice device : devices(reach)) {
     json.begin_object().key("device").string(opdyno::to_string(device));
     for (const Attribute &attribute : attributes) {
-      const Value value = attribute_of(device, attribute.attr);
+      const Value value = attribute_of(reach(device), attribute.attr);
       if (value.type() != OPD_NONE) write_value(json.key(attribute.name), value.view());
     }
     json.end_object();
   }
   json.end_array().key("absent_devices").begin_object();
-  for (const auto &[kind, reason] : absent_kinds()) json.key(kind).string(reason);
+  for (const auto &[kind, reason] : absent_kinds(reach)) json.key(kind).string(reason);
   json.end_object();
+}
+
+std::string info_json(std::string_view build, const Args &args) {
+  JsonWriter json;
+  json.begin_object().key("build").raw(build).key("threads").number(opdyno::threads_count());
+  write_devices(json);
   json.key("absent_tls").string(tls_absence());
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();
@@ -82,27 +82,62 @@ std::string releases(const cJSON *build, const char *member) {
   return join(names, ", ");
 }
 
-std::string device_text(DLDevice device) {
-  std::string text = cat("  ", opdyno::to_string(device), "\n");
-  for (const Attribute &attribute : attributes) {
-    const Value value = attribute_of(device, attribute.attr);
-    if (value.type() == OPD_NONE) continue;
-    const bool is_text = value.type() >= OPD_OBJECT ? value.type() == OPD_STRING : value.type() == OPD_SMALL_STRING;
-    text += cat("    ", pad_right(cat(attribute.name, ": "), 22),
-                is_text ? string_of(value.view()) : opdyno::to_string(value.view()), "\n");
+std::string devices_text(const Reach &reach = here) {
+  std::string text = "devices:\n";
+  for (const DLDevice device : devices(reach)) {
+    text += cat("  ", opdyno::to_string(device), "\n");
+    for (const Attribute &attribute : attributes) {
+      const Value value = attribute_of(reach(device), attribute.attr);
+      if (value.type() == OPD_NONE) continue;
+      const bool is_text = value.type() >= OPD_OBJECT ? value.type() == OPD_STRING : value.type() == OPD_SMALL_STRING;
+      text += cat("    ", pad_right(cat(attribute.name, ": "), 22),
+                  is_text ? string_of(value.view()) : opdyno::to_string(value.view()), "\n");
+    }
   }
   return text;
+}
+
+std::string absent_text() {
+  std::string text;
+  for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
+  return text;
+}
+
+Exit show_machine(const MachineSpec &spec, const Args &args) {
+  if (spec.count != 1) fail_usage("info shows one machine: leave n out");
+  const Machine machine = Machine::connect(spec, args);
+  const Reach reach = [&](DLDevice there) { return machine.reach(there); };
+  attempt(Exit::failed, machine.address(), [&] {
+    if (args.has("json")) {
+      JsonWriter json;
+      json.begin_object().key("address").string(machine.address()).key("host").string(machine.host());
+      json.key("server").string(machine.server());
+      write_devices(json, reach);
+      print(json.end_object().take() + "\n");
+      return;
+    }
+    std::vector<std::string> absent;  // another machine does not tell why
+    for (const auto &[kind, reason] : absent_kinds(reach)) absent.push_back(kind);
+    print(cat(machine.text(), ", a server of ", machine.is_tvms() ? "TVM" : machine.server(), "\n", devices_text(reach),
+              absent.empty() ? "" : "not there: ", join(absent, ", "), absent.empty() ? "" : "\n"));
+  });
+  return Exit::ok;
 }
 
 }  // namespace
 
 Exit run_info(const Args &args) {
   if (!args.words().empty()) {
-    for (const char *option : {"functions", "measure", "collectors"})
+    for (const char *option : {"functions", "measure", "collectors", "on"})
       if (args.has(option)) fail_usage(cat("option '--", option, "' takes no file"));
     const Params params = load_params(args.words()[0]);
     print(args.has("json") ? params_json(params) : params_text(params));
     return Exit::ok;
+  }
+  if (const std::optional<MachineSpec> spec = MachineSpec::of(args)) {
+    for (const char *option : {"functions", "measure", "collectors"})
+      if (args.has(option)) fail_usage(cat("option '--", option, "' is of this machine, and does not go with --on"));
+    return show_machine(*spec, args);
   }
   if (args.has("collectors")) {
     if (args.has("json")) fail_usage("option '--collectors' has no JSON");
@@ -117,12 +152,10 @@ Exit run_info(const Args &args) {
   std::string text = version_text();
   const Json json = parse_json(build, "the build");
   text += cat("loads artifacts of TVM ", releases(json.get(), "tvm_artifacts"), "; tested with those of ",
-              releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\ndevices:\n");
-  for (const DLDevice device : devices()) text += device_text(device);
+              releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\n", devices_text());
   const std::string without_tls = tls_absence();
   if (without_tls.empty()) text += "TLS for other machines: by OpenSSL\n";
-  text += "not here:\n";
-  for (const auto &[kind, reason] : absent_kinds()) text += cat("  ", kind, ": ", reason, "\n");
+  text += cat("not here:\n", absent_text());
   if (!without_tls.empty()) text += cat("  TLS for other machines: ", without_tls, "\n");
   if (args.has("measure")) {
     const opd_machine_peak peak = opdyno::measure_peak();

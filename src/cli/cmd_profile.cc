@@ -4,6 +4,8 @@
 #include "collectors.h"
 #include "command.h"
 #include "file.h"
+#include "generation.h"
+#include "language.h"
 #include "machine_noise.h"
 #include "page_server.h"
 #include "report_form.h"
@@ -122,6 +124,7 @@ bool check_outputs(const Args &args) {
 Exit run_profile(const Args &args) {
   write_options(args);  // checks the options before anything runs
   const bool is_output_taken = check_outputs(args);
+  if (GenerationPlan::is_wanted(args)) return profile_language(args, is_output_taken);
   const ReportForm form = report_form_of_file(args.value("output").value_or(""), ReportForm::json);
   if (form != ReportForm::json && args.has("runs"))
     fail_usage(cat("--runs writes a report a line, which only JSON can hold; name the output .json, not ",

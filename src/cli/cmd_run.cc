@@ -34,14 +34,41 @@ std::vector<size_t> result_arguments(const Args &args, const std::vector<opd_val
   return {};
 }
 
+void begin_recording(const Runner &runner, const Args &args) {
+  const auto path = args.value("record");
+  if (!path) return;
+  auto options = opdyno::defaults(opd_record_options_init);
+  options.with_program = !args.has("without-program");
+  options.with_outputs = args.has("with-outputs");
+  options.with_operators = args.has("with-operators");
+  options.with_paths = args.has("with-paths");
+  attempt(Exit::failed, "", [&] { runner.target().vm().record_next_call(*path, &options); });
+}
+
+// Throws unless the call was kept.
+void end_recording(const Runner &runner, const Args &args) {
+  if (args.has("record")) attempt(Exit::failed, "", [&] { runner.target().vm().end_recording(); });
+}
+
+void check_record_options(const Args &args) {
+  for (const std::string_view option : {"with-paths", "with-outputs", "with-operators", "without-program"})
+    if (args.has(option) && !args.has("record")) fail_usage(cat("option '--", option, "' needs --record"));
+  if (args.has("record") && args.has("on")) fail_usage("option '--record' records calls of this machine, not of --on");
+  if (const auto path = args.value("record")) refuse_overwriting(args.words()[0], *path);
+}
+
 // The result of a call. For a plain function that returns none: its output tensors.
 Value result_of(Runner &runner, const Args &args) {
   const bool is_plain = !runner.target().is_program();
   if (!is_plain && args.has("out-arg"))
     fail_usage("option '--out-arg' is for plain functions; a program returns its results");
+  if (is_plain && args.has("record"))
+    fail_usage(
+        cat("option '--record' records functions of programs; ", runner.target().name(), " is a plain function"));
   const std::vector<opd_value> &arguments = runner.arguments();
   const std::vector<size_t> written = is_plain ? result_arguments(args, arguments) : std::vector<size_t>();
   runner.start();
+  begin_recording(runner, args);
   Value result = runner.call();
   if (!is_plain || (result.type() != OPD_NONE && !args.has("out-arg")) || written.empty()) return result;
   if (written.size() == 1) return Value::retain(arguments[written[0]]);
@@ -157,6 +184,7 @@ Exit run_run(const Args &args) {
   for (const std::string_view option : {"rtol", "atol", "equal-nan"})
     if (args.has(option) && !checks) fail_usage(cat("option '--", option, "' needs --expect"));
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
+  check_record_options(args);
   args.real("rtol", 0), args.real("atol", 0);  // checks the numbers before anything runs
 
   if (const auto path = args.value("output")) {
@@ -183,6 +211,7 @@ Exit run_run(const Args &args) {
     if (is_good)
       for (const Comparison &comparison : comparisons) print(comparison.text() + "\n");
   }
+  end_recording(runner, args);  // last, since the results are good even if it could not be kept
   if (is_good) return Exit::ok;
   std::string text;
   for (const Comparison &comparison : comparisons) text += cat(text.empty() ? "" : "\n", comparison.text());

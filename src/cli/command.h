@@ -31,6 +31,7 @@ Exit run_serve(const Args &args);
 Exit run_bench(const Args &args);
 Exit run_profile(const Args &args);
 Exit run_record(const Args &args);
+Exit run_replay(const Args &args);
 Exit run_top(const Args &args);
 Exit run_trace(const Args &args);
 Exit run_report(const Args &args);

@@ -21,15 +21,14 @@ constexpr Option params = {"params", 0, "FILE", "bind the file's tensors to the 
 constexpr Option dim = {"dim", 0, "NAME=SIZE", "a size that the program leaves open", true};
 constexpr Option seed = {"seed", 0, "N", "seed of random inputs; 0"};
 constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
-constexpr Option on = {
-    "on", 0, "MACHINE",
-    "run on another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F], and for TLS "
-    "[,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces"};
+// A macro, because only literals can be joined to literals.
+#define OPD_ANOTHER_MACHINE                                                          \
+  "another machine: HOST:PORT or tracker=HOST:PORT, then [,key=K][,secret-file=F], " \
+  "and for TLS [,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces"
+constexpr Option on = {"on", 0, "MACHINE", "run on " OPD_ANOTHER_MACHINE};
+constexpr Option on_info = {"on", 0, "MACHINE", "show the devices of " OPD_ANOTHER_MACHINE};
 constexpr Option on_several = {
-    "on", 0, "MACHINES",
-    "measure on another machine: HOST:PORT or tracker=HOST:PORT, then "
-    "[,key=K][,secret-file=F], and for TLS [,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces; "
-    "with a tracker and ,n=N (or n=all) on several at once"};
+    "on", 0, "MACHINES", "measure on " OPD_ANOTHER_MACHINE "; with a tracker and ,n=N (or n=all) on several at once"};
 constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
 constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
@@ -53,6 +52,25 @@ constexpr Option check_bounds = {
     "check-bounds", 0, "",
     "find kernels that touch memory outside their tensors: each call of one runs three times. Exit code 1 names the "
     "kernel and the tensor"};
+
+constexpr Option record_call = {"record", 0, "FILE.opdrec", "keep the call in a file for opdyno replay"};
+constexpr Option with_paths = {"with-paths", 0, "", "let --record keep paths and the machine's name, too"};
+constexpr Option with_outputs = {"with-outputs", 0, "", "let --record keep the result's elements, not only its hash"};
+constexpr Option with_operators = {"with-operators", 0, "",
+                                   "let --record keep a hash of what each operator leaves, so that replay names the "
+                                   "first one that differs"};
+constexpr Option without_program = {"without-program", 0, "",
+                                    "let --record keep only hashes of the program; replay then needs --with"};
+
+constexpr Option replay_info = {"info", 0, "", "show what the file has; nothing of it is called"};
+constexpr Option replay_profile = {"profile", 0, "", "measure each operator of the call, too"};
+constexpr Option replay_minimise = {
+    "minimise", 0, "FILE",
+    "keep the one operator that fails, ends the process, or is the first that differs, as a smaller recording"};
+constexpr Option replay_with = {"with", 0, "MOD", "run this program instead of the recorded one"};
+constexpr Option replay_rtol = {"rtol", 0, "X",
+                                "relative tolerance of elements that were kept; as float16=1e-2,float32=1e-5 by dtype"};
+constexpr Option replay_atol = {"atol", 0, "X", "the same in absolute terms"};
 
 constexpr Option bench_repeat = {"repeat", 0, "N", "measured repeats; 10"};
 constexpr Option number = {"number", 0, "N", "calls per repeat; 1"};
@@ -168,6 +186,14 @@ constexpr Option compare_output = {
 constexpr Option bench_compare = {
     "compare", 0, "FILE", "compare with what --json printed before, of the same function, sizes, threads and caches"};
 
+constexpr Option prefill = {"prefill", 0, "N", "drive a language model: compute prompts of N tokens; 128. See above"};
+constexpr Option decode = {"decode", 0, "N", "drive a language model: decode N tokens after the prompts; 32"};
+constexpr Option batch = {"batch", 0, "N", "sequences of a language model at once; 1"};
+constexpr Option create_function = {"create-function", 0, "NAME", "the function that makes the model's KV cache", true};
+constexpr Option prefill_function = {"prefill-function", 0, "NAME", "the function that computes prompts"};
+constexpr Option decode_function = {"decode-function", 0, "NAME", "the function that decodes a token of each sequence"};
+constexpr Option embed_function = {"embed-function", 0, "NAME", "the function that embeds tokens"};
+
 constexpr Option collector = {
     "collector", 0, "NAME",
     "measure more of each call: time, memory, perf, papi, energy; perf:EVENT,… and papi:EVENT,… "
@@ -263,7 +289,19 @@ dtype that it checks.
 
 Operators are matched by names and shapes in their order, then by equal values, then along the data flow; so renamed,
 reordered and fused ones are found as far as values allow. The sentence counts those without a counterpart; --as table
-lists all. Exit code 1: the programs differ; 4: one of them failed.)";
+lists all. Exit code 1: the programs differ; 4: one of them failed.
+
+With --prefill or --decode the programs are those of a language model. Both compute the same random tokens in the same
+passes, each with a cache of its own, and the first pass that differs is shown.)";
+
+constexpr std::string_view replay_text =
+    R"(FILE.opdrec is a call as `opdyno run --record` keeps it: program and kernels, arguments, options, what functions of the
+host returned, hashes of the results. It is made again here, and a sentence says whether the same comes of it: equal
+results, or the same error. It runs the code of the file: replay only what you would run.
+
+If the recorded call ended its process, so does this one, for instance under gdb. With --minimise, it runs in a process of
+its own, and the file has the call of the kernel that ended it. Exit code 1: something else comes of it; 3: the file is
+damaged, or cannot be replayed here.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -346,6 +384,13 @@ Inputs (SPEC):
 Parameters that get no input are filled at random in the shapes that the program checks; the numbers are from 0 to 1 and
 depend on the seed alone, on every machine.)";
 
+constexpr std::string_view language_details =
+    R"(
+
+With --prefill or --decode MOD is the program of a language model, which is driven as a server drives it: a cache is
+made, --batch prompts of random tokens are computed, then tokens are decoded for all of them together. Weights are those
+of --params, in the file's order, or random.)";
+
 constexpr std::string_view bench_details =
     R"(
 
@@ -364,7 +409,8 @@ std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
 }  // namespace
 
 const std::vector<Command> &commands() {
-  static const std::string bench_text = std::string(input_text) + std::string(bench_details);
+  static const std::string profile_text = std::string(input_text) + std::string(language_details);
+  static const std::string bench_text = profile_text + std::string(bench_details);
   static const std::vector<Command> table = {
       {"info",
        "[FILE]",
@@ -372,7 +418,7 @@ const std::vector<Command> &commands() {
        1,
        "show what this build and this machine offer, or what a parameter file holds",
        info_text,
-       {&functions, &measure, &collectors, &json, &help},
+       {&on_info, &functions, &measure, &collectors, &json, &help},
        run_info},
       {"doctor", "", 0, 0, "tell what works on this machine, and what mends the rest", doctor_text,
        std::vector{&require, &within, &json, &help}, run_doctor},
@@ -383,19 +429,51 @@ const std::vector<Command> &commands() {
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
-       with_call_options(
-           {&on, &run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds, &json, &csv}),
+       with_call_options({&on, &run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds,
+                          &record_call, &with_paths, &with_outputs, &with_operators, &without_program, &json, &csv}),
        run_run},
       {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
-       with_call_options({&on_several, &bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency,
-                          &flush_cache, &sweep, &copies, &json, &csv, &bench_compare, &fail_above, &min_effect}),
+       with_call_options(
+           {&on_several,      &bench_repeat,   &number,           &min_repeat_ms,   &bench_warmup, &concurrency,
+            &flush_cache,     &sweep,          &copies,           &prefill,         &decode,       &batch,
+            &create_function, &embed_function, &prefill_function, &decode_function, &json,         &csv,
+            &bench_compare,   &fail_above,     &min_effect}),
        run_bench},
-      {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", input_text,
-       with_call_options({&on,       &profile_repeat, &warmup,       &profile_runs,  &turn,       &collector,
-                          &sort,     &no_sort,        &no_aggregate, &no_sums,       &top,        &wide,
-                          &builtins, &details,        &roofline,     &report_output, &report_csv, &chrome,
-                          &view,     &flame,          &serve,        &json}),
+      {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", profile_text,
+       with_call_options({&on,
+                          &profile_repeat,
+                          &warmup,
+                          &profile_runs,
+                          &turn,
+                          &collector,
+                          &sort,
+                          &no_sort,
+                          &no_aggregate,
+                          &no_sums,
+                          &top,
+                          &wide,
+                          &builtins,
+                          &details,
+                          &roofline,
+                          &report_output,
+                          &report_csv,
+                          &chrome,
+                          &view,
+                          &flame,
+                          &serve,
+                          &prefill,
+                          &decode,
+                          &batch,
+                          &create_function,
+                          &embed_function,
+                          &prefill_function,
+                          &decode_function,
+                          &json}),
        run_profile},
+      {"replay", "FILE.opdrec", 1, 1, "make a recorded call again, and compare what comes of it", replay_text,
+       std::vector{&replay_info, &replay_with, &replay_profile, &check_bounds, &replay_minimise, &replay_rtol,
+                   &replay_atol, &import_, &c_flags, &copy_, &threads, &timeout, &json, &help},
+       run_replay},
       {"record", "PATH", 1, 1, "record a process that runs, from outside", record_text,
        std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},
       {"top", "PATH", 1, 1, "show what the operators of a process that runs do now", top_text,
@@ -413,10 +491,11 @@ const std::vector<Command> &commands() {
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
        std::vector{&by, &flame_diff, &fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
       {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
-       with_call_options({&budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
+       with_call_options({&on, &budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
       {"compare", "A B [FN]", 2, 3, "tell where the values of two builds of a program part", compare_text,
        with_call_options({&compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep, &compare_repeat,
-                          &compare_form, &compare_output, &compare_times}),
+                          &compare_form, &compare_output, &compare_times, &prefill, &decode, &batch, &create_function,
+                          &embed_function, &prefill_function, &decode_function}),
        run_compare},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

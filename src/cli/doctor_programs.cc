@@ -1,5 +1,6 @@
 // Checks of what programs need: the cache directory, the compiler, devices and their drivers.
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,11 +49,12 @@ void compile(const char *cache_dir, std::chrono::milliseconds limit) {
   Module::load_bytes("int opdyno_doctor(void) { return 42; }\n", &options, "doctor.c");
 }
 
-// A directory that is there for a moment.
+// A directory that is there for a moment. One whose process was ended before it could remove it is removed by the next.
 class ShortLived {
  public:
   ShortLived() : name_(environment("TMPDIR").empty() ? "/tmp" : environment("TMPDIR")) {
-    name_ += "/opdyno-doctor-XXXXXX";
+    remove_abandoned(name_);
+    name_ += cat("/", start_, getpid(), "-XXXXXX");
     if (!mkdtemp(name_.data())) fail_errno("make the directory", name_, errno);
   }
   ~ShortLived() {
@@ -62,6 +64,20 @@ class ShortLived {
   const char *name() const { return name_.c_str(); }
 
  private:
+  static constexpr std::string_view start_ = "opdyno-doctor-";
+
+  static void remove_abandoned(const std::string &parent) {
+    std::error_code ignored;
+    for (const auto &entry : std::filesystem::directory_iterator(parent, ignored)) {
+      const std::string name = entry.path().filename().string();
+      struct stat status {};
+      const bool is_own = name.starts_with(start_) && lstat(entry.path().c_str(), &status) == 0 &&
+                          S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+      const int process = is_own ? std::atoi(name.c_str() + start_.size()) : 0;
+      if (process > 0 && kill(process, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), ignored);
+    }
+  }
+
   std::string name_;
 };
 

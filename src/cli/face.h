@@ -11,6 +11,7 @@ using opdyno::Collector;
 using opdyno::Evaluator;
 using opdyno::Executable;
 using opdyno::Function;
+using opdyno::KvState;
 using opdyno::Module;
 using opdyno::Params;
 using opdyno::Profile;

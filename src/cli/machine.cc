@@ -97,7 +97,7 @@ Machine::Machine(opdyno::RpcSession session) : session_(std::move(session)) {
   const Json json = parse_json(session_.describe(), "the session");
   address_ = json_string(json.get(), "address");
   host_ = json_string(json.get(), "host");
-  is_tvms_ = json_string(json.get(), "server") == "tvm";
+  server_ = json_string(json.get(), "server");
 }
 
 Machine Machine::connect(const MachineSpec &spec, const Args &args) { return Machine(begin(spec, args)); }

@@ -32,10 +32,12 @@ class Machine {
 
   const std::string &address() const { return address_; }
   const std::string &host() const { return host_; }  // what it calls itself; "": it does not tell
-  bool is_tvms() const { return is_tvms_; }
+  bool is_tvms() const { return server_ == "tvm"; }
   std::string text() const { return host_.empty() ? address_ : host_ + " (" + address_ + ")"; }
 
-  // As the session calls it. Fails with Exit::failed if it is not there.
+  const std::string &server() const { return server_; }  // "opdyno 0.2.0" or "tvm"
+  DLDevice reach(DLDevice there) const { return session_.device(there); }
+  // The one that is asked for, as the session calls it. Fails with Exit::failed if it is not there.
   DLDevice device(const Args &args) const;
   // Sends the file and loads it there. Fails with Exit::refused.
   Module load(const std::string &path);
@@ -44,8 +46,7 @@ class Machine {
   explicit Machine(opdyno::RpcSession session);
 
   opdyno::RpcSession session_;
-  std::string address_, host_;
-  bool is_tvms_ = false;
+  std::string address_, host_, server_;
   std::map<std::string, int> sent_;  // names of files, and how often
 };
 

@@ -42,10 +42,10 @@ bool write_whole(int to, std::string_view text) {
 
 Probe Probe::begin(const std::function<int(int to)> &child) {
   int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) fail_errno("start", "a check", errno);
+  if (pipe2(ends, O_CLOEXEC) != 0) return Probe(cat("could not be started: ", strerror(errno)));
   Descriptor from(ends[0]), to(ends[1]);
   const pid_t parent = getpid(), process = fork();
-  if (process < 0) fail_errno("start", "a check", errno);
+  if (process < 0) return Probe(cat("could not be started: ", strerror(errno)));
   if (process == 0) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -91,7 +91,8 @@ int Probe::end() {
 
 Probe::Answer Probe::wait(std::chrono::steady_clock::time_point deadline) {
   using namespace std::chrono;
-  Answer answer{false, {}, {}};
+  Answer answer{false, {}, problem_};
+  if (!problem_.empty()) return answer;
   for (bool has_ended = false; !has_ended;) {
     const auto left = ceil<milliseconds>(deadline - steady_clock::now()).count();
     pollfd waiting = {answers_.get(), POLLIN, 0};

@@ -92,6 +92,12 @@ const FunctionInfo *Program::find(std::string_view name) const {
   return nullptr;
 }
 
+Program program_of(const Module &module) {
+  Program program{module, module, Executable::of(module), {}};
+  program.functions = read_functions(program.executable);
+  return program;
+}
+
 Program load_program(const std::string &path, const Args &args, Loading loading) {
   Program program;
   program.root = load_module(path, &args, loading);

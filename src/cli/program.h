@@ -41,6 +41,9 @@ Program load_program(const std::string &path, const Args &args, Loading loading 
 // On another machine. What the program checks of its parameters is read here, from the file.
 Program load_program(const std::string &path, const Args &args, Machine &machine);
 
+// Of a module of kind "relax.VMExecutable".
+Program program_of(const Module &module);
+
 // The VM program of a file. Nothing else of the file is loaded.
 Executable load_executable(const std::string &path);
 

@@ -2,26 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/thread_state.h"
+#include "compare/shown_call.h"
 #include "device/device.h"
-#include "device/graph.h"
-#include "vm/vm_function.h"
 
 namespace opd {
 namespace {
-
-constexpr std::string_view kBuiltin = "vm.builtin.";
-constexpr int kMostTuples = 16;  // around a tensor; programs nest less
 
 // Builtins that neither read nor write elements. Looking at their tensors would only cost time.
 bool is_plain(std::string_view name) {
   constexpr std::array kPlain = {"alloc_storage", "alloc_shape_heap", "match_shape",  "shape_of",        "make_tuple",
                                  "tuple_getitem", "tuple_reset_item", "kill_object",  "null_value",      "make_closure",
                                  "make_shape",    "make_prim_value",  "read_if_cond", "match_prim_value"};
-  if (!name.starts_with(kBuiltin)) return false;
-  name.remove_prefix(kBuiltin.size());
+  if (!name.starts_with(kBuiltinPrefix)) return false;
+  name.remove_prefix(kBuiltinPrefix.size());
   return name.starts_with("check_") || std::find(kPlain.begin(), kPlain.end(), name) != kPlain.end();
 }
 
@@ -43,10 +38,6 @@ Range range_of(const DLTensor &tensor) {
     data_bytes(last + 1, tensor.dtype, bytes);
   }
   return {begin, begin + bytes};
-}
-
-bool is_readable(const DLTensor &tensor) {
-  return tensor.device.device_type == kDLCPU || !is_capturing(tensor.device);  // a copy would become part of the graph
 }
 
 ContentsHash read_hash(const DLTensor &tensor) {
@@ -84,14 +75,22 @@ RecordedRun CallRecorder::record(std::string_view function, Args args, const Cal
       if (thread_number() == thread) show(shown);
       return Value();
     }));
-    run_.failure = vm_.run_named(function, args, settings, run_.result);
+    try {
+      run_.failure = vm_.run_named(function, args, settings, run_.result);
+    } catch (const Exception &e) {  // limits that the program exceeds; all else is the caller's
+      if (e.error()->code != OPD_OUT_OF_RANGE && e.error()->code != OPD_OUT_OF_MEMORY) throw;
+      run_.failure = e.error();
+    }
     run_.note = vm_.recording_note();  // while the kernels are observed
   }
   if (!run_.failure) {
     OpenCall last;
     add_results(last, run_.result, 0);
     for (size_t i = 0; i < last.tensors.size(); ++i) {
-      last.call.slots[i].after = read(*last.tensors[i]);
+      uint32_t &value = last.call.slots[i].after;
+      value = read(*last.tensors[i]);
+      if (value == kNoValue)
+        value = add_value(*last.tensors[i], opd_none(), {Origin::kUnseen});  // it was never written
       run_.results.push_back(std::move(last.call.slots[i]));
     }
   }
@@ -106,23 +105,15 @@ void CallRecorder::show(Args shown) {
   else end(name, args, shown[3]);
 }
 
-// vm.builtin.call_tir_dyn calls the kernel that it is given.
-std::string CallRecorder::name_of(std::string_view name, Args args) const {
-  if (name != "vm.builtin.call_tir_dyn" || args.empty()) return std::string(name);
-  const auto *function = try_as<Function>(args[0]);
-  if (!function) return std::string(name);
-  const std::string *known = program_name_of(*function);
-  return known ? *known : vm_.looked_up_name(*function);
-}
-
 void CallRecorder::begin(std::string_view name, Args args) {
   OpenCall &open = open_.emplace_back();
   open.args = args.data();
-  open.call.name = name_of(name, args);
-  if (name == "vm.builtin.alloc_tensor") return;
+  const Function *const kernel = kernel_of(name, args);
+  open.call.name = kernel ? kernel_name(vm_, *kernel) : std::string(name);
+  if (name == kAllocTensor) return;
   for (const View &arg : args) add_arguments(open, arg, 0);
   for (size_t i = 0; i < open.tensors.size(); ++i) open.call.slots[i].before = read(*open.tensors[i]);
-  const bool is_own = name.starts_with(kBuiltin) && open.call.name == name;
+  const bool is_own = name.starts_with(kBuiltinPrefix) && !kernel;
   open.is_operator = !is_own && !open.tensors.empty() && !vm_.executable().find(open.call.name);
 }
 
@@ -132,7 +123,7 @@ void CallRecorder::end(std::string_view name, Args args, const View &result) {
   if (open_.empty()) return;
   OpenCall open = std::move(open_.back());
   open_.pop_back();
-  if (name == "vm.builtin.alloc_tensor") note_allocation(result);
+  if (name == kAllocTensor) note_allocation(result);
   else end_operator(open, result);
 }
 
@@ -199,7 +190,7 @@ void CallRecorder::note_allocation(const View &result) {
   const auto *tensor = try_as<Tensor>(result);
   if (!tensor || range_of(tensor->dl).is_empty()) return;
   place(tensor->dl, kNoValue);
-  if (tensor->dl.device.device_type == kDLCPU) std::memset(data_of(tensor->dl), 0xFF, bytes_of(tensor->dl));
+  fill_unwritten(tensor->dl);
 }
 
 uint32_t CallRecorder::read(const DLTensor &tensor) {

@@ -4,9 +4,6 @@
 // which arguments these are. So an argument counts as written if its memory had no contents yet, or if its contents
 // changed. The memory plan of a program uses memory again and again. So values are not known by addresses, but by what
 // an address held at the moment of the call.
-//
-// Memory that the program has just allocated is filled with bytes 0xFF, which are NaN in floating point. So a kernel
-// that leaves elements unwritten does not pass because the memory happens to hold the right numbers of an earlier run.
 #pragma once
 #include <map>
 #include <optional>
@@ -52,7 +49,7 @@ struct RecordedRun {
   std::vector<RecordedCall> calls;
   std::map<std::string, uint32_t> num_calls;  // by name
   Value result;
-  std::vector<CallTensor> results;  // the tensors of the result, in order; `after` only
+  std::vector<CallTensor> results;  // the tensors of the result, in order; `after` only, which each has
   Ref<Error> failure;               // the error that ended the run; null if it returned
   std::string note;                 // calls that are not shown; "" if none
   uint64_t num_dropped = 0;         // calls beyond the limit
@@ -98,7 +95,6 @@ class CallRecorder {
   uint32_t add_value(const DLTensor &tensor, const View &live, Origin origin);
   void place(const DLTensor &tensor, uint32_t value);
   std::optional<Span> find(const DLTensor &tensor) const;
-  std::string name_of(std::string_view name, Args args) const;
 
   Vm &vm_;
   ValueStore &store_;

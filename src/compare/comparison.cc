@@ -5,6 +5,7 @@
 #include "analysis/diff.h"
 #include "base/thread_state.h"
 #include "compare/number_blocks.h"
+#include "compare/shown_call.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"
 #include "program/value_type.h"
@@ -12,7 +13,11 @@
 namespace opd {
 namespace {
 
-constexpr int kMostTuples = 16;
+// 0: none. A time that no clock reaches is the last one.
+int64_t deadline_after(int64_t timeout_ns) {
+  const auto now = static_cast<int64_t>(monotonic_ns());
+  return timeout_ns == 0 ? 0 : timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+}
 
 Ref<Tensor> converted(const DLTensor &from, DLDataType dtype) {
   Ref<Tensor> copy;
@@ -48,11 +53,7 @@ Value argument_for(const View &arg, const ValueType *type, int depth) {
     const bool has_type = type && type->has_items && i < type->items.size();
     items.push_back(argument_for(tuple->items()[i], has_type ? &type->items[i] : nullptr, depth + 1));
   }
-  return Value(Array::make({items.empty() ? nullptr : &items.front().view(), items.size()}));
-}
-
-Args views_of(const std::vector<Value> &values) {
-  return {values.empty() ? nullptr : &values.front().view(), values.size()};
+  return Value(Array::make(views_of(items)));
 }
 
 // Both functions exist and take as many arguments as are given. Said for both at once, because a reader must see how
@@ -76,33 +77,53 @@ void check_functions(const Vm &a, const Vm &b, std::string_view name, size_t num
           ", but was given ", num_args);
 }
 
-bool same_plain(const View &a, const View &b) {
-  if (a.type != b.type && !(is_text(a) && is_text(b))) return false;
-  if (a.type == OPD_FUNCTION) return true;  // closures cannot be compared
-  return to_text(a) == to_text(b);
+bool same_plain(const View &a, const View &b, const Tolerances &tolerances) {
+  if (a.type == OPD_FLOAT && b.type == OPD_FLOAT) {
+    constexpr DLDataType kDouble = {kDLFloat, 64, 1};
+    return compare_elements(reinterpret_cast<const char *>(&a.u.float64), kDouble,
+                            reinterpret_cast<const char *>(&b.u.float64), kDouble, 1, tolerances)
+        .agrees();
+  }
+  return (a.type == b.type || (is_text(a) && is_text(b))) && to_text(a) == to_text(b);
 }
 
 // What a result shows in a message.
-std::string kind_of(const View &value) {
+std::string kind_of(const View &value, bool with_type) {
   if (const auto *tuple = try_as<Array>(value)) return concat("a tuple of ", tuple->size());
-  if (try_dltensor(value)) return "a tensor";
-  return to_text(value);
+  if (const DLTensor *tensor = try_dltensor(value)) return concat("a tensor ", describe(*tensor));
+  return with_type ? concat(type_key(value.type), " ", to_text(value)) : to_text(value);
 }
 
+// Functions of both sides cannot be compared.
+bool are_functions(const View &a, const View &b) { return a.type == OPD_FUNCTION && b.type == OPD_FUNCTION; }
+
 // The first place where results differ in anything but the elements of tensors.
-std::string plain_difference(const View &a, const View &b, const std::string &place, int depth = 0) {
+std::string plain_difference(const View &a, const View &b, const Tolerances &tolerances, const std::string &place,
+                             int depth = 0) {
   const auto *one = try_as<Array>(a), *other = try_as<Array>(b);
   if (one && other && one->size() == other->size() && depth < kMostTuples) {
     for (size_t i = 0; i < one->size(); ++i) {
-      std::string inner = plain_difference(one->items()[i], other->items()[i],
+      std::string inner = plain_difference(one->items()[i], other->items()[i], tolerances,
                                            concat(depth ? place.c_str() : "result", depth ? "_" : " ", i), depth + 1);
       if (!inner.empty()) return inner;
     }
     return {};
   }
-  const bool is_tensor = try_dltensor(a) && try_dltensor(b);
-  if (is_tensor || (!one && !other && same_plain(a, b))) return {};
-  return concat(place, " is ", kind_of(a), " in A, but ", kind_of(b), " in B");
+  const DLTensor *const a_tensor = try_dltensor(a), *const b_tensor = try_dltensor(b);
+  const bool are_tensors = a_tensor && b_tensor;
+  const bool is_same = are_tensors ? std::ranges::equal(dims_of(*a_tensor), dims_of(*b_tensor))
+                                   : are_functions(a, b) || (!one && !other && same_plain(a, b, tolerances));
+  if (is_same) return {};
+  const bool with_type = a.type != b.type && !are_tensors;
+  return concat(place, " is ", kind_of(a, with_type), " in A, but ", kind_of(b, with_type), " in B");
+}
+
+bool has_functions(const View &a, const View &b, int depth = 0) {
+  const auto *one = try_as<Array>(a), *other = try_as<Array>(b);
+  if (!one || !other || one->size() != other->size() || depth == kMostTuples) return are_functions(a, b);
+  for (size_t i = 0; i < one->size(); ++i)
+    if (has_functions(one->items()[i], other->items()[i], depth + 1)) return true;
+  return false;
 }
 
 }  // namespace
@@ -121,21 +142,42 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
       function_(std::move(function)),
       args_(args),
       options_(std::move(options)),
-      deadline_ns_(options_.timeout_ns ? static_cast<int64_t>(monotonic_ns()) + options_.timeout_ns : 0),
+      deadline_ns_(deadline_after(options_.timeout_ns)),
       store_(options_.keep_bytes) {
   require(&a != &b, "a and b must be two VMs, but are the same one");
   check_functions(a, b, function_, args.size());
-  a_ = record(a, "A");
-  b_ = record(b, "B");
+  require(b_args().size() == args.size(), "B must get as many arguments as A, ", args.size(),
+          ", but option b_args has ", b_args().size());
+  a_ = record(a, "A", args_);
+  b_ = record(b, "B", b_args());
   comparer_ = std::make_unique<ValueComparer>(a_, b_, options_.tolerances, [this] { check_stop(); });
   matching_ = std::make_unique<CallMatching>(*comparer_);
   first_ = find_first_difference(*comparer_, *matching_);
-  if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, "the result");
+  if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, options_.tolerances, "the result");
+  count_agreements();
 }
 
-RecordedRun Comparison::record(Vm &vm, const char *side) {
+// Counts how the operators agree, and finds what would have to be known before the programs could be said to agree.
+void Comparison::count_agreements() {
+  for (size_t b = 0; b < b_.calls.size(); ++b) {
+    const int32_t a = matching_->of_b()[b];
+    if (a == CallMatching::kNone) continue;
+    const Agreement agreement = comparer_->compare_outputs(a_.calls[static_cast<size_t>(a)], b_.calls[b]);
+    ++num_matched_;
+    num_equal_ += agreement == Agreement::kEqual;
+    num_unknown_ += agreement == Agreement::kUnknown;
+  }
+  bool is_unknown = num_unknown_ > 0;
+  for (size_t i = 0; i < std::min(a_.results.size(), b_.results.size()); ++i)
+    is_unknown |= comparer_->compare(a_.results[i].after, b_.results[i].after).agreement == Agreement::kUnknown;
+  if (is_unknown) undecided_ = "values were not kept, and their bits differ";
+  else if (!has_failure() && has_functions(a_.result, b_.result))
+    undecided_ = "the result has functions, which cannot be compared";
+}
+
+RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
   check_stop();
-  const std::vector<Value> own = arguments_for(vm, function_, args_);
+  const std::vector<Value> own = arguments_for(vm, function_, args);
   RecordedRun run;
   try {
     run = CallRecorder(vm, store_).record(function_, views_of(own), settings());
@@ -145,9 +187,12 @@ RecordedRun Comparison::record(Vm &vm, const char *side) {
     throw_error(code, std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(e.error()->message)},
                 e.error()->kind);
   }
-  const bool is_ended =
-      run.failure && (run.failure->code == OPD_CANCELLED || run.failure->code == OPD_DEADLINE_EXCEEDED);
-  if (is_ended) throw Exception(run.failure);
+  if (!run.failure) return run;
+  if (run.failure->code == OPD_CANCELLED) throw Exception(run.failure);  // it may hold what a caller's handler raised
+  if (run.failure->code == OPD_DEADLINE_EXCEEDED)
+    throw_error(OPD_DEADLINE_EXCEEDED,
+                std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(run.failure->message)},
+                run.failure->kind);
   return run;
 }
 
@@ -169,7 +214,9 @@ void Comparison::check_stop() const {
     throw Exception(make_cancel_error(CancelReason::kDeadline, "while values were compared"));
 }
 
-bool Comparison::is_equal() const { return !first_.is_found && !has_failure() && result_problem_.empty(); }
+bool Comparison::is_equal() const {
+  return !first_.is_found && !has_failure() && result_problem_.empty() && undecided_.empty();
+}
 
 std::string Comparison::failure_text() const {
   if (a_.failure && b_.failure && a_.failure->message == b_.failure->message)
@@ -181,19 +228,13 @@ std::string Comparison::failure_text() const {
 }
 
 std::string Comparison::agreement_text() const {
-  size_t matched = 0, equal = 0, unknown = 0;
-  for (size_t b = 0; b < b_.calls.size(); ++b) {
-    if (matching_->of_b()[b] == CallMatching::kNone) continue;
-    ++matched;
-    const Agreement agreement =
-        comparer_->compare_outputs(a_.calls[static_cast<size_t>(matching_->of_b()[b])], b_.calls[b]);
-    equal += agreement == Agreement::kEqual;
-    unknown += agreement == Agreement::kUnknown;
-  }
-  if (matched == 0) return "no operator was matched";
-  std::string out = concat(counted(matched - unknown, "operator"), matched - unknown == 1 ? " agrees" : " agree");
-  if (matched > unknown) out += equal == matched ? " bit for bit" : concat(", ", equal, " of them bit for bit").c_str();
-  if (unknown) out += concat("; of ", unknown, ", values were not kept, and their bits differ");
+  const size_t known = num_matched_ - num_unknown_;
+  std::string out = num_matched_ == 0 ? "no operator was matched"
+                                      : concat(counted(known, "operator"), known == 1 ? " agrees" : " agree");
+  if (known > 0)
+    out += num_equal_ == num_matched_ ? " bit for bit" : concat(", ", num_equal_, " of them bit for bit").c_str();
+  if (num_unknown_) out += concat("; of ", num_unknown_, ", ", undecided_);
+  else if (!undecided_.empty()) out += "; " + undecided_;
   return out;
 }
 
@@ -201,7 +242,8 @@ std::string Comparison::verdict() const {
   std::string out = failure_text();
   if (first_.is_found) out += (out.empty() ? "" : "; ") + first_.sentence();
   else if (!result_problem_.empty()) out += concat("no operator differs, but ", result_problem_);
-  else out += concat(out.empty() ? "no difference: " : "; before that, ", agreement_text());
+  else if (!out.empty()) out += "; before that, " + agreement_text();
+  else out = (undecided_.empty() ? "no difference: " : "undecided: ") + agreement_text();
   const auto count_open = [](const std::vector<int32_t> &partners) {
     return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
   };
@@ -222,7 +264,7 @@ Ref<Report> Comparison::measure_times() const {
       how.warmup = turn == 0 ? 1 : 0;
       how.max_calls = uint64_t{1} << 20;
       how.turn = turn + 1;
-      const std::vector<Value> own = arguments_for(vm, function_, args_);
+      const std::vector<Value> own = arguments_for(vm, function_, side == 0 ? args_ : b_args());
       reports[side].push_back(profile_named(vm, function_, views_of(own), settings(), how).report);
     }
   std::vector<const Report *> runs[2];

@@ -18,6 +18,7 @@ struct CompareOptions {
   int32_t repeat = 0;                       // measured runs of each
   int64_t timeout_ns = 0;                   // for everything; 0: none
   CancelToken *cancel = nullptr;
+  Ref<Array> b_args;  // null: those of A
 };
 
 class Comparison {
@@ -32,16 +33,17 @@ class Comparison {
 
   std::string verdict() const;
   bool has_failure() const { return a_.failure || b_.failure; }
-  bool is_equal() const;  // nothing differs, nothing fails
+  bool is_equal() const;  // nothing differs, nothing fails, nothing is undecided
 
  private:
   friend class ComparisonReport;
   friend class TensorSaver;
 
-  RecordedRun record(Vm &vm, const char *side);
+  RecordedRun record(Vm &vm, const char *side, Args args);
+  Args b_args() const { return options_.b_args ? options_.b_args->views() : args_; }
   CallSettings settings() const;  // of the next run
   void check_stop() const;
-  void compare_results();
+  void count_agreements();
   std::string failure_text() const;
   std::string agreement_text() const;
 
@@ -55,7 +57,10 @@ class Comparison {
   std::unique_ptr<ValueComparer> comparer_;
   std::unique_ptr<CallMatching> matching_;
   FirstDifference first_;
-  std::string result_problem_;  // results that differ in their structure, or in a value that is no tensor
+  std::string result_problem_;              // results that differ in their structure, or in a value that is no tensor
+  size_t num_matched_ = 0, num_equal_ = 0;  // operators; bit for bit
+  size_t num_unknown_ = 0;                  // of those: their values were not kept
+  std::string undecided_;                   // why it cannot be said that all agrees; "" if it can
 };
 
 // The arguments of a program: copies of their own, because it may write them. A tensor of floating point gets the dtype

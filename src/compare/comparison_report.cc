@@ -75,7 +75,8 @@ class ComparisonReport {
     }
     if (!worst || worst->has_other_shape || worst->agreement == Agreement::kUnknown) return;
     const Difference &difference = worst->difference;
-    if (!difference.as_bits) {
+    const bool is_finite = std::isfinite(difference.worst_a) && std::isfinite(difference.worst_b);
+    if (!difference.as_bits && is_finite) {  // what lies beyond numbers has no distance
       number("Max Abs", difference.max_abs);
       number("Max Rel", difference.max_rel);
       if (difference.mismatches) number("Tolerance", difference.allowed);
@@ -106,7 +107,6 @@ class ComparisonReport {
     text("Argument Shapes", (in_b ? b_ : a_).results[i].type);
     if (!in_a || !in_b) return text("State", in_a ? "only in A" : "only in B");
     const uint32_t a = a_.results[i].after, b = b_.results[i].after;
-    if (a == kNoValue || b == kNoValue) return text("State", "unknown");  // memory that nothing was seen to write
     text("State", state_name(of_.comparer_->compare(a, b).agreement));
     if (a_.results[i].type != b_.results[i].type) text("Argument Shapes in A", a_.results[i].type);
     add_worst({{a, b}});
@@ -152,9 +152,10 @@ class ComparisonReport {
       if (!run->note.empty()) add(concat(side, ": ", run->note));
     }
     for (size_t i = 0; i < of_.args_.size(); ++i) {
-      const View &arg = of_.args_[i];
-      const bool is_shared = is_object(arg) && !try_dltensor(arg) && arg.type != OPD_ARRAY &&
-                             arg.type != OPD_FUNCTION && arg.type != OPD_SHAPE && !is_text(arg) && !is_bytes(arg);
+      const View &arg = of_.args_[i], &of_b = of_.b_args()[i];
+      const bool is_same = is_object(arg) && is_object(of_b) && object_of(arg) == object_of(of_b);
+      const bool is_shared = is_same && !try_dltensor(arg) && arg.type != OPD_ARRAY && arg.type != OPD_FUNCTION &&
+                             arg.type != OPD_SHAPE && !is_text(arg) && !is_bytes(arg);
       if (is_shared)
         add(concat("argument ", i, ", a ", type_key(arg.type), ", cannot be copied: B got it as A left it"));
     }

@@ -69,9 +69,11 @@ Difference compare_bits(const char *a, const char *b, uint64_t bytes) {
 }  // namespace
 
 void Tolerances::set(std::string_view text, const char *option, double Tolerance::*field) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view entry = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+  bool has_all = false;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view entry = text.substr(begin, comma - begin);
+    begin = comma + 1;
     const size_t equals = entry.find('=');
     const std::string_view digits = entry.substr(equals == std::string_view::npos ? 0 : equals + 1);
     double number = -1;
@@ -80,12 +82,15 @@ void Tolerances::set(std::string_view text, const char *option, double Tolerance
     require(is_number && equals != 0 && number >= 0 && std::isfinite(number), "option ", option,
             " takes numbers of at least 0, as 1e-4 or float16=1e-2,float32=1e-5, but is \"", text, "\"");
     if (equals == std::string_view::npos) {
+      require(!std::exchange(has_all, true), "option ", option, " has two numbers without a dtype: \"", text, "\"");
       all_.*field = number;
       continue;
     }
     const DLDataType dtype = parse_dtype(entry.substr(0, equals));
     const auto known = std::find_if(own_.begin(), own_.end(), [&](const Own &own) { return same(own.dtype, dtype); });
-    (known != own_.end() ? *known : own_.emplace_back(Own{dtype})).given.*field = number;
+    double &own = (known != own_.end() ? *known : own_.emplace_back(Own{dtype})).given.*field;
+    require(own < 0, "option ", option, " names ", entry.substr(0, equals), " twice: \"", text, "\"");
+    own = number;
   }
 }
 

@@ -96,7 +96,7 @@ class Search {
 
   void look_at_result(size_t i) {
     const uint32_t one = a_.results[i].after, other = b_.results[i].after;
-    if (one == kNoValue || other == kNoValue || comparer_.compare(one, other).agreement != Agreement::kDiffers) return;
+    if (comparer_.compare(one, other).agreement != Agreement::kDiffers) return;
     out_.is_found = true;
     out_.a_value = one, out_.b_value = other;
     out_.where = concat("result ", i);

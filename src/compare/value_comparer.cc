@@ -33,9 +33,22 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
     return out;
   }
   out.difference = compare_elements(one.data(), a.dtype, other.data(), b.dtype, elements, tolerances_);
-  out.agreement = out.difference.agrees() ? Agreement::kAgrees : Agreement::kDiffers;
+  if (!out.difference.agrees()) out.agreement = Agreement::kDiffers;
+  else if (!a.has_same_bits(b)) out.agreement = Agreement::kAgrees;
   return out;
 }
+
+namespace {
+
+// Whether slot `i` has the same memory as one that `has` knows of: a call may write an argument in the place of
+// another.
+bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
+  for (size_t j = 0; j < call.slots.size(); ++j)
+    if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;
+  return false;
+}
+
+}  // namespace
 
 std::vector<std::pair<uint32_t, uint32_t>> ValueComparer::outputs(const RecordedCall &a, const RecordedCall &b) const {
   std::vector<std::pair<uint32_t, uint32_t>> pairs;
@@ -43,9 +56,16 @@ std::vector<std::pair<uint32_t, uint32_t>> ValueComparer::outputs(const Recorded
     if (one.after != kNoValue && other.after != kNoValue) pairs.emplace_back(one.after, other.after);
   };
   if (a.slots.size() == b.slots.size()) {
-    // A kernel that should write an argument, and does not, differs there, too.
-    for (size_t i = 0; i < a.slots.size(); ++i)
-      if (a.slots[i].is_written || b.slots[i].is_written) add(a.slots[i], b.slots[i]);
+    // A kernel that should write an argument, and does not, differs there, too. An input that only one side writes,
+    // because its output has that place, is none.
+    const auto is_in_place = [](const RecordedCall &here, const RecordedCall &there, size_t i) {
+      return here.slots[i].is_written && !there.slots[i].is_written &&
+             is_alias(here, i, &CallTensor::after, [&](size_t j) { return there.slots[j].is_written; });
+    };
+    for (size_t i = 0; i < a.slots.size(); ++i) {
+      const bool is_output = a.slots[i].is_written || b.slots[i].is_written;
+      if (is_output && !is_in_place(a, b, i) && !is_in_place(b, a, i)) add(a.slots[i], b.slots[i]);
+    }
     return pairs;
   }
   std::vector<const CallTensor *> of_a, of_b;
@@ -67,8 +87,11 @@ bool ValueComparer::inputs_agree(const RecordedCall &a, const RecordedCall &b) {
   if (a.slots.size() != b.slots.size()) return false;
   for (size_t i = 0; i < a.slots.size(); ++i) {
     const uint32_t one = a.slots[i].before, other = b.slots[i].before;
-    if ((one == kNoValue) != (other == kNoValue)) return false;
-    if (one != kNoValue && !agrees(one, other)) return false;
+    if (one != kNoValue && other != kNoValue && !agrees(one, other)) return false;
+    if ((one == kNoValue) == (other == kNoValue)) continue;
+    // The output has the place of an input on one side, and memory without contents on the other.
+    const RecordedCall &call = one != kNoValue ? a : b;
+    if (!is_alias(call, i, &CallTensor::before, [](size_t) { return true; })) return false;
   }
   return true;
 }

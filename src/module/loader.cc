@@ -215,13 +215,7 @@ Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string
   const CompiledLibrary linked = link_objects(inputs, name, options);
   const auto image = std::make_shared<LibraryImage>(as_bytes(linked.content), name);
   return load_shared_library(image, options.copy == OPD_COPY_ALWAYS ? "" : linked.path, file, options,
-                             [path = linked.path, name] {
-                               auto kept = read_sealed(path);
-                               if (!kept)
-                                 fail(OPD_NOT_FOUND, "what ", name,
-                                      " was linked to is in the cache directory no more (", path, "); load it anew");
-                               return std::move(*kept);
-                             });
+                             LibraryModule::original_in_cache(linked.path, name));
 }
 
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {

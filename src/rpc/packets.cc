@@ -154,7 +154,7 @@ Args Arguments::for_call() const {
       fail(OPD_UNSUPPORTED, "argument ", one.place, " is an address, which means nothing in another process");
   if (!descriptions_.empty())
     fail(OPD_INVALID_ARGUMENT, "argument ", descriptions_.front().first, " is a tensor without data");
-  return {reinterpret_cast<const View *>(values_.data()), values_.size()};
+  return views_of(values_);
 }
 
 void Arguments::require_size(size_t size, const char *request) const {

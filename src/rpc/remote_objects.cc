@@ -35,7 +35,7 @@ Value items_of(const std::shared_ptr<Remote> &remote, uint64_t array) {
     const View args[] = {there.view(), opd_int(i)};
     items.push_back(remote->call("ffi.ArrayGetItem", args));
   }
-  return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
+  return Array::make(views_of(items));
 }
 
 void require_same(const Remote &mine, const Remote &its, size_t place, const std::string &function) {

@@ -56,7 +56,6 @@ void check_alarm_signal(int signal) {
 
 AlarmSignal::AlarmSignal(int signal) : signal_(signal) {
   if (!signal) return;
-  check_alarm_signal(signal);
   HandledSignals &all = HandledSignals::get();
   const std::scoped_lock lock(all.guard);
   Handled &handled = all.signals[static_cast<size_t>(signal)];

@@ -7,7 +7,7 @@ namespace opd {
 // alarm is armed does nothing, where it might end the process.
 class AlarmSignal {
  public:
-  // 0: none. Throws as check_alarm_signal(), and OPD_FAILED_PRECONDITION if the program handles the signal.
+  // 0: none; others have passed check_alarm_signal(). Throws OPD_FAILED_PRECONDITION if the program handles the signal.
   explicit AlarmSignal(int signal);
   ~AlarmSignal();
   AlarmSignal(const AlarmSignal &) = delete;

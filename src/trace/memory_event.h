@@ -16,9 +16,10 @@ enum class MemoryUse : uint8_t {
   kTensor,
   kWorkspace,  // scratch memory of kernels
   kParameter,  // constants of programs, and what files of parameters hold
+  kCache,      // what a language model keeps from step to step: KV caches, RNN states
   kResult      // of kBind: results of a run that went to tensors of the caller
 };
-NameId memory_use_name(MemoryUse use);  // "workspace", "parameter", "result"; kNoName: tensors
+NameId memory_use_name(MemoryUse use);  // "workspace", "parameter", "cache", "result"; kNoName: tensors
 
 // Adds an event of kAlloc, kFree or kBind to the calling thread's track. Of a block that is handed out again, the event
 // of its return must come first: add that before another thread can get it. If memory is short, the event is not

@@ -60,7 +60,6 @@ class Merger {
     for (const TraceTrack &track : from.tracks) parts_.tracks.emplace_back(track).process += first;
     parts_.has_memory |= from.has_memory;
     parts_.has_stacks |= from.has_stacks;
-    parts_.observers.insert(parts_.observers.end(), from.observers.begin(), from.observers.end());
     for (const auto &[key, text] : from.metadata) add_metadata(key, text, parts_.processes[first].label);
   }
   TraceParts take() { return std::move(parts_); }

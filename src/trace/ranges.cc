@@ -177,7 +177,8 @@ void add_task_event(const ParallelLoop &loop, uint32_t task, uint64_t begin) noe
 // ---- memory
 
 NameId memory_use_name(MemoryUse use) {
-  static const NameId names[] = {kNoName, name_id("workspace"), name_id("parameter"), name_id("result")};
+  static const NameId names[] = {kNoName, name_id("workspace"), name_id("parameter"), name_id("cache"),
+                                 name_id("result")};
   return names[static_cast<size_t>(use)];
 }
 

@@ -58,7 +58,7 @@ Value load(Args args) {
 template <class T>
 Value array_of(const std::vector<T> &items) {
   std::vector<Value> values(items.begin(), items.end());
-  return Array::make({values.empty() ? nullptr : &values.front().view(), values.size()});
+  return Array::make(views_of(values));
 }
 
 // Modules that a front end keeps loaded, with counts.

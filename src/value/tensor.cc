@@ -262,12 +262,15 @@ bool has_ended(const Tensor &tensor) { return is_of_loan(tensor) && loan_of(tens
 Ref<Tensor> reshape(Ref<Tensor> tensor, std::span<const int64_t> dims) {
   require(!has_ended(*tensor), "the memory of the tensor was lent for a call that has ended; copy what is to be kept");
   uint64_t before = 0, after = 0;
-  std::string wanted;
-  append_dims(wanted, dims);
   element_count(tensor->dl.shape, tensor->dl.ndim, before);
-  require(element_count(dims.data(), static_cast<int64_t>(dims.size()), after) && before == after, "cannot give ",
-          describe(tensor->dl), " the shape ", wanted, ": ", before, " elements are not ", after);
-  require(is_contiguous(tensor->dl), "cannot give ", describe(tensor->dl), " the shape ", wanted, ": it is strided");
+  const bool is_same = element_count(dims.data(), static_cast<int64_t>(dims.size()), after) && before == after;
+  if (!is_same || !is_contiguous(tensor->dl)) [[unlikely]] {
+    std::string wanted;
+    append_dims(wanted, dims);
+    require(is_same, "cannot give ", describe(tensor->dl), " the shape ", wanted, ": ", before, " elements are not ",
+            after);
+    fail(OPD_INVALID_ARGUMENT, "cannot give ", describe(tensor->dl), " the shape ", wanted, ": it is strided");
+  }
   auto view = Tensor::make_view(tensor, dims, tensor->dl.dtype, tensor->dl.device, tensor->dl.data);
   view->dl.byte_offset = tensor->dl.byte_offset;
   return view;

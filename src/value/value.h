@@ -88,6 +88,9 @@ class Value {
   View raw_;
 };
 static_assert(sizeof(Value) == 16);  // arrays of Value are read as arrays of View
+inline Args views_of(std::span<const Value> values) {
+  return {values.empty() ? nullptr : &values.front().view(), values.size()};
+}
 
 // ---- kinds made at run time
 

@@ -25,6 +25,7 @@ struct CallSettings {
   int64_t timeout_ns = 0;
   CancelToken *cancel = nullptr;
   std::span<opd_tensor *const> outputs;
+  Function *instrument = nullptr;  // in the place of the VM's, for this call and those within it; the caller keeps it
 };
 
 class AnyVm : public Object {

@@ -15,6 +15,7 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.token = settings.cancel;
   run.deadline_ns = 0;
   run.instrument = nullptr;
+  run.has_own_instrument = false;
   if (settings.timeout_ns > 0 &&
       __builtin_add_overflow(static_cast<int64_t>(monotonic_ns()), settings.timeout_ns, &run.deadline_ns))
     run.deadline_ns = 0;  // overflow: no deadline
@@ -26,7 +27,7 @@ void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   if (outer->deadline_ns && (!run.deadline_ns || outer->deadline_ns < run.deadline_ns))
     run.deadline_ns = outer->deadline_ns;
   if (outer->vm != run.vm) return;
-  if (!outer->showing) run.instrument = outer->instrument;
+  if (!outer->showing) run.instrument = outer->instrument, run.has_own_instrument = outer->has_own_instrument;
 }
 
 }  // namespace
@@ -35,7 +36,9 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   Run &run = *borrowed_.run;
   const Run *outer = Run::of_thread();
   inherit(run, outer, settings);
-  if (instrument_ && !(outer && outer->showing)) run.instrument = instrument_.get();
+  // A call's own instrument is shown the calls within it, too, in the place of the VM's.
+  if (settings.instrument) run.instrument = settings.instrument, run.has_own_instrument = true;
+  else if (instrument_ && !(outer && outer->showing) && !run.has_own_instrument) run.instrument = instrument_.get();
   run.recorder.reset();
   const RunRecorder *within = outer && outer->vm == run.vm ? &outer->recorder : nullptr;
   if (is_recording() || (within && within->is_recorded())) [[unlikely]]

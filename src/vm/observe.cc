@@ -1,5 +1,7 @@
 #include "vm/observe.h"
 
+#include <algorithm>
+
 #include "module/kinds/library_module.h"
 #include "vm/compiled.h"
 #include "vm/instrument.h"
@@ -18,8 +20,8 @@ NameId name_of(Run &run, const void *callee, const Name &name) {
 }
 
 // Records a call. `error` is null if the call returned.
-void record(Run &run, NameId name, uint64_t begin, uint64_t end, Args args, const Error *error = nullptr) {
-  run.recorder.add({begin, end, name, Event::kNoLocation, 1}, args, name, error);
+void record(Run &run, NameId name, uint64_t begin, uint64_t end, Args args, const Error *error, uint32_t depth) {
+  run.recorder.add({begin, end, name, Event::kNoLocation, depth}, args, name, error);
 }
 
 // Lives while the callee runs. The callee's own calls are not calls of the program, so they are not observed.
@@ -63,7 +65,7 @@ bool is_only_recorded(const Run &run) {
 // Makes a call and records it. The error is taken before collectors run, because they may raise others. `result`: null,
 // or what the call writes.
 template <class Name, class Call>
-int time_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call) {
+int time_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call, uint32_t depth = 1) {
   const uint64_t begin = run.recorder.begin_call(args);
   int failed = call();
   if (!failed && run.recorder.syncs() && run.vm->is_asynchronous()) {
@@ -72,7 +74,7 @@ int time_call(Run &run, const Name &name_of_callee, Args args, View *result, con
   }
   Ref<Error> error = failed ? take_raised() : nullptr;
   const uint64_t end = run.recorder.end_call();
-  record(run, name_of_callee(), begin, end, args, error.get());
+  record(run, name_of_callee(), begin, end, args, error.get(), depth);
   if (failed) set_raised(std::move(error));
   return failed;
 }
@@ -120,6 +122,16 @@ int observe_call(Run &run, Function &function, const View *args, int32_t num_arg
     if (is_only_recorded(run)) return record_call(run, name, views, result, make);
     return observe(run, name, view_of(&function), views, result, make);
   });
+}
+
+void call_inner_kernel(Function &kernel, Args args) {
+  Run *const run = Run::of_thread();
+  if (!run || !run->recorder.listens()) [[likely]]
+    return static_cast<void>(call(kernel, args));
+  const auto name = [&] { return name_of(*run, &kernel, [&] { return run->vm->looked_up_name(kernel); }); };
+  const auto make = [&] { return raising([&] { call(kernel, args); }); };
+  const auto depth = static_cast<uint32_t>(std::max<size_t>(1, run->depth) + 1);
+  if (time_call(*run, name, args, nullptr, make, depth)) throw Exception(take_raised());
 }
 
 int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result) {

@@ -27,6 +27,10 @@ class OperatorNames {
 // A call from compiled code through TVMFFIFunctionCall.
 int observe_call(Run &run, Function &function, const View *args, int32_t num_args, View *result) noexcept;
 
+// A call that a builtin makes of a kernel that the program gave it. Recorded as a call within the builtin's own, also
+// in bytecode. Neither shown to the instrument nor published.
+void call_inner_kernel(Function &kernel, Args args);
+
 // The function that hooks of kernels call (module/image/call_hooks.h).
 int observe_kernel(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 

@@ -73,13 +73,14 @@ void MemoryBudget::charge(uint64_t bytes) {
   } while (!used_bytes.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
 }
 
-Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget) {
+Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget,
+                               MemoryUse use) {
   auto storage = std::make_unique<VmStorage>();
   storage->type_index = VmStorage::type();
   storage->allocator = &Allocator::of(device, kind);
   budget->charge(bytes);
   try {
-    storage->data = static_cast<char *>(storage->allocator->allocate(bytes));
+    storage->data = static_cast<char *>(storage->allocator->allocate(bytes, use));
   } catch (...) {
     budget->refund(bytes);
     throw;
@@ -91,13 +92,13 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
   return Ref<VmStorage>::take(storage.release());
 }
 
-Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device) {
+Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use) {
   const RunPool *pool = RunPool::current();
   uint64_t count, bytes;
   if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
       !data_bytes(count, dtype, bytes))
-    return make_tensor(dims, dtype, device);  // which throws the reason
-  auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_);
+    return make_tensor(dims, dtype, device, use);  // which throws the reason
+  auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_, use);
   void *const data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
 }

@@ -226,7 +226,8 @@ class RunPool {
   }
   friend struct VmTensor;
 
-  friend Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+  friend Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
+                                         MemoryUse use);
 
   const uint64_t id_;
   static constexpr int32_t kNoType = INT32_MIN;  // no value has it
@@ -242,10 +243,11 @@ class RunPool {
 };
 
 // A storage that belongs to no run: for builtins called from outside one.
-Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget);
+Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget,
+                               MemoryUse use = MemoryUse::kTensor);
 
 // A tensor of a size that the program chooses, which may outlive the run. If a VM runs, the tensor counts for its
 // budget.
-Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device);
+Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use);
 
 }  // namespace opd

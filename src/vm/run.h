@@ -69,9 +69,10 @@ struct Run : RunSignals {
   struct KnownCallee {
     const void *callee = nullptr;
     NameId name = kNoName;
-  } known_callees[64];   // a cache, by address
-  bool showing = false;  // the instrument runs: its own calls are not shown to it
-  Ref<Error> failure;    // the error that ended the call; Vm::run() takes it
+  } known_callees[64];              // a cache, by address
+  bool has_own_instrument = false;  // of the call, not of the VM
+  bool showing = false;             // the instrument runs: its own calls are not shown to it
+  Ref<Error> failure;               // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
   GraphCache graphs;
   std::vector<void *> streams;  // that its latest call used, of each device; empty without asynchronous devices

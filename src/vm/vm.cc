@@ -44,6 +44,10 @@ void each_code(Module &module, std::set<const Module *> &seen, const Visit &visi
 }  // namespace
 
 std::string Vm::looked_up_name(const Function &function) const {
+  const auto &callees = program_->callees;  // a program may give one to a builtin
+  const auto is_it = [&function](const Ref<Function> &callee) { return callee.get() == &function; };
+  if (const auto callee = std::find_if(callees.begin(), callees.end(), is_it); callee != callees.end())
+    return executable().functions[static_cast<size_t>(callee - callees.begin())].name;
   std::string name;
   std::set<const Module *> seen;
   each_code(*module_, seen, [&](CodeModule &code) {
@@ -267,6 +271,12 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
 }
 
 Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result) {
+  if (state_.has_listening_keeper()) [[unlikely]]
+    if (const Ref<CallKeeper> keeper = state_.keeper()) return keeper->run(*this, index, args, settings, result);
+  return run_here(index, args, settings, result);
+}
+
+Ref<Error> Vm::run_here(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
     const CallArguments checked(*this, info, args, settings.names);

@@ -24,6 +24,8 @@ class Vm final : public AnyVm {
 
   const Program &program() const { return *program_; }
   const std::vector<VmDevice> &devices() const { return settings_.devices; }
+  const VmSettings &settings() const { return settings_; }
+  const Ref<Module> &module() const { return module_; }
   const Ref<MemoryBudget> &budget() const { return budget_; }
   int32_t max_depth() const { return settings_.max_depth; }
 
@@ -35,6 +37,8 @@ class Vm final : public AnyVm {
 
   // All calls end up here; `function` is an index of the program. run() returns errors as run_named() does.
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result);
+  [[nodiscard]] Ref<Error> run_here(uint32_t function, Args args, const CallSettings &settings, Value &result);
+  void set_keeper(Ref<CallKeeper> keeper, bool listens) { state_.set_keeper(std::move(keeper), listens); }
   Value call(uint32_t function, Args args, const CallSettings &settings);
   void require_arguments(uint32_t function, Args args) const;  // throws if `args` are empty, but set_input() was used
 

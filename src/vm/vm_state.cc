@@ -65,6 +65,17 @@ Ref<Function> VmState::instrument() const {
   return instrument_;
 }
 
+void VmState::set_keeper(Ref<CallKeeper> keeper, bool listens) {
+  std::scoped_lock lock(guard_);
+  keeper_listens_.store(keeper && listens, std::memory_order_release);
+  std::swap(keeper_, keeper);
+}
+
+Ref<CallKeeper> VmState::keeper() const {
+  std::scoped_lock lock(guard_);
+  return keeper_;
+}
+
 void VmState::visit_kept(const std::function<void(const View &)> &visit) const {
   std::scoped_lock lock(guard_);
   if (instrument_) visit(view_of(instrument_.get()));

@@ -14,6 +14,19 @@
 
 namespace opd {
 
+class Vm;
+struct CallSettings;
+
+// Makes the calls of a VM in its place, by Vm::run_here(): what records calls does so (record/).
+class CallKeeper : public Object {
+ public:
+  static int32_t type() { return OPD_OBJECT; }
+  virtual ~CallKeeper() = default;
+  // As Vm::run(). Called for every call, also for those within another one.
+  [[nodiscard]] virtual Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings,
+                                       Value &result) = 0;
+};
+
 struct SavedFunction : Object {  // a function of the program with its arguments
   static int32_t type();         // "opdyno.vm.SavedFunction"
   uint32_t function = 0;
@@ -36,6 +49,11 @@ class VmState {
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
+  // The keeper stays here also while it is not listening: it knows what became of its call.
+  void set_keeper(Ref<CallKeeper> keeper, bool listens);
+  Ref<CallKeeper> keeper() const;
+  bool has_listening_keeper() const { return keeper_listens_.load(std::memory_order_acquire); }
+
   // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held meanwhile.
   void visit_kept(const std::function<void(const View &)> &visit) const;
 
@@ -52,8 +70,9 @@ class VmState {
   std::unordered_map<std::string, Ref<SavedFunction>, NameHash, std::equal_to<>> saved_;
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
+  Ref<CallKeeper> keeper_;
   // While a flag is false, calls need not take the lock.
-  std::atomic<bool> any_stateful_{false}, any_instrument_{false};
+  std::atomic<bool> any_stateful_{false}, any_instrument_{false}, keeper_listens_{false};
 };
 
 }  // namespace opd

@@ -20,7 +20,7 @@ Value on_device(const View &value, DLDevice device, int depth = 0) {
   if (!tuple || depth == kMostTuples) return Value(value);
   std::vector<Value> items;
   for (const View &item : tuple->views()) items.push_back(on_device(item, device, depth + 1));
-  return Value(Array::make({items.empty() ? nullptr : &items.front().view(), items.size()}));
+  return Value(Array::make(views_of(items)));
 }
 
 }  // namespace
@@ -83,8 +83,7 @@ Value Vm::call_saved(const SavedFunction &saved, Args args, const CallSettings &
             program_name(saved.function), " was saved with its own");
   CallSettings own = settings;
   own.names.clear();
-  Value result =
-      call(saved.function, {saved.args.empty() ? nullptr : &saved.args.front().view(), saved.args.size()}, own);
+  Value result = call(saved.function, views_of(saved.args), own);
   return saved.include_return ? std::move(result) : Value();
 }
 
@@ -121,7 +120,7 @@ std::vector<Value> Vm::inputs(std::string_view name) const {
 void Vm::invoke_stateful(std::string_view name, const CallSettings &settings) {
   const std::vector<Value> args = inputs(name);
   const uint32_t index = function_index(name);
-  state_.set_output(index, call(index, {args.empty() ? nullptr : &args.front().view(), args.size()}, settings));
+  state_.set_output(index, call(index, views_of(args), settings));
 }
 
 Value Vm::output(std::string_view name, std::span<const int64_t> path) const {

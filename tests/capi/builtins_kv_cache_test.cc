@@ -1,4 +1,6 @@
 // The paged attention cache, with kernels of the test, against a list of the rows that each sequence should have.
+#include <thread>
+
 #include "support/checked_kv_cache.h"
 
 using namespace opdyno_test;
@@ -19,6 +21,8 @@ int64_t rows_of(const Checked &cache) {
   for (const auto &[id, sequence] : cache.sequences) rows += static_cast<int64_t>(sequence.rows.size());
   return rows;
 }
+
+uint32_t num_seeds() { return std::getenv("OPDYNO_TEST_FULL") ? 40 : 4; }
 
 enum class With { kNothing, kWindows, kTrees };
 
@@ -86,15 +90,22 @@ void work_at_random(With with, uint32_t seed, int steps) {
 }  // namespace
 
 TEST(PagedKvCache, HoldsTheRowsOfSequencesWhateverIsDoneToThem) {
-  for (uint32_t seed = 1; seed <= 4; ++seed) work_at_random(With::kNothing, seed, 300);
+  for (uint32_t seed = 1; seed <= num_seeds(); ++seed) work_at_random(With::kNothing, seed, 300);
 }
 
 TEST(PagedKvCache, KeepsTheFirstAndTheLatestRowsOfSequencesWithAWindow) {
-  for (uint32_t seed = 1; seed <= 4; ++seed) work_at_random(With::kWindows, seed, 300);
+  for (uint32_t seed = 1; seed <= num_seeds(); ++seed) work_at_random(With::kWindows, seed, 300);
 }
 
 TEST(PagedKvCache, ComputesTreesOfTokensAndKeepsThePathsThatAreCommitted) {
-  for (uint32_t seed = 1; seed <= 4; ++seed) work_at_random(With::kTrees, seed, 200);
+  for (uint32_t seed = 1; seed <= num_seeds(); ++seed) work_at_random(With::kTrees, seed, 200);
+}
+
+TEST(PagedKvCache, IsWorkedOnByManyThreadsWithACacheEach) {
+  std::vector<std::thread> threads;
+  for (const With with : {With::kNothing, With::kWindows, With::kTrees})
+    for (uint32_t seed = 91; seed < 93; ++seed) threads.emplace_back([=] { work_at_random(with, seed, 100); });
+  for (std::thread &thread : threads) thread.join();
 }
 
 TEST(PagedKvCache, ReadsRowsThatManySequencesShareOnce) {

@@ -6,6 +6,20 @@
 using namespace opdyno_test;
 using namespace opdyno_test::attention;
 
+TEST(PagedKvCache, NamesASequenceThatIsTwiceAmongMany) {
+  Sizes sizes;
+  sizes.max_batch = 100, sizes.max_total = 2048;
+  const Value cache = make_cache(sizes);
+  const KvState state(cache);
+  std::vector<int64_t> ids;
+  for (int64_t id = 0; id < 64; ++id) state.add(id), ids.push_back(63 - id);
+  ids[60] = 17;
+  expect_throws([&] { state.begin(ids, std::vector<int64_t>(64, 1)); }, OPD_INVALID_ARGUMENT,
+                "sequence 17 is named twice");
+  ids[60] = 3;
+  state.begin(ids, std::vector<int64_t>(64, 1));
+}
+
 TEST(PagedKvCache, APassThatCannotBeginChangesNothing) {
   Sizes sizes;
   sizes.max_total = 64, sizes.chunk = 256;  // 5 pages
@@ -84,7 +98,7 @@ TEST(PagedKvCache, MistakesAreNamed) {
   cache.commit({0}, {-1});
   cache.expect_rows();
   state("begin_forward")(cache.cache, shape_of({0}), shape_of({1}));
-  expect_throws([&] { state("begin_forward")(cache.cache, shape_of({0}), shape_of({1})); }, OPD_INVALID_ARGUMENT,
+  expect_throws([&] { state("begin_forward")(cache.cache, shape_of({0}), shape_of({1})); }, OPD_FAILED_PRECONDITION,
                 "begin_forward was called already");
   Tensor qkv({1, kHeads + 2, kDim}, "float32"), out({1, kHeads, kDim}, "float32"), small({1, 1, kDim}, "float32");
   const auto attention = cache_function("attention_with_fused_qkv");

@@ -85,3 +85,16 @@ TEST(ATensorOfAProgram, IsNotUniqueWhileAnotherOneSharesItsStorage) {
   second = Tensor();
   EXPECT_TRUE(view.is_unique());
 }
+
+TEST(ATensorOfAProgram, MayHaveAnyNumberOfDimensions) {
+  const Vm vm(Executable::assemble(".func main(s) {\n"
+                                   "  %m = call vm.builtin.alloc_storage(%vm, shape(64), 0, dtype(uint8), \"global\")\n"
+                                   "  %t = call vm.builtin.alloc_tensor(%m, 0, %s, dtype(float32))\n  ret %t\n}\n")
+                  .to_module());
+  for (int round = 0; round < 3; ++round)  // the VM uses tensors of few dimensions again
+    for (size_t rank = 1; rank < 40; ++rank) {
+      std::vector<int64_t> dims(rank, 1);
+      dims[rank / 2] = 3;
+      EXPECT_EQ(Tensor::of(vm.call("main", shape_of(dims))).shape(), dims);
+    }
+}

@@ -1,4 +1,5 @@
 // The states of recurrent networks, with kernels of the test that add to a number or copy it.
+#include "support/add_one.h"
 #include "support/attention_kernels.h"
 
 using namespace opdyno_test;
@@ -128,4 +129,70 @@ TEST_F(RnnState, MistakesAreNamed) {
   expect_throws([&] { make_state(INT32_MAX, INT32_MAX, INT32_MAX); }, OPD_OUT_OF_MEMORY);
   expect_throws([&] { state("rnn_state_create")(2, 2, 2, tuple_of(), tuple_of(), tuple_of()); }, OPD_INVALID_ARGUMENT,
                 "of one length, at least 1, but are of 0, 0 and 0");
+}
+
+TEST_F(RnnState, LengthsStayNumbers) {
+  const Value made = make_state(1, 2);
+  state("kv_state_add_sequence")(made, 7);
+  const auto pass = [&](int64_t tokens) {
+    state("kv_state_begin_forward")(made, shape_of({7}), shape_of({tokens}));
+    state("kv_state_end_forward")(made);
+  };
+  pass(INT64_MAX - 1);
+  pass(1);
+  expect_throws(
+      [&] { pass(1); }, OPD_OUT_OF_RANGE,
+      "a sequence may have 9223372036854775807 tokens, but sequence 7 has 9223372036854775807 and is to get 1");
+  EXPECT_EQ(KvState(made).lengths(), (std::map<int64_t, int64_t>{{7, INT64_MAX}}));
+}
+
+class AProfileOfStates : public testing::Test {
+ protected:
+  // A program that makes a state with its own kernels, and reads it.
+  static Vm read_by(void (*read)(const opd_value *, int32_t, opd_value *)) {
+    define("test.rnn_read", read);
+    define("test.rnn_write", write_state);
+    return make_vm(
+        ".func create(initial) {\n  %g = call vm.builtin.make_tuple(@test.rnn_read)\n"
+        "  %s = call vm.builtin.make_tuple(@test.rnn_write)\n  %i = call vm.builtin.make_tuple(%initial)\n"
+        "  %r = call vm.builtin.rnn_state_create(1, 1, 2, %g, %s, %i)\n  ret %r\n}\n"
+        ".func main(state, now) {\n  call vm.builtin.rnn_state_get(%state, 0, 0, %now)\n  ret %now\n}\n");
+  }
+  static Value begun(const Vm &vm) {
+    const Value made = vm.call("create", floats({0.5}, {1}));
+    state("kv_state_add_sequence")(made, 7);
+    state("kv_state_begin_forward")(made, shape_of({7}), shape_of({1}));
+    return made;
+  }
+  static Value cell(const Report &report, size_t row, const char *column) {
+    return report.value(OPD_REPORT_CALLS, row, column);
+  }
+};
+
+TEST_F(AProfileOfStates, HasTheirKernelsWithinTheFunctionsOfTheState) {
+  const Vm vm = read_by(read_state);
+  const Tensor now({1, 1}, "float32");
+  const Value made = begun(vm);
+  const Report report = vm.profile("main", {made.view(), arg(now)}).report;
+  EXPECT_EQ(cell(report, 0, "Name").string(), "test.rnn_read");
+  EXPECT_EQ(cell(report, 0, "Argument Shapes").string(), "float32[1, 2, 1], int32[1], int32[1], float32[1, 1]");
+  EXPECT_EQ(cell(report, 0, "Depth").view().u.int64, 1);
+  EXPECT_EQ(cell(report, 1, "Name").string(), "vm.builtin.rnn_state_get");
+  const double all = cell(report, 1, "Duration (us)").view().u.float64,
+               inner = cell(report, 0, "Duration (us)").view().u.float64;
+  EXPECT_LE(inner, all);
+  EXPECT_NEAR(cell(report, 1, "Self (us)").view().u.float64, all - inner, 1e-9);
+}
+
+TEST_F(AProfileOfStates, HasTheErrorOfAKernel) {
+  const Vm vm = read_by([](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("nothing to read"); });
+  const Tensor now({1, 1}, "float32");
+  const Value made = begun(vm);
+  vm.profile_start();
+  expect_throws([&] { vm.call("main", made, now); }, OPD_CALL_FAILED, "nothing to read");
+  const Report report = vm.profile_stop().report;
+  ASSERT_GE(report.count(), 2U);
+  EXPECT_EQ(cell(report, 0, "Name").string(), "test.rnn_read");
+  EXPECT_NE(cell(report, 0, "Error").string().find("nothing to read"), std::string::npos);
+  EXPECT_EQ(cell(report, 1, "Name").string(), "vm.builtin.rnn_state_get");
 }

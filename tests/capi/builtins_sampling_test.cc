@@ -167,6 +167,9 @@ TEST(Penalties, SoftmaxWithTemperature) {
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(to_floats(arg(logits))[i], expected[i], 1e-6);
   builtin("apply_softmax_with_temperature")(far, 1.0);
   EXPECT_NEAR(to_floats(arg(far))[0], 1 / (1 + std::exp(-1.0)), 1e-6);
+  const Tensor cold = floats({1, 2, 3});
+  builtin("apply_softmax_with_temperature")(cold, 0.001);  // scaled, they are far apart and far from 0
+  EXPECT_EQ(to_floats(arg(cold)), (std::vector<float>{0, 0, 1}));
 }
 
 TEST(Penalties, RefuseTokensOutsideTheVocabularyBeforeTheyChangeAnything) {

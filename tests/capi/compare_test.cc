@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/add_one.h"
+#include "support/tensors.h"
 
 using namespace opdyno_test;
 
@@ -96,6 +97,38 @@ TEST_F(Compare, ToleranceMayBeGivenByDtype) {
   EXPECT_EQ(verdict(compare(a, b, &options)), "no difference: 3 operators agree, 1 of them bit for bit");
   options.rtol = options.atol = "0.01";
   EXPECT_NE(verdict(compare(a, b, &options)).find("first difference"), std::string::npos);
+}
+
+// Rows are appended to a cache, which A's run would leave longer for B's.
+TEST_F(Compare, BMayHaveArgumentsOfItsOwn) {
+  const char *appends =
+      ".func main(x, cache) {\n  %c = call vm.builtin.attention_kv_cache_append(%cache, %x)\n"
+      "  %y = call vm.builtin.attention_kv_cache_view(%c, shape(2, 4))\n  ret %y\n}\n";
+  const auto cache = [] {
+    return opdyno::Function::global("vm.builtin.attention_kv_cache_create")(floats({0, 0, 0, 0}, {1, 4}),
+                                                                            shape_of({8, 4}), 1);
+  };
+  const Vm a = make_vm(appends), b = make_vm(appends);
+  const Tensor x = floats({1, 2, 3, 4}, {1, 4});
+  const std::string shared = "argument 1, a ";
+  auto options = opdyno::defaults(opd_compare_options_init);
+  const Value of_a = cache(), of_b = cache();
+  const Value b_args = tuple_of(x, of_b);
+  options.b_args = reinterpret_cast<opd_array *>(b_args.view().u.object);
+  const auto own = opdyno::compare(a, b, "main", {arg(x), of_a.view()}, &options, false);
+  EXPECT_EQ(verdict(own).find("no difference"), 0U) << verdict(own);
+  EXPECT_EQ(own.report.json().find(shared), std::string::npos);
+  const Value both = cache();
+  const auto one_cache = opdyno::compare(a, b, "main", {arg(x), both.view()}, nullptr, false);
+  EXPECT_NE(verdict(one_cache).find("B fails: "), std::string::npos) << verdict(one_cache);
+  EXPECT_NE(one_cache.report.json().find(shared), std::string::npos);
+  const Value one = tuple_of(x);
+  options.b_args = reinterpret_cast<opd_array *>(one.view().u.object);
+  expect_throws(
+      [&] {
+        opdyno::compare(a, b, "main", {arg(x), of_a.view()}, &options, false);
+      },
+      OPD_INVALID_ARGUMENT, "B must get as many arguments as A, 2, but option b_args has 1");
 }
 
 TEST_F(Compare, RefusesWhatCannotBeCompared) {

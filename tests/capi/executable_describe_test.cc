@@ -26,17 +26,22 @@ uint64_t section(const std::string &json, const std::string &name) {
 
 TEST(Executable, TellsWhatItChecksOfItsParameters) {
   const Executable executable = Executable::assemble(R"(
-.func main(x, n, s) {
+.func main(x, n, s, f, b, i) {
   call vm.builtin.check_tensor_info(%x, 2, dtype(float16), "x")
   call vm.builtin.match_shape(%x, %heap, 2, 0, 3, 1, 4, "x")
   call vm.builtin.match_prim_value(%n, %heap, 3, 4, "n")
   call vm.builtin.check_shape_info(%s, 2, "s")
+  call vm.builtin.check_prim_value_info(%f, dtype(float64), "f")
+  call vm.builtin.check_prim_value_info(%b, dtype(bfloat16), "b")
+  call vm.builtin.check_prim_value_info(%i, dtype(int32), "i")
   ret %x
 })");
   const std::string json = text_of(opd_executable_write, executable.get(), OPD_EXECUTABLE_JSON);
   for (const char *part :
        {R"({"name":"x","kind":"tensor","dtype":"float16","shape":[3,"n"]})",
-        R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})"})
+        R"({"name":"n","kind":"int","symbol":"n"})", R"({"name":"s","kind":"shape","shape":[null,null]})",
+        R"({"name":"f","kind":"float","dtype":"float64"})", R"({"name":"b","kind":"float","dtype":"bfloat16"})",
+        R"({"name":"i","kind":"int","dtype":"int32"})"})
     EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
 }
 

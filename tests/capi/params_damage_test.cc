@@ -177,6 +177,8 @@ TEST(ParamsDamage, AnArchiveSaysWhichEntryIsWrong) {
       {with([](Zip &z) { z.packed = z.unpacked = z.packed + 1; }), at_directory + "has the entry \"a.npy\" of " +
                                                                        std::to_string(Zip().packed + 1) +
                                                                        " bytes, more bytes than the file has there"},
+      {with([](Zip &z) { z.method = z.local_method = 8, z.unpacked = 1 << 30; }),
+       "has 1073741824 bytes, which " + size + " deflated bytes cannot hold"},
       {with([](Zip &z) { z.name = z.local_name = "a.txt"; }), "the entry \"a.txt\" at offset 0 is not an .npy file"},
       {with([](Zip &z) { z.content[0] = 'x'; }), "the entry \"a.npy\" at offset 0 does not begin as an .npy file"},
   };

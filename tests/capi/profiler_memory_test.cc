@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/add_one.h"
+#include "support/checked_kv_cache.h"
 #include "support/memory_timelines.h"
 
 using namespace opdyno_test;
@@ -317,9 +318,41 @@ TEST(AMemoryTrace, HasTheGrowthOfCaches) {
     opdyno::Value cache = builtin("vm.builtin.attention_kv_cache_create")(row, shape_of({1, 2}), 1);
     cache = append(cache, row);
   }
+  const Trace trace = profiler.stop();
   std::vector<int64_t> sizes;
-  for (const Change &change : changes(profiler.stop())) sizes.push_back(change.bytes);
+  for (const Change &change : changes(trace)) sizes.push_back(change.bytes);
   EXPECT_EQ(sizes, (std::vector<int64_t>{8, 16, -8, -16})) << "one row, then two";
+  for (const Step &step : raw_timeline(trace))
+    if (step.action != kPreexisting) { EXPECT_EQ(step.category, kCache); }
+}
+
+TEST(AMemoryTrace, TellsTheCachesOfLanguageModelsFromTheirScratchMemory) {
+  attention::Sizes sizes;
+  sizes.layers = 3;
+  sizes.kinds = {0, 0, 0};
+  const Profiler profiler = memory_profiler();
+  profiler.start();
+  const opdyno::KvState state(attention::make_cache(sizes));
+  std::map<int64_t, int64_t> bytes;  // by category
+  for (const Step &step : raw_timeline(profiler.stop())) bytes[step.category] += step.bytes;
+  // Float32 keys and values of one head of size 2, in pages of 16 tokens; and the whole is what the state tells.
+  const int64_t pages = 4 * 3 * state.stats().num_pages * 16 * 2 * 2;
+  EXPECT_EQ(bytes[kCache], pages);
+  EXPECT_EQ(bytes[kTemporary], static_cast<int64_t>(state.stats().bytes) - pages);
+}
+
+TEST(AMemoryTrace, KnowsACacheFromBeforeByItsNewRows) {
+  attention::Checked cache(attention::Sizes{});
+  const int64_t pages = 4 * cache.typed.stats().num_pages * 16 * 2 * 2;
+  cache.add(0);
+  const Profiler profiler = memory_profiler();
+  profiler.start();
+  cache.run({0}, {3});
+  std::vector<std::pair<int64_t, int64_t>> steps;  // bytes and categories
+  for (const Step &step : raw_timeline(profiler.stop()))
+    if (step.action == kIncrementVersion) steps.emplace_back(step.bytes, step.category);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{-pages, kUnknown}, {pages, kCache}};
+  EXPECT_EQ(steps, expected);
 }
 
 TEST(AMemoryTrace, IsOfOneDevice) {

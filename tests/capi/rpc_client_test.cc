@@ -246,6 +246,8 @@ TEST_F(AClient, RunsAVmThere) {
   EXPECT_EQ(floats_in(Vm(session.load_module("p.vmexec")).call("main", x)), (Floats{2, 3, 4, 5})) << "on its CPU";
   session.upload("k.c", "int nothing(void) { return 0; }");
   expect_throws([&] { Vm(session.load_module("k.c")); }, OPD_INVALID_ARGUMENT, "has no program of a VM");
+  expect_throws([&] { Vm(session.load_module("p.vmexec")).record_next_call("there.opdrec"); }, OPD_UNSUPPORTED,
+                "only calls of this process can be recorded");
 }
 
 TEST_F(AClient, HasModulesThere) {

@@ -21,6 +21,7 @@ OK, MISMATCH, USAGE, REFUSED, FAILED = range(5)
 OPDYNO = os.environ["OPDYNO_PROGRAM"]
 COMPILER = os.environ.get("CC", "cc")
 WORK = Path(tempfile.mkdtemp(prefix="opdyno-cli-"))
+HAS_ASAN, HAS_TSAN = (name in Path(OPDYNO).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 
 
 def make_files():

@@ -30,10 +30,12 @@ if __name__ == "__main__":
     from input_cases import *
     from inspect_cases import *
     from inspect_text_cases import *
+    from language_cases import *
     from machine_cases import *
     from network_cases import *
     from number_cases import *
     from probe_cases import *
+    from replay_cases import *
     from report_cases import *
     from results_cases import *
     from run_cases import *

@@ -6,7 +6,7 @@ import re
 
 from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
-COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "record", "top", "trace", "serve", "report", "diff", "ab", "compare", "as", "dis", "export"]
+COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "replay", "record", "top", "trace", "serve", "report", "diff", "ab", "compare", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 

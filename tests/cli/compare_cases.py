@@ -183,7 +183,58 @@ class CompareMatching(CompareTest, CliTest):
         one = chain("half: x -> h")
         pair = one.replace("  ret %h", "  %p = call vm.builtin.make_tuple(%h, %h)\n  ret %p")
         verdict = self.entry(self.programs(one, pair, expect=MISMATCH), "Verdict")
-        self.assertEqual("no operator differs, but the result is a tensor in A, but a tuple of 2 in B", verdict)
+        self.assertEqual("no operator differs, but the result is a tensor float32[4, 4] on cpu:0 in A, but a tuple of 2 in B", verdict)
+
+    def test_a_result_that_nothing_wrote_differs(self):
+        one, other = chain("half: x -> h", "double1: h -> t"), chain("half: x -> h", "half: h -> t")
+        other = other[: other.rindex("  call half(")] + other[other.rindex("  ret"):]
+        report = self.programs(one, other, expect=MISMATCH)
+        self.assertRegex(self.entry(report, "Verdict"), r"^first difference at result 0: NaN at \[0, 0\], .*, caused by double1 of A, which read values that agree")
+        row = self.rows(report)[-1]
+        self.assertEqual(("(result 0)", "differs", 16, None), (row["Name"], row["State"], row["Mismatches"], row.get("Max Abs")))
+
+    def test_an_operator_in_place_agrees_with_one_that_is_not(self):
+        one = chain("half: x -> h", "relu: h -> r", "double1: r -> t")
+        other = one.replace("call relu(%h, %r)", "call relu(%h, %h)").replace("call double1(%r", "call double1(%h")
+        self.assertNotEqual(one, other)
+        for a, b in ((one, other), (other, one)):
+            report = self.programs(a, b)
+            self.assertEqual(["equal"] * 4, [row["State"] for row in self.rows(report)])
+            self.assertEqual(["agree"] * 3, [row["Inputs"] for row in self.rows(report)[:3]])
+            wrong = self.programs(a, b.replace("call relu(", "call double1("), expect=MISMATCH)
+            self.assertEqual(("double1 (call 1 of 2)", "relu"), (self.entry(wrong, "Cause"), self.entry(wrong, "Cause in A")))
+
+    def test_numbers_as_results_are_compared_as_elements_are(self):
+        def result(value):
+            return programs.program(programs.function("main", "x", "%%t = call vm.builtin.make_tuple(%s)" % value, "ret %t"))
+
+        self.programs(result("f64(1)"), result("f64(1.00000000001)"))
+        self.programs(result("f64(0.0)"), result("f64(-0.0)"))
+        self.programs(result("f64(1.0)"), result("f64(1.5)"), "--atol", "0.5")
+        self.programs(result("f64(nan)"), result("f64(nan)"))
+        self.programs(result("f64(nan)"), result("f64(nan)"), "--nan-differs", expect=MISMATCH)
+        self.assertIn("result 0 is 1 in A, but 1.5 in B", self.entry(self.programs(result("f64(1.0)"), result("f64(1.5)"), expect=MISMATCH), "Verdict"))
+        self.assertIn("result 0 is int 1 in A, but float 1 in B", self.entry(self.programs(result("1"), result("f64(1.0)"), expect=MISMATCH), "Verdict"))
+
+    def test_tensors_without_elements_differ_by_their_shapes(self):
+        def result(size):
+            return programs.program(programs.function("main", "x", programs.output("t", "shape(0, %d)" % size), "ret %t"))
+
+        self.assertIn("is a tensor float32[0, 3] on cpu:0 in A, but a tensor float32[0, 4] on cpu:0 in B",
+                      self.entry(self.programs(result(3), result(4), expect=MISMATCH), "Verdict"))
+
+    def test_functions_as_results_cannot_be_compared(self):
+        closures = programs.program(programs.function("main", "x", "%f = call vm.builtin.make_closure(@inner, %x)", "ret %f"), programs.function("inner", "x", "ret %x"))
+        report = self.programs(closures, closures, expect=MISMATCH)
+        self.assertEqual("undecided: no operator was matched; the result has functions, which cannot be compared", self.entry(report, "Verdict"))
+
+    def test_a_limit_that_a_program_exceeds_is_its_failure(self):
+        deep = programs.program(programs.function("main", "x", "%r = call main(%x)", "ret %r"))
+        for a, b, side in ((UNFUSED, deep, "B"), (deep, UNFUSED, "A")):
+            (WORK / "a.opdasm").write_text(a)
+            (WORK / "b.opdasm").write_text(b)
+            done = self.check(FAILED, "compare", "a.opdasm", "b.opdasm", "--import", "small.c", *INPUT, silent=False)
+            self.assertTrue(done.stdout.startswith(side + " fails: calls are nested more than 1000 deep"), done.stdout)
 
     def test_nan_agrees_with_nan_unless_it_shall_not(self):
         words = ("-i", "4x4xf32=nan")
@@ -192,6 +243,8 @@ class CompareMatching(CompareTest, CliTest):
         one, other = (build("nan%d" % i, source, UNFUSED) for i, source in enumerate(kernels))
         self.compare(one, other, *INPUT)
         self.compare(one, other, *INPUT, "--nan-differs", expect=MISMATCH)
+        same = self.programs(UNFUSED, UNFUSED, "--nan-differs", "--rtol", "0")
+        self.assertIn("agree bit for bit", self.entry(same, "Verdict"))
 
 
 class Compare(CompareTest, CliTest):
@@ -252,7 +305,11 @@ class Compare(CompareTest, CliTest):
         self.small(*words, "--atol", "3")
         self.small(*words, "--atol", "float32=3")
         self.small(*words, "--atol", "float16=3", expect=MISMATCH)
-        self.assertIn("rtol takes numbers of at least 0", self.small(*words, "--rtol", "float32=-1", expect=USAGE).stderr)
+        for text in ("float32=-1", "", "1e-4,", ",", "float32="):
+            self.assertIn("rtol takes numbers of at least 0", self.small(*words, "--rtol", text, expect=USAGE).stderr)
+        self.assertIn("atol names float32 twice", self.small(*words, "--atol", "float32=1,float32=2", expect=USAGE).stderr)
+        self.assertIn("atol has two numbers without a dtype", self.small(*words, "--atol", "1,float32=2,3", expect=USAGE).stderr)
+        self.assertIn("--save", self.small(*words, "--save", "", expect=USAGE).stderr)
         self.assertIn('"float33', self.small(*words, "--rtol", "floaty=1", expect=USAGE).stderr.replace("floaty", "float33"))
 
     def test_a_float16_build_gets_the_same_input_and_a_tolerance_of_its_own(self):
@@ -275,8 +332,9 @@ class Compare(CompareTest, CliTest):
                                       'KERNEL(fails) { TVMFFIErrorSetRaisedFromCStr("ValueError", "it always does"); return -1; }\n')
         text = self.check(FAILED, "compare", "unfused.opdasm", "fails.opdasm", "--import", "fails.c", *INPUT, silent=False).stdout
         self.assertRegex(text, r"^B fails: fails: it always does \(called by main, instruction 11\); before that, 3 operators agree bit for bit")
-        text = self.check(FAILED, "compare", "fails.opdasm", "fails.opdasm", "--import", "fails.c", *INPUT, silent=False).stdout
-        self.assertTrue(text.startswith("both fail: fails: it always does"), text)
+        done = self.check(FAILED, "compare", "fails.opdasm", "fails.opdasm", "--import", "fails.c", *INPUT, "--times", "none.json", silent=False)
+        self.assertTrue(done.stdout.startswith("both fail: fails: it always does"), done.stdout)
+        self.assertIn("none.json was not written, because a program failed", done.stderr)
 
     def test_programs_of_other_signatures_are_refused(self):
         (WORK / "two.opdasm").write_text(UNFUSED.replace("main(x)", "main(x, more)"))
@@ -292,7 +350,8 @@ class Compare(CompareTest, CliTest):
         self.assertIn("deadline", error)
 
     def test_what_is_not_kept_is_said(self):
-        report = json.loads(self.small("unfused.opdasm", "wrong.opdasm", "--keep", "64", "--as", "json", "--repeat", "0").stdout)
+        report = json.loads(self.small("unfused.opdasm", "wrong.opdasm", "--keep", "64", "--as", "json", "--repeat", "0", expect=MISMATCH).stdout)
+        self.assertRegex(self.entry(report, "Verdict"), "^undecided: .*, values were not kept, and their bits differ")
         self.assertIn("values were not kept", report["configuration"]["Note"]["string"])
         states = [row["State"] for row in self.rows(report)]
         self.assertIn("unknown", states)

@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import time
+import unittest
 from pathlib import Path
 
-from case import COMPILER, FAILED, MISMATCH, OPDYNO, USAGE, WORK, CliTest
+from case import COMPILER, FAILED, HAS_ASAN, MISMATCH, OPDYNO, USAGE, WORK, CliTest
 
 NAMES = ["counters", "kernel-events", "papi", "energy", "clock", "governor", "quota", "cache", "compiler", "cuda", "opencl",
          "vulkan", "nvml", "tls", "python", "tvm", "tvm-ffi"]
@@ -19,12 +21,12 @@ X86 = "vendor_id : GenuineIntel\nflags : fpu %s\n"
 
 
 class DoctorCase:
-    def checks(self, *words, within=PATIENT, without=(), **environment):
+    def checks(self, *words, within=PATIENT, without=(), preexec_fn=None, **environment):
         """The checks by their names."""
         settings = dict(os.environ, **environment)
         for name in {"VIRTUAL_ENV", *without} - set(environment):
             settings.pop(name, None)
-        text = self.succeeds("doctor", "--json", *within, *words, env=settings)
+        text = self.succeeds("doctor", "--json", *within, *words, env=settings, preexec_fn=preexec_fn)
         return {check["name"]: check for check in json.loads(text)["checks"]}
 
     def machine(self, files):
@@ -116,6 +118,22 @@ class Doctor(DoctorCase, CliTest):
         for name in ("python3.pid", "python3.child"):
             self.wait_until_ended(int(Path(directory, name).read_text()))
         self.assertEqual([], [name for name in os.listdir(temporary) if name.startswith("opdyno-doctor")])
+
+    def test_what_one_that_was_killed_left_is_removed_by_the_next(self):
+        temporary = WORK / "left"
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        names = ["opdyno-doctor-%d-abcdef" % process for process in (ended.pid, os.getpid())] + ["opdyno-doctor-mine"]
+        for name in names:
+            (temporary / name / "opdyno-build-x").mkdir(parents=True)
+        self.checks(TMPDIR=str(temporary))
+        self.assertEqual(sorted(names[1:]), sorted(os.listdir(temporary)))
+
+    @unittest.skipIf(HAS_ASAN, "UndefinedBehaviorSanitizer needs descriptors to look at memory")
+    def test_a_check_that_cannot_be_started_costs_only_itself(self):
+        checks = self.checks(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        self.assertIn("could not be started: ", " ".join(check["cause"] for check in checks.values()))
+        self.assertIn("clock", checks)
 
 
 class DoctorMachines(DoctorCase, CliTest):

@@ -93,6 +93,45 @@ class Machines(ServerCliTest):
         (WORK / "base.json").write_text(self.succeeds(*words, "--json"))
         self.check(OK, *words, "--compare", "base.json", "--fail-above", "100000%")
 
+    def test_two_programs_are_measured_there_in_turns(self):
+        on = self.on()
+        once = (WORK / "add_one.opdasm").read_text()
+        call = re.search(r"(?m)^ *call add_one.*\n", once)[0]
+        (WORK / "often.opdasm").write_text(once.replace(call, 100 * call))
+        words = ("ab", "add_one.opdasm", "often.opdasm", "--import", "kernels.c", *on, "--runs", "6", "--as", "json")
+        report = json.loads(self.succeeds(*words, "-i", "4xf32=1,2,3,4"))
+        operators = {row["Name"]["string"]: row for row in report["calls"] if row["Kind"]["string"] == "operator"}
+        self.assertEqual((1, 100), tuple(operators["add_one"][when]["ratio"] for when in ("Calls Before", "Calls After")))
+        self.assertEqual({"count": 6}, report["configuration"]["Runs after"])
+        self.assertIn("there is no device cuda on", self.fails(FAILED, *words, "--device", "cuda"))
+
+    def test_its_devices_are_shown(self):
+        on = self.on()
+        here, there = json.loads(self.succeeds("info", "--json")), json.loads(self.succeeds("info", "--json", *on))
+        self.assertEqual(["address", "host", "server", "devices", "absent_devices"], list(there))
+        self.assertEqual(socket.gethostname(), there["host"])
+        self.assertRegex(there["server"], r"^opdyno \d+\.\d+\.\d+")
+
+        def facts(devices):
+            return [{name: value for name, value in device.items() if "free" not in name and "clock" not in name} for device in devices]
+
+        self.assertEqual(facts(here["devices"]), facts(there["devices"]))
+        self.assertEqual(list(here["absent_devices"]), list(there["absent_devices"]))
+        text = self.succeeds("info", *on)
+        self.assertRegex(text, r"^%s \(127\.0\.0\.1:\d+\), a server of opdyno [\d.]+\ndevices:\n  cpu:0\n" % re.escape(socket.gethostname()))
+        self.assertIn("\nnot there: %s\n" % ", ".join(there["absent_devices"]), text)
+        for option in ("--measure", "--functions", "--collectors"):
+            self.assertIn("option '%s' is of this machine" % option, self.fails(USAGE, "info", option, *on))
+        self.assertIn("takes no file", self.fails(USAGE, "info", "two.npz", *on))
+
+    def test_copies_to_it_are_measured(self):
+        on = self.on()
+        copies = json.loads(self.succeeds("bench", "--copies=4K", "--json", "--repeat", "2", "--number", "1", *on))["copies"]
+        there = "cpu:0 of %s" % re.search(r"127\.0\.0\.1:\d+", on[1])[0]
+        self.assertEqual([("cpu:0", there), (there, "cpu:0"), (there, there)], [(copy["from"], copy["to"]) for copy in copies])
+        self.assertIn("leave n out", self.fails(USAGE, "bench", "--copies", "--on", "tracker=127.0.0.1:1,key=k,n=2"))
+        self.assertIn("leave n out", self.fails(USAGE, "info", "--on", "tracker=127.0.0.1:1,key=k,n=2"))
+
     def test_a_kernel_that_crashes_there_is_an_error_here(self):
         crash = (WORK / "kernels.c").read_text() + "KERNEL(crashes) { UNUSED; *(volatile int *)8 = 1; return 0; }\n"
         (WORK / "crash.c").write_text(crash)
@@ -103,7 +142,6 @@ class Machines(ServerCliTest):
         for word in ("--c-flags=-O3", "--copy=never", "--threads=2", "--memory-limit=1G", "--check-bounds"):
             self.assertIn("does not go with --on", self.fails(USAGE, "run", "kernels.c", "add_one", *on, word))
         self.assertIn("does not go with --on", self.fails(USAGE, "bench", "kernels.c", "add_one", *on, "--flush-cache=1M"))
-        self.assertIn("--on does not go with --copies", self.fails(USAGE, "bench", *on, "--copies"))
         for text, why in (
             ("", "takes HOST:PORT"), ("host", "takes HOST:PORT"), ("key=k", "the address is missing"),
             ("1,2", "two addresses"), ("1,tracker=2", "two addresses"), ("1,n=2", "n is for a tracker"),

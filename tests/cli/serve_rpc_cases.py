@@ -1,8 +1,10 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
+import os
 import resource
 import signal
 import socket
+import stat
 import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,14 @@ KERNEL(never_ends) { UNUSED; for (volatile int go = 1; go;) {} return 0; }
 
 
 class ServeRpc(ServerCliTest):
+    def test_its_folders_are_for_its_user_only(self):
+        temporary = WORK / "folders"
+        temporary.mkdir()
+        self.serve(env=dict(os.environ, TMPDIR=str(temporary)))
+        self.assertEqual([0o700], [stat.S_IMODE(path.stat().st_mode) for path in temporary.iterdir()])
+        self.assertEqual(0, self.stop())
+        self.assertEqual([], os.listdir(temporary))
+
     def test_a_library_is_sent_loaded_and_run(self):
         client = self.client(self.serve(), "k")
         self.assertEqual("server:k", client.server)

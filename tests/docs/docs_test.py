@@ -1,5 +1,5 @@
 """Executes the code blocks of README and docs/: C and C++ are built and run, assembly is assembled, lines of "sh" blocks
-that begin with opdyno are run. They find a model.so whose main() takes four float32 numbers.
+that begin with opdyno are run. They find a model.so whose main() takes four float32 numbers, and a language model.
 
 Run by ctest with OPDYNO_LIBRARY, OPDYNO_PROGRAM, OPDYNO_ROOT, OPDYNO_BUILD, OPDYNO_FLAGS, CC and CXX in the environment.
 """
@@ -36,6 +36,7 @@ class Docs(unittest.TestCase):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
         shutil.copy(ROOT / "tests/interop/data/0.27/chain_100.so", self.path("model.so"))
+        shutil.copytree(ROOT / "tests/interop/data/language", self.directory.name, dirs_exist_ok=True)
 
     def path(self, name):
         return os.path.join(self.directory.name, name)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -85,14 +86,22 @@ std::string events(Input &input, uint32_t track) {
 
 void release(opd_error *error) { opd_error_release(error); }
 
+// Where the file lies, until the process ends.
+struct Folder {
+  Folder() {
+    const char *const given = ::getenv("TMPDIR");
+    path = std::string(given ? given : "/tmp") + "/opdyno_event_file.XXXXXX";
+    if (!::mkdtemp(path.data())) abort();
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const std::string path = [] {
-    const char *const given = ::getenv("TMPDIR");
-    std::string pattern = std::string(given ? given : "/tmp") + "/opdyno_event_file.XXXXXX";
-    return ::mkdtemp(pattern.data()) ? pattern + "/events" : "/dev/full";
-  }();
+  static const Folder folder;
+  static const std::string path = folder.path + "/events";
   Input input{data, size};
   const std::string header = recording(input), texts = names(input), one = events(input, 1), two = events(input, 2);
   std::ofstream(path + ".live", std::ios::binary) << header << texts << one << two;

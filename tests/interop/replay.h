@@ -12,6 +12,7 @@ class Artifact {
     if (std::string(opd_module_kind(module_.get())) == "relax.VMExecutable") vm_ = Vm(module_);
   }
 
+  const Vm &vm() const { return vm_; }  // without a handle if it has no VM program
   opd_error *call(const std::string &name, const std::vector<opd_value> &args, Value &result) const {
     const auto count = static_cast<int32_t>(args.size());
     if (vm_) return opd_vm_call(vm_.get(), name.c_str(), args.data(), count, nullptr, result.out());

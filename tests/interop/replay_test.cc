@@ -28,5 +28,31 @@ TEST_P(Replay, GivesTvmsAnswers) {
   }
 }
 
+#ifndef OPDYNO_INTEROP_LINKED  // code that is part of the program cannot be kept in a file
+TEST_P(Replay, CallsThatAreRecordedAreMadeAgain) {
+  define_host_functions();
+  const Artifact artifact(GetParam());
+  if (!artifact.vm()) return;
+  const std::string path = testing::TempDir() + test_name(GetParam(), 0) + ".opdrec";
+  auto options = opdyno::defaults(opd_record_options_init);
+  options.with_operators = 1;
+  for (const Case &c : cases_of(GetParam())) {
+    SCOPED_TRACE(c.call);
+    artifact.vm().record_next_call(path, &options);
+    replay(artifact, c);
+    opd_error *error = opd_vm_record_next_call(artifact.vm().get(), nullptr, nullptr);
+    if (error && opd_error_code(error) == OPD_UNSUPPORTED) {  // it takes or gives a function
+      opd_error_release(error);
+      continue;
+    }
+    check(error);
+    const opdyno::Replayed made = opdyno::replay(path);
+    EXPECT_EQ(made.report.value(OPD_REPORT_CONFIGURATION, 0, "Same").view().u.int64, 1)
+        << made.report.value(OPD_REPORT_CONFIGURATION, 0, "Verdict").string();
+  }
+  std::remove(path.c_str());
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(Tvm, Replay, testing::ValuesIn(recorded_artifacts(kSuffixes)),
                          [](const auto &info) { return test_name(info.param, info.index); });

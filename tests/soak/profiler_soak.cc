@@ -107,7 +107,7 @@ TEST_F(ProfilerSoak, AccountsForEachEvent) {
   };
   soak(
       ring, [&] { soak(file, run, made_); }, made_);
-  EXPECT_GT(recordings_.load(), 2u);
+  EXPECT_GE(recordings_.load(), 2u);  // of both threads
 }
 
 }  // namespace

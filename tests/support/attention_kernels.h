@@ -86,9 +86,9 @@ inline void require_count(int32_t given, int32_t expected) {
                                  ("Expected " + std::to_string(expected) + " arguments").c_str()));
 }
 
-/** What the cache asked of the kernels since it was last cleared. */
+/** What caches of this thread asked of the kernels since it was last cleared. */
 inline std::vector<std::string> &called() {
-  static std::vector<std::string> names;
+  thread_local std::vector<std::string> names;
   return names;
 }
 

@@ -48,7 +48,7 @@ struct Step {
   int64_t ns, action, bytes, category;
 };
 enum : int64_t { kPreexisting = 1, kCreate = 2, kIncrementVersion = 3, kDestroy = 4 };
-enum : int64_t { kParameter = 0, kInput = 2, kTemporary = 3, kActivation = 4, kUnknown = 7 };
+enum : int64_t { kParameter = 0, kCache = 1, kInput = 2, kTemporary = 3, kActivation = 4, kUnknown = 7 };
 inline std::vector<Step> raw_timeline(const opdyno::Trace &trace) {
   const std::regex row(R"(\[(-?\d+),(\d),(-?\d+),(\d)\])");
   const std::string json = trace.write(OPD_TRACE_MEMORY_TIMELINE_RAW);

@@ -73,6 +73,7 @@ from ._params import (
     save_param_dict,
     save_param_dict_to_file,
 )
+from ._replay import Replayed, replay
 from ._structural import (
     ObjectPath,
     ObjectPathPair,
@@ -175,6 +176,7 @@ __all__ = [
     "ObjectPathPair",
     "PackedFunc",
     "Params",
+    "Replayed",
     "Report",
     "Shape",
     "ShapeTuple",
@@ -219,6 +221,7 @@ __all__ = [
     "register_func",
     "register_global_func",
     "remove_global_func",
+    "replay",
     "reset_peak_memory_stats",
     "rocm",
     "save_param_dict",

@@ -1,29 +1,31 @@
 """Where the values of two builds of a program part."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native
+from ._objects import Array
+from ._outcome import Outcome, path_text, tolerance_text
+from ._tensor import tensor
+from ._time import nanoseconds
 from .profiling import Report
 from .vm import VirtualMachine
 
 
-class Comparison:
+class Comparison(Outcome):
     """What `compare` found. True if nothing differs."""
 
-    def __init__(self, report: Report, times: Report | None) -> None:
-        self._report, self._times = report, times
+    _HOLDS = "Equal"
 
-    @property
-    def verdict(self) -> str:
-        """One sentence: the first difference and the operator that caused it, or that there is none."""
-        return str(self._report.configuration["Verdict"])
+    def __init__(self, report: Report, times: Report | None) -> None:
+        super().__init__(report)
+        self._times = times
 
     @property
     def cause(self) -> str | None:
         """The operators of B of which one caused the first difference; None if there is none."""
-        cause = self._report.configuration.get("Cause")
-        return None if cause is None else str(cause)
+        return self._entry("Cause")
 
     @property
     def report(self) -> Report:
@@ -35,22 +37,13 @@ class Comparison:
         """Which operators became slower, as the report of `profiling.diff`; None if nothing was measured."""
         return self._times
 
-    def __bool__(self) -> bool:
-        return bool(self._report.configuration["Equal"].value)
 
-    def __str__(self) -> str:
-        return self.verdict
-
-    def __repr__(self) -> str:
-        return f"<Comparison: {self.verdict}>"
-
-
-def _tolerance(given: float | Mapping[str, float] | None) -> str | None:
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        return ",".join(f"{dtype}={float(number)!r}" for dtype, number in given.items())
-    return repr(float(given))
+def _kept(value: Any) -> Any:
+    """Arrays of other libraries are borrowed for a call; an array of values needs tensors of its own."""
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, _native.Handle)):
+        return Array(_kept(item) for item in value)
+    is_foreign = not isinstance(value, _native.Handle) and (hasattr(value, "__dlpack__") or hasattr(value, "__array__"))
+    return tensor(value) if is_foreign else value
 
 
 def compare(
@@ -64,17 +57,20 @@ def compare(
     equal_nan: bool = True,
     repeat: int = 0,
     keep_bytes: int = 2 << 30,
-    save: str | None = None,
+    save: str | os.PathLike[str] | None = None,
     timeout: float = 0.0,
+    b_inputs: Sequence[Any] | None = None,
 ) -> Comparison:
     """Runs `function` of two programs on the same `inputs`, and compares what their operators read and write.
 
     `rtol`, `atol`: a number for all real dtypes, or numbers by dtype as {"float16": 1e-2}; without, those of PyTorch's
     assert_close. `repeat`: measured runs of each program, for `Comparison.times`. `keep_bytes`: most memory for copies of
     values. `save`: the directory where the tensors around the first difference go, as a.npz and b.npz. `timeout`: seconds;
-    0: none. The arguments are copied, so the programs may write theirs. docs/compare.md says more.
+    0: none. The arguments are copied, so the programs may write theirs; an object that cannot be copied, such as a KV
+    cache, must be another one for `b`: `b_inputs` are its arguments. docs/compare.md says more.
     """
-    options = {"repeat": repeat, "rtol": _tolerance(rtol), "atol": _tolerance(atol), "keep_bytes": keep_bytes,
-               "save_directory": save, "timeout_ns": int(timeout * 1e9), "equal_nan": int(equal_nan)}
+    options = {"repeat": repeat, "rtol": tolerance_text(rtol), "atol": tolerance_text(atol), "keep_bytes": keep_bytes,
+               "save_directory": path_text(save), "timeout_ns": nanoseconds("timeout", timeout), "equal_nan": int(equal_nan),
+               "b_args": None if b_inputs is None else _kept(b_inputs)}
     report, times = _native.opd_compare(a, b, function, tuple(inputs), options)
     return Comparison(report, times)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from ._time import nanoseconds
 
 _FORMS = {
     ".speedscope.json": _native.OPD_TRACE_SPEEDSCOPE,
@@ -57,16 +57,8 @@ class Dumps:
             "path": path,
             "format": _form_of(path),
             "signal": int(self.signal),
-            "slow_ns": _ns("slow_ms", self.slow_ms, 1e6),
+            "slow_ns": nanoseconds("slow_ms", self.slow_ms, 1e6),
             "on_error": int(bool(self.on_error)),
-            "min_interval_ns": _ns("min_interval", self.min_interval, 1e9),
+            "min_interval_ns": nanoseconds("min_interval", self.min_interval),
             "max_dumps": self.most,
         }
-
-
-def _ns(name: str, amount: float, unit: float) -> int:
-    if not isinstance(amount, numbers.Real):
-        raise TypeError(f"{name} must be a number, not {type(amount).__name__}")
-    if not 0 <= amount * unit < 1 << 63:
-        raise ValueError(f"{name} must be from 0 to 290 years, but is {amount!r}")
-    return int(amount * unit) or int(amount > 0)  # the least there is: 0 would mean none

@@ -24,7 +24,8 @@ from typing import Any
 
 from . import _itt as itt
 from . import _native
-from ._dumps import Dumps, _ns
+from ._dumps import Dumps
+from ._time import nanoseconds
 from ._trace_forms import Forms, LoadedTrace, MergedTrace, diff, load, merge
 from .profiling import Trace
 
@@ -189,9 +190,9 @@ class _KinetoProfile(Forms):
                 "device_work": 2 if cupti else int(self.activities != {ProfilerActivity.CPU}),
                 "buffer": _native.OPD_PROFILER_KEEP_LAST if ring else _native.OPD_PROFILER_KEEP_FIRST,
                 "max_bytes": max_bytes,
-                "last_ns": _ns("last_seconds", last_seconds, 1e9),
+                "last_ns": nanoseconds("last_seconds", last_seconds),
                 "file": self._file,
-                "flush_interval_ns": _ns("flush_interval_ms", flush_interval_ms, 1e6),
+                "flush_interval_ns": nanoseconds("flush_interval_ms", flush_interval_ms, 1e6),
                 "keep_in_file": int(self._file is not None and self._has_no_steps()),
             }
         )

@@ -25,13 +25,10 @@ from ._device import Device, device
 from ._errors import Code, Error
 from ._function import Function, named
 from ._module import Module
+from ._time import nanoseconds
 from .vm import _watch_signals
 
 _Result = TypeVar("_Result")
-
-
-def _nanoseconds(seconds: float) -> int:
-    return int(min(seconds * 1e9, 2**63 - 1))
 
 
 def _address(url: str, port: int) -> str:
@@ -220,8 +217,8 @@ class TrackerSession:
         options = {
             "key": key,
             "priority": priority,
-            "session_timeout_ns": _nanoseconds(session_timeout),
-            "answer_timeout_ns": _nanoseconds(wait),
+            "session_timeout_ns": nanoseconds("session_timeout", session_timeout),
+            "answer_timeout_ns": nanoseconds("wait", wait),
             "secret": secret,
             **_tls(tls_ca, tls_fingerprint, tls_name),
         }
@@ -287,9 +284,9 @@ def connect(
     _refuse_constructor(session_constructor_args)
     options = {
         "key": key,
-        "session_timeout_ns": _nanoseconds(session_timeout),
-        "connect_timeout_ns": _nanoseconds(connect_timeout),
-        "answer_timeout_ns": _nanoseconds(answer_timeout),
+        "session_timeout_ns": nanoseconds("session_timeout", session_timeout),
+        "connect_timeout_ns": nanoseconds("connect_timeout", connect_timeout),
+        "answer_timeout_ns": nanoseconds("answer_timeout", answer_timeout),
         "secret": secret,
         **_tls(tls_ca, tls_fingerprint, tls_name),
     }

@@ -15,6 +15,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from . import _native
+from ._time import nanoseconds
 
 
 def _pairs(pairs: Mapping[str, str] | None) -> str | None:
@@ -66,7 +67,7 @@ class Telemetry:
 
     def flush(self, timeout: float = 10) -> None:
         """Sends what there is to the collector, and waits until it has taken it: at most `timeout` seconds."""
-        _native.opd_telemetry_flush(self._running(), int(timeout * 1e9))
+        _native.opd_telemetry_flush(self._running(), nanoseconds("timeout", timeout))
 
     def stats(self) -> dict[str, int]:
         """How much has been sent and dropped so far: the fields of opd_telemetry_stats."""
@@ -100,7 +101,7 @@ def start(
         "service_name": service_name,
         "resource_attributes": _pairs(resource_attributes),
         "otlp_headers": _pairs(otlp_headers),
-        "interval_ns": int(interval * 1e9),
+        "interval_ns": nanoseconds("interval", interval),
         "per_operator": per_operator,
         "spans": spans,
         "process_metrics": process_metrics,

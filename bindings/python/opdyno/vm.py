@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _native
@@ -24,6 +25,7 @@ from ._errors import Error
 from ._function import Function, named
 from ._module import Module, load_module, module_of
 from ._objects import Array, brief
+from ._time import nanoseconds
 from .profiling import Profiling, Report, Trace, profile_options
 
 
@@ -239,7 +241,7 @@ class VirtualMachine(_native.CollectedHandle):
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
-            options["timeout_ns"] = max(1, int(min(timeout * 1e9, _NEVER)))
+            options["timeout_ns"] = max(1, nanoseconds("timeout", timeout))
         options["cancel"] = cancel
         options["outputs"] = outputs
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))
@@ -393,6 +395,33 @@ class VirtualMachine(_native.CollectedHandle):
         options = profile_options(max_records, builtins, details) | {"sample_interval": sample_interval}
         return Profiling(self, options, list(collectors or ()))
 
+    @contextlib.contextmanager
+    def recording_call(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        with_program: bool = True,
+        with_outputs: bool = False,
+        with_operators: bool = False,
+        with_paths: bool = False,
+    ) -> Iterator[None]:
+        """Keeps a call in a file, for `opdyno.replay`: `with vm.recording_call("call.opdrec"): vm["main"](x)`.
+
+        It is the next call of the VM, from any thread; the end raises an Error if there was none, or it could not be kept.
+        `with_program`: the bytes of program and kernels, not only their hashes. `with_outputs`: the elements of the result.
+        `with_operators`: a hash of what each operator leaves. `with_paths`: paths, and the machine's name.
+        """
+        options = {"with_program": int(with_program), "with_outputs": int(with_outputs),
+                   "with_operators": int(with_operators), "with_paths": int(with_paths)}
+        _native.opd_vm_record_next_call(self, os.fspath(path), options)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(Error):  # what the call raised tells more
+                _native.opd_vm_record_next_call(self, None, None)
+            raise
+        _native.opd_vm_record_next_call(self, None, None)
+
     def trim(self) -> None:
         """Gives back memory that the VM keeps for its next call."""
         _native.opd_vm_trim(self)
@@ -416,8 +445,6 @@ class VMFunction(_native.VMFunctionBase):
     def __repr__(self) -> str:
         return f"<VMFunction {self.name}({', '.join(self.vm.parameter_names(self.name))})>"
 
-
-_NEVER = 2**63 - 1  # the longest timeout, in ns, which no call reaches
 
 _watches_signals = False
 

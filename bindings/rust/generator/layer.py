@@ -120,7 +120,7 @@ def plain(encoded):
 
 def layer(api, docs):
     yield "use crate::options::{Kept, check_count, count_of};\nuse crate::text::{borrowed, slice_of};"
-    yield "use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};"
+    yield "use crate::{Array, CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};"
     yield "use core::time::Duration;\nuse std::path::Path;\n"
     for name, items in api.tree.enums.items():
         if name.startswith("opd_") and name not in LEFT_OUT:

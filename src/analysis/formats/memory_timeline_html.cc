@@ -21,11 +21,9 @@ struct Category {
   std::string_view name;
 };
 constexpr Category kCategories[] = {  // by number, as the script lists them
-    {MemoryCategory::kParameter, "parameter"},
-    {MemoryCategory::kInput, "input"},
-    {MemoryCategory::kTemporary, "temporary"},
-    {MemoryCategory::kActivation, "activation"},
-    {MemoryCategory::kUnknown, "from before the recording"}};
+    {MemoryCategory::kParameter, "parameter"},   {MemoryCategory::kCache, "cache"},
+    {MemoryCategory::kInput, "input"},           {MemoryCategory::kTemporary, "temporary"},
+    {MemoryCategory::kActivation, "activation"}, {MemoryCategory::kUnknown, "from before the recording"}};
 
 class Page {
  public:

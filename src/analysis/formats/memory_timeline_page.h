@@ -6,8 +6,8 @@ namespace opd {
 
 // Colours: one hue for each category, with a contrast of 3 : 1 or more against both pages.
 inline constexpr std::string_view kTimelineStyle = R"(
-:root{color-scheme:light dark;--page:#fff;--text:#1b1f24;--soft:#57606a;--line:#d0d7de;--row:#f6f8fa;--c0:#1f6feb;--c2:#1a7f5a;--c3:#b35900;--c4:#8250df;--c7:#768390}
-@media(prefers-color-scheme:dark){:root{--page:#0f1419;--text:#e6edf3;--soft:#9aa5b1;--line:#343b44;--row:#171d24;--c0:#58a6ff;--c2:#3fb58a;--c3:#f0a04b;--c4:#b18cff;--c7:#8b96a1}}
+:root{color-scheme:light dark;--page:#fff;--text:#1b1f24;--soft:#57606a;--line:#d0d7de;--row:#f6f8fa;--c0:#1f6feb;--c1:#b5256c;--c2:#1a7f5a;--c3:#b35900;--c4:#8250df;--c7:#768390}
+@media(prefers-color-scheme:dark){:root{--page:#0f1419;--text:#e6edf3;--soft:#9aa5b1;--line:#343b44;--row:#171d24;--c0:#58a6ff;--c1:#f778ba;--c2:#3fb58a;--c3:#f0a04b;--c4:#b18cff;--c7:#8b96a1}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:24px;max-width:1120px;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0}h2{font-size:18px;margin:24px 0 8px}

@@ -56,7 +56,7 @@ Value steps_of(Args args) {
   std::vector<Value> steps(static_cast<size_t>(path_at(args[0]).depth));
   const AccessPath *path = &path_at(args[0]);
   for (size_t i = steps.size(); i-- > 0; path = path->parent.get()) steps[i] = Value(path->step);
-  return Array::make({steps.empty() ? nullptr : &steps.front().view(), steps.size()});
+  return Array::make(views_of(steps));
 }
 
 // The second argument is the function that prints a part.

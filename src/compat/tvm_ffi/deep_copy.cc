@@ -73,7 +73,7 @@ class Copier {
       mark(v);
       std::vector<Value> items;
       for (const View &item : static_cast<Array *>(from)->views()) items.push_back(copy_part(item));
-      return done_[from] = Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
+      return done_[from] = Array::make(views_of(items));
     }
     if (const Map *map = try_map(v)) return copy_map(*map, v);
     return copy_fields(v);

@@ -37,9 +37,7 @@ std::string from_base64(std::string_view text) {
   return out;
 }
 
-Value array_of(const std::vector<Value> &items) {
-  return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
-}
+Value array_of(const std::vector<Value> &items) { return Array::make(views_of(items)); }
 
 const TypeInfo *enum_base(const char *key) { return find_type(get_or_make_type({.key = key, .parent = -2})); }
 bool is_enum(int32_t type, const char *key) {
@@ -228,7 +226,7 @@ class Decoder {
         return array_of(all(data));
       case kList: {
         const auto items = all(data);
-        return List::make({items.empty() ? nullptr : &items.front().view(), items.size()});
+        return List::make(views_of(items));
       }
       case OPD_MAP:
         return fill(make_object<Map>(), data);

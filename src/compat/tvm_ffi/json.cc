@@ -87,7 +87,7 @@ class Parser {
   Value parse_array() {
     std::vector<Value> items;
     parse_items(']', [&] { items.push_back(parse_value()); });
-    return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
+    return Array::make(views_of(items));
   }
 
   Value parse_object() {

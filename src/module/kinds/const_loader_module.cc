@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 // Calls the raw code, because a KernelFunction refuses arrays: most compiled functions would read one as a tensor. An
 // initialiser expects an array.
 Value call_initializer(Function &init, const std::vector<Value> &constants) {
-  const Value array{Array::make({reinterpret_cast<const View *>(constants.data()), constants.size()})};
+  const Value array{Array::make(views_of(constants))};
   const KernelFunction *kernel = as_kernel(init);
   if (!kernel) return call(init, Args(&array.view(), 1));
   View result = opd_none();

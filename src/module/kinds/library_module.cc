@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sealed_file.h"
 #include "module/image/artifact.h"
 #include "module/image/symbol_table.h"
 #include "module/kernel_args.h"
@@ -121,6 +122,15 @@ std::vector<std::string> LibraryModule::list() {
 }
 
 std::string LibraryModule::library_bytes() const { return original_ ? original_() : fail_from_memory(); }
+
+LibraryModule::Original LibraryModule::original_in_cache(std::string path, std::string name) {
+  return [path = std::move(path), name = std::move(name)] {
+    auto kept = read_sealed(path);
+    if (!kept)
+      fail(OPD_NOT_FOUND, "what ", name, " was made to is in the cache directory no more (", path, "); load it anew");
+    return std::move(*kept);
+  };
+}
 
 std::string LibraryModule::fail_from_memory() {
   fail(OPD_UNSUPPORTED,

@@ -34,6 +34,8 @@ class LibraryModule : public CodeModule {
   // Returns the bytes of its file as they were loaded; throws if they are not available any more.
   using Original = std::function<std::string()>;
   void set_original(Original original) { original_ = std::move(original); }
+  // Of a library that was compiled or linked here, as `path` in the cache directory; `name` is that of its source.
+  static Original original_in_cache(std::string path, std::string name);
   bool is_linked_library() const override { return true; }
   std::string library_bytes() const override;
   [[noreturn]] static std::string fail_from_memory();

@@ -13,6 +13,7 @@ Ref<SourceModule> SourceModule::make(const std::string &text, const std::string 
   auto module =
       make_object<SourceModule>(image, options.copy == OPD_COPY_ALWAYS ? "" : compiled.path, options, text, path);
   module->fill_slots(image->file());
+  module->set_original(original_in_cache(compiled.path, path.empty() ? "the C source" : path));
   return module;
 }
 

@@ -1,5 +1,7 @@
 #include "vm/builtins/builtins.h"
 
+#include <array>
+
 namespace opd {
 
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept {
@@ -30,16 +32,31 @@ void wrong_count(Args args, const char *usage) {
   fail_as("TypeError", OPD_INVALID_ARGUMENT, "the arguments are ", usage, ", but ", args.size(), " were given");
 }
 
+namespace {
+
+std::array<std::span<const Builtin>, 15> groups() {
+  return {check_builtins(),          shape_builtins(),         memory_builtins(),   control_builtins(),
+          tensor_cache_builtins(),   sampling_builtins(),      kv_cache_builtins(), kv_state_builtins(),
+          paged_kv_cache_builtins(), rnn_state_builtins(),     sort_builtins(),     unique_builtins(),
+          effect_builtins(),         host_function_builtins(), graph_builtins()};
+}
+
+}  // namespace
+
 void register_builtins() {
   static const bool once = [] {
-    for (const auto &group : {check_builtins(), shape_builtins(), memory_builtins(), control_builtins(),
-                              tensor_cache_builtins(), sampling_builtins(), kv_cache_builtins(), kv_state_builtins(),
-                              paged_kv_cache_builtins(), rnn_state_builtins(), sort_builtins(), unique_builtins(),
-                              effect_builtins(), host_function_builtins(), graph_builtins()})
+    for (const auto &group : groups())
       for (const auto &builtin : group) register_function(builtin.name, make_object<Function>(builtin.call), true);
     return true;
   }();
   (void)once;
+}
+
+bool is_builtin(std::string_view name, const Function &function) {
+  for (const auto &group : groups())
+    for (const auto &builtin : group)
+      if (name == builtin.name) return function.safe_call == builtin.call;
+  return false;
 }
 
 }  // namespace opd

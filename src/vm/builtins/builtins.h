@@ -63,6 +63,9 @@ std::span<const Builtin> graph_builtins();
 // Makes them global functions. Idempotent.
 void register_builtins();
 
+// Whether a global function is one of these, and not one that the host registered under the name.
+bool is_builtin(std::string_view name, const Function &function);
+
 // The run that called a builtin. Throws if `vm` is not the VM of the calling thread's run.
 Run &run_of(const View &vm);
 // The program's description of the checked place, as a prefix of the error message.

@@ -65,7 +65,7 @@ void KvCache::reserve(int64_t rows) {
       fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
   std::vector<int64_t> dims(data->dl.shape, data->dl.shape + data->dl.ndim);
   dims[0] = more;
-  auto grown = make_lasting_tensor(dims, data->dl.dtype, data->dl.device);
+  auto grown = make_lasting_tensor(dims, data->dl.dtype, data->dl.device, MemoryUse::kCache);
   const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
              all = static_cast<size_t>(more * row_bytes(data->dl));
   if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
@@ -162,7 +162,7 @@ Value change(Args args, const F &body) {
   std::scoped_lock lock(cache.guard);
   const Rows value(args[1], &cache);
   body(cache, *value);
-  note_write(*cache.data);
+  note_write(*cache.data, MemoryUse::kCache);
   return Ref<KvCache>::share(&cache);
 }
 
@@ -176,10 +176,10 @@ Value create(Args args) {
           value.ndim, ", but is ", to_text(args[1]));
   require(value.device.device_type == kDLCPU, "the initial value must lie on the CPU, but is ", describe(value));
   auto cache = make_object<KvCache>();
-  cache->data = make_lasting_tensor(dims, value.dtype, value.device);
+  cache->data = make_lasting_tensor(dims, value.dtype, value.device, MemoryUse::kCache);
   if (const uint64_t bytes = bytes_of(cache->data->dl)) std::memset(cache->data->dl.data, 0, bytes);
   cache->append(value);
-  note_write(*cache->data);
+  note_write(*cache->data, MemoryUse::kCache);
   if (fill_count > cache->reserved())
     fail(OPD_OUT_OF_RANGE, "fill count is ", fill_count, ", but the cache has ", cache->reserved(), " rows");
   if (fill_count >= 0) cache->fill_count = cache->window_position = fill_count;

@@ -119,9 +119,7 @@ Value cache_load(Args args) {
 
 // ---- parameter lists
 
-Ref<Array> array_of(const std::vector<Value> &items) {
-  return Array::make({items.empty() ? nullptr : &items.front().view(), items.size()});
-}
+Ref<Array> array_of(const std::vector<Value> &items) { return Array::make(views_of(items)); }
 
 Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a number all up to the first that is absent
   check_count(args, 2, 2, "(prefix, count)");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "vm/observe.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -44,18 +45,18 @@ KvKernels::KvKernels(Args args) {
 
 void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
   if (!kernel) fail(OPD_UNSUPPORTED, "the program gave its cache no kernel for ", what);
-  call(*kernel, args);
+  call_inner_kernel(*kernel, args);
 }
 
 // A kernel checks the number of its arguments before all else, so a refused call has changed nothing.
 void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, const char *what, Args args) {
   if (is_order_known_ || !function || !other) return run_kernel(function, what, args);
   try {
-    call(*function, args);
+    call_inner_kernel(*function, args);
   } catch (const Exception &) {
     const std::exception_ptr failure = std::current_exception();
     try {
-      call(*other, args);
+      call_inner_kernel(*other, args);
     } catch (const Exception &) { std::rethrow_exception(failure); }
     std::swap(function, other);
   }
@@ -65,28 +66,5 @@ void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, const ch
 void KvKernels::run_prefill_tree(Args args) { run_tree(prefill_tree, ragged_tree, "token trees in pages", args); }
 
 void KvKernels::run_ragged_tree(Args args) { run_tree(ragged_tree, prefill_tree, "token trees", args); }
-
-KvView::KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device,
-               std::initializer_list<int64_t> dims) {
-  std::copy(dims.begin(), dims.end(), dims_.begin());
-  dl_.data = data;
-  dl_.byte_offset = byte_offset;
-  dl_.dtype = dtype;
-  dl_.device = device;
-  dl_.ndim = static_cast<int32_t>(dims.size());
-  int64_t stride = 1;
-  for (size_t i = dims.size(); i-- > 0; stride *= dims_[i]) strides_[i] = stride;
-  dl_.shape = dims_.data();
-  dl_.strides = strides_.data();
-}
-
-KvView &KvView::operator=(const KvView &other) {
-  dl_ = other.dl_;
-  dims_ = other.dims_;
-  strides_ = other.strides_;
-  dl_.shape = dims_.data();
-  dl_.strides = strides_.data();
-  return *this;
-}
 
 }  // namespace opd

@@ -33,9 +33,24 @@ void run_kernel(const Ref<Function> &kernel, const char *what, Args args);
 // A compact tensor of up to five dimensions as a kernel's argument. It must not move while the kernel runs.
 class KvView {
  public:
-  KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device, std::initializer_list<int64_t> dims);
+  // Here, so that the sizes' number is known where it is called: a decoding pass makes some 15 of these in each layer.
+  KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device, std::initializer_list<int64_t> dims)
+      : dl_{data, device, static_cast<int32_t>(dims.size()), dtype, dims_.data(), strides_.data(), byte_offset} {
+    int64_t stride = 1;
+    for (size_t i = dims.size(); i-- > 0; stride *= dims_[i]) {
+      dims_[i] = dims.begin()[i];
+      strides_[i] = stride;
+    }
+  }
   KvView(const KvView &other) { *this = other; }
-  KvView &operator=(const KvView &other);
+  KvView &operator=(const KvView &other) {
+    dl_ = other.dl_;
+    dims_ = other.dims_;
+    strides_ = other.strides_;
+    dl_.shape = dims_.data();
+    dl_.strides = strides_.data();
+    return *this;
+  }
   operator View() { return opd_dltensor(&dl_); }
   const DLTensor &operator*() const { return dl_; }
   int64_t dim(size_t i) const { return dims_[i]; }
@@ -43,7 +58,7 @@ class KvView {
 
  private:
   static constexpr size_t kRanks = 5;
-  DLTensor dl_{};
+  DLTensor dl_;
   std::array<int64_t, kRanks> dims_{}, strides_{};
 };
 

@@ -17,8 +17,16 @@ void require_batch(std::span<const int64_t> ids, std::span<const int64_t> number
   require(ids.size() == numbers.size(), "seq_ids and ", what, " must be of one length, but are of ", ids.size(),
           " and ", numbers.size());
   require(!ids.empty(), "seq_ids must name at least one sequence");
+  constexpr size_t kFew = 32;  // each compared with those before it, without memory
+  std::vector<int64_t> sorted;
+  if (ids.size() > kFew) {
+    sorted.assign(ids.begin(), ids.end());
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    require(twice == sorted.end(), "sequence ", twice == sorted.end() ? 0 : *twice, " is named twice");
+  }
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto before = ids.first(i);
+    const auto before = ids.first(sorted.empty() ? i : 0);
     require(std::find(before.begin(), before.end(), ids[i]) == before.end(), "sequence ", ids[i], " is named twice");
     require(numbers[i] >= least, what, " must be at least ", least, ", but is ", numbers[i], " for sequence ", ids[i]);
   }

@@ -1,5 +1,6 @@
 // Attention on a paged cache: which kernels a pass calls, in which order, with which tables.
 #include "device/device.h"
+#include "vm/block_versions.h"
 #include "vm/kv/paged_kv_cache.h"
 #include "vm/pool.h"
 
@@ -15,6 +16,7 @@ void PagedKvCache::append(size_t layer, View k, View v) {
   KvView pages = pages_of(layer), places = table(forward_.places);
   const View args[] = {pages, k, v, places};
   run_kernel(kernels_.append, "new rows", args);
+  note_write(*stores_[layer], MemoryUse::kCache);
 }
 
 // Of the new rows among themselves.
@@ -159,13 +161,15 @@ void PagedKvCache::append_latent(int64_t layer, const DLTensor &rows) {
   const size_t index = local(layer, true);
   const bool fits = rows.ndim == 2 && rows.shape[0] >= forward_.num_rows() && rows.shape[1] == config_.key_dim &&
                     same(rows.dtype, config_.dtype) && same(rows.device, config_.device) && is_contiguous(rows);
-  require(fits, "kv must be a compact ", dtype_name(config_.dtype), " tensor of at least ", forward_.num_rows(),
-          " rows of size ", config_.key_dim, ", but is ", describe(rows));
+  if (!fits)  // not require(), which would make the parts of the message in each pass
+    fail(OPD_INVALID_ARGUMENT, "kv must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
+         forward_.num_rows(), " rows of size ", config_.key_dim, ", but is ", describe(rows));
   is_touched_ = true;
   KvView given(rows.data, rows.byte_offset, rows.dtype, rows.device, {forward_.num_rows(), config_.key_dim});
   KvView pages = pages_of(index), places = table(forward_.places);
   const View args[] = {pages, given, places};
   run_kernel(kernels_.append_mla, "new rows of MLA", args);
+  note_write(*stores_[index], MemoryUse::kCache);
 }
 
 void PagedKvCache::merge(const View &out, const View &lse, const View &more, const View &more_lse) {
@@ -176,7 +180,7 @@ void PagedKvCache::merge(const View &out, const View &lse, const View &more, con
 Ref<Tensor> PagedKvCache::query_positions() {
   require_running("get_query_positions");
   const int64_t dims[] = {forward_.num_rows()};
-  auto positions = make_lasting_tensor(dims, kKvTableType, config_.device);
+  auto positions = make_lasting_tensor(dims, kKvTableType, config_.device, MemoryUse::kTensor);
   KvView host(forward_.query_positions.data(), 0, kKvTableType, kHost, {dims[0]});
   copy_tensor(*host, positions->dl);
   return positions;

@@ -23,19 +23,24 @@ PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
       sequences_(config_.num_pages(), config_.page_size, config_.has_windows),
       forward_(config_.has_kind(KvLayerKind::kWindow) ? config_.layer_window : 0) {
   const KvConfig &c = config_;
-  const auto make = [&](std::initializer_list<int64_t> dims, DLDataType dtype) {
-    return make_lasting_tensor(std::span(dims.begin(), dims.size()), dtype, c.device);
+  const auto make = [&](std::initializer_list<int64_t> dims, DLDataType dtype, MemoryUse use) {
+    return make_lasting_tensor(std::span(dims.begin(), dims.size()), dtype, c.device, use);
   };
-  const int64_t pages = c.num_pages(), rows = c.rows_at_once();
-  for (const KvLayerKind kind : c.kinds)
-    stores_.push_back(kind == KvLayerKind::kLatent ? make({pages, c.page_size, c.key_dim}, c.dtype)
-                                                   : make({pages, 2, c.kv_heads, c.page_size, c.key_dim}, c.dtype));
-  q_ = make({rows, c.query_heads, c.key_dim}, c.dtype);
-  k_ = make({rows, c.kv_heads, c.key_dim}, c.dtype);
-  v_ = make({rows, c.kv_heads, c.value_dim}, c.dtype);
-  more_out_ = make({rows, c.query_heads, c.value_dim}, c.dtype);
-  lse_ = make({rows, c.query_heads}, kKvLseType);
-  more_lse_ = make({rows, c.query_heads}, kKvLseType);
+  const auto pages = [&](KvLayerKind kind) {
+    if (kind == KvLayerKind::kLatent) return make({c.num_pages(), c.page_size, c.key_dim}, c.dtype, MemoryUse::kCache);
+    return make({c.num_pages(), 2, c.kv_heads, c.page_size, c.key_dim}, c.dtype, MemoryUse::kCache);
+  };
+  for (const KvLayerKind kind : c.kinds) stores_.push_back(pages(kind));
+  const auto rows = [&](int64_t heads, int64_t dim) {
+    return make({c.rows_at_once(), heads, dim}, c.dtype, MemoryUse::kWorkspace);
+  };
+  const auto lse = [&] { return make({c.rows_at_once(), c.query_heads}, kKvLseType, MemoryUse::kWorkspace); };
+  q_ = rows(c.query_heads, c.key_dim);
+  k_ = rows(c.kv_heads, c.key_dim);
+  v_ = rows(c.kv_heads, c.value_dim);
+  more_out_ = rows(c.query_heads, c.value_dim);
+  lse_ = lse();
+  more_lse_ = lse();
   probe_page_size();
 }
 
@@ -92,8 +97,9 @@ void PagedKvCache::pop(int64_t id, int64_t count) {
 
 void PagedKvCache::begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                                  std::optional<std::span<const int64_t>> parents) {
-  require(!forward_.is_running() || is_touched_,
-          "begin_forward was called already, and its rows were not computed; call the program or end_forward first");
+  if (forward_.is_running() && !is_touched_)
+    fail(OPD_FAILED_PRECONDITION,
+         "begin_forward was called already, and its rows were not computed; call the program or end_forward first");
   require(static_cast<int64_t>(ids.size()) <= config_.max_batch, "a pass may have ", config_.max_batch,
           " sequences, the cache's max_batch, but has ", ids.size());
   int64_t rows = 0;
@@ -201,7 +207,7 @@ KvView PagedKvCache::placed(const KvTable &values, size_t margin, std::initializ
   Ref<Tensor> &copy = device_tables_[&values];
   if (!copy) {
     const int64_t all[] = {static_cast<int64_t>(values.size())};
-    copy = make_lasting_tensor(all, kKvTableType, config_.device);
+    copy = make_lasting_tensor(all, kKvTableType, config_.device, MemoryUse::kWorkspace);
     copy_tensor(*KvView(host, 0, kKvTableType, kHost, {all[0]}), copy->dl);
   }
   return {copy->dl.data, copy->dl.byte_offset + margin * sizeof(int32_t), kKvTableType, config_.device, dims};
@@ -220,9 +226,10 @@ KvView PagedKvCache::checked(const DLTensor &tensor, const char *what, int64_t h
   const bool fits = tensor.ndim == 3 && tensor.shape[0] >= forward_.num_rows() &&
                     (heads < 0 || tensor.shape[1] == heads) && (dim < 0 || tensor.shape[2] == dim) &&
                     same(tensor.dtype, config_.dtype) && same(tensor.device, config_.device) && is_contiguous(tensor);
-  require(fits, what, " must be a compact ", dtype_name(config_.dtype), " tensor of at least ", forward_.num_rows(),
-          " rows", heads < 0 ? std::string() : concat(", ", heads, " heads"),
-          dim < 0 ? std::string() : concat(", size ", dim), ", but is ", describe(tensor));
+  if (!fits)  // not require(), which would make the parts of the message in each pass
+    fail(OPD_INVALID_ARGUMENT, what, " must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
+         forward_.num_rows(), " rows", heads < 0 ? std::string() : concat(", ", heads, " heads"),
+         dim < 0 ? std::string() : concat(", size ", dim), ", but is ", describe(tensor));
   return {tensor.data,
           tensor.byte_offset,
           tensor.dtype,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/device.h"
+#include "vm/observe.h"
 #include "vm/pool.h"
 
 namespace opd {
@@ -30,8 +31,8 @@ RnnState::RnnState(int64_t num_layers, int64_t max_sequences, int64_t max_histor
   for (int64_t layer = 0; layer < num_layers_; ++layer)
     for (const Kind &kind : kinds_) {
       const DLTensor &initial = kind.initial->dl;
-      storages_.push_back(
-          make_lasting_tensor(dims_with({max_sequences_, max_history_}, initial), initial.dtype, device_));
+      storages_.push_back(make_lasting_tensor(dims_with({max_sequences_, max_history_}, initial), initial.dtype,
+                                              device_, MemoryUse::kCache));
     }
   clear();
 }
@@ -116,8 +117,11 @@ void RnnState::pop(int64_t id, int64_t count) {
 void RnnState::begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) {
   size_t token = 0;
+  const int64_t most = INT64_MAX / max_sequences_;  // their sum is a number, too
   for (size_t i = 0; i < ids.size(); ++i) {
-    sequence(ids[i]);
+    if (const int64_t before = sequence(ids[i]).num_tokens; counts[i] > most - before)
+      fail(OPD_OUT_OF_RANGE, "a sequence may have ", most, " tokens, but sequence ", ids[i], " has ", before,
+           " and is to get ", counts[i]);
     for (int64_t k = 0; parents && k < counts[i]; ++k, ++token)
       require(token < parents->size() && (*parents)[token] == k - 1,
               "a recurrent state takes tokens that follow each other, but those of sequence ", ids[i], " form a tree");
@@ -179,7 +183,7 @@ KvView RnnState::on_device(const KvTable &table, Ref<Tensor> &copy) const {
   KvView host(const_cast<int32_t *>(table.data()), 0, kKvTableType, kHost, {count});
   if (device_.device_type == kDLCPU) return host;
   if (!copy) {
-    copy = make_lasting_tensor(std::span(&count, 1), kKvTableType, device_);
+    copy = make_lasting_tensor(std::span(&count, 1), kKvTableType, device_, MemoryUse::kWorkspace);
     copy_tensor(*host, copy->dl);
   }
   return {copy->dl.data, copy->dl.byte_offset, kKvTableType, device_, {count}};
@@ -189,14 +193,14 @@ void RnnState::run(const Ref<Function> &kernel, int64_t layer, int64_t kind, con
   require(!ids_.empty(), "a state is read and written in a pass; call vm.builtin.kv_state_begin_forward first");
   KvView slots = on_device(slots_, slots_copy_), histories = on_device(histories_, histories_copy_);
   const View args[] = {view_of(storage(layer, kind).get()), slots, histories, tensor};
-  call(*kernel, args);
+  call_inner_kernel(*kernel, args);
 }
 
 Ref<Tensor> RnnState::debug_get(int64_t layer, int64_t kind, int64_t id) {
   const size_t index = checked(layer, kind);
   const Sequence &at = sequence(id);
   const auto current = states(storage(layer, kind), at.slot, at.history, 1);
-  auto copy = make_lasting_tensor(dims_of(current->dl), current->dl.dtype, device_);
+  auto copy = make_lasting_tensor(dims_of(current->dl), current->dl.dtype, device_, MemoryUse::kTensor);
   copy_tensor(current->dl, copy->dl);
   return reshape(std::move(copy), dims_of(kinds_[index].initial->dl));
 }

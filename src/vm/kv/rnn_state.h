@@ -6,6 +6,7 @@
 
 #include "value/function.h"
 #include "value/tensor.h"
+#include "vm/block_versions.h"
 #include "vm/kv/kv_kernels.h"
 #include "vm/kv/kv_state.h"
 
@@ -33,7 +34,10 @@ class RnnState final : public KvState {
   KvUsage usage() const override;
 
   void get(int64_t layer, int64_t kind, const View &out) { run(kinds_[checked(layer, kind)].get, layer, kind, out); }
-  void set(int64_t layer, int64_t kind, const View &data) { run(kinds_[checked(layer, kind)].set, layer, kind, data); }
+  void set(int64_t layer, int64_t kind, const View &data) {
+    run(kinds_[checked(layer, kind)].set, layer, kind, data);
+    note_write(*storage(layer, kind), MemoryUse::kCache);
+  }
   Ref<Tensor> debug_get(int64_t layer, int64_t kind, int64_t id);  // a copy of the current state
 
  private:

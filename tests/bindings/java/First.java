@@ -55,6 +55,7 @@ public final class First {
     WithEdges.run();
     WithKvStates.run();
     WithCompared.run();
+    WithReplays.run();
     WithRefusals.run();
     causes();
     Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));

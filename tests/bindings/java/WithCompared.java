@@ -18,6 +18,9 @@ final class WithCompared {
         First.check(equal.isEqual() && equal.times() == null, equal.verdict());
         First.check(!differs.isEqual() && differs.verdict().equals(differs.toString()), differs.verdict());
         First.failed(() -> a.compare(b, options, "mian", 1.5), OpdynoException.NotFound.class, "main");
+        try (ValueList none = ValueList.of()) {
+          First.failed(() -> a.compare(same, options.bArgs(none), "main", 1.5), OpdynoException.InvalidArgument.class, "b_args has 0");
+        }
       }
     }
   }

@@ -123,6 +123,12 @@ def test_none_for_any_other_argument_is_refused():
     assert refused > 80
 
 
+def own_members(value):
+    """Also those of bases of the package that have no name in public."""
+    bases = [base for base in value.__mro__[1:] if base.__module__.startswith("opdyno._") and not hasattr(opdyno, base.__name__)]
+    return {member for kind in (value, *bases) for member in vars(kind)}
+
+
 def listing():
     lines = []
     for module in (opdyno, opdyno.vm, opdyno.profiler, opdyno.profiling, opdyno.rpc, opdyno.telemetry, opdyno.tvm):
@@ -133,7 +139,7 @@ def listing():
             lines.append(f"{module.__name__}.{name}{signature(value)}")
             if inspect.isclass(value):
                 lines += [f"{module.__name__}.{name}.{member}{signature(inspect.getattr_static(value, member))}"
-                          for member in sorted(vars(value)) if not member.startswith("_") or member in ("__call__", "__getitem__")]
+                          for member in sorted(own_members(value)) if not member.startswith("_") or member in ("__call__", "__getitem__")]
     return "\n".join(lines) + "\n"
 
 

@@ -101,3 +101,14 @@ def test_the_blocks_of_benchmarks_run(run):
 
 def test_the_blocks_of_collectors_run(run):
     run("collectors", blocks(with_tvm=False, page="collectors.md"))
+
+
+def test_the_blocks_of_language_models_run(run):
+    shutil.copytree(DATA / "language", ".", dirs_exist_ok=True)
+    program = run("language_models", blocks(with_tvm=False, page="language_models.md"))
+    assert program.logits.shape == (2, 1, 97) and program.cache.stats()["free_pages"] == 15  # of 17: parts of pages are copied
+
+
+def test_the_blocks_of_compare_run(run):
+    shutil.copytree(DATA / "language", ".", dirs_exist_ok=True)
+    assert run("compare", blocks(with_tvm=False, page="compare.md")).found

@@ -24,7 +24,7 @@ NAMES = {
         f:num_threads f:set_num_threads f:memory_stats f:reset_peak_memory_stats f:empty_cache f:build_info f:set_log_callback
         c:Error c:Code
         c:Report c:BenchmarkResult c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
-        f:compare c:Comparison v:vm v:profiling v:profiler v:__version__
+        f:compare c:Comparison f:replay c:Replayed v:vm v:profiling v:profiler v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
     "opdyno.profiler": "c:profile c:record_function",
@@ -197,7 +197,7 @@ def test_help_shows_no_private_names():
     for module in (opdyno, opdyno.vm, opdyno.profiling):
         text = pydoc.plain(pydoc.render_doc(module)).split("\nCLASSES\n")[1]
         text = text.split("\nFILE\n")[0]
-        for base in ("opdyno._native.", "opdyno._frozen."):  # what classes derive from
+        for base in ("opdyno._native.", "opdyno._frozen.", "opdyno._outcome."):  # what classes derive from
             text = text.replace(base, "")
         assert "opdyno._" not in text
         assert "_address" not in text and "_watch_signals" not in text

@@ -137,10 +137,16 @@ def test_memory_stays_flat():
             except opdyno.Error:
                 pass
 
+    def growth():
+        before = resident_kib()
+        work(20_000)
+        return resident_kib() - before
+
     work(2000)
-    before = resident_kib()
-    work(20_000)
-    assert resident_kib() - before < 2048
+    grown = [growth()]
+    while grown[-1] >= 2048 and len(grown) < 3:  # a leak grows each time, what other tests left behind does not
+        grown.append(growth())
+    assert grown[-1] < 2048, grown
 
 
 def test_objects_end_in_any_order_on_any_thread():

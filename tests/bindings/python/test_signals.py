@@ -140,6 +140,11 @@ def test_what_a_handler_raises_ends_the_call(call, signal, tmp_path):
     assert done.stdout == "ended by enough []\n0\n", done.stderr
 
 
+def test_what_a_handler_raises_ends_a_comparison(tmp_path):
+    done = run(tmp_path, 'opdyno.compare(vm, vm_of(program), [x], "spin")', signal="SIGINT", handler="leave")
+    assert done.stdout == "ended by enough []\n0\n", done.stderr
+
+
 def test_an_outer_call_goes_on_if_python_code_handles_what_a_handler_raised(tmp_path):
     done = run(tmp_path, 'host_program()["call"](handle, x)', signal="SIGINT", handler="leave")
     assert done.stdout == "handled: enough []\n0\n", done.stderr

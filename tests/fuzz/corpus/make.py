@@ -66,3 +66,32 @@ save("report_json", "kinds", b'{"calls":[{"Name":{"string":"a\\u00e9\\n"},"n":{"
      b'"r":{"ratio":0.5},"x":{"new":[1,{"y":true}]}},{}],"device_metrics":{"cpu0":{"Count":{"count":1}}},'
      b'"configuration":{"Executor":{"string":"VM"}},"extra":[false]}')
 save("report_json", "hash", b'{"configuration":{},"calls":[{"Hash":{"string":"h"},"r":{"ratio":1}},{"Hash":{"string":"h"},"r":{"count":2}}]}')
+
+
+def checkpoint(sequence, length, **changes):
+    """Metadata as TVM 0.27 writes it, of the cache in kv_checkpoint_fuzzer.cc."""
+    page, layers, pages = 4, 2, -(-length // 4)
+    layout = (f"format_version=1;cache_type=relax.vm.PagedAttentionKVCache;page_size={page};num_layers={layers};layer_begin=0;layer_end={layers};"
+              "num_qo_heads=1;num_kv_heads=1;qk_head_dim=2;v_head_dim=2;dtype=float32;rope_mode=none;rotary_scale=1;rotary_theta=10000;"
+              "has_rope_ext_factors=0;support_sliding_window=0;support_layer_sliding_window=0;"
+              "page_group_layout=1,num_logical_pages,2,num_kv_heads,page_size,qk_head_dim;attn_kinds=mha,mha")  # fmt: skip
+    hashed = 0xCBF29CE484222325
+    for letter in layout.encode():
+        hashed = (hashed ^ letter) * 0x100000001B3 % 2**64
+    starts = [{"logical_page_index": i, "start_pos": page * i, "length": min(page, length - page * i)} for i in range(pages)]
+    groups = [{"group_index": i, "shape": [1, pages, 2, 1, page, 2], "nbytes": 64 * pages} for i in range(layers)]
+    fields = {"format_version": 1, "layout_hash": f"{hashed:016x}", "seq_id": sequence, "seq_length": length, "logical_pages": starts, "groups": groups}
+    return json.dumps(fields | changes).encode()
+
+
+for name, written in [
+    ("empty", checkpoint(5, 0)),
+    ("two_pages", checkpoint(5, 7)),
+    ("full", checkpoint(5, 64)),
+    ("other_sequence", checkpoint(6, 7)),
+    ("too_long", checkpoint(5, 69)),
+    ("version", checkpoint(5, 7, format_version=2)),
+    ("fraction", checkpoint(5, 7, seq_length=6.5)),
+    ("repeated", checkpoint(5, 7)[:-1] + b', "seq_length": 3}'),
+]:
+    save("kv_checkpoint", name, written)

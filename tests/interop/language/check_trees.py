@@ -19,7 +19,7 @@ weights = [opdyno.tensor(array) for array in arrays]
 vm = opdyno.VirtualMachine(program)
 random = np.random.default_rng(int(seed))
 shape = opdyno.Shape
-cache = vm["create"](shape([4]), shape([256]), shape([64]), shape([16]), shape([0]))
+cache = vm["create_paged_kv_cache"](shape([4]), shape([256]), shape([64]), shape([16]), shape([0]))
 committed = {i: [] for i in range(SEQUENCES)}
 trees = {i: ([], []) for i in range(SEQUENCES)}  # tokens, parents
 

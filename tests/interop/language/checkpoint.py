@@ -4,14 +4,15 @@ import sys
 
 import numpy as np
 from runtimes import open_program, read_arrays
-from shape import DIM, KV_HEADS, LAYERS, logits
+from shape import logits
+from sizes import DIM, KV_HEADS, LAYERS
 
 runtime, action, program, parameters, file = sys.argv[1:]
 vm, get, tensor, shape = open_program(runtime, program)
 arrays = read_arrays(parameters)
 weights = [tensor(array) for array in arrays]
 tokens = list(range(3, 40))
-cache = vm["create"](shape([4]), shape([256]), shape([64]), shape([16]), shape([0]))
+cache = vm["create_paged_kv_cache"](shape([4]), shape([256]), shape([64]), shape([16]), shape([0]))
 
 
 def call(name, *arguments):

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def open_program(runtime, program):
-    """The VM of a program, and what finds global functions, makes tensors and makes shapes."""
+def open_program(runtime, program, device="cpu:0"):
+    """The VM of a program, and what finds global functions, makes tensors and makes shapes. TVM's wheel has the CPU only."""
     if runtime == "tvm":
         import tvm
         from tvm import relax
@@ -13,7 +13,12 @@ def open_program(runtime, program):
         return vm, tvm.get_global_func, tvm.runtime.tensor, getattr(tvm.runtime, "ShapeTuple", None) or tvm.runtime.Shape
     import opdyno
 
-    return opdyno.VirtualMachine(program), opdyno.get_global_func, opdyno.tensor, opdyno.Shape
+    vm = opdyno.VirtualMachine(program, opdyno.device(device))
+    return vm, opdyno.get_global_func, lambda array: opdyno.tensor(array, device), opdyno.Shape
+
+
+def on_host(tensor):
+    return (tensor.to("cpu:0") if hasattr(tensor, "to") else tensor).numpy()
 
 
 def read_arrays(path):

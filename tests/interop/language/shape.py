@@ -1,8 +1,10 @@
-"""The sizes of the decoder, and the attention that it is checked with: in NumPy, in float64, over all rows at once."""
+"""What the decoder is checked with: in NumPy, in float64, over all rows at once."""
 
 import numpy as np
+from sizes import DIM, HEADS, KV_HEADS, LAYERS
 
-HIDDEN, HEADS, KV_HEADS, DIM, LAYERS, VOCABULARY, INNER, THETA = 64, 4, 2, 16, 2, 97, 128, 10000.0
+THETA = 10000.0
+DECAY = 0.75  # of the recurrence that the hybrid model has
 
 
 def rotate(x, positions):
@@ -17,14 +19,22 @@ def rms_norm(x, weight):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * weight
 
 
+def decayed_sums(x):
+    sums = x.copy()
+    for row in range(1, len(x)):
+        sums[row] += DECAY * sums[row - 1]
+    return sums
+
+
 def logits(parameters, tokens, positions=None, sees=None):
-    """Of all tokens. `sees[i, j]`: whether token i sees token j; by default those before it and itself."""
+    """Of all tokens, also with the weights of build_hybrid.py. `sees[i, j]`: whether token i sees token j; by default those before it and itself."""
     n = len(tokens)
     positions = np.arange(n) if positions is None else np.asarray(positions)
     sees = np.tril(np.ones((n, n), bool)) if sees is None else sees
     weights = iter(np.asarray(p, "float64") for p in parameters)
+    mixed = [np.asarray(p, "float64") for p in parameters[3 + 6 * LAYERS :]]
     x = next(weights)[np.asarray(tokens)]
-    for _ in range(LAYERS):
+    for layer in range(LAYERS):
         norm1, qkv, out, norm2, up, down = (next(weights) for _ in range(6))
         heads = (rms_norm(x, norm1) @ qkv.T).reshape(n, HEADS + 2 * KV_HEADS, DIM)
         q, k = rotate(heads[:, :HEADS], positions), rotate(heads[:, HEADS : HEADS + KV_HEADS], positions)
@@ -38,4 +48,6 @@ def logits(parameters, tokens, positions=None, sees=None):
         x = x + attention.reshape(n, -1) @ out.T
         hidden = rms_norm(x, norm2) @ up.T
         x = x + (hidden / (1 + np.exp(-hidden))) @ down.T
+        if mixed:
+            x = x + decayed_sums(x @ mixed[layer].T)
     return rms_norm(x, next(weights)) @ next(weights).T

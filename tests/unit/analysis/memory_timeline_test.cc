@@ -134,7 +134,7 @@ TEST(MemoryTimeline, HasPartsOfBlocksByCategoryOnItsPage) {
   for (const char *row : {"\n[2.000,4.000,20,4,0]", "\n[4.000,5.000,20,2,-1]", "\n[0.000,2.300,10,2,-1]",
                           "\n[2.300,-1,10,4,0]", "\n[2.500,2.800,8,3,0]]"})
     EXPECT_NE(page.find(row), std::string::npos) << row;
-  EXPECT_NE(page.find("\n[2.300,[64,0,0,30,0],0,0,1]"), std::string::npos) << "a row of the chart";
+  EXPECT_NE(page.find("\n[2.300,[64,0,0,0,30,0],0,0,1]"), std::string::npos) << "a row of the chart";
   EXPECT_EQ(page.find("\n[2.200,"), std::string::npos) << "of the chart, which does not change then";
   EXPECT_NE(page.find("names:[\"main\"]"), std::string::npos);
 }
@@ -210,7 +210,7 @@ TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
   const std::string page = text_of(*trace_of(built), write_memory_timeline_html);
   EXPECT_LT(page.size(), size_t{400'000});
   EXPECT_NE(page.find("peak:987654321,"), std::string::npos);
-  EXPECT_NE(page.find("\n[62834.000,[0,987654321,0,0,0],-1,987654321]"), std::string::npos) << "in its row";
+  EXPECT_NE(page.find("\n[62834.000,[0,0,987654321,0,0,0],-1,987654321]"), std::string::npos) << "in its row";
   EXPECT_NE(page.find("\n[62834.000,62835.000,987654321,2,-1],"), std::string::npos) << "the first of the blocks";
 }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -36,6 +39,17 @@ TEST(ErrorCodes, HaveTheNamesAndKindsOfTheHeader) {
     EXPECT_STREQ(code_name(code), name);
     EXPECT_STREQ(usual_kind(code), kind) << name;
   }
+}
+
+TEST(Backtraces, HaveTheFramesWhereAnErrorWasMade) {
+  if (!std::getenv("OPDYNO_BACKTRACE")) {  // it is read once, so another process has it
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    EXPECT_EQ(std::system(("OPDYNO_BACKTRACE=1 '" + self + "' --gtest_filter=Backtraces.* >/dev/null").c_str()), 0);
+    return;
+  }
+  const std::string frames = make_error(OPD_IO, "a message")->backtrace();
+  EXPECT_GT(std::count(frames.begin(), frames.end(), '\n'), 2) << frames;
+  EXPECT_NE(frames.find("libc.so.6"), std::string::npos) << frames;
 }
 
 TEST(Errors, HoldCodeKindAndMessage) {

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/thread_state.h"
+#include "device/cpu/worker_observer.h"
 #include "device/machine.h"
 
 namespace opd {
@@ -180,6 +181,23 @@ TEST(AThreadPool, GivesANestedGangThreadsOfItsOwn) {
                    }),
             0);
   EXPECT_EQ(inner, 9);
+}
+
+TEST(AThreadPool, TellsAnObserverOfTheTasksThatTasksLaunch) {
+  struct Count final : TaskObserver {
+    std::atomic<int> begun{0}, ended{0};
+    void *begin_task() noexcept override { return ++begun, this; }
+    void end_task(void *state) noexcept override { ended += state == this; }
+  } count;
+  ThreadCount two(2);
+  begin_observing_tasks(count);
+  const auto nothing = [](int, ParallelGroup *) { return 0; };
+  EXPECT_EQ(launch(2, [&](int, ParallelGroup *) { return launch(2, nothing); }), 0);
+  end_observing_tasks(count);
+  EXPECT_EQ(count.begun, 3) << "a worker's task, and one within each of both tasks; the caller's own are not told of";
+  EXPECT_EQ(count.ended, 3);
+  EXPECT_EQ(launch(2, nothing), 0);
+  EXPECT_EQ(count.begun, 3);
 }
 
 TEST(AThreadPool, SharesItsWorkersAmongCallers) {

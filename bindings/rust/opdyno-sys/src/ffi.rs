@@ -1659,6 +1659,9 @@ pub struct opd_compare_options {
     pub equal_nan: i32,
     /// 0
     pub reserved: u32,
+    /// borrowed; what B gets in place of `args`, such as a KV cache that B made: as many
+    /// values; NULL: the same ones
+    pub b_args: *mut opd_array,
 }
 impl Default for opd_compare_options {
     /// What `opd_compare_options_init` writes.
@@ -1673,6 +1676,87 @@ impl Default for opd_compare_options {
             timeout_ns: 0,
             cancel: core::ptr::null_mut(),
             equal_nan: 1,
+            reserved: 0,
+            b_args: core::ptr::null_mut(),
+        }
+    }
+}
+/// What a recording of a call keeps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct opd_record_options {
+    /// set by `opd_record_options_init()`
+    pub struct_size: u32,
+    /// 1: the bytes of program and kernels; 0: their SHA-256 only, so that a replay must be given
+    /// the program; 1
+    pub with_program: i32,
+    /// 1: the elements of the result; 0: a hash of each tensor; 0
+    pub with_outputs: i32,
+    /// 1: a hash of what each operator leaves, so that a replay names the first one that differs;
+    /// 0
+    pub with_operators: i32,
+    /// 1: the paths of program and libraries, and the machine's name; 0: none of them; 0
+    pub with_paths: i32,
+    /// 0
+    pub reserved: u32,
+}
+impl Default for opd_record_options {
+    /// What `opd_record_options_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            with_program: 1,
+            with_outputs: 0,
+            with_operators: 0,
+            with_paths: 0,
+            reserved: 0,
+        }
+    }
+}
+/// How a recorded call is made again.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_replay_options {
+    /// set by `opd_replay_options_init()`
+    pub struct_size: u32,
+    /// 0: the file is only read; 1
+    pub run: i32,
+    /// borrowed; a module of kind "relax.VMExecutable" that runs instead of the recorded program;
+    /// NULL: that one
+    pub module: *mut opd_module,
+    /// borrowed; shown the calls, as by `opd_vm_set_instrument()`; NULL: none
+    pub instrument: *mut opd_function,
+    /// borrowed; where a recording of one operator goes: of the one that fails, ends the process,
+    /// or is the first that differs; NULL: nowhere
+    pub minimise: *const c_char,
+    /// borrowed, with `atol`: tolerances of results whose elements were kept, as in
+    /// `opd_compare_options`; NULL: as there
+    pub rtol: *const c_char,
+    /// borrowed; NULL
+    pub atol: *const c_char,
+    /// of the replayed call; 0: none
+    pub timeout_ns: i64,
+    /// borrowed; ends it, as the thread's default token does; NULL: that one only
+    pub cancel: *mut opd_cancel_token,
+    /// measured calls of out_profile, after one that is not; 0: none; 1
+    pub repeat: i32,
+    /// 0
+    pub reserved: u32,
+}
+impl Default for opd_replay_options {
+    /// What `opd_replay_options_init` writes.
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            run: 1,
+            module: core::ptr::null_mut(),
+            instrument: core::ptr::null_mut(),
+            minimise: core::ptr::null(),
+            rtol: core::ptr::null(),
+            atol: core::ptr::null(),
+            timeout_ns: 0,
+            cancel: core::ptr::null_mut(),
+            repeat: 1,
             reserved: 0,
         }
     }
@@ -4337,17 +4421,18 @@ unsafe extern "C" {
     /// Runs a function of two programs on the same arguments, and compares what their operators read and write.
     ///
     /// The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
-    /// 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if nothing differs and both programs return. Its rows
-    /// are the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees"
-    /// (within the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how operators
-    /// were found to correspond: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
-    /// "Tolerance", "Mismatches" and "Elements" are of the output that differs most.
+    /// 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if both programs return, nothing differs, and nothing
+    /// is undecided: a value that was not kept, or functions as results. Its rows are the operators of both programs, then
+    /// the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within the tolerance), "differs", "unknown"
+    /// (not kept), "only in A" or "only in B". "Matched By" says how operators were found to correspond: by "name" and
+    /// shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel", "Tolerance", "Mismatches" and "Elements" are of the
+    /// output that differs most.
     ///
     /// Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
     /// point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
-    /// left them. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves unwritten
-    /// differ. An operator that fails ends its program's run; what ran before is compared, and the verdict begins with the
-    /// failure.
+    /// left them, unless options-\>b_args has its own. Memory that a program allocates is filled with NaN, so that elements
+    /// which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
+    /// and the verdict begins with the failure.
     ///
     /// `a`:          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
     ///
@@ -4383,6 +4468,74 @@ unsafe extern "C" {
         options: *const opd_compare_options,
         out_report: *mut *mut opd_report,
         out_times: *mut *mut opd_report,
+    ) -> *mut opd_error;
+    /// Records the next call of `vm`, from any thread: all that it takes to make it again by `opd_replay()`.
+    ///
+    /// The file has program and kernels, the function, its arguments, the options of the VM, and the settings of the
+    /// environment that matter. It also has what functions of the host returned to the program, and how the call ended. It
+    /// is in its place before the call begins, and completed afterwards: if the process ends within the call, it has what
+    /// led there. The call itself goes on as ever, whatever becomes of the file. A process that is forked amid the call
+    /// leaves the file to its parent. While a call is recorded that uses functions of the host,
+    /// memory that the program allocates is filled with NaN, as in `opd_compare()`.
+    ///
+    /// `path`:    Borrowed. A file there is replaced. NULL: nothing is recorded any more, and the error says what became
+    /// of the call that was to be recorded.
+    ///
+    /// `options`: Borrowed; NULL means all defaults.
+    ///
+    /// Returns NULL, or
+    /// - `OPD_FAILED_PRECONDITION`: a call is to be recorded already; without `path`: no call was made, it has not ended,
+    ///   or recording was not asked for;
+    /// - `OPD_UNSUPPORTED`: a VM of a session (rpc.h); without `path`: an argument, or a result of a function of the host,
+    ///   that cannot be kept, such as a KV cache, which the file only names; or a library that was loaded from memory;
+    /// - `OPD_INVALID_ARGUMENT`: a path of no regular file, or an option;
+    /// - `OPD_NOT_FOUND`, `OPD_IO`: the directory is not there, or cannot be written; without `path`: the file was not.
+    ///
+    /// Threads: safe. Cost: the recorded call writes the file; later calls cost what they did. Blocks. Since: 0.2
+    pub fn opd_vm_record_next_call(
+        vm: *mut opd_vm,
+        path: *const c_char,
+        options: *const opd_record_options,
+    ) -> *mut opd_error;
+    /// Makes a recorded call again, and compares what comes of it with what came of it then.
+    ///
+    /// It runs the code of the file: replay only what you would run. Functions of the host are not called; their results are
+    /// those of the file, and it is compared what they are given.
+    ///
+    /// The report's configuration has the "Verdict", a sentence: "the call returned what was recorded: 1 tensor is equal bit
+    /// for bit"; and "Same", 1 if the call ended as it did then: with results that are equal, or whose kept elements are
+    /// within the tolerances, or by the same error. "Minimised" is the operator that the option minimise has kept. Rows are
+    /// the arguments, the functions of the host, the operators that differ, and the tensors of the result. With run 0 it has
+    /// neither verdict nor states.
+    ///
+    /// `path`:        Borrowed.
+    ///
+    /// `options`:     Borrowed; NULL means all defaults.
+    ///
+    /// `out_module`:  New reference: the program; NULL if it is not wanted. It becomes NULL if the file has only hashes,
+    /// and no module is given.
+    ///
+    /// `out_report`:  New reference.
+    ///
+    /// `out_profile`: New reference, as of `opd_vm_profile()`; NULL if it is not wanted, and then nothing is measured. It
+    /// becomes NULL if the call did not return, or run or repeat is 0.
+    ///
+    /// Returns NULL, or
+    /// - `OPD_NOT_FOUND`, `OPD_IO`: the file;
+    /// - `OPD_BAD_FORMAT`: it is damaged, cut, or no recording;
+    /// - `OPD_UNSUPPORTED`: of a newer version; an argument that could not be kept; a device that is not here;
+    /// - `OPD_FAILED_PRECONDITION`: it has only hashes of the program, and no module is given; or minimise found no operator
+    ///   that fails or differs;
+    /// - `OPD_INVALID_ARGUMENT`: an option;
+    /// - `OPD_CANCELLED`, `OPD_DEADLINE_EXCEEDED`: as the options say.
+    ///
+    /// Threads: safe. Blocks. Since: 0.2
+    pub fn opd_replay(
+        path: *const c_char,
+        options: *const opd_replay_options,
+        out_module: *mut *mut opd_module,
+        out_report: *mut *mut opd_report,
+        out_profile: *mut *mut opd_report,
     ) -> *mut opd_error;
     /// Starts to measure, to listen and to send.
     ///

@@ -1,7 +1,7 @@
 // Made by bindings/rust/generator from bindings/swig and the headers; in one file, since nobody edits it.
 use crate::options::{Kept, check_count, count_of};
 use crate::text::{borrowed, slice_of};
-use crate::{CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};
+use crate::{Array, CancelToken, Collector, DType, Device, Error, Function, Module, Result, Trace, ffi};
 use core::time::Duration;
 use std::path::Path;
 
@@ -1714,6 +1714,7 @@ pub struct CompareOptions<'a> {
     timeout: Option<Duration>,
     cancel: Option<&'a CancelToken>,
     equal_nan: Option<bool>,
+    b_args: Option<&'a Array>,
 }
 impl<'a> CompareOptions<'a> {
     /// All defaults.
@@ -1764,6 +1765,12 @@ impl<'a> CompareOptions<'a> {
     pub fn equal_nan(self, equal_nan: bool) -> Self {
         Self { equal_nan: Some(equal_nan), ..self }
     }
+    /// What B gets in place of `args`, such as a KV cache that B made: as many
+    /// values.
+    /// Default: the same ones.
+    pub fn b_args(self, b_args: &'a Array) -> Self {
+        Self { b_args: Some(b_args), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl CompareOptions<'_> {
@@ -1792,6 +1799,162 @@ impl CompareOptions<'_> {
         }
         if let Some(equal_nan) = self.equal_nan {
             raw.equal_nan = equal_nan.into();
+        }
+        if let Some(b_args) = self.b_args {
+            raw.b_args = b_args.as_ptr();
+        }
+        Ok(raw)
+    }
+}
+/// What a recording of a call keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordOptions {
+    with_program: Option<bool>,
+    with_outputs: Option<bool>,
+    with_operators: Option<bool>,
+    with_paths: Option<bool>,
+}
+impl RecordOptions {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// True: the bytes of program and kernels; false: their SHA-256 only, so that a replay must be given
+    /// the program.
+    /// Default: true.
+    pub fn with_program(self, with_program: bool) -> Self {
+        Self { with_program: Some(with_program), ..self }
+    }
+    /// True: the elements of the result; false: a hash of each tensor.
+    /// Default: false.
+    pub fn with_outputs(self, with_outputs: bool) -> Self {
+        Self { with_outputs: Some(with_outputs), ..self }
+    }
+    /// True: a hash of what each operator leaves, so that a replay names the first one that differs.
+    /// Default: false.
+    pub fn with_operators(self, with_operators: bool) -> Self {
+        Self { with_operators: Some(with_operators), ..self }
+    }
+    /// True: the paths of program and libraries, and the machine's name; false: none of them.
+    /// Default: false.
+    pub fn with_paths(self, with_paths: bool) -> Self {
+        Self { with_paths: Some(with_paths), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl RecordOptions {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_record_options> {
+        let mut raw = ffi::opd_record_options::default();
+        if let Some(with_program) = self.with_program {
+            raw.with_program = with_program.into();
+        }
+        if let Some(with_outputs) = self.with_outputs {
+            raw.with_outputs = with_outputs.into();
+        }
+        if let Some(with_operators) = self.with_operators {
+            raw.with_operators = with_operators.into();
+        }
+        if let Some(with_paths) = self.with_paths {
+            raw.with_paths = with_paths.into();
+        }
+        Ok(raw)
+    }
+}
+/// How a recorded call is made again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayOptions<'a> {
+    run: Option<i32>,
+    module: Option<&'a Module>,
+    instrument: Option<&'a Function>,
+    minimise: Option<&'a str>,
+    rtol: Option<&'a str>,
+    atol: Option<&'a str>,
+    timeout: Option<Duration>,
+    cancel: Option<&'a CancelToken>,
+    repeat: Option<i32>,
+}
+impl<'a> ReplayOptions<'a> {
+    /// All defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// 0: the file is only read.
+    /// Default: 1.
+    pub fn run(self, run: i32) -> Self {
+        Self { run: Some(run), ..self }
+    }
+    /// A module of kind "relax.VMExecutable" that runs instead of the recorded program.
+    /// Default: that one.
+    pub fn module(self, module: &'a Module) -> Self {
+        Self { module: Some(module), ..self }
+    }
+    /// Shown the calls, as by `opd_vm_set_instrument()`.
+    /// Default: none.
+    pub fn instrument(self, instrument: &'a Function) -> Self {
+        Self { instrument: Some(instrument), ..self }
+    }
+    /// Where a recording of one operator goes: of the one that fails, ends the process,
+    /// or is the first that differs.
+    /// Default: nowhere.
+    pub fn minimise(self, minimise: &'a str) -> Self {
+        Self { minimise: Some(minimise), ..self }
+    }
+    /// With `atol`: tolerances of results whose elements were kept, as in
+    /// `opd_compare_options`.
+    /// Default: as there.
+    pub fn rtol(self, rtol: &'a str) -> Self {
+        Self { rtol: Some(rtol), ..self }
+    }
+    /// Default: none.
+    pub fn atol(self, atol: &'a str) -> Self {
+        Self { atol: Some(atol), ..self }
+    }
+    /// Of the replayed call.
+    /// Default: zero (none).
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+    /// Ends it, as the thread's default token does.
+    /// Default: that one only.
+    pub fn cancel(self, cancel: &'a CancelToken) -> Self {
+        Self { cancel: Some(cancel), ..self }
+    }
+    /// Measured calls of `out_profile`, after one that is not; 0: none.
+    /// Default: 1.
+    pub fn repeat(self, repeat: i32) -> Self {
+        Self { repeat: Some(repeat), ..self }
+    }
+}
+#[allow(unused_variables)] // not all options need both
+impl ReplayOptions<'_> {
+    pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_replay_options> {
+        let mut raw = ffi::opd_replay_options::default();
+        if let Some(run) = self.run {
+            raw.run = run;
+        }
+        if let Some(module) = self.module {
+            raw.module = module.as_ptr();
+        }
+        if let Some(instrument) = self.instrument {
+            raw.instrument = instrument.as_ptr();
+        }
+        if let Some(minimise) = self.minimise {
+            raw.minimise = kept.text(minimise)?;
+        }
+        if let Some(rtol) = self.rtol {
+            raw.rtol = kept.text(rtol)?;
+        }
+        if let Some(atol) = self.atol {
+            raw.atol = kept.text(atol)?;
+        }
+        if let Some(timeout) = self.timeout {
+            raw.timeout_ns = timeout.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(cancel) = self.cancel {
+            raw.cancel = cancel.as_ptr();
+        }
+        if let Some(repeat) = self.repeat {
+            raw.repeat = repeat;
         }
         Ok(raw)
     }

@@ -208,4 +208,4 @@ pub use trace::{
 };
 pub use value::{FromValue, Object, Pointer, Value};
 pub use view::{FromArg, TensorRef, ValueRef};
-pub use vm::{Call, CancelToken, VirtualMachine};
+pub use vm::{Call, CancelToken, Replayed, VirtualMachine, replay};

@@ -3,14 +3,16 @@ use crate::arg::IntoArgs;
 use crate::ffi;
 use crate::object::{check, create, given, handle};
 use crate::options::{Kept, count_of};
-use crate::text::with_text;
+use crate::text::{c_path, with_text};
 use crate::value::{FromValue, NONE};
 use crate::{
-    Array, CallOptions, CompareOptions, Function, Module, ProfileOptions, Report, Result, Tensor, Trace, VmOptions,
+    Array, CallOptions, CompareOptions, Function, Module, ProfileOptions, RecordOptions, ReplayOptions, Report, Result,
+    Tensor, Trace, VmOptions,
 };
 use core::ffi::c_char;
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 use core::time::Duration;
+use std::path::Path;
 
 handle! {
     /// A program bound to devices. Any number of threads may call it at once.
@@ -174,6 +176,15 @@ impl VirtualMachine {
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), Report::from_raw(times)) })
     }
+    /// Keeps the next call, of any thread, in a file for [`replay`].
+    pub fn record_next_call(&self, path: impl AsRef<Path>, options: &RecordOptions) -> Result<()> {
+        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        check!(opd_vm_record_next_call(self.as_ptr(), path.as_ptr(), &options.raw(&mut kept, 0)?))
+    }
+    /// Ends [`VirtualMachine::record_next_call`]: an error if there was no call since, or it could not be kept.
+    pub fn end_recording(&self) -> Result<()> {
+        check!(opd_vm_record_next_call(self.as_ptr(), null(), null()))
+    }
     /// Records every call from now on, on any thread, until [`VirtualMachine::profile_stop`].
     pub fn profile_start(&self, options: &ProfileOptions<'_>) -> Result<()> {
         let mut kept = Kept::default();
@@ -185,6 +196,31 @@ impl VirtualMachine {
         check!(opd_vm_profile_stop(self.as_ptr(), &mut report, &mut trace))?;
         Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
     }
+}
+
+/// What a recorded call became when [`replay`] made it again.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The program; none if the recording has only its hash.
+    pub module: Option<Module>,
+    /// A row for each argument and part of the result. Its configuration has the "Verdict", a sentence, and "Same".
+    pub report: Report,
+    /// As [`VirtualMachine::profile`] gives it; none if nothing was measured.
+    pub profile: Option<Report>,
+}
+
+/// Makes a recorded call again, and compares what comes of it. It runs the code of the file.
+pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
+    let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+    let (mut module, mut report, mut profile) = (null_mut(), null_mut(), null_mut());
+    check!(opd_replay(path.as_ptr(), &options.raw(&mut kept, 0)?, &mut module, &mut report, &mut profile))?;
+    Ok(unsafe {
+        Replayed {
+            module: Module::from_raw(module),
+            report: given(Report::from_raw(report)),
+            profile: Report::from_raw(profile),
+        }
+    })
 }
 
 /// A call with options, as [`VirtualMachine::call_with`] begins it and [`Call::run`] makes it.

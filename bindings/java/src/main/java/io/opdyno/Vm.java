@@ -128,6 +128,17 @@ public final class Vm extends Handle {
     return new Comparison(report.get(), times.get());
   }
 
+  /** Keeps the next call, of any thread, in a file for {@link Replayed#of}. */
+  public void recordNextCall(java.nio.file.Path path, @Nullable RecordOptions options) {
+    java.util.Objects.requireNonNull(path, "path must not be null");
+    Native.opd_vm_record_next_call(this, path, RecordOptions.map(options));
+  }
+
+  /** Ends recordNextCall(). Throws if there was no call since, or it could not be kept. */
+  public void endRecording() {
+    Native.opd_vm_record_next_call(this, null, null);
+  }
+
   /** Begins to measure all calls of this VM, on all threads, until stopProfile(). */
   public void startProfile(@Nullable ProfileOptions options) {
     Native.opd_vm_profile_start(this, ProfileOptions.map(options));

@@ -1,0 +1,45 @@
+package io.opdyno;
+
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a recorded call became when it was made again: the program (null if the recording has only its hash), a row for each argument and
+ * part of the result, and a profile (null if nothing was measured). It prints as its verdict.
+ */
+public record Replayed(@Nullable Program program, Report report, @Nullable Report profile) implements AutoCloseable {
+  /** Makes the call again that {@link Vm#recordNextCall} kept. It runs the code of the file. */
+  public static Replayed of(Path path, @Nullable ReplayOptions options) {
+    Out<Program> program = new Out<>();
+    Out<Report> report = new Out<>(), profile = new Out<>();
+    Interrupts.Running running = Interrupts.begin(); // the thread's default token ends it
+    try {
+      Native.opd_replay(path, ReplayOptions.map(options), program, report, profile);
+    } finally {
+      running.end();
+    }
+    return new Replayed(program.get(), report.get(), profile.get());
+  }
+
+  /** One sentence: whether the same came of the call, and what else did. */
+  public String verdict() {
+    return String.valueOf(report.get(ReportSection.CONFIGURATION, 0, "Verdict"));
+  }
+
+  /** Whether the call ended as it did when it was recorded. */
+  public boolean isSame() {
+    return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Same")).longValue() == 1;
+  }
+
+  @Override
+  public void close() {
+    report.close();
+    if (program != null) program.close();
+    if (profile != null) profile.close();
+  }
+
+  @Override
+  public String toString() {
+    return verdict();
+  }
+}

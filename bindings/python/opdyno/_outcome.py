@@ -1,0 +1,46 @@
+"""What comparisons of calls have in common: a sentence at the top of a report, and how their options are written."""
+
+import os
+from collections.abc import Mapping
+
+from .profiling import Report
+
+
+class Outcome:
+    """A report that is summed up in a sentence. True if its entry `_HOLDS` is."""
+
+    _HOLDS: str
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether the same came of both, and what did not."""
+        return str(self._report.configuration["Verdict"])
+
+    def _entry(self, name: str) -> str | None:
+        entry = self._report.configuration.get(name)
+        return None if entry is None else str(entry)
+
+    def __bool__(self) -> bool:
+        return bool(self._report.configuration[self._HOLDS].value)
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict}>"
+
+
+def tolerance_text(given: float | Mapping[str, float] | None) -> str | None:
+    """As opd_compare_options has it."""
+    if given is None or given == {}:
+        return None
+    if isinstance(given, Mapping):
+        return ",".join(f"{dtype}={float(number)!r}" for dtype, number in given.items())
+    return repr(float(given))
+
+
+def path_text(given: str | os.PathLike[str] | None) -> str | None:
+    return None if given is None else os.fspath(given)

@@ -1,0 +1,66 @@
+"""Calls that are kept in files, and made again."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _native
+from ._function import Function
+from ._module import Module
+from ._outcome import Outcome, path_text, tolerance_text
+from ._time import nanoseconds
+from .profiling import Report
+
+
+class Replayed(Outcome):
+    """What a recorded call became when `replay` made it again. True if it ended as it did when it was recorded."""
+
+    _HOLDS = "Same"
+
+    def __init__(self, module: Module | None, report: Report, profile: Report | None) -> None:
+        super().__init__(report)
+        self._module, self._profile = module, profile
+
+    @property
+    def module(self) -> Module | None:
+        """The program; None if the recording has only its hash."""
+        return self._module
+
+    @property
+    def report(self) -> Report:
+        """A row for each argument, function of the host, operator that differs, and part of the result."""
+        return self._report
+
+    @property
+    def profile(self) -> Report | None:
+        """As `VirtualMachine.profile` gives it; None if nothing was measured."""
+        return self._profile
+
+    @property
+    def minimised(self) -> str | None:
+        """The operator that `minimise` has kept."""
+        return self._entry("Minimised")
+
+
+def replay(
+    path: str | os.PathLike[str],
+    *,
+    module: Module | None = None,
+    instrument: Callable[..., Any] | None = None,
+    minimise: str | os.PathLike[str] | None = None,
+    rtol: float | Mapping[str, float] | None = None,
+    atol: float | Mapping[str, float] | None = None,
+    repeat: int = 0,
+    timeout: float = 0.0,
+) -> Replayed:
+    """Makes a recorded call again, and compares what comes of it. It runs the code of the file.
+
+    `module`: the program that runs instead of the recorded one. `instrument`: as for `VirtualMachine.set_instrument`.
+    `minimise`: where a recording of the one operator goes that fails, ends the process, or is the first that differs.
+    `rtol`, `atol`: of results whose elements were kept, as for `compare`. `repeat`: measured calls, for `Replayed.profile`. `timeout`:
+    seconds; 0: none. docs/replay.md says more.
+    """
+    options = {"module": module, "instrument": None if instrument is None else Function(instrument),
+               "minimise": path_text(minimise), "rtol": tolerance_text(rtol), "atol": tolerance_text(atol),
+               "repeat": repeat, "timeout_ns": nanoseconds("timeout", timeout)}
+    return Replayed(*_native.opd_replay(os.fspath(path), options))

@@ -1,0 +1,107 @@
+/** @file replay.h  Calls of programs that are kept in files, and happen again elsewhere. */
+#ifndef OPDYNO_REPLAY_H_
+#define OPDYNO_REPLAY_H_
+
+#include <opdyno/report.h>
+#include <opdyno/vm.h>
+
+OPD_BEGIN_DECLS
+
+/** What a recording of a call keeps. */
+typedef struct opd_record_options {
+  uint32_t struct_size; /**< set by opd_record_options_init() */
+  int32_t with_program; /**< 1: the bytes of program and kernels; 0: their SHA-256 only, so that a replay must be given
+                             the program; 1 */
+  int32_t with_outputs; /**< 1: the elements of the result; 0: a hash of each tensor; 0 */
+  int32_t
+      with_operators; /**< 1: a hash of what each operator leaves, so that a replay names the first one that differs;
+                           0 */
+  int32_t with_paths; /**< 1: the paths of program and libraries, and the machine's name; 0: none of them; 0 */
+  uint32_t reserved;  /**< 0 */
+} opd_record_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_record_options_init(opd_record_options *options) {
+  const opd_record_options defaults = {(uint32_t)sizeof *options, 1, 0, 0, 0, 0};
+  if (options) *options = defaults;
+}
+
+/** Records the next call of @p vm, from any thread: all that it takes to make it again by opd_replay().
+ *
+ * The file has program and kernels, the function, its arguments, the options of the VM, and the settings of the
+ * environment that matter. It also has what functions of the host returned to the program, and how the call ended. It
+ * is in its place before the call begins, and completed afterwards: if the process ends within the call, it has what
+ * led there. The call itself goes on as ever, whatever becomes of the file. A process that is forked amid the call
+ * leaves the file to its parent. While a call is recorded that uses functions of the host,
+ * memory that the program allocates is filled with NaN, as in opd_compare().
+ *
+ * @param path    Borrowed. A file there is replaced. NULL: nothing is recorded any more, and the error says what became
+ *                of the call that was to be recorded.
+ * @param options Borrowed; NULL means all defaults.
+ * @return NULL, or
+ *   - OPD_FAILED_PRECONDITION: a call is to be recorded already; without @p path: no call was made, it has not ended,
+ * or recording was not asked for;
+ *   - OPD_UNSUPPORTED: a VM of a session (rpc.h); without @p path: an argument, or a result of a function of the host,
+ *     that cannot be kept, such as a KV cache, which the file only names; or a library that was loaded from memory;
+ *   - OPD_INVALID_ARGUMENT: a path of no regular file, or an option;
+ *   - OPD_NOT_FOUND, OPD_IO: the directory is not there, or cannot be written; without @p path: the file was not.
+ * Threads: safe. Cost: the recorded call writes the file; later calls cost what they did. Blocks. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_vm_record_next_call(opd_vm *vm, const char *path,
+                                                         const opd_record_options *options);
+
+/** How a recorded call is made again. */
+typedef struct opd_replay_options {
+  uint32_t struct_size; /**< set by opd_replay_options_init() */
+  int32_t run;          /**< 0: the file is only read; 1 */
+  opd_module *module;   /**< borrowed; a module of kind "relax.VMExecutable" that runs instead of the recorded program;
+                             NULL: that one */
+  opd_function *instrument; /**< borrowed; shown the calls, as by opd_vm_set_instrument(); NULL: none */
+  const char *minimise; /**< borrowed; where a recording of one operator goes: of the one that fails, ends the process,
+                             or is the first that differs; NULL: nowhere */
+  const char *rtol;     /**< borrowed, with @p atol: tolerances of results whose elements were kept, as in
+                             opd_compare_options; NULL: as there */
+  const char *atol;     /**< borrowed; NULL */
+  int64_t timeout_ns;   /**< of the replayed call; 0: none */
+  opd_cancel_token *cancel; /**< borrowed; ends it, as the thread's default token does; NULL: that one only */
+  int32_t repeat;           /**< measured calls of out_profile, after one that is not; 0: none; 1 */
+  uint32_t reserved;        /**< 0 */
+} opd_replay_options;
+
+/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
+static inline void opd_replay_options_init(opd_replay_options *options) {
+  const opd_replay_options defaults = {(uint32_t)sizeof *options, 1, NULL, NULL, NULL, NULL, NULL, 0, NULL, 1, 0};
+  if (options) *options = defaults;
+}
+
+/** Makes a recorded call again, and compares what comes of it with what came of it then.
+ *
+ * It runs the code of the file: replay only what you would run. Functions of the host are not called; their results are
+ * those of the file, and it is compared what they are given.
+ *
+ * The report's configuration has the "Verdict", a sentence: "the call returned what was recorded: 1 tensor is equal bit
+ * for bit"; and "Same", 1 if the call ended as it did then: with results that are equal, or whose kept elements are
+ * within the tolerances, or by the same error. "Minimised" is the operator that the option minimise has kept. Rows are
+ * the arguments, the functions of the host, the operators that differ, and the tensors of the result. With run 0 it has
+ * neither verdict nor states.
+ *
+ * @param path        Borrowed.
+ * @param options     Borrowed; NULL means all defaults.
+ * @param out_module  New reference: the program; NULL if it is not wanted. It becomes NULL if the file has only hashes,
+ *                    and no module is given.
+ * @param out_report  New reference.
+ * @param out_profile New reference, as of opd_vm_profile(); NULL if it is not wanted, and then nothing is measured. It
+ *                    becomes NULL if the call did not return, or run or repeat is 0.
+ * @return NULL, or
+ *   - OPD_NOT_FOUND, OPD_IO: the file;
+ *   - OPD_BAD_FORMAT: it is damaged, cut, or no recording;
+ *   - OPD_UNSUPPORTED: of a newer version; an argument that could not be kept; a device that is not here;
+ *   - OPD_FAILED_PRECONDITION: it has only hashes of the program, and no module is given; or minimise found no operator
+ *     that fails or differs;
+ *   - OPD_INVALID_ARGUMENT: an option;
+ *   - OPD_CANCELLED, OPD_DEADLINE_EXCEEDED: as the options say.
+ * Threads: safe. Blocks. Since: 0.2 */
+OPD_API OPD_NODISCARD opd_error *opd_replay(const char *path, const opd_replay_options *options,
+                                            opd_module **out_module, opd_report **out_report, opd_report **out_profile);
+
+OPD_END_DECLS
+#endif

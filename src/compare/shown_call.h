@@ -1,0 +1,28 @@
+// What the VM's instrument shows of a call, for those who keep what calls read and write.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "vm/vm.h"
+
+namespace opd {
+
+inline constexpr std::string_view kBuiltinPrefix = "vm.builtin.";
+inline constexpr std::string_view kAllocTensor = "vm.builtin.alloc_tensor";
+inline constexpr int kMostTuples = 16;  // around a value of a call; programs nest less
+
+// The kernel that vm.builtin.call_tir_dyn calls, and null for any other function. Its arguments are those between the
+// kernel and the last one, which has sizes.
+const Function *kernel_of(std::string_view name, Args args);
+// What the program calls it.
+std::string kernel_name(const Vm &vm, const Function &kernel);
+
+// False while the tensor's device captures a graph: a copy would become part of it.
+bool is_readable(const DLTensor &tensor);
+
+// Fills memory that the program has just allocated with bytes 0xFF, which are NaN in floating point. So a kernel that
+// leaves elements unwritten does not pass because the memory happens to hold the right numbers of an earlier run, and a
+// function writes those arguments whose contents change. Of a device that cannot be written, the call itself will tell.
+void fill_unwritten(const DLTensor &tensor) noexcept;
+
+}  // namespace opd

@@ -1,0 +1,127 @@
+#include "record/host_functions.h"
+
+#include <algorithm>
+
+#include "device/device.h"
+#include "vm/builtins/builtins.h"
+
+namespace opd {
+namespace {
+
+// Functions of this library that are no builtins of programs.
+bool is_of_library(std::string_view name) { return name.starts_with("ffi.") || name.starts_with("__tvm_"); }
+
+struct PlaybackModule final : Module {
+  std::shared_ptr<Playback> playback;
+  explicit PlaybackModule(std::shared_ptr<Playback> p) : playback(std::move(p)) {}
+
+  const char *kind() const override { return "opdyno.playback"; }
+  Ref<Function> find(std::string_view name) override {
+    if (!playback->offers(name)) return nullptr;
+    return make_function(
+        [playback = playback, name = std::string(name)](Args args) { return playback->play(name, args); });
+  }
+  std::vector<std::string> list() override { return {}; }
+  bool names_known() const override { return false; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
+};
+
+bool write_elements(const DLTensor &tensor, Bytes elements) {
+  if (bytes_of(tensor) != elements.size()) return false;
+  Ref<Tensor> recorded = make_tensor(dims_of(tensor), tensor.dtype, kHost);
+  if (!elements.empty()) copy_from_bytes(recorded->dl, elements.data(), elements.size());
+  copy_tensor(recorded->dl, tensor);
+  return true;
+}
+
+// What the function wrote. False if the tensors are not as those that it wrote.
+bool write_changes(std::span<const View> tensors, const std::vector<Bytes> &written) {
+  if (written.empty()) return true;
+  if (written.size() != tensors.size()) return false;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!write_elements(*try_dltensor(tensors[i]), written[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> host_functions_of(const Vm &vm) {
+  std::vector<std::string> names;
+  for (const FunctionInfo &info : vm.executable().functions) {
+    if (info.kind != FunctionKind::kPacked || is_of_library(info.name)) continue;
+    const auto imports = vm.module()->imports();
+    const bool is_of_program = std::any_of(imports.begin(), imports.end(), [&info](const Ref<Module> &import) {
+      return import->find_with_imports(info.name);
+    });
+    if (is_of_program) continue;
+    const Ref<Function> function = find_function(info.name);
+    if (info.name == kCallPyFunc || (function && !is_builtin(info.name, *function))) names.push_back(info.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<Value> Playback::make_args() {
+  std::vector<Value> args;
+  for (size_t i = 0; i < recording_.args.size(); ++i) try {
+      args.push_back(maker_.make(recording_.args[i]));
+    } catch (const Exception &e) {
+      fail(e.error()->code, recording_.name, ": argument ", i, " of ", recording_.call.function, ": ", e.what());
+    }
+  num_arg_tensors_ = maker_.num_tensors();
+  return args;
+}
+
+bool Playback::offers(std::string_view name) const {
+  const auto &names = recording_.call.host_functions;
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void Playback::note(std::string problem) {
+  if (problem_.empty()) problem_ = std::move(problem);
+}
+
+std::string Playback::label(const std::string &name) const {
+  return concat(name, ", call ", next_ + 1, " of a function of the host,");
+}
+
+Value Playback::play(const std::string &name, Args args) {
+  const auto &calls = recording_.host_calls;
+  if (next_ == calls.size() || calls[next_].function != name) {
+    const bool is_end = next_ == calls.size();
+    note(concat(label(name), is_end ? " was not recorded" : " takes the place of ",
+                is_end ? "" : calls[next_].function));
+    fail(OPD_FAILED_PRECONDITION, problem_);
+  }
+  const KeptHostCall &call = calls[next_];
+  if (args.size() != call.args.size())
+    note(concat(label(name), " gets ", counted(args.size(), "argument"), " instead of ", call.args.size()));
+  std::vector<View> given;
+  for (size_t i = 0; i < std::min(args.size(), call.args.size()); ++i) {
+    const KeptHostCall::Argument &recorded = call.args[i];
+    const std::vector<View> tensors = tensors_in(args[i]);
+    given.insert(given.end(), tensors.begin(), tensors.end());
+    const bool is_same = hash_of_value(args[i]) == recorded.hash;
+    if (!write_changes(tensors, recorded.written) || !is_same) note(concat(label(name), " gets another argument ", i));
+  }
+  ++next_;
+  if (call.error) {
+    const KeptError &error = *call.error;
+    raised_ = name;
+    throw Exception(make_error(error.root_code, error.root_message, error.root_kind));
+  }
+  return maker_.make(call.result, given);
+}
+
+void Playback::check_end() {
+  const auto &calls = recording_.host_calls;
+  if (next_ < calls.size())
+    note(concat(counted(calls.size() - next_, "call"), " of functions of the host did not happen, of ",
+                calls[next_].function, " first"));
+}
+
+Ref<Module> make_playback_module(std::shared_ptr<Playback> playback) {
+  return make_object<PlaybackModule>(std::move(playback));
+}
+
+}  // namespace opd

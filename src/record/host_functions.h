@@ -1,0 +1,47 @@
+// Functions of the host that a program calls: which these are, and their results from a recording in their place.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/recording.h"
+#include "vm/vm.h"
+
+namespace opd {
+
+// Calls a function of the host by name, so that it is recorded as one.
+inline constexpr std::string_view kCallPyFunc = "vm.builtin.call_py_func";
+
+// Global functions that the program uses, and which neither its modules nor this library offer; sorted.
+std::vector<std::string> host_functions_of(const Vm &vm);
+
+// Gives the recorded arguments, and the results of functions in their order, and compares what these are given. For one
+// thread.
+class Playback {
+ public:
+  // `recording` must outlive it.
+  explicit Playback(const CallRecording &recording) : recording_(recording) {}
+
+  std::vector<Value> make_args();  // of the call; once, before anything is played
+  bool offers(std::string_view name) const;
+  Value play(const std::string &name, Args args);  // throws what the function raised
+  void rewind() { next_ = 0, maker_.rewind(num_arg_tensors_); }
+  const std::string &raised() const { return raised_; }    // the function that raised the last error; "" if none did
+  const std::string &problem() const { return problem_; }  // the first one: "" if all was as recorded
+  void check_end();                                        // a problem if calls are left
+
+ private:
+  void note(std::string problem);
+  std::string label(const std::string &name) const;
+
+  const CallRecording &recording_;
+  ValueMaker maker_;
+  size_t num_arg_tensors_ = 0, next_ = 0;
+  std::string raised_, problem_;
+};
+
+// A module that offers the functions of a playback.
+Ref<Module> make_playback_module(std::shared_ptr<Playback> playback);
+
+}  // namespace opd

@@ -1,0 +1,374 @@
+#include "record/kept_value.h"
+
+#include <algorithm>
+
+#include "base/content_hash.h"
+#include "device/device.h"
+#include "value/map.h"
+
+namespace opd {
+namespace {
+
+constexpr uint64_t kMostItems = uint64_t{1} << 20;  // of one value: each takes 120 bytes once it is read
+constexpr uint64_t kMostGaps = 16;                  // bytes of a tensor with strides for each byte of an element
+constexpr uint64_t kMostOffset = uint64_t{1} << 20;
+constexpr size_t kMostDims = 64;
+
+enum TensorFlag : uint8_t { kHasElements = 1, kHasStrides = 2, kIsReadOnly = 4 };
+
+// Bytes from the first element of a tensor with strides to its last one; false if they are negative or too many.
+bool spanned_bytes(std::span<const int64_t> dims, std::span<const int64_t> strides, DLDataType dtype, uint64_t &out) {
+  uint64_t last = 0, count = 0;
+  if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count)) return false;
+  if (count == 0) return out = 0, true;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    uint64_t step;
+    if (strides[i] < 0 || __builtin_mul_overflow(static_cast<uint64_t>(strides[i]), uint64_t(dims[i] - 1), &step) ||
+        __builtin_add_overflow(last, step, &last))
+      return false;
+  }
+  return last < UINT64_MAX && data_bytes(last + 1, dtype, out);
+}
+
+// Whether a tensor's strides are worth the memory between its elements.
+bool is_dense(uint64_t spanned, uint64_t compact) {
+  constexpr uint64_t kSmall = uint64_t{1} << 20;
+  return spanned <= kSmall || spanned / kMostGaps <= compact;
+}
+
+bool is_read_only(const View &value) {
+  return value.type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(value)));
+}
+
+// The elements at their places. What lies between them may be of another tensor, and is not written.
+std::string spread(const DLTensor &tensor, uint64_t spanned) {
+  std::string out(spanned, '\0');
+  DLTensor to = tensor;
+  to.device = kHost, to.data = out.data(), to.byte_offset = 0;
+  copy_tensor(tensor, to);
+  return out;
+}
+
+bool is_same(const DLTensor &a, const DLTensor &b) {
+  const auto have_equal = [&](const int64_t *one, const int64_t *other) {
+    return one && other && std::equal(one, one + a.ndim, other);
+  };
+  return data_of(a) == data_of(b) && same(a.dtype, b.dtype) && same(a.device, b.device) && a.ndim == b.ndim &&
+         std::equal(a.shape, a.shape + a.ndim, b.shape) && bytes_of(a) > 0 &&
+         ((is_contiguous(a) && is_contiguous(b)) || have_equal(a.strides, b.strides));
+}
+
+void write_dims(ByteWriter &out, const int64_t *dims, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) out.write(dims[i]);
+}
+
+std::vector<int64_t> read_dims(ByteReader &from, size_t count) {
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < count; ++i) dims.push_back(from.read<int64_t>("size"));
+  return dims;
+}
+
+std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
+  auto tensor = std::make_shared<KeptTensor>();
+  const auto flags = from.read<uint8_t>("flags");
+  if (flags > 7) from.bad("flags", "of a tensor must be below 8");
+  tensor->dtype = from.read<DLDataType>("dtype");
+  tensor->device = from.read<DLDevice>("device");
+  const uint64_t ndim = from.read_count(sizeof(int64_t), "number of dimensions");
+  if (ndim > kMostDims) from.bad("number of dimensions", "exceeds 64");
+  tensor->dims = read_dims(from, ndim);
+  if (flags & kHasStrides) tensor->strides = read_dims(from, ndim);
+  tensor->byte_offset = from.read<uint64_t>("byte offset");
+  tensor->hash = from.read<ContentsHash>("hash");
+  tensor->is_read_only = flags & kIsReadOnly, tensor->has_elements = flags & kHasElements;
+  if (tensor->byte_offset > kMostOffset) from.bad("byte offset", "exceeds 1 MiB");
+  uint64_t count = 0, bytes = 0;
+  bool is_sound = tensor->dtype.bits && tensor->dtype.lanes &&
+                  element_count(tensor->dims.data(), static_cast<int64_t>(ndim), count) &&
+                  data_bytes(count, tensor->dtype, bytes);
+  if (const uint64_t compact = bytes; is_sound && flags & kHasStrides)
+    is_sound = spanned_bytes(tensor->dims, tensor->strides, tensor->dtype, bytes) && is_dense(bytes, compact);
+  if (!is_sound) from.bad("shape", "is not one of a tensor");
+  if (tensor->has_elements) tensor->elements = from.take(bytes, "elements");
+  return tensor;
+}
+
+KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
+  if (++num_items > kMostItems) from.bad("value", concat("has more than ", kMostItems, " items"));
+  KeptValue value;
+  const auto kind = from.read<uint8_t>("kind");
+  if (kind > KeptValue::kOpaque)
+    from.bad("kind", concat("of a value must be at most ", int{KeptValue::kOpaque}, ", but is ", kind));
+  value.kind = static_cast<KeptValue::Kind>(kind);
+  switch (value.kind) {
+    case KeptValue::kNone:
+      break;
+    case KeptValue::kInt:
+    case KeptValue::kBool:
+    case KeptValue::kDtype:
+    case KeptValue::kDevice:
+    case KeptValue::kSameTensor:
+    case KeptValue::kGivenTensor:
+      value.number = from.read<int64_t>("number");
+      break;
+    case KeptValue::kFloat:
+      value.real = from.read<double>("number");
+      break;
+    case KeptValue::kText:
+    case KeptValue::kBytes:
+    case KeptValue::kOpaque:
+      value.text = from.read_string("text");
+      break;
+    case KeptValue::kShape:
+      value.dims = read_dims(from, from.read_count(sizeof(int64_t), "number of sizes"));
+      break;
+    case KeptValue::kArray:
+    case KeptValue::kMap: {
+      if (depth == kMostTuples) from.bad("value", concat("is nested more than ", kMostTuples, " deep"));
+      const uint64_t count = from.read_count(1, "number of items");
+      if (value.kind == KeptValue::kMap && count % 2) from.bad("number of items", "of a map must be even");
+      for (uint64_t i = 0; i < count; ++i) value.items.push_back(read_value(from, depth + 1, num_items));
+      break;
+    }
+    case KeptValue::kTensor:
+      value.tensor = read_tensor(from);
+      break;
+  }
+  return value;
+}
+
+Ref<Tensor> tensor_of(const KeptTensor &kept) {
+  if (!kept.has_elements) fail(OPD_UNSUPPORTED, "of a tensor ", kept.type(), ", the recording has only a hash");
+  const bool is_plain = kept.strides.empty() && kept.byte_offset == 0;
+  if (is_plain) {
+    Ref<Tensor> made = make_tensor(kept.dims, kept.dtype, kept.device);
+    if (!kept.elements.empty()) copy_from_bytes(made->dl, kept.elements.data(), kept.elements.size());
+    if (!kept.is_read_only) return made;
+    void *const data = made->dl.data;
+    return Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(made), true);
+  }
+  require(kept.device.device_type == kDLCPU, "a tensor with strides or an offset must be of the CPU");
+  const int64_t bytes[] = {static_cast<int64_t>(kept.byte_offset + kept.elements.size())};
+  Ref<Tensor> memory = make_tensor(bytes, {kDLUInt, 8, 1}, kept.device);
+  char *const data = data_of(memory->dl);
+  if (bytes[0]) std::memset(data, 0, kept.byte_offset);
+  if (!kept.elements.empty()) std::memcpy(data + kept.byte_offset, kept.elements.data(), kept.elements.size());
+  Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
+  made->dl.byte_offset = kept.byte_offset;
+  std::copy(kept.strides.begin(), kept.strides.end(), made->dl.strides);
+  return made;
+}
+
+void add_tensors(std::vector<View> &out, const View &value, int depth) {
+  if (try_dltensor(value)) out.push_back(value);
+  if (depth == kMostTuples || lacks_object(value)) return;
+  if (const auto *array = try_as<Array>(value))
+    for (const View &item : array->views()) add_tensors(out, item, depth + 1);
+  if (Map *const map = try_map(value))
+    for (uint64_t at = map->begin(); at != map->end(); at = map->next(at)) {
+      add_tensors(out, map->at(at).key, depth + 1);
+      add_tensors(out, map->at(at).value, depth + 1);
+    }
+}
+
+void add_leaves(std::vector<KeptLeaf> &out, const KeptValue &value, const std::string &name) {
+  if (value.kind == KeptValue::kArray) {
+    for (size_t i = 0; i < value.items.size(); ++i) add_leaves(out, value.items[i], concat(name, "_", i));
+    return;
+  }
+  KeptLeaf leaf{name, {}, value.tensor};
+  if (value.tensor) leaf.shown = concat(value.tensor->type(), " on ", device_name(value.tensor->device));
+  else if (value.kind == KeptValue::kOpaque) leaf.shown = "an object of type " + value.text;
+  else if (value.kind == KeptValue::kSameTensor) leaf.shown = concat("tensor ", value.number, " of the arguments");
+  else if (value.kind == KeptValue::kGivenTensor) leaf.shown = concat("tensor ", value.number, " that it was given");
+  else if (value.kind == KeptValue::kMap) leaf.shown = concat("a map of ", value.items.size() / 2);
+  else leaf.shown = to_text(ValueMaker().make(value));
+  out.push_back(std::move(leaf));
+}
+
+}  // namespace
+
+std::string KeptTensor::type() const {
+  std::string out = dtype_name(dtype);
+  append_dims(out, dims);
+  return out;
+}
+
+ValueWriter::Seen::Seen(const View &value) : dl(*try_dltensor(value)), dims(dl.shape, dl.shape + dl.ndim) {
+  dl.shape = dims.data();
+  if (dl.strides) strides.assign(dl.strides, dl.strides + dl.ndim), dl.strides = strides.data();
+  if (value.type == OPD_TENSOR) owner.emplace(object_of(value));
+}
+
+std::string ValueWriter::write(const View &value, std::span<const View> given) {
+  ByteWriter out;
+  num_items_ = 0, given_ = given;
+  write(out, value, 0);
+  return out.take();
+}
+
+void ValueWriter::write_opaque(ByteWriter &out, std::string_view type) {
+  out.write<uint8_t>(KeptValue::kOpaque);
+  out.write_string(type);
+  opaque_.emplace_back(type);
+}
+
+void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
+  const auto number = [&](KeptValue::Kind kind, int64_t n) { out.write<uint8_t>(kind), out.write(n); };
+  const auto text = [&](KeptValue::Kind kind, std::string_view t) { out.write<uint8_t>(kind), out.write_string(t); };
+  if (++num_items_ > kMostItems) return write_opaque(out, "tuple of too many items");
+  if (try_dltensor(value)) return write_tensor(out, value);
+  if (value.type == OPD_NONE) return out.write<uint8_t>(KeptValue::kNone);
+  if (value.type == OPD_INT) return number(KeptValue::kInt, value.u.int64);
+  if (value.type == OPD_BOOL) return number(KeptValue::kBool, value.u.int64);
+  if (value.type == OPD_FLOAT) return out.write<uint8_t>(KeptValue::kFloat), out.write(value.u.float64);
+  if (value.type == OPD_DTYPE || value.type == OPD_DEVICE) {
+    int64_t bits = 0;
+    std::memcpy(&bits, &value.u, value.type == OPD_DTYPE ? sizeof(DLDataType) : sizeof(DLDevice));
+    return number(value.type == OPD_DTYPE ? KeptValue::kDtype : KeptValue::kDevice, bits);
+  }
+  if (is_text(value)) return text(KeptValue::kText, as_text(value, "value"));
+  if (is_bytes(value)) return text(KeptValue::kBytes, bytes_in(value, "value"));
+  if (const auto *shape = try_as<Shape>(value)) {
+    number(KeptValue::kShape, static_cast<int64_t>(shape->size));
+    for (const int64_t dim : shape->dims()) out.write(dim);
+    return;
+  }
+  const auto *array = try_as<Array>(value);
+  Map *const map = try_map(value);
+  if ((!array && !map) || depth == kMostTuples || lacks_object(value))
+    return write_opaque(out, lacks_object(value) ? "NULL" : type_key(value.type));
+  if (array) {
+    number(KeptValue::kArray, static_cast<int64_t>(array->size()));
+    for (const View &item : array->views()) write(out, item, depth + 1);
+    return;
+  }
+  number(KeptValue::kMap, static_cast<int64_t>(2 * map->count));
+  for (uint64_t at = map->begin(); at != map->end(); at = map->next(at)) {
+    write(out, map->at(at).key, depth + 1);
+    write(out, map->at(at).value, depth + 1);
+  }
+}
+
+// As one that the program has in the replay, too. Otherwise it will be one of those.
+bool ValueWriter::write_as_known(ByteWriter &out, const View &value) {
+  const DLTensor &tensor = *try_dltensor(value);
+  const auto number = [&](KeptValue::Kind kind, size_t n) {
+    out.write<uint8_t>(kind), out.write(static_cast<int64_t>(n));
+    return true;
+  };
+  for (size_t i = 0; i < given_.size(); ++i)
+    if (given_[i].type == OPD_TENSOR && is_same(*try_dltensor(given_[i]), tensor))
+      return number(KeptValue::kGivenTensor, i);
+  const auto [first, last] = seen_at_.equal_range(data_of(tensor));
+  for (auto at = first; at != last; ++at) {
+    const Seen &seen = seen_[at->second];
+    if (is_same(seen.dl, tensor) && (!seen.owner || seen.owner->lock()))
+      return number(KeptValue::kSameTensor, at->second);
+  }
+  seen_at_.emplace(data_of(tensor), seen_.size());
+  seen_.emplace_back(value);
+  return false;
+}
+
+void ValueWriter::write_tensor(ByteWriter &out, const View &value) {
+  if (keeping_ == Keeping::kArguments && write_as_known(out, value)) return;
+  const DLTensor &tensor = *try_dltensor(value);
+  Ref<Tensor> copy;
+  const std::string_view compact = host_bytes(tensor, copy);
+  uint64_t spanned = 0;
+  const bool keeps_place = keeping_ == Keeping::kArguments && tensor.device.device_type == kDLCPU;
+  const bool keeps_strides =
+      keeps_place && !is_contiguous(tensor) &&
+      spanned_bytes(dims_of(tensor), {tensor.strides, size_t(tensor.ndim)}, tensor.dtype, spanned) &&
+      is_dense(spanned, compact.size());
+  const bool keeps_offset = keeps_place && tensor.byte_offset <= kMostOffset;
+  out.write<uint8_t>(KeptValue::kTensor);
+  out.write(static_cast<uint8_t>((keeping_ == Keeping::kHashes ? 0 : kHasElements) | (keeps_strides ? kHasStrides : 0) |
+                                 (is_read_only(value) ? kIsReadOnly : 0)));
+  out.write(tensor.dtype);
+  out.write(tensor.device);
+  out.write(static_cast<uint64_t>(tensor.ndim));
+  write_dims(out, tensor.shape, tensor.ndim);
+  if (keeps_strides) write_dims(out, tensor.strides, tensor.ndim);
+  out.write(keeps_offset ? tensor.byte_offset : uint64_t{0});
+  out.write(hash_of(compact, tensor.dtype));
+  if (keeping_ == Keeping::kHashes) return;
+  if (!keeps_strides) return out.write_bytes(compact.data(), compact.size());
+  const std::string at_places = spread(tensor, spanned);
+  out.write_bytes(at_places.data(), at_places.size());
+}
+
+KeptValue read_value(ByteReader &from) {
+  uint64_t num_items = 0;
+  return read_value(from, 0, num_items);
+}
+
+Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
+  switch (kept.kind) {
+    case KeptValue::kNone:
+      return {};
+    case KeptValue::kInt:
+      return kept.number;
+    case KeptValue::kBool:
+      return kept.number != 0;
+    case KeptValue::kFloat:
+      return kept.real;
+    case KeptValue::kDtype: {
+      DLDataType dtype;
+      std::memcpy(&dtype, &kept.number, sizeof dtype);
+      return dtype;
+    }
+    case KeptValue::kDevice: {
+      DLDevice device;
+      std::memcpy(&device, &kept.number, sizeof device);
+      return device;
+    }
+    case KeptValue::kText:
+      return kept.text;
+    case KeptValue::kBytes:
+      return make_bytes(kept.text);
+    case KeptValue::kShape:
+      return Shape::make(kept.dims);
+    case KeptValue::kTensor:
+      return tensors_.emplace_back(tensor_of(*kept.tensor));
+    case KeptValue::kSameTensor:
+      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= tensors_.size())
+        fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, ", but ", tensors_.size(),
+             " were read before");
+      return tensors_[static_cast<size_t>(kept.number)];
+    case KeptValue::kGivenTensor:
+      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= given.size())
+        fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, " of a call's arguments, which have ",
+             given.size());
+      return Value(given[static_cast<size_t>(kept.number)]);
+    case KeptValue::kOpaque:
+      fail(OPD_UNSUPPORTED, "a value of type ", kept.text, " cannot be kept in a recording");
+    default:
+      break;
+  }
+  std::vector<Value> items;
+  for (const KeptValue &item : kept.items) items.push_back(make(item, given));
+  if (kept.kind == KeptValue::kMap) return Map::make(views_of(items));
+  return Array::make(views_of(items));
+}
+
+std::vector<View> tensors_in(const View &value) {
+  std::vector<View> tensors;
+  add_tensors(tensors, value, 0);
+  return tensors;
+}
+
+std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name) {
+  std::vector<KeptLeaf> leaves;
+  add_leaves(leaves, value, name);
+  return leaves;
+}
+
+ContentsHash hash_of_value(const View &value) {
+  ContentHash hash;
+  hash.add(ValueWriter(Keeping::kHashes).write(value));
+  return {hash.low(), hash.high()};
+}
+
+}  // namespace opd

@@ -1,0 +1,118 @@
+// Values in recordings: written from what a call has, read from bytes that may be of anybody.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "compare/shown_call.h"
+#include "compare/value_store.h"
+#include "value/tensor.h"
+
+namespace opd {
+
+// A tensor with its elements, or only their hash.
+struct KeptTensor {
+  DLDataType dtype{};
+  DLDevice device{};
+  std::vector<int64_t> dims, strides;  // strides: none if it is compact
+  uint64_t byte_offset = 0;
+  bool is_read_only = false, has_elements = false;
+  ContentsHash hash;         // of the compact elements
+  Bytes elements;            // with strides: all of the memory from the first to the last one, zero between them
+  std::string type() const;  // "float32[2, 3]"
+};
+
+struct KeptValue {
+  enum Kind : uint8_t {
+    kNone,
+    kInt,
+    kFloat,
+    kBool,
+    kDtype,
+    kDevice,
+    kText,
+    kBytes,
+    kShape,
+    kArray,
+    kMap,  // keys and values in turns
+    kTensor,
+    kSameTensor,   // as one before, counted from 0 over the arguments of the call and the results of the host's
+                   // functions
+    kGivenTensor,  // as one among the arguments of the function of the host whose result it is, counted from 0
+    kOpaque        // an object that cannot be kept; `text` is its type
+  };
+  Kind kind = kNone;
+  int64_t number = 0;
+  double real = 0;
+  std::string text;
+  std::vector<int64_t> dims;
+  std::vector<KeptValue> items;
+  std::shared_ptr<const KeptTensor> tensor;
+};
+
+// kArguments: with strides, offsets, and which tensors are the same.
+enum class Keeping : uint8_t { kArguments, kElements, kHashes };
+
+class ValueWriter {
+ public:
+  explicit ValueWriter(Keeping keeping) : keeping_(keeping) {}
+
+  // `given`: tensors that are written as kGivenTensor.
+  std::string write(const View &value, std::span<const View> given = {});
+  // Types of objects that could not be kept so far.
+  const std::vector<std::string> &opaque() const { return opaque_; }
+
+ private:
+  void write(ByteWriter &out, const View &value, int depth);
+  void write_tensor(ByteWriter &out, const View &value);
+  bool write_as_known(ByteWriter &out, const View &value);
+  void write_opaque(ByteWriter &out, std::string_view type);
+
+  // A tensor that was written. Others may have its memory once it has gone.
+  struct Seen {
+    DLTensor dl{};
+    std::vector<int64_t> dims, strides;
+    std::optional<WeakRef<Object>> owner;  // none: it is borrowed for the whole call
+    explicit Seen(const View &value);
+  };
+
+  const Keeping keeping_;
+  uint64_t num_items_ = 0;
+  std::span<const View> given_;
+  std::vector<Seen> seen_;
+  std::unordered_multimap<const void *, size_t> seen_at_;  // numbers in seen_, by address
+  std::vector<std::string> opaque_;
+};
+
+// Throws OPD_BAD_FORMAT. The elements of tensors are borrowed from the reader's bytes.
+KeptValue read_value(ByteReader &from);
+
+// Makes values in the order in which they were written.
+class ValueMaker {
+ public:
+  // Throws for what could not be kept. `given`: what kGivenTensor counts.
+  Value make(const KeptValue &stored, std::span<const View> given = {});
+  size_t num_tensors() const { return tensors_.size(); }
+  void rewind(size_t num_tensors) { tensors_.resize(num_tensors); }  // to those that were made first
+
+ private:
+  std::vector<Ref<Tensor>> tensors_;
+};
+
+// Tensors in a value, in the order in which they are written.
+std::vector<View> tensors_in(const View &value);
+
+// A part of a value that is no tuple.
+struct KeptLeaf {
+  std::string name;   // "out", "out_0", "out_0_1"
+  std::string shown;  // "float32[2, 3] on cpu:0", or the value as text
+  std::shared_ptr<const KeptTensor> tensor;
+};
+std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name);
+
+ContentsHash hash_of_value(const View &value);
+
+}  // namespace opd

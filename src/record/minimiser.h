@@ -1,0 +1,34 @@
+// Cuts a recording down to one operator. Each call is written, in the place of the one before it, before it runs. So
+// the file has the call that ended the process, if one did.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/call_watch.h"
+#include "record/recording.h"
+#include "record/recording_file.h"
+
+namespace opd {
+
+class Minimiser {
+ public:
+  // The program is that of the recording, or the given one if it is not null.
+  Minimiser(const std::string &path, const CallRecording &recording, Module *program);
+
+  void keep(const WatchedCall &call, const KeptCall &whole);  // in the place of the one before it
+  const std::string &kept() const { return kept_; }
+  // What is known of the call that was kept last; it stays the one.
+  void finish(const Error &error);
+  void finish(const KeptOperator &recorded);
+  void remove();  // the file
+
+ private:
+  std::string path_;
+  RecordingFile file_;
+  RecordingFile::Mark before_call_;
+  std::vector<uint64_t> imports_;  // of the program
+  std::string kept_;
+};
+
+}  // namespace opd

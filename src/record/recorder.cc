@@ -1,0 +1,228 @@
+#include "record/recorder.h"
+
+#include <atomic>
+
+#include "base/log.h"
+#include "record/call_watch.h"
+#include "record/host_functions.h"
+#include "record/recording_file.h"
+
+namespace opd {
+namespace {
+
+// The state of one call's recording. Nothing that goes wrong with the file changes the call: the first error is kept.
+class CallFile final : public CallWatch {
+ public:
+  CallFile(Vm &vm, const std::vector<std::string> &hosts, const RecordOptions &options)
+      : CallWatch(vm, hosts, vm.state().instrument()), hosts_(hosts), options_(options) {}
+
+  // What leads to the call. `modules`: blocks of the program, or none yet.
+  void write_begin(const std::string &path, uint32_t function, Args args, const CallSettings &settings,
+                   const std::vector<std::string> &modules) {
+    attempt([&] {
+      file_.emplace(path);
+      file_->add(BlockKind::kAbout, RecordedProcess::of_this(options_.with_paths).write());
+      const auto add_module = [this](std::string_view block) { file_->add(BlockKind::kModule, block); };
+      if (modules.empty()) write_program(*vm().module(), options_.with_program, options_.with_paths, add_module);
+      for (const std::string &block : modules) add_module(block);
+      file_->add(BlockKind::kCall, call_of(function, args, settings).write());
+      for (size_t i = 0; i < args.size(); ++i) {
+        file_->add(BlockKind::kValue, values_.write(args[i]));
+        note_opaque(concat("argument ", i));
+      }
+      file_->add(BlockKind::kReady, {});
+      file_->place();
+    });
+  }
+
+  bool is_watched() const { return options_.with_operators || !hosts_.empty(); }
+
+  void write_end_of_call(const Error *error, const View &result) {
+    attempt([&] {
+      if (error && host_) file_->add(BlockKind::kHostCall, host_->write_failure(*error));
+      file_->add(BlockKind::kEnd, write_end(error, result, options_.with_outputs));
+    });
+  }
+
+  // Null if the file is complete and can be replayed.
+  Ref<Error> problem() const {
+    if (failure_ || opaque_.empty()) return failure_;
+    return make_error(OPD_UNSUPPORTED,
+                      concat("the recorded call cannot be made again: ", opaque_, ", cannot be kept in a recording"));
+  }
+
+ private:
+  template <class Action>
+  void attempt(Action action) noexcept {
+    if (failure_) return;
+    try {
+      action();
+    } catch (...) {
+      failure_ = current_error();
+      if (file_) file_->remove();  // a part of a recording would look like a call that did not end
+      file_.reset();
+    }
+  }
+
+  KeptCall call_of(uint32_t function, Args args, const CallSettings &settings) const {
+    KeptCall call;
+    call.function = vm().program_name(function);
+    call.vm = vm().settings();
+    call.timeout_ns = settings.timeout_ns;
+    call.num_args = args.size();
+    for (const char *name : settings.names) call.names.emplace_back(name ? name : "");
+    call.host_functions = hosts_;
+    call.has_operators = options_.with_operators, call.is_watched = is_watched();
+    return call;
+  }
+
+  void note_opaque(const std::string &what) {
+    if (opaque_.empty() && !values_.opaque().empty()) opaque_ = concat(what, ", of type ", values_.opaque().front());
+  }
+
+  void begin(const WatchedCall &call) override {
+    if (call.is_host) attempt([&] { host_.emplace(call.name, call.args); });
+  }
+
+  void end(const WatchedCall &call, const View &result) override {
+    attempt([&] {
+      if (call.is_host) {
+        file_->add(BlockKind::kHostCall, host_->write_return(call.args, result, values_));
+        host_.reset();
+        note_opaque("the result of " + call.name);
+      } else if (call.is_operator && options_.with_operators) {
+        file_->add(BlockKind::kOperator, KeptOperator{call.name, hash_of_call(call, result)}.write());
+      }
+    });
+  }
+
+  const std::vector<std::string> &hosts_;
+  const RecordOptions options_;
+  std::optional<RecordingFile> file_;
+  Ref<Error> failure_;
+  ValueWriter values_{Keeping::kArguments};
+  std::string opaque_;                // the first value that could not be kept; "": none
+  std::optional<OpenHostCall> host_;  // that runs
+};
+
+struct PlannedCall {
+  uint32_t function;
+  Args args;
+  const CallSettings &settings;
+};
+
+Ref<Error> record(Vm &vm, const PlannedCall &planned, Value &result, CallFile &recorded) {
+  CallSettings own = planned.settings;
+  const Ref<Function> instrument = recorded.is_watched() ? recorded.make_instrument() : nullptr;
+  if (instrument) own.instrument = instrument.get();
+  try {
+    Ref<Error> error = vm.run_here(planned.function, planned.args, own, result);
+    recorded.write_end_of_call(error.get(), result);
+    return error;
+  } catch (...) {
+    const Ref<Error> error = current_error();
+    recorded.write_end_of_call(error.get(), opd_none());
+    throw Exception(error);
+  }
+}
+
+class NextCall final : public CallKeeper {
+ public:
+  NextCall(std::string path, const RecordOptions &options, Ref<CallKeeper> before)
+      : path_(std::move(path)), options_(options), before_(std::move(before)) {}
+
+  enum class State { kWaiting, kRunning, kDone };
+  State state() const { return state_.load(std::memory_order_acquire); }
+  bool stop_waiting() { return move(State::kWaiting, State::kDone); }
+  const Ref<CallKeeper> &before() const { return before_; }
+  const Ref<Error> &problem() const { return problem_; }  // once it is done
+
+  Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result) override {
+    if (!move(State::kWaiting, State::kRunning))
+      return before_ ? before_->run(vm, function, args, settings, result)
+                     : vm.run_here(function, args, settings, result);
+    struct Done {
+      std::atomic<State> &state;
+      ~Done() { state.store(State::kDone, std::memory_order_release); }
+    } const done{state_};
+    vm.set_keeper(Ref<CallKeeper>::share(this), static_cast<bool>(before_));
+    const std::vector<std::string> hosts = host_functions_of(vm);
+    CallFile recorded(vm, hosts, options_);
+    recorded.write_begin(path_, function, args, settings, {});
+    struct Problem {
+      NextCall &of;
+      CallFile &recorded;
+      ~Problem() { of.problem_ = recorded.problem(); }
+    } const problem{*this, recorded};
+    return record(vm, {function, args, settings}, result, recorded);
+  }
+
+ private:
+  bool move(State from, State to) { return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel); }
+
+  const std::string path_;
+  const RecordOptions options_;
+  const Ref<CallKeeper> before_;
+  std::atomic<State> state_{State::kWaiting};
+  Ref<Error> problem_;
+};
+
+class EachCall final : public CallKeeper {
+ public:
+  EachCall(Vm &vm, std::string path) : path_(std::move(path)), hosts_(host_functions_of(vm)) {
+    write_program(*vm.module(), true, false, [this](std::string_view block) { modules_.emplace_back(block); });
+  }
+
+  Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result) override {
+    const Run *const outer = Run::of_thread();
+    const bool is_within = outer && outer->vm == &vm && (outer->depth > 0 || outer->compiled);
+    if (is_within) return vm.run_here(function, args, settings, result);
+    CallFile recorded(vm, hosts_, {});
+    recorded.write_begin(path_, function, args, settings, modules_);
+    if (const Ref<Error> problem = recorded.problem(); problem && !has_warned_.exchange(true))
+      log_warning("OPDYNO_RECORD_LAST: ", problem->message);
+    return record(vm, {function, args, settings}, result, recorded);
+  }
+
+ private:
+  const std::string path_;
+  const std::vector<std::string> hosts_;
+  std::vector<std::string> modules_;
+  std::atomic<bool> has_warned_{false};
+};
+
+Ref<NextCall> next_call_of(const Vm &vm) {
+  const Ref<CallKeeper> keeper = vm.state().keeper();
+  auto *const next = dynamic_cast<NextCall *>(keeper.get());
+  return next ? Ref<NextCall>::share(next) : nullptr;
+}
+
+}  // namespace
+
+void record_next_call(Vm &vm, const std::string &path, const RecordOptions &options) {
+  const std::string whole = checked_recording_path(path);
+  const Ref<NextCall> last = next_call_of(vm);
+  if (last && last->state() != NextCall::State::kDone)
+    fail(OPD_FAILED_PRECONDITION, "the next call of this VM is to be recorded already, or is being recorded");
+  const Ref<CallKeeper> before = last ? last->before() : vm.state().keeper();
+  vm.set_keeper(make_object<NextCall>(whole, options, before), true);
+}
+
+void end_record_next_call(Vm &vm) {
+  const Ref<NextCall> last = next_call_of(vm);
+  if (!last) fail(OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
+  const bool was_waiting = last->stop_waiting();
+  if (last->state() == NextCall::State::kRunning)
+    fail(OPD_FAILED_PRECONDITION, "the call that is recorded has not ended");
+  vm.set_keeper(last->before(), true);
+  if (was_waiting) fail(OPD_FAILED_PRECONDITION, "no call of this VM was made since it was to be recorded");
+  if (last->problem()) throw Exception(last->problem());
+}
+
+void record_each_call(Vm &vm, const std::string &path) {
+  try {
+    vm.set_keeper(make_object<EachCall>(vm, checked_recording_path(path)), true);
+  } catch (const Exception &e) { log_warning("OPDYNO_RECORD_LAST: ", e.what()); }
+}
+
+}  // namespace opd

@@ -1,0 +1,110 @@
+#include "record/recording_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace opd {
+namespace {
+
+// The file that a path leads to: symbolic links stay, and what they lead to is replaced or made.
+std::string target_of(const std::string &path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  namespace fs = std::filesystem;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) && errno != ENOENT) fail_errno("cannot write", path, errno);
+  if (info.st_mode && !S_ISREG(info.st_mode))
+    fail(OPD_INVALID_ARGUMENT, "cannot record to ", path, ": not a regular file");
+  fs::path target = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(target, error)); ++i) {
+    const fs::path link = fs::read_symlink(target, error);
+    if (error) fail_errno("cannot write", path, error.value());
+    target = target.parent_path() / link;  // which is `link` alone if that is absolute
+  }
+  return target;
+}
+
+// An open file of a new name beside `path`, which becomes the name. Only its owner can read it: it has a call's data.
+int open_beside(std::string &path) {
+  path += ".XXXXXX";
+  return ::mkostemp(path.data(), O_CLOEXEC);
+}
+
+}  // namespace
+
+std::string checked_recording_path(const std::string &path) {
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error).string();  // a program may change its directory
+  if (error) fail_errno("cannot write", path, error.value());
+  std::string probe = target_of(whole);
+  const int fd = open_beside(probe);
+  if (fd < 0) fail_errno("cannot write", path, errno);
+  ::close(fd);
+  ::unlink(probe.c_str());
+  return whole;
+}
+
+RecordingFile::RecordingFile(const std::string &path)
+    : path_(target_of(path)), temporary_(path_), process_(::getpid()) {
+  fd_ = open_beside(temporary_);
+  if (fd_ < 0) fail_errno("cannot write", path_, errno);
+  try {
+    write(recording_header());
+  } catch (...) {
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+RecordingFile::~RecordingFile() {
+  ::close(fd_);
+  if (!temporary_.empty() && !is_of_parent()) ::unlink(temporary_.c_str());
+}
+
+bool RecordingFile::is_of_parent() const { return ::getpid() != process_; }
+
+void RecordingFile::add(BlockKind kind, std::string_view content) {
+  if (is_of_parent()) return;
+  const BlockHead head = head_of(kind, blocks_, content);
+  write({reinterpret_cast<const char *>(&head), sizeof head});
+  write(content);
+  ++blocks_;
+}
+
+void RecordingFile::place() {
+  if (temporary_.empty() || is_of_parent()) return;
+  if (::rename(temporary_.c_str(), path_.c_str())) fail_errno("cannot write", path_, errno);
+  temporary_.clear();
+}
+
+void RecordingFile::return_to(Mark mark) {
+  if (is_of_parent()) return;
+  if (::ftruncate(fd_, static_cast<off_t>(mark.size)) || ::lseek(fd_, static_cast<off_t>(mark.size), SEEK_SET) < 0)
+    fail_errno("cannot write", path_, errno);
+  size_ = mark.size, blocks_ = mark.blocks;
+}
+
+void RecordingFile::remove() {
+  if (temporary_.empty() && !is_of_parent()) ::unlink(path_.c_str());
+}
+
+void RecordingFile::write(std::string_view bytes) {
+  if (!may_write_file(size_ + bytes.size())) fail_errno("cannot write", path_, EFBIG);
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("cannot write", path_, errno);
+    size_ += static_cast<uint64_t>(n);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace opd

@@ -1,0 +1,47 @@
+// A recording's file while it is written. What leads to the call is written beside the path and takes it when it is
+// complete; what follows is appended. So the path never has less than what leads to a call, also after a crash.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "record/blocks.h"
+
+namespace opd {
+
+// The absolute path. Throws unless a recording can be written there: it is free or of a regular file, and its directory
+// can be written.
+std::string checked_recording_path(const std::string &path);
+
+// A process that was forked meanwhile shares the file with its parent. There, all of this does nothing.
+class RecordingFile {
+ public:
+  explicit RecordingFile(const std::string &path);  // throws
+  ~RecordingFile();                                 // a file that was not placed is removed
+  RecordingFile(const RecordingFile &) = delete;
+  RecordingFile &operator=(const RecordingFile &) = delete;
+
+  void add(BlockKind kind, std::string_view content);
+  void place();  // gives it the path
+
+  struct Mark {
+    uint64_t size = 0;
+    uint32_t blocks = 0;
+  };
+  Mark mark() const { return {size_, blocks_}; }
+  void return_to(Mark mark);  // removes what was added since
+  void remove();              // the file, if it has its path
+
+ private:
+  bool is_of_parent() const;
+  void write(std::string_view bytes);
+
+  std::string path_, temporary_;  // `temporary_` is "" once it has its path
+  int fd_ = -1;
+  const pid_t process_;
+  uint64_t size_ = 0;
+  uint32_t blocks_ = 0;
+};
+
+}  // namespace opd

@@ -1,0 +1,195 @@
+#include "record/replay.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/file.h"
+#include "module/kinds/code_module.h"
+#include "record/call_watch.h"
+#include "vm/executable_module.h"
+
+namespace opd {
+
+// Compares operators with the recorded ones, and keeps what the minimiser wants.
+class ReplayWatch final : public CallWatch {
+ public:
+  ReplayWatch(Replay &replay, Minimiser *minimiser)
+      : CallWatch(*replay.vm_, replay.recording_->call.host_functions, replay.options_.instrument),
+        replay_(replay),
+        minimiser_(minimiser) {}
+
+  bool is_open() const { return is_open_; }  // the last call that began has not ended
+
+ private:
+  void begin(const WatchedCall &call) override {
+    is_open_ = !call.is_host;
+    if (is_open_ && minimiser_ && !replay_.operator_difference_) minimiser_->keep(call, replay_.recording_->call);
+  }
+
+  void end(const WatchedCall &call, const View &result) override {
+    is_open_ = false;
+    const CallRecording &recording = *replay_.recording_;
+    if (!call.is_operator || !recording.call.has_operators) return;
+    const size_t number = replay_.num_operators_++;
+    if (replay_.operator_difference_ || number >= recording.operators.size()) return;
+    const KeptOperator &recorded = recording.operators[number];
+    if (recorded.name != call.name || recorded.hash != hash_of_call(call, result))
+      replay_.operator_difference_ = {call.name, recorded.name, number};
+  }
+
+  Replay &replay_;
+  Minimiser *const minimiser_;
+  bool is_open_ = false;
+};
+
+namespace {
+
+void add_to_code(Module &program, const Ref<Module> &playback) {
+  for (const auto &module : modules_of(program))
+    if (dynamic_cast<CodeModule *>(module.get())) module->add_import(playback);
+}
+
+}  // namespace
+
+Replay::Replay(const std::string &path, ReplayOptions options)
+    : options_(std::move(options)), recording_(CallRecording::read(read_file(path), path)), module_(options_.module) {
+  if (module_) executable_of(*module_);  // throws for another kind of module
+  try {
+    if (!module_ && recording_->has_program()) module_ = load_program(recording_->modules, path);
+    if (!options_.runs) return;
+    if (!module_)
+      fail(OPD_FAILED_PRECONDITION, path, " has only hashes of its program: give the module that was recorded");
+    prepare();
+  } catch (const Exception &e) {
+    if (e.error()->code != OPD_INVALID_ARGUMENT) throw;
+    fail(OPD_BAD_FORMAT, path, ": ", e.what());  // what the file says cannot be
+  }
+  run();
+}
+
+void Replay::prepare() {
+  const KeptCall &call = recording_->call;
+  playback_ = std::make_shared<Playback>(*recording_);
+  Ref<Module> root = module_;
+  if (!call.host_functions.empty()) {
+    // A copy: the program as it is given back asks the process for its functions.
+    root = copy_program(*module_, recording_->name);
+    const Ref<Module> playback = make_playback_module(playback_);
+    add_to_code(*root, playback);
+    root->add_import(playback);
+  }
+  vm_ = Vm::make(root, call.vm);
+  args_ = playback_->make_args();
+  for (const std::string &name : call.names) names_.push_back(name.empty() ? nullptr : name.c_str());
+}
+
+CallSettings Replay::settings() const {
+  CallSettings settings;
+  settings.names = names_;
+  settings.timeout_ns = options_.timeout_ns;
+  settings.cancel = options_.cancel;
+  return settings;
+}
+
+void Replay::run() {
+  const KeptCall &call = recording_->call;
+  std::optional<Minimiser> minimiser;
+  if (!options_.minimise.empty()) minimiser.emplace(options_.minimise, *recording_, options_.module.get());
+  ReplayWatch watch(*this, minimiser ? &*minimiser : nullptr);
+  const bool is_watched = call.is_watched || options_.instrument || minimiser;
+  const Ref<Function> instrument = is_watched ? watch.make_instrument() : nullptr;
+  CallSettings how = settings();
+  how.instrument = instrument.get();
+  Value result;
+  try {
+    failure_ = vm_->run_named(call.function, views_of(args_), how, result);
+  } catch (const Exception &e) { failure_ = e.error(); }
+  const auto is_end = [](opd_code code) { return code == OPD_CANCELLED || code == OPD_DEADLINE_EXCEEDED; };
+  const bool was_ended = recording_->end && recording_->end->error && is_end(recording_->end->error->code);
+  if (failure_ && is_end(failure_->code) && !was_ended) {
+    if (minimiser) minimiser->remove();
+    throw Exception(failure_);
+  }
+  playback_->check_end();
+  if (!failure_) {
+    ValueWriter values(recording_->end && recording_->end->has_outputs ? Keeping::kElements : Keeping::kHashes);
+    result_bytes_ = values.write(result);
+    ByteReader from(as_bytes(result_bytes_), "the result");
+    result_ = read_value(from);
+    compare_results();
+  }
+  if (!minimiser) return;
+  if (operator_difference_) {
+    minimiser->finish(recording_->operators[operator_difference_->number]);
+  } else if (failure_ && watch.is_open()) {
+    minimiser->finish(*failure_);
+  } else {
+    minimiser->remove();
+    if (failure_ && !playback_->raised().empty())
+      fail(OPD_FAILED_PRECONDITION, "nothing can be minimised: ", call.function, " fails in ", playback_->raised(),
+           ", a function of the host");
+    if (failure_)
+      fail(OPD_FAILED_PRECONDITION, "nothing can be minimised: ", call.function,
+           " fails, but not within an operator: ", failure_->message);
+    fail(OPD_FAILED_PRECONDITION, "nothing can be minimised: no operator of ", call.function,
+         " fails or differs from the recorded one",
+         call.has_operators ? "" : "; whether one differs is known only of recordings with hashes of operators");
+  }
+  minimised_ = minimiser->kept();
+}
+
+void Replay::compare_results() {
+  if (!recording_->end || recording_->end->error) return;
+  recorded_leaves_ = leaves_of(recording_->end->result, "out");
+  leaves_ = leaves_of(result_, "out");
+  std::unordered_map<std::string_view, const KeptLeaf *> unmatched;
+  for (const KeptLeaf &now : leaves_) unmatched.emplace(now.name, &now);
+  for (const KeptLeaf &recorded : recorded_leaves_) {
+    const auto now = unmatched.find(recorded.name);
+    if (now == unmatched.end()) compared_.push_back({&recorded, nullptr, LeafState::kOnlyRecorded, {}});
+    else compare_leaf(recorded, *now->second), unmatched.erase(now);
+  }
+  for (const KeptLeaf &now : leaves_)
+    if (unmatched.contains(now.name)) compared_.push_back({nullptr, &now, LeafState::kOnlyNow, {}});
+}
+
+void Replay::compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now) {
+  ComparedLeaf compared{&recorded, &now, LeafState::kDiffers, {}};
+  const bool is_equal = recorded.shown == now.shown && (!recorded.tensor || recorded.tensor->hash == now.tensor->hash);
+  if (is_equal) compared.state = LeafState::kEqual;
+  const bool has_elements = recorded.shown == now.shown && recorded.tensor && recorded.tensor->has_elements;
+  if (!is_equal && has_elements) {
+    uint64_t count = 0;
+    const auto &dims = recorded.tensor->dims;
+    element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
+    compared.difference =
+        compare_elements(as_text(recorded.tensor->elements).data(), recorded.tensor->dtype,
+                         as_text(now.tensor->elements).data(), now.tensor->dtype, count, options_.tolerances);
+    if (compared.difference->agrees()) compared.state = LeafState::kAgrees;
+  }
+  compared_.push_back(std::move(compared));
+}
+
+bool Replay::runs_other_program() const {
+  if (!options_.module) return false;
+  const std::vector<Sha256> hashes = hashes_of(*module_);
+  const auto &recorded = recording_->modules;
+  return !std::equal(hashes.begin(), hashes.end(), recorded.begin(), recorded.end(),
+                     [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
+}
+
+Ref<Report> Replay::profile(const VmProfileOptions &how) {
+  if (!options_.runs || failure_) return nullptr;
+  return profile_runs(
+             *vm_, how,
+             [this] {
+               playback_->rewind();
+               Value result;
+               if (Ref<Error> error = vm_->run_named(recording_->call.function, views_of(args_), settings(), result))
+                 throw Exception(std::move(error));
+             })
+      .report;
+}
+
+}  // namespace opd

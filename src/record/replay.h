@@ -1,0 +1,82 @@
+// Makes a recorded call again and compares it with the recording.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/difference.h"
+#include "profiler/vm_profile.h"
+#include "record/host_functions.h"
+#include "record/minimiser.h"
+#include "record/recording.h"
+#include "report/report.h"
+
+namespace opd {
+
+struct ReplayOptions {
+  bool runs = true;
+  Ref<Module> module;  // in the place of the recorded program; null: that one
+  Ref<Function> instrument;
+  std::string minimise;  // path; "": nothing is minimised
+  Tolerances tolerances;
+  int64_t timeout_ns = 0;
+  CancelToken *cancel = nullptr;
+};
+
+enum class LeafState : uint8_t { kEqual, kAgrees, kDiffers, kOnlyRecorded, kOnlyNow };
+
+// A part of the result, as it was and as it is now.
+struct ComparedLeaf {
+  const KeptLeaf *recorded = nullptr, *now = nullptr;
+  LeafState state = LeafState::kEqual;
+  std::optional<Difference> difference;  // of elements that were kept
+};
+
+// The first operator that leaves other contents than the recorded one.
+struct OperatorDifference {
+  std::string name, recorded_name;
+  size_t number = 0;  // among the operators of the call
+};
+
+class Replay {
+ public:
+  Replay(const std::string &path, ReplayOptions options);
+
+  const Ref<Module> &module() const { return module_; }  // null if the recording has none
+  Ref<Report> to_report() const;                         // replay_report.cc
+  Ref<Report> profile(const VmProfileOptions &how);      // null unless the call returned
+
+ private:
+  friend class ReplayReport;
+  friend class ReplayWatch;
+
+  void prepare();
+  void run();
+  void compare_results();
+  void compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now);
+  bool is_same() const;
+  std::string verdict() const;
+  std::string result_text() const;
+  CallSettings settings() const;
+  bool runs_other_program() const;
+
+  const ReplayOptions options_;
+  const std::unique_ptr<CallRecording> recording_;
+  Ref<Module> module_;
+  Ref<Vm> vm_;
+  std::shared_ptr<Playback> playback_;
+  std::vector<Value> args_;
+  std::vector<const char *> names_;
+
+  Ref<Error> failure_;
+  std::string result_bytes_;
+  KeptValue result_;
+  std::vector<KeptLeaf> recorded_leaves_, leaves_;
+  std::vector<ComparedLeaf> compared_;
+  std::optional<OperatorDifference> operator_difference_;
+  size_t num_operators_ = 0;
+  std::string minimised_;
+};
+
+}  // namespace opd

@@ -1,0 +1,194 @@
+"""run --record and replay: calls in files, made again."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import programs
+from case import COMPILER, FAILED, HERE, MISMATCH, OK, OPDYNO, REFUSED, USAGE, WORK, CliTest, run
+
+DATA = Path(os.environ["OPDYNO_INTEROP_DATA"])
+SAME = "the call returned what was recorded: 1 value is equal bit for bit\n"
+CRASH = """#include "kernels.c"
+KERNEL(crashes) { UNUSED; return *(volatile int *)16; }
+"""
+
+
+class Replay(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        for sanitizer in ("ASAN_OPTIONS", "TSAN_OPTIONS"):  # which would handle the signal of the crash
+            os.environ[sanitizer] = os.environ.get(sanitizer, "") + ":handle_segv=0"
+        shutil.copy(HERE / "bounds.c", WORK)
+        (WORK / "crash.c").write_text(CRASH)
+        for name in ("bounds", "crash", "kernels"):
+            words = [COMPILER, "-shared", "-fPIC", "-o", name + "-replayed.so", name + ".c"]
+            subprocess.run(words, cwd=WORK, check=True)
+        (WORK / "wrong.c").write_text((HERE / "kernels.c").read_text().replace("+ 1", "+ 2"))
+        (WORK / "chain.opdasm").write_text(programs.program(programs.function(
+            "main", "x", programs.output("a"), "call add_one(%x, %a)", programs.output("b"), "call KERNEL(%a, %b)",
+            "ret %b")))
+
+    def chain(self, kernel):
+        text = (WORK / "chain.opdasm").read_text().replace("KERNEL", kernel)
+        (WORK / (kernel + ".opdasm")).write_text(text)
+        return kernel + ".opdasm"
+
+    def record(self, *words, program="add_one.opdasm", library="kernels-replayed.so", code=OK):
+        given = ["run", program, "-i", "4xf32=1,2,3,4", "--import", library, "--record", "call.opdrec", *words]
+        self.check(code, *given)
+
+    def test_a_call_is_made_again_elsewhere(self):
+        self.record()
+        folder = WORK / "elsewhere"
+        folder.mkdir(exist_ok=True)
+        (WORK / "call.opdrec").rename(folder / "call.opdrec")
+        result = subprocess.run([OPDYNO, "replay", "call.opdrec"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual((0, SAME, ""), (result.returncode, result.stdout, result.stderr))
+
+    def test_a_profile_is_printed_behind_the_verdict(self):
+        self.record()
+        lines = self.succeeds("replay", "call.opdrec", "--profile").splitlines()
+        self.assertEqual([SAME.strip(), ""], lines[:2])
+        self.assertTrue(any(line.startswith("add_one ") for line in lines), lines)
+
+    def test_info_shows_what_the_file_has(self):
+        self.record("--with-operators")
+        text = self.succeeds("replay", "call.opdrec", "--info")
+        for part in ("Function:    main\n", "Recorded:    returned\n", "Devices:     cpu:0\n", "Operators:   1\n",
+                     "arg_0  argument  float32[4] on cpu:0", "out    result    float32[4] on cpu:0"):
+            self.assertIn(part, text)
+        self.assertNotIn("Path:", text)
+        given = json.loads(self.succeeds("replay", "call.opdrec", "--info", "--json"))
+        self.assertEqual("main", given["configuration"]["Function"]["string"])
+        self.assertNotIn("Verdict", given["configuration"])
+
+    def test_nothing_of_the_machine_is_in_the_file_unless_asked(self):
+        for words, expected in (((), False), (("--with-paths",), True)):
+            self.record(*words, program=str(DATA / "0.27" / "mlp.so"), code=USAGE)  # wrong inputs: nothing is recorded
+            self.check(OK, "run", str(DATA / "0.27" / "mlp.so"), "with_constants", "--record", "mlp.opdrec", *words)
+            content = (WORK / "mlp.opdrec").read_bytes()
+            self.assertEqual(expected, str(DATA).encode() in content)
+            if not expected:
+                self.assertNotIn(str(WORK).encode(), content)
+            else:
+                text = self.succeeds("replay", "mlp.opdrec", "--info")
+                self.assertIn("Path:        %s" % (DATA / "0.27" / "mlp.so"), text)
+                self.assertIn("Host:        %s" % socket.gethostname(), text)
+
+    def test_another_result_is_exit_code_1(self):
+        self.record("--with-outputs", "--with-operators")
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-o", "wrong.so", "wrong.c"], cwd=WORK, check=True)
+        words = ["replay", "call.opdrec", "--with", "add_one.opdasm", "--import", "wrong.so"]
+        text = self.check(MISMATCH, *words).stdout
+        self.assertTrue(text.startswith(
+            "the call returned something else than was recorded: out, float32[4] on cpu:0, differs at 4 of 4 elements: "
+            "max abs 1 (tolerance "), text)
+        self.assertIn("; the first operator that differs is add_one, number 1 of the call\n", text)
+        self.assertIn("note: the program is another one than was recorded\n", text)
+        self.succeeds("replay", "call.opdrec", "--with", "add_one.opdasm", "--import", "kernels-replayed.so")
+        text = self.check(MISMATCH, *words, "--minimise", "small.opdrec").stdout
+        self.assertIn("the call of add_one is in small.opdrec\n", text)
+        text = self.check(MISMATCH, "replay", "small.opdrec").stdout
+        self.assertIn("the first operator that differs is add_one", text)
+        given = json.loads(self.check(MISMATCH, *words, "--json").stdout)
+        self.assertEqual(0, given["configuration"]["Same"]["count"])
+
+    def test_without_the_program_the_file_has_its_hash(self):
+        self.record("--without-program")
+        self.assertIn("has only hashes of its program", self.fails(FAILED, "replay", "call.opdrec"))
+        self.assertEqual(SAME, self.succeeds("replay", "call.opdrec", "--with", "add_one.opdasm", "--import",
+                                             "kernels-replayed.so"))
+
+    def test_an_error_happens_again_and_its_operator_is_cut_out(self):
+        program = self.chain("fails")
+        self.record(program=program, code=FAILED)
+        text = self.succeeds("replay", "call.opdrec")
+        self.assertTrue(text.startswith("the call failed as it did when it was recorded: fails: "), text)
+        text = self.succeeds("replay", "call.opdrec", "--minimise", "small.opdrec")
+        self.assertIn("the call of fails is in small.opdrec\n", text)
+        text = self.succeeds("replay", "small.opdrec")
+        self.assertTrue(text.startswith("the call failed as it did when it was recorded: fails: "), text)
+        self.assertLess((WORK / "small.opdrec").stat().st_size, (WORK / "call.opdrec").stat().st_size + 100)
+
+    def crash(self, *words, **settings):
+        result = run("run", self.chain("crashes"), "-i", "4xf32=1,2,3,4", "--import", "crash-replayed.so", *words, **settings)
+        self.assertEqual(-signal.SIGSEGV, result.returncode, result.stderr)
+
+    def test_a_call_that_ends_its_process_is_in_the_file(self):
+        self.crash("--record", "crash.opdrec")
+        self.assertIn("Recorded:    did not end\n", self.succeeds("replay", "crash.opdrec", "--info"))
+        self.assertEqual(-signal.SIGSEGV, run("replay", "crash.opdrec").returncode)
+        text = self.succeeds("replay", "crash.opdrec", "--minimise", "small.opdrec")
+        self.assertEqual("the call ends its process by signal 11 (Segmentation fault), within crashes\n"
+                         "the call of it is in small.opdrec\n", text)
+        self.assertEqual(-signal.SIGSEGV, run("replay", "small.opdrec").returncode)
+        self.assertIn("arg_1  argument  float32[4] on cpu:0", self.succeeds("replay", "small.opdrec", "--info"))
+
+    def test_the_last_call_is_kept_if_the_environment_says_so(self):
+        settings = dict(os.environ, OPDYNO_RECORD_LAST="last.opdrec")
+        self.crash(env=settings)
+        self.assertIn("Recorded:    did not end\n", self.succeeds("replay", "last.opdrec", "--info"))
+        words = ["run", "add_one.opdasm", "-i", "4xf32=5,6,7,8", "--import", "kernels-replayed.so"]
+        self.check(OK, *words, env=settings)
+        self.assertEqual(SAME, self.succeeds("replay", "last.opdrec"))
+        self.assertIn("Recorded:    returned\n", self.succeeds("replay", "last.opdrec", "--info"))
+        self.check(OK, "bench", *words[1:], "--number", "3", "--repeat", "2", env=settings)
+        self.assertEqual(SAME, self.succeeds("replay", "last.opdrec"))
+        self.check(OK, *words, env=dict(settings, OPDYNO_RECORD_LAST="/nowhere/last.opdrec"), silent=False)
+        self.assertEqual([], [path.name for path in WORK.glob("*.opdrec.*")])  # nothing is left beside the files
+
+    def test_kernels_that_touch_memory_outside_their_tensors_are_found(self):
+        self.record(program=self.chain("writes_behind"), library="bounds-replayed.so")
+        text = self.fails(MISMATCH, "replay", "call.opdrec", "--check-bounds")
+        self.assertEqual("opdyno replay: the kernel writes_behind wrote memory that begins 0 B after the end of argument 1, "
+                         "float32[4]\n", text)
+        self.record()
+        result = self.check(OK, "replay", "call.opdrec", "--check-bounds", silent=False)
+        self.assertEqual("opdyno replay: checked 1 call of 1 kernel\n", result.stderr)
+
+    def test_what_a_c_source_was_compiled_to_is_in_the_file(self):
+        self.record(library="kernels.c")
+        self.assertEqual(SAME, self.succeeds("replay", "call.opdrec", env=dict(os.environ, CC="/nowhere/cc")))
+
+    def test_programs_of_tvm_are_made_again(self):
+        calls = [("0.27/%s.so" % name, []) for name in ("cnn", "transformer", "chain_100")]
+        for folder in ("0.25", "0.26", "0.27", "compiled/0.25", "compiled/0.27"):
+            calls += [(folder + "/mlp.so", [function]) for function in ("with_arguments", "with_constants")]
+        calls += [("0.27/parallel.so", ["doubled"]), ("compiled/0.27/branches.so", ["run_four"])]
+        for name, words in calls:
+            self.check(OK, "run", str(DATA / name), *words, "--record", "tvm.opdrec", "--with-operators", silent=False)
+            self.assertEqual(SAME, self.succeeds("replay", "tvm.opdrec"), name)
+
+    def test_constants_of_a_library_are_kept_once(self):
+        path = DATA / "0.27" / "mlp.so"
+        self.check(OK, "run", str(path), "with_constants", "--record", "tvm.opdrec", silent=False)
+        self.assertLess((WORK / "tvm.opdrec").stat().st_size, path.stat().st_size + 3000)
+
+    def test_results_are_shown_also_if_the_file_could_not_be_written(self):
+        result = self.check(FAILED, "run", "add_one.opdasm", "-i", "4xf32=1,2,3,4", "--import", "kernels-replayed.so", "--record",
+                            "long.opdrec", silent=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16500, 16500)))
+        self.assertIn("[2 3 4 5]", result.stdout)
+        self.assertIn("cannot write", result.stderr)
+        self.assertFalse((WORK / "long.opdrec").exists())
+
+    def test_command_lines_that_cannot_be_meant_are_refused(self):
+        self.assertIn("option '--with-paths' needs --record", self.fails(USAGE, "run", "add_one.opdasm", "--with-paths"))
+        self.assertIn("add_one is a plain function", self.fails(
+            USAGE, "run", "kernels-replayed.so", "add_one", "-i", "4xf32", "-i", "4xf32", "--record", "x.opdrec"))
+        self.assertIn("exclude each other", self.fails(USAGE, "replay", "x.opdrec", "--info", "--profile"))
+        self.assertIn("cannot open none.opdrec", self.fails(FAILED, "replay", "none.opdrec"))
+        (WORK / "other.opdrec").write_text("something else, which is long enough to be read")
+        self.assertIn("other.opdrec is no recording of a call", self.fails(REFUSED, "replay", "other.opdrec"))
+        self.record()
+        content = bytearray((WORK / "call.opdrec").read_bytes())
+        content[len(content) // 2] ^= 1
+        (WORK / "damaged.opdrec").write_bytes(content)
+        self.assertIn("damaged", self.fails(REFUSED, "replay", "damaged.opdrec"))
+        self.assertIn("cannot write", self.fails(FAILED, "run", "add_one.opdasm", "-i", "4xf32", "--import",
+                                                 "kernels-replayed.so", "--record", "/nowhere/x.opdrec"))

@@ -1,0 +1,56 @@
+// Recordings whose checksums are right, but not what they say.
+#include "record/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "program/builder.h"
+#include "vm/executable_module.h"
+
+using namespace opd;
+
+namespace {
+
+std::string program() {
+  Builder builder;
+  builder.begin_function("main", {"x"});
+  builder.emit_ret(0);
+  builder.end_function();
+  return builder.get()->write();
+}
+
+std::string file_of(const KeptCall &call) {
+  const std::pair<BlockKind, std::string> blocks[] = {{BlockKind::kAbout, RecordedProcess::of_this(false).write()},
+                                                      {BlockKind::kModule, write_program_module(program(), {})},
+                                                      {BlockKind::kCall, call.write()},
+                                                      {BlockKind::kReady, ""}};
+  std::string path = testing::TempDir() + "unit_record_replay.opdrec", file = recording_header();
+  uint32_t number = 0;
+  for (const auto &[kind, content] : blocks) {
+    const BlockHead head = head_of(kind, number++, content);
+    file.append(reinterpret_cast<const char *>(&head), sizeof head);
+    file += content;
+  }
+  std::ofstream(path, std::ios::binary) << file;
+  return path;
+}
+
+}  // namespace
+
+TEST(ARecording, ThatAsksForAVmThatCannotBeIsDamaged) {
+  register_executable_format();
+  KeptCall call;
+  call.function = "main";
+  call.vm.max_depth = 0;
+  const std::string path = file_of(call);
+  try {
+    Replay(path, {});
+    FAIL() << "it was replayed";
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT);
+    EXPECT_NE(std::string(e.what()).find("max_depth must be at least 1"), std::string::npos) << e.what();
+  }
+  std::remove(path.c_str());
+}
