@@ -9,6 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 INTEROP = HERE.parent / "interop"
+LLAMA = HERE.parents[1] / "examples" / "tiny_llama"
 RELEASE = "0.27"
 MODES = {"bytecode": "", "compiled": "compiled"}  # directory below that of the artifacts
 
@@ -52,7 +53,7 @@ class Tvm:
     def make_artifacts(self):
         """Environment and artifacts, by the generator of the interop tests; only what is missing or outdated."""
         requirements = INTEROP / f"requirements-{RELEASE}.txt"
-        wanted = digest([requirements, *INTEROP.glob("*.py"), *(INTEROP / "models").glob("*.py")], MODES)
+        wanted = digest([requirements, *INTEROP.glob("*.py"), *(INTEROP / "models").glob("*.py"), *LLAMA.glob("*.py")], MODES)
         stamp = self.artifacts / "stamp"
         if stamp.exists() and stamp.read_text() == wanted and self.venv.exists():
             return
@@ -62,6 +63,8 @@ class Tvm:
             out = self.artifacts / below if below else self.artifacts.parent
             command = [sys.executable, INTEROP / "generate.py", "--tvm", RELEASE, "--cache", self.cache, "--exec-mode", mode, "--out", out]
             run(command, "making TVM's artifacts", self.directory / "artifacts.log")
+            language = [self.venv / "bin/python", "-B", LLAMA / "build.py", "--exec-mode", mode, self.artifacts / "language" / below]
+            run(language, "making TVM's language model", self.directory / "artifacts.log")
         stamp.write_text(wanted)
 
     def compile(self):

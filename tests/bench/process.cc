@@ -19,24 +19,32 @@ std::string program_beside_this() {
   return self.substr(0, self.rfind('/') + 1) + "opdyno";
 }
 
-void run(const std::string &program, const std::string &model) {
-  const char *const args[] = {program.c_str(), "run", model.c_str(), nullptr};
+void run(std::vector<std::string> words) {  // without its output
+  std::vector<char *> args;
+  for (std::string &word : words) args.push_back(word.data());
+  args.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, const_cast<char **>(args), environ);
+  const int failed = posix_spawn(&child, args[0], &actions, nullptr, args.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
-  if (failed || waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(program + " run failed");
+  if (failed || waitpid(child, &status, 0) != child || status != 0)
+    throw std::runtime_error(words[0] + " " + words[1] + " failed");
+}
+
+bench::Sampler time_of(const std::vector<std::string> &words) {
+  return bench::timed(1e6, [=](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) run(words);
+  });
 }
 
 const bench::AddRow cold("cold_run", "ms", [] {
-  return bench::timed(1e6,
-                      [program = program_beside_this(), model = bench::artifact("mlp_784", "chain_100")](int64_t n) {
-                        for (int64_t i = 0; i < n; ++i) run(program, model);
-                      });
+  return time_of({program_beside_this(), "run", bench::artifact("mlp_784", "chain_100")});
 });
+
+const bench::AddRow doctor("doctor", "ms", [] { return time_of({program_beside_this(), "doctor"}); });
 
 // Returns how long that took in ns; the arguments were made before.
 double load_and_call() {

@@ -108,4 +108,21 @@ const bench::AddRow instrument("vm_instrument", "ns", [] {
   };
 });
 
+// What telemetry adds to a call, or with `per_operator` to each operator of one. It runs by itself, and nobody asks for
+// the metrics, so its thread reads the events meanwhile.
+bench::Sampler telemetry(bench::VmProgram shape, int32_t per_operator) {
+  const NopVm nops(shape);
+  const bench::Sampler time = nops.time(shape.calls);
+  return [=] {
+    const double plain = time();
+    auto options = opdyno::defaults(opd_telemetry_options_init);
+    options.prometheus_address = "127.0.0.1:0";
+    options.per_operator = per_operator;
+    const opdyno::Telemetry running(&options);
+    return time() - plain;
+  };
+}
+const bench::AddRow telemetry_call("telemetry_call", "ns", [] { return telemetry({1, 4}, 0); });
+const bench::AddRow telemetry_operator("telemetry_operator", "ns", [] { return telemetry({1000, 4}, 1); });
+
 }  // namespace
