@@ -90,7 +90,11 @@ class Compared {
     runner_.progress().stage(cat("loading ", args.words()[1]));
     other_ = load_program(args.words()[1], args);
     // Without a name, the function is the one that was chosen for A.
-    target_.emplace(other_, runner_.target().name(), args);
+    const std::string &name = runner_.target().name();
+    if (other_.vm_module && !other_.find(name) && !other_.root.has_function(name.c_str()))
+      fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
+                     " has; name one that both have"));
+    target_.emplace(other_, name, args);
     require_program(*target_, args.words()[1]);
   }
 

@@ -70,8 +70,8 @@ Exit run_explain(const Args &args) {
       print(page_text(page, width));
       return Exit::ok;
     }
-  fail_usage(cat("there is no error code '", word, "'.", suggest(name, explained_names()), " There are ",
-                 join(explained_names(), ", ")));
+  const std::string meant = read_int(word) ? "" : suggest(name, explained_names());
+  fail_usage(cat("there is no error code '", word, "'.", meant, " There are ", join(explained_names(), ", ")));
 }
 
 }  // namespace opd::cli

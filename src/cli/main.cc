@@ -95,7 +95,8 @@ int run(const std::vector<std::string> &words) {
 
 int main(int argc, char **argv) {
   opd::cli::occupy_standard_streams();
-  signal(SIGPIPE, SIG_IGN);  // write() then reports a closed pipe as an error
+  // write() then reports a closed pipe, or a file beyond the limit of sizes, as an error.
+  for (const int signal_number : {SIGPIPE, SIGXFSZ}) signal(signal_number, SIG_IGN);
   opd::cli::report_bus_errors();
   opdyno::set_log(opd::cli::show_log);
   return opd::cli::run({argv + (argc > 0), argv + argc});

@@ -50,7 +50,7 @@ Probe Probe::begin(const std::function<int(int to)> &child) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it ended before the call above
-    for (const int signal_number : {SIGBUS, SIGPIPE}) signal(signal_number, SIG_DFL);
+    for (const int signal_number : {SIGBUS, SIGPIPE, SIGXFSZ}) signal(signal_number, SIG_DFL);
     leave_streams();
     _exit(child(to.get()));  // skips destructors, which belong to the parent
   }

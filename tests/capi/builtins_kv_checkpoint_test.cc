@@ -30,6 +30,8 @@ TEST(PagedKvCache, ASequenceLeavesAndComesBackByACheckpoint) {
   expect_throws([&] { import("{}"); }, OPD_BAD_FORMAT, "has no \"format_version\"");
   expect_throws([&] { import(changed("\"format_version\":1", "\"format_version\":2")); }, OPD_INVALID_ARGUMENT,
                 "must be of version 1, but is of 2");
+  expect_throws([&] { import(changed("\"format_version\":1", "\"format_version\":1,\"format_version\":1")); },
+                OPD_BAD_FORMAT, "repeats \"format_version\"");
   expect_throws([&] { import(changed("layout_hash\":\"", "layout_hash\":\"0")); }, OPD_INVALID_ARGUMENT,
                 "a cache with another layout");
   expect_throws([&] { import(changed("\"seq_id\":5", "\"seq_id\":6")); }, OPD_INVALID_ARGUMENT,

@@ -117,6 +117,8 @@ TEST(PagedKvCache, MistakesAreNamed) {
   expect_throws([&] { state("clear")(3); }, OPD_INVALID_ARGUMENT, "state must be a paged KV cache or an RNN state");
   expect_throws([&] { state("begin_forward")(cache.cache, 3, shape_of({1})); }, OPD_INVALID_ARGUMENT,
                 "seq_ids must be a shape or an array of integers");
+  expect_throws([&] { state("begin_forward")(cache.cache, shape_of({0}), shape_of({1}), nullptr, 1); },
+                OPD_INVALID_ARGUMENT, "(state, seq_ids, append_lengths [, token_tree_parent])");
 }
 
 TEST(PagedKvCache, SequencesWithAWindowRefuseWhatTheyCannotDo) {

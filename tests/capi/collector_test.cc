@@ -331,6 +331,30 @@ TEST(Collector, GivesMetricsOfEveryKind) {
   EXPECT_NE(json.find("\"state\":{\"string\":\"hot\"}"), std::string::npos) << json;
 }
 
+TEST(Collector, MaySetItsMetricsInAnyOrder) {
+  int turn = 0;
+  Setter body = [&](opd_metrics *metrics) {
+    std::vector<std::pair<const char *, int64_t>> all{{"one", 1}, {"two", 2}, {"three", 3}};
+    for (int i = 0; i < turn % 6; ++i) std::next_permutation(all.begin(), all.end());
+    if (turn++ % 5 == 4) all.pop_back();
+    for (const auto &[name, number] : all) {
+      const opd_value value = opd_int(number);
+      check(opd_metrics_set(metrics, name, OPD_METRIC_COUNT, &value));
+    }
+  };
+  Log log;
+  const Vm vm = nested(log);
+  const MainProfile profile(vm, {setter(body)}, floats({1}), 0, 12);
+  int found = 0;
+  for (size_t row = 0; row < profile.rows(); ++row)
+    for (const auto &[name, number] : {std::pair{"one", 1}, {"two", 2}, {"three", 3}})
+      if (profile.call(row, name).view().type != OPD_NONE) {
+        EXPECT_EQ(profile.count(row, name), number) << name << " of row " << row;
+        ++found;
+      }
+  EXPECT_GE(found, 12 * 2);
+}
+
 TEST(Collector, CannotSetTheColumnsThatTheReportHas) {
   const char *const own[] = {"Name",       "Duration (us)", "Percent", "Device", "Count",           "Argument Shapes",
                              "Start (us)", "Self (us)",     "Run",     "Thread", "Tensors (bytes)", "Call Path",

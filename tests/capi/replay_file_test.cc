@@ -142,13 +142,15 @@ TEST(RecordingFile, ACutOneNeverPassesForWhole) {
   const auto path = record_echo(opd_int(1));
   const std::string whole = bytes_of(path), cut = recording_path(".cut");
   bool was_unfinished = false;
+  std::string last_refusal;
   for (size_t size = 0; size < whole.size(); ++size) {
     write_bytes(cut, whole.substr(0, size));
     opd_report *report = nullptr;
     opd_error *error = opd_replay(cut.c_str(), nullptr, nullptr, &report, nullptr);
     if (error) {
       EXPECT_FALSE(was_unfinished);
-      EXPECT_EQ(opd_error_code(error), OPD_BAD_FORMAT) << opd_error_message(error);
+      last_refusal = opd_error_message(error);
+      EXPECT_EQ(opd_error_code(error), OPD_BAD_FORMAT) << last_refusal;
       opd_error_release(error);
       continue;
     }
@@ -158,6 +160,7 @@ TEST(RecordingFile, ACutOneNeverPassesForWhole) {
     EXPECT_EQ(taken.value(OPD_REPORT_CONFIGURATION, 0, "Same").view().u.int64, 0);
   }
   EXPECT_TRUE(was_unfinished);
+  EXPECT_NE(last_refusal.find("before what leads to the call is complete"), std::string::npos) << last_refusal;
 }
 
 TEST(RecordingFile, OtherFilesAndNewerVersionsAreToldByName) {

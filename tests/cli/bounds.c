@@ -22,6 +22,7 @@ UNARY(writes_far_away, *(volatile float *)16 = x[0])
 UNARY(counts, static float calls; y[0] = ++calls)
 UNARY(copies, (void)n)
 UNARY(needs_its_output_as_input, if (x != y) y[n] = 1)
+UNARY(fills_its_output, for (int64_t i = 0; i < size(tensor(args[1])); ++i) y[i] = 1)
 UNARY(doubles_in_place, for (int64_t i = 0; i < n; ++i) x[i] *= 2)
 
 /* Loops over tasks, on the threads of parallel kernels; the last task writes behind y. */

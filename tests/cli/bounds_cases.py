@@ -73,6 +73,17 @@ class CheckBounds(CliTest):
             self.assertEqual(["out,%d,%d" % (i, i) for i in range(size)], result.stdout.splitlines()[1:])
             self.assertEqual("opdyno run: checked 1 call of 1 kernel\n", result.stderr)
 
+    def test_a_tensor_within_another_one_lets_the_kernel_use_the_larger_one(self):
+        lines = ['%s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")']
+        lines += ["%%%s = call vm.builtin.alloc_tensor(%%s, 0, shape(%d), dtype(float32))" % place for place in (("a", 2), ("b", 4))]
+        for pair in ("%a, %b", "%b, %a"):
+            calls = ["call copies(%x, %b)", "call fills_its_output(" + pair + ")", "ret %b"]
+            (WORK / "within.opdasm").write_text(programs.program(programs.function("main", "x", *lines, *calls)))
+            words = ["run", "within.opdasm", "-i", "4xf32=range", "--import", "bounds.so", "--check-bounds", "--csv"]
+            out = self.check(0, *words, silent=False).stdout
+            last = ["1", "1", "1", "1"] if pair == "%a, %b" else ["1", "1", "2", "3"]
+            self.assertEqual(last, [line.split(",")[-1] for line in out.splitlines()[1:]])
+
     def test_the_tensors_of_the_call_itself_are_written_once(self):
         tensor = ["-i", "4xf32=1,2,3,4", "-i", "4xf32=0"]
         words = ["run", "bounds.so", "doubles_in_place", *tensor, "--out-arg", "0", "--csv", "--check-bounds"]

@@ -380,4 +380,6 @@ class Compare(CompareTest, CliTest):
     def test_wrong_words_are_usage_errors(self):
         self.assertIn("--as", self.small("unfused.opdasm", "wrong.opdasm", "--as", "xml", expect=USAGE).stderr)
         self.assertIn("--repeat is 0", self.small("unfused.opdasm", "wrong.opdasm", "--repeat", "0", "--times", "t.json", expect=USAGE).stderr)
+        library = "%s/0.27/branches.so" % DATA
+        self.assertIn("branches.so has no function 'main', which unfused.opdasm has", self.small("unfused.opdasm", library, expect=USAGE).stderr)
         self.assertIn("is a plain function", self.small("unfused.opdasm", "small.c", "half", expect=USAGE).stderr)

@@ -133,6 +133,14 @@ TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {
             "launch scale 1x1x1 32x1x1 4096 in default\n");
   EXPECT_EQ(launched("tags_cooperative", {"blockIdx.x", "threadIdx.x", "tirx.use_cooperative_launch"}, 1, 32),
             "launch scale 1x1x1 32x1x1 0 cooperative in default\n");
+  EXPECT_EQ(launched("tags_required", {"blockIdx.x", "threadIdx.x", "tirx.use_required_block_dimension"}, 1, 32),
+            "launch scale 1x1x1 32x1x1 0 in default\n")
+      << "the kernel's own attribute says so";
+  expect_throws(
+      [&] {
+        launched("tags_unknown", {"blockIdx.x", "threadIdx.x", "tirx.use_a_new_thing"}, 1, 32);
+      },
+      OPD_UNSUPPORTED, "the launch parameter tirx.use_a_new_thing");
   EXPECT_EQ(
       launched("tags_cluster", {"blockIdx.x", "threadIdx.x", "clusterCtaIdx.x", "tirx.use_programtic_dependent_launch"},
                2, 32, 2),

@@ -78,6 +78,7 @@ class Errors(unittest.TestCase):
         self.assertIn("there is no error code 'not_fuond'. Did you mean 'OPD_NOT_FOUND'? There are OPD_OK, ", done.stderr)
         for word in "99", "-1", "", "OPD_CODE_MAX_ENUM", "2x":
             self.assertEqual(2, run("explain", "--", word).returncode, word)
+        self.assertNotIn("Did you mean", run("explain", "99").stderr)
         self.assertRegex(run("explain", "exit-codes").stdout, r"(?m)^  3  the module was refused")
 
 

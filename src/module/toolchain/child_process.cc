@@ -30,8 +30,7 @@ struct Actions {
     sigset_t none, usual;  // compilers must not inherit blocked or ignored signals
     sigemptyset(&none);
     sigemptyset(&usual);
-    sigaddset(&usual, SIGPIPE);
-    sigaddset(&usual, SIGCHLD);
+    for (const int signal_number : {SIGPIPE, SIGXFSZ, SIGCHLD}) sigaddset(&usual, signal_number);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
     // In this process's group, the program gets signals of the terminal such as Ctrl-C. With a deadline it needs a

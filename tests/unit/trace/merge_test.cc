@@ -159,6 +159,7 @@ TEST(MergedTraces, AreRefusedIfTheOptionsDoNotFit) {
   TraceParts crowd;
   crowd.processes = many;
   EXPECT_EQ(refusal({trace_of(crowd), one}), "the traces have 4097 processes; a trace has at most 4096");
+  EXPECT_EQ(refusal({trace_of(crowd)}), "");
 }
 
 TEST(TraceProcess, OfThisKnowsItsClock) {
