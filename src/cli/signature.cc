@@ -32,7 +32,7 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 // 4, T.int64(4), or the name of a size.
-std::optional<Dim> read_dim(std::string_view text) {
+std::optional<Dim> read_signature_dim(std::string_view text) {
   if (text.starts_with("T.int") && text.ends_with(')')) {
     text.remove_prefix(std::min(text.find('(') + 1, text.size()));
     text.remove_suffix(1);
@@ -49,7 +49,7 @@ std::optional<KernelArgument> read_argument(std::string_view type) {
   if (parts.size() != 2 || !parts[0].starts_with('[') || !parts[0].ends_with(']')) return std::nullopt;
   KernelArgument argument{std::string(parts[1]), {}};
   for (const std::string_view part : split(parts[0].substr(1, parts[0].size() - 2))) {
-    const std::optional<Dim> dim = read_dim(part);
+    const std::optional<Dim> dim = read_signature_dim(part);
     if (!dim) return std::nullopt;
     argument.dims.push_back(*dim);
   }
