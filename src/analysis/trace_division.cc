@@ -27,7 +27,8 @@ std::vector<DivisionPart> outermost(const Trace &trace, const std::vector<Thread
 }
 
 // The steps of one process do not overlap: one profiler made them.
-void assign_steps(const std::vector<ThreadSpans> &threads, const std::vector<DivisionPart> &steps, TraceDivision &made) {
+void assign_steps(const std::vector<ThreadSpans> &threads, const std::vector<DivisionPart> &steps,
+                  TraceDivision &made) {
   struct Step {
     uint64_t begin, end;
     uint32_t part;

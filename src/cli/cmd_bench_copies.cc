@@ -51,7 +51,7 @@ struct Place {
 };
 
 CopyTimes measure(const Place &source_place, const Place &target_place, DLDevice waits_for, int64_t bytes,
-               opd_evaluator_options options) {
+                  opd_evaluator_options options) {
   const DLDevice from = source_place.device, to = target_place.device;
   const Tensor source({bytes}, "uint8", from), target({bytes}, "uint8", to);
   if (from.device_type == kDLCPU) std::fill_n(static_cast<char *>(source.view().data), bytes, '\1');

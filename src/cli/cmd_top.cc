@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench.h"
 #include "command.h"
 #include "control_client.h"
 #include "file.h"
@@ -26,8 +27,6 @@ std::string ns_text(double ns) {
   if (ns < 1e9) return cat(fixed(ns * 1e-6, 2), " ms");
   return cat(fixed(ns * 1e-9, 2), " s");
 }
-
-std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
 using Cells = std::vector<std::string>;
 

@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostDims = 64;            // NumPy's own limit
+constexpr size_t kMostDims = 64;               // NumPy's own limit
 constexpr uint32_t kMostNpyHeader = 1u << 20;  // far more than 64 dimensions need
 
 // Parses a header, which is one Python dict. Strict: no escapes, no expressions, each key once.

@@ -221,7 +221,8 @@ class OtlpWriter {
   StackTree tree_{trace_};
   std::unordered_map<std::string, uint64_t> texts_;  // places in the table of texts, whose first one is ""
   ProtoWriter strings_;
-  DictionaryTable functions_{dictionary::kFunctions}, locations_{dictionary::kLocations}, attributes_{dictionary::kAttributes};
+  DictionaryTable functions_{dictionary::kFunctions}, locations_{dictionary::kLocations},
+      attributes_{dictionary::kAttributes};
 };
 
 }  // namespace

@@ -134,9 +134,7 @@ class TableReader {
     for (; begin < line.size() && width; --width) begin += utf8_length(line.substr(begin));
     return begin;
   }
-  size_t width_of(std::string_view text) const {
-    return in_bytes_ ? text.size() : opd::width_of(text);
-  }
+  size_t width_of(std::string_view text) const { return in_bytes_ ? text.size() : opd::width_of(text); }
 
   void read_header() {
     const std::string_view line = lines_[0];

@@ -78,7 +78,8 @@ Value merge_attn_output_inplace(Args args) {
 
 Value append_mla_kv(Args args) {
   check_count(args, 3, 3, "(kv_cache, layer, kv)");
-  use_cache(args, [&](PagedKvCache &cache) { cache.append_latent(as_int(args[1], "layer"), as_dltensor(args[2], "kv")); });
+  use_cache(args,
+            [&](PagedKvCache &cache) { cache.append_latent(as_int(args[1], "layer"), as_dltensor(args[2], "kv")); });
   return Value(args[0]);
 }
 
@@ -121,7 +122,8 @@ Value get_total_sequence_length(Args args) {
 
 Value get_sequence_length(Args args) {
   check_count(args, 2, 2, "(kv_cache, seq_id)");
-  return use_cache(args, [&](PagedKvCache &cache) { return Value(cache.sequences().get(as_int(args[1], "seq_id")).length); });
+  return use_cache(args,
+                   [&](PagedKvCache &cache) { return Value(cache.sequences().get(as_int(args[1], "seq_id")).length); });
 }
 
 Value debug_get_kv(Args args) {
@@ -150,7 +152,8 @@ Value get_layout_hash(Args args) {
 
 Value get_checkpoint_metadata(Args args) {
   check_count(args, 2, 2, "(kv_cache, seq_id)");
-  return use_cache(args, [&](PagedKvCache &cache) { return Value(cache.checkpoint_metadata(as_int(args[1], "seq_id"))); });
+  return use_cache(args,
+                   [&](PagedKvCache &cache) { return Value(cache.checkpoint_metadata(as_int(args[1], "seq_id"))); });
 }
 
 Value export_page_group(Args args) {
@@ -163,8 +166,9 @@ Value export_page_group(Args args) {
 
 Value prepare_import(Args args) {
   check_count(args, 3, 3, "(kv_cache, seq_id, metadata)");
-  use_cache(args,
-      [&](PagedKvCache &cache) { cache.prepare_import(as_int(args[1], "seq_id"), as_text(args[2], "metadata")); });
+  use_cache(args, [&](PagedKvCache &cache) {
+    cache.prepare_import(as_int(args[1], "seq_id"), as_text(args[2], "metadata"));
+  });
   return {};
 }
 

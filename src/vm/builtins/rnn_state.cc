@@ -9,7 +9,8 @@ namespace {
 
 int64_t size_of(const View &v, const char *what) {
   const int64_t size = as_int(v, what);
-  if (size < 1 || size >= kMostKvSize) fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", kMostKvSize - 1, ", but is ", size);
+  if (size < 1 || size >= kMostKvSize)
+    fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", kMostKvSize - 1, ", but is ", size);
   return size;
 }
 
