@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
+constexpr size_t kNoText = SIZE_MAX;
 constexpr std::string_view kTurn = "Turn";
 
 struct KeyHash {
@@ -69,14 +69,14 @@ struct RunReader::Row {
   void read(size_t row) {
     const auto text_place = [row](Cells &cells) {
       const Metric cell = cells.at(row);
-      return cell.is_text() ? cell.text() : kNone;
+      return cell.is_text() ? cell.text() : kNoText;
     };
     texts = {text_place(names), text_place(shapes), text_place(devices)};
     value = values.at(row), self = selves.at(row), count = counts.at(row), run = runs.at(row), turn = turns.at(row);
     is_nested = is_positive(depths.at(row)), is_recursive = is_positive(recursive.at(row));
   }
 
-  std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNone
+  std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNoText
   Metric value, self, count, run, turn;
   // If the metric includes the calls within a call: whether this value is part of that of another row, and of another
   // row of the same operator.
@@ -110,7 +110,7 @@ void RunReader::add(const Report &report) {
   const bool has_runs = report.find_column("Run") != nullptr;
   if (!report.find_column(metric) && report.num_rows())
     fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
-  const auto text = [&](size_t part) { return part == kNone ? std::string_view() : report.text(part); };
+  const auto text = [&](size_t part) { return part == kNoText ? std::string_view() : report.text(part); };
   std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
   runs_.clear();
   Row cells(report, diff_.options);

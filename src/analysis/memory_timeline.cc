@@ -29,9 +29,9 @@ struct Process {
   uint64_t known_before = 0;                // bytes
 };
 
-class Maker {
+class MemoryTimelineMaker {
  public:
-  Maker(const Trace &trace, DLDevice device)
+  MemoryTimelineMaker(const Trace &trace, DLDevice device)
       : parts_(trace.parts), threads_(nest_spans(trace)), processes_(trace.parts.processes.size()) {
     made_.device = device;
   }
@@ -197,7 +197,7 @@ MemoryTimeline memory_timeline(const Trace &trace, std::string_view device) {
   if (!trace.parts.has_memory)
     fail(OPD_FAILED_PRECONDITION, "the trace has no events of memory: record it with profile_memory");
   const DLDevice of = device.empty() ? other_device(trace).value_or(DLDevice{kDLCPU, 0}) : parse_device(device);
-  return Maker(trace, of).make();
+  return MemoryTimelineMaker(trace, of).make();
 }
 
 }  // namespace opd

@@ -20,9 +20,9 @@ struct Sum {
   uint32_t thread = 0, end = 0;
 };
 
-class Maker : SpanRows {
+class PathReportMaker : SpanRows {
  public:
-  Maker(const Trace &trace, bool by_part) : SpanRows(trace), by_part_(by_part), threads_(nest_spans(trace)) {
+  PathReportMaker(const Trace &trace, bool by_part) : SpanRows(trace), by_part_(by_part), threads_(nest_spans(trace)) {
     if (by_part) division_ = divide(trace, threads_);
   }
 
@@ -125,7 +125,7 @@ class Maker : SpanRows {
 
 }  // namespace
 
-Ref<Report> report_of_averages_by_part(const Trace &trace) { return Maker(trace, true).averages(); }
-Ref<Report> report_of_paths(const Trace &trace, bool by_part) { return Maker(trace, by_part).paths(); }
+Ref<Report> report_of_averages_by_part(const Trace &trace) { return PathReportMaker(trace, true).averages(); }
+Ref<Report> report_of_paths(const Trace &trace, bool by_part) { return PathReportMaker(trace, by_part).paths(); }
 
 }  // namespace opd

@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
+constexpr size_t kNoCall = SIZE_MAX;
 
 // The time that recording adds to a call: from before its begin to after its end.
 uint64_t ticks_of_a_record() {
@@ -45,7 +45,7 @@ using Calls = std::vector<const Event *>;
 // For each call, the call that it ran within. Calls are in the order of their ends, so from the back each parent comes
 // before its children.
 std::vector<size_t> parents_of(const Calls &calls) {
-  std::vector<size_t> parents(calls.size(), kNone), open;
+  std::vector<size_t> parents(calls.size(), kNoCall), open;
   for (size_t i = calls.size(); i-- > 0;) {
     const Event &call = *calls[i];
     while (!open.empty() && (calls[open.back()]->begin > call.begin || calls[open.back()]->end < call.end))
@@ -156,15 +156,15 @@ class Rows {
   Nesting nest(const Calls &calls) {
     const std::vector<size_t> parents = parents_of(calls);
     const size_t size = calls.size();
-    Nesting made{std::vector<size_t>(size, kNone), std::vector<uint32_t>(size), std::vector<double>(size),
+    Nesting made{std::vector<size_t>(size, kNoCall), std::vector<uint32_t>(size), std::vector<double>(size),
                  std::vector<bool>(size)};
     for (size_t i = size; i-- > 0;) {
       const size_t parent = parents[i];
       const double us = duration_us(*calls[i]);
-      const bool folded = is_folded(*calls[i]), within_folded = parent != kNone && is_folded(*calls[parent]);
-      if (parent == kNone) ++num_outermost_;
+      const bool folded = is_folded(*calls[i]), within_folded = parent != kNoCall && is_folded(*calls[parent]);
+      if (parent == kNoCall) ++num_outermost_;
       const size_t row = made.rows[i] = within_folded ? made.rows[parent] : parent;
-      if (row != kNone) {
+      if (row != kNoCall) {
         made.depths[i] = made.depths[row] + 1;
         if (!folded) made.inner_us[row] += us;
         continue;
@@ -249,7 +249,7 @@ class Rows {
     builder_.set(builder_.column("Thread"), builder_.text(concat(track.thread_name, " ", track.thread_id)));
     builder_.set(builder_.column("Tensors", MetricKind::kBytes), Metric{MetricKind::kBytes, tensor_bytes(call)});
     std::string path;
-    for (size_t at = nesting.rows[i]; at != kNone; at = nesting.rows[at])
+    for (size_t at = nesting.rows[i]; at != kNoCall; at = nesting.rows[at])
       path = path.empty() ? name_text(track.calls[at]->name) : concat(name_text(track.calls[at]->name), "/", path);
     if (const std::string root = function_of(call); !root.empty()) path = path.empty() ? root : concat(root, "/", path);
     builder_.set(builder_.column("Call Path"), builder_.text(path));

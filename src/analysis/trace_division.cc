@@ -5,14 +5,14 @@
 namespace opd {
 namespace {
 
-struct Part {
+struct DivisionPart {
   int64_t begin_ns;
   uint32_t thread, span;  // places
 };
 
 // Those that no other one of the kind contains.
-std::vector<Part> outermost(const Trace &trace, const std::vector<ThreadSpans> &threads, EventKind kind) {
-  std::vector<Part> found;
+std::vector<DivisionPart> outermost(const Trace &trace, const std::vector<ThreadSpans> &threads, EventKind kind) {
+  std::vector<DivisionPart> found;
   for (uint32_t thread = 0; thread < threads.size(); ++thread) {
     const std::vector<Span> &spans = threads[thread].spans;
     const TraceProcess &process = trace.parts.process_of(*threads[thread].track);
@@ -22,12 +22,13 @@ std::vector<Part> outermost(const Trace &trace, const std::vector<ThreadSpans> &
       i = is_part ? spans[i].end : i + 1;
     }
   }
-  std::ranges::stable_sort(found, {}, &Part::begin_ns);
+  std::ranges::stable_sort(found, {}, &DivisionPart::begin_ns);
   return found;
 }
 
 // The steps of one process do not overlap: one profiler made them.
-void assign_steps(const std::vector<ThreadSpans> &threads, const std::vector<Part> &steps, TraceDivision &made) {
+void assign_steps(const std::vector<ThreadSpans> &threads, const std::vector<DivisionPart> &steps,
+                  TraceDivision &made) {
   struct Step {
     uint64_t begin, end;
     uint32_t part;
@@ -57,7 +58,7 @@ TraceDivision divide(const Trace &trace, const std::vector<ThreadSpans> &threads
   TraceDivision made;
   for (const ThreadSpans &thread : threads) made.part_of.emplace_back(thread.spans.size(), TraceDivision::kNone);
   for (const EventKind kind : {EventKind::kStep, EventKind::kRun, EventKind::kRange}) {
-    const std::vector<Part> parts = outermost(trace, threads, kind);
+    const std::vector<DivisionPart> parts = outermost(trace, threads, kind);
     if (parts.empty()) continue;
     made.num_parts = static_cast<uint32_t>(parts.size());
     if (kind == EventKind::kStep) {

@@ -34,9 +34,9 @@ std::string_view kind_text(EventKind kind) {
 
 namespace {
 
-class Maker : SpanRows {
+class TraceReportMaker : SpanRows {
  public:
-  explicit Maker(const Trace &trace)
+  explicit TraceReportMaker(const Trace &trace)
       : SpanRows(trace), threads_(nest_all_spans(trace, false)), work_(trace), host_(trace) {
     for (const ThreadSpans &thread : threads_)
       if (!thread.track->device)
@@ -172,9 +172,9 @@ class Maker : SpanRows {
 
 }  // namespace
 
-Ref<Report> report_of_events(const Trace &trace) { return Maker(trace).events(); }
+Ref<Report> report_of_events(const Trace &trace) { return TraceReportMaker(trace).events(); }
 Ref<Report> report_of_averages(const Trace &trace, const KeyAverageOptions &options) {
-  return Maker(trace).averages(options);
+  return TraceReportMaker(trace).averages(options);
 }
 
 }  // namespace opd

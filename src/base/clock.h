@@ -11,6 +11,8 @@
 
 namespace opd {
 
+constexpr uint64_t kNsPerMs = 1'000'000;
+
 enum class ClockId : uint32_t { kMonotonic = 1, kTsc = 2 };
 
 inline uint64_t monotonic_ns() {

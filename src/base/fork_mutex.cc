@@ -197,6 +197,6 @@ RecursiveForkMutex &initializer_mutex() {
 }
 
 // Made at load: a destructor that uses them must not run out of memory.
-[[maybe_unused]] static const void *const made_at_load[] = {&loader_calls(), &initializer_mutex()};
+[[maybe_unused]] static const void *const locks_made_at_load[] = {&loader_calls(), &initializer_mutex()};
 
 }  // namespace opd

@@ -30,7 +30,7 @@ struct Log {
   }
 };
 // Made at load: log_message() must not run out of memory.
-[[maybe_unused]] const Log &made_at_load = Log::get();
+[[maybe_unused]] const Log &log_made_at_load = Log::get();
 
 }  // namespace
 

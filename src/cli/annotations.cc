@@ -27,7 +27,7 @@ std::string_view enclosed(std::string_view text) {
 }
 
 // "4", "T.int64(4)", "n", "n * 2".
-Dim read_dim(std::string_view text) {
+Dim read_annotated_dim(std::string_view text) {
   if (const std::string_view number = between(text, "T.int64(", ")"); text.ends_with(')') && !number.empty())
     if (const auto size = read_int(number)) return *size;
   if (const auto size = read_int(text)) return *size;
@@ -43,7 +43,7 @@ std::vector<AnnotatedTensor> read_tensors(std::string_view text) {
     const std::string_view dims = enclosed(text);
     AnnotatedTensor &tensor = tensors.emplace_back();
     for (const std::string_view dim : split(dims, ','))
-      if (!trim(dim).empty()) tensor.dims.push_back(read_dim(trim(dim)));
+      if (!trim(dim).empty()) tensor.dims.push_back(read_annotated_dim(trim(dim)));
     text.remove_prefix(dims.size());
     tensor.dtype = between(text.substr(0, text.find(kTensor)), "dtype=\"", "\"");
   }

@@ -71,6 +71,12 @@ Args Args::without(std::initializer_list<std::string_view> names) const {
   return rest;
 }
 
+Args Args::of_program(size_t program) const {
+  std::vector<std::string> words = {words_[program]};
+  if (words_.size() > 2) words.push_back(words_[2]);
+  return with_words(std::move(words));
+}
+
 Args Args::with_words(std::vector<std::string> words) const {
   Args args = *this;
   args.words_ = std::move(words);

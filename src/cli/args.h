@@ -28,7 +28,8 @@ class Args {
   std::optional<std::string> value(std::string_view name) const;
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
-  Args with_words(std::vector<std::string> words) const;              // the same options, other words
+  Args with_words(std::vector<std::string> words) const;  // the same options, other words
+  Args of_program(size_t program) const;  // the same options, and of the words A B [FN] that of the program, and FN
   Args without(std::initializer_list<std::string_view> names) const;  // of these options
 
   // Typed values. A text of another type fails with Exit::usage and the option's name.

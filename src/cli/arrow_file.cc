@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view magic = "ARROW1";
 constexpr int16_t version = 4;  // V5: Arrow 1.0 and later
-constexpr size_t alignment = 8;
+constexpr size_t arrow_alignment = 8;
 enum Header : uint8_t { schema_header = 1, dictionary_header = 2, batch_header = 3 };
 enum Type : uint8_t { int_type = 2, float_type = 3, text_type = 5 };
 
-size_t aligned(size_t size) { return (size + alignment - 1) / alignment * alignment; }
+size_t aligned(size_t size) { return (size + arrow_alignment - 1) / arrow_alignment * arrow_alignment; }
 
 template <class T>
 struct Released {  // a struct of the C interface, released at the end
@@ -61,7 +61,7 @@ class Writer {
   }
 
   std::string write() {
-    out_ = std::string(magic) + std::string(alignment - magic.size(), '\0');
+    out_ = std::string(magic) + std::string(arrow_alignment - magic.size(), '\0');
     {
       FlatBuffer flat;
       const auto message = begin_message(flat, schema_header, 0);

@@ -14,7 +14,7 @@ namespace opd::cli {
 namespace {
 
 // What TVM's kernels require of their tensors. Memory of opdyno has it; that of others keeps what it has.
-constexpr size_t alignment = 64;
+constexpr size_t block_alignment = 64;
 
 struct Range {
   std::byte *begin, *end;
@@ -81,7 +81,7 @@ class Copies {
     views_.reserve(values_.size());  // values point at them
     for (const Shared &shared : memory) {
       const Range range = shared.range;
-      blocks_.emplace_back(std::span<const std::byte>(range.begin, range.end), alignment, side, fill);
+      blocks_.emplace_back(std::span<const std::byte>(range.begin, range.end), block_alignment, side, fill);
       for (const size_t i : shared.arguments) place(i, range.begin);
     }
   }

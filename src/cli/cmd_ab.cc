@@ -18,20 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum class Form { sentence, table, markdown, csv, json };
+enum class AbForm { sentence, table, markdown, csv, json };
 
-Form form_of(const Args &args) {
+AbForm ab_form_of(const Args &args) {
   const std::string wanted = args.value("as").value_or("sentence");
   constexpr std::string_view names[] = {"sentence", "table", "markdown", "csv", "json"};
   for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<Form>(i);
+    if (wanted == names[i]) return static_cast<AbForm>(i);
   fail_usage(cat("option '--as' takes sentence, table, markdown, csv or json, not '", wanted, "'"));
-}
-
-Args args_of(const Args &args, size_t program) {
-  std::vector<std::string> words = {args.words()[program]};
-  if (args.words().size() > 2) words.push_back(args.words()[2]);
-  return args.with_words(std::move(words));
 }
 
 // Chooses so many calls that a turn takes 3 ms. Much shorter turns would measure the first calls after a pause. In
@@ -47,8 +41,8 @@ int64_t calls_of_turn(const AbWorker::Size &a, const AbWorker::Size &b) {
 class Contest {
  public:
   Contest(const Args &args, Clock::time_point start)
-      : a_(cat("A (", args.words()[0], ")"), args_of(args, 0)),
-        b_(cat("B (", args.words()[1], ")"), args_of(args, 1)),
+      : a_(cat("A (", args.words()[0], ")"), args.of_program(0)),
+        b_(cat("B (", args.words()[1], ")"), args.of_program(1)),
         end_(start + std::chrono::nanoseconds(args.duration_ns("budget").value_or(30'000'000'000))),
         most_turns_(args.integer("runs", 1'000'000, 1, 1'000'000)) {}
 
@@ -91,7 +85,7 @@ class Contest {
 
 Exit run_ab(const Args &args) {
   const auto start = Clock::now();
-  const Form form = form_of(args);
+  const AbForm form = ab_form_of(args);
   const opd_diff_options options = diff_options(args);
   Contest contest(args, start);
   contest.warm_up();
@@ -106,11 +100,11 @@ Exit run_ab(const Args &args) {
   const std::string sentence = cat(ab_sentence(*diff, options), "\n"),
                     effort = cat("(", counted(contest.turns(), "turn"), " of ", counted(contest.calls(), "call"),
                                  " each, ", fixed(seconds, 1), " s)\n");
-  if (form == Form::json) print(diff->report().json() + "\n");
-  else if (form == Form::csv) print(diff->report().csv());
-  else if (form == Form::sentence) print_fitted(sentence + effort);
+  if (form == AbForm::json) print(diff->report().json() + "\n");
+  else if (form == AbForm::csv) print(diff->report().csv());
+  else if (form == AbForm::sentence) print_fitted(sentence + effort);
   else {
-    const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
+    const TableStyle style = form == AbForm::table ? TableStyle::text : TableStyle::markdown;
     const std::string text = sentence + effort + "\n" + diff->table(style) + diff->notes(style);
     style == TableStyle::text ? print_fitted(text) : print(text);
   }

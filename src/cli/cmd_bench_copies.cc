@@ -37,7 +37,7 @@ void refuse_others(const Args &args) {
     if (args.has(name)) fail_usage(cat("--", name, " does not go with --copies"));
 }
 
-struct Copies {
+struct CopyTimes {
   std::string from, to;
   int64_t bytes;
   int64_t repeat;
@@ -50,8 +50,8 @@ struct Place {
   std::string name;
 };
 
-Copies measure(const Place &source_place, const Place &target_place, DLDevice waits_for, int64_t bytes,
-               opd_evaluator_options options) {
+CopyTimes measure(const Place &source_place, const Place &target_place, DLDevice waits_for, int64_t bytes,
+                  opd_evaluator_options options) {
   const DLDevice from = source_place.device, to = target_place.device;
   const Tensor source({bytes}, "uint8", from), target({bytes}, "uint8", to);
   if (from.device_type == kDLCPU) std::fill_n(static_cast<char *>(source.view().data), bytes, '\1');
@@ -83,9 +83,9 @@ std::string size_text(int64_t bytes) {
   return cat(significant(number, 4), kUnits[unit]);
 }
 
-std::string copies_text(const std::vector<Copies> &rows, const std::vector<MachineQuality::Entry> &quality) {
+std::string copies_text(const std::vector<CopyTimes> &rows, const std::vector<MachineQuality::Entry> &quality) {
   std::vector<std::vector<std::string>> cells{{"from", "to", "size", "median", "GB/s", "95 % interval"}};
-  for (const Copies &row : rows) {
+  for (const CopyTimes &row : rows) {
     const opd_benchmark_stats &is = row.stats;
     const bool is_known = std::isfinite(is.median_high);
     cells.push_back({row.from, row.to, size_text(row.bytes), time_text(is.median), significant(row.rate(is.median), 3),
@@ -96,12 +96,12 @@ std::string copies_text(const std::vector<Copies> &rows, const std::vector<Machi
   return cat("copies: ", counted(rows[0].repeat, "repeat"), " of each\n", columns_text(cells), machine_text(quality));
 }
 
-std::string copies_json(const std::vector<Copies> &rows, const std::vector<MachineQuality::Entry> &quality) {
+std::string copies_json(const std::vector<CopyTimes> &rows, const std::vector<MachineQuality::Entry> &quality) {
   JsonWriter json;
   json.begin_object().key("quality").begin_object();
   for (const auto &entry : quality) json.key(entry.name).string(entry.value);
   json.end_object().key("copies").begin_array();
-  for (const Copies &row : rows) {
+  for (const CopyTimes &row : rows) {
     const opd_benchmark_stats &is = row.stats;
     json.begin_object().key("from").string(row.from).key("to").string(row.to).key("bytes").number(row.bytes);
     json.key("repeat").number(row.repeat).key("number").number(is.number).key("median_us").number(is.median * 1e6);
@@ -121,7 +121,7 @@ Exit run_bench_copies(const Args &args) {
   const std::optional<Machine> machine = machine_of(args);  // whose session must outlive the measurements
   const Place host = {{kDLCPU, 0}, "cpu:0"}, device = place_of(args, machine);
   const MachineQuality quality;
-  std::vector<Copies> rows;
+  std::vector<CopyTimes> rows;
   for (const int64_t bytes : sizes) {
     if (device.device.device_type != kDLCPU) {
       rows.push_back(measure(host, device, device.device, bytes, plan.options));

@@ -18,20 +18,14 @@ namespace {
 
 constexpr int64_t most_runs = 1'000'000;
 
-enum class Form { sentence, table, csv, json, markdown, html };
+enum class ComparisonForm { sentence, table, csv, json, markdown, html };
 
-Form form_of(const Args &args) {
+ComparisonForm comparison_form_of(const Args &args) {
   const std::string wanted = args.value("as").value_or("sentence");
   constexpr std::string_view names[] = {"sentence", "table", "csv", "json", "markdown", "html"};
   for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<Form>(i);
+    if (wanted == names[i]) return static_cast<ComparisonForm>(i);
   fail_usage(cat("option '--as' takes sentence, table, csv, json, markdown or html, not '", wanted, "'"));
-}
-
-Args args_of(const Args &args, size_t program) {
-  std::vector<std::string> words = {args.words()[program]};
-  if (args.words().size() > 2) words.push_back(args.words()[2]);
-  return args.with_words(std::move(words));
 }
 
 // Operators in the order of the program, each in a row of its own.
@@ -85,7 +79,7 @@ auto with_usage_errors(const Compare &compare) {
 
 class Compared {
  public:
-  explicit Compared(const Args &args) : args_(args), runner_(args_of(args, 0)) {
+  explicit Compared(const Args &args) : args_(args), runner_(args.of_program(0)) {
     require_program(runner_.target(), args.words()[0]);
     runner_.progress().stage(cat("loading ", args.words()[1]));
     other_ = load_program(args.words()[1], args);
@@ -152,7 +146,7 @@ std::string times_text(const Report &times, TableStyle style) {
 }  // namespace
 
 Exit run_compare(const Args &args) {
-  const Form form = form_of(args);
+  const ComparisonForm form = comparison_form_of(args);
   const std::optional<std::string> output = args.value("output"), times = args.value("times");
   if (times && args.integer("repeat", 20, 0, most_runs) == 0)
     fail_usage("--times needs measured runs, but --repeat is 0");
@@ -163,16 +157,16 @@ Exit run_compare(const Args &args) {
   const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
   const opdyno::Comparison &found = passes.last;
   const ComparisonView view(found.report);
-  const TableStyle style = form == Form::markdown ? TableStyle::markdown : TableStyle::text;
-  if (form == Form::json) print(report_text(found.report, ReportForm::json));
-  else if (form == Form::csv) print(report_text(found.report, ReportForm::csv));
-  else if (form == Form::html) print(report_text(found.report, ReportForm::html));
+  const TableStyle style = form == ComparisonForm::markdown ? TableStyle::markdown : TableStyle::text;
+  if (form == ComparisonForm::json) print(report_text(found.report, ReportForm::json));
+  else if (form == ComparisonForm::csv) print(report_text(found.report, ReportForm::csv));
+  else if (form == ComparisonForm::html) print(report_text(found.report, ReportForm::html));
   else {
     std::string text = is_language ? cat(passes.pass, ": ", view.verdict()) : view.verdict();
     if (passes.count == 2) text += "; no difference in the pass before";
     if (passes.count > 2) text += cat("; no difference in the ", passes.count - 1, " passes before");
     text += "\n";
-    if (form != Form::sentence) text += cat("\n", view.table(style), "\n");
+    if (form != ComparisonForm::sentence) text += cat("\n", view.table(style), "\n");
     text += times_text(found.times, style);
     if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
     style == TableStyle::text ? print_fitted(text) : print(text);

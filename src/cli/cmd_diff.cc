@@ -12,13 +12,13 @@ namespace opd::cli {
 
 namespace {
 
-enum class Form { table, json, markdown, csv };
+enum class DiffForm { table, json, markdown, csv };
 
-Form form_of(const Args &args) {
+DiffForm diff_form_of(const Args &args) {
   const std::string wanted = args.value("as").value_or("table");
   constexpr std::string_view names[] = {"table", "json", "markdown", "csv"};
   for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<Form>(i);
+    if (wanted == names[i]) return static_cast<DiffForm>(i);
   fail_usage(cat("option '--as' takes table, json, markdown or csv, not '", wanted, "'"));
 }
 
@@ -54,16 +54,16 @@ void check_recordings(const Args &args) {
 }  // namespace
 
 Exit run_diff(const Args &args) {
-  const Form form = form_of(args);
+  const DiffForm form = diff_form_of(args);
   const opd_diff_options options = diff_options(args);
   const opd_trace_view view = view_of(args);
   check_recordings(args);
   const std::vector<Report> before = read_runs(args.words()[0], view), after = read_runs(args.words()[1], view);
   const DiffView diff = DiffView::of_runs(before, after, options);
-  if (form == Form::json) print(diff.report().json() + "\n");
-  else if (form == Form::csv) print(diff.report().csv());
+  if (form == DiffForm::json) print(diff.report().json() + "\n");
+  else if (form == DiffForm::csv) print(diff.report().csv());
   else {
-    const TableStyle style = form == Form::table ? TableStyle::text : TableStyle::markdown;
+    const TableStyle style = form == DiffForm::table ? TableStyle::text : TableStyle::markdown;
     const std::string text = diff.table(style) + diff.notes(style);
     style == TableStyle::text ? print_fitted(text) : print(text);
   }

@@ -75,7 +75,7 @@ std::string info_json(std::string_view build, const Args &args) {
   return json.end_object().take() + "\n";
 }
 
-std::string releases(const cJSON *build, const char *member) {
+std::string releases_text(const cJSON *build, const char *member) {
   std::vector<std::string> names;
   const cJSON *release = nullptr;
   cJSON_ArrayForEach(release, json_member(build, member)) names.emplace_back(cJSON_GetStringValue(release));
@@ -151,8 +151,8 @@ Exit run_info(const Args &args) {
   }
   std::string text = version_text();
   const Json json = parse_json(build, "the build");
-  text += cat("loads artifacts of TVM ", releases(json.get(), "tvm_artifacts"), "; tested with those of ",
-              releases(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\n", devices_text());
+  text += cat("loads artifacts of TVM ", releases_text(json.get(), "tvm_artifacts"), "; tested with those of ",
+              releases_text(json.get(), "tvm_tested"), "\nthreads: ", opdyno::threads_count(), "\n", devices_text());
   const std::string without_tls = tls_absence();
   if (without_tls.empty()) text += "TLS for other machines: by OpenSSL\n";
   text += cat("not here:\n", absent_text());

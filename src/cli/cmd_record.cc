@@ -39,11 +39,6 @@ struct Recorded {
   int64_t spans = 0, dropped = 0;
 };
 
-int64_t number(const cJSON *object, const char *member) {
-  const cJSON *const value = json_member(object, member);
-  return cJSON_IsNumber(value) ? static_cast<int64_t>(value->valuedouble) : 0;
-}
-
 Recorded receive_trace(ControlClient &client) {
   constexpr int64_t most_of_a_piece = 1 << 20;
   Recorded recorded;
@@ -51,10 +46,10 @@ Recorded receive_trace(ControlClient &client) {
     const Json line = client.receive();
     if (!line) throw Failure(Exit::failed, "the process ended before its trace was received");
     if (const cJSON *const done = json_member(line.get(), "done")) {
-      recorded.spans = number(done, "spans"), recorded.dropped = number(done, "dropped");
+      recorded.spans = json_number(done, "spans"), recorded.dropped = json_number(done, "dropped");
       return recorded;
     }
-    const int64_t size = number(line.get(), "bytes");
+    const int64_t size = json_number(line.get(), "bytes");
     if (size <= 0 || size > most_of_a_piece) throw Failure(Exit::failed, "what the process sent is no trace");
     recorded.content += client.receive_bytes(static_cast<size_t>(size));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench.h"
 #include "command.h"
 #include "control_client.h"
 #include "file.h"
@@ -20,14 +21,12 @@ double number(const cJSON *object, const char *member) {
   return cJSON_IsNumber(value) ? value->valuedouble : 0;
 }
 
-std::string time_text(double ns) {
+std::string ns_text(double ns) {
   if (ns < 1e3) return cat(fixed(ns, 0), " ns");
   if (ns < 1e6) return cat(fixed(ns * 1e-3, 2), " µs");
   if (ns < 1e9) return cat(fixed(ns * 1e-6, 2), " ms");
   return cat(fixed(ns * 1e-9, 2), " s");
 }
-
-std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
 using Cells = std::vector<std::string>;
 
@@ -41,7 +40,7 @@ std::vector<Cells> table_of(const cJSON *interval, size_t most_rows) {
     const std::string kind = json_string(row, "kind");
     table.push_back({cat(json_string(row, "name"), kind == "call" ? "" : cat(" (", kind, ")")),
                      rate_text(count / seconds), cat(fixed(all > 0 ? self / all * 100 : 0, 1), " %"),
-                     count > 0 ? time_text(number(row, "full_ns") / count) : "", time_text(self),
+                     count > 0 ? ns_text(number(row, "full_ns") / count) : "", ns_text(self),
                      fixed(number(row, "threads"), 0)});
   }
   return table;

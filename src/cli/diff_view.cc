@@ -40,7 +40,7 @@ std::vector<DiffRow> read_rows(const Report &report) {
   return rows;
 }
 
-std::string time_text(double value) { return std::isnan(value) ? "-" : fixed(value, 2); }
+std::string two_decimals(double value) { return std::isnan(value) ? "-" : fixed(value, 2); }
 
 std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0), " + ", fixed(row.runs_after, 0)); }
 
@@ -107,7 +107,7 @@ std::string DiffView::table(TableStyle style) const {
                   {verdict},
                   {runs, of_total, interval, before, after}};
   for (const DiffRow &row : rows_)
-    table.lines.push_back({row.shown, time_text(row.before), time_text(row.after), percent_text(row.change),
+    table.lines.push_back({row.shown, two_decimals(row.before), two_decimals(row.after), percent_text(row.change),
                            interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
   return table.written(style);
 }

@@ -11,25 +11,12 @@
 #include <filesystem>
 
 #include "failure.h"
+#include "net.h"
 #include "text.h"
 
 namespace opd::cli {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {

@@ -15,11 +15,10 @@ namespace {
 constexpr int kMaxRounds = 16;         // some parameters are seen only after others were corrected
 constexpr int64_t kMaxCalls = 200000;  // per round: loops over skipped results may not end
 constexpr int64_t kTimeoutNs = 10'000'000'000;
-constexpr std::string_view kBuiltins = "vm.builtin.";
 
-class Probe {
+class ParamProbe {
  public:
-  Probe(const Program &program, const Target &target, const std::vector<opd_value> &given)
+  ParamProbe(const Program &program, const Target &target, const std::vector<opd_value> &given)
       : program_(program), target_(target), given_(given), params_(target.params()) {
     read_signatures(parse_json(program.root.json(), "the module").get());
   }
@@ -103,11 +102,11 @@ class Probe {
     const std::vector<opd_value> args(shown + 4, shown + count);
     bool skips = false;
     if (program_.find(name)) return OPD_INSTRUMENT_NO_OP;
-    if (!name.starts_with(kBuiltins)) {
+    if (!name.starts_with(builtin_prefix)) {
       see_kernel(name, args);
       skips = true;
     } else {
-      const std::string_view builtin = std::string_view(name).substr(kBuiltins.size());
+      const std::string_view builtin = std::string_view(name).substr(builtin_prefix.size());
       if (builtin.starts_with("check_") || builtin.starts_with("match_")) {
         skips = see_check(builtin, args);
       } else if (builtin == "reshape" && args.size() == 2 && args[1].type == OPD_SHAPE) {
@@ -249,7 +248,7 @@ class Probe {
 }  // namespace
 
 std::vector<Param> probe_params(const Program &program, const Target &target, const std::vector<opd_value> &given) {
-  return Probe(program, target, given).run();
+  return ParamProbe(program, target, given).run();
 }
 
 }  // namespace opd::cli

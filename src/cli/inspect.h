@@ -20,7 +20,6 @@ std::string module_name(const cJSON *module);
 std::string signature_text(const cJSON *function);
 // A number, text or list of plain items on one line; anything else as JSON.
 std::string plain_text(const cJSON *item);
-int64_t json_number(const cJSON *object, const char *member);  // 0 if it is missing
 
 struct Finding {
   const char *state;  // "ok"; "open": something required is missing; "warning"; "damaged"

@@ -211,11 +211,6 @@ std::string module_name(const cJSON *module) {
   return file.empty() ? json_string(module, "kind") : cat(json_string(module, "kind"), "  ", file);
 }
 
-int64_t json_number(const cJSON *object, const char *member) {
-  const cJSON *number = json_member(object, member);
-  return cJSON_IsNumber(number) ? static_cast<int64_t>(number->valuedouble) : 0;
-}
-
 std::string plain_text(const cJSON *item) {
   if (cJSON_IsString(item)) return item->valuestring;
   if (cJSON_IsArray(item)) {

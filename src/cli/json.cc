@@ -20,6 +20,11 @@ const cJSON *json_member(const cJSON *object, const char *member) {
   return cJSON_GetObjectItemCaseSensitive(object, member);
 }
 
+int64_t json_number(const cJSON *object, const char *member) {
+  const cJSON *number = json_member(object, member);
+  return cJSON_IsNumber(number) ? static_cast<int64_t>(number->valuedouble) : 0;
+}
+
 std::string json_string(const cJSON *object, const char *member) {
   const char *text = cJSON_GetStringValue(json_member(object, member));
   return text ? text : "";

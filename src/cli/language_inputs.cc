@@ -11,8 +11,6 @@ namespace {
 
 const Fill kWeight = {Fill::Kind::random, -0.05, 0.05, {}, {}};  // so that nothing overflows
 
-bool contains(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 // By the names of TVM's and MLC's models; else by the order of the five that make a paged cache.
 std::optional<int64_t> size_of(const std::string &name, size_t index, size_t count, const StateSizes &sizes) {
   if (contains(name, "history")) return 1;

@@ -27,8 +27,6 @@ const Wanted prefill_wanted = {"prefill-function", "computes prompts", {"batch_p
 const Wanted decode_wanted = {"decode-function", "decodes tokens", {"batch_decode", "decode"}};
 const Wanted embed_wanted = {"embed-function", "embeds tokens", {"embed"}};
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
 class Finder {
  public:
   Finder(const Program &program, const Args &args)

@@ -15,7 +15,7 @@ namespace opd::cli {
 
 namespace {
 
-constexpr const char *kUnknown = "unknown";
+constexpr const char *unknown_text = "unknown";
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -34,7 +34,7 @@ MachineQuality::Entry turbo() {
     return {"turbo", off == "0" ? "on" : "off", off == "0"};
   if (const std::string on = system_line("/sys/devices/system/cpu/cpufreq/boost"); !on.empty())
     return {"turbo", on == "0" ? "off" : "on", on != "0"};
-  return {"turbo", kUnknown, false};
+  return {"turbo", unknown_text, false};
 }
 
 // How many processors the control group of `directory` may use; nullopt: the files do not say. Version 1 has two files.
@@ -73,7 +73,7 @@ MachineQuality::Entry load() {
   const std::string line = system_line("/proc/loadavg");
   const auto parts = words_of(line);
   const std::optional<double> number = parts.empty() ? std::nullopt : read_double(parts[0]);
-  if (!number) return {"load", kUnknown, false};
+  if (!number) return {"load", unknown_text, false};
   return {"load", cat(fixed(*number, 2), " on ", processors(), " processors"), *number > processors()};
 }
 
@@ -86,7 +86,7 @@ MachineQuality::Entry MachineQuality::governor() {
     if (!value.empty() && !std::ranges::count(values, value)) values.push_back(std::move(value));
   }
   const std::string text = join(values, ", ");
-  return {"governor", values.empty() ? kUnknown : text, !values.empty() && text != "performance"};
+  return {"governor", values.empty() ? unknown_text : text, !values.empty() && text != "performance"};
 }
 
 // A group cannot use more than those above it. In a container the path may lead out of what is visible ("/../x"): then
@@ -101,7 +101,7 @@ MachineQuality::Entry MachineQuality::quota() {
       if (limit && (!least || *limit < *least)) least = limit;
     }
   }
-  if (!least) return {"quota", kUnknown, false};
+  if (!least) return {"quota", unknown_text, false};
   if (std::isinf(*least)) return {"quota", "none", false};
   return {"quota", cat(significant(*least, 3), *least == 1 ? " processor" : " processors"), *least < processors()};
 }
@@ -140,7 +140,7 @@ std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {
 }
 
 std::vector<MachineQuality::Entry> MachineQuality::entries() const {
-  Entry steal{"steal", kUnknown, false};
+  Entry steal{"steal", unknown_text, false};
   if (const auto end = read_ticks(); begin_ && end && end->all > begin_->all) {
     const double share = (end->stolen - begin_->stolen) / (end->all - begin_->all);
     steal = {"steal", cat(fixed(share * 100, 1), " %"), share > 0.01};

@@ -11,6 +11,8 @@
 
 namespace opd::cli {
 
+inline constexpr std::string_view builtin_prefix = "vm.builtin.";
+
 // The checks of a VM function for a parameter; fields without a check are missing.
 struct Param {
   std::string name;

@@ -12,13 +12,13 @@ namespace opd::cli {
 
 namespace {
 
-struct Form {
+struct NamedForm {
   ReportForm form;
   std::string_view name;
   std::vector<std::string_view> suffixes;
 };
-const std::vector<Form> &forms() {
-  static const std::vector<Form> all = {
+const std::vector<NamedForm> &forms() {
+  static const std::vector<NamedForm> all = {
       // in the order of ReportForm
       {ReportForm::table, "table", {".txt"}},          {ReportForm::csv, "csv", {".csv"}},
       {ReportForm::json, "json", {".json", ".jsonl"}}, {ReportForm::markdown, "markdown", {".md", ".markdown"}},
@@ -31,14 +31,14 @@ constexpr int64_t usual_rows = 10;  // rows of a summary
 }  // namespace
 
 ReportForm report_form(std::string_view name) {
-  for (const Form &form : forms())
+  for (const NamedForm &form : forms())
     if (form.name == name) return form.form;
   fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown, html and arrow"));
 }
 
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
   const std::string given = suffix_of(path);
-  for (const Form &form : forms())
+  for (const NamedForm &form : forms())
     for (const std::string_view suffix : form.suffixes)
       if (given == suffix) return form.form;
   if (!given.empty())

@@ -16,7 +16,7 @@ bool is_name(std::string_view text) {
 }
 
 // Splits at commas outside of all brackets.
-std::vector<std::string_view> split(std::string_view text) {
+std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
   size_t start = 0;
@@ -32,7 +32,7 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 // 4, T.int64(4), or the name of a size.
-std::optional<Dim> read_dim(std::string_view text) {
+std::optional<Dim> read_signature_dim(std::string_view text) {
   if (text.starts_with("T.int") && text.ends_with(')')) {
     text.remove_prefix(std::min(text.find('(') + 1, text.size()));
     text.remove_suffix(1);
@@ -45,11 +45,11 @@ std::optional<Dim> read_dim(std::string_view text) {
 std::optional<KernelArgument> read_argument(std::string_view type) {
   constexpr std::string_view kTensor = "Tensor(";
   if (!type.starts_with(kTensor) || !type.ends_with(')')) return std::nullopt;
-  const auto parts = split(type.substr(kTensor.size(), type.size() - kTensor.size() - 1));
+  const auto parts = split_list(type.substr(kTensor.size(), type.size() - kTensor.size() - 1));
   if (parts.size() != 2 || !parts[0].starts_with('[') || !parts[0].ends_with(']')) return std::nullopt;
   KernelArgument argument{std::string(parts[1]), {}};
-  for (const std::string_view part : split(parts[0].substr(1, parts[0].size() - 2))) {
-    const std::optional<Dim> dim = read_dim(part);
+  for (const std::string_view part : split_list(parts[0].substr(1, parts[0].size() - 2))) {
+    const std::optional<Dim> dim = read_signature_dim(part);
     if (!dim) return std::nullopt;
     argument.dims.push_back(*dim);
   }
@@ -62,7 +62,7 @@ Signature read_signature(std::string_view text) {
   const size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) return {};
   Signature signature;
-  for (const std::string_view part : split(text.substr(open + 1, text.size() - open - 2))) {
+  for (const std::string_view part : split_list(text.substr(open + 1, text.size() - open - 2))) {
     const size_t colon = part.find(": ");
     signature.push_back(colon == std::string_view::npos ? std::nullopt : read_argument(trim(part.substr(colon + 2))));
   }

@@ -35,6 +35,7 @@ std::string counted(int64_t number, std::string_view noun);
 std::string join(const std::vector<std::string> &parts, std::string_view between);
 // Splits at `separator` where no parenthesis is open; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 std::string_view trim(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "program.h"
+
 namespace opd::cli {
 
 namespace {
-
-constexpr std::string_view kBuiltins = "vm.builtin.";
 
 bool is_of_cache(std::string_view name) {
   return name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_");
@@ -56,7 +56,7 @@ TokenProfile::TokenProfile(const Report &report, size_t passes, const DecodingTi
     const double seconds = number_of(times[i]) * 1e-6;
     if (is_of_cache(name)) in_caches[pass_of[i]] += seconds;
     else if (is_of_cache(caller_of(paths[i]))) in_attention[pass_of[i]] += seconds;
-    else if (!name.starts_with(kBuiltins)) in_operators[pass_of[i]] += seconds;
+    else if (!name.starts_with(builtin_prefix)) in_operators[pass_of[i]] += seconds;
     by_name.try_emplace(name, passes).first->second[pass_of[i]] += seconds;
     ++calls[name];
   }

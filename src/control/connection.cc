@@ -12,7 +12,6 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kPatienceNs = 30'000'000'000;  // with a client that does not read
 
 // Waits for the events until that moment. The result is 0 at its end. An error of the socket is an event, too.

@@ -33,7 +33,7 @@ struct Streams {                          // of one device
     return number;
   }
 };
-struct Table {
+struct StreamTable {
   ForkMutex guard{LockRank::kDeviceTables};
   std::map<std::pair<int32_t, int32_t>, Streams> streams;
   ForkSharedMutex ending{LockRank::kDeviceKernel};  // shared while a stream is waited for, so that it does not end
@@ -43,8 +43,8 @@ struct Table {
     return found != streams.end() && found->second.alive.contains(stream);
   }
 };
-Table &made() {
-  static auto *const table = new Table;  // never destroyed: threads may use streams while the process exits
+StreamTable &made() {
+  static auto *const table = new StreamTable;  // never destroyed: threads may use streams while the process exits
   return *table;
 }
 

@@ -9,10 +9,6 @@
 namespace opd {
 namespace {
 
-bool is_identifier(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // The size of the string literal or character constant that `text` starts with; a line's end ends it, too.
 size_t literal_size(std::string_view text) {
   size_t at = 1;
@@ -51,6 +47,10 @@ bool take_number(std::string_view &text, size_t &number, int base) {
 }
 
 }  // namespace
+
+bool is_identifier(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 std::vector<std::string> functions_named_in(std::string_view c_source) {
   std::vector<std::string> names;

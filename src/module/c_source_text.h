@@ -6,6 +6,8 @@
 
 namespace opd {
 
+bool is_identifier(char c);  // a letter, a digit or '_', as they stand in identifiers
+
 // The functions that a C source names as __tvm_ffi_<name>(…). Names that macros form are not found.
 std::vector<std::string> functions_named_in(std::string_view c_source);
 

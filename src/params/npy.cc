@@ -10,8 +10,8 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostDims = 64;            // NumPy's own limit
-constexpr uint32_t kMostHeader = 1u << 20;  // far more than 64 dimensions need
+constexpr size_t kMostDims = 64;               // NumPy's own limit
+constexpr uint32_t kMostNpyHeader = 1u << 20;  // far more than 64 dimensions need
 
 // Parses a header, which is one Python dict. Strict: no escapes, no expressions, each key once.
 class HeaderParser {
@@ -144,7 +144,7 @@ uint32_t read_preamble(ByteReader &in, const char *what) {
     fail(OPD_UNSUPPORTED, what, ": the .npy version at offset 6 is ", unsigned{major}, ".", unsigned{minor},
          "; 1.0, 2.0 and 3.0 are known");
   const uint32_t size = major == 1 ? in.read<uint16_t>(".npy header size") : in.read<uint32_t>(".npy header size");
-  if (size > kMostHeader) in.bad(".npy header", concat("has ", size, " bytes; ", kMostHeader, " are possible"));
+  if (size > kMostNpyHeader) in.bad(".npy header", concat("has ", size, " bytes; ", kMostNpyHeader, " are possible"));
   return size;
 }
 

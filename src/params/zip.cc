@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kPiece = 1u << 30;  // zlib counts bytes of one call in 32 bits
+constexpr uint64_t kMostBytesOfCall = 1u << 30;  // zlib counts bytes of one call in 32 bits
 constexpr uint16_t kEncrypted = 1, kSizesFollow = 1 << 3;
 constexpr uint32_t kMore = UINT32_MAX;  // means: the number is in the zip64 part
 constexpr size_t kEndRecord = 22, kLocator = 20, kBigEndRecord = 56, kLongestComment = 65535;
@@ -179,8 +179,8 @@ void Inflater::bad(std::string_view problem) const {
 }
 
 uint64_t Inflater::inflate_some(uint8_t *to, uint64_t size) {
-  const auto given = static_cast<uInt>(std::min<uint64_t>(left_.size(), kPiece));
-  const auto wanted = static_cast<uInt>(std::min(size, kPiece));
+  const auto given = static_cast<uInt>(std::min<uint64_t>(left_.size(), kMostBytesOfCall));
+  const auto wanted = static_cast<uInt>(std::min(size, kMostBytesOfCall));
   stream_->next_in = const_cast<Bytef *>(left_.data());
   stream_->avail_in = given;
   stream_->next_out = to;

@@ -1,5 +1,6 @@
 // Numbers of metrics as text for people, the same under every locale.
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -33,6 +34,10 @@ inline void append_printable(std::string &out, std::string_view text) {
     begin = at + 1;
   }
   out.append(begin, end);
+}
+
+inline size_t width_of(std::string_view text) {  // in code points
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 // A text table pads each cell to the widest of its column, so a hostile report could make a table far larger than

@@ -17,9 +17,9 @@ MetricKind kind_without_unit(MetricKind kind) {
 
 // ---- reading
 
-class Reader {
+class ReportReader {
  public:
-  explicit Reader(std::string_view text) : document_(text, "report") {}
+  explicit ReportReader(std::string_view text) : document_(text, "report") {}
 
   Ref<Report> read() {
     const cJSON *root = document_.root();
@@ -234,7 +234,7 @@ class Writer {
 
 }  // namespace
 
-Ref<Report> Report::from_json(std::string_view text) { return Reader(text).read(); }
+Ref<Report> Report::from_json(std::string_view text) { return ReportReader(text).read(); }
 std::string Report::to_json() const { return Writer(*this).write(); }
 std::string Report::devices_json() const { return Writer(*this).devices(); }
 std::string Report::configuration_json() const { return Writer(*this).configuration(); }

@@ -26,8 +26,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr int32_t kTrackerMagic = 0x2F271;
 constexpr int64_t kRequest = 4, kSummary = 6;  // what trackers are asked for
-constexpr int32_t kMostKey = 4096, kMostAnswer = 16 << 20;
-constexpr Socket::Time kStall = std::chrono::seconds(60);
+constexpr int32_t kMostTrackerAnswer = 16 << 20;
 
 // 0, or the number of the error.
 int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point end) {
@@ -59,7 +58,7 @@ class Tracker {
     socket_.write(question);
     await(socket_, {limit}, "while the tracker was asked");
     const int32_t size = socket_.read_number();
-    if (size < 0 || size > kMostAnswer)
+    if (size < 0 || size > kMostTrackerAnswer)
       fail(OPD_BAD_FORMAT, "the tracker at ", at_.text(), " answers ", size, " bytes");
     std::string answer(static_cast<size_t>(size), '\0');
     socket_.read(answer.data(), answer.size());

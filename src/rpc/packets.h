@@ -15,6 +15,7 @@
 namespace opd::rpc {
 
 inline constexpr std::string_view kProtocolVersion = "0.8.0";
+inline constexpr int32_t kMostKey = 4096;
 inline constexpr int32_t kMagic = 0xFF271, kMismatch = kMagic + 2;  // the answer if the key is another one
 inline constexpr int32_t kWantsTls =
     kMagic + 3;  // opdyno's answer; TVM's clients then say that there is no server of TVM's

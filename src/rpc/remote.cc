@@ -13,7 +13,6 @@
 namespace opd::rpc {
 namespace {
 
-constexpr Socket::Time kStall = std::chrono::seconds(60);
 constexpr size_t kMostOwed = 64;                     // answers that nobody waits for; more would fill the sockets
 constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet

@@ -13,8 +13,7 @@
 namespace opd::rpc {
 namespace {
 
-constexpr Socket::Time kStall = std::chrono::seconds(60), kGreeting = std::chrono::seconds(10);
-constexpr int32_t kMostKey = 4096;
+constexpr Socket::Time kGreeting = std::chrono::seconds(10);
 
 // Of "client:KEY -timeout=SECONDS", as TVM's clients say it. 0: none.
 Socket::Time timeout_in(std::string_view said) {

@@ -64,4 +64,6 @@ class Socket {
   std::unique_ptr<Tls> tls_;
 };
 
+inline constexpr Socket::Time kStall = std::chrono::seconds(60);
+
 }  // namespace opd::rpc

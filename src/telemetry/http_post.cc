@@ -23,7 +23,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kMostAnswer = 64 << 10;
-constexpr uint64_t kNsPerMs = 1'000'000, kPatienceNs = 10'000'000'000;
+constexpr uint64_t kPatienceNs = 10'000'000'000;
 
 template <class Number>
 bool read_number(std::string_view text, Number &out) {

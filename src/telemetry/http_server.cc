@@ -19,7 +19,6 @@ namespace opd {
 namespace {
 
 constexpr size_t kMostHead = 8192, kMostClients = 32;
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kReadNs = 5'000'000'000, kWriteNs = 10'000'000'000, kEndNs = 1'000'000'000;
 
 std::string answer_text(const HttpAnswer &answer, bool with_body, std::string_view more = "") {

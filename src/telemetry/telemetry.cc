@@ -19,7 +19,6 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kFoldNs = 1000 * kNsPerMs;  // at most this long, events are not looked at
 constexpr uint64_t kLookNs = 200 * kNsPerMs;   // and at most this long, their number is not
 constexpr uint64_t kManyPending = 1 << 18;     // events that are folded at once, 16 MiB

@@ -80,7 +80,7 @@ class Spare {
   std::vector<void *> chunks_;
 };
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Spare &made_at_load = Spare::get();
+[[maybe_unused]] const Spare &spare_made_at_load = Spare::get();
 
 void release_chunk(Chunk *chunk) {
   if (chunk->tail_words) std::free(chunk);

@@ -63,7 +63,7 @@ class Names {
   const std::string unknown_ = "?";
 };
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Names &made_at_load = Names::get();
+[[maybe_unused]] const Names &names_made_at_load = Names::get();
 
 }  // namespace
 

@@ -23,7 +23,7 @@ const pthread_key_t exit_key = [] {
 }();
 
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Recorder &made_at_load = Recorder::get();
+[[maybe_unused]] const Recorder &recorder_made_at_load = Recorder::get();
 
 }  // namespace
 

@@ -68,7 +68,7 @@ class Stacks {
   size_t words_ = 0;
 };
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Stacks &made_at_load = Stacks::get();
+[[maybe_unused]] const Stacks &stacks_made_at_load = Stacks::get();
 
 // The stacks of languages on the calling thread, from the outermost on. Deeper ones are only counted, and have the
 // frames of the last one that is kept.

@@ -30,9 +30,9 @@ constexpr int64_t kLaneStep = 10'000'000;
 
 // What of an event is the same for all calls of one thread and name, or with the same shapes, is made once: it is two
 // thirds of the text.
-class Writer {
+class ChromeTraceWriter {
  public:
-  Writer(const Trace &trace, ByteSink &sink)
+  ChromeTraceWriter(const Trace &trace, ByteSink &sink)
       : whole_(trace), trace_(trace.parts), host_(trace), loop_names_(trace), out_(sink) {
     first_ns_ = trace.first_ns().value_or(trace_.processes[0].unix_offset_ns);
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
@@ -452,7 +452,7 @@ void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink 
   }
   constexpr uint64_t kUsualBytes = 300;  // of a call
   sink.reserve(trace.num_calls() * kUsualBytes);
-  Writer(trace, sink).write(members);
+  ChromeTraceWriter(trace, sink).write(members);
 }
 
 std::string chrome_trace(const Trace &trace) {

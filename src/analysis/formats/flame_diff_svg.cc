@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-constexpr double kTop = 96;
+constexpr double kFlameDiffTop = 96;
 
 // Changes of the time alone, as shares of the box: each step has a colour, which begins at its limit.
 struct Step {
@@ -41,9 +41,9 @@ void append_both(std::string &out, double before_us, double after_us) {
   out += ")";
 }
 
-class Picture : FlameBoxes {
+class FlameDiffPicture : FlameBoxes {
  public:
-  Picture(const Trace &before, const Trace &after) : before_(before), after_(after) {
+  FlameDiffPicture(const Trace &before, const Trace &after) : before_(before), after_(after) {
     const Ref<Report> old_paths = report_of_paths(before, true), new_paths = report_of_paths(after, true);
     const Report *sides[] = {old_paths.get(), new_paths.get()};
     DiffOptions how;
@@ -64,9 +64,9 @@ class Picture : FlameBoxes {
   }
 
   std::string draw() {
-    const std::string drawn = draw_boxes(kTop);
+    const std::string drawn = draw_boxes(kFlameDiffTop);
     std::string out;
-    begin_picture(out, kTop, [&] { write_rules(out); });
+    begin_picture(out, kFlameDiffTop, [&] { write_rules(out); });
     out += "<text class=\"h\" x=\"8\" y=\"24\">What changed, from ";
     append_xml(out, before_.parts.titles());
     append_xml(out += " to ", after_.parts.titles());
@@ -200,7 +200,7 @@ class Picture : FlameBoxes {
 }  // namespace
 
 void write_flame_diff_svg(const Trace &before, const Trace &after, ByteSink &out) {
-  out.write(Picture(before, after).draw());
+  out.write(FlameDiffPicture(before, after).draw());
 }
 
 }  // namespace opd

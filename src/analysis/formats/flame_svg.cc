@@ -7,12 +7,12 @@
 namespace opd {
 namespace {
 
-constexpr double kTop = 56;
+constexpr double kFlameTop = 56;
 constexpr uint32_t kNumColours = 12;  // classes c0 … c11 of the style
 
-class Picture : FlameBoxes {
+class FlamePicture : FlameBoxes {
  public:
-  explicit Picture(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {
+  explicit FlamePicture(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {
     const auto &nodes = tree_.nodes();
     boxes_.resize(nodes.size());
     for (size_t i = 1; i < nodes.size(); ++i) {
@@ -23,9 +23,9 @@ class Picture : FlameBoxes {
   }
 
   std::string draw() {
-    const std::string drawn = draw_boxes(kTop);
+    const std::string drawn = draw_boxes(kFlameTop);
     std::string out;
-    begin_picture(out, kTop, [&] { write_colours(out); });
+    begin_picture(out, kFlameTop, [&] { write_colours(out); });
     out += "<text class=\"h\" x=\"8\" y=\"24\">Flame graph of ";
     append_xml(out, trace_.parts.titles());
     out += "</text>\n<text class=\"s\" x=\"8\" y=\"44\">";
@@ -76,6 +76,6 @@ class Picture : FlameBoxes {
 
 }  // namespace
 
-void write_flame_svg(const Trace &trace, ByteSink &out) { out.write(Picture(trace).draw()); }
+void write_flame_svg(const Trace &trace, ByteSink &out) { out.write(FlamePicture(trace).draw()); }
 
 }  // namespace opd

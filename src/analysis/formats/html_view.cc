@@ -18,7 +18,7 @@ namespace opd {
 namespace {
 
 // Numbers of 7 bits a byte, the lowest ones first, as protocol buffers have them.
-class Column {
+class ViewColumn {
  public:
   void reserve(size_t numbers) { bytes_.reserve(numbers); }
   void add(uint64_t number) {
@@ -40,7 +40,7 @@ class Data {
     first_ns_ = trace.first_ns().value_or(trace.parts.processes[0].unix_offset_ns);
     size_t spans = 0;
     for (const ThreadSpans &thread : threads_) spans += thread.spans.size();
-    for (Column &column : columns_) column.reserve(2 * spans);
+    for (ViewColumn &column : columns_) column.reserve(2 * spans);
     for (const ThreadSpans &thread : threads_) {
       last_begin_ = 0;
       process_ = &trace.parts.process_of(*thread.track);
@@ -69,7 +69,7 @@ class Data {
     head.key("stacks").raw(stacks_.end_array().take());
     head.key("errors").raw(errors_.end_array().take()).end_object();
     out.write(head.take() + "\n");
-    for (const Column &column : columns_) out.write(column.bytes());
+    for (const ViewColumn &column : columns_) out.write(column.bytes());
   }
 
  private:
@@ -151,7 +151,7 @@ class Data {
   const TraceProcess *process_ = nullptr;  // of the current thread
   int64_t first_ns_ = 0, last_begin_ = 0;
   uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0, num_stacks_ = 0;
-  std::array<Column, kNumColumns> columns_;
+  std::array<ViewColumn, kNumColumns> columns_;
   std::array<std::unordered_map<uint64_t, uint32_t>, static_cast<size_t>(kLastEventKind) + 1>
       places_;  // of labels, by kind and key
   std::unordered_map<std::string, uint32_t> task_places_;

@@ -76,9 +76,9 @@ ProtoWriter value_of(int64_t number) {
 }
 
 // A table of the dictionary. Number 0 is "none".
-class Table {
+class DictionaryTable {
  public:
-  explicit Table(uint32_t field) : field_(field) { written_.bytes(field, ""); }
+  explicit DictionaryTable(uint32_t field) : field_(field) { written_.bytes(field, ""); }
   uint64_t add(const ProtoWriter &item) {
     const auto [place, is_new] = places_.try_emplace(item.str(), places_.size() + 1);
     if (is_new) written_.message(field_, item);
@@ -92,9 +92,9 @@ class Table {
   ProtoWriter written_;
 };
 
-class Writer {
+class OtlpWriter {
  public:
-  explicit Writer(const Trace &trace) : trace_(trace) { strings_.bytes(dictionary::kStrings, ""); }
+  explicit OtlpWriter(const Trace &trace) : trace_(trace) { strings_.bytes(dictionary::kStrings, ""); }
 
   void write(ByteSink &out) {
     ProtoWriter made, name;
@@ -211,7 +211,7 @@ class Writer {
       if (i != StackTree::kRoot) made.message(stack::kLocations, locations);
       stacks.message(dictionary::kStacks, made);
     }
-    const Table mappings(dictionary::kMappings), links(dictionary::kLinks);
+    const DictionaryTable mappings(dictionary::kMappings), links(dictionary::kLinks);
     return mappings.str() + locations_.str() + functions_.str() + links.str() + strings_.str() + attributes_.str() +
            stacks.str();
   }
@@ -221,11 +221,12 @@ class Writer {
   StackTree tree_{trace_};
   std::unordered_map<std::string, uint64_t> texts_;  // places in the table of texts, whose first one is ""
   ProtoWriter strings_;
-  Table functions_{dictionary::kFunctions}, locations_{dictionary::kLocations}, attributes_{dictionary::kAttributes};
+  DictionaryTable functions_{dictionary::kFunctions}, locations_{dictionary::kLocations},
+      attributes_{dictionary::kAttributes};
 };
 
 }  // namespace
 
-void write_otlp(const Trace &trace, ByteSink &out) { Writer(trace).write(out); }
+void write_otlp(const Trace &trace, ByteSink &out) { OtlpWriter(trace).write(out); }
 
 }  // namespace opd

@@ -72,7 +72,7 @@ constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // fro
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
 enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
-enum Category : uint64_t {
+enum EventCategory : uint64_t {
   kOperator = 1,
   kUser,
   kTaskOfLoop,
@@ -84,9 +84,9 @@ enum Category : uint64_t {
 };
 
 // Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
-class Writer {
+class PerfettoWriter {
  public:
-  Writer(const Trace &trace, ByteSink &sink) : trace_(trace), host_(trace), loop_names_(trace), sink_(sink) {
+  PerfettoWriter(const Trace &trace, ByteSink &sink) : trace_(trace), host_(trace), loop_names_(trace), sink_(sink) {
     const int64_t offset = trace.parts.processes[0].unix_offset_ns;
     boot_unix_ns_ = trace.parts.is_merged() ? std::min(offset, trace.first_ns().value_or(offset)) : offset;
   }
@@ -352,7 +352,7 @@ class Writer {
     return made;
   }
 
-  static Category category_of(WorkKind kind) {
+  static EventCategory category_of(WorkKind kind) {
     switch (kind) {
       case WorkKind::kKernel:
         return kKernelOfDevice;
@@ -364,7 +364,7 @@ class Writer {
         return kCopyOfDevice;
     }
   }
-  static Category category_of(const Event &event) {
+  static EventCategory category_of(const Event &event) {
     switch (event.kind) {
       case EventKind::kCall:
         return kOperator;
@@ -445,6 +445,6 @@ class Writer {
 
 }  // namespace
 
-void write_perfetto(const Trace &trace, ByteSink &out) { Writer(trace, out).write(); }
+void write_perfetto(const Trace &trace, ByteSink &out) { PerfettoWriter(trace, out).write(); }
 
 }  // namespace opd

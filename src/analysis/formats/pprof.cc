@@ -9,6 +9,7 @@ namespace opd {
 namespace {
 
 // Field numbers of profile.proto's messages.
+namespace pprof {
 namespace profile {
 enum : uint32_t {
   kSampleType = 1,
@@ -36,22 +37,23 @@ enum : uint32_t { kFunctionId = 1, kLine };
 namespace function {
 enum : uint32_t { kId = 1, kName, kSystemName, kFileName };
 }
+}  // namespace pprof
 
-class Writer {
+class PprofWriter {
  public:
-  explicit Writer(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {}
+  explicit PprofWriter(const Trace &trace) : trace_(trace), tree_(trace, nest_spans(trace)) {}
 
   std::string make() {
-    out_.bytes(profile::kStringTable, "");
+    out_.bytes(pprof::profile::kStringTable, "");
     add_sample_type("calls", "count");
     add_sample_type("time", "nanoseconds");
     for (size_t i = 1; i < tree_.nodes().size(); ++i)
       if (tree_.nodes()[i].count) add_sample(i);
     if (const uint64_t dropped = trace_.num_dropped())
-      out_.number(profile::kComment, text(concat("dropped events: ", dropped)));
+      out_.number(pprof::profile::kComment, text(concat("dropped events: ", dropped)));
     if (const std::optional<int64_t> begin = trace_.first_ns()) {
-      out_.number(profile::kTimeNanos, static_cast<uint64_t>(*begin));
-      out_.number(profile::kDurationNanos, static_cast<uint64_t>(*trace_.last_ns() - *begin));
+      out_.number(pprof::profile::kTimeNanos, static_cast<uint64_t>(*begin));
+      out_.number(pprof::profile::kDurationNanos, static_cast<uint64_t>(*trace_.last_ns() - *begin));
     }
     return out_.str();
   }
@@ -59,14 +61,14 @@ class Writer {
  private:
   uint64_t text(const std::string &value) {
     const auto [place, fresh] = texts_.try_emplace(value, texts_.size() + 1);
-    if (fresh) out_.text(profile::kStringTable, value);
+    if (fresh) out_.text(pprof::profile::kStringTable, value);
     return place->second;
   }
 
   void add_sample_type(const char *type, const char *unit) {
     ProtoWriter made;
-    made.number(value_type::kType, text(type)).number(value_type::kUnit, text(unit));
-    out_.message(profile::kSampleType, made);
+    made.number(pprof::value_type::kType, text(type)).number(pprof::value_type::kUnit, text(unit));
+    out_.message(pprof::profile::kSampleType, made);
   }
 
   // A name is a function with one location; one of the host has a location for each line.
@@ -78,10 +80,10 @@ class Writer {
     const auto [found, fresh] = locations_.try_emplace(function << 32 | number, locations_.size() + 1);
     if (!fresh) return found->second;
     ProtoWriter place, at;
-    at.number(line::kFunctionId, function);
-    if (number) at.number(line::kLine, number);
-    place.number(location::kId, found->second).message(location::kLine, at);
-    out_.message(profile::kLocation, place);
+    at.number(pprof::line::kFunctionId, function);
+    if (number) at.number(pprof::line::kLine, number);
+    place.number(pprof::location::kId, found->second).message(pprof::location::kLine, at);
+    out_.message(pprof::profile::kLocation, place);
     return found->second;
   }
 
@@ -90,10 +92,10 @@ class Writer {
     const auto [found, fresh] = functions_.try_emplace(file_text << 32 | name_text, functions_.size() + 1);
     if (!fresh) return found->second;
     ProtoWriter made;
-    made.number(function::kId, found->second).number(function::kName, name_text);
-    made.number(function::kSystemName, name_text);
-    if (file_text) made.number(function::kFileName, file_text);
-    out_.message(profile::kFunction, made);
+    made.number(pprof::function::kId, found->second).number(pprof::function::kName, name_text);
+    made.number(pprof::function::kSystemName, name_text);
+    if (file_text) made.number(pprof::function::kFileName, file_text);
+    out_.message(pprof::profile::kFunction, made);
     return found->second;
   }
 
@@ -104,8 +106,8 @@ class Writer {
     const StackTree::Node &node = tree_.nodes()[i];
     values.varint(node.count);
     values.varint(static_cast<uint64_t>(trace_.parts.duration_ns(node.self_ticks)));
-    made.message(sample::kLocationId, stack).message(sample::kValue, values);
-    out_.message(profile::kSample, made);
+    made.message(pprof::sample::kLocationId, stack).message(pprof::sample::kValue, values);
+    out_.message(pprof::profile::kSample, made);
   }
 
   const Trace &trace_;
@@ -117,6 +119,6 @@ class Writer {
 
 }  // namespace
 
-void write_pprof(const Trace &trace, ByteSink &out) { out.write(Writer(trace).make()); }
+void write_pprof(const Trace &trace, ByteSink &out) { out.write(PprofWriter(trace).make()); }
 
 }  // namespace opd

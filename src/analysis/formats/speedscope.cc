@@ -11,9 +11,9 @@
 namespace opd {
 namespace {
 
-class Writer {
+class SpeedscopeWriter {
  public:
-  Writer(const Trace &trace, ByteSink &sink)
+  SpeedscopeWriter(const Trace &trace, ByteSink &sink)
       : trace_(trace),
         threads_(nest_all_spans(trace, true)),
         out_(sink),
@@ -111,6 +111,6 @@ class Writer {
 
 }  // namespace
 
-void write_speedscope(const Trace &trace, ByteSink &out) { Writer(trace, out).write(); }
+void write_speedscope(const Trace &trace, ByteSink &out) { SpeedscopeWriter(trace, out).write(); }
 
 }  // namespace opd

@@ -113,7 +113,7 @@ std::string_view first_characters(std::string_view text, size_t count) {
   return text.substr(0, at);
 }
 
-struct Column {
+struct TableColumn {
   std::string title;
   size_t width = kColumnWidth;
   std::vector<std::string> cells{};
@@ -121,9 +121,9 @@ struct Column {
   std::vector<std::vector<std::string>> further = {};  // of each row, what stands below its cell; none: nothing does
 };
 
-class Table {
+class TimesTable {
  public:
-  Table(const Trace &trace, const TraceTableOptions &options, const GivenWork &work, HostStacks &host)
+  TimesTable(const Trace &trace, const TraceTableOptions &options, const GivenWork &work, HostStacks &host)
       : trace_(trace), options_(options), work_(work), host_(host), us_per_tick_(trace.parts.duration_ns(1) / 1000) {
     if (const uint64_t dropped = trace.num_dropped()) dropped_ = concat("Dropped events: ", dropped, "\n");
     if (const auto unit = options.time_unit; !unit.empty() && unit != "s" && unit != "ms" && unit != "us")
@@ -172,8 +172,8 @@ class Table {
   std::string time(double ticks) const { return time_text(ticks * us_per_tick_, options_.time_unit); }
 
   template <class Text>
-  Column &add(std::string title, const std::vector<KeyAverage> &rows, const Text &text) {
-    Column &column = columns_.emplace_back(Column{std::move(title)});
+  TableColumn &add(std::string title, const std::vector<KeyAverage> &rows, const Text &text) {
+    TableColumn &column = columns_.emplace_back(TableColumn{std::move(title)});
     for (const KeyAverage &row : rows) column.cells.push_back(text(row));
     return column;
   }
@@ -205,7 +205,7 @@ class Table {
   }
 
   void add_shapes(const std::vector<KeyAverage> &rows) {
-    Column &column = add("Input Shapes", rows, [&](const KeyAverage &row) { return dims_text(row.event()); });
+    TableColumn &column = add("Input Shapes", rows, [&](const KeyAverage &row) { return dims_text(row.event()); });
     size_t longest = 0;
     for (const std::string &cell : column.cells) longest = std::max(longest, cell.size());
     column.width = std::min(longest + 4, std::max(options_.max_shapes_width, column.title.size()));
@@ -232,7 +232,7 @@ class Table {
       for (std::string &text : texts)
         if (const size_t length = length_of(text); length > width)
           text = "..." + text.substr(first_characters(text, length - width + 3).size());
-    Column &column = columns_.emplace_back(Column{"Source Location", std::max(width, kColumnWidth)});
+    TableColumn &column = columns_.emplace_back(TableColumn{"Source Location", std::max(width, kColumnWidth)});
     column.is_left = true;
     for (auto &texts : all) {
       column.cells.push_back(texts.empty() ? "" : texts[0]);
@@ -261,11 +261,11 @@ class Table {
 
   std::string lines(size_t rows) const {
     size_t length = 0;
-    for (const Column &column : columns_) length += column.width + kSpacing;
+    for (const TableColumn &column : columns_) length += column.width + kSpacing;
     const std::string rule(length - kSpacing, '=');
     std::string out, dashes;
     const auto add_line = [&](const auto &text_of) {
-      for (const Column &column : columns_) {
+      for (const TableColumn &column : columns_) {
         const std::string &text = text_of(column);
         const size_t used = length_of(text), missing = column.width - std::min(used, column.width);
         if (!column.is_left) out.append(missing, ' ');
@@ -275,19 +275,19 @@ class Table {
       }
       out += '\n';
     };
-    for (const Column &column : columns_) dashes.append(column.width, '-').append(kSpacing, ' ');
+    for (const TableColumn &column : columns_) dashes.append(column.width, '-').append(kSpacing, ' ');
     dashes += '\n';
     if (!options_.header.empty()) out += concat(rule, "\n", options_.header, "\n");
     if (options_.top_level_only) out += concat(rule, "\nThis report only display top-level ops statistics\n");
     out += dashes;
-    add_line([](const Column &column) -> const std::string & { return column.title; });
+    add_line([](const TableColumn &column) -> const std::string & { return column.title; });
     out += dashes;
     const std::string none;
     for (size_t row = 0; row < rows; ++row) {
-      add_line([&](const Column &column) -> const std::string & { return column.cells[row]; });
-      const auto below = std::ranges::find(columns_, true, &Column::is_left);
+      add_line([&](const TableColumn &column) -> const std::string & { return column.cells[row]; });
+      const auto below = std::ranges::find(columns_, true, &TableColumn::is_left);
       for (size_t i = 0; below != columns_.end() && i < below->further[row].size(); ++i)
-        add_line([&](const Column &column) -> const std::string & {
+        add_line([&](const TableColumn &column) -> const std::string & {
           return column.is_left ? column.further[row][i] : none;
         });
     }
@@ -300,7 +300,7 @@ class Table {
   HostStacks &host_;
   const double us_per_tick_;
   std::string dropped_;  // a line
-  std::vector<Column> columns_;
+  std::vector<TableColumn> columns_;
 };
 
 }  // namespace
@@ -308,7 +308,7 @@ class Table {
 std::string trace_table(const Trace &trace, const TraceTableOptions &options) {
   HostStacks host(trace);
   const GivenWork work(trace);
-  Table table(trace, options, work, host);
+  TimesTable table(trace, options, work, host);
   const std::vector<ThreadSpans> threads = nest_all_spans(trace, false);
   return table.make(key_averages(trace, threads, work, options.rows, host));
 }

@@ -9,9 +9,8 @@
 #include "device/cuda/cuda_work.h"
 
 namespace opd {
+namespace cuda {
 namespace {
-
-using namespace cuda;
 
 // The release of the kernel's driver, as "535.261.03"; none where the system has another way to it.
 Value driver_version() {
@@ -170,9 +169,10 @@ class CudaBackend final : public DeviceBackend {
 };
 
 }  // namespace
+}  // namespace cuda
 
 DeviceBackend &cuda_backend() {
-  static auto *backend = new CudaBackend;
+  static auto *backend = new cuda::CudaBackend;
   return *backend;
 }
 

@@ -6,9 +6,8 @@
 #include "device/cuda/cuda_devices.h"
 
 namespace opd {
+namespace cuda {
 namespace {
-
-using namespace cuda;
 
 class CudaHostBackend final : public DeviceBackend {
  public:
@@ -46,9 +45,10 @@ class CudaHostBackend final : public DeviceBackend {
 };
 
 }  // namespace
+}  // namespace cuda
 
 DeviceBackend &cuda_host_backend() {
-  static auto *backend = new CudaHostBackend;
+  static auto *backend = new cuda::CudaHostBackend;
   return *backend;
 }
 

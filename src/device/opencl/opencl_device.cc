@@ -8,9 +8,8 @@
 #include "device/opencl/opencl_work.h"
 
 namespace opd {
+namespace cl {
 namespace {
-
-using namespace cl;
 
 class OpenClBackend final : public DeviceBackend {
  public:
@@ -159,9 +158,10 @@ class OpenClBackend final : public DeviceBackend {
 };
 
 }  // namespace
+}  // namespace cl
 
 DeviceBackend &opencl_backend() {
-  static auto *backend = new OpenClBackend;
+  static auto *backend = new cl::OpenClBackend;
   return *backend;
 }
 

@@ -4,9 +4,8 @@
 #include "device/vulkan/vulkan_work.h"
 
 namespace opd {
+namespace vk {
 namespace {
-
-using namespace vk;
 
 struct Device {
   DeviceContext context;
@@ -148,9 +147,10 @@ class VulkanBackend final : public DeviceBackend {
 };
 
 }  // namespace
+}  // namespace vk
 
 DeviceBackend &vulkan_backend() {
-  static auto *backend = new VulkanBackend;
+  static auto *backend = new vk::VulkanBackend;
   return *backend;
 }
 

@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-constexpr uint32_t kNoName = 0;  // versions 0 and 1 are "local" and "any"
+constexpr uint32_t kNoVersion = 0;  // versions 0 and 1 are "local" and "any"
 constexpr uint16_t kVersionMask = 0x7fff;
 
 }  // namespace
@@ -250,7 +250,7 @@ void ElfFile::check_repeated_names() const {
       if (symbol.binding != STB_LOCAL && !dynamic(DT_VERDEF)) defined.insert(symbol.name);
       continue;
     }
-    const uint32_t version = versions ? read<uint16_t>(versions + 2 * i, "a version") & kVersionMask : kNoName;
+    const uint32_t version = versions ? read<uint16_t>(versions + 2 * i, "a version") & kVersionMask : kNoVersion;
     const auto [place, fresh] = seen.try_emplace(symbol.name, version);
     if (!fresh && (place->second == version || place->second <= 1 || version <= 1))
       bad(symbol.entry, "there are two undefined symbols ", symbol.name);

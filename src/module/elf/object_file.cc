@@ -6,7 +6,6 @@ namespace opd {
 namespace {
 
 constexpr uint64_t kMaxSections = 1 << 20;
-constexpr std::string_view kArchiveStart = "!<arch>\n";
 
 // A number of an archive's header: decimal digits, then spaces.
 uint64_t decimal(ByteReader &in, std::string_view field) {

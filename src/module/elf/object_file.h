@@ -12,6 +12,8 @@
 
 namespace opd {
 
+constexpr std::string_view kArchiveStart = "!<arch>\n";
+
 struct ObjectSymbol {
   std::string_view name;
   uint64_t value = 0, size = 0;  // `value` counts from the start of its section

@@ -47,7 +47,7 @@ Table &table() {
   return *instance;
 }
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Table &made_at_load = table();
+[[maybe_unused]] const Table &table_made_at_load = table();
 
 std::atomic<CallHook> call_hook{nullptr};
 

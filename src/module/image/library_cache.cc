@@ -41,7 +41,7 @@ struct Kept {
   }
 };
 // Made at load: a destructor that uses it must not run out of memory.
-[[maybe_unused]] const Kept &made_at_load = Kept::get();
+[[maybe_unused]] const Kept &kept_made_at_load = Kept::get();
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMaxNameBytes = 512;
+constexpr size_t kMaxKernelNameBytes = 512;
 
 struct LaunchTag {
   std::string_view name;
@@ -31,11 +31,6 @@ constexpr LaunchTag kTags[] = {
     {"tir.use_dyn_shared_memory", LaunchValue::kDynamicShared},
 };
 
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
-}
-
 // A tag names a value of the launch, or says how to launch.
 void read_tag(std::string_view tag, KernelInfo &kernel) {
   for (const LaunchTag &known : kTags)
@@ -55,15 +50,20 @@ bool can_pass(DLDataType dtype) {
 
 }  // namespace
 
+bool is_kernel_name(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxKernelNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
 DeviceModuleBytes read_device_module(Bytes bytes, const char *what, CodeForm form) {
   ByteReader reader(bytes, what);
   DeviceModuleBytes found;
   found.format = reader.read_string("the format");
-  if (!is_name(found.format)) reader.bad("the format", "is not printable");
+  if (!is_kernel_name(found.format)) reader.bad("the format", "is not printable");
   for (auto left = reader.read_count(40, "the number of kernels"); left > 0; --left) {
     KernelInfo kernel;
     kernel.name = reader.read_string("a kernel's name");
-    if (!is_name(kernel.name)) reader.bad("a kernel's name", "is not printable");
+    if (!is_kernel_name(kernel.name)) reader.bad("a kernel's name", "is not printable");
     reader.read_string("the name in a kernel's description");
     for (auto params = reader.read_count(4, "the number of parameters"); params > 0; --params) {
       kernel.params.push_back(reader.read<DLDataType>("a parameter"));

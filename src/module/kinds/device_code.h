@@ -37,6 +37,9 @@ struct DeviceModuleBytes {
   std::string_view format, code;  // parts of the bytes
   std::vector<KernelInfo> kernels;
 };
+// Whether it may name a kernel or a format: printable, and not too long.
+bool is_kernel_name(std::string_view text);
+
 // Most kinds have one code for all kernels. Vulkan's have a code for each, which its back end reads: it is all that
 // follows the kernels' descriptions.
 enum class CodeForm : uint8_t { kOneForAll, kEachItsOwn };

@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::string_view kDeviceKinds[] = {"cuda",    "hsaco", "hip",    "rocm",  "opencl",
                                              "hexagon", "metal", "vulkan", "webgpu"};
-constexpr size_t kMaxNameBytes = 512;
-
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
-}
 
 }  // namespace
 
@@ -34,7 +28,7 @@ void PlaceholderModule::read_names() {
     } else {  // graphs for other libraries start with the name of their one function
       ByteReader reader(as_bytes(bytes_), "module");
       const auto name = reader.read_string("name");
-      if (!is_name(name)) return;
+      if (!is_kernel_name(name)) return;
       names_.emplace_back(name);
     }
     names_known_ = true;

@@ -13,17 +13,17 @@
 namespace opd {
 namespace {
 
-struct Symbols {
+struct RegisteredSymbols {
   ForkMutex guard{LockRank::kSymbols};
   std::map<std::string, void *, std::less<>> addresses;
 };
-Symbols &symbols() {
-  static auto *instance = new Symbols;  // never destroyed: the code that registered stays
+RegisteredSymbols &registered_symbols() {
+  static auto *instance = new RegisteredSymbols;  // never destroyed: the code that registered stays
   return *instance;
 }
 
 void *find_symbol(const std::string &name) {
-  auto &all = symbols();
+  auto &all = registered_symbols();
   std::scoped_lock lock(all.guard);
   const auto found = all.addresses.find(name);
   return found == all.addresses.end() ? nullptr : found->second;
@@ -53,7 +53,7 @@ class SystemLibrary final : public CodeModule {
   std::vector<std::string> list() override {
     const std::string start = concat(kFunctionPrefix, prefix_);
     std::vector<std::string> names;
-    auto &all = symbols();
+    auto &all = registered_symbols();
     std::scoped_lock lock(all.guard);
     for (auto at = all.addresses.lower_bound(start); at != all.addresses.end() && at->first.starts_with(start); ++at)
       if (const std::string name = at->first.substr(start.size()); !is_special_name(name)) names.push_back(name);
@@ -84,7 +84,7 @@ Ref<Module> make_system_library(const std::string &prefix) {
 }  // namespace
 
 void register_system_symbol(const char *name, void *address) {
-  auto &all = symbols();
+  auto &all = registered_symbols();
   void *before = nullptr;
   {
     std::scoped_lock lock(all.guard);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "module/c_source_text.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {
@@ -76,10 +77,6 @@ constexpr std::string_view kUnknownFiles[] = {
     "-fmodule",
     "-save-temps",
 };
-
-bool is_identifier(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 }  // namespace
 

@@ -10,12 +10,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "module/elf/elf_machine.h"
+#include "module/elf/object_file.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {
 namespace {
-
-constexpr std::string_view kArchiveStart = "!<arch>\n";
 
 bool is_source(const LinkInput &input) { return input.name.ends_with(".c"); }
 bool is_archive(const LinkInput &input) { return input.name.ends_with(".a"); }

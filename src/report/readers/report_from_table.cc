@@ -92,9 +92,9 @@ MetricKind kind_by_unit(std::string_view name, MetricKind kind) {
 
 // ---- the table
 
-class Reader {
+class TableReader {
  public:
-  explicit Reader(std::string_view text) { split(text); }
+  explicit TableReader(std::string_view text) { split(text); }
 
   Ref<Report> read() {
     if (lines_.empty()) bad(0, "is missing: a table begins with its columns");
@@ -134,10 +134,7 @@ class Reader {
     for (; begin < line.size() && width; --width) begin += utf8_length(line.substr(begin));
     return begin;
   }
-  size_t width_of(std::string_view text) const {
-    if (in_bytes_) return text.size();
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-  }
+  size_t width_of(std::string_view text) const { return in_bytes_ ? text.size() : opd::width_of(text); }
 
   void read_header() {
     const std::string_view line = lines_[0];
@@ -269,6 +266,6 @@ class Reader {
 
 }  // namespace
 
-Ref<Report> Report::from_table(std::string_view text) { return Reader(text).read(); }
+Ref<Report> Report::from_table(std::string_view text) { return TableReader(text).read(); }
 
 }  // namespace opd

@@ -25,7 +25,7 @@ void append_escaped(std::string &out, std::string_view text) {
   }
 }
 
-std::string print(const ReportRows &rows) {
+std::string print_markdown(const ReportRows &rows) {
   std::string out = "|", text;
   const size_t columns = rows.headers().size();
   for (size_t i = 0; i < columns; ++i) {
@@ -60,7 +60,7 @@ std::string print(const ReportRows &rows) {
 }  // namespace
 
 std::string Report::to_markdown(bool sort, bool aggregate, bool col_sums) const {
-  return print(
+  return print_markdown(
       ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
 }
 

@@ -16,10 +16,6 @@ constexpr std::string_view kBold = "\033[1m", kDim = "\033[2m", kYellow = "\033[
                            kReset = "\033[0m";
 constexpr size_t kGap = 2, kLeastName = 16, kMostOther = 14, kLeastShapes = 12, kBar = 8;
 
-size_t width_of(std::string_view text) {  // in code points
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 // Three digits and a unit: "0.42 µs", "812 µs", "1.06 ms", "12.3 s".
 std::string short_time(double us) {
   if (!std::isfinite(us) || us < 0) return "";

@@ -7,11 +7,7 @@
 namespace opd {
 namespace {
 
-size_t width_of(std::string_view text) {  // in code points
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string print(const ReportRows &rows) {
+std::string print_table(const ReportRows &rows) {
   const auto &headers = rows.headers();
   struct Cell {
     size_t end, width;  // end of its text in `texts`; it begins where the one before ends
@@ -55,7 +51,7 @@ std::string print(const ReportRows &rows) {
 }  // namespace
 
 std::string Report::to_table(bool sort, bool aggregate, bool col_sums) const {
-  return print(
+  return print_table(
       ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
 }
 

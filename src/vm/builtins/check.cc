@@ -75,7 +75,7 @@ Ref<Error> check_string_info(Args args) {
   return nullptr;
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kCheckBuiltins[] = {
     builtin<"vm.builtin.check_tensor_info", check_tensor_info>(),
     builtin<"vm.builtin.check_shape_info", check_shape_info>(),
     builtin<"vm.builtin.check_tuple_info", check_tuple_info>(),
@@ -86,6 +86,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> check_builtins() { return kBuiltins; }
+std::span<const Builtin> check_builtins() { return kCheckBuiltins; }
 
 }  // namespace opd

@@ -81,7 +81,7 @@ Value invoke_debug_func(Args args) {
   return Value(args[0]);
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kControlBuiltins[] = {
     builtin<"vm.builtin.read_if_cond", read_if_cond>(),   builtin<"vm.builtin.make_tuple", make_tuple>(),
     builtin<"vm.builtin.tuple_getitem", tuple_getitem>(), builtin<"vm.builtin.tuple_reset_item", tuple_reset_item>(),
     builtin<"vm.builtin.make_closure", make_closure>(),   builtin<"vm.builtin.invoke_closure", invoke_closure>(),
@@ -90,6 +90,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> control_builtins() { return kBuiltins; }
+std::span<const Builtin> control_builtins() { return kControlBuiltins; }
 
 }  // namespace opd

@@ -61,7 +61,7 @@ Value trace(Args args) {
   return Value(args.back());
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kEffectBuiltins[] = {
     builtin<"relax.run.print", print>(),
     builtin<"relax.run.assert_op", assert_op>(),
     builtin<"tvm.default_trace_action", trace>(),
@@ -70,6 +70,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> effect_builtins() { return kBuiltins; }
+std::span<const Builtin> effect_builtins() { return kEffectBuiltins; }
 
 }  // namespace opd

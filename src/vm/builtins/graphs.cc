@@ -18,13 +18,13 @@ Value run_or_capture(Args args) {
   return run.graphs.run(*run.vm, as<Function>(args[1], "function"), items, as_int(args[3], "index"), shape);
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kGraphBuiltins[] = {
     builtin<"vm.builtin.cuda_graph.get_cached_alloc", get_cached_alloc>(),
     builtin<"vm.builtin.cuda_graph.run_or_capture", run_or_capture>(),
 };
 
 }  // namespace
 
-std::span<const Builtin> graph_builtins() { return kBuiltins; }
+std::span<const Builtin> graph_builtins() { return kGraphBuiltins; }
 
 }  // namespace opd

@@ -63,7 +63,7 @@ Value clear_py_func_registry(Args args) {
   return {};
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kHostFunctionBuiltins[] = {
     builtin<"vm.builtin.register_py_func", register_py_func>(),
     builtin<"vm.builtin.get_py_func", get_py_func>(),
     builtin<"vm.builtin.call_py_func", call_py_func>(),
@@ -72,6 +72,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> host_function_builtins() { return kBuiltins; }
+std::span<const Builtin> host_function_builtins() { return kHostFunctionBuiltins; }
 
 }  // namespace opd

@@ -135,9 +135,9 @@ Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
 // ---- builtins
 
 // The tensor of a value: rank 1 or more, whole bytes; copied if it lies in the cache itself.
-class Rows {
+class GivenRows {
  public:
-  Rows(const View &v, const KvCache *cache) : given_(&as_dltensor(v, "value")) {
+  GivenRows(const View &v, const KvCache *cache) : given_(&as_dltensor(v, "value")) {
     require(given_->ndim >= 1 && element_bits(given_->dtype) % 8 == 0, "value must have rows of whole bytes, but is ",
             describe(*given_));
     bytes_of(*given_);
@@ -160,15 +160,15 @@ template <class F>
 Value change(Args args, const F &body) {
   auto &cache = as<KvCache>(args[0], "cache");
   std::scoped_lock lock(cache.guard);
-  const Rows value(args[1], &cache);
+  const GivenRows value(args[1], &cache);
   body(cache, *value);
   note_write(*cache.data, MemoryUse::kCache);
   return Ref<KvCache>::share(&cache);
 }
 
-Value create(Args args) {
+Value create_cache(Args args) {
   check_count(args, 3, 3, "(initial value, reserved shape, fill count)");
-  const Rows initial(args[0], nullptr);
+  const GivenRows initial(args[0], nullptr);
   const auto dims = as<Shape>(args[1], "reserved shape").dims();
   const int64_t fill_count = as_int(args[2], "fill count");
   const DLTensor &value = *initial;
@@ -186,7 +186,7 @@ Value create(Args args) {
   return cache;
 }
 
-Value append(Args args) {
+Value append_rows(Args args) {
   check_count(args, 2, 2, "(cache, value)");
   return change(args, [](KvCache &cache, const DLTensor &value) { cache.append(value); });
 }
@@ -244,9 +244,9 @@ Value array_clear(Args args) {
   return {};
 }
 
-constexpr Builtin kBuiltins[] = {
-    builtin<"vm.builtin.attention_kv_cache_create", create>(),
-    builtin<"vm.builtin.attention_kv_cache_append", append>(),
+constexpr Builtin kKvCacheBuiltins[] = {
+    builtin<"vm.builtin.attention_kv_cache_create", create_cache>(),
+    builtin<"vm.builtin.attention_kv_cache_append", append_rows>(),
     builtin<"vm.builtin.attention_kv_cache_update", update>(),
     builtin<"vm.builtin.attention_kv_cache_window_override", window_override>(),
     builtin<"vm.builtin.attention_kv_cache_window_override_with_sinks", window_override_with_sinks>(),
@@ -257,6 +257,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> kv_cache_builtins() { return kBuiltins; }
+std::span<const Builtin> kv_cache_builtins() { return kKvCacheBuiltins; }
 
 }  // namespace opd

@@ -7,7 +7,7 @@ namespace opd {
 namespace {
 
 template <class F>
-Value use(Args args, const F &body) {
+Value use_state(Args args, const F &body) {
   KvState &state = as_kv_state(args[0], "state");
   const KvUse alone(state);
   body(state);
@@ -16,30 +16,30 @@ Value use(Args args, const F &body) {
 
 Value clear(Args args) {
   check_count(args, 1, 1, "(state)");
-  return use(args, [](KvState &state) { state.clear(); });
+  return use_state(args, [](KvState &state) { state.clear(); });
 }
 
 Value add_sequence(Args args) {
   check_count(args, 2, 2, "(state, seq_id)");
-  return use(args, [&](KvState &state) { state.add_sequence(as_int(args[1], "seq_id")); });
+  return use_state(args, [&](KvState &state) { state.add_sequence(as_int(args[1], "seq_id")); });
 }
 
 Value remove_sequence(Args args) {
   check_count(args, 2, 2, "(state, seq_id)");
-  return use(args, [&](KvState &state) { state.remove_sequence(as_int(args[1], "seq_id")); });
+  return use_state(args, [&](KvState &state) { state.remove_sequence(as_int(args[1], "seq_id")); });
 }
 
 Value fork_sequence(Args args) {
   check_count(args, 3, 4, "(state, parent_seq_id, child_seq_id [, fork_pos])");
   const int64_t position = args.size() == 4 ? as_int(args[3], "fork_pos") : -1;
-  return use(args, [&](KvState &state) {
+  return use_state(args, [&](KvState &state) {
     state.fork_sequence(as_int(args[1], "parent_seq_id"), as_int(args[2], "child_seq_id"), position);
   });
 }
 
 Value popn(Args args) {
   check_count(args, 3, 3, "(state, seq_id, n)");
-  return use(args, [&](KvState &state) { state.pop(as_int(args[1], "seq_id"), as_int(args[2], "n")); });
+  return use_state(args, [&](KvState &state) { state.pop(as_int(args[1], "seq_id"), as_int(args[2], "n")); });
 }
 
 Value begin_forward(Args args) {
@@ -48,17 +48,17 @@ Value begin_forward(Args args) {
   std::optional<Integers> parents;
   if (args.size() == 4 && args[3].type != OPD_NONE) parents.emplace(args[3], "token_tree_parent");
   require_batch(ids.view(), counts.view(), "append_lengths", 1);
-  return use(args, [&](KvState &state) {
+  return use_state(args, [&](KvState &state) {
     state.begin_forward(ids.view(), counts.view(), parents ? std::optional(parents->view()) : std::nullopt);
   });
 }
 
 Value end_forward(Args args) {
   check_count(args, 1, 1, "(state)");
-  return use(args, [](KvState &state) { state.end_forward(); });
+  return use_state(args, [](KvState &state) { state.end_forward(); });
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kKvStateBuiltins[] = {
     builtin<"vm.builtin.kv_state_clear", clear>(),
     builtin<"vm.builtin.kv_state_add_sequence", add_sequence>(),
     builtin<"vm.builtin.kv_state_remove_sequence", remove_sequence>(),
@@ -70,6 +70,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> kv_state_builtins() { return kBuiltins; }
+std::span<const Builtin> kv_state_builtins() { return kKvStateBuiltins; }
 
 }  // namespace opd

@@ -146,7 +146,7 @@ Value create_view(Args args) {
   return view;
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kMemoryBuiltins[] = {
     builtin<"runtime.TVMTensorCreateView", create_view>(),
     builtin<"vm.builtin.alloc_storage", alloc_storage>(),
     {"vm.builtin.alloc_tensor", call_alloc_tensor},
@@ -160,6 +160,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> memory_builtins() { return kBuiltins; }
+std::span<const Builtin> memory_builtins() { return kMemoryBuiltins; }
 
 }  // namespace opd

@@ -7,15 +7,14 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 31;  // kernels count slots in 32 bits
-
 int64_t size_of(const View &v, const char *what) {
   const int64_t size = as_int(v, what);
-  if (size < 1 || size >= kMost) fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", kMost - 1, ", but is ", size);
+  if (size < 1 || size >= kMostKvSize)
+    fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", kMostKvSize - 1, ", but is ", size);
   return size;
 }
 
-Value create(Args args) {
+Value create_state(Args args) {
   check_count(args, 6, 6, "(num_layers, max_batch_size, max_history, f_gets, f_sets, init_layer_value)");
   const auto &gets = as<Array>(args[3], "f_gets"), &sets = as<Array>(args[4], "f_sets"),
              &initial = as<Array>(args[5], "init_layer_value");
@@ -63,8 +62,8 @@ Value debug_get(Args args) {
   return state.debug_get(as_int(args[1], "layer_id"), as_int(args[2], "state_id"), as_int(args[3], "seq_id"));
 }
 
-constexpr Builtin kBuiltins[] = {
-    builtin<"vm.builtin.rnn_state_create", create>(),
+constexpr Builtin kRnnStateBuiltins[] = {
+    builtin<"vm.builtin.rnn_state_create", create_state>(),
     builtin<"vm.builtin.rnn_state_get", get>(),
     builtin<"vm.builtin.rnn_state_set", set>(),
     builtin<"vm.builtin.rnn_state_debug_get", debug_get>(),
@@ -72,6 +71,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> rnn_state_builtins() { return kBuiltins; }
+std::span<const Builtin> rnn_state_builtins() { return kRnnStateBuiltins; }
 
 }  // namespace opd

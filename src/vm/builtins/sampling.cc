@@ -11,8 +11,6 @@
 namespace opd {
 namespace {
 
-constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1}, kInt64{kDLInt, 64, 1};
-
 // The elements of a tensor of one row.
 template <class T>
 std::span<T> row(const View &v, std::string_view name, DLDataType dtype) {
@@ -196,7 +194,7 @@ Value apply_softmax_with_temperature(Args args) {
   return {};
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kSamplingBuiltins[] = {
     builtin<"vm.builtin.sample_top_p_from_logits", sample_top_p_from_logits>(),
     builtin<"vm.builtin.sample_top_p_from_prob", sample_top_p_from_prob>(),
     builtin<"vm.builtin.multinomial_from_uniform", multinomial_from_uniform>(),
@@ -207,6 +205,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> sampling_builtins() { return kBuiltins; }
+std::span<const Builtin> sampling_builtins() { return kSamplingBuiltins; }
 
 }  // namespace opd

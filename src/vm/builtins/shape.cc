@@ -165,7 +165,7 @@ Value tensor_to_shape(Args args) {
   return shape;
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kShapeBuiltins[] = {
     builtin<"vm.builtin.alloc_shape_heap", alloc_shape_heap>(), builtin<"vm.builtin.match_shape", match_shape>(),
     builtin<"vm.builtin.match_prim_value", match_prim_value>(), builtin<"vm.builtin.make_shape", make_shape>(),
     builtin<"vm.builtin.make_prim_value", make_prim_value>(),   builtin<"vm.builtin.shape_of", shape_of>(),
@@ -174,6 +174,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> shape_builtins() { return kBuiltins; }
+std::span<const Builtin> shape_builtins() { return kShapeBuiltins; }
 
 }  // namespace opd

@@ -11,8 +11,6 @@
 namespace opd {
 namespace {
 
-constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1};
-
 // Writes indices into a tensor of integers or floats.
 class IndexWriter {
  public:
@@ -210,7 +208,7 @@ Value argsort_nms(Args args) {
   return {};
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kSortBuiltins[] = {
     builtin<"tvm.contrib.sort.argsort", argsort>(),
     builtin<"tvm.contrib.sort.sort", sort>(),
     builtin<"tvm.contrib.sort.topk", topk>(),
@@ -219,6 +217,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> sort_builtins() { return kBuiltins; }
+std::span<const Builtin> sort_builtins() { return kSortBuiltins; }
 
 }  // namespace opd

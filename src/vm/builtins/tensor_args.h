@@ -6,6 +6,8 @@
 
 namespace opd {
 
+constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1}, kInt64{kDLInt, 64, 1};
+
 // A tensor that must be compact and on the CPU; the error says so with `name`.
 const DLTensor &compact_tensor(const View &v, std::string_view name);
 const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);

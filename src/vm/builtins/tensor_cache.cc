@@ -168,7 +168,7 @@ Value param_array_by_name_unpacked(Args args) { return named(args); }
 Value param_module(Args args) { return make_object<ParamModule>(numbered(args)); }
 Value param_module_by_name(Args args) { return make_object<ParamModule>(named_by_array(args)); }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kTensorCacheBuiltins[] = {
     builtin<"vm.builtin.tensor_cache.get", cache_get>(),
     builtin<"vm.builtin.tensor_cache.update", cache_update>(),
     builtin<"vm.builtin.tensor_cache.remove", cache_remove>(),
@@ -189,6 +189,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> tensor_cache_builtins() { return kBuiltins; }
+std::span<const Builtin> tensor_cache_builtins() { return kTensorCacheBuiltins; }
 
 }  // namespace opd

@@ -14,8 +14,6 @@
 namespace opd {
 namespace {
 
-constexpr DLDataType kInt64{kDLInt, 64, 1};
-
 Ref<Tensor> host_copy(const View &v, std::string_view name) {
   if (v.type == OPD_TENSOR) return on_host(Ref<Tensor>::share(&as<Tensor>(v, name)));
   return copied_to(kHost, as_dltensor(v, name));
@@ -166,7 +164,7 @@ Value shape_to_tensor(Args args) {
   return index_vector(dims.size(), [&](size_t i) { return dims[i]; });
 }
 
-constexpr Builtin kBuiltins[] = {
+constexpr Builtin kUniqueBuiltins[] = {
     builtin<"relax.run.unique", unique>(),
     builtin<"relax.run.nonzero", nonzero>(),
     builtin<"relax.run.shape_to_tensor", shape_to_tensor>(),
@@ -174,6 +172,6 @@ constexpr Builtin kBuiltins[] = {
 
 }  // namespace
 
-std::span<const Builtin> unique_builtins() { return kBuiltins; }
+std::span<const Builtin> unique_builtins() { return kUniqueBuiltins; }
 
 }  // namespace opd

@@ -8,11 +8,9 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 31;  // kernels count rows and places in 32 bits
-
 int64_t size_of(int64_t value, const char *what, int64_t least = 1) {
-  if (value < least || value >= kMost)
-    fail(OPD_OUT_OF_RANGE, what, " of the cache must be from ", least, " to ", kMost - 1, ", but is ", value);
+  if (value < least || value >= kMostKvSize)
+    fail(OPD_OUT_OF_RANGE, what, " of the cache must be from ", least, " to ", kMostKvSize - 1, ", but is ", value);
   return value;
 }
 

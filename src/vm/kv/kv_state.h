@@ -10,6 +10,8 @@
 
 namespace opd {
 
+constexpr int64_t kMostKvSize = int64_t{1} << 31;  // kernels count rows, places and slots in 32 bits
+
 struct KvSequenceLength {
   int64_t id, num_tokens;
 };
