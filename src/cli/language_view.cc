@@ -8,7 +8,7 @@ namespace opd::cli {
 
 namespace {
 
-std::string percent_text(double share) { return cat(fixed(share * 100, 1), " %"); }
+std::string share_text(double share) { return cat(fixed(share * 100, 1), " %"); }
 
 std::string memory_text(uint64_t bytes) {
   const double kibibytes = static_cast<double>(bytes) / 1024;
@@ -53,7 +53,7 @@ std::vector<Part> parts_of(const TokenProfile &profile) {
 std::string parts_text(const TokenProfile &profile) {
   TextTable table{{{"Per token", "Time", "Share"}}};
   for (const Part &part : parts_of(profile))
-    table.lines.push_back({part.name, time_text(part.seconds), percent_text(profile.share(part.seconds))});
+    table.lines.push_back({part.name, time_text(part.seconds), share_text(profile.share(part.seconds))});
   return cat("\n", table.written(TableStyle::text));
 }
 
@@ -62,7 +62,7 @@ std::string operators_text(const TokenProfile &profile, int64_t most) {
   for (const TokenProfile::Operator &one : profile.longest) {
     if (most-- == 0) break;
     table.lines.push_back({printable(one.name), significant(one.calls, 4), time_text(one.seconds),
-                           percent_text(profile.share(one.seconds))});
+                           share_text(profile.share(one.seconds))});
   }
   return cat("\n", table.written(TableStyle::text));
 }

@@ -64,6 +64,6 @@ class Socket {
   std::unique_ptr<Tls> tls_;
 };
 
-inline constexpr Socket::Time kStall = std::chrono::seconds(60);
+inline constexpr Socket::Time kStall = std::chrono::seconds(60);  // between two parts of a message
 
 }  // namespace opd::rpc

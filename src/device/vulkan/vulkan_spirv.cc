@@ -16,7 +16,7 @@ constexpr size_t kHeaderWords = 5;
 constexpr uint32_t kMostIds = 0x3FFFFF;
 
 enum Opcode : uint32_t {
-  kMemoryModel = 14,
+  kOpMemoryModel = 14,
   kEntryPoint = 15,
   kExecutionMode = 16,
   kCapability = 17,
@@ -96,7 +96,7 @@ class Reader {
     switch (opcode) {
       case kCapability:
         return facts_.capabilities.push_back(operand(operands, 0));
-      case kMemoryModel:
+      case kOpMemoryModel:
         return read_memory_model(operand(operands, 0), operand(operands, 1));
       case kEntryPoint:
         return read_entry_point(operands);

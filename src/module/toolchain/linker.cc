@@ -44,10 +44,9 @@ std::string plain_name(std::string_view name) {
 
 std::string_view suffix_of(const LinkInput &input) { return is_source(input) ? ".c" : is_archive(input) ? ".a" : ".o"; }
 
-bool includes_tvm_headers(const std::vector<LinkInput> &inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [](const LinkInput &input) {
-    return is_source(input) && opd::includes_tvm_headers(input.content);
-  });
+bool any_includes_tvm_headers(const std::vector<LinkInput> &inputs) {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const LinkInput &input) { return is_source(input) && includes_tvm_headers(input.content); });
 }
 
 [[noreturn]] void fail_link(const Toolchain &tools, const std::string &origin, const BuildDirectory &build,
@@ -63,7 +62,7 @@ std::string key_of(const std::vector<LinkInput> &inputs, const Toolchain &tools,
   hash.add("link 2");
   bool is_known = tools.add_to(hash, build);
   std::vector<std::string> command = tools.command({});
-  if (includes_tvm_headers(inputs))
+  if (any_includes_tvm_headers(inputs))
     for (auto &flag : write_tvm_headers(build)) command.push_back(std::move(flag));
   for (const auto &input : inputs) {
     hash.add(suffix_of(input)).add(input.content);
@@ -99,7 +98,7 @@ std::vector<std::string> write_link_inputs(const std::vector<LinkInput> &inputs,
     if (is_archive(inputs[i])) words.insert(words.end(), {"-Wl,--whole-archive", file, "-Wl,--no-whole-archive"});
     else words.push_back(file);
   }
-  if (includes_tvm_headers(inputs))
+  if (any_includes_tvm_headers(inputs))
     for (auto &flag : write_tvm_headers(build)) words.push_back(std::move(flag));
   return words;
 }
