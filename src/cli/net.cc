@@ -85,10 +85,6 @@ void require_private(const std::string &path) {
     fail_usage(cat("all users may read the private key in ", path, "; chmod o= ", path));
 }
 
-void Descriptor::reset() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
-}
-
 Endpoint parse_endpoint(std::string_view option, const std::string &text) {
   const size_t colon = text.rfind(':');
   Endpoint made{colon == text.npos ? "127.0.0.1" : text.substr(0, colon), text.substr(colon + 1)};

@@ -1,5 +1,7 @@
 // What servers of the program need: addresses as text, names that nobody can guess, messages of TVM's tracker.
 #pragma once
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -20,7 +22,9 @@ class Descriptor {
   }
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  void reset();
+  void reset() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
 
  private:
   int fd_;
