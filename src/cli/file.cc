@@ -11,7 +11,6 @@
 #include <filesystem>
 
 #include "failure.h"
-#include "net.h"
 #include "text.h"
 
 namespace opd::cli {

@@ -1,9 +1,32 @@
 // Files and standard streams. Every failed read or write is an error with the system's reason.
 #pragma once
+#include <unistd.h>
+
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace opd::cli {
+
+// A descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&from) noexcept {
+    if (this != &from) reset(), fd_ = std::exchange(from.fd_, -1);
+    return *this;
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_;
+};
 
 // "-" is standard input. Fails with Exit::failed.
 std::string read_file(const std::string &path);

@@ -1,34 +1,13 @@
 // What servers of the program need: addresses as text, names that nobody can guess, messages of TVM's tracker.
 #pragma once
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "file.h"
 
 namespace opd::cli {
-
-// A descriptor that is closed with the object.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { reset(); }
-  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&from) noexcept {
-    if (this != &from) reset(), fd_ = std::exchange(from.fd_, -1);
-    return *this;
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_;
-};
 
 std::string random_name();  // 32 hexadecimal digits, of which others can guess none
 

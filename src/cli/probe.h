@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "net.h"
+#include "file.h"
 
 namespace opd::cli {
 

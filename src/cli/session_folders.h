@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "net.h"
+#include "file.h"
 
 namespace opd::cli {
 

@@ -1,7 +1,7 @@
 // Between a server and the process of a session whose client has not been let in yet. The client may be anybody who
 // connected; so it takes no session's place until it has said the key, and has asked here.
 #pragma once
-#include "net.h"
+#include "file.h"
 
 namespace opd::cli {
 

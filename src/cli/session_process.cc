@@ -9,7 +9,7 @@
 
 #include <fstream>
 
-#include "net.h"
+#include "file.h"
 #include "text.h"
 
 namespace opd::cli {

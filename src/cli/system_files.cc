@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "net.h"
+#include "file.h"
 #include "text.h"
 
 namespace opd::cli {
