@@ -17,20 +17,20 @@ constexpr uint32_t kMostIds = 0x3FFFFF;
 
 enum Opcode : uint32_t {
   kOpMemoryModel = 14,
-  kEntryPoint = 15,
-  kExecutionMode = 16,
-  kCapability = 17,
-  kTypeArray = 28,
-  kTypeRuntimeArray = 29,
-  kTypePointer = 32,
-  kConstant = 43,
-  kConstantComposite = 44,
-  kFunction = 54,
-  kFunctionEnd = 56,
-  kVariable = 59,
-  kDecorate = 71,
-  kMemberDecorate = 72,
-  kDecorationGroup = 73,
+  kOpEntryPoint = 15,
+  kOpExecutionMode = 16,
+  kOpCapability = 17,
+  kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29,
+  kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpConstantComposite = 44,
+  kOpFunction = 54,
+  kOpFunctionEnd = 56,
+  kOpVariable = 59,
+  kOpDecorate = 71,
+  kOpMemberDecorate = 72,
+  kOpDecorationGroup = 73,
 };
 enum : uint32_t { kCompute = 5 };                             // execution models
 enum : uint32_t { kLocalSize = 17 };                          // execution modes
@@ -94,40 +94,40 @@ class Reader {
 
   void read_instruction(uint32_t opcode, Operands operands) {
     switch (opcode) {
-      case kCapability:
+      case kOpCapability:
         return facts_.capabilities.push_back(operand(operands, 0));
       case kOpMemoryModel:
         return read_memory_model(operand(operands, 0), operand(operands, 1));
-      case kEntryPoint:
+      case kOpEntryPoint:
         return read_entry_point(operands);
-      case kExecutionMode:
+      case kOpExecutionMode:
         return read_execution_mode(operands);
-      case kDecorate:
+      case kOpDecorate:
         return read_decoration(operands);
-      case kMemberDecorate:
+      case kOpMemberDecorate:
         return read_member_decoration(operands);
-      case kDecorationGroup:
+      case kOpDecorationGroup:
         bad("a group of decorations, which is not read");
-      case kTypeArray:
-      case kTypeRuntimeArray:
+      case kOpTypeArray:
+      case kOpTypeRuntimeArray:
         return arrays_.push_back(id(operands, 0));
-      case kTypePointer:
+      case kOpTypePointer:
         pointers_[id(operands, 0)] = id(operands, 2);
         return;
-      case kConstant:
+      case kOpConstant:
         if (operands.size() == 3) constants_[id(operands, 1)] = operands[2];
         return;
-      case kConstantComposite:
+      case kOpConstantComposite:
         composites_[id(operands, 1)] = operands.subspan(2);
         return;
-      case kFunction:
+      case kOpFunction:
         if (is_in_function_) bad("a function in a function");
         is_in_function_ = true;
         return functions_.push_back(id(operands, 1));
-      case kFunctionEnd:
+      case kOpFunctionEnd:
         is_in_function_ = false;
         return;
-      case kVariable:
+      case kOpVariable:
         return variables_.push_back({id(operands, 1), id(operands, 0), operand(operands, 2), position_});
       default:
         return;
