@@ -61,7 +61,7 @@ function(opd_precompile target owner)
   endif()
 endfunction()
 
-# opd_compile_together(TARGET): sanitized builds compile several files as one, in about half of the time. So no two files of
+# opd_compile_together(TARGET): sanitized builds compile several files as one, in two thirds of the time. So no two files of
 # a component may give different things one name. The other builds compile each file alone, and notice a missing #include.
 function(opd_compile_together target)
   if(OPDYNO_SANITIZE)
