@@ -1,6 +1,8 @@
 // The command line: options are looked up in a command's table; unknown ones get a "did you mean".
 #include "args.h"
 
+#include <algorithm>
+
 #include "failure.h"
 #include "text.h"
 
@@ -124,6 +126,14 @@ std::optional<uint64_t> Args::bytes(std::string_view name) const {
   const std::optional<uint64_t> size = read_bytes(*text);
   if (!size) fail_usage(cat("option '--", name, "' takes a size as 4096, 64K, 512M or 2G, not '", *text, "'"));
   return size;
+}
+
+size_t Args::choice(std::string_view name, const std::vector<std::string> &names) const {
+  const std::string wanted = value(name).value_or(names[0]);
+  const auto found = std::ranges::find(names, wanted);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  const std::string but_last = join({names.begin(), names.end() - 1}, ", ");
+  fail_usage(cat("option '--", name, "' takes ", but_last, " or ", names.back(), ", not '", wanted, "'"));
 }
 
 }  // namespace opd::cli

@@ -37,6 +37,8 @@ class Args {
   double real(std::string_view name, double otherwise) const;  // a number ≥ 0
   std::optional<int64_t> duration_ns(std::string_view name) const;
   std::optional<uint64_t> bytes(std::string_view name) const;
+  // The place of the value among `names`; the first one is the usual value.
+  size_t choice(std::string_view name, const std::vector<std::string> &names) const;
 
  private:
   void add(const Option &option, std::string value);

@@ -21,11 +21,7 @@ using Clock = std::chrono::steady_clock;
 enum class AbForm { sentence, table, markdown, csv, json };
 
 AbForm ab_form_of(const Args &args) {
-  const std::string wanted = args.value("as").value_or("sentence");
-  constexpr std::string_view names[] = {"sentence", "table", "markdown", "csv", "json"};
-  for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<AbForm>(i);
-  fail_usage(cat("option '--as' takes sentence, table, markdown, csv or json, not '", wanted, "'"));
+  return static_cast<AbForm>(args.choice("as", {"sentence", "table", "markdown", "csv", "json"}));
 }
 
 // Chooses so many calls that a turn takes 3 ms. Much shorter turns would measure the first calls after a pause. In

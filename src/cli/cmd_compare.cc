@@ -21,11 +21,7 @@ constexpr int64_t most_runs = 1'000'000;
 enum class ComparisonForm { sentence, table, csv, json, markdown, html };
 
 ComparisonForm comparison_form_of(const Args &args) {
-  const std::string wanted = args.value("as").value_or("sentence");
-  constexpr std::string_view names[] = {"sentence", "table", "csv", "json", "markdown", "html"};
-  for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<ComparisonForm>(i);
-  fail_usage(cat("option '--as' takes sentence, table, csv, json, markdown or html, not '", wanted, "'"));
+  return static_cast<ComparisonForm>(args.choice("as", {"sentence", "table", "csv", "json", "markdown", "html"}));
 }
 
 // Operators in the order of the program, each in a row of its own.

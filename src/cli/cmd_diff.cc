@@ -15,17 +15,11 @@ namespace {
 enum class DiffForm { table, json, markdown, csv };
 
 DiffForm diff_form_of(const Args &args) {
-  const std::string wanted = args.value("as").value_or("table");
-  constexpr std::string_view names[] = {"table", "json", "markdown", "csv"};
-  for (size_t i = 0; i < std::size(names); ++i)
-    if (wanted == names[i]) return static_cast<DiffForm>(i);
-  fail_usage(cat("option '--as' takes table, json, markdown or csv, not '", wanted, "'"));
+  return static_cast<DiffForm>(args.choice("as", {"table", "json", "markdown", "csv"}));
 }
 
 opd_trace_view view_of(const Args &args) {
-  const std::string by = args.value("by").value_or("name");
-  if (by != "name" && by != "path") fail_usage(cat("option '--by' takes name or path, not '", by, "'"));
-  return by == "path" ? OPD_TRACE_PATHS_BY_PART : OPD_TRACE_KEY_AVERAGES_BY_PART;
+  return args.choice("by", {"name", "path"}) == 0 ? OPD_TRACE_KEY_AVERAGES_BY_PART : OPD_TRACE_PATHS_BY_PART;
 }
 
 // The flame graph of what changed between two recordings.

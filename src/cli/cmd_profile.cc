@@ -39,11 +39,8 @@ std::string hint_at_zeros(const Report &report) {
              " all calls, which come after a warm-up; --warmup 0 measures the first call");
 }
 
-int32_t builtins_of(const std::string &wanted) {
-  constexpr std::string_view names[] = {"with_tensors", "all", "folded"};  // in the order of opd_profile_builtins
-  for (int32_t i = 0; i < 3; ++i)
-    if (wanted == names[i]) return i;
-  fail_usage(cat("option '--builtins' takes with_tensors, all or folded, not '", wanted, "'"));
+int32_t builtins_of(const Args &args) {
+  return static_cast<int32_t>(args.choice("builtins", {"with_tensors", "all", "folded"}));  // as opd_profile_builtins
 }
 
 // If a profiled call fails, there is no report, and a failed warm-up recorded nothing. So the call is made once more
@@ -66,7 +63,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
-  options.builtins = builtins_of(args.value("builtins").value_or("with_tensors"));
+  options.builtins = builtins_of(args);
   options.details = args.has("details");
   const bool roofline = args.has("roofline");
   const opd_machine_peak peak = roofline ? opdyno::measure_peak() : opd_machine_peak{};

@@ -28,11 +28,8 @@ Executable assemble(const std::string &path) {
 Module load_module(const std::string &path, const Args *args, Loading loading) {
   if (path.ends_with(".opdasm")) return assemble(path).to_module();
   auto options = opdyno::defaults(opd_module_options_init);
-  const std::optional<std::string> policy = args ? args->value("copy") : std::nullopt;
-  if (policy == "when-shared") options.copy = OPD_COPY_WHEN_SHARED;
-  else if (policy == "never") options.copy = OPD_COPY_NEVER;
-  else if (policy && policy != "always")
-    fail_usage(cat("option '--copy' takes always, when-shared or never, not '", *policy, "'"));
+  if (args)
+    options.copy = static_cast<int32_t>(args->choice("copy", {"always", "when-shared", "never"}));  // as the enum
   const std::string c_flags = args ? args->value("c-flags").value_or("") : "";
   if (!c_flags.empty()) options.c_flags = c_flags.c_str();
   options.inspect_only = loading == Loading::inspect_only;

@@ -58,10 +58,7 @@ Target::Target(const Program &program, const std::optional<std::string> &functio
 }
 
 void Target::bind_program(const Program &program, const Args &args) {
-  const std::string allocator = args.value("allocator").value_or("pooled");
-  if (allocator != "pooled" && allocator != "naive")
-    fail_usage(cat("option '--allocator' takes pooled or naive, not '", allocator, "'"));
-  const int32_t kind = allocator == "naive" ? OPD_ALLOCATOR_NAIVE : OPD_ALLOCATOR_POOLED;
+  const int32_t kind = args.choice("allocator", {"pooled", "naive"}) == 0 ? OPD_ALLOCATOR_POOLED : OPD_ALLOCATOR_NAIVE;
   auto options = opdyno::defaults(opd_vm_options_init);
   options.num_devices = 1;
   options.devices = &device_;
