@@ -135,10 +135,6 @@ class Doctor(DoctorCase, CliTest):
         self.assertIn("could not be started: ", " ".join(check["cause"] for check in checks.values()))
         self.assertIn("clock", checks)
 
-    def test_a_limit_on_file_sizes_ends_no_check(self):
-        checks = self.checks(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)))
-        self.assertIn("clock", checks)
-
 
 class DoctorMachines(DoctorCase, CliTest):
     def test_the_clock_source_is_judged(self):

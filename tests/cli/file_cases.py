@@ -87,6 +87,12 @@ class OutputFiles(CliTest):
         self.assertEqual(["kept"], os.listdir(self.place))
         self.assertEqual("old", (self.place / "kept").read_text())
 
+    def test_a_limit_on_file_sizes_is_an_error_of_standard_output(self):
+        with open(self.place / "out", "wb") as out:
+            done = subprocess.run([OPDYNO, "help", "run"], stdout=out, stderr=subprocess.PIPE, text=True,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
+        self.assertEqual((FAILED, "opdyno: cannot write to standard output: File too large\n"), (done.returncode, done.stderr))
+
     def test_nothing_is_left_beside_the_file(self):
         self.dis(self.place / "one")
         self.dis(self.place / "one")
