@@ -25,6 +25,19 @@ def table():
     return found
 
 
+def plain(page):
+    """What a reader sees of roff: fonts are gone, letters that have names are themselves."""
+    page = re.sub(r"\\\[u([0-9A-F]{4,})\]", lambda found: chr(int(found[1], 16)), page)
+    for name, letter in ("\\fB", ""), ("\\fI", ""), ("\\fR", ""), ("\\&", ""), ("\\(aq", "'"), ("\\(ga", "`"), ("\\(ha", "^"), ("\\(ti", "~"), ("\\-", "-"), ("\\e", "\\"):
+        page = page.replace(name, letter)
+    return page
+
+
+def paragraphs(page, section):
+    """The tagged paragraphs of a page's section: tag, text."""
+    return [tuple(part.split("\n")[:2]) for part in page.split(f".SH {section}\n")[1].split(".SH ")[0].split(".TP\n")[1:]]
+
+
 class Pages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -49,6 +62,17 @@ class Pages(unittest.TestCase):
                 self.assertIn("%s\\fB\\-\\-%s\\fR" % (begin, name.replace("-", "\\-")), page)
             self.assertIn("opdyno\\-%s\\fR(1)" % command, overview)
             self.assertTrue(page.isascii(), "letters beyond ASCII have numbers")
+
+    def test_a_page_says_of_options_and_examples_what_help_says(self):
+        for command in self.table:
+            page = plain((self.work / f"opdyno-{command}.1").read_text())
+            head, rest = run(PROGRAM, "help", command).stdout.split("\n\nOptions:\n")
+            options, examples = (re.sub(r"\n {22,}", " ", part) for part in rest.split("\n\nExamples:\n"))
+            shown = [re.sub(r" +", " ", f"{tag} {text}").removesuffix(" (may be repeated)") for tag, text in paragraphs(page, "OPTIONS")]
+            self.assertEqual([re.sub(r" +", " ", line.strip()) for line in options.splitlines()], shown)
+            shown = [line for line in sum(paragraphs(page, "EXAMPLES"), ()) if line]
+            self.assertEqual([line.strip() for line in examples.splitlines()], shown)
+            self.assertIn(page.split(".SH NAME\n")[1].split("\n")[0].split(" - ")[1].lower(), head.lower())
 
     def test_groff_and_mandoc_have_no_complaint(self):
         tools = [words for words in (["groff", "-ww", "-man", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]) if shutil.which(words[0])]
