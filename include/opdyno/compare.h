@@ -47,8 +47,9 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
  * output that differs most.
  *
  * Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
- * point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
- * left them, unless options->b_args has its own. Memory that a program allocates is filled with NaN, so that elements
+ * point than a tensor has, its copy is converted. Of a paged KV cache or RNN state, B gets a copy of what A begins
+ * with, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says
+ * so. With options->b_args, B gets what is there. Memory that a program allocates is filled with NaN, so that elements
  * which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
  * and the verdict begins with the failure.
  *

@@ -42,7 +42,8 @@ static inline void opd_record_options_init(opd_record_options *options) {
  *   - OPD_FAILED_PRECONDITION: a call is to be recorded already; without @p path: no call was made, it has not ended,
  * or recording was not asked for;
  *   - OPD_UNSUPPORTED: a VM of a session (rpc.h); without @p path: an argument, or a result of a function of the host,
- *     that cannot be kept, such as a KV cache, which the file only names; or a library that was loaded from memory;
+ *     that cannot be kept, such as a function of the host, which the file only names; or a library that was loaded
+ *     from memory;
  *   - OPD_INVALID_ARGUMENT: a path of no regular file, or an option;
  *   - OPD_NOT_FOUND, OPD_IO: the directory is not there, or cannot be written; without @p path: the file was not.
  * Threads: safe. Cost: the recorded call writes the file; later calls cost what they did. Blocks. Since: 0.2 */

@@ -109,7 +109,7 @@ void CallRecorder::begin(std::string_view name, Args args) {
   OpenCall &open = open_.emplace_back();
   open.args = args.data();
   const Function *const kernel = kernel_of(name, args);
-  open.call.name = kernel ? kernel_name(vm_, *kernel) : std::string(name);
+  open.call.name = kernel ? vm_.looked_up_name(*kernel) : std::string(name);
   if (name == kAllocTensor) return;
   for (const View &arg : args) add_arguments(open, arg, 0);
   for (size_t i = 0; i < open.tensors.size(); ++i) open.call.slots[i].before = read(*open.tensors[i]);

@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "profiler/vm_profile.h"
 #include "program/value_type.h"
+#include "vm/kv/kv_state.h"
 
 namespace opd {
 namespace {
@@ -144,10 +145,13 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
       options_(std::move(options)),
       deadline_ns_(deadline_after(options_.timeout_ns)),
       store_(options_.keep_bytes) {
+  const Args of_b = options_.b_args ? options_.b_args->views() : args;
+  b_args_.assign(of_b.begin(), of_b.end());
   require(&a != &b, "a and b must be two VMs, but are the same one");
   check_functions(a, b, function_, args.size());
   require(b_args().size() == args.size(), "B must get as many arguments as A, ", args.size(),
           ", but option b_args has ", b_args().size());
+  separate_states();
   a_ = record(a, "A", args_);
   b_ = record(b, "B", b_args());
   comparer_ = std::make_unique<ValueComparer>(a_, b_, options_.tolerances, [this] { check_stop(); });
@@ -155,6 +159,25 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
   first_ = find_first_difference(*comparer_, *matching_);
   if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, options_.tolerances, "the result");
   count_agreements();
+}
+
+// A's run changes KV states. Unless B was given its own, it gets a copy of what A begins with, with kernels of B.
+void Comparison::separate_states() {
+  const auto counterpart = [this](const Function &kernel) {
+    const std::string name = a_vm_.name_of(kernel);
+    if (name.empty()) return Ref<Function>::share(const_cast<Function *>(&kernel));  // of the host
+    Ref<Function> found = b_vm_.find_function_named(name);
+    if (!found) fail(OPD_NOT_FOUND, "B has no function ", name);
+    return found;
+  };
+  for (size_t i = 0; i < args_.size(); ++i) {
+    KvState *const state = try_kv_state(args_[i]);
+    if (!state || try_kv_state(b_args_[i]) != state) continue;
+    try {
+      const KvUse alone(*state);
+      b_args_[i] = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
+    } catch (const Exception &) {}  // the report says that both share it
+  }
 }
 
 // Counts how the operators agree, and finds what would have to be known before the programs could be said to agree.

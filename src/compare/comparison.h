@@ -40,7 +40,8 @@ class Comparison {
   friend class TensorSaver;
 
   RecordedRun record(Vm &vm, const char *side, Args args);
-  Args b_args() const { return options_.b_args ? options_.b_args->views() : args_; }
+  void separate_states();
+  Args b_args() const { return b_args_; }
   CallSettings settings() const;  // of the next run
   void check_stop() const;
   void count_agreements();
@@ -50,6 +51,8 @@ class Comparison {
   Vm &a_vm_, &b_vm_;
   const std::string function_;
   const Args args_;
+  std::vector<View> b_args_;
+  std::vector<Value> states_of_b_;  // copies of states that both would share
   const CompareOptions options_;
   const int64_t deadline_ns_;
   ValueStore store_;

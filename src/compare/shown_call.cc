@@ -5,18 +5,12 @@
 
 #include "device/device.h"
 #include "device/graph.h"
-#include "vm/vm_function.h"
 
 namespace opd {
 
 const Function *kernel_of(std::string_view name, Args args) {
   if (name != "vm.builtin.call_tir_dyn" || args.size() < 2) return nullptr;
   return try_as<Shape>(args.back()) ? try_as<Function>(args[0]) : nullptr;
-}
-
-std::string kernel_name(const Vm &vm, const Function &kernel) {
-  const std::string *const own = program_name_of(kernel);
-  return own ? *own : vm.looked_up_name(kernel);
 }
 
 bool is_readable(const DLTensor &tensor) { return tensor.device.device_type == kDLCPU || !is_capturing(tensor.device); }

@@ -14,8 +14,6 @@ inline constexpr int kMostTuples = 16;  // around a value of a call; programs ne
 // The kernel that vm.builtin.call_tir_dyn calls, and null for any other function. Its arguments are those between the
 // kernel and the last one, which has sizes.
 const Function *kernel_of(std::string_view name, Args args);
-// What the program calls it.
-std::string kernel_name(const Vm &vm, const Function &kernel);
 
 // False while the tensor's device captures a graph: a copy would become part of it.
 bool is_readable(const DLTensor &tensor);

@@ -39,7 +39,7 @@ WatchedCall CallWatch::watched(std::string_view name, Args args) const {
   call.is_operator = !call.is_host && !name.starts_with(kBuiltinPrefix);
   const Function *const kernel = kernel_of(name, args);
   if (!kernel) return call;
-  call.name = kernel_name(vm_, *kernel);
+  call.name = vm_.looked_up_name(*kernel);
   call.args.assign(args.begin() + 1, args.end() - 1);
   for (const int64_t size : try_as<Shape>(args.back())->dims()) call.args.push_back(opd_int(size));
   call.is_operator = true;

@@ -61,14 +61,22 @@ std::vector<std::string> host_functions_of(const Vm &vm) {
   return names;
 }
 
-std::vector<Value> Playback::make_args() {
+ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_functions) {
+  return [&](const Function &function) {
+    std::string name = vm.name_of(function);
+    return std::ranges::count(host_functions, name) ? std::string() : name;
+  };
+}
+
+std::vector<Value> Playback::make_args(Vm &vm) {
+  maker_.emplace(&vm);
   std::vector<Value> args;
   for (size_t i = 0; i < recording_.args.size(); ++i) try {
-      args.push_back(maker_.make(recording_.args[i]));
+      args.push_back(maker_->make(recording_.args[i]));
     } catch (const Exception &e) {
       fail(e.error()->code, recording_.name, ": argument ", i, " of ", recording_.call.function, ": ", e.what());
     }
-  num_arg_tensors_ = maker_.num_tensors();
+  args_made_ = maker_->mark();
   return args;
 }
 
@@ -110,7 +118,8 @@ Value Playback::play(const std::string &name, Args args) {
     raised_ = name;
     throw Exception(make_error(error.root_code, error.root_message, error.root_kind));
   }
-  return maker_.make(call.result, given);
+  if (!maker_) fail(OPD_FAILED_PRECONDITION, label(name), " comes before the recorded call");
+  return maker_->make(call.result, given);
 }
 
 void Playback::check_end() {

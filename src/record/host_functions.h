@@ -15,6 +15,9 @@ inline constexpr std::string_view kCallPyFunc = "vm.builtin.call_py_func";
 
 // Global functions that the program uses, and which neither its modules nor this library offer; sorted.
 std::vector<std::string> host_functions_of(const Vm &vm);
+// For values in recordings: functions of the host have no name, because the replay has only their results. Both must
+// outlive what is returned.
+ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_functions);
 
 // Gives the recorded arguments, and the results of functions in their order, and compares what these are given. For one
 // thread.
@@ -23,10 +26,11 @@ class Playback {
   // `recording` must outlive it.
   explicit Playback(const CallRecording &recording) : recording_(recording) {}
 
-  std::vector<Value> make_args();  // of the call; once, before anything is played
+  // Of the call; once, before anything is played. `vm`, which must outlive it, has the functions that they name.
+  std::vector<Value> make_args(Vm &vm);
   bool offers(std::string_view name) const;
   Value play(const std::string &name, Args args);  // throws what the function raised
-  void rewind() { next_ = 0, maker_.rewind(num_arg_tensors_); }
+  void rewind() { next_ = 0, maker_->rewind(args_made_); }
   const std::string &raised() const { return raised_; }    // the function that raised the last error; "" if none did
   const std::string &problem() const { return problem_; }  // the first one: "" if all was as recorded
   void check_end();                                        // a problem if calls are left
@@ -36,8 +40,9 @@ class Playback {
   std::string label(const std::string &name) const;
 
   const CallRecording &recording_;
-  ValueMaker maker_;
-  size_t num_arg_tensors_ = 0, next_ = 0;
+  std::optional<ValueMaker> maker_;
+  ValueMaker::Mark args_made_;
+  size_t next_ = 0;
   std::string raised_, problem_;
 };
 

@@ -97,8 +97,8 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
   if (++num_items > kMostItems) from.bad("value", concat("has more than ", kMostItems, " items"));
   KeptValue value;
   const auto kind = from.read<uint8_t>("kind");
-  if (kind > KeptValue::kOpaque)
-    from.bad("kind", concat("of a value must be at most ", int{KeptValue::kOpaque}, ", but is ", kind));
+  if (kind > KeptValue::kSameState)
+    from.bad("kind", concat("of a value must be at most ", int{KeptValue::kSameState}, ", but is ", kind));
   value.kind = static_cast<KeptValue::Kind>(kind);
   switch (value.kind) {
     case KeptValue::kNone:
@@ -109,6 +109,7 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
     case KeptValue::kDevice:
     case KeptValue::kSameTensor:
     case KeptValue::kGivenTensor:
+    case KeptValue::kSameState:
       value.number = from.read<int64_t>("number");
       break;
     case KeptValue::kFloat:
@@ -117,11 +118,16 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
     case KeptValue::kText:
     case KeptValue::kBytes:
     case KeptValue::kOpaque:
+    case KeptValue::kFunction:
       value.text = from.read_string("text");
       break;
     case KeptValue::kShape:
       value.dims = read_dims(from, from.read_count(sizeof(int64_t), "number of sizes"));
       break;
+    case KeptValue::kState:
+      value.text = from.read_string("maker");
+      value.saved = as_bytes(from.read_string("state"));
+      [[fallthrough]];
     case KeptValue::kArray:
     case KeptValue::kMap: {
       if (depth == kMostTuples) from.bad("value", concat("is nested more than ", kMostTuples, " deep"));
@@ -182,6 +188,10 @@ void add_leaves(std::vector<KeptLeaf> &out, const KeptValue &value, const std::s
   else if (value.kind == KeptValue::kSameTensor) leaf.shown = concat("tensor ", value.number, " of the arguments");
   else if (value.kind == KeptValue::kGivenTensor) leaf.shown = concat("tensor ", value.number, " that it was given");
   else if (value.kind == KeptValue::kMap) leaf.shown = concat("a map of ", value.items.size() / 2);
+  else if (value.kind == KeptValue::kFunction) leaf.shown = "function " + value.text;
+  else if (value.kind == KeptValue::kState)
+    leaf.shown = concat("a state of ", value.text, ", ", value.saved.size(), " bytes");
+  else if (value.kind == KeptValue::kSameState) leaf.shown = concat("state ", value.number, " of the arguments");
   else leaf.shown = to_text(ValueMaker().make(value));
   out.push_back(std::move(leaf));
 }
@@ -234,6 +244,12 @@ void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
     for (const int64_t dim : shape->dims()) out.write(dim);
     return;
   }
+  if (name_of_ && !lacks_object(value)) {
+    if (KvState *const state = try_kv_state(value)) return write_state(out, *state, depth);
+    const auto *const function = try_as<Function>(value);
+    if (const std::string name = function ? name_of_(*function) : ""; !name.empty())
+      return text(KeptValue::kFunction, name);
+  }
   const auto *array = try_as<Array>(value);
   Map *const map = try_map(value);
   if ((!array && !map) || depth == kMostTuples || lacks_object(value))
@@ -248,6 +264,32 @@ void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
     write(out, map->at(at).key, depth + 1);
     write(out, map->at(at).value, depth + 1);
   }
+}
+
+void ValueWriter::write_state(ByteWriter &out, KvState &state, int depth) {
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (states_[i].lock().get() == &state)
+      return out.write<uint8_t>(KeptValue::kSameState), out.write(static_cast<int64_t>(i));
+  ByteWriter saved, made_by;
+  const size_t num_opaque = opaque_.size();
+  const std::string type(type_key(state.type_index));
+  try {
+    const KvUse alone(state);
+    state.save(saved);
+    const std::vector<Value> args = state.maker_arguments();
+    made_by.write(static_cast<uint64_t>(args.size()));
+    for (const Value &arg : args) write(made_by, arg.view(), depth + 1);
+  } catch (const Exception &e) { return write_opaque(out, concat(type, " (", e.what(), ")")); }
+  if (opaque_.size() > num_opaque) {
+    opaque_.resize(num_opaque);
+    return write_opaque(out, type + " (a function that is not of the program is among its kernels)");
+  }
+  states_.emplace_back(&state);
+  out.write<uint8_t>(KeptValue::kState);
+  out.write_string(state.maker());
+  out.write_string(saved.take());
+  const std::string arguments = made_by.take();
+  out.write_bytes(arguments.data(), arguments.size());
 }
 
 // As one that the program has in the replay, too. Otherwise it will be one of those.
@@ -304,6 +346,13 @@ KeptValue read_value(ByteReader &from) {
   return read_value(from, 0, num_items);
 }
 
+Value ValueMaker::make_state(const KeptValue &kept) {
+  std::vector<Value> args;
+  for (const KeptValue &arg : kept.items) args.push_back(make(arg));
+  ByteReader saved(kept.saved, "the state");
+  return states_.emplace_back(make_saved_state(kept.text, views_of(args), saved));
+}
+
 Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
   switch (kept.kind) {
     case KeptValue::kNone:
@@ -344,6 +393,18 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
       return Value(given[static_cast<size_t>(kept.number)]);
     case KeptValue::kOpaque:
       fail(OPD_UNSUPPORTED, "a value of type ", kept.text, " cannot be kept in a recording");
+    case KeptValue::kFunction: {
+      Ref<Function> function = vm_ ? vm_->find_function_named(kept.text) : nullptr;
+      if (!function) fail(OPD_NOT_FOUND, "the program has no function ", kept.text);
+      return function;
+    }
+    case KeptValue::kState:
+      return make_state(kept);
+    case KeptValue::kSameState:
+      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= states_.size())
+        fail(OPD_BAD_FORMAT, "the recording refers to state ", kept.number, ", but ", states_.size(),
+             " were read before");
+      return states_[static_cast<size_t>(kept.number)];
     default:
       break;
   }

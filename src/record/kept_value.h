@@ -1,5 +1,6 @@
 // Values in recordings: written from what a call has, read from bytes that may be of anybody.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "compare/shown_call.h"
 #include "compare/value_store.h"
 #include "value/tensor.h"
+#include "vm/kv/kv_state.h"
 
 namespace opd {
 
@@ -42,7 +44,10 @@ struct KeptValue {
     kSameTensor,   // as one before, counted from 0 over the arguments of the call and the results of the host's
                    // functions
     kGivenTensor,  // as one among the arguments of the function of the host whose result it is, counted from 0
-    kOpaque        // an object that cannot be kept; `text` is its type
+    kOpaque,       // an object that cannot be kept; `text` is its type
+    kFunction,     // of the program: `text` is its name there
+    kState,        // a KV state: `text` is the builtin that makes it, `items` its arguments, `saved` all else
+    kSameState     // as one before, counted like kSameTensor
   };
   Kind kind = kNone;
   int64_t number = 0;
@@ -51,6 +56,7 @@ struct KeptValue {
   std::vector<int64_t> dims;
   std::vector<KeptValue> items;
   std::shared_ptr<const KeptTensor> tensor;
+  Bytes saved;
 };
 
 // kArguments: with strides, offsets, and which tensors are the same.
@@ -58,7 +64,10 @@ enum class Keeping : uint8_t { kArguments, kElements, kHashes };
 
 class ValueWriter {
  public:
-  explicit ValueWriter(Keeping keeping) : keeping_(keeping) {}
+  // The name of a function of the program; "" for another function, which cannot be kept.
+  using NameOf = std::function<std::string(const Function &)>;
+  // `name_of`: none if neither functions nor the states that call them are to be kept.
+  explicit ValueWriter(Keeping keeping, NameOf name_of = {}) : keeping_(keeping), name_of_(std::move(name_of)) {}
 
   // `given`: tensors that are written as kGivenTensor.
   std::string write(const View &value, std::span<const View> given = {});
@@ -69,6 +78,7 @@ class ValueWriter {
   void write(ByteWriter &out, const View &value, int depth);
   void write_tensor(ByteWriter &out, const View &value);
   bool write_as_known(ByteWriter &out, const View &value);
+  void write_state(ByteWriter &out, KvState &state, int depth);
   void write_opaque(ByteWriter &out, std::string_view type);
 
   // A tensor that was written. Others may have its memory once it has gone.
@@ -80,26 +90,38 @@ class ValueWriter {
   };
 
   const Keeping keeping_;
+  const NameOf name_of_;
   uint64_t num_items_ = 0;
   std::span<const View> given_;
   std::vector<Seen> seen_;
   std::unordered_multimap<const void *, size_t> seen_at_;  // numbers in seen_, by address
+  std::vector<WeakRef<Object>> states_;                    // that were written
   std::vector<std::string> opaque_;
 };
 
-// Throws OPD_BAD_FORMAT. The elements of tensors are borrowed from the reader's bytes.
+// Throws OPD_BAD_FORMAT. The elements of tensors, and what states saved, are borrowed from the reader's bytes.
 KeptValue read_value(ByteReader &from);
 
 // Makes values in the order in which they were written.
 class ValueMaker {
  public:
+  // `vm`, which must outlive the maker, has the functions; null: there are none.
+  explicit ValueMaker(Vm *vm = nullptr) : vm_(vm) {}
+
   // Throws for what could not be kept. `given`: what kGivenTensor counts.
   Value make(const KeptValue &stored, std::span<const View> given = {});
-  size_t num_tensors() const { return tensors_.size(); }
-  void rewind(size_t num_tensors) { tensors_.resize(num_tensors); }  // to those that were made first
+  struct Mark {
+    size_t tensors = 0, states = 0;
+  };
+  Mark mark() const { return {tensors_.size(), states_.size()}; }
+  void rewind(Mark mark) { tensors_.resize(mark.tensors), states_.resize(mark.states); }  // to those made first
 
  private:
+  Value make_state(const KeptValue &kept);
+
+  Vm *const vm_;
   std::vector<Ref<Tensor>> tensors_;
+  std::vector<Value> states_;
 };
 
 // Tensors in a value, in the order in which they are written.

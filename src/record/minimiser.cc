@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "program/builder.h"
+#include "record/host_functions.h"
 
 namespace opd {
 namespace {
@@ -48,14 +49,19 @@ Minimiser::Minimiser(const std::string &path, const CallRecording &recording, Mo
   before_call_ = file_.mark();
 }
 
-void Minimiser::keep(const WatchedCall &call, const KeptCall &whole) {
+void Minimiser::keep(const WatchedCall &call, const KeptCall &whole, Vm &vm) {
   file_.return_to(before_call_);
   file_.add(BlockKind::kModule, write_program_module(program_of(call)->write(), imports_));
   KeptCall cut;
   cut.function = "main";
   cut.vm = whole.vm;
   cut.has_operators = cut.is_watched = true;
-  ValueWriter values(Keeping::kArguments);
+  // The smaller program has the kernels, but no function of the whole one.
+  const auto name_of = [names = names_in(vm, whole.host_functions), &vm](const Function &function) {
+    std::string name = names(function);
+    return vm.executable().find(name) ? std::string() : name;
+  };
+  ValueWriter values(Keeping::kArguments, name_of);
   std::vector<std::string> args;
   for (const View &arg : call.args)
     if (arg.type != OPD_POINTER) args.push_back(values.write(arg));

@@ -14,7 +14,10 @@ namespace {
 class CallFile final : public CallWatch {
  public:
   CallFile(Vm &vm, const std::vector<std::string> &hosts, const RecordOptions &options)
-      : CallWatch(vm, hosts, vm.state().instrument()), hosts_(hosts), options_(options) {}
+      : CallWatch(vm, hosts, vm.state().instrument()),
+        hosts_(hosts),
+        options_(options),
+        values_(Keeping::kArguments, names_in(vm, hosts)) {}
 
   // What leads to the call. `modules`: blocks of the program, or none yet.
   void write_begin(const std::string &path, uint32_t function, Args args, const CallSettings &settings,
@@ -100,7 +103,7 @@ class CallFile final : public CallWatch {
   const RecordOptions options_;
   std::optional<RecordingFile> file_;
   Ref<Error> failure_;
-  ValueWriter values_{Keeping::kArguments};
+  ValueWriter values_;
   std::string opaque_;                // the first value that could not be kept; "": none
   std::optional<OpenHostCall> host_;  // that runs
 };

@@ -24,7 +24,7 @@ class ReplayWatch final : public CallWatch {
  private:
   void begin(const WatchedCall &call) override {
     is_open_ = !call.is_host;
-    if (is_open_ && minimiser_ && !replay_.operator_difference_) minimiser_->keep(call, replay_.recording_->call);
+    if (is_open_ && minimiser_ && !replay_.operator_difference_) minimiser_->keep(call, replay_.recording_->call, vm());
   }
 
   void end(const WatchedCall &call, const View &result) override {
@@ -80,7 +80,7 @@ void Replay::prepare() {
     root->add_import(playback);
   }
   vm_ = Vm::make(root, call.vm);
-  args_ = playback_->make_args();
+  args_ = playback_->make_args(*vm_);
   for (const std::string &name : call.names) names_.push_back(name.empty() ? nullptr : name.c_str());
 }
 

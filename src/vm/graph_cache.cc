@@ -25,9 +25,7 @@ void each_leaf(const View &value, const Visit &visit) {
 
 std::string name_of(const Vm &vm, const Function &function) {
   const ProgramClosure *const closure = as_program_closure(function);
-  const Function &called = closure ? *closure->function : function;
-  const std::string *const name = program_name_of(called);
-  return name ? *name : vm.looked_up_name(called);
+  return vm.looked_up_name(closure ? *closure->function : function);
 }
 
 // A function could keep the VM, which keeps the value.

@@ -43,7 +43,8 @@ void each_code(Module &module, std::set<const Module *> &seen, const Visit &visi
 
 }  // namespace
 
-std::string Vm::looked_up_name(const Function &function) const {
+std::string Vm::name_of(const Function &function) const {
+  if (const std::string *const own = program_name_of(function)) return *own;
   const auto &callees = program_->callees;  // a program may give one to a builtin
   const auto is_it = [&function](const Ref<Function> &callee) { return callee.get() == &function; };
   if (const auto callee = std::find_if(callees.begin(), callees.end(), is_it); callee != callees.end())
@@ -53,7 +54,19 @@ std::string Vm::looked_up_name(const Function &function) const {
   each_code(*module_, seen, [&](CodeModule &code) {
     if (name.empty()) name = code.looked_up_name(function);
   });
+  return name;
+}
+
+std::string Vm::looked_up_name(const Function &function) const {
+  std::string name = name_of(function);
   return name.empty() ? "packed function" : name;
+}
+
+Ref<Function> Vm::find_function_named(const std::string &name) {
+  const auto &functions = executable().functions;
+  for (size_t i = 0; i < functions.size(); ++i)
+    if (functions[i].name == name) return lasting_function(*inner_functions_[i]);
+  return module_->find_with_imports(name);
 }
 
 std::string Vm::recording_note() const {

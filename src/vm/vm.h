@@ -73,8 +73,11 @@ class Vm final : public AnyVm {
   const NameId *function_names();
   NameId program_name() const { return program_name_; }  // of its file; after function_names()
   const NameId *callee_names() { return function_names() + program_->functions.size(); }
-  std::string looked_up_name(const Function &function) const;
-  std::string recording_note() const;  // calls that records cannot show; "" if none
+  // The name by which the program calls a function, its own or a kernel; "" if it is none of these.
+  std::string name_of(const Function &function) const;
+  std::string looked_up_name(const Function &function) const;  // "packed function" if it has none
+  Ref<Function> find_function_named(const std::string &name);  // what name_of() names; null if there is none
+  std::string recording_note() const;                          // calls that records cannot show; "" if none
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
   View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM

@@ -253,13 +253,15 @@ TEST(RecordingFile, AResultThatCannotBeKeptIsNamedOnly) {
                 "the recorded call cannot be made again: the result of test.make_function, of type ffi.Function");
 }
 
-TEST(RecordingFile, AKvCacheIsNamed) {
+TEST(RecordingFile, ACacheWithKernelsOfTheHostIsNamed) {
   const Value cache = attention::make_cache(attention::Sizes{});
   const Vm vm = make_vm(kEcho);
   vm.record_next_call(recording_path());
   vm.call("main", cache);
-  expect_throws([&] { vm.end_recording(); }, OPD_UNSUPPORTED,
-                "argument 0, of type opdyno.vm.PagedKVCache, cannot be kept");
+  expect_throws(
+      [&] { vm.end_recording(); }, OPD_UNSUPPORTED,
+      "argument 0, of type opdyno.vm.PagedKVCache (a function that is not of the program is among its kernels), "
+      "cannot be kept");
   expect_throws([&] { opdyno::replay(recording_path()); }, OPD_UNSUPPORTED, "cannot be kept in a recording");
 }
 

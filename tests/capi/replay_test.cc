@@ -227,6 +227,36 @@ TEST(Replay, NamedArgumentsAndOptionsOfTheVmComeAlong) {
   EXPECT_EQ(cell(replayed.report, 0, "Name"), "x");
 }
 
+TEST(Replay, AFunctionOfTheProgramIsKnownByItsName) {
+  const std::string program = R"(
+.func addend(x) {
+  %y = call vm.builtin.make_tuple(%x, 5)
+  ret %y
+}
+.func get() {
+  %functions = call vm.builtin.make_tuple(@addend)
+  %f = call vm.builtin.tuple_getitem(%functions, 0)
+  ret %f
+}
+.func main(f, x) {
+  %y = call vm.builtin.invoke_closure(%vm, %f, %x)
+  ret %y
+}
+)";
+  const Vm vm = make_vm(program);
+  const Value function = vm.call("get");
+  const Tensor x = floats({1, 2});
+  const auto path = record(vm, {function.view(), arg(x)});
+  const auto replayed = opdyno::replay(path);
+  EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
+  EXPECT_EQ(cell(replayed.report, 0, "Value"), "function addend");
+  const Module other = Executable::assemble(".func main(f, x) {\n  ret %x\n}\n").to_module();
+  auto options = opdyno::defaults(opd_replay_options_init);
+  options.module = other.get();
+  expect_throws([&] { opdyno::replay(path, &options); }, OPD_NOT_FOUND,
+                "argument 0 of main: the program has no function addend");
+}
+
 TEST(Replay, TheInstrumentOfAReplaySeesItsCalls) {
   const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))});
   int shown = 0;

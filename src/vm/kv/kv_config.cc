@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/device.h"
 #include "vm/kv/kv_state.h"
 
 namespace opd {
@@ -94,6 +95,31 @@ KvConfig KvConfig::from(Args args) {
   if (config.has_windows && config.rope != KvRope::kNone) config.rope = KvRope::kInline;
   size_of(config.num_pages() * config.page_size, "the number of rows");
   return config;
+}
+
+std::vector<Value> KvConfig::arguments() const {
+  std::vector<int64_t> numbers;
+  for (const KvLayerKind kind : kinds) numbers.push_back(static_cast<int64_t>(kind));
+  const int64_t sizes[] = {max_batch, max_total, max_rows, page_size, has_windows, layer_window};
+  const int64_t layers[] = {first_layer, first_layer + num_layers}, one[] = {1};
+  // Factors that were given beside windows, which change the mode, are used no more.
+  const bool has_factors = rope_factors && rope == KvRope::kNormal;
+  Ref<Tensor> model = make_tensor(one, dtype, device);  // only its dtype and device count
+  const std::string zeros(bytes_of(model->dl), '\0');
+  copy_from_bytes(model->dl, zeros.data(), zeros.size());
+  return {Shape::make(sizes),
+          Shape::make(layers),
+          query_heads,
+          kv_heads,
+          key_dim,
+          value_dim,
+          Shape::make(numbers),
+          int64_t{0},
+          static_cast<int64_t>(rope),
+          rope_scale,
+          rope_theta,
+          has_factors ? Value(rope_factors) : Value(),
+          std::move(model)};
 }
 
 bool KvConfig::has_kind(KvLayerKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }

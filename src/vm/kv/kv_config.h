@@ -29,6 +29,7 @@ struct KvConfig {
 
   // Of the arguments from the first on; throws if they make no cache. The errors number the arguments from 0.
   static KvConfig from(Args args);
+  std::vector<Value> arguments() const;  // with which from() gives this again
   int64_t num_pages() const;
   bool has_kind(KvLayerKind kind) const;
   int64_t rows_at_once() const { return max_batch > max_rows ? max_batch : max_rows; }

@@ -92,6 +92,26 @@ void KvForward::undo(KvSequences &sequences) {
   end();
 }
 
+// The rows of the last sequence go first, so that begin() gives each one its pages again.
+KvForward::Pass KvForward::take_back(KvSequences &sequences) const {
+  Pass pass{ids_, counts_, std::nullopt};
+  std::vector<int64_t> parents;
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    if (batch_[i]->length != rows_before_[i] + counts_[i])
+      fail(OPD_UNSUPPORTED, "the sliding window of sequence ", ids_[i], " forgot rows in the pass that runs");
+    if (batch_[i]->window > 0 && batch_[i]->length > batch_[i]->window)
+      fail(OPD_UNSUPPORTED, "sequence ", ids_[i], " got its sliding window in the pass that runs");
+    const auto nodes = batch_[i]->tree.parents();
+    if (!nodes.empty()) {
+      const auto added = nodes.last(static_cast<size_t>(counts_[i]));
+      parents.insert(parents.end(), added.begin(), added.end());
+    }
+  }
+  if (!parents.empty()) pass.parents = std::move(parents);
+  for (size_t i = batch_.size(); i-- > 0;) sequences.pop(ids_[i], counts_[i]);
+  return pass;
+}
+
 // ---- blocks at depths
 
 void KvForward::find_chains(const KvSequences &sequences) {

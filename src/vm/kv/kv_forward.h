@@ -40,6 +40,13 @@ class KvForward {
              std::optional<std::span<const int64_t>> parents);
   void end() { is_running_ = false; }
   void undo(KvSequences &sequences);  // of a pass that runs: its rows are gone again, and it has ended
+  // The arguments with which the pass that runs began. `sequences`, a copy, becomes what the pass began with. Throws
+  // OPD_UNSUPPORTED if a window slid, because the rows that it forgot are gone, or will slide in another begin().
+  struct Pass {
+    std::vector<int64_t> ids, counts;
+    std::optional<std::vector<int64_t>> parents;
+  };
+  Pass take_back(KvSequences &sequences) const;
   void clear();
 
   bool is_running() const { return is_running_; }

@@ -43,6 +43,20 @@ KvKernels::KvKernels(Args args) {
   for (size_t i = 0; i < std::size(others); ++i) *others[i] = kernel_of(args[11 + i], kFirst + 11 + i);
 }
 
+std::vector<Value> KvKernels::arguments() const {
+  const auto array = [](std::initializer_list<Value> items) {
+    std::vector<View> views;
+    for (const Value &item : items) views.push_back(item.view());
+    return Array::make(views);
+  };
+  std::vector<Value> args{append, append_mla};
+  for (const auto &kernel : {ragged, prefill, decode, prefill_window, decode_window, prefill_tree, ragged_tree, mla})
+    args.emplace_back(kernel ? array({std::string("tirx"), kernel}) : array({}));
+  args.emplace_back(merge_mla ? array({merge, merge_mla}) : array({merge}));
+  for (const auto &kernel : {split_rotary, copy_page, debug_get, compact}) args.emplace_back(kernel);
+  return args;
+}
+
 void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
   if (!kernel) fail(OPD_UNSUPPORTED, "the program gave its cache no kernel for ", what);
   call_inner_kernel(*kernel, args);

@@ -17,6 +17,7 @@ struct KvKernels {
       mla, merge, merge_mla, split_rotary, copy_page, debug_get, compact;
 
   explicit KvKernels(Args args);  // those 15 arguments; throws if one is no kernel
+  std::vector<Value> arguments() const;
   // Calls of the two tree kernels. TVM's frontend for the CPU gives them in each other's place, so a pair that refuses
   // the number of its arguments is exchanged.
   void run_prefill_tree(Args args);

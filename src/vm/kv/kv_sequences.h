@@ -90,6 +90,11 @@ class KvSequences {
   std::vector<KvSequenceLength> lengths() const;
   bool has_windows() const { return has_windows_; }
   bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }
+  std::vector<int64_t> pages_in_use() const;  // their numbers, ascending
+  std::vector<bool> places_in_use() const;    // of all pages: whether a row lies there
+
+  void save(ByteWriter &out) const;
+  void restore(ByteReader &from);  // throws OPD_BAD_FORMAT
 
  private:
   // Where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows, which do not fill one.
@@ -118,6 +123,7 @@ class KvSequences {
   void drop(int32_t index);                       // one user of the block is gone
   void give_pages(KvBlock &block, size_t count);  // the last pages of the block, so that `count` are left
   [[noreturn]] void fail_full(int64_t needed, std::string_view what) const;
+  void check(const ByteReader &from) const;  // that what was read fits together
 
   const int64_t num_pages_, page_size_;
   const bool has_windows_;

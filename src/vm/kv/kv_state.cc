@@ -32,9 +32,14 @@ void require_batch(std::span<const int64_t> ids, std::span<const int64_t> number
   }
 }
 
+KvState *try_kv_state(const View &v) {
+  if (v.type == PagedKvCache::type()) return static_cast<PagedKvCache *>(object_of(v));
+  if (v.type == RnnState::type()) return static_cast<RnnState *>(object_of(v));
+  return nullptr;
+}
+
 KvState &as_kv_state(const View &v, std::string_view what) {
-  if (v.type == PagedKvCache::type()) return *static_cast<PagedKvCache *>(object_of(v));
-  if (v.type == RnnState::type()) return *static_cast<RnnState *>(object_of(v));
+  if (KvState *const state = try_kv_state(v)) return *state;
   fail_type(what, "a paged KV cache or an RNN state", v);
 }
 

@@ -2,10 +2,13 @@
 // recurrent network. TVM calls both a KV state.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/bytes.h"
+#include "value/function.h"
 #include "value/value.h"
 
 namespace opd {
@@ -44,6 +47,13 @@ class KvState : public Object {
   virtual std::vector<KvSequenceLength> lengths() const = 0;  // in no order
   virtual KvUsage usage() const = 0;
 
+  // A state is made again by a call of its maker, a builtin, and restore(). The arguments have the program's kernels.
+  virtual const char *maker() const = 0;
+  virtual std::vector<Value> maker_arguments() const = 0;
+  virtual void save(ByteWriter &out) const = 0;  // throws OPD_UNSUPPORTED if not all of it can be saved
+  // Of a state that has no sequences yet. Throws OPD_BAD_FORMAT; the state is then not to be used.
+  virtual void restore(ByteReader &from) = 0;
+
  private:
   friend class KvUse;
   std::atomic<bool> is_in_use_{false};
@@ -52,6 +62,14 @@ class KvState : public Object {
 // Throws unless there are sequences, each named once, and a number for each, at least `least`. `what` names these.
 void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least);
 
+// What maker() made with its arguments, and what save() wrote. Throws OPD_BAD_FORMAT also for a builtin that makes no
+// state.
+Value make_saved_state(const std::string &maker, Args args, ByteReader &saved);
+// Another state that goes on as this one. Its kernels are what `counterpart` returns for this one's, or throws for.
+// Throws as save() does.
+Value copy_of(const KvState &state, const std::function<Ref<Function>(const Function &)> &counterpart);
+
+KvState *try_kv_state(const View &v);  // null for another kind of value
 // The state of a value; throws a TypeError for another kind.
 KvState &as_kv_state(const View &v, std::string_view what);
 

@@ -21,9 +21,10 @@ class KvTree {
 
   size_t size() const { return parents_.size(); }
   bool is_empty() const { return parents_.empty(); }
-  bool is_chain() const;                                      // each node follows the one before
-  int32_t depth(size_t node) const { return depths_[node]; }  // 0 for a root
-  std::vector<int32_t> path_to(int32_t node) const;           // from a root to `node`
+  bool is_chain() const;                                         // each node follows the one before
+  int32_t depth(size_t node) const { return depths_[node]; }     // 0 for a root
+  std::span<const int32_t> parents() const { return parents_; }  // -1: of a root
+  std::vector<int32_t> path_to(int32_t node) const;              // from a root to `node`
   // For each node the number at which a walk in depth reaches it, and the number after its last descendant.
   void append_orders(KvTable &out) const;
 

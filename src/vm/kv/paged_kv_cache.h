@@ -10,6 +10,8 @@
 
 namespace opd {
 
+inline constexpr char kPagedCacheMaker[] = "vm.builtin.paged_attention_kv_cache_create";
+
 class PagedKvCache final : public KvState {
  public:
   static int32_t type();  // "opdyno.vm.PagedKVCache"
@@ -26,6 +28,10 @@ class PagedKvCache final : public KvState {
   void cancel_forward() override;
   std::vector<KvSequenceLength> lengths() const override { return sequences_.lengths(); }
   KvUsage usage() const override;
+  const char *maker() const override { return kPagedCacheMaker; }
+  std::vector<Value> maker_arguments() const override;
+  void save(ByteWriter &out) const override;
+  void restore(ByteReader &from) override;
   void enable_window(int64_t id, int64_t window, int64_t sink) { sequences_.enable_window(id, window, sink); }
   // Keeps the path to each leaf of the sequences' token trees; -1: none of it.
   void commit(std::span<const int64_t> ids, std::span<const int64_t> leaves);

@@ -12,6 +12,8 @@
 
 namespace opd {
 
+inline constexpr char kRnnStateMaker[] = "vm.builtin.rnn_state_create";
+
 class RnnState final : public KvState {
  public:
   static int32_t type();  // "opdyno.vm.RNNState"
@@ -32,6 +34,10 @@ class RnnState final : public KvState {
   void cancel_forward() override { ids_.clear(); }  // the current states are as they were
   std::vector<KvSequenceLength> lengths() const override;
   KvUsage usage() const override;
+  const char *maker() const override { return kRnnStateMaker; }
+  std::vector<Value> maker_arguments() const override;
+  void save(ByteWriter &out) const override;
+  void restore(ByteReader &from) override;
 
   void get(int64_t layer, int64_t kind, const View &out) { run(kinds_[checked(layer, kind)].get, layer, kind, out); }
   void set(int64_t layer, int64_t kind, const View &data) {

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import opdyno
-from runtimes import read_arrays
+from runtimes import call_and_replay, read_arrays
 from shape import logits
 
 STEPS, SEQUENCES = 40, 3
@@ -48,7 +48,7 @@ def run(ids, new, parents=None):
     embedded = arrays[0][np.concatenate(new)]
     decodes = all(count == 1 for count in counts)
     x = opdyno.tensor(np.ascontiguousarray(embedded[:, None, :] if decodes else embedded[None]))
-    result = vm["decode" if decodes else "prefill"](x, cache, weights)[0].numpy().reshape(-1, 97)
+    result = call_and_replay(vm, "decode" if decodes else "prefill", x, cache, weights)[0].numpy().reshape(-1, 97)
     call("kv_state_end_forward")
     first = 0
     for k, sequence in enumerate(ids):

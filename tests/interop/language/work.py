@@ -8,7 +8,7 @@ import json
 import sys
 
 import numpy as np
-from runtimes import on_host, open_program, read_arrays
+from runtimes import call_and_replay, on_host, open_program, read_arrays
 
 runtime, program, parameters, seed, steps = sys.argv[1:6]
 has_windows, is_hybrid = (word in sys.argv[6:] for word in ("windows", "hybrid"))
@@ -43,7 +43,9 @@ def run(ids, counts):
     embedded = arrays[0][np.concatenate(new)]
     decodes = all(count == 1 for count in counts)
     x = tensor(np.ascontiguousarray(embedded[:, None, :] if decodes else embedded[None]))
-    result = vm["decode" if decodes else "prefill"](x, *states, weights)[0]
+    function, arguments = "decode" if decodes else "prefill", (x, *states, weights)
+    is_replayed = runtime == "opdyno" and sum(map(len, new)) % 3 == 0
+    result = (call_and_replay(vm, function, *arguments) if is_replayed else vm[function](*arguments))[0]
     result = on_host(result).reshape(-1, 97)
     state("end_forward")
     first = 0

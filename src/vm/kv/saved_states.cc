@@ -1,0 +1,204 @@
+// KV states as bytes, for recordings: the sequences, the arguments of the pass that runs, and the memory that is in
+// use.
+#include "base/bytes.h"
+#include "device/device.h"
+#include "vm/kv/paged_kv_cache.h"
+#include "vm/kv/rnn_state.h"
+
+namespace opd {
+namespace {
+
+void write_numbers(ByteWriter &out, std::span<const int64_t> numbers) {
+  out.write(static_cast<uint64_t>(numbers.size()));
+  out.write_bytes(numbers.data(), numbers.size_bytes());
+}
+
+std::vector<int64_t> read_numbers(ByteReader &from, const char *field) {
+  std::vector<int64_t> numbers(from.read_count(sizeof(int64_t), field));
+  for (int64_t &number : numbers) number = from.read<int64_t>(field);
+  return numbers;
+}
+
+// A store as equal parts: pages, or the histories of sequences. A part is lines of rows.
+class Parts {
+ public:
+  Parts(const DLTensor &store, int64_t count, int64_t rows, int64_t lines = 1)
+      : store_(store), size_(bytes_of(store) / static_cast<uint64_t>(count)), rows_(rows), lines_(lines) {
+    if (store.device.device_type == kDLCPU) return;
+    copy_ = make_tensor(dims_of(store), store.dtype, kHost);
+    copy_tensor(store, copy_->dl);
+  }
+
+  // Rows that are not in use are zero, because their memory may hold anything of the process.
+  template <class IsUsed>
+  void save(ByteWriter &out, int64_t number, const IsUsed &is_used) const {
+    const uint64_t row_size = size_ / static_cast<uint64_t>(rows_ * lines_);
+    const std::string zeros(row_size, '\0');
+    const char *from = part(number);
+    for (int64_t line = 0; line < lines_; ++line)
+      for (int64_t row = 0; row < rows_; ++row, from += row_size)
+        out.write_bytes(is_used(row) ? from : zeros.data(), row_size);
+  }
+  void restore(ByteReader &from, std::span<const int64_t> numbers) const {
+    for (const int64_t number : numbers)
+      if (const Bytes bytes = from.take(size_, "contents"); size_) std::memcpy(part(number), bytes.data(), size_);
+    if (copy_) copy_tensor(copy_->dl, store_);
+  }
+
+ private:
+  char *part(int64_t number) const {
+    return data_of(copy_ ? copy_->dl : store_) + size_ * static_cast<uint64_t>(number);
+  }
+
+  const DLTensor &store_;
+  const uint64_t size_;
+  const int64_t rows_, lines_;
+  Ref<Tensor> copy_;
+};
+
+void require_end(const ByteReader &from) {
+  if (!from.at_end()) from.bad("end", concat("is followed by ", from.remaining(), " bytes"));
+}
+
+Parts parts_of(const DLTensor &pages, const KvConfig &config) {
+  const int64_t lines = pages.ndim == 5 ? 2 * config.kv_heads : 1;  // layers of MLA have one
+  return {pages, config.num_pages(), config.page_size, lines};
+}
+
+using Counterpart = std::function<Ref<Function>(const Function &)>;
+
+Value with_counterparts(const View &value, const Counterpart &counterpart) {
+  if (const auto *const function = try_as<Function>(value)) return counterpart(*function);
+  const auto *const array = try_as<Array>(value);
+  if (!array) return Value(value);
+  std::vector<Value> items;
+  for (const View &item : array->views()) items.push_back(with_counterparts(item, counterpart));
+  return Array::make(views_of(items));
+}
+
+enum Flag : uint8_t { kRuns = 1, kIsTouched = 2, kHasParents = 4 };
+
+}  // namespace
+
+Value make_saved_state(const std::string &maker, Args args, ByteReader &saved) {
+  const Ref<Function> function = maker == kPagedCacheMaker || maker == kRnnStateMaker ? find_function(maker) : nullptr;
+  if (!function) fail(OPD_BAD_FORMAT, maker, " is no builtin that makes a KV state");
+  Value made = call(*function, args);
+  as_kv_state(made.view(), "the state").restore(saved);
+  return made;
+}
+
+Value copy_of(const KvState &state, const Counterpart &counterpart) {
+  ByteWriter out;
+  state.save(out);
+  std::vector<Value> args;
+  for (const Value &arg : state.maker_arguments()) args.push_back(with_counterparts(arg.view(), counterpart));
+  const std::string saved = out.take();
+  ByteReader from(as_bytes(saved), "the state");
+  return make_saved_state(state.maker(), views_of(args), from);
+}
+
+std::vector<Value> PagedKvCache::maker_arguments() const {
+  std::vector<Value> args = config_.arguments();
+  for (Value &kernel : kernels_.arguments()) args.push_back(std::move(kernel));
+  return args;
+}
+
+void PagedKvCache::save(ByteWriter &out) const {
+  if (!imports_.empty()) fail(OPD_UNSUPPORTED, "sequence ", imports_.begin()->first, " is being imported");
+  KvSequences before = sequences_;
+  KvForward::Pass pass;
+  if (forward_.is_running()) pass = forward_.take_back(before);
+  out.write(static_cast<uint8_t>((forward_.is_running() ? kRuns : 0) | (is_touched_ ? kIsTouched : 0) |
+                                 (pass.parents ? kHasParents : 0)));
+  write_numbers(out, pass.ids);
+  write_numbers(out, pass.counts);
+  if (pass.parents) write_numbers(out, *pass.parents);
+  before.save(out);
+  const std::vector<bool> is_used = (forward_.is_running() && !is_touched_ ? before : sequences_).places_in_use();
+  for (const auto &store : stores_) {
+    const Parts pages = parts_of(store->dl, config_);
+    for (const int64_t page : sequences_.pages_in_use())
+      pages.save(out, page, [&](int64_t row) { return is_used[static_cast<size_t>(page * config_.page_size + row)]; });
+  }
+}
+
+void PagedKvCache::restore(ByteReader &from) {
+  const auto flags = from.read<uint8_t>("flags");
+  if (flags > 7) from.bad("flags", "of a cache must be below 8");
+  const std::vector<int64_t> ids = read_numbers(from, "sequences of the pass"),
+                             counts = read_numbers(from, "rows of the pass");
+  std::optional<std::vector<int64_t>> parents;
+  if (flags & kHasParents) parents = read_numbers(from, "token trees of the pass");
+  sequences_.restore(from);
+  if (flags & kRuns) {
+    require_batch(ids, counts, "the rows of the pass", 1);
+    begin_forward(ids, counts, parents ? std::optional<std::span<const int64_t>>(*parents) : std::nullopt);
+  }
+  is_touched_ = flags & kIsTouched;
+  const std::vector<int64_t> pages = sequences_.pages_in_use();
+  for (const auto &store : stores_) parts_of(store->dl, config_).restore(from, pages);
+  require_end(from);
+}
+
+std::vector<Value> RnnState::maker_arguments() const {
+  std::vector<View> gets, sets, initials;
+  for (const Kind &kind : kinds_) {
+    gets.push_back(view_of(kind.get.get()));
+    sets.push_back(view_of(kind.set.get()));
+    initials.push_back(view_of(kind.initial.get()));
+  }
+  return {num_layers_, max_sequences_, max_history_, Array::make(gets), Array::make(sets), Array::make(initials)};
+}
+
+void RnnState::save(ByteWriter &out) const {
+  write_numbers(out, ids_);
+  write_numbers(out, ids_.empty() ? std::span<const int64_t>() : counts_);
+  write_numbers(out, free_slots_);
+  out.write(static_cast<uint64_t>(sequences_.size()));
+  for (const auto &[id, at] : sequences_)
+    for (const int64_t number : {id, at.slot, at.history, at.available, at.num_tokens}) out.write(number);
+  for (const auto &storage : storages_) {
+    const Parts slots(storage->dl, max_sequences_, max_history_);
+    for (const auto &[id, at] : sequences_)
+      slots.save(out, at.slot, [&sequence = at, this](int64_t history) {
+        return (sequence.history - history + max_history_) % max_history_ <= sequence.available;
+      });
+  }
+}
+
+void RnnState::restore(ByteReader &from) {
+  const std::vector<int64_t> ids = read_numbers(from, "sequences of the pass"),
+                             counts = read_numbers(from, "tokens of the pass");
+  free_slots_ = read_numbers(from, "free slots");
+  std::vector<bool> is_known(static_cast<size_t>(max_sequences_));
+  const auto add_slot = [&](int64_t slot) {
+    if (slot < 0 || slot >= max_sequences_ || is_known[static_cast<size_t>(slot)])
+      from.bad("slot", concat(slot, " must be one of ", max_sequences_, " and be there once"));
+    is_known[static_cast<size_t>(slot)] = true;
+  };
+  for (const int64_t slot : free_slots_) add_slot(slot);
+  const uint64_t count = from.read_count(5 * sizeof(int64_t), "number of sequences");
+  std::vector<int64_t> slots;
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto id = from.read<int64_t>("sequence");
+    Sequence at{from.read<int64_t>("slot")};
+    for (int64_t *const number : {&at.history, &at.available, &at.num_tokens}) *number = from.read<int64_t>("state");
+    add_slot(at.slot);
+    if (at.history < 0 || at.history >= max_history_ || at.available < 0 || at.available >= max_history_ ||
+        at.num_tokens < 0 || at.num_tokens > INT64_MAX / max_sequences_ || !sequences_.emplace(id, at).second)
+      from.bad("sequence", concat(id, " has states that there are not"));
+    slots.push_back(at.slot);
+  }
+  if (free_slots_.size() + slots.size() != is_known.size())
+    from.bad("number of sequences",
+             concat("is ", slots.size(), ", but ", free_slots_.size(), " of ", max_sequences_, " slots are free"));
+  for (const auto &storage : storages_) Parts(storage->dl, max_sequences_, max_history_).restore(from, slots);
+  if (!ids.empty()) {
+    require_batch(ids, counts, "the tokens of the pass", 1);
+    begin_forward(ids, counts, std::nullopt);
+  }
+  require_end(from);
+}
+
+}  // namespace opd
