@@ -4429,8 +4429,9 @@ unsafe extern "C" {
     /// output that differs most.
     ///
     /// Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
-    /// point than a tensor has, its copy is converted. Other objects, such as a KV cache, cannot be copied: B gets them as A
-    /// left them, unless options-\>b_args has its own. Memory that a program allocates is filled with NaN, so that elements
+    /// point than a tensor has, its copy is converted. Of a paged KV cache or RNN state, B gets a copy of what A begins
+    /// with, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says
+    /// so. With options-\>b_args, B gets what is there. Memory that a program allocates is filled with NaN, so that elements
     /// which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
     /// and the verdict begins with the failure.
     ///
@@ -4487,7 +4488,8 @@ unsafe extern "C" {
     /// - `OPD_FAILED_PRECONDITION`: a call is to be recorded already; without `path`: no call was made, it has not ended,
     ///   or recording was not asked for;
     /// - `OPD_UNSUPPORTED`: a VM of a session (rpc.h); without `path`: an argument, or a result of a function of the host,
-    ///   that cannot be kept, such as a KV cache, which the file only names; or a library that was loaded from memory;
+    ///   that cannot be kept, such as a function of the host, which the file only names; or a library that was loaded
+    ///   from memory;
     /// - `OPD_INVALID_ARGUMENT`: a path of no regular file, or an option;
     /// - `OPD_NOT_FOUND`, `OPD_IO`: the directory is not there, or cannot be written; without `path`: the file was not.
     ///
