@@ -91,7 +91,7 @@ function(opd_join_sources target)
     list(SUBLIST sources 0 8 part)
     list(REMOVE_ITEM sources ${part})
     list(LENGTH joined number)
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/joined/${target}_${number}.cc)
+    set(file ${CMAKE_BINARY_DIR}/joined/${target}_${number}.cc)  # one path in all builds, for ccache
     list(TRANSFORM part REPLACE "(.+)" "#include \"\\1\"\n")
     list(JOIN part "" includes)
     file(CONFIGURE OUTPUT ${file} CONTENT "${includes}" @ONLY)
