@@ -8,6 +8,7 @@
 #include "analysis/formats/trace_formats.h"
 #include "analysis/formats/trace_table.h"
 #include "analysis/trace_report.h"
+#include "support/shown_report.h"
 
 namespace opd {
 namespace {
@@ -18,23 +19,6 @@ std::string written(const Write &write) {
   StringSink sink;
   write(*trace(), sink);
   return sink.take();
-}
-
-// A line of the columns, one for each row with its cells, numbers to three decimals, and one for each further entry.
-std::string shown(const Ref<Report> &report) {
-  std::string out;
-  const auto add = [&](Metric metric) {
-    if (!metric) out += "-";
-    else if (metric.is_text()) out += report->text(metric.text());
-    else if (metric.is_integer()) append(out, metric.count());
-    else append(out, std::round(metric.number() * 1000) / 1000);
-  };
-  for (const Column &column : report->columns()) out += column.name() + "|";
-  out += "\n";
-  for (size_t row = 0; row < report->num_rows(); ++row, out += "\n")
-    for (const Column &column : report->columns()) add(column.at(row)), out += "|";
-  for (const auto &[name, metric] : report->configuration()) out += name + ": ", add(metric), out += "\n";
-  return out;
 }
 
 // Unix time 0 is the origin, so times are those of full_trace() in µs. A device is a process with the number 0.
@@ -227,7 +211,7 @@ Dropped events: 2
 
 TEST(AFullTrace, AsAReportOfItsEvents) {
   EXPECT_EQ(
-      shown(report_of_events(*trace())),
+      shown_report(*report_of_events(*trace())),
       R"(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Kind|Device Duration (us)|Self Device Duration (us)|Memory (bytes)|Self Memory (bytes)|Device Memory (bytes)|Self Device Memory (bytes)|Start (us)|Thread ID|Thread|Depth|Step|Stack|Parent|Error|Stream|Launch Thread ID|Launch Gap (us)|Launched In|Bytes|Open|
 ProfilerStep*|10|76.923|cpu0|1||1|step|1.36|0.1|0|0|32|0|0|7|main|0|3|-|-|-|-|-|-|-|-|-|
 outer|9|69.231|cpu0|1||1|range|1.26|0|0|0|32|0|0.5|7|main|1|-|a.py(12): serve;|0|-|-|-|-|-|-|-|
@@ -251,7 +235,7 @@ TEST(AFullTrace, AsAReportOfItsAverages) {
   KeyAverageOptions options;
   options.by_shape = true, options.stack_depth = 2;
   EXPECT_EQ(
-      shown(report_of_averages(*trace(), options)),
+      shown_report(*report_of_averages(*trace(), options)),
       R"(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Kind|Device Duration (us)|Self Device Duration (us)|Memory (bytes)|Self Memory (bytes)|Device Memory (bytes)|Self Device Memory (bytes)|Stack|
 ProfilerStep*|10|76.923|cpu0|1||1|step|1.36|0.1|0|0|32|0|-|
 outer|9|69.231|cpu0|1||1|range|1.26|0|0|0|32|0|a.py(12): serve;|
@@ -270,7 +254,7 @@ Device clock: opencl0: bracketed events, error 100 ns, offset -500 ns, drift not
 }
 
 TEST(AFullTrace, AsAReportOfItsTasks) {
-  EXPECT_EQ(shown(report_of_tasks(*trace())),
+  EXPECT_EQ(shown_report(*report_of_tasks(*trace())),
             R"(Name|Duration (us)|Start (us)|Wait (us)|Loop|Task|Tasks|Thread ID|Thread|
 conv|0.6|2.3|0|1|0|2|7|main|
 conv|0.5|2.3|0.1|1|1|2|8|worker|
@@ -278,7 +262,7 @@ conv|0.5|2.3|0.1|1|1|2|8|worker|
 }
 
 TEST(AFullTrace, AsAReportOfItsPaths) {
-  EXPECT_EQ(shown(report_of_paths(*trace(), false)),
+  EXPECT_EQ(shown_report(*report_of_paths(*trace(), false)),
             R"(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Kind|Depth|Parent|
 ProfilerStep*|10|76.923||1||1|step|0|-|
 ProfilerStep*;outer|9|69.231||1||1|range|1|0|
