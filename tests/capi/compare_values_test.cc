@@ -159,6 +159,10 @@ TEST(ComparedValues, AreNamedByTheirPlace) {
             "first difference at result 0: NaN at [12, 99], where A has 0; 2 of 1300 elements differ");
   b[1299] = 0;
   EXPECT_EQ(row(floats(a), floats(b)), "differs 7 - 1e-05 1 1300");
+  EXPECT_EQ(verdict(of_dtype<float>("complex64", {0, 1, 2, 3, 4, 5}, {3}),
+                    of_dtype<float>("complex64", {0, 1, 2, 3, NAN, 5}, {3})),
+            "first difference at result 0: NaN at [2], where A has 4; 1 of 6 elements differ")
+      << "the third element";
   EXPECT_EQ(verdict(floats({1, 2}), floats({1, 2, 3})),
             "first difference at result 0: float32[2] in A, float32[3] in B");
 }
