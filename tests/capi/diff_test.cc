@@ -1,8 +1,10 @@
 // include/opdyno/diff.h: what is compared with what, what is said of it, and what is refused.
 #include <opdyno/diff.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "support/opdyno_test.h"
 
@@ -513,4 +515,66 @@ TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
   EXPECT_NE(condition(diff(runs(100, 14), runs(110, 14))).find("With fewer than 15 runs on a side"), std::string::npos);
   EXPECT_EQ(condition(diff(runs(100, 15), runs(110, 15))), "") << "so many show it";
   EXPECT_EQ(condition(diff(runs(100, 14), runs(100, 14))), "") << "nothing changed";
+}
+
+// Operators of one machine drift together: what one of them shows too little of is taken from the others.
+TEST(Diff, TakesHowMuchRunsResembleEachOtherFromAllOperators) {
+  const auto side = [](int others) {
+    std::vector<Report> reports;
+    const double own[] = {3, 1, 4, 0, 2};
+    for (int i = 0; i < 5; ++i) {
+      std::string calls = call("f", 100 + own[i]);
+      for (int k = 0; k < others; ++k)
+        calls += "," + call("g" + std::to_string(k), 100 + 5 * i + 0.01 * ((i * 3 + k) % 5));
+      reports.push_back(report(calls));
+    }
+    return reports;
+  };
+  const auto found = [&](int others) { return Row(diff(side(others), side(others))).number("Autocorrelation"); };
+  EXPECT_LT(found(0), 0.05) << "five runs without an order say little, so it is near the prior";
+  EXPECT_GT(found(1), found(0));
+  EXPECT_GT(found(4), 2 * found(1));
+  EXPECT_GT(found(16), 0.25);
+  EXPECT_GT(found(40), 0.5);
+}
+
+TEST(Diff, TellsItsOptionsAndAllOfItsRows) {
+  opd_diff_options options = defaults();
+  options.min_effect = 0.02, options.min_share = 0.25, options.fail_above = 0.5, options.level = 0.1;
+  options.confidence = 0.8;
+  const std::string more = R"(,"Device":{"string":"cuda0"},"Argument Shapes":{"string":"i8[2]"},"Count":{"count":3})";
+  const auto side = [&](double f, const char *other, double us) {
+    std::vector<Report> reports;
+    for (int i = 0; i < 5; ++i)
+      reports.push_back(report(call("f", f + i * 3 % 5, more) + "," + call("g", 20) + "," + call(other, us)));
+    return reports;
+  };
+  const Report made = diff(side(60, "gone", 16), side(158, "fresh", 36), &options);
+  std::string rows;
+  for (size_t at = 0; at < opd_report_call_count(made.get()); ++at) {
+    for (const char *column :
+         {"Name", "Device", "Argument Shapes", "Kind", "Duration (us)", "Before (us)", "After (us)", "Verdict",
+          "Runs Before", "Runs After", "Calls Before", "Calls After", "Decides", "Fails", "Effect", "Share"}) {
+      Value value;
+      check(opd_report_get(made.get(), OPD_REPORT_CALLS, at, column, value.out(), nullptr));
+      const std::string cell = value.type() == OPD_NONE ? "-" : value.to_string();
+      std::ranges::copy_if(cell + "|", std::back_inserter(rows), [](char c) { return c != '"'; });
+    }
+    rows += "\n";
+  }
+  EXPECT_EQ(rows,
+            "(total)|-|-|total|-|98|216|regression|5|5|5|5|1|1|1.2040816326530612|1|\n"
+            "f|cuda0|i8[2]|operator|160|62|160|regression|5|5|3|3|1|1|1|0.7407407407407407|\n"
+            "fresh|-|-|operator|36|-|36|new|0|5|-|1|0|0|0.3673469387755102|0.16666666666666666|\n"
+            "(replaced)|-|-|replaced|-|16|36|regression|5|5|1|1|0|0|0.20408163265306123|0.16666666666666666|\n"
+            "gone|-|-|operator|16|16|-|vanished|5|0|1|-|0|0|-0.16326530612244897|0.16326530612244897|\n"
+            "g|-|-|operator|20|20|20|same|5|5|1|1|0|0|0|0.20408163265306123|\n")
+      << "f changes by 98 of the 98 µs before, and takes 160 of the 216 after";
+  std::string entries;
+  for (const char *entry : {"Verdict", "Fails", "Metric", "Runs before", "Runs after", "Paired", "Per call",
+                            "Minimum effect", "Minimum share", "Fail above", "Level", "Confidence"})
+    entries += std::string(entry) + "=" + made.value(OPD_REPORT_CONFIGURATION, 0, entry).to_string() + " ";
+  EXPECT_EQ(entries,
+            "Verdict=\"regression\" Fails=2 Metric=\"Duration (us)\" Runs before=5 Runs after=5 Paired=0 Per call=0 "
+            "Minimum effect=0.02 Minimum share=0.25 Fail above=0.5 Level=0.1 Confidence=0.8 ");
 }
