@@ -214,6 +214,37 @@ TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
   EXPECT_NE(page.find("\n[62834.000,62835.000,987654321,2,-1],"), std::string::npos) << "the first of the blocks";
 }
 
+// 1000 parts of three steps. Of each the first step is in the chart, and that with the least and that with the most
+// bytes; of the last part also the last step. Every other part has 5, 0, 9 bytes, the next one 0, 5, 0: its least is
+// the first one.
+TEST(MemoryTimeline, OfALongRecordingHasTheExtremesOfEachPart) {
+  TraceBuilder built;
+  uint64_t tick = 0, live = 0;
+  const auto step = [&](EventKind kind, uint64_t bytes) {
+    live += kind == EventKind::kAlloc ? bytes : -bytes;
+    built.memory(kind, tick += 1000, kHostDevice, {bytes, bytes, live, 0});
+  };
+  for (int i = 0; i < 500; ++i) {
+    step(EventKind::kAlloc, 5), step(EventKind::kFree, 5), step(EventKind::kAlloc, 9);
+    step(EventKind::kFree, 9), step(EventKind::kAlloc, 5), step(EventKind::kFree, 5);
+  }
+  std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  const size_t begin = page.find("rows:[") + 6, end = page.find("],\nblocks:");
+  std::string expected;
+  const auto row = [&](int at, int now, int change) {
+    expected += concat(expected.empty() ? "" : ",", "\n[", at, ".000,[0,0,", now, ",0,0,0],-1,", change, "]");
+  };
+  for (int i = 0; i < 3000; i += 6) {
+    row(i, 5, 5), row(i + 1, 0, -5), row(i + 2, 9, 9);
+    row(i + 3, 0, -9), row(i + 4, 5, 5);
+  }
+  row(2999, 0, -5);
+  EXPECT_EQ(page.substr(begin, end - begin), expected);
+  const std::string blocks = page.substr(end, page.find("],\nnames:") - end);
+  EXPECT_EQ(std::count(blocks.begin(), blocks.end(), '\n'), 1 + 1500) << "all blocks, by their size";
+  EXPECT_LT(blocks.rfind(",9,2,-1]"), blocks.find(",5,2,-1]"));
+}
+
 TEST(MemoryTimeline, HasNamesThatCannotEndTheScript) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 5, 5, 64});
