@@ -578,3 +578,58 @@ TEST(Diff, TellsItsOptionsAndAllOfItsRows) {
             "Verdict=\"regression\" Fails=2 Metric=\"Duration (us)\" Runs before=5 Runs after=5 Paired=0 Per call=0 "
             "Minimum effect=0.02 Minimum share=0.25 Fail above=0.5 Level=0.1 Confidence=0.8 ");
 }
+
+namespace {
+
+double normal_quantile(double tail) {  // by bisection of the complementary error function
+  double low = -40, high = 40;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2)) / 2 > tail ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+// The noise is that of the interval, which is as wide as the means of so many runs scatter; the power is 90 %. A single
+// operator has the whole level.
+TEST(Diff, TellsHowManyRunsWouldFindTheChangeOfInterest) {
+  const auto wanted = [](const Report &made, double runs_per_mean, double factor, double level, double confidence,
+                         double effect) {
+    const double width = std::log1p(Row(made).number("Change High")) - std::log1p(Row(made).number("Change Low"));
+    const double deviation = width / 2 / normal_quantile((1 - confidence) / 2) / std::sqrt(runs_per_mean);
+    const double z = (normal_quantile(level / 2) + normal_quantile(0.1)) * deviation / std::log1p(effect);
+    return std::ceil(factor * z * z);
+  };
+  opd_diff_options options = defaults();
+  options.fail_above = 0.02, options.level = 0.1, options.confidence = 0.9;
+  const Report apart = diff(runs(100, 13, 0.3), runs(100, 11, 0.3), &options);
+  EXPECT_EQ(Row(apart).number("Runs Needed"), wanted(apart, 1 / 13.0 + 1 / 11.0, 2, 0.1, 0.9, 0.02));
+  options.fail_above = -1, options.min_effect = 0.03;
+  const Report least = diff(runs(100, 13, 0.3), runs(100, 11, 0.3), &options);
+  EXPECT_EQ(Row(least).number("Runs Needed"), wanted(least, 1 / 13.0 + 1 / 11.0, 2, 0.1, 0.9, 0.03));
+  options.is_paired = 1;
+  const Report pairs = diff(runs(100, 13, 0.3), runs(100, 13, 0.9), &options);
+  EXPECT_EQ(Row(pairs).number("Runs Needed"), wanted(pairs, 1 / 13.0, 1, 0.1, 0.9, 0.03));
+  options.min_effect = 0;
+  EXPECT_EQ(Row(diff(runs(100, 13), runs(100, 13), &options)).number("Runs Needed"), -1) << "for no change";
+}
+
+// Where runs do not scatter, it is as many as can show anything: 2 / 70 orders of four and four are less than 5 %, 2 of
+// 2^6 choices of signs.
+TEST(Diff, NeedsAtLeastTheRunsThatCanShowAChange) {
+  opd_diff_options options = defaults();
+  options.fail_above = 0.03;
+  const auto equal = [](int count) {
+    std::vector<Report> reports;
+    for (int i = 0; i < count; ++i) reports.push_back(report(call("f", 100)));
+    return reports;
+  };
+  EXPECT_EQ(Row(diff(equal(13), equal(13), &options)).number("Runs Needed"), 4);
+  EXPECT_EQ(Row(diff(equal(2), equal(2), &options)).number("Runs Needed"), 4);
+  options.is_paired = 1;
+  EXPECT_EQ(Row(diff(equal(13), equal(13), &options)).number("Runs Needed"), 6);
+  // Of one run on each side nothing tells how much they scatter.
+  EXPECT_EQ(Row(diff(equal(1), equal(1), &options)).number("Runs Needed"), 6);
+}
