@@ -69,7 +69,7 @@ TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
     ++calls;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   });
-  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 10; });
+  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 100; });
   const auto first = run(evaluator);
   EXPECT_GT(calls, 1 + 1);
   EXPECT_GE(stats_of(first).mean, 100e-6) << "seconds per call";
