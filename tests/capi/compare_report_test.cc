@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <regex>
 
 #include "support/opdyno_test.h"
 #include "support/recording_files.h"
@@ -314,6 +316,109 @@ TEST_F(ComparisonReport, ComesWithTheTensorsAroundTheFirstDifference) {
   std::filesystem::remove_all(directory);
   compared(returns("b"), returns("b"), &options);
   EXPECT_FALSE(std::filesystem::exists(directory)) << "there is no difference";
+}
+
+// The names of B's operators with those of A that correspond, and how that was found; "-": there is none.
+std::string pairs(const opdyno::Report &report) {
+  std::string out;
+  for (size_t row = 0; row < report.count(); ++row) {
+    const auto cell = [&](const char *column) {
+      Value value;
+      if (opd_error *error = opd_report_get(report.get(), OPD_REPORT_CALLS, row, column, value.out(), nullptr))
+        opd_error_release(error);
+      return value.type() == OPD_NONE ? "" : value.type() == OPD_INT ? value.to_string() : value.string();
+    };
+    if (cell("Kind") == "result") continue;
+    const std::string name = cell("Name") + cell("Call"), in_a = cell("Name in A"), state = cell("State");
+    out +=
+        name + (state.starts_with("only") ? " " + state : (in_a.empty() ? "" : "=" + in_a) + " " + cell("Matched By"));
+    out += state == "differs" ? " differs; " : "; ";
+  }
+  return out;
+}
+
+// Operators that one of them lacks are found by the fewest edits, wherever they stand.
+TEST_F(ComparisonReport, FindsWhatWasAddedAndTakenAway) {
+  const Vm a = program({"half x -> a", "same a -> b", "relu b -> c", "half c -> d", "same d -> e", "twice e -> f"});
+  const Vm b = program(
+      {"relu x -> z", "half x -> a", "same a -> b", "half b -> d", "same d -> e", "relu e -> y", "twice y -> f"});
+  EXPECT_EQ(pairs(compared(a, b)),
+            "relu1 name differs; half1 name; same1 name; half2 name differs; same2 name differs; relu2 only in B; "
+            "twice1 name; ");
+  EXPECT_EQ(pairs(compared(b, a)),
+            "half1 name; same1 name; relu1 name differs; half2 name differs; same2 name differs; relu2 only in A; "
+            "twice1 name; ");
+}
+
+// Both sides call the same kernel three times on other values, in another order; their values tell which is which.
+TEST_F(ComparisonReport, PairsCallsOfAKernelByWhatTheyCompute) {
+  const Vm a = program({"half x -> a", "half a -> b", "half b -> c", "add a b -> d", "add d c -> e"});
+  const Vm b = program({"half x -> a", "half a -> b", "half b -> c", "add b a -> d", "add c d -> e"});
+  EXPECT_EQ(pairs(compared(a, b)), "half1 name; half2 name; half3 name; add1 name; add2 name; ");
+  const Vm one = program({"same x -> p", "twice x -> q", "half p -> a", "half q -> b", "add a b -> c"});
+  const Vm other = program({"same x -> p", "twice x -> q", "half q -> b", "half p -> a", "add a b -> c"});
+  EXPECT_EQ(pairs(compared(one, other)), "same1 name; twice1 name; half1 value; half2 value; add1 name; ");
+  const Vm wrong = program({"same x -> p", "twice x -> q", "half q -> b", "half p -> a", "add_wrong a b -> c"});
+  EXPECT_EQ(text(compared(one, wrong), "Verdict"),
+            "first difference at add_wrong (in A: add): max abs 1 (tolerance 1.1e-5), caused by add_wrong (in A: add) "
+            "whose inputs agree");
+}
+
+// No call of A has as many elements.
+TEST_F(ComparisonReport, OfAResultWithoutACounterpartHasTheCallsBeforeIt) {
+  define("grow", [](const opd_value *args, int32_t, opd_value *) {
+    for (int i = 0; i < 8; ++i) elements(args[1])[i] = elements(args[0])[i % 4];
+  });
+  const char *grows =
+      "  %sg = call vm.builtin.alloc_storage(%vm, shape(32), 0, dtype(uint8), \"global\")\n"
+      "  %g = call vm.builtin.alloc_tensor(%sg, 0, shape(8), dtype(float32))\n  call grow(%q, %g)\n  ret %g";
+  const Vm a = program({"half x -> h"}), b = program({"half x -> h", "relu h -> p", "relu p -> q"}, "x", grows);
+  EXPECT_EQ(text(compared(a, b), "Verdict"),
+            "first difference at result 0: float32[4] in A, float32[8] in B, caused by relu (call 1 of 2), relu (call "
+            "2 of 2) or grow (in A: half), which read values that agree (without a counterpart: 0 of A, 3 of B)");
+  EXPECT_EQ(text(compared(b, a), "Verdict"),
+            "first difference at result 0: float32[8] in A, float32[4] in B, caused by half (in A: relu (call 1 of 2), "
+            "relu (call 2 of 2) or grow), which read values that agree (without a counterpart: 3 of A, 0 of B)");
+}
+
+TEST_F(ComparisonReport, NamesAConstantThatDiffers) {
+  const auto adds = [](const char *last) {
+    return program({}, "x",
+                   std::string("  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n"
+                               "  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))\n"
+                               "  call add(%x, tensor(float32, (4), 0x0000803f0000803f0000803f") +
+                       last + "), %t)\n  ret %t");
+  };
+  const auto verdict = [&](const Vm &one, const Vm &other) {  // without the number of the constant
+    return std::regex_replace(text(compared(one, other), "Verdict"), std::regex("constant [0-9]+"), "constant");
+  };
+  const Vm of_x = program({"add x x -> a"});
+  EXPECT_EQ(verdict(adds("0000803f"), adds("00000040")),
+            "first difference at add: max abs 1 (tolerance 1.7e-5), its input 1 differs already: constant (max abs 1 "
+            "(tolerance 1.1e-5))")
+      << "4 + 1 and 4 + 2";
+  EXPECT_EQ(verdict(adds("0000803f"), adds("0000803f")), "no difference: 1 operator agrees bit for bit");
+  EXPECT_EQ(verdict(adds("0000803f"), of_x),
+            "first difference at add: max abs 3 (tolerance 1.7e-5), its input 1 differs already: argument 0 (max abs 3 "
+            "(tolerance 1.1e-5))")
+      << "4 + 1 and 4 + 4";
+  EXPECT_EQ(verdict(of_x, adds("0000803f")),
+            "first difference at add: max abs 3 (tolerance 2e-5), its input 1 differs already: constant (max abs 3 "
+            "(tolerance 1.5e-5))");
+}
+
+TEST_F(ComparisonReport, EndsInTime) {
+  auto options = opdyno::defaults(opd_compare_options_init);
+  for (const int64_t timeout : {int64_t{3'600'000'000'000}, std::numeric_limits<int64_t>::max()}) {
+    options.timeout_ns = timeout;
+    EXPECT_EQ(text(compared(unfused(), unfused(), &options), "Equal"), "1") << timeout;
+  }
+  options.timeout_ns = -1;
+  expect_throws([&] { compared(unfused(), unfused(), &options); }, OPD_INVALID_ARGUMENT,
+                "option timeout_ns must not be negative, but is -1");
+  options.timeout_ns = 0, options.equal_nan = 2;
+  expect_throws([&] { compared(unfused(), unfused(), &options); }, OPD_INVALID_ARGUMENT,
+                "option equal_nan must be 0 or 1, but is 2");
 }
 
 }  // namespace
