@@ -364,6 +364,12 @@ TEST_F(ComparisonReport, PairsCallsOfAKernelByWhatTheyCompute) {
             "whose inputs agree");
 }
 
+TEST_F(ComparisonReport, KeepsPairsForWhichNoValueSpeaks) {
+  const Vm a = program({"add x x -> a", "half a -> b", "half b -> c"});
+  const Vm b = program({"add_wrong x x -> a", "half a -> b", "half b -> c"});
+  EXPECT_EQ(pairs(compared(a, b)), "add_wrong1=add data flow differs; half1 name differs; half2 name differs; ");
+}
+
 // No call of A has as many elements.
 TEST_F(ComparisonReport, OfAResultWithoutACounterpartHasTheCallsBeforeIt) {
   define("grow", [](const opd_value *args, int32_t, opd_value *) {

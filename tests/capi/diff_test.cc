@@ -407,6 +407,35 @@ TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
   EXPECT_EQ(configured(diff(turns(1, 4), turns(1, 5), &options), "Paired"), "1") << "the turns tell the pairs";
 }
 
+TEST(Diff, SaysWhyTurnsAreNoPairs) {
+  const std::string begin = "The runs are not compared as pairs, though they have turns: ";
+  std::vector<Report> some = turns(1, 3);
+  some.push_back(report(call("f", 100)));
+  EXPECT_EQ(configured(diff(some, turns(1, 4)), "Note"), begin + "run 3 before has no turn.");
+  EXPECT_EQ(configured(diff(turns(1, 4), some), "Note"), begin + "run 3 after has no turn.");
+  const auto turn = [](const char *cell) { return list(report(call("f", 100, std::string(",\"Turn\":") + cell))); };
+  EXPECT_EQ(configured(diff(turn("{\"count\":4}"), turn("{\"count\":5}")), "Note"),
+            begin + "no turn occurs both before and after.");
+  EXPECT_EQ(configured(diff(turn("{\"count\":0}"), turn("{\"count\":0}")), "Paired"), "1");
+  for (const char *no_turn : {"{\"count\":-1}", "{\"ratio\":4}", "{\"string\":\"4\"}"})
+    EXPECT_EQ(configured(diff(turn(no_turn), turn(no_turn)), "Paired"), "0") << no_turn;
+  auto three = turns(1, 3);
+  EXPECT_EQ(Row(diff(three, turns(1, 5))).number("Runs After"), 5) << "those without a partner count elsewhere";
+}
+
+TEST(Diff, NamesTheReportThatItCannotUse) {
+  Report out;
+  const auto bad = [](const char *cell) {
+    return report("{\"Name\":{\"string\":\"g\"}}," + call("f", 1).substr(0, 23) + "\"Duration (us)\":" + cell + "}");
+  };
+  for (const char *cell : {"{\"microseconds\":-0.5}", "{\"string\":\"long\"}"})
+    expect_error(try_diff(list(report(call("f", 1)), bad(cell)), runs(1, 2), out), OPD_INVALID_ARGUMENT,
+                 "row 1 of report 1 of those before has a \"Duration (us)\" that is not a number from 0");
+  expect_error(try_diff(runs(1, 2), list(report(call("f", 1)), report("{\"Name\":{\"string\":\"f\"}}")), out),
+               OPD_NOT_FOUND, "report 1 of those after has no column \"Duration (us)\"");
+  EXPECT_EQ(Row(diff(list(bad("{\"microseconds\":0}")), list(bad("{\"microseconds\":0}")))).number("Before (us)"), 0);
+}
+
 // Numbers at the end of their range: a diff of these never ended.
 TEST(Diff, ValuesWithoutAFiniteSumAreCompared) {
   const auto huge = [](int rows) {
@@ -514,6 +543,8 @@ TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
   };
   EXPECT_NE(condition(diff(runs(100, 14), runs(110, 14))).find("With fewer than 15 runs on a side"), std::string::npos);
   EXPECT_EQ(condition(diff(runs(100, 15), runs(110, 15))), "") << "so many show it";
+  EXPECT_NE(condition(diff(runs(100, 15), runs(110, 14))), "") << "either side";
+  EXPECT_NE(condition(diff(runs(110, 14), runs(100, 15))), "") << "and of an improvement";
   EXPECT_EQ(condition(diff(runs(100, 14), runs(100, 14))), "") << "nothing changed";
 }
 

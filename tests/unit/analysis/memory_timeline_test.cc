@@ -48,6 +48,27 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
             "[0,64,0,10,20,0,0,0,700],[0,64,0,10,0,0,0,0,700],[0,64,0,10,0,30,0,0,700]]]\n");
 }
 
+// Blocks that a call allocates and frees, of 10 bytes with two versions, and of 20 at its very end, are its own. That
+// of 30 outlasts it, that of 40 is the run's.
+TEST(MemoryTimeline, TakesWhatLivesWithinACallForTemporary) {
+  TraceBuilder built;
+  uint64_t live = 0;
+  const auto at = [&](EventKind kind, uint64_t tick, uint64_t bytes) {
+    live += kind == EventKind::kAlloc ? bytes : kind == EventKind::kFree ? -bytes : 0;
+    built.memory(kind, tick, kHostDevice, {bytes, bytes, live, 0});
+  };
+  at(EventKind::kAlloc, 4200, 40);
+  for (const uint64_t bytes : {10, 20, 30}) at(EventKind::kAlloc, 5000 + bytes, bytes);
+  at(EventKind::kBind, 5100, 10), at(EventKind::kBind, 5200, 10);
+  at(EventKind::kFree, 6000, 10), at(EventKind::kFree, 6500, 20), at(EventKind::kFree, 6501, 30);
+  at(EventKind::kFree, 7000, 40);
+  built.call({4500, 6500, name_id("kernel")}, {});
+  built.run(1, 4000, 8000, name_id("main"));
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[4200,2,40,4],\n[5010,2,10,3],\n[5020,2,20,3],\n[5030,2,30,4],\n[5200,3,-10,3],\n[5200,3,10,3],\n"
+            "[6000,4,-10,3],\n[6500,4,-20,3],\n[6501,4,-30,4],\n[7000,4,-40,4]]\n");
+}
+
 TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});

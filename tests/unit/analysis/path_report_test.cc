@@ -87,6 +87,28 @@ TEST(Parts, AreOutermostRangesElseAndTheWholeAtLast) {
   EXPECT_EQ(rows(report_of_paths(*trace_of(nothing), true)), "");
 }
 
+// Names tell rows apart, and devices; not what the spans are.
+TEST(Parts, HaveARowForEachNameAndDevice) {
+  TraceBuilder built;
+  int64_t size = 4;
+  const auto on = [&](DLDeviceType kind, int32_t number) {
+    return DLTensor{nullptr, {kind, number}, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
+  };
+  DLTensor tensors[] = {on(kDLOpenCL, 0), on(kDLOpenCL, 1), on(kDLVulkan, 0), on(kDLCPU, 0)};
+  uint64_t at = 0;
+  for (DLTensor &tensor : tensors) {
+    const View arg = opd_dltensor(&tensor);
+    built.call({at, at + 10, name_id("op")}, {&arg, 1});
+    at += 20;
+  }
+  built.range(at, at + 5, "op");
+  step(built, 0, 200);
+  const Ref<Report> report = report_of_averages_by_part(*trace_of(built));
+  EXPECT_EQ(rows(report),
+            "ProfilerStep* R0 x1 200 155\nop R0 x1 10 10\nop R0 x1 10 10\nop R0 x1 10 10\nop R0 x2 15 15\n")
+      << "a range is on cpu0";
+}
+
 TEST(Parts, ThatHadNotEndedAreNone) {
   TraceBuilder built;
   built.range(2, 4, "op").range(0, 10, "whole");
