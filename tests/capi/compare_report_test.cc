@@ -35,6 +35,11 @@ void define_kernels() {
   define("fails", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("it always does"); });
 }
 
+std::string allocation(const std::string &value) {
+  return "  %s" + value + " = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n  %" + value +
+         " = call vm.builtin.alloc_tensor(%s" + value + ", 0, shape(4), dtype(float32))\n";
+}
+
 // Calls as "kernel operand … -> value"; the last value is the result.
 Vm program(std::initializer_list<const char *> calls, const std::string &params = "x", const std::string &result = "") {
   std::string text = ".func main(" + params + ") {\n", last;
@@ -43,9 +48,7 @@ Vm program(std::initializer_list<const char *> calls, const std::string &params 
     std::string kernel, word, operands;
     for (words >> kernel; words >> word && word != "->";) operands += "%" + word + ", ";
     words >> last;
-    text += "  %s" + last + " = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n  %" +
-            last + " = call vm.builtin.alloc_tensor(%s" + last + ", 0, shape(4), dtype(float32))\n  call " + kernel +
-            "(" + operands + "%" + last + ")\n";
+    text += allocation(last) + "  call " + kernel + "(" + operands + "%" + last + ")\n";
   }
   return vm_of(text + (result.empty() ? "  ret %" + last : result) + "\n}");
 }
@@ -368,6 +371,24 @@ TEST_F(ComparisonReport, KeepsPairsForWhichNoValueSpeaks) {
   const Vm a = program({"add x x -> a", "half a -> b", "half b -> c"});
   const Vm b = program({"add_wrong x x -> a", "half a -> b", "half b -> c"});
   EXPECT_EQ(pairs(compared(a, b)), "add_wrong1=add data flow differs; half1 name differs; half2 name differs; ");
+}
+
+// Nobody says which arguments are outputs: one that a call writes in the place of another is.
+TEST_F(ComparisonReport, PairsACallInPlaceWithOneThatIsNot) {
+  const auto in_place = [](const char *kernel) {
+    return program({"half x -> h"}, "x",
+                   std::string("  call ") + kernel + "(%h, %h)\n" + allocation("t") + "  call twice(%h, %t)\n  ret %t");
+  };
+  const Vm apart = program({"half x -> h", "relu h -> r", "twice r -> t"});
+  for (const opdyno::Report &report : {compared(in_place("relu"), apart), compared(apart, in_place("relu"))}) {
+    EXPECT_EQ(text(report, "Verdict"), "no difference: 3 operators agree bit for bit");
+    EXPECT_EQ(pairs(report), "half1 name; relu1 name; twice1 name; ");
+    for (size_t row = 0; row < 3; ++row) EXPECT_EQ(report.value(OPD_REPORT_CALLS, row, "Inputs").string(), "agree");
+  }
+  EXPECT_EQ(
+      text(compared(apart, in_place("half")), "Verdict"),
+      "first difference at half (call 2 of 2) (in A: relu): max abs 1 (tolerance 1.3e-5), caused by half (call 2 of "
+      "2) (in A: relu) whose inputs agree");
 }
 
 // No call of A has as many elements.

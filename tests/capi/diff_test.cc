@@ -130,6 +130,19 @@ TEST(Diff, AChangeBelowTheMinimumEffectIsNone) {
   EXPECT_EQ(verdict_of(diff(runs(100, 13), runs(110, 13), &options)), "same");
 }
 
+TEST(Diff, AChangeAsLargeAsTheMinimumEffectCounts) {
+  const auto five = [](double us) {
+    std::vector<Report> reports;
+    for (int i = 0; i < 5; ++i) reports.push_back(report(call("f", us)));
+    return reports;
+  };
+  opd_diff_options options = defaults();
+  options.min_effect = 1;
+  EXPECT_EQ(verdict_of(diff(five(1), five(2), &options)), "regression");
+  options.min_effect = 1.01;
+  EXPECT_EQ(verdict_of(diff(five(1), five(2), &options)), "same");
+}
+
 // 5 against 5 runs come in 252 orders: 2 / 252 = 0.8 %; 3 against 3 in 20, which is never below 5 %; 4 against 4 in 70.
 TEST(Diff, TooFewRunsAreUndecidedWithTheNumberThatWouldDo) {
   opd_diff_options options = defaults();
