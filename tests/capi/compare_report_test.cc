@@ -408,6 +408,14 @@ TEST_F(ComparisonReport, OfAResultWithoutACounterpartHasTheCallsBeforeIt) {
             "relu (call 2 of 2) or grow), which read values that agree (without a counterpart: 3 of A, 0 of B)");
 }
 
+// Of operators with other numbers of arguments: what B reads from outside, and A does not.
+TEST_F(ComparisonReport, NamesWhatBReadsAlone) {
+  const Vm a = program({"half x -> h", "relu h -> r"}), b = program({"half x -> h", "add h x -> r"});
+  EXPECT_EQ(text(compared(a, b), "Verdict"),
+            "first difference at add (in A: relu): max abs 4 (tolerance 1.3e-5), which reads argument 0 of type "
+            "float32[4]; no input of A agrees with it");
+}
+
 TEST_F(ComparisonReport, NamesAConstantThatDiffers) {
   const auto adds = [](const char *last) {
     return program({}, "x",

@@ -157,7 +157,12 @@ TEST(ComparedValues, AreNamedByTheirPlace) {
   b[600] = 7, b[1299] = NAN;
   EXPECT_EQ(verdict(floats(a, {13, 100}), floats(b, {13, 100})),
             "first difference at result 0: NaN at [12, 99], where A has 0; 2 of 1300 elements differ");
-  b[1299] = 0;
+  b[1299] = 0, b[700] = 7;
+  EXPECT_EQ(row(floats(a), floats(b)).substr(0, 18), "differs 7 - 1e-05 ");
+  EXPECT_EQ(verdict(floats({1, 2, 3}), floats({1, NAN, NAN})),
+            "first difference at result 0: NaN at [1], where A has 2; 2 of 3 elements differ")
+      << "the first of those that differ most";
+  b[700] = 0;
   EXPECT_EQ(row(floats(a), floats(b)), "differs 7 - 1e-05 1 1300");
   EXPECT_EQ(verdict(of_dtype<float>("complex64", {0, 1, 2, 3, 4, 5}, {3}),
                     of_dtype<float>("complex64", {0, 1, 2, 3, NAN, 5}, {3})),

@@ -6,6 +6,7 @@
 #include "analysis/diff.h"
 #include "analysis/trace_report.h"
 #include "support/trace_builder.h"
+#include "trace/merge.h"
 
 namespace opd {
 namespace {
@@ -61,6 +62,20 @@ TEST(Parts, AreStepsIfThereAreAny) {
             "late R0 x1 15 15\n"
             "ProfilerStep* R1 x1 40 30\n"
             "op R1 x2 30 30\n");
+}
+
+TEST(Parts, AreStepsOfTheSameProcess) {
+  TraceBuilder with, without;
+  with.range(20, 30, "op");
+  step(with, 10, 50);
+  without.range(20, 30, "op");
+  const Ref<Trace> steps = trace_of(with), none = trace_of(without);
+  for (const bool is_first : {true, false}) {
+    const Trace *const both[] = {(is_first ? steps : none).get(), (is_first ? none : steps).get()};
+    const std::string found = rows(report_of_averages_by_part(*merge_traces(both, {})));
+    EXPECT_NE(found.find("ProfilerStep* R0 x1 40 30\n"), std::string::npos) << found;
+    EXPECT_NE(found.find("op R0 x1 10 10\n"), std::string::npos) << "the other one is of no part: " << found;
+  }
 }
 
 TEST(Parts, AreOutermostRunsElse) {

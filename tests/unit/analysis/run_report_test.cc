@@ -111,6 +111,14 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
   EXPECT_NE(table.find("\nadd" + std::string(17, ' ') + "20.00    20.00   cuda1      2"), std::string::npos) << table;
 }
 
+TEST(RunReport, HasSharesOfRunsThatTookLessThanAMicrosecond) {
+  const uint64_t tick = 1000;
+  TraceBuilder trace;
+  trace.call({tick, tick + kTicksPerUs / 4, name_at(0)}, {}).run(1, tick, tick + kTicksPerUs / 2, name_at(1));
+  const auto report = report_of_run(*make_object<Trace>(trace.parts(kLine)), {});
+  EXPECT_NEAR(number(report, 0, "Percent"), 50, 0.1);
+}
+
 TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
