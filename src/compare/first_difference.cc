@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "compare/number_blocks.h"
+
 namespace opd {
 namespace {
 
@@ -15,10 +17,11 @@ std::string type_of(const Contents &contents) {
   return out;
 }
 
+// The place of the element that the number is a part of.
 std::string index_text(uint64_t number, const Contents &contents) {
-  uint64_t lanes = contents.elements() ? 1 : 0;
+  number /= numbers_per_element(contents.dtype);
   std::vector<int64_t> index(contents.dims.size());
-  for (size_t i = index.size(); i-- > 0 && lanes;) {
+  for (size_t i = index.size(); i-- > 0 && contents.elements();) {
     const auto size = static_cast<uint64_t>(contents.dims[i]);
     index[i] = static_cast<int64_t>(number % size);
     number /= size;

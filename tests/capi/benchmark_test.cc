@@ -69,7 +69,7 @@ TEST(TimeEvaluator, CallsMoreOftenUntilARepeatIsLongEnoughAndRemembers) {
     ++calls;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   });
-  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 10; });
+  const auto evaluator = evaluator_of(function, [](auto &o) { o.number = 1, o.min_repeat_ms = 100; });
   const auto first = run(evaluator);
   EXPECT_GT(calls, 1 + 1);
   EXPECT_GE(stats_of(first).mean, 100e-6) << "seconds per call";
@@ -262,6 +262,37 @@ TEST(TimeEvaluator, OldCallersHaveTVMsOneCall) {
   EXPECT_EQ(stats.number, -1) << "left alone";
 }
 
+// The limits themselves are allowed.
+TEST(TimeEvaluator, TakesTheLargestNumbers) {
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
+  evaluator_of(function, [](auto &o) {
+    o.number = o.warmup = int64_t{1} << 50, o.repeat = 1 << 30, o.concurrency = 1024;
+    o.min_repeat_ms = o.cooldown_interval_ms = o.steady_ms = 86'400'000;
+    o.limit_zero_time_iterations = o.repeats_to_cooldown = INT64_MAX;
+  });
+  evaluator_of(function, [](auto &o) { o.cache_flush_bytes = int64_t{1} << 40; });
+}
+
+// Of a function that does not look at the token itself.
+TEST(TimeEvaluator, MakesNoFurtherCallOnceTheTokenIsCancelled) {
+  Handle<opd_cancel_token> token;
+  check(opd_cancel_token_create(token.out()));
+  int calls = 0;
+  const Function function = make_function([&](const opd_value *, int32_t, opd_value *) {
+    if (++calls == 5) opd_cancel_token_cancel(token.get());
+  });
+  const auto evaluator = evaluator_of(function, [](auto &o) { o.warmup = 0, o.number = 3, o.repeat = 100; });
+  check(opd_cancel_token_set_default(token.get()));
+  const opd_value argument = opd_int(5);
+  Handle<opd_benchmark> benchmark;
+  expect_error(opd_evaluator_call(evaluator.get(), &argument, 1, benchmark.out()), OPD_CANCELLED,
+               "before the next measured call");
+  check(opd_cancel_token_set_default(nullptr));
+  EXPECT_EQ(calls, 5);
+  run(evaluator);
+  EXPECT_EQ(calls, 5 + 3 * 100) << "without a token";
+}
+
 TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   const auto refused = [&](const Options &change, const std::string &part) {
@@ -271,15 +302,26 @@ TEST(TimeEvaluator, RefusesNumbersThatMakeNoSense) {
     Handle<opd_evaluator> evaluator;
     expect_error(opd_evaluator_create(function.get(), &options, evaluator.out()), OPD_INVALID_ARGUMENT, part);
   };
-  refused([](auto &o) { o.number = 0; }, "number must be 1");
-  refused([](auto &o) { o.repeat = -1; }, "repeat must be 1");
-  refused([](auto &o) { o.min_repeat_ms = -1; }, "min_repeat_ms");
-  refused([](auto &o) { o.repeats_to_cooldown = 0; }, "repeats_to_cooldown");
-  refused([](auto &o) { o.cache_flush_bytes = -4; }, "cache_flush_bytes");
-  refused([](auto &o) { o.warmup = -1; }, "warmup must be 0");
-  refused([](auto &o) { o.steady_ms = -1; }, "steady_ms must be 0");
-  refused([](auto &o) { o.concurrency = 0; }, "concurrency must be 1");
-  refused([](auto &o) { o.concurrency = 2000; }, "concurrency must be 1");
+  const std::string day = " to 86400000, but is ", calls = " to 1125899906842624, but is ";
+  refused([](auto &o) { o.number = 0; }, "number must be 1" + calls + "0");
+  refused([](auto &o) { o.number = (int64_t{1} << 50) + 1; }, "number must be 1" + calls + "1125899906842625");
+  refused([](auto &o) { o.repeat = 0; }, "repeat must be 1 to 1073741824, but is 0");
+  refused([](auto &o) { o.repeat = (1 << 30) + 1; }, "repeat must be 1 to 1073741824, but is 1073741825");
+  refused([](auto &o) { o.min_repeat_ms = -1; }, "min_repeat_ms must be 0" + day + "-1");
+  refused([](auto &o) { o.min_repeat_ms = 86'400'001; }, "min_repeat_ms must be 0" + day + "86400001");
+  refused([](auto &o) { o.limit_zero_time_iterations = -1; }, "limit_zero_time_iterations must be 0 to");
+  refused([](auto &o) { o.cooldown_interval_ms = -1; }, "cooldown_interval_ms must be 0" + day + "-1");
+  refused([](auto &o) { o.cooldown_interval_ms = 86'400'001; }, "cooldown_interval_ms must be 0" + day + "86400001");
+  refused([](auto &o) { o.repeats_to_cooldown = 0; }, "repeats_to_cooldown must be 1 to");
+  refused([](auto &o) { o.cache_flush_bytes = -4; }, "cache_flush_bytes must be 0 to 1099511627776, but is -4");
+  refused([](auto &o) { o.cache_flush_bytes = (int64_t{1} << 40) + 1; },
+          "cache_flush_bytes must be 0 to 1099511627776, but is 1099511627777");
+  refused([](auto &o) { o.warmup = -1; }, "warmup must be 0" + calls + "-1");
+  refused([](auto &o) { o.warmup = (int64_t{1} << 50) + 1; }, "warmup must be 0" + calls + "1125899906842625");
+  refused([](auto &o) { o.steady_ms = -1; }, "steady_ms must be 0" + day + "-1");
+  refused([](auto &o) { o.steady_ms = 86'400'001; }, "steady_ms must be 0" + day + "86400001");
+  refused([](auto &o) { o.concurrency = 0; }, "concurrency must be 1 to 1024, but is 0");
+  refused([](auto &o) { o.concurrency = 1025; }, "concurrency must be 1 to 1024, but is 1025");
   refused([](auto &o) { o.concurrency = 2, o.cache_flush_bytes = 4096; }, "exclude each other");
 }
 
@@ -319,6 +361,10 @@ TEST(Benchmark, TheIntervalOfTheMedianHasTheBinomialsRanks) {
 TEST(Benchmark, OutliersLieBeyondTheFences) {
   EXPECT_EQ(stats_of({3, 0, 7, 4, 1, 8, 5, 2, 13.4, 6}).outlier_count, 0);
   EXPECT_EQ(stats_of({3, 0, 7, 4, 1, 8, 5, 2, 13.6, 6}).outlier_count, 1);
+  EXPECT_EQ(stats_of({3, 0, 7, 4, 1, 8, 5, 2, 13.5, 6}).outlier_count, 0);
+  // Quartiles 12.25 and 16.75: the lower fence is at 5.5.
+  EXPECT_EQ(stats_of({13, 5.5, 17, 14, 11, 18, 15, 12, 19, 16}).outlier_count, 0);
+  EXPECT_EQ(stats_of({13, 5.4, 17, 14, 11, 18, 15, 12, 19, 16}).outlier_count, 1);
 }
 
 TEST(Benchmark, DriftWidensTheInterval) {
@@ -334,4 +380,7 @@ TEST(Benchmark, AWideIntervalIsTooNoisyToSay) {
   std::vector<double> quiet = shuffled(30);
   for (double &value : quiet) value += 900;
   EXPECT_EQ(stats_of(quiet).is_noisy, 0u);
+  // Of six values the interval is from the smallest to the largest one: 5 of a median of 100 are 5 %.
+  EXPECT_EQ(stats_of({100, 97.5, 102.5, 100, 98, 101}).is_noisy, 0u);
+  EXPECT_EQ(stats_of({100, 97.5, 102.75, 100, 98, 101}).is_noisy, 1u);
 }

@@ -1,8 +1,10 @@
 // include/opdyno/diff.h: what is compared with what, what is said of it, and what is refused.
 #include <opdyno/diff.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "support/opdyno_test.h"
 
@@ -126,6 +128,19 @@ TEST(Diff, AChangeBelowTheMinimumEffectIsNone) {
   opd_diff_options options = defaults();
   options.min_effect = 0.15;
   EXPECT_EQ(verdict_of(diff(runs(100, 13), runs(110, 13), &options)), "same");
+}
+
+TEST(Diff, AChangeAsLargeAsTheMinimumEffectCounts) {
+  const auto five = [](double us) {
+    std::vector<Report> reports;
+    for (int i = 0; i < 5; ++i) reports.push_back(report(call("f", us)));
+    return reports;
+  };
+  opd_diff_options options = defaults();
+  options.min_effect = 1;
+  EXPECT_EQ(verdict_of(diff(five(1), five(2), &options)), "regression");
+  options.min_effect = 1.01;
+  EXPECT_EQ(verdict_of(diff(five(1), five(2), &options)), "same");
 }
 
 // 5 against 5 runs come in 252 orders: 2 / 252 = 0.8 %; 3 against 3 in 20, which is never below 5 %; 4 against 4 in 70.
@@ -405,6 +420,35 @@ TEST(Diff, TurnsThatDoNotFitAreNoPairs) {
   EXPECT_EQ(configured(diff(turns(1, 4), turns(1, 5), &options), "Paired"), "1") << "the turns tell the pairs";
 }
 
+TEST(Diff, SaysWhyTurnsAreNoPairs) {
+  const std::string begin = "The runs are not compared as pairs, though they have turns: ";
+  std::vector<Report> some = turns(1, 3);
+  some.push_back(report(call("f", 100)));
+  EXPECT_EQ(configured(diff(some, turns(1, 4)), "Note"), begin + "run 3 before has no turn.");
+  EXPECT_EQ(configured(diff(turns(1, 4), some), "Note"), begin + "run 3 after has no turn.");
+  const auto turn = [](const char *cell) { return list(report(call("f", 100, std::string(",\"Turn\":") + cell))); };
+  EXPECT_EQ(configured(diff(turn("{\"count\":4}"), turn("{\"count\":5}")), "Note"),
+            begin + "no turn occurs both before and after.");
+  EXPECT_EQ(configured(diff(turn("{\"count\":0}"), turn("{\"count\":0}")), "Paired"), "1");
+  for (const char *no_turn : {"{\"count\":-1}", "{\"ratio\":4}", "{\"string\":\"4\"}"})
+    EXPECT_EQ(configured(diff(turn(no_turn), turn(no_turn)), "Paired"), "0") << no_turn;
+  auto three = turns(1, 3);
+  EXPECT_EQ(Row(diff(three, turns(1, 5))).number("Runs After"), 5) << "those without a partner count elsewhere";
+}
+
+TEST(Diff, NamesTheReportThatItCannotUse) {
+  Report out;
+  const auto bad = [](const char *cell) {
+    return report("{\"Name\":{\"string\":\"g\"}}," + call("f", 1).substr(0, 23) + "\"Duration (us)\":" + cell + "}");
+  };
+  for (const char *cell : {"{\"microseconds\":-0.5}", "{\"string\":\"long\"}"})
+    expect_error(try_diff(list(report(call("f", 1)), bad(cell)), runs(1, 2), out), OPD_INVALID_ARGUMENT,
+                 "row 1 of report 1 of those before has a \"Duration (us)\" that is not a number from 0");
+  expect_error(try_diff(runs(1, 2), list(report(call("f", 1)), report("{\"Name\":{\"string\":\"f\"}}")), out),
+               OPD_NOT_FOUND, "report 1 of those after has no column \"Duration (us)\"");
+  EXPECT_EQ(Row(diff(list(bad("{\"microseconds\":0}")), list(bad("{\"microseconds\":0}")))).number("Before (us)"), 0);
+}
+
 // Numbers at the end of their range: a diff of these never ended.
 TEST(Diff, ValuesWithoutAFiniteSumAreCompared) {
   const auto huge = [](int rows) {
@@ -512,5 +556,124 @@ TEST(Diff, SaysOnWhatConditionItsVerdictHolds) {
   };
   EXPECT_NE(condition(diff(runs(100, 14), runs(110, 14))).find("With fewer than 15 runs on a side"), std::string::npos);
   EXPECT_EQ(condition(diff(runs(100, 15), runs(110, 15))), "") << "so many show it";
+  EXPECT_NE(condition(diff(runs(100, 15), runs(110, 14))), "") << "either side";
+  EXPECT_NE(condition(diff(runs(110, 14), runs(100, 15))), "") << "and of an improvement";
   EXPECT_EQ(condition(diff(runs(100, 14), runs(100, 14))), "") << "nothing changed";
+}
+
+// Operators of one machine drift together: what one of them shows too little of is taken from the others.
+TEST(Diff, TakesHowMuchRunsResembleEachOtherFromAllOperators) {
+  const auto side = [](int others) {
+    std::vector<Report> reports;
+    const double own[] = {3, 1, 4, 0, 2};
+    for (int i = 0; i < 5; ++i) {
+      std::string calls = call("f", 100 + own[i]);
+      for (int k = 0; k < others; ++k)
+        calls += "," + call("g" + std::to_string(k), 100 + 5 * i + 0.01 * ((i * 3 + k) % 5));
+      reports.push_back(report(calls));
+    }
+    return reports;
+  };
+  const auto found = [&](int others) { return Row(diff(side(others), side(others))).number("Autocorrelation"); };
+  EXPECT_LT(found(0), 0.05) << "five runs without an order say little, so it is near the prior";
+  EXPECT_GT(found(1), found(0));
+  EXPECT_GT(found(4), 2 * found(1));
+  EXPECT_GT(found(16), 0.25);
+  EXPECT_GT(found(40), 0.5);
+}
+
+TEST(Diff, TellsItsOptionsAndAllOfItsRows) {
+  opd_diff_options options = defaults();
+  options.min_effect = 0.02, options.min_share = 0.25, options.fail_above = 0.5, options.level = 0.1;
+  options.confidence = 0.8;
+  const std::string more = R"(,"Device":{"string":"cuda0"},"Argument Shapes":{"string":"i8[2]"},"Count":{"count":3})";
+  const auto side = [&](double f, const char *other, double us) {
+    std::vector<Report> reports;
+    for (int i = 0; i < 5; ++i)
+      reports.push_back(report(call("f", f + i * 3 % 5, more) + "," + call("g", 20) + "," + call(other, us)));
+    return reports;
+  };
+  const Report made = diff(side(60, "gone", 16), side(158, "fresh", 36), &options);
+  std::string rows;
+  for (size_t at = 0; at < opd_report_call_count(made.get()); ++at) {
+    for (const char *column :
+         {"Name", "Device", "Argument Shapes", "Kind", "Duration (us)", "Before (us)", "After (us)", "Verdict",
+          "Runs Before", "Runs After", "Calls Before", "Calls After", "Decides", "Fails", "Effect", "Share"}) {
+      Value value;
+      check(opd_report_get(made.get(), OPD_REPORT_CALLS, at, column, value.out(), nullptr));
+      const std::string cell = value.type() == OPD_NONE ? "-" : value.to_string();
+      std::ranges::copy_if(cell + "|", std::back_inserter(rows), [](char c) { return c != '"'; });
+    }
+    rows += "\n";
+  }
+  EXPECT_EQ(rows,
+            "(total)|-|-|total|-|98|216|regression|5|5|5|5|1|1|1.2040816326530612|1|\n"
+            "f|cuda0|i8[2]|operator|160|62|160|regression|5|5|3|3|1|1|1|0.7407407407407407|\n"
+            "fresh|-|-|operator|36|-|36|new|0|5|-|1|0|0|0.3673469387755102|0.16666666666666666|\n"
+            "(replaced)|-|-|replaced|-|16|36|regression|5|5|1|1|0|0|0.20408163265306123|0.16666666666666666|\n"
+            "gone|-|-|operator|16|16|-|vanished|5|0|1|-|0|0|-0.16326530612244897|0.16326530612244897|\n"
+            "g|-|-|operator|20|20|20|same|5|5|1|1|0|0|0|0.20408163265306123|\n")
+      << "f changes by 98 of the 98 µs before, and takes 160 of the 216 after";
+  std::string entries;
+  for (const char *entry : {"Verdict", "Fails", "Metric", "Runs before", "Runs after", "Paired", "Per call",
+                            "Minimum effect", "Minimum share", "Fail above", "Level", "Confidence"})
+    entries += std::string(entry) + "=" + made.value(OPD_REPORT_CONFIGURATION, 0, entry).to_string() + " ";
+  EXPECT_EQ(entries,
+            "Verdict=\"regression\" Fails=2 Metric=\"Duration (us)\" Runs before=5 Runs after=5 Paired=0 Per call=0 "
+            "Minimum effect=0.02 Minimum share=0.25 Fail above=0.5 Level=0.1 Confidence=0.8 ");
+}
+
+namespace {
+
+double normal_quantile(double tail) {  // by bisection of the complementary error function
+  double low = -40, high = 40;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2)) / 2 > tail ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+// The noise is that of the interval, which is as wide as the means of so many runs scatter; the power is 90 %. A single
+// operator has the whole level.
+TEST(Diff, TellsHowManyRunsWouldFindTheChangeOfInterest) {
+  const auto wanted = [](const Report &made, double runs_per_mean, double factor, double level, double confidence,
+                         double effect) {
+    const double width = std::log1p(Row(made).number("Change High")) - std::log1p(Row(made).number("Change Low"));
+    const double deviation = width / 2 / normal_quantile((1 - confidence) / 2) / std::sqrt(runs_per_mean);
+    const double z = (normal_quantile(level / 2) + normal_quantile(0.1)) * deviation / std::log1p(effect);
+    return std::ceil(factor * z * z);
+  };
+  opd_diff_options options = defaults();
+  options.fail_above = 0.02, options.level = 0.1, options.confidence = 0.9;
+  const Report apart = diff(runs(100, 13, 0.3), runs(100, 11, 0.3), &options);
+  EXPECT_EQ(Row(apart).number("Runs Needed"), wanted(apart, 1 / 13.0 + 1 / 11.0, 2, 0.1, 0.9, 0.02));
+  options.fail_above = -1, options.min_effect = 0.03;
+  const Report least = diff(runs(100, 13, 0.3), runs(100, 11, 0.3), &options);
+  EXPECT_EQ(Row(least).number("Runs Needed"), wanted(least, 1 / 13.0 + 1 / 11.0, 2, 0.1, 0.9, 0.03));
+  options.is_paired = 1;
+  const Report pairs = diff(runs(100, 13, 0.3), runs(100, 13, 0.9), &options);
+  EXPECT_EQ(Row(pairs).number("Runs Needed"), wanted(pairs, 1 / 13.0, 1, 0.1, 0.9, 0.03));
+  options.min_effect = 0;
+  EXPECT_EQ(Row(diff(runs(100, 13), runs(100, 13), &options)).number("Runs Needed"), -1) << "for no change";
+}
+
+// Where runs do not scatter, it is as many as can show anything: 2 / 70 orders of four and four are less than 5 %, 2 of
+// 2^6 choices of signs.
+TEST(Diff, NeedsAtLeastTheRunsThatCanShowAChange) {
+  opd_diff_options options = defaults();
+  options.fail_above = 0.03;
+  const auto equal = [](int count) {
+    std::vector<Report> reports;
+    for (int i = 0; i < count; ++i) reports.push_back(report(call("f", 100)));
+    return reports;
+  };
+  EXPECT_EQ(Row(diff(equal(13), equal(13), &options)).number("Runs Needed"), 4);
+  EXPECT_EQ(Row(diff(equal(2), equal(2), &options)).number("Runs Needed"), 4);
+  options.is_paired = 1;
+  EXPECT_EQ(Row(diff(equal(13), equal(13), &options)).number("Runs Needed"), 6);
+  // Of one run on each side nothing tells how much they scatter.
+  EXPECT_EQ(Row(diff(equal(1), equal(1), &options)).number("Runs Needed"), 6);
 }

@@ -173,6 +173,40 @@ TEST(Roofline, RatesOfSeveralCallsIncludeThoseOfNoMeasurableTime) {
   EXPECT_EQ(report.table().find("0.51"), std::string::npos) << report.table();
 }
 
+// 2 * 2 * 2 * 2 = 16 operations on three tensors of 16 bytes, in 4 us: 0.004 GFLOP/s of min(10, 3 * 16 / 48).
+TEST(Roofline, KeepsAllElseOfTheReport) {
+  const std::string matmul =
+      R"x("Name":{"string":"matmul"},"Argument Shapes":{"string":"float32[2, 2], float32[2, 2], float32[2, 2]"},)x"
+      R"x("Duration (us)":{"microseconds":4},"Note":{"string":"new"})x";
+  const std::string rest = R"x("Name":{"string":"(dispatch)"},"Duration (us)":{"microseconds":8},)x"
+                           R"x("Row Kind":{"string":"dispatch"})x";
+  const std::string more = R"x(],"device_metrics":{"cpu0":{"Governor":{"string":"fast"},"Count":{"count":2}},)x"
+                           R"x("cuda1":{"Load":{"percent":50}}},"configuration":{)x";
+  const auto parsed = [](const std::string &json) { return Report::from_json(json); };
+  const Report report = parsed(R"x({"calls":[{)x" + matmul + "},{" + rest + "}" + more +
+                               R"x("Executor":{"string":"VM"}},"other":[1,{"a":2}]})x");
+  const Report expected =
+      parsed(R"x({"calls":[{)x" + matmul +
+             R"x(,"Tensors (bytes)":{"count":48},"FLOP":{"count":16},"GFLOP/s":{"ratio":0.004},)x"
+             R"x("Arithmetic Intensity (FLOP/byte)":{"ratio":0.33333333333333331},)x"
+             R"x("Percent of Peak":{"percent":0.4}},{)x" +
+             rest + "}" + more +
+             R"x("Peak GFLOP/s":{"ratio":10},"Peak Bandwidth (GB/s)":{"ratio":3},"Executor":{"string":"VM"}},)x"
+             R"x("other":[1,{"a":2}]})x");
+  EXPECT_EQ(roofline(report, 10, 3).json(), expected.json());
+}
+
+TEST(Roofline, HasTheBytesThatTheReportHasAlready) {
+  const Report made =
+      roofline(Report::from_json(R"x({"calls":[{"Name":{"string":"add"},"Argument Shapes":{"string":"float32[4]"},)x"
+                                 R"x("Tensors (bytes)":{"count":5}}]})x"));
+  EXPECT_EQ(number(made, "Tensors (bytes)"), 5);
+  EXPECT_EQ(number(made, "FLOP"), 4);
+  EXPECT_EQ(number(made, "GFLOP/s"), -1) << "without a time";
+  EXPECT_EQ(number(made, "Arithmetic Intensity (FLOP/byte)"), 4.0 / 16) << "of the shapes";
+  EXPECT_EQ(number(made, "Percent of Peak"), -1);
+}
+
 TEST(Roofline, MeasuresWhatTheMachineCanDo) {
   opd_machine_peak peak = {};
   expect_error(opd_machine_measure_peak(&peak), OPD_INVALID_ARGUMENT, "struct_size");

@@ -32,6 +32,13 @@ TEST(ActivityOfAnInterval, LeavesOutWhatLiesBeforeIt) {
             (Rows{"outer 1/55/30/20/1", "inner 1/15/10/10/1", "at its begin 1/10/0/0/1"}));
 }
 
+TEST(ActivityOfAnInterval, CountsTheTimeOfRangesThatCrossOnce) {
+  TraceBuilder built;
+  built.range(0, 50, "first").range(40, 60, "second").range(60, 60, "at its end").range(60, 70, "third");
+  EXPECT_EQ(rows_of(built.parts({{0, 0}, 1}), 0),
+            (Rows{"first 1/50/50/40/1", "second 1/20/20/20/1", "third 1/10/10/10/1", "at its end 1/0/0/0/1"}));
+}
+
 TEST(ActivityOfAnInterval, CountsThreadsAndNoMarks) {
   TraceBuilder first, second;
   first.range(0, 10, "a").range(20, 25, "b").range(26, 26, "mark", EventKind::kMark).range(30, 35, "a");

@@ -8,6 +8,7 @@
 
 #include "analysis/formats/base64_sink.h"
 #include "analysis/formats/trace_formats.h"
+#include "support/full_trace.h"
 #include "support/trace_builder.h"
 #include "trace/merge.h"
 #include "trace/stacks.h"
@@ -126,6 +127,32 @@ TEST(HtmlView, HasTasksOnTheTracksOfTheirThreadsAndStacks) {
   EXPECT_EQ(column(3), (std::vector<int64_t>{400, 0, 0})) << "the page gives the time of a task back";
   EXPECT_EQ(column(4), (std::vector<int64_t>{0, 1, 0}));  // depths
   EXPECT_EQ(column(7), (std::vector<int64_t>{1, 1, 0})) << "a span without a stack has that of the one around it";
+}
+
+// In the order of threads, then streams. Times are those of full_trace(), less that of the first event.
+TEST(HtmlView, HasEventsOfAllKinds) {
+  const Content found = content(html(full_trace()), 14);
+  EXPECT_EQ(
+      found.head,
+      R"({"process":"server","begin_us":1,"sample_interval":1,"threads":[)"
+      R"({"id":7,"name":"main","dropped":0,"spans":7},{"id":8,"name":"worker","dropped":2,"spans":2},)"
+      R"({"id":8388608,"name":"opencl:0, default stream","device":true,"dropped":0,"spans":3},)"
+      R"({"id":8388609,"name":"opencl:0, stream 2","device":true,"dropped":0,"spans":1},)"
+      R"({"id":8388610,"name":"opencl:0, overhead","device":true,"dropped":0,"spans":1}],)"
+      R"("labels":[["ProfilerStep#3",3,"ProfilerStep*"],["outer",2],["main",1],["conv",0],["conv",7,"conv","0 of 2"],)"
+      R"(["moment",4],["add",0],["conv",7,"conv","1 of 2"],["open",2],["conv_kernel",9],["fill",9],["late",9],)"
+      R"(["copy",9],["flush",9]],"shapes":["float32[2, 3], int64[]"],)"
+      R"x("stacks":["a.py(12): serve;","a.py(13): serve;"],"errors":[[3,"no \"luck\""]]})x");
+  EXPECT_EQ(found.numbers,
+            (std::vector<int64_t>{
+                0,      1,    2,    3,    4,   5,   6,    7,    8,    9,    10,   11,   12,   13,    // labels
+                0,      500,  500,  1000, 300, 200, 3500, 2300, 5700, 3500, 3800, 3200, 7000, 7400,  // begins
+                10'000, 9000, 8000, 2000, 600, 0,   500,  500,  3000, 1000, 10,   100,  250,  100,   // durations
+                9000,   8000, 2500, 600,  0,   0,   0,    0,    0,    0,    0,    0,    0,    0,     // covered
+                0,      1,    2,    3,    4,   5,   3,    0,    0,    0,    0,    0,    0,    0,     // depths
+                0,      0,    0,    0,    0,   0,   0,    0,    1,    0,    0,    0,    0,    0,     // one is open
+                0,      0,    0,    1,    0,   0,   0,    0,    0,    0,    0,    0,    0,    0,     // shapes
+                0,      1,    1,    1,    1,   2,   1,    0,    0,    0,    0,    0,    0,    0}));  // stacks
 }
 
 TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {

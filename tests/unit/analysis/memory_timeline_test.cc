@@ -48,6 +48,27 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
             "[0,64,0,10,20,0,0,0,700],[0,64,0,10,0,0,0,0,700],[0,64,0,10,0,30,0,0,700]]]\n");
 }
 
+// Blocks that a call allocates and frees, of 10 bytes with two versions, and of 20 at its very end, are its own. That
+// of 30 outlasts it, that of 40 is the run's.
+TEST(MemoryTimeline, TakesWhatLivesWithinACallForTemporary) {
+  TraceBuilder built;
+  uint64_t live = 0;
+  const auto at = [&](EventKind kind, uint64_t tick, uint64_t bytes) {
+    live += kind == EventKind::kAlloc ? bytes : kind == EventKind::kFree ? -bytes : 0;
+    built.memory(kind, tick, kHostDevice, {bytes, bytes, live, 0});
+  };
+  at(EventKind::kAlloc, 4200, 40);
+  for (const uint64_t bytes : {10, 20, 30}) at(EventKind::kAlloc, 5000 + bytes, bytes);
+  at(EventKind::kBind, 5100, 10), at(EventKind::kBind, 5200, 10);
+  at(EventKind::kFree, 6000, 10), at(EventKind::kFree, 6500, 20), at(EventKind::kFree, 6501, 30);
+  at(EventKind::kFree, 7000, 40);
+  built.call({4500, 6500, name_id("kernel")}, {});
+  built.run(1, 4000, 8000, name_id("main"));
+  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+            "[[4200,2,40,4],\n[5010,2,10,3],\n[5020,2,20,3],\n[5030,2,30,4],\n[5200,3,-10,3],\n[5200,3,10,3],\n"
+            "[6000,4,-10,3],\n[6500,4,-20,3],\n[6501,4,-30,4],\n[7000,4,-40,4]]\n");
+}
+
 TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
@@ -212,6 +233,37 @@ TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
   EXPECT_NE(page.find("peak:987654321,"), std::string::npos);
   EXPECT_NE(page.find("\n[62834.000,[0,0,987654321,0,0,0],-1,987654321]"), std::string::npos) << "in its row";
   EXPECT_NE(page.find("\n[62834.000,62835.000,987654321,2,-1],"), std::string::npos) << "the first of the blocks";
+}
+
+// 1000 parts of three steps. Of each the first step is in the chart, and that with the least and that with the most
+// bytes; of the last part also the last step. Every other part has 5, 0, 9 bytes, the next one 0, 5, 0: its least is
+// the first one.
+TEST(MemoryTimeline, OfALongRecordingHasTheExtremesOfEachPart) {
+  TraceBuilder built;
+  uint64_t tick = 0, live = 0;
+  const auto step = [&](EventKind kind, uint64_t bytes) {
+    live += kind == EventKind::kAlloc ? bytes : -bytes;
+    built.memory(kind, tick += 1000, kHostDevice, {bytes, bytes, live, 0});
+  };
+  for (int i = 0; i < 500; ++i) {
+    step(EventKind::kAlloc, 5), step(EventKind::kFree, 5), step(EventKind::kAlloc, 9);
+    step(EventKind::kFree, 9), step(EventKind::kAlloc, 5), step(EventKind::kFree, 5);
+  }
+  std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  const size_t begin = page.find("rows:[") + 6, end = page.find("],\nblocks:");
+  std::string expected;
+  const auto row = [&](int at, int now, int change) {
+    expected += concat(expected.empty() ? "" : ",", "\n[", at, ".000,[0,0,", now, ",0,0,0],-1,", change, "]");
+  };
+  for (int i = 0; i < 3000; i += 6) {
+    row(i, 5, 5), row(i + 1, 0, -5), row(i + 2, 9, 9);
+    row(i + 3, 0, -9), row(i + 4, 5, 5);
+  }
+  row(2999, 0, -5);
+  EXPECT_EQ(page.substr(begin, end - begin), expected);
+  const std::string blocks = page.substr(end, page.find("],\nnames:") - end);
+  EXPECT_EQ(std::count(blocks.begin(), blocks.end(), '\n'), 1 + 1500) << "all blocks, by their size";
+  EXPECT_LT(blocks.rfind(",9,2,-1]"), blocks.find(",5,2,-1]"));
 }
 
 TEST(MemoryTimeline, HasNamesThatCannotEndTheScript) {

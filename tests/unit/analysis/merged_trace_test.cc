@@ -175,5 +175,20 @@ TEST(AMergedTrace, HasTheMemoryOfAllProcesses) {
             concat("[[-1,1,16,7],\n[-1,1,100,7],\n[", kEpoch + 2000, ",2,64,4],\n[", kEpoch + 3200, ",4,-16,7]]\n"));
 }
 
+// Ticks of the second one are later, but its times are not.
+TEST(AMergedTrace, HasChangesOfMemoryInTheOrderOfTheCommonTime) {
+  const auto parts = [](uint64_t tick, uint64_t bytes, int64_t offset) {
+    TraceBuilder built;
+    built.memory(EventKind::kAlloc, tick, {kDLCPU, 0}, {1, bytes, bytes, 0});
+    TraceParts made = built.parts({{0, 0}, 1});
+    made.has_memory = true;
+    made.processes[0].unix_offset_ns = offset;
+    return made;
+  };
+  const Ref<Trace> both = merged(parts(10, 5, 1000), parts(100, 7, 0));
+  EXPECT_EQ(written([&](ByteSink &out) { write_memory_timeline_raw(*both, "", out); }),
+            "[[100,2,7,2],\n[1010,2,5,2]]\n");
+}
+
 }  // namespace
 }  // namespace opd

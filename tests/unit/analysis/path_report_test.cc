@@ -6,6 +6,7 @@
 #include "analysis/diff.h"
 #include "analysis/trace_report.h"
 #include "support/trace_builder.h"
+#include "trace/merge.h"
 
 namespace opd {
 namespace {
@@ -63,6 +64,20 @@ TEST(Parts, AreStepsIfThereAreAny) {
             "op R1 x2 30 30\n");
 }
 
+TEST(Parts, AreStepsOfTheSameProcess) {
+  TraceBuilder with, without;
+  with.range(20, 30, "op");
+  step(with, 10, 50);
+  without.range(20, 30, "op");
+  const Ref<Trace> steps = trace_of(with), none = trace_of(without);
+  for (const bool is_first : {true, false}) {
+    const Trace *const both[] = {(is_first ? steps : none).get(), (is_first ? none : steps).get()};
+    const std::string found = rows(report_of_averages_by_part(*merge_traces(both, {})));
+    EXPECT_NE(found.find("ProfilerStep* R0 x1 40 30\n"), std::string::npos) << found;
+    EXPECT_NE(found.find("op R0 x1 10 10\n"), std::string::npos) << "the other one is of no part: " << found;
+  }
+}
+
 TEST(Parts, AreOutermostRunsElse) {
   TraceBuilder built;
   built.range(1, 2, "op").range(4, 8, "op").run(2, 3, 9, name_id("inner")).run(1, 0, 10, name_id("main"));
@@ -85,6 +100,28 @@ TEST(Parts, AreOutermostRangesElseAndTheWholeAtLast) {
   EXPECT_EQ(rows(report_of_averages_by_part(*trace_of(calls))), "op R0 x2 20 20\n");
   EXPECT_EQ(rows(report_of_averages_by_part(*trace_of(nothing))), "");
   EXPECT_EQ(rows(report_of_paths(*trace_of(nothing), true)), "");
+}
+
+// Names tell rows apart, and devices; not what the spans are.
+TEST(Parts, HaveARowForEachNameAndDevice) {
+  TraceBuilder built;
+  int64_t size = 4;
+  const auto on = [&](DLDeviceType kind, int32_t number) {
+    return DLTensor{nullptr, {kind, number}, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
+  };
+  DLTensor tensors[] = {on(kDLOpenCL, 0), on(kDLOpenCL, 1), on(kDLVulkan, 0), on(kDLCPU, 0)};
+  uint64_t at = 0;
+  for (DLTensor &tensor : tensors) {
+    const View arg = opd_dltensor(&tensor);
+    built.call({at, at + 10, name_id("op")}, {&arg, 1});
+    at += 20;
+  }
+  built.range(at, at + 5, "op");
+  step(built, 0, 200);
+  const Ref<Report> report = report_of_averages_by_part(*trace_of(built));
+  EXPECT_EQ(rows(report),
+            "ProfilerStep* R0 x1 200 155\nop R0 x1 10 10\nop R0 x1 10 10\nop R0 x1 10 10\nop R0 x2 15 15\n")
+      << "a range is on cpu0";
 }
 
 TEST(Parts, ThatHadNotEndedAreNone) {

@@ -1,9 +1,11 @@
 // Traces in Perfetto's form, packet by packet. Sources: trace_packet.proto, track_event.proto and what these include.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <map>
 
 #include "analysis/formats/trace_formats.h"
+#include "support/full_trace.h"
 #include "support/proto_reader.h"
 #include "support/trace_builder.h"
 #include "trace/merge.h"
@@ -64,11 +66,14 @@ class Dump {
     if (const ProtoMessage thread = track.message(4); track.has(4))
       text += concat(" thread ", thread.number(1), " ", thread.number(2), " ", thread.text(5));
     if (track.has(8)) append(text += " counter of unit ", track.message(8).number(3));
+    if (track.has(14)) text += " is " + track.text(14);
     return text;
   }
   std::string event(const ProtoMessage &event) const {
     const uint64_t type = event.number(9);
     if (type == 2) return " end";
+    if (type == 4 && event.has(44))
+      return concat(" value ", std::bit_cast<double>(event.number(44)), " of ", event.number(11));
     if (type == 4) return concat(" count ", event.number(30), " of ", event.number(11));
     std::string text = concat(type == 3 ? " instant " : " begin ", text_of(kNames, event.number(10)), " (",
                               text_of(kCategories, event.number(3)), ")");
@@ -199,6 +204,80 @@ TEST(Perfetto, HasAnArrowFromEachLaunchToItsKernel) {
                           "3: at 900 begin second (kernel) ends flow 2", "3: at 100 end",
                           "3: at 3400 begin behind (kernel) ends flow 3", "3: at 100 end",
                           "3: at 900 begin strange (kernel)", "3: at 100 end"}));
+}
+
+// Times are those since the packet before of the same track. A kernel overlaps another one of its stream.
+TEST(Perfetto, HasEventsOfAllKinds) {
+  TraceParts parts = full_trace();
+  const Event overlapping = work_of("overlapping", {10'850, 0, 7, 0, 0, WorkKind::kKernel}, 11'550, 11'700, 0);
+  parts.tracks.emplace_back().add_open({&overlapping, 1});
+  EXPECT_EQ(Dump(*trace_of(parts)).lines,
+            (Lines{"1: at 0 clock 6=0 clock 1=0",
+                   "1: track 1 process 41 server",
+                   "2: track 2 in 1 thread 41 7 main",
+                   "2: cleared clock 6=1000 clock 64=1000 incremental defaults track 2 clock 64",
+                   "2: at 0 begin ProfilerStep#3 (user_annotation)",
+                   "2: at 500 begin outer (user_annotation) Call stack=a.py(12): serve; from a.py:serve:12",
+                   "2: at 500 begin main (user_annotation)",
+                   "2: at 1000 begin conv (cpu_op) Input Dims=float32[2, 3], int64[]",
+                   "2: at 300 begin conv (parallel_task)",
+                   "2: at 200 instant moment (user_annotation) Call stack=a.py(13): serve; from a.py:serve:13",
+                   "2: at 400 end",
+                   "2: at 100 instant launch (launch) flow 1",
+                   "2: at 1000 end",
+                   "2: at 2000 begin add (cpu_op)",
+                   "2: at 100 instant copy (launch) flow 2",
+                   "2: at 100 instant fill (launch) flow 3",
+                   "2: at 300 end",
+                   "2: at 2500 end",
+                   "2: at 500 end",
+                   "2: at 300 instant launch (launch) flow 4",
+                   "2: at 50 instant launch (launch) flow 5",
+                   "2: at 150 end",
+                   "3: track 3 in 1 thread 41 8 worker",
+                   "3: cleared dropped clock 6=3300 clock 64=3300 incremental defaults track 3 clock 64",
+                   "3: at 0 begin conv (parallel_task)",
+                   "3: at 500 end",
+                   "3: at 5200 begin open (user_annotation) Open=1",
+                   "4: track 4 in 1 'opencl:0, default stream' is device clock: bracketed events, error 100 ns, offset "
+                   "-500 ns, drift not known",
+                   "4: cleared clock 6=4500 clock 64=4500 incremental defaults track 4 clock 64",
+                   "4: at 0 begin conv_kernel (kernel) ends flow 1",
+                   "4: at 1000 end",
+                   "4: at 2800 begin fill (gpu_memset) ends flow 3",
+                   "4: at 10 end",
+                   "4: at 3190 begin late (kernel) ends flow 4",
+                   "4: at 100 end",
+                   "5: track 5 in 1 'opencl:0, default stream, overlapping 1' is device clock: bracketed events, error "
+                   "100 ns, offset -500 ns, drift not known",
+                   "5: cleared clock 6=11550 clock 64=11550 incremental defaults track 5 clock 64",
+                   "5: at 0 begin overlapping (kernel) ends flow 5",
+                   "5: at 150 end",
+                   "6: track 6 in 1 'opencl:0, stream 2' is device clock: bracketed events, error 100 ns, offset -500 "
+                   "ns, drift not known",
+                   "6: cleared clock 6=8000 clock 64=8000 incremental defaults track 6 clock 64",
+                   "6: at 0 begin copy (gpu_memcpy) ends flow 2",
+                   "6: at 250 end",
+                   "7: track 7 in 1 'opencl:0, overhead' is device clock: bracketed events, error 100 ns, offset -500 "
+                   "ns, drift not known",
+                   "7: cleared clock 6=8400 clock 64=8400 incremental defaults track 7 clock 64",
+                   "7: at 0 begin flush (overhead)",
+                   "7: at 100 end",
+                   "8: cleared clock 6=3100 clock 64=3100 incremental defaults track 8 clock 64",
+                   "8: track 9 in 1 'Memory of cpu:0: allocated' counter of unit 3",
+                   "8: track 10 in 1 'Memory of cpu:0: reserved' counter of unit 3",
+                   "8: at 0 count 164 of 9",
+                   "8: at 0 count 200 of 10",
+                   "8: track 11 in 1 'Memory of opencl:0: allocated' counter of unit 3",
+                   "8: track 12 in 1 'Memory of opencl:0: reserved' counter of unit 3",
+                   "8: at 100 count 32 of 11",
+                   "8: at 0 count 64 of 12",
+                   "8: at 2800 count 100 of 9",
+                   "8: at 0 count 200 of 10",
+                   "13: cleared clock 6=3600 clock 64=3600 incremental defaults track 13 clock 64",
+                   "13: track 14 in 1 'Power (W)' counter of unit 0",
+                   "13: at 0 value 12.5 of 14",
+                   "13: at 100 value nan of 14"}));
 }
 
 TEST(Perfetto, OfMergedTracesCountsFromTheFirstEvent) {

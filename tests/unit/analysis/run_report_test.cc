@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
+#include "support/shown_report.h"
 #include "support/trace_builder.h"
 
 namespace opd {
@@ -108,6 +111,14 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
   EXPECT_NE(table.find("\nadd" + std::string(17, ' ') + "20.00    20.00   cuda1      2"), std::string::npos) << table;
 }
 
+TEST(RunReport, HasSharesOfRunsThatTookLessThanAMicrosecond) {
+  const uint64_t tick = 1000;
+  TraceBuilder trace;
+  trace.call({tick, tick + kTicksPerUs / 4, name_at(0)}, {}).run(1, tick, tick + kTicksPerUs / 2, name_at(1));
+  const auto report = report_of_run(*make_object<Trace>(trace.parts(kLine)), {});
+  EXPECT_NEAR(number(report, 0, "Percent"), 50, 0.1);
+}
+
 TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   DLTensor scalar{nullptr, kCpu, 0, {kDLInt, 64, 1}, nullptr, nullptr, 0};
   const View args[] = {opd_dltensor(&scalar)};
@@ -198,6 +209,99 @@ TEST(RunReport, MarksCallsWithinACallOfTheSameOperator) {
   std::string depths;
   for (size_t row = 0; row < report->num_rows(); ++row) depths += text(report, row, "Depth") + " ";
   EXPECT_EQ(depths, "3 2 1 None None None None ");
+}
+
+class Items {
+ public:
+  Items &add(EventItem::Type type, Metric metric, std::string_view name = {}, std::string_view text = {},
+             Recordings recordings = 1) {
+    items_.add({type, recordings, name.empty() ? kNoName : name_id(std::string(name)), metric, text});
+    return *this;
+  }
+  Items &metric(std::string_view name, Metric metric, std::string_view text = {}, Recordings recordings = 1) {
+    return add(EventItem::Type::kMetric, metric, name, text, recordings);
+  }
+  Items &device(DLDevice device) {
+    return add(EventItem::Type::kDevice, Metric::of_count(std::bit_cast<int64_t>(device)));
+  }
+  operator const EventItems &() const { return items_; }
+
+ private:
+  EventItems items_;
+};
+Metric count(int64_t number) { return Metric::of_count(number); }
+constexpr Metric kText{MetricKind::kString, 0};
+
+// Of what collectors measured of each run on cpu0: texts stay the last ones, ratios, hertz and percentages are
+// averaged, "Peak (bytes)" is the largest, all else is added. Columns that TVM has are not for collectors, nor are
+// items of another recording.
+const EventItems &measured(Items &items, int64_t misses, double ratio, int64_t peak, const char *text) {
+  const auto number = [](MetricKind kind, double value) { return Metric::of_number(kind, value); };
+  items.add(EventItem::Type::kObserved, count(static_cast<int64_t>(2 * kTicksPerUs)));
+  items.metric("Before a device", count(1)).device(kCpu).metric("Misses", count(misses));
+  items.metric("Ratio", number(MetricKind::kRatio, ratio)).metric("Clock", number(MetricKind::kHertz, 10 * ratio));
+  items.metric("Load", number(MetricKind::kPercent, 20 * ratio)).metric("Busy", number(MetricKind::kDuration, ratio));
+  items.metric("Peak (bytes)", Metric{MetricKind::kBytes, static_cast<uint64_t>(peak)});
+  items.metric("Max (us)", number(MetricKind::kDuration, 5 - ratio)).metric("Governor", kText, text);
+  items.metric("Count", count(99)).metric("Misses", count(1000), "", 2);
+  items.device(kCpu).metric("Misses", count(5000));  // again: not counted twice
+  return items.device(kCuda).metric("Misses", count(1));
+}
+
+// Two runs, from 5 to 55 and from 60 to 100 µs. In the first one the call "matmul", with an item of each kind, gives
+// two kernels to the device, which overlap; later one more begins in no run. The driver's own time does not count.
+TEST(RunReport, HasAllThatWasRecordedAndAskedFor) {
+  constexpr uint64_t kUs = kTicksPerUs;
+  TraceBuilder built(2);
+  int64_t shape[] = {4, 8};
+  DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  const View args[] = {opd_dltensor(&host)};
+  Items of_call, of_run, of_other;
+  of_call.add(EventItem::Type::kError, kText, "", "no luck").metric("Misses", count(7)).metric("Where", kText, "here");
+  of_call.metric("Row Kind", kText, "dispatch").metric("Misses", count(70), "", 2);
+  built.call({10 * kUs, 30 * kUs, name_at(0), 1}, args, 0, of_call);
+  built.run(1, 5 * kUs, 55 * kUs, name_at(1), measured(of_run, 3, 2, 40, "slow"));
+  built.call({70 * kUs, 80 * kUs, name_at(1), 2}, args, 1);
+  built.run(2, 60 * kUs, 100 * kUs, kNoName, measured(of_other, 4, 1, 30, "fast"));
+  built.call({90 * kUs, 95 * kUs, name_at(1), 2}, args, 1);  // there is no room for it
+  TraceParts parts = built.parts(kLine, 77, "worker");
+  const auto work = [](uint64_t launched, uint64_t begin, uint64_t end, uint64_t run, uint16_t stream = 0) {
+    Event made{};
+    made.kind = EventKind::kDeviceWork, made.name = name_id("kernel"), made.recordings = 1, made.device = kCuda;
+    made.begin = begin * kUs, made.end = end * kUs, made.run = run;
+    const WorkKind kind = stream ? WorkKind::kOverhead : WorkKind::kKernel;
+    set_device_work(made, {launched * kUs, kUs, 77, 0, stream, kind});
+    return made;
+  };
+  const Event works[] = {work(12, 15, 25, 1), work(14, 20, 30, 1), work(29, 40, 44, 1), work(101, 102, 110, 0),
+                         work(16, 16, 99, 1, kOverheadStream)};
+  parts.tracks.emplace_back().add_open(works);
+  parts.processes[0].sample_interval = 10;
+  parts.observers = {{"counters", 3 * kUs, "lost", "hint"}, {"memory", 0, std::nullopt, ""}};
+  RunReportOptions options;
+  options.devices = {kCpu, kCuda, kCpu}, options.num_threads = 4;
+  options.note = "not all", options.machine = "board", options.turn = 6, options.details = true;
+  EXPECT_EQ(
+      shown_report(*report_of_run(*make_object<Trace>(std::move(parts)), options)),
+      R"x(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Device Duration (us)|Launch Gap (us)|Start (us)|Run|Thread|Tensors (bytes)|Call Path|Error|Misses|Where|Row Kind|
+matmul|20|22.222|cpu0|1|float32[4, 8]|20|24|2|5|0|worker 77|128|add|no luck|7|here|-|
+add|10|11.111|cpu0|1|float32[4, 8]|10|-|-|65|1|worker 77|128||-|-|-|-|
+(dispatch)|56|62.222|cpu0|2||56|-|-|-|-|-|-|-|-|-|-|dispatch|
+(profiler)|4|4.444|cpu0|2||4|-|-|-|-|-|-|-|-|-|-|profiler|
+cpu0: Name=Total Duration (us)=90 Device=cpu0 Count=2 Misses=7 Ratio=1.5 Clock=15 Load=30 Busy=3 Peak (bytes)=40 Max (us)=4 Governor=fast
+cuda1: Name=Total Duration (us)=90 Device=cuda1 Count=2 Misses=2 Device Duration (us)=19 Device Idle (us)=71
+Number of threads: 4
+Executor: VM
+Machine: board
+Sample interval: 10
+Turn: 6
+Note: not all
+Dropped calls: 1
+Collector cost: counters (us): 3
+Collector error: counters: lost
+Collector note: counters: hint
+Collector cost: memory (us): 0
+)x");
 }
 
 TEST(RunReport, TellsDroppedCalls) {

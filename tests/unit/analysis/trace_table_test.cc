@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/full_trace.h"
 #include "support/trace_builder.h"
 #include "value/tensor.h"
 
@@ -40,16 +41,18 @@ Self CPU time total: 1.455ms
 }
 
 // The names of the rows, in order.
-std::string order(TraceBuilder &built, TraceTableOptions options) {
-  std::string names, text = trace_table(*trace_of(built), options);
+std::string order(const Ref<Trace> &trace, const TraceTableOptions &options) {
+  std::string names, text = trace_table(*trace, options);
   for (std::istringstream lines(text); std::getline(lines, text);) {
     std::istringstream words(text);
     std::string name;
     words >> name;
-    if (!name.empty() && name[0] != '-' && name != "Name" && name != "Self") names += (names.empty() ? "" : " ") + name;
+    const bool is_row = !name.empty() && name[0] != '-' && name != "Name" && name != "Self" && name != "Dropped";
+    if (is_row) names += (names.empty() ? "" : " ") + name;
   }
   return names;
 }
+std::string order(TraceBuilder &built, const TraceTableOptions &options) { return order(trace_of(built), options); }
 
 TEST(TraceTable, IsSortedByAnyMetric) {
   TraceBuilder built;
@@ -73,6 +76,76 @@ TEST(TraceTable, IsSortedByAnyMetric) {
     EXPECT_EQ(e.error()->code, OPD_NOT_FOUND);
     EXPECT_NE(e.error()->message.find("self_cpu_time_total"), std::string::npos) << "the known ones are listed";
   }
+}
+
+// The kernel "late" ran twice, 100 and 300 ns; all else as full_trace() says. Rows whose numbers are equal keep their
+// order, that of their begins.
+TEST(TraceTable, IsSortedByTimesOfDevicesAndMemory) {
+  TraceParts parts = full_trace();
+  const Event again = work_of("late", {10'820, 10, 7, 0, 0, WorkKind::kKernel}, 12'000, 12'300, 0);
+  parts.tracks.emplace_back().add_open({&again, 1});
+  const Ref<Trace> trace = make_object<Trace>(std::move(parts));
+  const auto by = [&](std::string_view key) {
+    TraceTableOptions options;
+    options.sort_by = key;
+    return order(trace, options);
+  };
+  const std::string in_order = "ProfilerStep* outer main conv conv_kernel add copy fill open late";
+  EXPECT_EQ(by(""), in_order);
+  EXPECT_EQ(by("flops"), in_order) << "nothing is counted";
+  EXPECT_EQ(by("self_cpu_time_total"), "main open conv ProfilerStep* outer add conv_kernel copy fill late");
+  EXPECT_EQ(by("cpu_time_total"), "ProfilerStep* outer main open conv add conv_kernel copy fill late");
+  for (const char *device : {"device", "cuda"}) {
+    EXPECT_EQ(by(concat("self_", device, "_time_total")),
+              "conv conv_kernel ProfilerStep* late add copy fill outer main open")
+        << "the step launched both of late";
+    EXPECT_EQ(by(concat(device, "_time_total")), "ProfilerStep* outer main conv conv_kernel late add copy fill open");
+    EXPECT_EQ(by(concat(device, "_time")), "ProfilerStep* outer main conv conv_kernel add copy late fill open")
+        << "200 ns each";
+    EXPECT_EQ(by(concat(device, "_memory_usage")), in_order) << "32 bytes of the first four";
+    EXPECT_EQ(by(concat("self_", device, "_memory_usage")),
+              "conv ProfilerStep* outer main conv_kernel add copy fill open late");
+  }
+  EXPECT_EQ(by("cpu_memory_usage"), "conv ProfilerStep* outer main conv_kernel add copy fill open late");
+  EXPECT_EQ(by("self_cpu_memory_usage"), "conv ProfilerStep* outer conv_kernel add copy fill open late main");
+  EXPECT_EQ(by("key"), "outer open main late fill copy conv_kernel conv add ProfilerStep*");
+}
+
+// Six functions, from the innermost on; of each span five of them are shown. What is wider than its column is cut at
+// the left.
+TEST(TraceTable, HasTheHostsFunctionsBelowEachOther) {
+  std::vector<uint64_t> frames;
+  for (const char *name : {"inner", "second", "third", "fourth", "fifth", "sixth"})
+    frames.push_back(pack_frame({name_id(name), name_id("a.py"), 9}));
+  TraceBuilder built;
+  built.range(0, 10, "with").range(20, 30, "without");
+  TraceParts parts = built.parts({{0, 0}, 1});
+  const_cast<Event *>(parts.tracks[0].ranges[0])->stack = stack_id(frames);
+  const_cast<Event *>(parts.tracks[0].ranges[1])->stack = 0;
+  parts.has_stacks = true;
+  const Ref<Trace> trace = make_object<Trace>(std::move(parts));
+  const auto sources = [&](const TraceTableOptions &options) {  // what is in the last column
+    const std::string text = trace_table(*trace, options);
+    const size_t at = text.find("Source Location") - text.rfind('\n', text.find("Source Location")) - 1;
+    std::string found, line;
+    for (std::istringstream lines(text); std::getline(lines, line);)
+      if (line.size() > at) found += line.substr(at, std::max(line.find_last_not_of(' ') + 1, at) - at) + "\n";
+    return found;
+  };
+  TraceTableOptions options;
+  options.rows.stack_depth = 2;
+  EXPECT_EQ(sources(options),
+            "-------------------\nSource Location\n-------------------\na.py(9): inner\na.py(9): second\n\n\n\n"
+            "-------------------\n")
+      << "an empty line behind each row's functions, and a column 4 wider than the longest";
+  options.max_source_width = 13;
+  EXPECT_EQ(sources(options),
+            "-------------\nSource Location\n-------------\n...(9): inner\n...9): second\n\n\n\n-------------\n");
+  options.rows.each_span = true, options.rows.stack_depth = 0, options.max_source_width = 100;
+  const std::string all = trace_table(*trace, options);
+  for (const char *name : {"inner", "second", "third", "fourth", "fifth"})
+    EXPECT_NE(all.find(concat("a.py(9): ", name, " ")), std::string::npos) << all;
+  EXPECT_EQ(all.find("sixth"), std::string::npos) << all;
 }
 
 TEST(TraceTable, LimitsRowsAndKeepsTheSumsOfAll) {
@@ -105,8 +178,13 @@ TEST(TraceTable, HasAUnitForAllTimes) {
   EXPECT_NE(trace_table(*trace_of(built), options).find("0.219ms"), std::string::npos);
   options.time_unit = "s";
   EXPECT_NE(trace_table(*trace_of(built), options).find("0.000s       100.00%        0.001s"), std::string::npos);
+  options.time_unit = "us";
+  EXPECT_NE(trace_table(*trace_of(built), options).find("  1454.889us  "), std::string::npos);
   options.time_unit = "h";
-  EXPECT_THROW(trace_table(*trace_of(built), options), Exception);
+  try {
+    trace_table(*trace_of(built), options);
+    FAIL();
+  } catch (const Exception &e) { EXPECT_EQ(e.error()->message, "time_unit must be s, ms or us, but is \"h\""); }
 }
 
 void add_matmuls(TraceBuilder &built) {
