@@ -12,6 +12,7 @@
 #include <map>
 
 #include "../../src/cli/machine_noise.h"
+#include "../../src/cli/system_files.h"
 #include "../../src/cli/text.h"
 
 namespace opd::cli {
@@ -419,6 +420,27 @@ TEST(DoctorOfAMachine, FactsOfCountersAreThoseOfTheFiles) {
   EXPECT_EQ(energy.hypervisor, "Xen");
   machine.write("/sys/class/powercap/intel-rapl:0/energy_uj", "1\n");
   EXPECT_TRUE(energy_facts().has_domain);
+}
+
+TEST(SystemFiles, AreReadAsFarAsTheyMatter) {
+  const Machine machine(Files{{"/long", std::string(70000, 'x')},
+                              {"/line", " a\t\nb"},
+                              {"/even/n2", ""},
+                              {"/even/n10", ""},
+                              {"/even/n-1", ""},
+                              {"/even/nx", ""},
+                              {"/even/m3", ""}});
+  EXPECT_EQ(system_text("/long").size(), 65536U);
+  EXPECT_EQ(system_line("/long").size(), 4096U);
+  EXPECT_EQ(system_line("/line"), "a");
+  EXPECT_EQ(system_text("/none") + system_line("/none"), "");
+  EXPECT_EQ(join(numbered_names("/even", "n"), " "), "n2 n10");
+  EXPECT_EQ(numbered_names("/none", "n").size(), 0U);
+  EXPECT_TRUE(has_system_file("/line"));
+  EXPECT_FALSE(has_system_file("/none"));
+  EXPECT_EQ(system_path("/line"), machine.root() + "/line");
+  setenv("OPDYNO_SYSTEM_ROOT", "", 1);
+  EXPECT_EQ(system_path("/line"), "/line");
 }
 
 TEST(Doctor, EachErrorOfACounterIsToldWhole) {

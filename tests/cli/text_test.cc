@@ -7,6 +7,7 @@
 
 #include "../../src/cli/args.h"
 #include "../../src/cli/failure.h"
+#include "../../src/cli/file.h"
 #include "../../src/cli/signature.h"
 
 namespace opd::cli {
@@ -94,6 +95,12 @@ TEST(Text, CsvAndMarkdownAreQuotedWhereTheyMust) {
   EXPECT_EQ(markdown_text("\\`*|~$<&"), "\\\\\\`\\*\\|\\~\\$\\<\\&");
   EXPECT_EQ(markdown_text("f[4](x) [a][b] [a]:"), "f[4\\](x) [a\\][b] [a\\]:");
   EXPECT_EQ(markdown_text("f[4], g[2]"), "f[4], g[2]");
+}
+
+TEST(Text, SuffixesHaveSmallLetters) {
+  const std::pair<const char *, const char *> paths[] = {{"a.NPZ", ".npz"},     {"a.b/c", ""}, {"a.tar.GZ", ".gz"},
+                                                         {"a.AzZ@[", ".azz@["}, {"-", ""},     {".hidden", ""}};
+  for (const auto &[path, suffix] : paths) EXPECT_EQ(suffix_of(path), suffix) << path;
 }
 
 TEST(Text, ANumberIsTheWholeText) {
