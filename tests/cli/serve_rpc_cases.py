@@ -1,6 +1,7 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -56,6 +57,24 @@ class ServeRpc(ServerCliTest):
         with self.assertRaisesRegex(RemoteError, "no object number"):
             second.read(data, 2)
         self.assertEqual(2, len(self.sessions()))
+
+    def test_a_session_has_neither_the_servers_sockets_nor_its_signals(self):
+        def sockets(process):
+            folder = "/proc/%d/fd" % process
+            return {link for link in (os.readlink("%s/%s" % (folder, name)) for name in os.listdir(folder)) if link.startswith("socket:")}
+        def blocked(process):
+            return int(re.search(r"SigBlk:\s*(\w+)", Path("/proc/%d/status" % process).read_text())[1], 16)
+        port = self.serve("--no-sandbox")
+        client = self.client(port, "k")
+        (session,) = self.sessions()
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        self.assertTrue(sockets(self.server.pid))
+        self.assertEqual(set(), sockets(session) & sockets(self.server.pid))
+        self.assertEqual(1, len(sockets(session)), "its client's")
+        usual = blocked(os.getpid())
+        self.assertEqual(usual, blocked(session))
+        waited_for = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD))
+        self.assertEqual(usual | waited_for, blocked(self.server.pid))
 
     def test_without_descriptors_clients_wait(self):
         port = self.serve()
