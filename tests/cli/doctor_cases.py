@@ -241,6 +241,32 @@ class DoctorPrograms(DoctorCase, CliTest):
         self.assertCheck(checks["cache"], "missing", "others may write")
         self.assertCheck(checks["compiler"], "missing", "no C compiler")
 
+    def test_a_compiler_is_tried_although_the_cache_has_its_results(self):
+        directory = WORK / "programs/later"
+        text = 'case " $* " in *" --version "*) exec %s "$@";; esac\n[ -e %s/is_broken ] && { echo it broke >&2; exit 1; }\nexec %s "$@"\n'
+        self.program("later", text % (COMPILER, directory, COMPILER))
+        settings = {"CC": str(directory / "later"), "OPDYNO_CACHE_DIR": str(WORK / "later_cache")}
+        self.assertCheck(self.checks(**settings)["compiler"], "ok", r"/later compiles C sources and links objects$", "")
+        (directory / "is_broken").write_text("")
+        checks = self.checks(**settings)
+        self.assertCheck(checks["compiler"], "missing", "it broke", "unset CC")
+        self.assertCheck(checks["cache"], "ok", "^compiled files are kept in %s$" % re.escape(str(WORK / "later_cache")), "")
+
+    def test_the_cache_is_where_the_environment_leads(self):
+        for name in "cache_home", "cache_xdg":
+            (WORK / name).mkdir(exist_ok=True)
+        (WORK / "cache_file").write_text("")
+        home, xdg, file = (str(WORK / name) for name in ("cache_home", "cache_xdg", "cache_file"))
+        for variables, place in (
+            ({"HOME": home}, home + "/.cache/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": "relative"}, home + "/.cache/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": xdg}, xdg + "/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": file}, home + "/.cache/opdyno"),
+            ({"HOME": file}, "/tmp/opdyno-%d" % os.geteuid()),
+        ):
+            checks = self.checks(without=("OPDYNO_CACHE_DIR", "XDG_CACHE_HOME"), **variables)
+            self.assertCheck(checks["cache"], "ok", "^compiled files are kept in %s$" % re.escape(place))
+
     def test_a_driver_that_crashes_or_hangs_ends_its_own_check_only(self):
         directory = WORK / "driver"
         directory.mkdir(exist_ok=True)

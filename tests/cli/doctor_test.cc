@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -609,6 +610,15 @@ TEST(AProbe, AnswersWithItsTextOrWithWhatEndedIt) {
   EXPECT_EQ(shell("printf text; exit 3"), "textended with exit code 3");
   EXPECT_EQ(shell("kill -KILL $$"), "ended by signal 9 (Killed)");
   EXPECT_EQ(shell("read line && echo read || echo end"), "whole: end\n") << "there is nothing to read";
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(answer(Probe::of_function([] {
+              return std::string(write(STDOUT_FILENO, "out", 3) == 3 && write(STDERR_FILENO, "err", 3) == 3 ? "wrote"
+                                                                                                            : "failed");
+            })),
+            "whole: wrote");
+  EXPECT_EQ(shell("echo err >&2"), "whole: ");
+  EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(answer(Probe::of_program({"/none/program"})), "ended with exit code 127");
   Probe late = Probe::of_program({"/bin/sh", "-c", "exec sleep 1000"});
   EXPECT_EQ(late.wait(std::chrono::steady_clock::now()).why, "did not end in time");

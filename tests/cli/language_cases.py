@@ -202,12 +202,15 @@ class LanguageModel(CliTest):
         self.assertEqual(2 * -(-1501 // 16), report["cache"]["pages_in_use"])
 
     def test_decoding_is_written_as_reports_and_traces_are(self):
-        self.succeeds("profile", LLAMA, *DRIVEN, "-o", "decoding.json", "--chrome", "decoding.trace", "--flame", "decoding.svg")
+        self.succeeds("profile", LLAMA, *DRIVEN, "-o", "decoding.json", "--chrome", "decoding.trace", "--flame", "decoding.svg",
+                      "--csv", "decoding.csv", "--view", "decoding.html")
         rows = json.loads((WORK / "decoding.json").read_text())["calls"]
         names = [row["Name"]["string"] for row in rows]
         self.assertEqual(5 * MATMULS, sum(bool(re.match(r"matmul\d*$", name)) for name in names))  # no row of a prompt
         self.assertIn("traceEvents", json.loads((WORK / "decoding.trace").read_text()))
         self.assertIn("<svg", (WORK / "decoding.svg").read_text())
+        self.assertTrue((WORK / "decoding.html").read_text().startswith("<!DOCTYPE html>"))
+        self.assertEqual(1 + len(rows), len((WORK / "decoding.csv").read_text().splitlines()))
 
     def test_standard_output_gets_one_thing(self):
         json.loads(self.succeeds("profile", LLAMA, *DRIVEN, "-o", "-"))

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 import unittest
 
 PROGRAM = os.environ["OPDYNO_PROGRAM"]
@@ -36,6 +37,25 @@ def plain(page):
 def paragraphs(page, section):
     """The tagged paragraphs of a page's section: tag, text."""
     return [tuple(part.split("\n")[:2]) for part in page.split(f".SH {section}\n")[1].split(".SH ")[0].split(".TP\n")[1:]]
+
+
+def filled(text, fixed):
+    """Paragraphs in lines of 120 columns; a line that ends with a colon ends its paragraph, and fixed ones stay."""
+    out, paragraph = [], []
+    for line in text.splitlines() + [""]:
+        if paragraph and (not line or line in fixed):
+            out += textwrap.wrap(" ".join(paragraph), 120, break_long_words=False, break_on_hyphens=False)
+            paragraph = []
+        if line in fixed:
+            out.append("  " + line)
+        elif not line:
+            out.append("")
+        else:
+            paragraph.append(line)
+            if line.endswith(":"):
+                out += textwrap.wrap(" ".join(paragraph), 120, break_long_words=False, break_on_hyphens=False)
+                paragraph = []
+    return "\n".join(out[:-1])
 
 
 class Pages(unittest.TestCase):
@@ -92,6 +112,7 @@ class Pages(unittest.TestCase):
             self.assertNotRegex(rest.replace(".PP\n", ""), r"(?m)^[.']")
             self.assertEqual(details[0].split(), plain(rest.replace(".PP\n", "\n")).split())
             self.assertEqual(details[0].count("\n\n"), description.count(".PP\n"))
+            self.assertEqual(filled(plain(rest.replace(".PP\n", "\n")), set(fixed)), details[0])
 
     def test_each_page_has_the_exit_codes(self):
         codes = [tuple(line.split("  ")[1:]) for line in run(PROGRAM, "explain", "exit-codes").stdout.splitlines()[1:]]
