@@ -119,6 +119,24 @@ class Doctor(DoctorCase, CliTest):
             self.wait_until_ended(int(Path(directory, name).read_text()))
         self.assertEqual([], [name for name in os.listdir(temporary) if name.startswith("opdyno-doctor")])
 
+    def test_what_it_started_ends_with_it_if_it_is_killed(self):
+        directory = self.program("python3", "echo $$ > $0.pid.new\nmv $0.pid.new $0.pid\nexec sleep 1000\n")
+        started = Path(directory, "python3.pid")
+        started.unlink(missing_ok=True)
+        settings = dict(os.environ, PATH=directory + ":" + os.environ["PATH"])
+        settings.pop("VIRTUAL_ENV", None)
+        doctor = subprocess.Popen([OPDYNO, "doctor", *PATIENT], env=settings, stdout=subprocess.DEVNULL)
+        self.addCleanup(doctor.kill)
+        end = time.monotonic() + 60
+        while not started.exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        process = int(started.read_text())
+        self.assertTrue(Path("/proc/%d" % process).exists())
+        doctor.kill()
+        doctor.wait()
+        self.wait_until_ended(process)
+
     def test_what_one_that_was_killed_left_is_removed_by_the_next(self):
         temporary = WORK / "left"
         ended = subprocess.Popen(["true"])

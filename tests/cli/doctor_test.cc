@@ -2,9 +2,11 @@
 #include "../../src/cli/doctor.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -421,6 +423,24 @@ TEST(DoctorOfAMachine, FactsOfCountersAreThoseOfTheFiles) {
   EXPECT_EQ(energy.hypervisor, "Xen");
   machine.write("/sys/class/powercap/intel-rapl:0/energy_uj", "1\n");
   EXPECT_TRUE(energy_facts().has_domain);
+}
+
+// The system is asked in the same way: which events are allowed differs between machines.
+int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes, attributes.type = type, attributes.config = config;
+  attributes.exclude_kernel = !in_kernel, attributes.exclude_hv = 1, attributes.disabled = 1;
+  const long made = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (made < 0) return errno;
+  close(static_cast<int>(made));
+  return 0;
+}
+
+TEST(DoctorOfAMachine, EventsAreTriedInTheKernelAndOutsideOfIt) {
+  const CounterFacts facts = counter_facts();
+  EXPECT_EQ(facts.hardware_error, error_of_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false));
+  EXPECT_EQ(facts.software_error, error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false));
+  EXPECT_EQ(facts.kernel_error, error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true));
 }
 
 TEST(SystemFiles, AreReadAsFarAsTheyMatter) {
