@@ -89,6 +89,14 @@ class Ab(CliTest):
             self.assertGreaterEqual(row["Before (us)"]["microseconds"], 4000)
             self.assertGreaterEqual(row["After (us)"]["microseconds"], 4000)
 
+    def test_looks_beyond_the_last_turn_are_not_paid_for(self):
+        (WORK / "instant.c").write_text(SPIN.replace("NAME", "instant").replace("COUNT", "10"))
+        for runs, looks in (9, 1), (10, 1), (11, 2):
+            report = json.loads(self.succeeds("ab", "instant.c", "instant.c", "instant", "--runs", str(runs), "--min-effect", "0", "--as", "json"))
+            configuration = report["configuration"]
+            if configuration["Runs after"]["count"] == runs:  # unless what came by chance was clear before
+                self.assertAlmostEqual(0.05 / 2**looks, configuration["Level"]["ratio"])
+
     def test_what_fails_names_the_program(self):
         self.assertIn("A (absent.so): ", self.ab("absent.so", "quick.opdasm", expect=REFUSED).stderr)
         self.assertIn("B (absent.so): ", self.ab("quick.opdasm", "absent.so", expect=REFUSED).stderr)

@@ -333,6 +333,7 @@ class DoctorPrograms(DoctorCase, CliTest):
             ("exec yes", "limited", "wrote more than 64 KiB"),
             ("exit 3", "limited", "ended with exit code 3"),
             ("kill -ABRT $$", "limited", r"ended by signal 6 \(Aborted\)"),
+            ("kill -PIPE $$", "limited", r"ended by signal 13 \(Broken pipe\)"),  # which opdyno itself ignores
             ("printf 'python\\t3.11\\033[31m\\nend\\n'", "ok", "^Python 3.11 .31m is "),
         ):
             directory = self.program("python3", text + "\n")

@@ -109,8 +109,8 @@ def creates(name, *sizes):
         "%state = call vm.builtin.rnn_state_create(1, 2, 2, %gets, %sets, %initial)", "ret %state")  # fmt: skip
 
 
-def takes(name, params, *checks):
-    return programs.function(name, params, *checks, *new_tensor("next", "shape(1, 4)"), "call clear(%next)", "ret %next")
+def takes(name, params, *checks, shape="shape(1, 4)"):
+    return programs.function(name, params, *checks, *new_tensor("next", shape), "call clear(%next)", "ret %next")
 
 
 VARIANTS = programs.program(
@@ -124,6 +124,7 @@ VARIANTS = programs.program(
           'call vm.builtin.check_shape_info(%s, 1, "s")'),
     takes("takes_weights", "tokens, state, packed_params", TENSOR % ("tokens", 1, "int32", "tokens"),
           "%w = call vm.builtin.tuple_getitem(%packed_params, 1)", "call tells(%w)"),
+    takes("gives_a_scalar", "tokens, state", TENSOR % ("tokens", 1, "int32", "tokens"), shape="shape()"),
     takes("takes_any_tensor", "tokens, state, w", TENSOR % ("tokens", 1, "int32", "tokens"), TENSOR % ("w", 1, "float32", "w")),
     takes("takes_an_open_one", "tokens, state, w", "%heap = call vm.builtin.alloc_shape_heap(%vm, 1)",
           TENSOR % ("tokens", 1, "int32", "tokens"), TENSOR % ("w", 1, "float32", "w"),
@@ -337,6 +338,8 @@ class LanguageConventions(CliTest):
         words = ("variants.so", "--decode", "3", "--create-function", "in_order", "--prefill-function")
         self.assertIn("parameter s of takes_a_shape is of the kind shape, with which no function of a language model is known",
                       self.refused(*words, "takes_a_shape"))
+        said = " ".join(self.check(USAGE, "profile", *words, "gives_a_scalar").stderr.split())
+        self.assertIn("gives_a_scalar returns no logits, but Tensor(float32[], cpu:0); name another function by --prefill-function", said)
         self.assertIn("parameter packed_params of takes_weights: the program does not tell which tensors it has; give them, as --params FILE",
                       self.refused(*words, "takes_weights"))
         self.assertIn("parameter w of takes_any_tensor: the program does not tell its shape; give it by --params",
