@@ -213,6 +213,18 @@ class DoctorMachines(DoctorCase, CliTest):
         sound = dict(gpu, **{"/sys/bus/pci/devices/0000:01:00.0/class": "0x040300\n"})
         self.assertCheck(self.machine(sound)["cuda"], "missing", "^this machine shows no GPU of NVIDIA's", "")
 
+    def test_nvml_is_mended_where_there_is_a_gpu(self):
+        if "no libnvidia-ml" not in self.checks()["nvml"]["cause"]:
+            self.skipTest("skipped: there is NVIDIA's library here")
+        self.assertCheck(self.machine({})["nvml"], "missing", "^this machine shows no GPU of NVIDIA's: .*no libnvidia-ml", "")
+        gpu = {"/sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n", "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n"}
+        for files in gpu, {"/proc/driver/nvidia/version": ""}:
+            self.assertCheck(self.machine(files)["nvml"], "missing", "^(?!this machine).*no libnvidia-ml", "sudo apt install libnvidia-ml1")
+        self.assertCheck(self.machine({**gpu, "/.dockerenv": ""})["nvml"], "missing", "^(?!this machine).*no libnvidia-ml",
+                         "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE")
+        other = {**gpu, "/sys/bus/pci/devices/0000:01:00.0/vendor": "0x8086\n"}
+        self.assertCheck(self.machine(other)["nvml"], "missing", "^this machine shows no GPU of NVIDIA's", "")
+
     def test_strange_files_are_no_harm(self):
         places = [CLOCK + "current_clocksource", CLOCK + "available_clocksource", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
                   "/sys/fs/cgroup/cpu.max", "/proc/self/cgroup", "/proc/1/cgroup", "/proc/cpuinfo", "/proc/sys/kernel/perf_event_paranoid",
@@ -295,6 +307,16 @@ class DoctorPrograms(DoctorCase, CliTest):
             checks = self.checks(within=("--within", "3s"), LD_LIBRARY_PATH=str(directory))
             self.assertCheck(checks["cuda"], state, cause)
             self.assertEqual(NAMES, list(checks))
+
+    def test_tls_is_tried(self):
+        if self.checks()["tls"]["state"] != "ok":
+            self.skipTest("skipped: OpenSSL is not here")
+        self.assertCheck(self.checks()["tls"], "ok", "^connections with other machines can go through TLS$", "")
+        folder = WORK / "without_tls"
+        folder.mkdir(exist_ok=True)
+        (folder / "libssl.so.3").write_text("no library")
+        path = ":".join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
+        self.assertCheck(self.checks(LD_LIBRARY_PATH=path)["tls"], "missing", "^libssl.so.3, OpenSSL's library, cannot be loaded", "sudo apt install libssl3")
 
     def test_what_python_has_is_read(self):
         site = WORK / "site"
