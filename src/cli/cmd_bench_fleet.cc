@@ -151,7 +151,7 @@ std::string fleet_csv(const FleetResult &fleet) {
       const auto bound = [&](double seconds) { return std::isfinite(is.median_high) ? cat(seconds * 1e6) : ""; };
       csv += cat(",", is.number, ",", is.median * 1e6, ",", bound(is.median_low), ",", bound(is.median_high), ",",
                  machine.rows[row].times.percentile(99) * 1e6, ",", is.calls_per_second, ",", is.is_noisy, ",",
-                 Spread(fleet.machines, row).is_outlier(machine.rows[row]), ",\n");
+                 Spread(fleet.machines, row).is_outlier(machine.rows[row]) ? 1 : 0, ",\n");
     }
   return csv;
 }

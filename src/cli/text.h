@@ -12,6 +12,8 @@ namespace opd::cli {
 
 inline void append(std::string &out, std::string_view part) { out += part; }
 inline void append(std::string &out, char part) { out += part; }
+template <std::same_as<bool> T>
+void append(std::string &out, T part) = delete;  // it would be a character
 template <std::integral T>
 requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string &out, T number) {
   char digits[24];

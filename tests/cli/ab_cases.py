@@ -77,6 +77,26 @@ class Ab(CliTest):
         text = self.succeeds("ab", "few.c", "many.c", "turn")
         self.assertRegex(text, r"^B is \d+\.\d % ± .* slower")
 
+    def test_a_turn_has_one_call_if_that_takes_longer_than_it(self):
+        dozes = "#include <unistd.h>\nint __tvm_ffi_doze(void *a, void *b, int c, void *d) { return usleep(4000); }\n"
+        (WORK / "dozes.c").write_text(dozes)
+        text = self.succeeds("ab", "dozes.c", "dozes.c", "doze", "--runs", "1")
+        self.assertRegex(text, r"^too few turns to tell which is faster(; .*)?\n\(1 turn of 1 call each, \d+\.\d s\)\n$")
+        report = json.loads(self.succeeds("ab", "dozes.c", "dozes.c", "doze", "--runs", "2", "--as", "json"))
+        self.assertEqual(({"count": 2}, {"count": 2}), tuple(report["configuration"]["Runs " + when] for when in ("before", "after")))
+        for row in report["calls"]:
+            self.assertEqual("doze", row["Name"]["string"])
+            self.assertGreaterEqual(row["Before (us)"]["microseconds"], 4000)
+            self.assertGreaterEqual(row["After (us)"]["microseconds"], 4000)
+
+    def test_looks_beyond_the_last_turn_are_not_paid_for(self):
+        (WORK / "instant.c").write_text(SPIN.replace("NAME", "instant").replace("COUNT", "10"))
+        for runs, looks in (9, 1), (10, 1), (11, 2):
+            report = json.loads(self.succeeds("ab", "instant.c", "instant.c", "instant", "--runs", str(runs), "--min-effect", "0", "--as", "json"))
+            configuration = report["configuration"]
+            if configuration["Runs after"]["count"] == runs:  # unless what came by chance was clear before
+                self.assertAlmostEqual(0.05 / 2**looks, configuration["Level"]["ratio"])
+
     def test_what_fails_names_the_program(self):
         self.assertIn("A (absent.so): ", self.ab("absent.so", "quick.opdasm", expect=REFUSED).stderr)
         self.assertIn("B (absent.so): ", self.ab("quick.opdasm", "absent.so", expect=REFUSED).stderr)

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <random>
 
+#include "diff_report.h"
+
 namespace opd::cli {
 namespace {
 
@@ -205,6 +207,68 @@ TEST(AbSentence, SaysWhatIsNotClear) {
   steady.push_back(even.finish());
   EXPECT_EQ(sentence(steady, wavers), "undecided: B takes 9.1 % less to 10.0 % more time than A");
   EXPECT_EQ(sentence(measured({}), measured({})), "neither program ran an operator");
+}
+
+// min_effect is 2 %.
+TEST(AbRule, IsClearOnceNoOpenRowCanChangeTheTotalByMoreThanTheEffect) {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  options.min_effect = 0.02;
+  const AbRule rule(options);
+  const auto is_clear = [&](const char *verdict, bool decides, double low, double high, double share) {
+    DiffReport report;
+    report.row("f", "operator", verdict,
+               {{"Decides", decides}, {"Change Low", low}, {"Change High", high}, {"Share", share}});
+    return rule.is_clear(report.view());
+  };
+  EXPECT_TRUE(is_clear("undecided", true, -0.0625, 0.03125, 0.25)) << "1/64 is less than 2 %";
+  EXPECT_FALSE(is_clear("undecided", true, -0.0625, 0.125, 0.25));
+  EXPECT_FALSE(is_clear("undecided", true, -0.125, 0.0625, 0.25)) << "it may be faster by that much, too";
+  EXPECT_TRUE(is_clear("undecided", true, -0.01, 0.02, 1)) << "exactly the effect";
+  EXPECT_FALSE(is_clear("undecided", true, NAN, NAN, 0.001)) << "without an interval all is possible";
+  EXPECT_TRUE(is_clear("undecided", false, NAN, NAN, 1)) << "a row that decides nothing";
+  EXPECT_TRUE(is_clear("regression", true, 1, 2, 1));
+}
+
+TEST(AbSentence, LeavesOutWhatIsSmallOrCountedTwice) {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  options.min_effect = 0.02;
+  options.min_share = 0.125;
+  DiffReport report;
+  const auto row = [&](const char *name, const char *kind, const char *verdict, double change, double share,
+                       double high = 0) {
+    report.row(
+        name, kind, verdict,
+        {{"Change", change}, {"Effect", change}, {"Share", share}, {"Change Low", -0.25}, {"Change High", high}});
+  };
+  row("(total)", "total", "same", 0.004, 1, 0.5);
+  row("small", "operator", "regression", 9, 0.1249);
+  row("at_the_share", "operator", "improvement", -0.0994, 0.125);
+  row("(replaced)", "replaced", "improvement", -0.5, 0.5);
+  row("rounded", "operator", "improvement", -0.0996, 0.5);
+  row("may_be_slower", "operator", "undecided", 0.01, 0.5, 0.0201);
+  row("no_slower_than_the_limit", "operator", "undecided", 0.01, 0.5, 0.02);
+  EXPECT_EQ(ab_sentence(report.view(), options),
+            "B takes as long as A (0.4 % ± 37.5 %); at_the_share -9.9 %; rounded -10 %; 1 operator undecided");
+  options.fail_above = 0.0201;
+  EXPECT_EQ(ab_sentence(report.view(), options),
+            "B takes as long as A (0.4 % ± 37.5 %); at_the_share -9.9 %; rounded -10 %; nothing got slower");
+}
+
+TEST(AbSentence, OfOneRowIsThatOfTheTotal) {
+  opd_diff_options options;
+  opd_diff_options_init(&options);
+  const auto sentence_of = [&](const char *verdict, double change, double low, double high) {
+    DiffReport report;
+    report.row("f", "operator", verdict,
+               {{"Change", change}, {"Change Low", low}, {"Change High", high}, {"Share", 1}});
+    return ab_sentence(report.view(), options);
+  };
+  EXPECT_EQ(sentence_of("regression", 0.125, 0.0625, 0.1875), "B is 12.5 % ± 6.2 % slower");
+  EXPECT_EQ(sentence_of("improvement", -0.125, -0.1875, -0.0625), "B is 12.5 % ± 6.2 % faster; nothing got slower");
+  EXPECT_EQ(sentence_of("undecided", 0, -0.125, 0.25), "undecided: B takes 12.5 % less to 25.0 % more time than A");
+  EXPECT_EQ(sentence_of("undecided", 0, 0, 0.25), "undecided: B takes 0.0 % more to 25.0 % more time than A");
 }
 
 }  // namespace

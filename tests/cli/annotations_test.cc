@@ -50,9 +50,10 @@ TEST(Annotations, OtherTypesHaveNoTensors) {
 }
 
 TEST(Annotations, OtherTextsAreNone) {
-  for (const char *text : {"", "global", "ErrorContext(", "ErrorContext(fn=f, loc=return, annotation=R.Any) ",
-                           "ErrorContext(fn=f, loc=param[x], param=x, annotation=R.Any) ",
-                           "ErrorContext(fn=f, loc=param[0], param=x) ", "annotation=R.Tensor((1,), dtype=\"int8\")"})
+  for (const char *text :
+       {"", "global", "ErrorContext(", "ErrorContext(fn=f, loc=return, annotation=R.Any) ",
+        "ErrorContext(fn=f, loc=param[x], param=x, annotation=R.Any) ", "ErrorContext(fn=f, loc=param[0], param=x) ",
+        "ErrorContext(fn=, loc=param[0], annotation=R.Any) ", "annotation=R.Tensor((1,), dtype=\"int8\")"})
     EXPECT_EQ(read(text).kind, "none") << text;
 }
 

@@ -82,6 +82,7 @@ class Batch:
     def column(self, kind):
         length, nulls = next(self.nodes)
         valid = self.buffer()
+        assert len(valid) in (0, (length + 7) // 8), "a bit for each row"
         present = [not valid or valid[i // 8] >> i % 8 & 1 for i in range(length)]
         assert present.count(0) == nulls, "as many rows lack the value as are said to"
         if kind != TEXT:

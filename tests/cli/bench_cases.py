@@ -105,6 +105,29 @@ class Bench(CliTest):
         self.assertIn("takes a size as", self.fails(USAGE, "bench", "m", "--flush-cache=much"))
         self.assertIn("are available; give less", self.fails(USAGE, "bench", "m", "--flush-cache=1000000G"))
 
+    def test_the_machines_files_tell_its_state_and_its_cache(self):
+        root = WORK / "bench_machine"
+        cpu = "sys/devices/system/cpu/"
+        for path, content in {
+            cpu + "intel_pstate/no_turbo": "0\n", cpu + "cpu0/cpufreq/scaling_governor": "powersave\n",
+            cpu + "cpu0/cache/index0/level": "1\n", cpu + "cpu0/cache/index0/size": "48K\n",
+            cpu + "cpu0/cache/index3/level": "3\n", cpu + "cpu0/cache/index3/size": "3M\n",
+            "sys/fs/cgroup/cpu.max": "50000 100000\n", "proc/loadavg": "0.25 1.00 1.00 1/2 3\n",
+        }.items():  # fmt: skip
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content)
+        count = len(os.sched_getaffinity(0))
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--warmup", "1", "--flush-cache")
+        environment = dict(os.environ, OPDYNO_SYSTEM_ROOT=str(root))
+        report = json.loads(self.succeeds(*words, "--json", env=environment))
+        self.assertEqual(3 << 20, report["flushed_bytes"])
+        self.assertEqual(
+            {"governor": "powersave", "turbo": "on", "quota": "0.5 processors", "steal": "unknown", "load": "0.25 on %d processors" % count},
+            report["quality"])
+        text = self.succeeds(*words, env=environment)
+        self.assertIn("\n  cold: before each call 3 MiB were copied\n", text)
+        self.assertIn("\n  machine: governor powersave (!), turbo on (!), quota 0.5 processors (!), steal unknown, load 0.25 on %d processors\n" % count, text)
+
     def sweep(self, *words, expect=OK):
         fast = ("--repeat", "6", "--number", "2", "--min-repeat-ms", "0", "--warmup", "1")
         return self.kernel("symbolic.opdasm", *fast, *words, command="bench", expect=expect)

@@ -74,7 +74,9 @@ class BenchCompare(CliTest):
 
     def test_a_base_of_nonsense_is_refused(self):
         for member, wrong, message in (
-            ("concurrency", 0, "concurrency is no whole number from 1"),
+            ("concurrency", 0, "concurrency is no whole number from 1 to 9007199254740992"),
+            ("flushed_bytes", -1, "flushed_bytes is no whole number from 0 to 9007199254740992"),
+            ("flushed_bytes", 2**53 + 2, "flushed_bytes is no whole number from 0 to 9007199254740992"),
             ("concurrency", -3, "concurrency is no whole number from 1"),
             ("concurrency", "2", "concurrency is no whole number from 1"),
             ("threads", 1.5, "threads is no whole number from 1"),
@@ -85,6 +87,16 @@ class BenchCompare(CliTest):
         ):
             (WORK / "base.json").write_text(json.dumps({"results_us": [1.0], member: wrong}))
             self.assertIn("base.json: " + message, self.fails(FAILED, "bench", "m", "--compare", "base.json"))
+        for settings in {"flushed_bytes": 0}, {"threads": 1}, {"arguments": ["float32[4]"]}, {"function": "main"}, {}:
+            (WORK / "base.json").write_text(json.dumps({"results_us": [1.0], **settings}))
+            self.kernel("add_one.opdasm", "--repeat", "2", "--min-repeat-ms", "0", "--warmup", "1", "--threads", "1", "--compare",
+                        "base.json", command="bench")
+        (WORK / "base.json").write_text(json.dumps({"results_us": [1.0], "arguments": []}))
+        message = self.kernel("add_one.opdasm", "--compare", "base.json", command="bench", expect=USAGE).stderr
+        self.assertIn("base.json was measured with other arguments: no arguments, not float32[4]\n", message)
+        (WORK / "base.json").write_text(json.dumps({"results_us": [1.0], "threads": 2**53}))
+        message = self.kernel("add_one.opdasm", "--threads", "1", "--compare", "base.json", command="bench", expect=USAGE).stderr
+        self.assertIn("was measured with 9007199254740992 threads of parallel kernels, not 1; compare it with --threads", message)
         (WORK / "base.json").write_text(json.dumps({"results_us": [1e300 * (1 + i / 10) for i in range(6)]}))
         text = self.kernel("add_one.opdasm", "--repeat", "6", "--min-repeat-ms", "0", "--warmup", "1", "--compare",
                            "base.json", command="bench").stdout

@@ -84,6 +84,18 @@ class CheckBounds(CliTest):
             last = ["1", "1", "1", "1"] if pair == "%a, %b" else ["1", "1", "2", "3"]
             self.assertEqual(last, [line.split(",")[-1] for line in out.splitlines()[1:]])
 
+    def test_a_tensor_that_begins_within_another_one_may_come_first(self):
+        lines = ['%s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")']
+        lines += ["%whole = call vm.builtin.alloc_tensor(%s, 0, shape(32), dtype(float32))",
+                  "%late = call vm.builtin.alloc_tensor(%s, 64, shape(16), dtype(float32))"]
+        calls = ["call copies(%x, %whole)", "call doubles_in_place(%late, %whole)", "ret %whole"]
+        (WORK / "late.opdasm").write_text(programs.program(programs.function("main", "x", *lines, *calls)))
+        words = ["run", "late.opdasm", "-i", "32xf32=range", "--import", "bounds.so", "--csv", "--check-bounds"]
+        result = self.check(0, *words, silent=False)
+        self.assertEqual("opdyno run: checked 2 calls of 2 kernels\n", result.stderr)
+        numbers = [int(line.split(",")[-1]) for line in result.stdout.splitlines()[1:]]
+        self.assertEqual([*range(16, 32), *range(32, 64, 2)], numbers)
+
     def test_the_tensors_of_the_call_itself_are_written_once(self):
         tensor = ["-i", "4xf32=1,2,3,4", "-i", "4xf32=0"]
         words = ["run", "bounds.so", "doubles_in_place", *tensor, "--out-arg", "0", "--csv", "--check-bounds"]

@@ -35,6 +35,7 @@ if __name__ == "__main__":
     from network_cases import *
     from number_cases import *
     from probe_cases import *
+    from progress_cases import *
     from replay_cases import *
     from report_cases import *
     from results_cases import *

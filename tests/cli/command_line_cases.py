@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import textwrap
 
 from case import FAILED, HERE, OK, USAGE, WORK, CliTest
 
@@ -93,6 +94,13 @@ class CommandLine(CliTest):
             OK, "profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32", silent=False, env=dict(os.environ, OPDYNO_NUM_THREADS="many"))
         self.assertEqual(
             'opdyno: warning: OPDYNO_NUM_THREADS is "many", which is not a number of threads; it is ignored\n', result.stderr)
+
+    def test_pages_of_errors_fit_a_terminal_of_40_to_100_columns(self):
+        words = self.succeeds("explain", "OPD_UNSUPPORTED").split("\n\n")[1].split()
+        for columns in 20, 40, 61, 100, 101, 150:
+            shown = self.on_terminal("explain", "OPD_UNSUPPORTED", columns=columns).split("\n\n")[1]
+            width = min(max(columns, 40), 100)
+            self.assertEqual(textwrap.fill(" ".join(words), width, break_long_words=False, break_on_hyphens=False), shown, columns)
 
     def test_what_is_no_command_is_told(self):
         self.assertEqual("opdyno: help takes one command\nTry 'opdyno help'.\n", self.fails(USAGE, "help", "run", "bench"))

@@ -191,6 +191,40 @@ class Profile(CliTest):
         self.assertEqual(["add_one", "fails", "inner"], [call["Name"]["string"] for call in calls if "alloc" not in call["Name"]["string"]][:3])
         self.assertIn("it always does", self.fails(FAILED, "profile", *words, "--warmup", "0", "--runs", "3"))
 
+    def test_a_call_that_fails_once_leaves_the_report_of_the_next_one(self):
+        source = (WORK / "kernels.c").read_text()
+        (WORK / "fails_once.c").write_text(source + """
+KERNEL(fails_once) {
+  UNUSED;
+  static int calls;
+  if (calls++ == 0) return TVMFFIErrorSetRaisedFromCStr("ValueError", "only once"), -1;
+  return 0;
+}
+""")
+        (WORK / "fails_once.opdasm").write_text(programs.program(programs.unary("main", "fails_once")))
+        result = self.check(FAILED, "profile", "fails_once.opdasm", "--import", "fails_once.c", "-o", "once.json")
+        self.assertIn("opdyno profile: ", result.stderr)
+        self.assertIn("only once", result.stderr)
+        self.assertTrue(result.stdout.endswith("\nHint: the call failed; when it was repeated for this report, it did not fail\n"), result.stdout)
+        self.assertIn("fails_once", [call["Name"]["string"] for call in json.loads((WORK / "once.json").read_text())["calls"]])
+
+    def test_a_deadline_leaves_no_report(self):
+        library = compile_kernels("deadline.so")
+        words = ("profile", "loops.opdasm", "--import", library, "--timeout", "200ms", "-o", "deadline.json")
+        result = self.check(FAILED, *words)
+        self.assertEqual("", result.stdout)
+        self.assertIn("deadline", result.stderr)
+        self.assertFalse((WORK / "deadline.json").exists())
+
+    def test_numbers_of_runs_have_bounds(self):
+        for option, least in ("warmup", 0), ("repeat", 1), ("runs", 1), ("turn", 1), ("top", 1):
+            most = 10**9 if option == "turn" else 10**6
+            for number in least - 1, most + 1:
+                message = "option '--%s' takes an integer from %d to %d, not '%d'" % (option, least, most, number)
+                self.assertIn(message, self.kernel("add_one.opdasm", "--%s=%d" % (option, number), command="profile", expect=USAGE).stderr)
+        self.profile("--turn", "1000000000", "-o", "turns.jsonl")
+        self.assertEqual(10**9, json.loads((WORK / "turns.jsonl").read_text())["configuration"]["Turn"]["count"])
+
     def test_a_turn_counts_on_with_the_runs(self):
         self.profile("--runs", "3", "--turn", "5", "-o", "turns.jsonl")
         lines = (WORK / "turns.jsonl").read_text().splitlines()
@@ -313,8 +347,12 @@ class Collectors(CliTest):
 
     def test_events_that_do_not_exist_and_collectors_that_do_not_are_named(self):
         self.assertIn("page-faults", self.profile("--collector", "perf:faults", expect=FAILED).stderr)
-        self.assertIn("there are time, memory", self.profile("--collector", "tim", expect=USAGE).stderr)
-        self.assertIn("has no events", self.profile("--collector", "time:x", expect=USAGE).stderr)
+        self.assertEqual(
+            "opdyno profile: there is no collector 'tim'; there are time, memory, perf, papi, energy, nvml\nTry 'opdyno help profile'.\n",
+            self.profile("--collector", "tim", expect=USAGE).stderr)
+        self.assertEqual(
+            "opdyno profile: the collector time has no events to choose from\nTry 'opdyno help profile'.\n",
+            self.profile("--collector", "time:x", expect=USAGE).stderr)
 
     def test_info_says_what_can_be_measured_here(self):
         text = self.succeeds("info", "--collectors")

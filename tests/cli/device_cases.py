@@ -38,6 +38,51 @@ class Cuda(CliTest):
         for part in "cuda:0", "cuda:1", "Recording driver", r"compute version: +9\.0", r"compute version: +8\.0", "warp size: +32":
             self.assertRegex(text, part)
 
+    def test_each_property_has_a_line_and_a_member(self):
+        """Those that tests/support/cuda/libcuda.cc has."""
+        def properties(version):
+            return {
+                "name": "Recording driver", "compute version": version, "API version": 13050, "processors": 132, "clock (kHz)": 1980000,
+                "warp size": 32, "threads per block": 1024, "thread dimensions": "[1024, 1024, 64]",
+                "shared memory per block (bytes)": 49152, "L2 cache (bytes)": 52428800, "memory (bytes)": 1 << 30,
+                "free memory (bytes)": 1 << 30,
+            }  # fmt: skip
+        text = self.succeeds("info", env=self.recording())
+        devices = [device for device in json.loads(self.succeeds("info", "--json", env=self.recording()))["devices"] if "cuda" in device["device"]]
+        for number, version in enumerate(("9.0", "8.0")):
+            name, wanted = "cuda:%d" % number, properties(version)
+            lines = ["  %s" % name] + ["    %-22s%s" % (key + ": ", value) for key, value in wanted.items()]
+            self.assertIn("\n" + "\n".join(lines) + "\n", text)
+            self.assertEqual({"device": name, **wanted}, devices[number])
+        self.assertEqual(2, len(devices))
+
+    def test_the_processor_is_the_first_device(self):
+        info = json.loads(self.succeeds("info", "--json"))
+        self.assertEqual(1, sum(device["device"].startswith("cpu") for device in info["devices"]))
+        self.assertEqual(["build", "threads", "devices", "absent_devices", "absent_tls"], list(info))
+        self.assertGreaterEqual(info["devices"][0]["processors"], 1)
+        text = self.succeeds("info", env=dict(os.environ, OPDYNO_NUM_THREADS="3"))
+        self.assertIn("\nthreads: 3\ndevices:\n  cpu:0\n", text)
+        self.assertIn("    %-22s%d\n" % ("memory (bytes): ", info["devices"][0]["memory (bytes)"]), text)
+        absent = "".join("  %s: %s\n" % pair for pair in info["absent_devices"].items())
+        self.assertIn("\nnot here:\n" + absent, text)
+
+    def test_the_peak_is_measured_on_request(self):
+        text = self.succeeds("info", "--measure", env=dict(os.environ, OPDYNO_NUM_THREADS="2"))
+        self.assertRegex(text, r"\nmeasured with \d threads:\n  \d+\.\d GFLOP/s \(float32\)\n  \d+\.\d GB/s\n(  the machine's peak .*\n)?$")
+        info = json.loads(self.succeeds("info", "--measure", "--json"))
+        self.assertEqual(["threads", "gflops", "bandwidth_gbps", "spread"], list(info["peak"]))
+        self.assertGreater(info["peak"]["gflops"], 0)
+        self.assertGreater(info["peak"]["bandwidth_gbps"], 0)
+        names = self.succeeds("info", "--functions").split("global functions:\n")[1].splitlines()
+        listed = json.loads(self.succeeds("info", "--functions", "--json"))["functions"]
+        self.assertEqual(["  " + name for name in listed], names)
+
+    def test_doctor_names_the_devices(self):
+        checks = json.loads(self.succeeds("doctor", "--json", "--within", "100s", env=self.recording()))["checks"]
+        (cuda,) = [check for check in checks if check["name"] == "cuda"]
+        self.assertEqual(("ok", "cuda:0 Recording driver; cuda:1 Recording driver", ""), (cuda["state"], cuda["cause"], cuda["remedy"]))
+
 
 class MemoryCopies(CliTest):
     def test_of_the_host_have_a_rate(self):
@@ -50,6 +95,22 @@ class MemoryCopies(CliTest):
         text = self.succeeds("bench", "--copies=3M", *quick)
         self.assertRegex(text, r"(?m)^ +from +to +size +median +GB/s +95 % interval$")
         self.assertRegex(text, r"(?m)^ +cpu:0 +cpu:0 +3 MiB +[\d.]+ [nm]?u?s +[\d.]+ ")
+
+    def test_have_the_sizes_that_were_asked_for(self):
+        quick = "--repeat", "2", "--number", "1", "--min-repeat-ms", "0", "--warmup", "0"
+        text = self.succeeds("bench", "--copies=1,1023,1K,1536,2M", *quick)
+        lines = text.splitlines()
+        self.assertEqual("copies: 2 repeats of each", lines[0])
+        self.assertEqual(["1 B", "1023 B", "1 KiB", "1.5 KiB", "2 MiB"], [" ".join(line.split()[2:4]) for line in lines[2:7]])
+        self.assertTrue(all(line.endswith("unknown") for line in lines[2:7]), "of two repeats there is no interval")
+        self.assertTrue(lines[7].startswith("  machine: governor "))
+        self.assertEqual(8, len(lines))
+        whole = json.loads(self.succeeds("bench", "--copies", "--json", *quick))
+        self.assertEqual(["quality", "copies"], list(whole))
+        self.assertEqual([4 << 10, 1 << 20, 64 << 20], [copy["bytes"] for copy in whole["copies"]])
+        for copy in whole["copies"]:
+            self.assertEqual(["from", "to", "bytes", "repeat", "number", "median_us", "gb_per_s", "noisy"], list(copy))
+            self.assertEqual((2, 1, True), (copy["repeat"], copy["number"], copy["noisy"]))
 
     def test_of_a_device_go_there_and_back(self):
         env = dict(os.environ, LD_LIBRARY_PATH=os.environ["OPDYNO_RECORDING_CUDA"])

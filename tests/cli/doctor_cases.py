@@ -119,6 +119,24 @@ class Doctor(DoctorCase, CliTest):
             self.wait_until_ended(int(Path(directory, name).read_text()))
         self.assertEqual([], [name for name in os.listdir(temporary) if name.startswith("opdyno-doctor")])
 
+    def test_what_it_started_ends_with_it_if_it_is_killed(self):
+        directory = self.program("python3", "echo $$ > $0.pid.new\nmv $0.pid.new $0.pid\nexec sleep 1000\n")
+        started = Path(directory, "python3.pid")
+        started.unlink(missing_ok=True)
+        settings = dict(os.environ, PATH=directory + ":" + os.environ["PATH"])
+        settings.pop("VIRTUAL_ENV", None)
+        doctor = subprocess.Popen([OPDYNO, "doctor", *PATIENT], env=settings, stdout=subprocess.DEVNULL)
+        self.addCleanup(doctor.kill)
+        end = time.monotonic() + 60
+        while not started.exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        process = int(started.read_text())
+        self.assertTrue(Path("/proc/%d" % process).exists())
+        doctor.kill()
+        doctor.wait()
+        self.wait_until_ended(process)
+
     def test_what_one_that_was_killed_left_is_removed_by_the_next(self):
         temporary = WORK / "left"
         ended = subprocess.Popen(["true"])
@@ -195,6 +213,18 @@ class DoctorMachines(DoctorCase, CliTest):
         sound = dict(gpu, **{"/sys/bus/pci/devices/0000:01:00.0/class": "0x040300\n"})
         self.assertCheck(self.machine(sound)["cuda"], "missing", "^this machine shows no GPU of NVIDIA's", "")
 
+    def test_nvml_is_mended_where_there_is_a_gpu(self):
+        if "no libnvidia-ml" not in self.checks()["nvml"]["cause"]:
+            self.skipTest("skipped: there is NVIDIA's library here")
+        self.assertCheck(self.machine({})["nvml"], "missing", "^this machine shows no GPU of NVIDIA's: .*no libnvidia-ml", "")
+        gpu = {"/sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n", "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n"}
+        for files in gpu, {"/proc/driver/nvidia/version": ""}:
+            self.assertCheck(self.machine(files)["nvml"], "missing", "^(?!this machine).*no libnvidia-ml", "sudo apt install libnvidia-ml1")
+        self.assertCheck(self.machine({**gpu, "/.dockerenv": ""})["nvml"], "missing", "^(?!this machine).*no libnvidia-ml",
+                         "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE")
+        other = {**gpu, "/sys/bus/pci/devices/0000:01:00.0/vendor": "0x8086\n"}
+        self.assertCheck(self.machine(other)["nvml"], "missing", "^this machine shows no GPU of NVIDIA's", "")
+
     def test_strange_files_are_no_harm(self):
         places = [CLOCK + "current_clocksource", CLOCK + "available_clocksource", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
                   "/sys/fs/cgroup/cpu.max", "/proc/self/cgroup", "/proc/1/cgroup", "/proc/cpuinfo", "/proc/sys/kernel/perf_event_paranoid",
@@ -241,6 +271,32 @@ class DoctorPrograms(DoctorCase, CliTest):
         self.assertCheck(checks["cache"], "missing", "others may write")
         self.assertCheck(checks["compiler"], "missing", "no C compiler")
 
+    def test_a_compiler_is_tried_although_the_cache_has_its_results(self):
+        directory = WORK / "programs/later"
+        text = 'case " $* " in *" --version "*) exec %s "$@";; esac\n[ -e %s/is_broken ] && { echo it broke >&2; exit 1; }\nexec %s "$@"\n'
+        self.program("later", text % (COMPILER, directory, COMPILER))
+        settings = {"CC": str(directory / "later"), "OPDYNO_CACHE_DIR": str(WORK / "later_cache")}
+        self.assertCheck(self.checks(**settings)["compiler"], "ok", r"/later compiles C sources and links objects$", "")
+        (directory / "is_broken").write_text("")
+        checks = self.checks(**settings)
+        self.assertCheck(checks["compiler"], "missing", "it broke", "unset CC")
+        self.assertCheck(checks["cache"], "ok", "^compiled files are kept in %s$" % re.escape(str(WORK / "later_cache")), "")
+
+    def test_the_cache_is_where_the_environment_leads(self):
+        for name in "cache_home", "cache_xdg":
+            (WORK / name).mkdir(exist_ok=True)
+        (WORK / "cache_file").write_text("")
+        home, xdg, file = (str(WORK / name) for name in ("cache_home", "cache_xdg", "cache_file"))
+        for variables, place in (
+            ({"HOME": home}, home + "/.cache/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": "relative"}, home + "/.cache/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": xdg}, xdg + "/opdyno"),
+            ({"HOME": home, "XDG_CACHE_HOME": file}, home + "/.cache/opdyno"),
+            ({"HOME": file}, "/tmp/opdyno-%d" % os.geteuid()),
+        ):
+            checks = self.checks(without=("OPDYNO_CACHE_DIR", "XDG_CACHE_HOME"), **variables)
+            self.assertCheck(checks["cache"], "ok", "^compiled files are kept in %s$" % re.escape(place))
+
     def test_a_driver_that_crashes_or_hangs_ends_its_own_check_only(self):
         directory = WORK / "driver"
         directory.mkdir(exist_ok=True)
@@ -251,6 +307,16 @@ class DoctorPrograms(DoctorCase, CliTest):
             checks = self.checks(within=("--within", "3s"), LD_LIBRARY_PATH=str(directory))
             self.assertCheck(checks["cuda"], state, cause)
             self.assertEqual(NAMES, list(checks))
+
+    def test_tls_is_tried(self):
+        if self.checks()["tls"]["state"] != "ok":
+            self.skipTest("skipped: OpenSSL is not here")
+        self.assertCheck(self.checks()["tls"], "ok", "^connections with other machines can go through TLS$", "")
+        folder = WORK / "without_tls"
+        folder.mkdir(exist_ok=True)
+        (folder / "libssl.so.3").write_text("no library")
+        path = ":".join(filter(None, (str(folder), os.environ.get("LD_LIBRARY_PATH"))))
+        self.assertCheck(self.checks(LD_LIBRARY_PATH=path)["tls"], "missing", "^libssl.so.3, OpenSSL's library, cannot be loaded", "sudo apt install libssl3")
 
     def test_what_python_has_is_read(self):
         site = WORK / "site"
@@ -289,6 +355,7 @@ class DoctorPrograms(DoctorCase, CliTest):
             ("exec yes", "limited", "wrote more than 64 KiB"),
             ("exit 3", "limited", "ended with exit code 3"),
             ("kill -ABRT $$", "limited", r"ended by signal 6 \(Aborted\)"),
+            ("kill -PIPE $$", "limited", r"ended by signal 13 \(Broken pipe\)"),  # which opdyno itself ignores
             ("printf 'python\\t3.11\\033[31m\\nend\\n'", "ok", "^Python 3.11 .31m is "),
         ):
             directory = self.program("python3", text + "\n")

@@ -158,6 +158,13 @@ class ProbedInputs(CliTest):
         inner = function("inner", "x", HEAP, tensor, 'call vm.builtin.match_shape(%x, %heap, 1, 1, 1, "m")', "ret %x")
         name = self.write("slot.opdasm", function("main", "x", "%r = call inner(%x)", "ret %r"), inner)
         self.assertIn("out: float32[6]\n", self.succeeds("run", name, "--dim", "n=6"))
+        for code, words, shape in ("1, 0", ("--dim", "n=6"), "[6]"), ("0, 0", (), "[0]"):  # the first slot, and no elements
+            inner = function("inner", "x", HEAP, tensor, 'call vm.builtin.match_shape(%%x, %%heap, 1, %s, "m")' % code, "ret %x")
+            name = self.write("slot.opdasm", function("main", "x", "%r = call inner(%x)", "ret %r"), inner)
+            self.assertIn("out: float32%s\n" % shape, self.succeeds("run", name, *words))
+        number = function("inner", "k", HEAP, 'call vm.builtin.match_prim_value(%k, %heap, 1, 0, "m")', "ret %k")
+        name = self.write("number.opdasm", function("main", "k", "%r = call inner(%k)", "ret %r"), number)
+        self.assertEqual("out: 6\n", self.succeeds("run", name, "--dim", "n=6"))
         number = function("inner", "k", HEAP, 'call vm.builtin.match_prim_value(%k, %heap, 1, 1, "m")', "ret %k")
         name = self.write("number.opdasm", function("main", "k", "%r = call inner(%k)", "ret %r"), number)
         self.assertEqual("out: 6\n", self.succeeds("run", name, "--dim", "n=6"))

@@ -80,6 +80,35 @@ class Inspect(CliTest):
         self.assertIn("main(x)\n", self.succeeds("inspect", "identity.opdasm", "--signatures"))
         self.assertIn("main(s: shape[n0, n1], k: int n0) -> (shape[n0, n1], int n0)", self.succeeds("inspect", "shapes.opdasm", "--signatures"))
 
+    def test_signatures_show_each_kind_of_parameter(self):
+        (WORK / "kinds_of_parameters.opdasm").write_text(
+            """.func one(x) {
+  call vm.builtin.check_tensor_info(%x, 2, dtype(int8), "m")
+  %r = call vm.builtin.make_tuple(%x)
+  ret %r
+}
+.func pair(x, y, s, t, u, b, f) {
+  call vm.builtin.check_tensor_info(%x, 0, dtype(int8), "m")
+  call vm.builtin.check_prim_value_info(%b, dtype(bool), "m")
+  call vm.builtin.check_prim_value_info(%f, dtype(float32), "m")
+  call vm.builtin.check_shape_info(%s, 2, "m")
+  call vm.builtin.check_tuple_info(%t, 2, "m")
+  call vm.builtin.check_string_info(%u, "m")
+  %r = call vm.builtin.make_tuple(%y, %s, %b)
+  ret %r
+}
+.func none() {
+  ret %void
+}
+""")
+        self.assertEqual(
+            "relax.VMExecutable\n"
+            "  one(x: int8[?, ?]) -> (int8[?, ?],)\n"
+            "  pair(x: int8[], y, s: shape[?, ?], t: tuple, u: string, b: bool, f: float32) -> (any, shape[?, ?], bool)\n"
+            "  none() -> none\n",
+            self.succeeds("inspect", "kinds_of_parameters.opdasm", "--signatures"),
+        )
+
     def test_signatures_of_what_tvm_made(self):
         text = self.succeeds("inspect", MODELS / "0.27/dynamic.so", "--signatures")
         self.assertIn("affine(x: float32[n, 8], w: float32[8, 4], b: float32[4]) -> float32[n, 4]", text)

@@ -96,6 +96,52 @@ KERNEL(state_set) { UNUSED; memcpy(place(args, 1), tensor(args[3])->data, 16); r
 """
 
 
+def creates(name, *sizes):
+    """Makes the state, and tells the size that each parameter has: as many elements has a tensor of that shape."""
+    tensors = [line for size in sizes for line in (
+        '%%%s_s = call vm.builtin.alloc_storage(%%vm, shape(65536), 0, dtype(uint8), "global")' % size,
+        "%%%s_t = call vm.builtin.alloc_tensor(%%%s_s, 0, %%%s, dtype(int8))" % (size, size, size))]  # fmt: skip
+    return programs.function(
+        name, ", ".join(sizes), *tensors, "call tells(%s)" % ", ".join("%%%s_t" % size for size in sizes),
+        *new_tensor("zero", "shape(4)"), "call clear(%zero)",
+        "%gets = call vm.builtin.make_tuple(@state_get)", "%sets = call vm.builtin.make_tuple(@state_set)",
+        "%initial = call vm.builtin.make_tuple(%zero)",
+        "%state = call vm.builtin.rnn_state_create(1, 2, 2, %gets, %sets, %initial)", "ret %state")  # fmt: skip
+
+
+def takes(name, params, *checks, shape="shape(1, 4)"):
+    return programs.function(name, params, *checks, *new_tensor("next", shape), "call clear(%next)", "ret %next")
+
+
+VARIANTS = programs.program(
+    creates("by_name", "max_history", "sliding_window", "prefill_chunk", "page", "max_total", "seq_len", "max_batch"),
+    creates("in_order", "a", "b", "c", "d", "e"),
+    creates("four", "a", "b", "c", "d"),
+    computes("prefill", ("n",)),
+    computes("decode", (1, 1)),
+    computes("decode_two", (2, 1), sequences=2),
+    takes("takes_a_shape", "tokens, s, state, bias", TENSOR % ("tokens", 1, "int32", "tokens"),
+          'call vm.builtin.check_shape_info(%s, 1, "s")'),
+    takes("takes_weights", "tokens, state, packed_params", TENSOR % ("tokens", 1, "int32", "tokens"),
+          "%w = call vm.builtin.tuple_getitem(%packed_params, 1)", "call tells(%w)"),
+    takes("gives_a_scalar", "tokens, state", TENSOR % ("tokens", 1, "int32", "tokens"), shape="shape()"),
+    takes("takes_any_tensor", "tokens, state, w", TENSOR % ("tokens", 1, "int32", "tokens"), TENSOR % ("w", 1, "float32", "w")),
+    takes("takes_an_open_one", "tokens, state, w", "%heap = call vm.builtin.alloc_shape_heap(%vm, 1)",
+          TENSOR % ("tokens", 1, "int32", "tokens"), TENSOR % ("w", 1, "float32", "w"),
+          'call vm.builtin.match_shape(%w, %heap, 1, 1, 0, "w")'),
+)  # fmt: skip
+VARIANT_KERNELS = """
+#include <stdio.h>
+KERNEL(tells) {
+  UNUSED;
+  fprintf(stderr, "sizes");
+  for (int i = 0; i < count; ++i) fprintf(stderr, " %lld", (long long)size(tensor(args[i])));
+  fprintf(stderr, "\\n");
+  return 0;
+}
+"""
+
+
 class LanguageModel(CliTest):
     def json(self, command, *words):
         return json.loads(self.succeeds(command, *words, "--json"))
@@ -157,12 +203,15 @@ class LanguageModel(CliTest):
         self.assertEqual(2 * -(-1501 // 16), report["cache"]["pages_in_use"])
 
     def test_decoding_is_written_as_reports_and_traces_are(self):
-        self.succeeds("profile", LLAMA, *DRIVEN, "-o", "decoding.json", "--chrome", "decoding.trace", "--flame", "decoding.svg")
+        self.succeeds("profile", LLAMA, *DRIVEN, "-o", "decoding.json", "--chrome", "decoding.trace", "--flame", "decoding.svg",
+                      "--csv", "decoding.csv", "--view", "decoding.html")
         rows = json.loads((WORK / "decoding.json").read_text())["calls"]
         names = [row["Name"]["string"] for row in rows]
         self.assertEqual(5 * MATMULS, sum(bool(re.match(r"matmul\d*$", name)) for name in names))  # no row of a prompt
         self.assertIn("traceEvents", json.loads((WORK / "decoding.trace").read_text()))
         self.assertIn("<svg", (WORK / "decoding.svg").read_text())
+        self.assertTrue((WORK / "decoding.html").read_text().startswith("<!DOCTYPE html>"))
+        self.assertEqual(1 + len(rows), len((WORK / "decoding.csv").read_text().splitlines()))
 
     def test_standard_output_gets_one_thing(self):
         json.loads(self.succeeds("profile", LLAMA, *DRIVEN, "-o", "-"))
@@ -259,9 +308,67 @@ class LanguageConventions(CliTest):
         (WORK / "recurrent.c").write_text(KERNELS % (HERE / "kernels.c"))
         subprocess.run([OPDYNO, "export", "recurrent.opdasm", "recurrent.so", "--import", "recurrent.c"], cwd=WORK, check=True)
 
+        (WORK / "variants.opdasm").write_text(VARIANTS)
+        (WORK / "variants.c").write_text(KERNELS % (HERE / "kernels.c") + VARIANT_KERNELS)
+        subprocess.run([OPDYNO, "export", "variants.opdasm", "variants.so", "--import", "variants.c"], cwd=WORK, check=True)
+
     def refused(self, *words, command="profile"):
         message = self.fails(USAGE, command, *words)
         return " ".join(message.split())
+
+    def test_sizes_of_caches_are_found_by_name_or_by_place(self):
+        def sizes(create, *words):
+            quick = ("--repeat", "1", "--warmup", "0", "--decode", "13", "--json")
+            answer = self.check(OK, "bench", "variants.so", "--create-function", create, *quick, *words, silent=False)
+            (line,) = re.findall(r"sizes (.*)\n", answer.stderr)
+            return [int(size) for size in line.split()]
+        # Two sequences of 33 tokens take 3 pages of 16 each; a pass has their 40 tokens of prompts.
+        two = ("--batch", "2", "--prefill", "20", "--decode-function", "decode_two")
+        self.assertEqual([1, 0, 40, 16, 96, 96, 2], sizes("by_name", *two))
+        self.assertEqual([2, 96, 40, 16, 0], sizes("in_order", *two))
+        self.assertEqual([1, 16, 3, 16, 0], sizes("in_order", "--prefill", "3"), "16 tokens fill a page")
+        self.assertEqual([1, 32, 4, 16, 0], sizes("in_order", "--prefill", "4"), "17 do not fit")
+        self.assertEqual([1, 2064, 2048, 16, 0], sizes("in_order", "--prefill", "2048"))
+        self.assertEqual([1, 2064, 2048, 16, 0], sizes("in_order", "--prefill", "2049"), "no pass has more than 2048")
+        self.assertEqual([2, 32, 2, 16, 0], sizes("in_order", *two[:2], "--prefill", "1", *two[4:]), "nor fewer than the sequences")
+        self.assertIn("parameter a of four: its name says none of batch, total, chunk, page, window and history",
+                      self.refused("variants.so", "--decode", "3", "--create-function", "four"))
+
+    def test_parameters_of_other_kinds_are_refused_with_their_names(self):
+        words = ("variants.so", "--decode", "3", "--create-function", "in_order", "--prefill-function")
+        self.assertIn("parameter s of takes_a_shape is of the kind shape, with which no function of a language model is known",
+                      self.refused(*words, "takes_a_shape"))
+        said = " ".join(self.check(USAGE, "profile", *words, "gives_a_scalar").stderr.split())
+        self.assertIn("gives_a_scalar returns no logits, but Tensor(float32[], cpu:0); name another function by --prefill-function", said)
+        self.assertIn("parameter packed_params of takes_weights: the program does not tell which tensors it has; give them, as --params FILE",
+                      self.refused(*words, "takes_weights"))
+        self.assertIn("parameter w of takes_any_tensor: the program does not tell its shape; give it by --params",
+                      self.refused(*words, "takes_any_tensor"))
+        self.assertIn("parameter w of takes_an_open_one has the shape [n], whose sizes are open; give it by --params",
+                      self.refused(*words, "takes_an_open_one"))
+        npy.save(WORK / "given.npz", bias=([4], [1, 2, 3, 4]), w=([3], [1, 2, 3]))
+        quick = ("--repeat", "1", "--warmup", "0", "--params", "given.npz")
+        for name in "takes_any_tensor", "takes_an_open_one":
+            self.check(OK, "bench", *words, name, *quick, silent=False)
+        told = self.check(OK, "bench", *words, "takes_weights", *quick, silent=False).stderr
+        self.assertIn("sizes 3\n", told, "the second tensor of the file is the second of the tuple")
+
+    def test_a_program_of_one_function_is_refused_with_its_name(self):
+        self.assertIn("it has the function main, but none that makes a KV cache", self.refused("add_one.opdasm", "--decode", "3"))
+        for name in "create-function", "prefill-function", "decode-function", "embed-function":
+            message = "--%s is for language models: it goes with --prefill or --decode" % name
+            self.assertIn(message, self.refused("variants.so", "--" + name, "x"))
+
+    def test_only_programs_with_the_same_functions_and_vocabulary_are_compared(self):
+        five = RECURRENT.replace("shape(1, 4)", "shape(1, 5)").replace("shape(4)", "shape(5)").replace("1, 0, 4,", "1, 0, 5,")
+        (WORK / "five.opdasm").write_text(five)
+        other = ("--import", "recurrent.c")
+        message = self.refused("recurrent.so", "five.opdasm", "--decode", "1", *other, command="compare")
+        self.assertIn("the programs have vocabularies of 4 and 5 tokens", message)
+        (WORK / "renamed_decode.opdasm").write_text(RECURRENT.replace(".func decode(", ".func batch_decode("))
+        message = self.refused("recurrent.so", "renamed_decode.opdasm", "--decode", "1", *other, command="compare")
+        self.assertIn("the programs' functions have different names, decode and batch_decode; "
+                      "name one by --prefill-function or --decode-function", message)
 
     def test_tokens_may_come_without_embed_and_weights_without_a_tuple(self):
         report = json.loads(self.succeeds("profile", "recurrent.so", "--prefill", "3", "--decode", "4", "--json"))

@@ -180,6 +180,49 @@ class Machines(ServerCliTest):
         )
         self.assertTrue(all(float(row["median_us"]) > 0 and row["error"] == "" for row in rows))
 
+    def test_a_fleet_of_one_is_compared_with_none(self):
+        (port,), on = self.fleet(1)
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--number", "3", "--min-repeat-ms", "0", "--on", on + ",n=all")
+        lines = self.succeeds(*words).splitlines()
+        self.assertEqual("main: 2 repeats on each of 1 machine", lines[0])
+        self.assertEqual("machine host median 95 % interval p99 calls/s against the median", " ".join(lines[1].split()))
+        self.assertRegex(lines[2], r"^  127\.0\.0\.1:%d +%s +[\d.]+ [num]?s +unknown +[\d.]+ [num]?s +\d+ +\(noisy\)$" % (
+            port, re.escape(socket.gethostname())))
+        self.assertEqual(3, len(lines), lines)
+        whole = json.loads(self.succeeds(*words, "--json"))
+        self.assertEqual(["function", "machines", "spread"], list(whole))
+        (machine,), (spread,) = whole["machines"], whole["spread"]
+        self.assertEqual(["address", "host", "device", "rows"], list(machine))
+        name = json.loads(self.succeeds("info", "--json"))["devices"][0]["name"]
+        self.assertEqual(("main", "127.0.0.1:%d" % port, socket.gethostname(), name), (
+            whole["function"], machine["address"], machine["host"], machine["device"]))
+        (row,) = machine["rows"]
+        self.assertEqual(({}, ["float32[4]"], 3, 2, False), tuple(row[name] for name in ("sizes", "arguments", "number", "repeat", "outlier")))
+        self.assertEqual(["sizes", "machines", "median_us", "min_us", "max_us", "relative"], list(spread))
+        self.assertEqual((1, 0), (spread["machines"], spread["relative"]))
+        self.assertEqual({row["median_us"]}, {spread[name] for name in ("median_us", "min_us", "max_us")})
+        text = self.succeeds(*words, "--csv")
+        self.assertTrue(text.startswith(
+            "function,address,host,device,repeat,number,median_us,median_low_us,median_high_us,p99_us,calls_per_second,noisy,outlier,error\n"))
+        (row,) = csv.DictReader(io.StringIO(text))
+        self.assertEqual(("main", machine["address"], machine["host"], name, "2", "3", "", "", "1", "0", ""), tuple(row[name] for name in (
+            "function", "address", "host", "device", "repeat", "number", "median_low_us", "median_high_us", "noisy", "outlier", "error")))
+        self.assertLessEqual(float(row["median_us"]), float(row["p99_us"]))
+        self.assertGreater(float(row["calls_per_second"]), 0)
+
+    def test_files_of_one_name_are_kept_apart_there(self):
+        on = self.on()
+        for folder, more in ("one", 1), ("two", 2):
+            (WORK / folder).mkdir(exist_ok=True)
+            source = (WORK / "kernels.c").read_text().replace("KERNEL(add_one)", "KERNEL(add_%s)" % folder).replace("[i] + 1;", "[i] + %d;" % more)
+            (WORK / folder / "same.c").write_text("\n".join(source.split("KERNEL(add) {")[0].splitlines()) + "\n")
+        text = (WORK / "add_one.opdasm").read_text()
+        call = re.search(r"(?m)^ *call add_one\(.*\)\n", text)[0]
+        (WORK / "both.opdasm").write_text(text.replace(call, call + call.replace("add_one(%x", "add_two(%t")))
+        words = ("run", "both.opdasm", "--import", "one/same.c", "--import", "two/same.c", "-i", "4xf32=1,2,3,4")
+        self.assertEqual("out: float32[4]\n[4 5 6 7]\n", self.succeeds(*words))
+        self.assertEqual("out: float32[4]\n[4 5 6 7]\n", self.succeeds(*words, *on))
+
     def test_a_fleet_has_as_many_machines_as_are_asked_for(self):
         _, on = self.fleet(2)
         words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--on")
@@ -220,6 +263,8 @@ class Machines(ServerCliTest):
         words = ("bench", "dozes.c", "dozes", "--repeat", "6", "--warmup", "0", "--min-repeat-ms", "0", "--on", on + ",n=4")
         found = json.loads(self.succeeds(*words, "--json"))
         self.assertEqual(["127.0.0.1:%d" % odd], [one["address"] for one in found["machines"] if one["rows"][0]["outlier"]])
+        rows = csv.DictReader(io.StringIO(self.succeeds(*words, "--csv")))
+        self.assertEqual(["0", "0", "0", "1"], [row["outlier"] for row in sorted(rows, key=lambda row: row["address"] == "127.0.0.1:%d" % odd)])
         self.assertRegex(self.succeeds(*words), r"(?m)^ +127\.0\.0\.1:%d .* \+\d+\.\d %% \(outlier\)" % odd)
 
     def test_a_secret_lets_in_who_knows_it(self):

@@ -181,6 +181,8 @@ class Compared(CliTest):
             },
             found,
         )
+        found = self.compare([1.0, 3.0, 3.0], [1.0, 2.0, 2.0])
+        self.assertEqual("out: 2 of 3 elements differ, worst at [1]: got 3, expected 2, off by 1", found["text"])  # the first of equals
         found = self.compare([1.0, 1.5], [1.0, 1.0], "--atol", "0.75", ok=True)
         self.assertEqual(
             {"ok": True, "elements": 2, "mismatches": 0, "largest_difference": 0.5,

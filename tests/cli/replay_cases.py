@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -64,6 +65,12 @@ class Replay(CliTest):
                      "arg_0  argument  float32[4] on cpu:0", "out    result    float32[4] on cpu:0"):
             self.assertIn(part, text)
         self.assertNotIn("Path:", text)
+        table = "\n\nName   Kind      Value                State\narg_0  argument  float32[4] on cpu:0\nout    result    float32[4] on cpu:0\n"
+        self.assertTrue(text.endswith(table), text)
+        names = [line.split(":")[0] for line in text.split("\n\n")[0].splitlines()]
+        self.assertEqual(["Function", "Recorded", "Program", "opdyno", "Processor", "Threads", "Devices"],
+                         [name for name in names if name not in ("Environment", "Operators")])
+        self.assertEqual({13}, {len(re.match(r"[^:]+: +", line)[0]) for line in text.split("\n\n")[0].splitlines()})
         given = json.loads(self.succeeds("replay", "call.opdrec", "--info", "--json"))
         self.assertEqual("main", given["configuration"]["Function"]["string"])
         self.assertNotIn("Verdict", given["configuration"])
@@ -99,9 +106,30 @@ class Replay(CliTest):
         given = json.loads(self.check(MISMATCH, *words, "--json").stdout)
         self.assertEqual(0, given["configuration"]["Same"]["count"])
 
+    def test_tolerances_decide_whether_another_result_is_the_same(self):
+        self.record("--with-outputs")
+        words = ("replay", "call.opdrec", "--with", "add_one.opdasm", "--import", "wrong.c")  # 3, 4, 5, 6 and not 2, 3, 4, 5
+        for option, value, code in ("--atol", "1", OK), ("--atol", "0.99", MISMATCH), ("--rtol", "0.5", OK), ("--rtol", "0.3", MISMATCH):
+            text = self.check(code, *words, option, value).stdout
+            self.assertEqual(code == OK, "1 value agrees within the tolerance, 0 are equal bit for bit" in text, text)
+        self.assertIn("option rtol takes numbers of at least 0", self.fails(USAGE, *words, "--rtol", "x"))
+        self.assertIn("option atol takes numbers of at least 0", self.fails(USAGE, *words, "--atol", "x"))
+
+    def test_a_call_that_does_not_end_has_a_deadline(self):
+        words = ("-i", "4xf32=1,2,3,4", "--import", "kernels-replayed.so")
+        self.fails(FAILED, "run", "loops.opdasm", *words, "--record", "loop.opdrec", "--timeout", "300ms")
+        text = self.check(OK, "replay", "loop.opdrec", "--timeout", "300ms").stdout
+        self.assertIn("the call failed as it did when it was recorded", text)
+        self.assertIn("deadline", text)
+
     def test_without_the_program_the_file_has_its_hash(self):
         self.record("--without-program")
         self.assertIn("has only hashes of its program", self.fails(FAILED, "replay", "call.opdrec"))
+        self.assertEqual("opdyno replay: call.opdrec has only hashes of its program: give it by --with\n",
+                         self.fails(FAILED, "replay", "call.opdrec", "--check-bounds"))
+        result = self.check(OK, "replay", "call.opdrec", "--check-bounds", "--with", "add_one.opdasm", "--import",
+                            "kernels-replayed.so", silent=False)
+        self.assertEqual((SAME, "opdyno replay: checked 1 call of 1 kernel\n"), (result.stdout, result.stderr))
         self.assertEqual(SAME, self.succeeds("replay", "call.opdrec", "--with", "add_one.opdasm", "--import",
                                              "kernels-replayed.so"))
 
@@ -182,6 +210,17 @@ class Replay(CliTest):
         self.assertIn("add_one is a plain function", self.fails(
             USAGE, "run", "kernels-replayed.so", "add_one", "-i", "4xf32", "-i", "4xf32", "--record", "x.opdrec"))
         self.assertIn("exclude each other", self.fails(USAGE, "replay", "x.opdrec", "--info", "--profile"))
+        for option in ("--profile",), ("--check-bounds",), ("--minimise", "y.opdrec"):
+            self.assertIn("--info and %s exclude each other" % option[0], self.fails(USAGE, "replay", "x.opdrec", "--info", *option))
+        self.assertIn("--json and --profile exclude each other", self.fails(USAGE, "replay", "x.opdrec", "--json", "--profile"))
+        for threads in "0", "1025":
+            message = "option '--threads' takes an integer from 1 to 1024, not '%s'" % threads
+            self.assertIn(message, self.fails(USAGE, "replay", "x.opdrec", "--threads", threads))
+        for option in "--with-paths", "--with-outputs", "--with-operators", "--without-program":
+            self.assertIn("option '%s' needs --record" % option, self.fails(USAGE, "run", "add_one.opdasm", option))
+        self.assertIn("option '--record' records calls of this machine", self.fails(
+            USAGE, "run", "add_one.opdasm", "--record", "x.opdrec", "--on", "127.0.0.1:1"))
+        self.assertIn("kernels.c holds no VM program", self.fails(REFUSED, "replay", "x.opdrec", "--with", "kernels.c"))
         self.assertIn("cannot open none.opdrec", self.fails(FAILED, "replay", "none.opdrec"))
         (WORK / "other.opdrec").write_text("something else, which is long enough to be read")
         self.assertIn("other.opdrec is no recording of a call", self.fails(REFUSED, "replay", "other.opdrec"))

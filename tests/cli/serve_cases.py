@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 from case import OPDYNO, WORK, CliTest, compile_kernels
 
@@ -63,6 +64,26 @@ class Serve(CliTest):
             for byte in b"GET " + self.path.encode() + b" HTTP/1.1\r\n\r\n":
                 slow.sendall(bytes([byte]))
             self.assertTrue(slow.recv(100).startswith(b"HTTP/1.1 200 OK"))
+        self.end()
+
+    def test_a_client_that_says_nothing_is_let_go(self):
+        with self.connect() as silent, self.connect() as slow:
+            slow.sendall(b"GET " + self.path.encode())
+            begin = time.monotonic()
+            self.assertEqual((b"", b""), (silent.recv(100), slow.recv(100)))
+            self.assertGreater(time.monotonic() - begin, 3)  # it has 5 s
+        self.assertEqual(200, self.request(self.path)[0].status)
+        self.end()
+
+    def test_a_request_may_have_8_kib(self):
+        for size, answered in (8000, True), (16000, False):
+            with self.connect() as client:
+                client.sendall(b"GET " + self.path.encode() + b" HTTP/1.1\r\nX: " + b"x" * size)
+                try:
+                    client.sendall(b"\r\n\r\n")
+                    self.assertEqual(answered, client.recv(100).startswith(b"HTTP/1.1 200 OK"), size)
+                except OSError:
+                    self.assertFalse(answered)
         self.end()
 
     def test_what_is_no_request_does_no_harm(self):

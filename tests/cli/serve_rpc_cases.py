@@ -1,17 +1,19 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
 import os
+import re
 import resource
 import signal
 import socket
 import stat
 import struct
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import rpc_client
-from case import FAILED, USAGE, WORK
+from case import FAILED, OPDYNO, USAGE, WORK
 from rpc_client import Client, Refused, RemoteError, Tracker, argument, string
 from rpc_server import ServerCliTest
 
@@ -56,6 +58,27 @@ class ServeRpc(ServerCliTest):
         with self.assertRaisesRegex(RemoteError, "no object number"):
             second.read(data, 2)
         self.assertEqual(2, len(self.sessions()))
+
+    def test_a_session_has_neither_the_servers_sockets_nor_its_signals(self):
+        def sockets(process):
+            folder = "/proc/%d/fd" % process
+            return {link for link in (os.readlink("%s/%s" % (folder, name)) for name in os.listdir(folder)) if link.startswith("socket:")}
+        def blocked(process):
+            return int(re.search(r"SigBlk:\s*(\w+)", Path("/proc/%d/status" % process).read_text())[1], 16)
+        port = self.serve("--no-sandbox")
+        client = self.client(port, "k")
+        (session,) = self.sessions()
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        self.assertTrue(sockets(self.server.pid))
+        self.assertEqual(set(), sockets(session) & sockets(self.server.pid))
+        self.assertEqual(1, len(sockets(session)), "its client's")
+        self.assertEqual("/dev/null", os.readlink("/proc/%d/fd/0" % session))
+        limits = Path("/proc/%d/limits" % session).read_text()
+        self.assertRegex(limits, r"(?m)^Max core file size +0 +0 +bytes")
+        usual = blocked(os.getpid())
+        self.assertEqual(usual, blocked(session))
+        waited_for = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD))
+        self.assertEqual(usual | waited_for, blocked(self.server.pid))
 
     def test_without_descriptors_clients_wait(self):
         port = self.serve()
@@ -200,10 +223,42 @@ class ServeRpc(ServerCliTest):
         port, key = tracker.take()
         self.assertEqual([3.0], (client := self.client(port, key)).read(client.floats([3]), 1))
 
+    def test_who_is_reached_by_others_is_warned(self):
+        secret = WORK / "warned_secret"
+        secret.write_text("0123456789abcdef")
+        secret.chmod(0o600)
+        anyone, open_text = "who reaches this address may run programs here", "sessions are not encrypted; --tls-cert or an ssh tunnel does that"
+        for words, wanted in (
+            (("--listen", "0.0.0.0:0", "--allow-anyone"), [anyone]),
+            (("--listen", "0.0.0.0:0", "--secret-file", secret), [open_text]),
+            (("--listen", "127.0.0.1:0"), []),
+        ):
+            server = subprocess.Popen([OPDYNO, "serve", *words], cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(server.kill)
+            self.assertRegex(server.stdout.readline(), r"^serving at [\d.]+:[1-9]\d*\n$")
+            self.assertTrue(server.stdout.readline().startswith("sandbox: "))
+            server.send_signal(signal.SIGTERM)
+            said = server.communicate(timeout=60)[1]
+            self.assertEqual(0, server.returncode)
+            warnings = [line.removeprefix("opdyno serve: warning: ") for line in said.splitlines()]
+            self.assertEqual(wanted, [line for line in warnings if "root" not in line])
+            self.assertEqual(os.geteuid() == 0, any(line == "sessions run as root; --user NAME has them run as another user" for line in warnings))
+
     def test_wrong_words_are_refused(self):
         self.assertIn("takes HOST:PORT", self.fails(USAGE, "serve", "--listen", "host"))
         self.assertIn("takes HOST:PORT", self.fails(USAGE, "serve", "--listen", "host:99999"))
         self.assertIn("needs --key", self.fails(USAGE, "serve", "--tracker", "127.0.0.1:9190"))
+        self.assertIn("option '--tracker' takes HOST:PORT", self.fails(USAGE, "serve", "--tracker", "host", "--key", "k"))
+        self.assertIn("option '--metrics' takes HOST:PORT", self.fails(USAGE, "serve", "--metrics", "host"))
+        for number in "0", "1025":
+            message = "option '--sessions' takes an integer from 1 to 1024, not '%s'" % number
+            self.assertIn(message, self.fails(USAGE, "serve", "--sessions", number))
+        for option in "--memory-limit", "--file-limit":
+            self.assertIn("option '%s' takes a size as" % option, self.fails(USAGE, "serve", option, "much"))
+        for option in "--cpu-limit", "--timeout":
+            self.assertIn("option '%s' takes a time as" % option, self.fails(USAGE, "serve", option, "soon"))
+        self.assertIn("options '--tls-cert' and '--tls-key' go together", self.fails(USAGE, "serve", "--tls-key", "x"))
+        self.assertIn("cannot open none: No such file", self.fails(FAILED, "serve", "--allow-modules", "none"))
         self.assertIn("without spaces", self.fails(USAGE, "serve", "--key", "a b"))
         self.assertIn("no address", self.fails(FAILED, "serve", "--listen", "nowhere.invalid:0"))
         port = self.serve()

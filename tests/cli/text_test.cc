@@ -7,6 +7,7 @@
 
 #include "../../src/cli/args.h"
 #include "../../src/cli/failure.h"
+#include "../../src/cli/file.h"
 #include "../../src/cli/signature.h"
 
 namespace opd::cli {
@@ -89,9 +90,17 @@ TEST(Text, CsvAndMarkdownAreQuotedWhereTheyMust) {
   EXPECT_EQ(csv_field("a\nb") + csv_field("a\rb"), "\"a\nb\"\"a\rb\"");
   EXPECT_EQ(markdown_text("a_b _c_ d_"), "a_b \\_c\\_ d\\_");
   EXPECT_EQ(markdown_text("Z_9 é_é"), "Z_9 é_é");
+  EXPECT_EQ(markdown_text("0_z A_a À_À"), "0_z A_a À_À") << "À ends with the byte 0x80";
+  EXPECT_EQ(markdown_text("/_:_@_[_`_{_x"), "/\\_:\\_@\\_[\\_\\`\\_{\\_x") << "what lies beside digits and letters";
   EXPECT_EQ(markdown_text("\\`*|~$<&"), "\\\\\\`\\*\\|\\~\\$\\<\\&");
   EXPECT_EQ(markdown_text("f[4](x) [a][b] [a]:"), "f[4\\](x) [a\\][b] [a\\]:");
   EXPECT_EQ(markdown_text("f[4], g[2]"), "f[4], g[2]");
+}
+
+TEST(Text, SuffixesHaveSmallLetters) {
+  const std::pair<const char *, const char *> paths[] = {{"a.NPZ", ".npz"},     {"a.b/c", ""}, {"a.tar.GZ", ".gz"},
+                                                         {"a.AzZ@[", ".azz@["}, {"-", ""},     {".hidden", ""}};
+  for (const auto &[path, suffix] : paths) EXPECT_EQ(suffix_of(path), suffix) << path;
 }
 
 TEST(Text, ANumberIsTheWholeText) {
@@ -149,6 +158,8 @@ TEST(Text, TheNearestNameIsSuggested) {
                                                           {"rund", "run"},
                                                           {"rxx", ""},
                                                           {"xun", "run"},
+                                                          {"abrun", ""},
+                                                          {"runab", ""},
                                                           {"porfiel", "profile"},
                                                           {"profxxx", ""},
                                                           {"profxxe", "profile"},

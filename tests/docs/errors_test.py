@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 import unittest
 
 ROOT = pathlib.Path(os.environ["OPDYNO_ROOT"])
@@ -50,6 +51,32 @@ class Errors(unittest.TestCase):
             joined = " ".join(text.split())
             for part in meaning, step:
                 self.assertIn(" ".join(part.replace("`", "").split()), joined)
+
+    def test_pages_and_overview_are_laid_out_in_100_columns(self):
+        def wrapped(text, column):
+            return textwrap.fill(text, 100, initial_indent=" " * column, subsequent_indent=" " * column, break_long_words=False,
+                                 break_on_hyphens=False)[column:]
+        def indented(text):
+            return "".join(f"  {line}\n" if line else "\n" for line in text.splitlines())
+        overview = "Error codes:\n"
+        for name, meaning, program, session, step in self.sections:
+            number = CODES[name]
+            page = f"{name} ({number})\n\n{wrapped(meaning, 0)}\n\nExample:\n{indented(program) + chr(10) if program else ''}{indented(session)}"
+            page += f"\nNext step:\n  {wrapped(step, 2)}\n"
+            self.assertEqual(page.replace("`", ""), run("explain", name).stdout)
+            overview += f"  {number:2}  {name:25}{wrapped(meaning.split('. ')[0].rstrip('.'), 31)}\n"
+        exit_codes = run("explain", "exit-codes").stdout
+        self.assertEqual(overview + "\n" + exit_codes, run("explain").stdout)
+        self.assertEqual(exit_codes, run("explain", "exit-code").stdout)
+        table = re.findall(r"(?m)^\| (\d) \| (.*) \|$", PAGE.read_text())
+        self.assertEqual("Exit codes of the program:\n" + "".join(f"  {code}  {wrapped(text, 5)}\n" for code, text in table), exit_codes)
+
+    def test_what_is_no_code_is_told_with_the_nearest_one(self):
+        names = ", ".join([*CODES, "exit-codes"])
+        for word, meant in ("OPD_NOT_FUOND", " Did you mean 'OPD_NOT_FOUND'?"), ("99", ""), ("nonsense", ""):
+            done = run("explain", word)
+            wanted = f"opdyno explain: there is no error code '{word}'.{meant} There are {names}\nTry 'opdyno help explain'.\n"
+            self.assertEqual((2, wanted), (done.returncode, done.stderr))
 
     def test_the_examples_are_real(self):
         tools = self.work / "tools"
