@@ -122,6 +122,12 @@ TEST(AnOutputFile, MayBeDescriptor0) {
   for (const std::string none : {"/dev/fd/0x", "/dev/fd/x", "/dev/fd/-1", "/dev/fd/9999999"})
     EXPECT_NE(replaced(none, "ab"), 0) << none;
   ::close(fd), ::close(0);
+  // What is opened now has the number 0, and is closed again.
+  EXPECT_NE(refusal(OPD_INVALID_ARGUMENT, [] { read_file("/"); }), "accepted");
+  write_scratch_file(path, "scratch");
+  EXPECT_EQ(read_file(path), "scratch");
+  EXPECT_EQ(replaced(path, "replaced"), 0);
+  EXPECT_EQ(::fcntl(0, F_GETFD), -1);
   if (before < 0) return;
   ::dup2(before, 0);
   ::close(before);
