@@ -233,6 +233,71 @@ TEST(Messages, OfReports) {
         invalid("option min_effect is nan; it must lie between 0 and 1000")}});
 }
 
+// The nearest numbers that are allowed.
+TEST(Messages, AreNotOfWhatIsAtABorder) {
+  const Module program = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
+  Handle<opd_benchmark> benchmark;
+  const double limits[] = {0, std::numeric_limits<double>::max()}, beyond[] = {std::numeric_limits<double>::infinity()},
+               none[] = {0, std::numeric_limits<double>::quiet_NaN()};
+  EXPECT_EQ(told(opd_benchmark_create(limits, 2, benchmark.out())), "accepted");
+  EXPECT_EQ(told(opd_benchmark_create(beyond, 1, benchmark.out())),
+            invalid("seconds[0] must be at least 0, but is inf"));
+  EXPECT_EQ(told(opd_benchmark_create(none, 2, benchmark.out())), invalid("seconds[1] must be at least 0, but is nan"));
+  for (const int64_t count : {0, 65535}) {
+    Handle<opd_executable_builder> builder;
+    check(opd_executable_builder_create(builder.out()));
+    EXPECT_EQ(told(opd_executable_builder_begin_function(builder.get(), "f", count, nullptr)), "accepted") << count;
+  }
+  using OfModule = opd_module_options;
+  const std::string absent = "OPD_NOT_FOUND: cannot load /nonexistent: No such file or directory",
+                    no_record = "OPD_NOT_FOUND: cannot open /nonexistent: No such file or directory";
+  Handle<opd_module> module;
+  expect_told<OfModule>(
+      opd_module_options_init,
+      [&](const OfModule &options) { return opd_module_load("/nonexistent", &options, module.out()); },
+      {{[](OfModule &o) { o.inspect_only = 1; }, absent},
+       {[](OfModule &o) { o.copy = OPD_COPY_NEVER; }, absent},
+       {[](OfModule &o) { o.copy = OPD_COPY_ALWAYS; }, absent},
+       {[](OfModule &o) { o.build_timeout_ms = 0; }, absent}});
+  Handle<opd_report> report;
+  using OfReplay = opd_replay_options;
+  expect_told<OfReplay>(
+      opd_replay_options_init,
+      [&](const OfReplay &options) { return opd_replay("/nonexistent", &options, nullptr, report.out(), nullptr); },
+      {{[](OfReplay &o) { o.run = 0; }, no_record},
+       {[](OfReplay &o) { o.repeat = 0, o.timeout_ns = 1, o.minimise = "x"; }, no_record}});
+  const Vm a(program), b(program);
+  const opd_value one = opd_int(1);
+  using OfCompare = opd_compare_options;
+  expect_told<OfCompare>(opd_compare_options_init,
+                         [&](const OfCompare &options) {
+                           return opd_compare(a.get(), b.get(), "main", &one, 1, &options, report.out(), nullptr);
+                         },
+                         {{[](OfCompare &o) { o.repeat = 0, o.equal_nan = 0; }, "accepted"},
+                          {[](OfCompare &o) { o.timeout_ns = INT64_MAX; }, "accepted"}});
+  const double seconds[] = {1, 2, 3, 4, 5, 6};
+  Handle<opd_benchmark> before, after;
+  check(opd_benchmark_create(seconds, 6, before.out()));
+  check(opd_benchmark_create(seconds, 6, after.out()));
+  using OfDiff = opd_diff_options;
+  expect_told<OfDiff>(
+      opd_diff_options_init,
+      [&](const OfDiff &options) { return opd_benchmark_diff(before.get(), after.get(), &options, report.out()); },
+      {{[](OfDiff &o) { o.min_effect = 0; }, "accepted"},
+       {[](OfDiff &o) { o.min_effect = 1000; }, "accepted"},
+       {[](OfDiff &o) { o.level = 1e-12; }, "accepted"},
+       {[](OfDiff &o) { o.level = 0.5; }, "accepted"},
+       {[](OfDiff &o) { o.confidence = 0.5; }, "accepted"},
+       {[](OfDiff &o) { o.confidence = 1 - 1e-12; }, "accepted"},
+       {[](OfDiff &o) { o.min_share = 0; }, "accepted"},
+       {[](OfDiff &o) { o.min_share = 1; }, "accepted"},
+       {[](OfDiff &o) { o.fail_above = 1000; }, "accepted"},
+       {[](OfDiff &o) { o.is_paired = 1; }, "accepted"}});
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
+  Handle<opd_function> profiled;
+  EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, 0, profiled.out())), "accepted");
+}
+
 TEST(Messages, OfTraces) {
   Handle<opd_profiler> profiler;
   Handle<opd_trace> trace, merged;
