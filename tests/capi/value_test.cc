@@ -1,9 +1,12 @@
 // Values, containers, dtypes, errors, buffers, the log.
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <regex>
 #include <thread>
 
+#include "support/log_messages.h"
 #include "support/opdyno_test.h"
 
 using namespace opdyno_test;
@@ -281,6 +284,24 @@ TEST(Log, ReplacingTheCallbackEndsTheOldOne) {
   EXPECT_EQ(ended, 3) << "without a callback, the data end at once";
   opd_log_set_callback(nullptr, nullptr, nullptr);
   EXPECT_EQ(ended, 3);
+}
+
+TEST(Log, GivesTheWarningsOfTheStartToTheFirstCallback) {
+  if (!std::getenv("OPDYNO_TELEMETRY")) {  // it is read when the library is loaded, so another process has it
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string command =
+        "OPDYNO_TELEMETRY=nonsense '" + self + "' --gtest_filter=Log.GivesTheWarnings* >/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return;
+  }
+  {
+    const LogMessages first;
+    ASSERT_EQ(first.all().size(), 1u) << first.text();
+    EXPECT_EQ(first.all()[0].level, OPD_LOG_WARNING);
+    EXPECT_EQ(first.text().rfind("OPDYNO_TELEMETRY: ", 0), 0u) << first.text();
+  }
+  const LogMessages second;
+  EXPECT_EQ(second.text(), "");
 }
 
 TEST(Objects, TellTheirKind) {
