@@ -228,6 +228,15 @@ TEST(AClosure, IsRefusedForSignaturesThatItCannotServe) {
   for (const char *signature :
        {"i32(str, ...)", "str(i32)", "tensor()", "{i32, str}()", "void({i32, tensor})", "i32(", "i33()"})
     EXPECT_EQ(failure(opd_closure_create(function.handle, signature, &none)).code, OPD_INVALID_ARGUMENT) << signature;
+  const std::string owner = "nothing would own a str or tensor in its result; use ptr";
+  for (const auto &[signature, why] :
+       {std::pair<std::string, std::string>{"i32(str, ...)", "its number of arguments must be fixed"},
+        {"str(i32)", owner},
+        {"tensor()", owner},
+        {"{i32, str}()", owner},
+        {"void({i32, tensor})", "a tensor in a struct cannot be passed on; use ptr"}})
+    EXPECT_EQ(failure(opd_closure_create(function.handle, signature.c_str(), &none)).message,
+              "the signature \"" + signature + "\" cannot be one of a closure: " + why);
   EXPECT_EQ(failure(opd_closure_create(nullptr, "void()", &none)).code, OPD_INVALID_ARGUMENT);
   EXPECT_EQ(failure(opd_closure_create(function.handle, nullptr, &none)).code, OPD_INVALID_ARGUMENT);
   EXPECT_EQ(failure(opd_closure_create(function.handle, "void()", nullptr)).code, OPD_INVALID_ARGUMENT);
