@@ -163,6 +163,38 @@ TEST(Arguments, NullIsRefusedByName) {
   refuses(opd_vm_profile, {0, 1, 6}, "vm, name and out_report must not be NULL");
   refuses(opd_vm_profile_start, {0}, "vm must not be NULL");
   refuses(opd_vm_profile_stop, {0, 1}, "vm and out_report must not be NULL");
+  refuses(opd_stream_create, {1}, "out_stream must not be NULL");
+  refuses(opd_stream_set, {2}, "out_before must not be NULL");
+  refuses(opd_device_register, {0, 1, 2}, "kind, table and out_type must not be NULL");
+  refuses(opd_compare, {0, 1, 2, 6}, "a, b, function and out_report must not be NULL");
+  refuses(opd_kv_state_from_value, {0, 1}, "value and out_state must not be NULL");
+  refuses(opd_kv_state_add, {0}, "state must not be NULL");
+  refuses(opd_kv_state_remove, {0}, "state must not be NULL");
+  refuses(opd_kv_state_clear, {0}, "state must not be NULL");
+  refuses(opd_kv_state_fork, {0}, "state must not be NULL");
+  refuses(opd_kv_state_pop, {0}, "state must not be NULL");
+  refuses(opd_kv_state_begin, {0}, "state must not be NULL");
+  refuses(opd_kv_state_end, {0}, "state must not be NULL");
+  refuses(opd_kv_state_lengths, {0}, "state must not be NULL");
+  refuses(opd_kv_state_get_stats, {0}, "state must not be NULL");
+  refuses(opd_report_merge, {0, 2}, "reports and out_report must not be NULL");
+  refuses(opd_replay, {0, 3}, "path and out_report must not be NULL");
+  refuses(opd_vm_record_next_call, {0}, "vm must not be NULL");
+  refuses(opd_rpc_connect, {0, 2}, "address and out_session must not be NULL");
+  refuses(opd_rpc_request, {0, 2}, "tracker and out_session must not be NULL");
+  refuses(opd_rpc_tracker_summary, {0, 2}, "tracker and out_json must not be NULL");
+  refuses(opd_rpc_session_device, {0, 2}, "session and out_device must not be NULL");
+  refuses(opd_rpc_session_get_function, {0, 1, 2}, "session, name and out_function must not be NULL");
+  refuses(opd_rpc_session_upload, {0, 1, 2}, "session, name and data must not be NULL");
+  refuses(opd_rpc_session_download, {0, 1, 2}, "session, name and out_bytes must not be NULL");
+  refuses(opd_rpc_session_load_module, {0, 1, 2}, "session, name and out_module must not be NULL");
+  refuses(opd_rpc_session_describe, {0, 1}, "session and out_json must not be NULL");
+  refuses(opd_rpc_serve_describe, {1}, "out_json must not be NULL");
+  refuses(opd_telemetry_start, {1}, "out_telemetry must not be NULL");
+  refuses(opd_telemetry_to_text, {2}, "out_text must not be NULL");
+  refuses(opd_telemetry_set_value, {1}, "value must not be NULL");
+  refuses(opd_telemetry_flush, {0}, "telemetry must not be NULL");
+  refuses(opd_telemetry_get_stats, {1}, "out_stats must not be NULL");
 }
 
 }  // namespace

@@ -99,6 +99,33 @@ TEST_F(Compare, ToleranceMayBeGivenByDtype) {
   EXPECT_NE(verdict(compare(a, b, &options)).find("first difference"), std::string::npos);
 }
 
+TEST_F(Compare, NanAgreesWithNanUnlessItIsToDiffer) {
+  define("test.give_nan", [](const opd_value *args, int32_t, opd_value *) {
+    for (int i = 0; i < 4; ++i) elements(args[1])[i] = std::numeric_limits<float>::quiet_NaN();
+  });
+  define("test.give_other_nan", [](const opd_value *args, int32_t, opd_value *) {
+    for (int i = 0; i < 4; ++i) elements(args[1])[i] = -std::numeric_limits<float>::quiet_NaN();
+  });
+  const Vm a = make_vm(program("test.give_nan")), b = make_vm(program("test.give_other_nan"));
+  auto options = opdyno::defaults(opd_compare_options_init);
+  EXPECT_EQ(verdict(compare(a, b, &options)).find("no difference"), 0U) << verdict(compare(a, b, &options));
+  options.equal_nan = 0;
+  EXPECT_EQ(verdict(compare(a, b, &options)).find("first difference at test.give_other_nan"), 0U)
+      << verdict(compare(a, b, &options));
+}
+
+// Of a value that is not kept, only a hash is known: whether it is equal, but not how far it is off.
+TEST_F(Compare, KeepsCopiesUpToALimit) {
+  const Vm a = make_vm(program("test.add_one")), b = make_vm(program("test.add_more"));
+  auto options = opdyno::defaults(opd_compare_options_init);
+  options.atol = "0.6";
+  EXPECT_EQ(verdict(compare(a, b, &options)), "no difference: 3 operators agree, 1 of them bit for bit");
+  options.keep_bytes = 1;
+  const auto found = compare(a, b, &options);
+  EXPECT_NE(verdict(found), "no difference: 3 operators agree, 1 of them bit for bit");
+  EXPECT_EQ(found.report.value(OPD_REPORT_CONFIGURATION, 0, "Equal").view().u.int64, 0) << verdict(found);
+}
+
 // Rows are appended to a cache, which A's run would leave longer for B's.
 TEST_F(Compare, BMayHaveArgumentsOfItsOwn) {
   const char *appends =

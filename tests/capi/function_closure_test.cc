@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -227,6 +228,15 @@ TEST(AClosure, IsRefusedForSignaturesThatItCannotServe) {
   for (const char *signature :
        {"i32(str, ...)", "str(i32)", "tensor()", "{i32, str}()", "void({i32, tensor})", "i32(", "i33()"})
     EXPECT_EQ(failure(opd_closure_create(function.handle, signature, &none)).code, OPD_INVALID_ARGUMENT) << signature;
+  const std::string owner = "nothing would own a str or tensor in its result; use ptr";
+  for (const auto &[signature, why] :
+       {std::pair<std::string, std::string>{"i32(str, ...)", "its number of arguments must be fixed"},
+        {"str(i32)", owner},
+        {"tensor()", owner},
+        {"{i32, str}()", owner},
+        {"void({i32, tensor})", "a tensor in a struct cannot be passed on; use ptr"}})
+    EXPECT_EQ(failure(opd_closure_create(function.handle, signature.c_str(), &none)).message,
+              "the signature \"" + signature + "\" cannot be one of a closure: " + why);
   EXPECT_EQ(failure(opd_closure_create(nullptr, "void()", &none)).code, OPD_INVALID_ARGUMENT);
   EXPECT_EQ(failure(opd_closure_create(function.handle, nullptr, &none)).code, OPD_INVALID_ARGUMENT);
   EXPECT_EQ(failure(opd_closure_create(function.handle, "void()", nullptr)).code, OPD_INVALID_ARGUMENT);
@@ -352,6 +362,91 @@ TEST(ExclusiveReferences, AreNotThoseOfWhatSomebodyElseKeepsAlive) {
   EXPECT_EQ(count(), 0u) << "also over two steps";
   opd_array_release(outer);
   opd_array_release(outer);
+}
+
+// A callback of the body that is sought. Only its container will keep it, once the handle is released.
+opd_value callback(int &data) {
+  opd_function *made = nullptr;
+  EXPECT_OK(opd_function_create(compare, &data, nullptr, &made));
+  return opd_value_of_object(made);
+}
+std::vector<void *> sorted(std::vector<void *> found) {
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(ExclusiveReferences, GoThroughKeysAndValuesOfMaps) {
+  int data[3] = {};
+  opd_value pairs[] = {callback(data[0]), callback(data[1]), opd_int(7), callback(data[2])};
+  opd_map *map = nullptr;
+  EXPECT_OK(opd_map_create(pairs, 2, &map));
+  for (const int i : {0, 1, 3}) opd_value_release(&pairs[i]);
+  EXPECT_EQ(sorted(exclusive_of(map)), (std::vector<void *>{&data[0], &data[1], &data[2]}));
+  opd_map_release(map);
+}
+
+TEST(ExclusiveReferences, GoThroughClosuresOfPrograms) {
+  int data[3] = {};
+  Function make_closure;
+  EXPECT_OK(opd_function_get_global("vm.builtin.make_closure", &make_closure.handle));
+  opd_value args[] = {callback(data[0]), callback(data[1]), opd_int(7), callback(data[2])}, made = opd_none();
+  EXPECT_OK(opd_function_call(make_closure.handle, args, 4, &made));
+  ASSERT_EQ(made.type, OPD_FUNCTION);
+  EXPECT_EQ(exclusive_of(made.u.object), std::vector<void *>()) << "the test keeps all of them";
+  opd_value_release(&args[0]);
+  EXPECT_EQ(exclusive_of(made.u.object), std::vector<void *>{&data[0]}) << "the function";
+  for (const int i : {1, 3}) opd_value_release(&args[i]);
+  EXPECT_EQ(sorted(exclusive_of(made.u.object)), (std::vector<void *>{&data[0], &data[1], &data[2]}))
+      << "and what it captured";
+  opd_value_release(&made);
+}
+
+TEST(ExclusiveReferences, GoThroughEvaluators) {
+  int data[2] = {};
+  opd_value measured = callback(data[0]), preprocess = callback(data[1]);
+  opd_evaluator_options options;
+  opd_evaluator_options_init(&options);
+  options.preprocess = reinterpret_cast<opd_function *>(preprocess.u.object);
+  opd_evaluator *evaluator = nullptr;
+  EXPECT_OK(opd_evaluator_create(reinterpret_cast<opd_function *>(measured.u.object), &options, &evaluator));
+  opd_value_release(&measured), opd_value_release(&preprocess);
+  EXPECT_EQ(sorted(exclusive_of(evaluator)), (std::vector<void *>{&data[0], &data[1]}));
+  opd_evaluator_release(evaluator);
+}
+
+TEST(ExclusiveReferences, AreCountedAsOftenAsTheyAreHeld) {
+  int data = 0, other = 0;
+  opd_value item = callback(data);
+  const opd_packed_fn another = [](void *, const opd_value *, int32_t, opd_value *) -> opd_error * { return nullptr; };
+  Function of_another;
+  EXPECT_OK(opd_function_create(another, &other, nullptr, &of_another.handle));
+  const opd_value items[] = {item, item, opd_value_of_object(of_another.handle), item};
+  opd_array *array = nullptr;
+  EXPECT_OK(opd_array_create(items, 4, &array));
+  opd_function_release(std::exchange(of_another.handle, nullptr));
+  EXPECT_EQ(exclusive_of(array), std::vector<void *>());
+  opd_value_release(&item);
+  EXPECT_EQ(exclusive_of(array), std::vector<void *>{&data}) << "once, and not those of another body";
+  opd_array_release(array);
+}
+
+TEST(ExclusiveReferences, GoAroundCycles) {
+  opd_vm *const vm = vm_of_identity();
+  int data = 0;
+  opd_value items[] = {opd_value_of_object(vm), callback(data)};
+  opd_array *array = nullptr;
+  EXPECT_OK(opd_array_create(items, 2, &array));
+  opd_value_release(&items[1]);
+  const opd_value input = opd_value_of_object(array), none = opd_none();
+  EXPECT_OK(opd_vm_set_input(vm, "main", &input, 1, nullptr));  // the VM holds the array, which holds the VM
+  EXPECT_EQ(exclusive_of(vm), std::vector<void *>()) << "the test keeps the array";
+  opd_array_release(array);
+  EXPECT_EQ(exclusive_of(vm), std::vector<void *>{&data});
+  opd_vm_retain(vm);
+  EXPECT_EQ(exclusive_of(vm), std::vector<void *>()) << "somebody else keeps the VM";
+  opd_vm_release(vm);
+  EXPECT_OK(opd_vm_set_input(vm, "main", &none, 1, nullptr));
+  opd_vm_release(vm);
 }
 
 }  // namespace

@@ -305,8 +305,10 @@ TEST(ANativeFunction, IsRefusedWithoutAPointerOrASignature) {
   const Failure mistake = failure(opd_function_create_native(pointer, "i32(i32; i32)", "f", nullptr, &none));
   EXPECT_EQ(mistake.code, OPD_INVALID_ARGUMENT);
   EXPECT_EQ(mistake.message, "the signature \"i32(i32; i32)\" must have ')' at offset 7, but has \"; i32)\".");
-  EXPECT_EQ(failure(opd_function_create_native(pointer, "{i32, tensor}()", "f", nullptr, &none)).code,
-            OPD_INVALID_ARGUMENT);
+  for (const std::string signature : {"{i32, tensor}()", "tensor(i32)"})
+    EXPECT_EQ(
+        failure(opd_function_create_native(pointer, signature.c_str(), "f", nullptr, &none)).message,
+        "the signature \"" + signature + "\" cannot have a tensor in its result, for nothing would own it; use ptr");
   EXPECT_EQ(none, nullptr);
 }
 

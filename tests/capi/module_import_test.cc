@@ -50,6 +50,32 @@ TEST(Module, RefusesACycleOfImports) {
   EXPECT_EQ(as_int(b.function("call")("count")), 1);
 }
 
+size_t occurrences(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+TEST(Module, IsDescribedOnceAndDownTo100Imports) {
+  const auto make = [] { return Executable::assemble(".func main(x) {\n  ret %x\n}").to_module(); };
+  const Module root = make();
+  Module last = root;
+  const auto describe = [&] { return text_of(opd_module_to_json, root.get()); };
+  for (int i = 1; i < 100; ++i) {
+    const Module next = make();
+    last.add_import(next);
+    last = next;
+  }
+  EXPECT_EQ(occurrences(describe(), "\"imports\":["), 100u);
+  EXPECT_EQ(occurrences(describe(), "\"described\":false"), 0u);
+  last.add_import(make());
+  EXPECT_EQ(occurrences(describe(), "\"imports\":["), 100u);
+  EXPECT_EQ(occurrences(describe(), "\"described\":false"), 1u) << "deeper ones are only named";
+  root.add_import(last);
+  EXPECT_EQ(occurrences(describe(), "\"imports\":["), 100u) << "what is met again is only named, too";
+  EXPECT_EQ(occurrences(describe(), "\"described\":false"), 2u);
+}
+
 TEST(Module, WorksOnWhenTheOtherOfTwoLoadsIsDropped) {
   Module a = Module::load(library());
   const Module b = Module::load(library());

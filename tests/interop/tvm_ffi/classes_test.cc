@@ -319,6 +319,45 @@ TEST(PythonsClasses, AreOrderedByTheirOwnComparison) {
   EXPECT_FALSE(is("ffi.RecursiveEq", one, two));
 }
 
+// A hook may ask for the comparison, or the hash, of a part by the function that it is given.
+TEST(PythonsClasses, MayCompareAndHashTheirPartsAsOthersAre) {
+  const Hooked make{make_class("test.OwnParts")};
+  struct Parts {
+    static opd_value word_of(const opd_value &object) {  // borrowed from the field, where make_class() has it
+      opd_value word;
+      std::memcpy(&word, reinterpret_cast<const char *>(object.u.object) + 56, sizeof word);
+      return word;
+    }
+    static opd_error *ask(const opd_value &inner, std::vector<opd_value> parts, opd_value *out) {
+      return opd_function_call(reinterpret_cast<opd_function *>(inner.u.object), parts.data(),
+                               static_cast<int32_t>(parts.size()), out);
+    }
+  };
+  set_hook(make.type, "__ffi_eq__", [](void *, const opd_value *args, int32_t, opd_value *out) {
+    opd_error *error = Parts::ask(args[2], {Parts::word_of(args[0]), Parts::word_of(args[1])}, out);
+    EXPECT_EQ(out->type, OPD_BOOL);
+    return error;
+  });
+  set_hook(make.type, "__ffi_compare__", [](void *, const opd_value *args, int32_t, opd_value *out) {
+    opd_error *error =
+        Parts::ask(args[2], {Parts::word_of(args[1]), Parts::word_of(args[0])}, out);  // the larger first
+    EXPECT_EQ(out->type, OPD_INT);
+    return error;
+  });
+  set_hook(make.type, "__ffi_hash__", [](void *, const opd_value *args, int32_t, opd_value *out) {
+    return Parts::ask(args[1], {Parts::word_of(args[0])}, out);
+  });
+  const auto list = [](int64_t item) { return call("ffi.List", {item}); };
+  const Value one = make(1, list(5)), same = make(2, list(5)), other = make(1, list(6));
+  EXPECT_TRUE(is("ffi.RecursiveEq", one, same)) << "the lists have equal content";
+  EXPECT_FALSE(is("ffi.RecursiveEq", one, other));
+  EXPECT_TRUE(is("ffi.RecursiveLt", other, one));
+  EXPECT_FALSE(is("ffi.RecursiveLt", one, other));
+  EXPECT_TRUE(is("ffi.RecursiveLe", one, same));
+  EXPECT_EQ(call("ffi.RecursiveHash", {one}).raw.u.int64, call("ffi.RecursiveHash", {list(5)}).raw.u.int64);
+  EXPECT_NE(call("ffi.RecursiveHash", {one}).raw.u.int64, call("ffi.RecursiveHash", {other}).raw.u.int64);
+}
+
 TEST(PythonsClasses, AreShownByTheirOwnText) {
   const Hooked make{make_class("test.OwnText")};
   set_hook(make.type, "__ffi_repr__", [](void *, const opd_value *args, int32_t, opd_value *out) -> opd_error * {

@@ -222,12 +222,60 @@ TEST(Globals, TellWhatIsRegistered) {
   opd_value count = opd_none(), all = opd_int(-1);
   EXPECT_EQ(opd_function_call(reinterpret_cast<opd_function *>(list.raw.u.object), &all, 1, &count), nullptr);
   EXPECT_GT(count.u.int64, 60);
+  EXPECT_NE(text(invoke(list.raw, {0})), "");
+  EXPECT_NE(text(invoke(list.raw, {count.u.int64 - 1})), "");
+  invoke(list.raw, {count.u.int64});
+  const std::string number = std::to_string(count.u.int64);
+  EXPECT_EQ(last_error, "IndexError: function " + number + " of " + number);
+  invoke(list.raw, {});
+  EXPECT_EQ(last_error, "TypeError: the list of functions(index) takes 1 argument, but was given 0");
   EXPECT_EQ(call("ffi.FunctionRemoveGlobal", {"no such function"}).raw.u.int64, 0);
   call("ffi.GetGlobalFuncMetadata", {"no such function"});
   EXPECT_EQ(last_error.rfind("RuntimeError", 0), 0u);
   EXPECT_GT(opd_array_count(reinterpret_cast<opd_array *>(call("ffi.GetRegisteredTypeKeys", {}).raw.u.object)), 20u);
   call("ffi.ModuleLoadFromFile", {"no/such/file.so"});
   EXPECT_NE(last_error.find("no/such/file.so"), std::string::npos);
+}
+
+TEST(Globals, OfTheProcessNameTheirArguments) {
+  const std::tuple<const char *, const char *, int> signatures[] = {
+      {"ffi.FunctionRemoveGlobal", "ffi.FunctionRemoveGlobal(name)", 1},
+      {"ffi.GetGlobalFuncMetadata", "ffi.GetGlobalFuncMetadata(name)", 1},
+      {"ffi.ModuleLoadFromFile", "ffi.ModuleLoadFromFile(file_name)", 1},
+      {"ffi.ModuleGetFunction", "ffi.ModuleGetFunction(module, name, query_imports)", 3},
+      {"ffi.ModuleGetFunctionMetadata", "what a module tells about a function(module, name, query_imports)", 3},
+      {"ffi.ModuleGetFunctionDoc", "what a module tells about a function(module, name, query_imports)", 3},
+      {"ffi.ModuleGetKind", "ffi.ModuleGetKind", 1},
+      {"ffi.ModuleGetPropertyMask", "ffi.ModuleGetPropertyMask", 1},
+      {"ffi.ModuleGetWriteFormats", "ffi.ModuleGetWriteFormats", 1},
+      {"ffi.ModuleClearImports", "ffi.ModuleClearImports", 1},
+      {"ffi.ModuleGlobalsAdd", "ffi.ModuleGlobalsAdd", 1},
+      {"ffi.ModuleGlobalsRemove", "ffi.ModuleGlobalsRemove", 1},
+      {"ffi.ModuleImportModule", "ffi.ModuleImportModule", 2},
+      {"ffi.ModuleInspectSource", "ffi.ModuleInspectSource", 2},
+      {"ffi.ModuleWriteToFile", "ffi.ModuleWriteToFile", 3},
+      {"ffi.ModuleImplementsFunction", "ffi.ModuleImplementsFunction", 3}};
+  for (const auto &[name, shown, arity] : signatures)
+    for (const int given : {arity - 1, arity + 1}) {
+      call(name, std::vector<Value>(static_cast<size_t>(given)));
+      EXPECT_EQ(last_error, "TypeError: " + std::string(shown) + " takes " + std::to_string(arity) + " argument" +
+                                (arity == 1 ? "" : "s") + ", but was given " + std::to_string(given));
+    }
+  call("ffi.SystemLib", {"a", "b"});
+  EXPECT_EQ(last_error, "ValueError: ffi.SystemLib takes a prefix");
+  call("ffi.ModuleGetKind", {1});
+  EXPECT_EQ(last_error, "TypeError: the module must be ffi.Module, but is int");
+}
+
+// The attribute of Python's class that lists the imports.
+TEST(Globals, OfModulesHaveAFieldOfTheirImports) {
+  const Field *field = field_of(OPD_MODULE, "imports_");
+  ASSERT_NE(field, nullptr);
+  EXPECT_EQ(field->size, 8);
+  EXPECT_EQ(field->alignment, 8);
+  EXPECT_EQ(field->static_type, OPD_ARRAY);
+  EXPECT_EQ(std::string(field->metadata.data, field->metadata.size),
+            R"-({"type_schema":"{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}"})-");
 }
 
 TEST(Globals, RefuseAnotherNumberOfArguments) {

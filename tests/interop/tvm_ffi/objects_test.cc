@@ -269,8 +269,9 @@ TEST(Containers, TellOfTheFirstTensorThatIsNotTheProcessors) {
   EXPECT_EQ(device(call("ffi.Map", {"a", near, "b", call("ffi.List", {farther, far})})), "cuda:5");
   EXPECT_EQ(device(call("ffi.Map", {})), "cpu:0");
   Value deep = call("ffi.List", {far});
-  for (int i = 0; i < 1100; ++i) deep = call("ffi.List", {deep});
-  call("ffi.ContainerFindFirstNonCPUDevice", {deep});
+  for (int i = 1; i < 1000; ++i) deep = call("ffi.List", {deep});
+  EXPECT_EQ(device(deep), "cuda:2") << "a tensor in 1000 lists";
+  call("ffi.ContainerFindFirstNonCPUDevice", {call("ffi.List", {deep})});
   EXPECT_EQ(last_error, "RecursionError: containers are nested more than 1000 deep");
 }
 

@@ -49,7 +49,17 @@ TEST(Backtraces, HaveTheFramesWhereAnErrorWasMade) {
   }
   const std::string frames = make_error(OPD_IO, "a message")->backtrace();
   EXPECT_GT(std::count(frames.begin(), frames.end(), '\n'), 2) << frames;
-  EXPECT_NE(frames.find("libc.so.6"), std::string::npos) << frames;
+  EXPECT_NE(frames.find("libc.so.6 __libc_start_main"), std::string::npos)
+      << frames << "the function, where one is known";
+  // A trace of foreign code follows the frames, or takes their place.
+  const auto error = make_error(OPD_IO, "a message");
+  const ByteArray more = bytes_of("more\n");
+  error->update_backtrace(error.get(), &more, 1);
+  EXPECT_NE(error->backtrace().find("libc.so.6"), std::string::npos) << error->backtrace();
+  EXPECT_TRUE(error->backtrace().ends_with("\nmore\n")) << error->backtrace();
+  const auto other = make_error(OPD_IO, "a message");
+  other->update_backtrace(other.get(), &more, 0);
+  EXPECT_EQ(other->backtrace(), "more\n");
 }
 
 TEST(Errors, HoldCodeKindAndMessage) {

@@ -94,6 +94,28 @@ TEST(ARecursiveForkMutex, ThatTheForkingThreadHoldsIsHeldOnBothSides) {
   state.unlock(), state.unlock(), work.unlock();
 }
 
+TEST(ARecursiveForkMutex, ThatAnotherThreadHoldsIsFreeInTheChild) {
+  RecursiveForkMutex work(LockRank::kInitializer);  // of a rank that no fork waits for
+  std::atomic<bool> holds{false}, done{false};
+  std::thread worker([&] {
+    work.lock(), work.lock();
+    holds = true;
+    while (!done) usleep(100);
+    work.unlock(), work.unlock();
+  });
+  while (!holds) usleep(100);
+  EXPECT_EQ(status_of_child([&] {
+              const bool was_free = !work.is_held_here();
+              work.lock();
+              const bool is_held = work.is_held_here();
+              work.unlock();
+              return was_free && is_held && !work.is_held_here();
+            }),
+            0);
+  done = true;
+  worker.join();
+}
+
 TEST(ALoaderCall, OfAnotherThreadEndsBeforeAFork) {
   std::atomic<int> inside{0}, done{0};
   std::thread loading([&] {

@@ -119,6 +119,61 @@ TEST(JsonDocuments, ThatAreBrokenAreRefused) {
   }
 }
 
+TEST(JsonDocuments, ThatAreBrokenAreToldWhereAndWhy) {
+  const std::pair<std::string, const char *> cases[] = {
+      {"[1-2]", "2 follows a number without a comma"},
+      {"[1\"a\"]", "2 follows a number without a comma"},
+      {"[1:2]", "2 follows a number without a comma"},
+      {"[1.5.2]", "4 follows a number without a comma"},
+      {"[0x1]", "2 follows a number without a comma"},
+      {"[00]", "1 begins a number with leading zeros"},
+      {"[-01.5]", "1 begins a number with leading zeros"},
+      {"[1, -]", "4 begins a number that lacks digits"},
+      {"[1.]", "1 begins a number that lacks digits"},
+      {"[1e+]", "1 begins a number that lacks digits"},
+      {"[\"a\x1f\"]", "3 has a control character in a string; it must be escaped"},
+      {"[\"a\\q\"]", "3 has an unknown escape"},
+      {"[\"a\\u12g4\"]", "3 has a \\u without four hexadecimal digits"},
+      {"[\"a\\u123", "3 has a \\u without four hexadecimal digits"},
+      {"[1, \"a", "4 begins a string that does not end"},
+      {"[1, \"a\\", "4 begins a string that does not end"},
+      {"[1,\x01 2]", "3 has a control character between values"},
+      {"[1,\x1f 2]", "3 has a control character between values"},
+      {"[\"a\xff\"]", "3 is not UTF-8"}};
+  for (const auto &[document, message] : cases)
+    EXPECT_EQ(problem(document), std::string("a test: JSON at offset ") + message) << document;
+  EXPECT_EQ(problem(" \t\r\n[\t1\r,\n\" \\u00e9\\n\" , -0.5e-1 , 2E+3, 0 , 10]\n"), "");
+  for (const char *number : {"0", "-0", "10", "0.0", "1e5", "-1E-05"}) EXPECT_EQ(problem(number), "") << number;
+}
+
+TEST(JsonDocuments, NestUpTo100Levels) {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_EQ(problem(nested(100)), "");
+  EXPECT_EQ(problem(nested(101)), "a test: JSON at offset 100 nests deeper than 100 levels");
+  std::string wide = "[{}";
+  for (int i = 0; i < 200; ++i) wide += i % 2 ? ",[]" : ",{}";
+  EXPECT_EQ(problem(wide + "]"), "") << "what lies beside each other is not nested";
+}
+
+TEST(JsonDocuments, TellTheNumbersThatAreNoIntegers) {
+  const std::string text = "[1.5, \"x\", [], 1" + std::string(99, '0') + "]";
+  const JsonDocument document(text, "a test");
+  const cJSON *const first = document.root()->child, *const list = first->next->next, *const last = list->next;
+  const auto told = [&](const cJSON *item) {
+    try {
+      document.integer(item);
+    } catch (const Exception &e) { return e.error()->message; }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(told(first), "a test: JSON at offset 1 has the number 1.5; a 64-bit integer is expected");
+  EXPECT_EQ(told(last),
+            "a test: JSON at offset 15 has the number 1" + std::string(59, '0') + "; a 64-bit integer is expected")
+      << "its first 60 digits";
+  EXPECT_EQ(document.offset(list), 15u) << "that of the next value";
+  const JsonDocument empty(" [] ", "a test");
+  EXPECT_EQ(empty.offset(empty.root()), 4u) << "there is no next value";
+}
+
 TEST(JsonTexts, ThatLackAKeyAreToldWhereItWouldBe) {
   EXPECT_EQ(problem("{true:2}"), "a test: JSON at offset 1 is malformed");
   EXPECT_EQ(problem("{ null:2}"), "a test: JSON at offset 2 is malformed");

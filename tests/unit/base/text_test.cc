@@ -23,6 +23,11 @@ TEST(EditDistance, CountsInsertionsRemovalsAndReplacements) {
                {"abc", "", 3},   {"b", "aab", 2}, {"kitten", "sitting", 3}};
   for (const auto &test : cases) EXPECT_EQ(edit_distance(test.a, test.b, 5), test.distance) << test.a << " " << test.b;
   EXPECT_EQ(edit_distance("ab", "abcdef", 3), 4u) << "only that it is more than the limit";
+  EXPECT_EQ(edit_distance("ab", "abcde", 3), 3u);
+  const std::string most(200, 'x'), more(201, 'x');
+  EXPECT_EQ(edit_distance(most, most, 5), 0u);
+  for (const auto &[a, b] : {std::pair(most, more), {more, most}, {more, more}})
+    EXPECT_EQ(edit_distance(a, b, 5), 6u) << "words of more than 200 letters are not compared";
 }
 
 TEST(Suggestions, NameTheThreeClosest) {
@@ -77,19 +82,25 @@ TEST(Utf8, IsTheShortestFormOfACharacter) {
                                      {"\xf4\x8f\xbf\xbf", 4},
                                      {"\x80", 0},
                                      {"\xbf", 0},
+                                     {"\x81\x80\x80", 0},
+                                     {"\x84\x80\x80\x80", 0},
                                      {"\xc1\xbf", 0},
                                      {"\xc2", 0},
                                      {"\xc2\x7f", 0},
                                      {"\xe0\x9f\xbf", 0},
                                      {"\xe0\xa0", 0},
+                                     {"\xe1\xc0\x80", 0},
                                      {"\xe1\x80\xc0", 0},
                                      {"\xed\xa0\x80", 0},
                                      {"\xed\xbf\xbf", 0},
                                      {"\xf0\x8f\xbf\xbf", 0},
                                      {"\xf0\x90\x80", 0},
+                                     {"\xf1\xc0\x80\x80", 0},
+                                     {"\xf1\x80\xc0\x80", 0},
                                      {"\xf1\x80\x80\xc0", 0},
                                      {"\xf4\x90\x80\x80", 0},
                                      {"\xf5\x80\x80\x80", 0},
+                                     {"\xf8\x90\x80\x80", 0},
                                      {"\xff", 0}}) {
     EXPECT_EQ(utf8_length(text), length) << json_string(text);
     EXPECT_EQ(is_utf8(text), length != 0) << json_string(text);

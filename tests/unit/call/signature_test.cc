@@ -72,6 +72,41 @@ TEST(AMistakeInASignature, IsToldWithItsPlace) {
   EXPECT_NE(complaint("void(struct)").find("offset 5"), std::string::npos);
 }
 
+// Letters, digits and underscores make a word, which is not one of the types; anything else makes none.
+TEST(AMistakeInASignature, IsAWordThatIsNoType) {
+  const std::string hint = " The types are void, bool, i8 to i64, u8 to u64, f32, f64, ptr, str, tensor and {type, …}.";
+  for (const std::string word : {"a", "z", "A", "Z", "0", "9", "_", "I32", "i32_t", "struct", "i128"})
+    EXPECT_EQ(
+        complaint(word + "()"),
+        "the signature \"" + word + "()\" must have a result type at offset 0, but has \"" + word + "()\"." + hint);
+  for (const std::string other : {"@", "[", "`", "/", ":", "-", "*", "\n*"}) {
+    const size_t place = other.size() - 1;
+    EXPECT_EQ(complaint(other + "()"), "the signature \"" + other + "()\" must have a result type at offset " +
+                                           std::to_string(place) + ", but has \"" + other.substr(place) + "()\".");
+  }
+  EXPECT_EQ(again("\t\n f64\t(\tf64\n,\ti8\t)\t"), "f64(f64, i8)");
+}
+
+TEST(ASignature, HasUpTo1024TypesAnd16StructsInOneAnother) {
+  const auto nested = [](size_t depth) { return std::string(depth, '{') + "i32" + std::string(depth, '}') + "()"; };
+  EXPECT_EQ(again(nested(16)), nested(16));
+  EXPECT_NE(complaint(nested(17)).find("must have structs nested at most 16 deep at offset 17"), std::string::npos);
+  const auto wide = [](int count) {
+    std::string text = "void(i8";
+    for (int i = 1; i < count; ++i) text += ", i8";
+    return text + ")";
+  };
+  EXPECT_EQ(again(wide(1023)), wide(1023)) << "with the result, 1024";
+  EXPECT_NE(complaint(wide(1024)).find("must have at most 1024 types at offset "), std::string::npos);
+  // Of long signatures, 200 bytes are shown.
+  const std::string spaces(194, ' ');
+  EXPECT_EQ(complaint("void(" + spaces + "x"), "the signature \"void(" + spaces +
+                                                   "x\" must have an argument type at offset 199, but has \"x\". The "
+                                                   "types are void, bool, i8 to i64, u8 to u64, f32, f64, ptr, str, "
+                                                   "tensor and {type, …}.");
+  EXPECT_EQ(complaint("void(" + spaces + "xy").substr(0, 15 + 200 + 4), "the signature \"void(" + spaces + "x…\"");
+}
+
 TEST(AMistakeInASignature, IsAlsoASizeThatNoFunctionHas) {
   EXPECT_NE(complaint(std::string(100'000, '{')).find("structs nested at most 16 deep"), std::string::npos);
   std::string many = "void(i32";

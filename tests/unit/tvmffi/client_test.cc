@@ -1,6 +1,7 @@
 // TVM's C functions that a foreign client of the process needs: types, objects of its own, what it wants used.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <thread>
 
 #include "support/tvmffi_symbol.h"
@@ -163,6 +164,20 @@ TEST(TvmClient, MakesNumbersOfManyWordsAsShortAsTheyCanBe) {
   EXPECT_EQ(content(&two_to_64.view()).size, 2 * sizeof(int64_t));
   EXPECT_EQ(number({-1, 0}).type(), kBigInt);  // 2⁶⁴ - 1 needs the word that says that it is not negative
   EXPECT_EQ(content(&number({7}).view()).size, sizeof(int64_t));
+  const auto words = [&](const Value &value) {
+    const ByteArray bytes = content(&value.view());
+    std::vector<int64_t> out(bytes.size / sizeof(int64_t));
+    std::memcpy(out.data(), bytes.data, bytes.size);
+    return out;
+  };
+  EXPECT_EQ(words(number({5, 6, 7})), (std::vector<int64_t>{5, 6, 7}));
+  EXPECT_EQ(words(number({5, 6, 0})), (std::vector<int64_t>{5, 6}));
+  EXPECT_EQ(words(number({5, -6, -1})), (std::vector<int64_t>{5, -6}));
+  EXPECT_EQ(words(number({5, 6, -1})), (std::vector<int64_t>{5, 6, -1})) << "the sign is not that of the word below";
+  EXPECT_EQ(words(Value(-7)), std::vector<int64_t>{-7});
+  EXPECT_EQ(words(Value(true)), std::vector<int64_t>{1});
+  EXPECT_EQ(content(&Value("text").view()).size, 0u);
+  EXPECT_EQ(raised(), "TypeError: the number must be ffi.BigInt, but is ffi.SmallStr");
   const ByteArray odd = bytes_of("123");
   View out = opd_none();
   EXPECT_EQ(make(&odd, &out), -1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <list>
+#include <numeric>
 #include <random>
 
 #include "value/function.h"
@@ -68,6 +69,32 @@ TEST(Map, IsATableFromFiveEntriesOn) {
   map->insert(Value(4), Value(4));
   EXPECT_EQ(map->slots, 16u);
   EXPECT_EQ(keys_of(*map), (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Map, HasASlotMoreThanEntries) {
+  const auto slots_of = [](int64_t count) {
+    std::vector<Value> pairs;
+    for (int64_t i = 0; i < count; ++i) pairs.emplace_back(i), pairs.emplace_back(-i);
+    const auto map = Map::make(views_of(pairs));
+    EXPECT_EQ(map->count, static_cast<uint64_t>(count));
+    for (int64_t i = 0; i < count; ++i) EXPECT_EQ(map->find(Value(i))->view().u.int64, -i);
+    return map->slots;
+  };
+  // Made of many pairs, a table has a power of two of slots, at least two for each pair.
+  EXPECT_EQ(slots_of(4), Map::kSmall | 4);
+  EXPECT_EQ(slots_of(5), 16u);
+  EXPECT_EQ(slots_of(8), 16u);
+  EXPECT_EQ(slots_of(9), 32u);
+  EXPECT_EQ(slots_of(33), 128u);
+  // Filled one by one, it doubles when less than one slot in a hundred would be left.
+  auto map = make_object<Map>();
+  for (int64_t i = 0; i < 15; ++i) map->insert(Value(i), Value(i));
+  EXPECT_EQ(map->slots, 16u);
+  map->insert(Value(15), Value(15));
+  EXPECT_EQ(map->slots, 32u);
+  std::vector<int64_t> expected(16);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(keys_of(*map), expected);
 }
 
 // The same steps on a list of pairs.
