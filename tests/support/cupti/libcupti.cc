@@ -42,10 +42,11 @@ struct Cupti final : CuptiRecords {
     record.externalId = run, record.correlationId = correlation;
     add(record);
   }
-  void add_kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end, uint32_t stream) override {
+  void add_kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end, uint32_t stream,
+                  uint32_t device) override {
     CUpti_ActivityKernel11 record{};
     record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    record.start = start, record.end = end, record.deviceId = 0, record.streamId = stream;
+    record.start = start, record.end = end, record.deviceId = device, record.streamId = stream;
     record.correlationId = correlation, record.name = name;
     add(record);
   }
@@ -64,10 +65,10 @@ struct Cupti final : CuptiRecords {
     record.correlationId = correlation;
     add(record);
   }
-  void add_overhead(uint64_t start, uint64_t end, uint32_t thread) override {
+  void add_overhead(uint64_t start, uint64_t end, uint32_t thread, uint32_t kind) override {
     CUpti_ActivityOverhead3 record{};
     record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
-    record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
+    record.overheadKind = static_cast<CUpti_ActivityOverheadKind>(kind);
     record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
     record.objectId.pt.threadId = thread;
     record.start = start, record.end = end;
@@ -102,10 +103,10 @@ struct Cupti final : CuptiRecords {
     }
     if (taken.empty()) return;
     uint8_t *buffer = nullptr;
-    size_t size = 0, most = 0, valid = 0;
+    size_t size = 0, most = 1, valid = 0;  // `most`: of records, unless it becomes 0
     request(&buffer, &size, &most);
     for (const std::string &record : taken) {
-      if (!buffer || valid + record.size() > size) {
+      if (!buffer || valid + record.size() > size || (most && sizes.size() >= most)) {
         ++dropped;
         continue;
       }
