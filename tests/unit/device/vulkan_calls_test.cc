@@ -127,6 +127,20 @@ TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
   EXPECT_EQ(context().lacks_capability(61), "GroupNonUniform") << "which kernels cannot use";
 }
 
+TEST(VulkanErrors, AreOfMemoryIfTheDriverHasNone) {
+  for (const Result result : {-1, -2, -3, -4, -10, 1}) {
+    try {
+      check(result, "vkSome");
+      ADD_FAILURE() << "no error";
+    } catch (const Exception &e) {
+      const bool is_of_memory = result == -1 || result == -2 || result == -10;
+      EXPECT_EQ(e.error()->code, is_of_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << result;
+      EXPECT_EQ(e.error()->message, concat("vkSome gave ", result_name(result)));
+    }
+  }
+  EXPECT_NO_THROW(check(0, "vkSome"));
+}
+
 TEST_F(VulkansCalls, OfCopiesWaitForWhatWasBeforeThem) {
   {
     OwnStream stream(context(), checked());
