@@ -100,7 +100,7 @@ TEST(Cubin, HasNothingBeyondItsEnd) {
   EXPECT_EQ(cubin([all](Cubin &c) { c.header.e_shoff = all - 64, c.header.e_shnum = 1; }), "");
   EXPECT_EQ(cubin([all](Cubin &c) { c.header.e_shoff = all - 63, c.header.e_shnum = 1; }),
             beyond("the table of sections 0", 64, all - 63));
-  const auto section = [all](uint32_t type, size_t offset, size_t bytes) {
+  const auto section = [](uint32_t type, size_t offset, size_t bytes) {
     return cubin([=](Cubin &c) {
       c.sections[1].sh_type = type, c.sections[1].sh_offset = offset, c.sections[1].sh_size = bytes;
     });
@@ -111,7 +111,7 @@ TEST(Cubin, HasNothingBeyondItsEnd) {
   EXPECT_EQ(section(SHT_PROGBITS, all + 1, 0), beyond("section 1", 0, all + 1));
   EXPECT_EQ(section(SHT_NOBITS, all - 5, 6), "") << "it has no bytes in the file";
   EXPECT_EQ(section(SHT_NULL, all - 5, 6), "");
-  const auto segment = [all](size_t offset, size_t bytes) {
+  const auto segment = [](size_t offset, size_t bytes) {
     return cubin([=](Cubin &c) { c.segments[1].p_offset = offset, c.segments[1].p_filesz = bytes; });
   };
   EXPECT_EQ(segment(all - 5, 5), "");
