@@ -21,6 +21,8 @@ struct Cupti final : CuptiRecords {
   std::vector<std::string> records;  // that were not delivered
   std::set<CUpti_ActivityKind> enabled;
   std::vector<uint64_t> pushed;
+  bool has_system_ids = false;  // of threads, as the profiler wants them
+  uint32_t id_of(uint32_t thread) const { return has_system_ids ? thread : ~thread; }
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 
@@ -32,7 +34,7 @@ struct Cupti final : CuptiRecords {
   void add_call(uint32_t correlation, uint64_t start, uint64_t end, uint32_t thread) override {
     CUpti_ActivityAPI record{};
     record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-    record.start = start, record.end = end, record.threadId = thread, record.correlationId = correlation;
+    record.start = start, record.end = end, record.threadId = id_of(thread), record.correlationId = correlation;
     add(record);
   }
   void add_run(uint32_t correlation, uint64_t run) override {
@@ -70,7 +72,7 @@ struct Cupti final : CuptiRecords {
     record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
     record.overheadKind = static_cast<CUpti_ActivityOverheadKind>(kind);
     record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
-    record.objectId.pt.threadId = thread;
+    record.objectId.pt.threadId = id_of(thread);
     record.start = start, record.end = end;
     add(record);
   }
@@ -139,7 +141,8 @@ EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp) {
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
-  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  cupti().has_system_ids = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+  return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                                            CUpti_BuffersCallbackCompleteFunc complete) {

@@ -271,6 +271,28 @@ TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
   }
 }
 
+TEST_F(VulkansCalls, AskForNoMoreMemoryThanThereIs) {
+  using Use = DeviceBuffer::Use;
+  facts_.properties11.max_memory_bytes = 4096;
+  EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
+  EXPECT_EQ(DeviceBuffer::make(context(), 4081, Use::kTensor), nullptr) << "16 bytes stay free";
+  for (MemoryHeap &heap : facts_.memory.heaps) heap.bytes = 1024;
+  another();
+  EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr);
+  EXPECT_EQ(DeviceBuffer::make(context(), 2000, Use::kTensor), nullptr);
+  for (MemoryType &type : facts_.memory.types) type.flags = 0;
+  another();
+  EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr) << "any memory does";
+  for (const Use use : {Use::kStaging, Use::kScalars}) try {
+      DeviceBuffer::make(context(), 512, use);
+      ADD_FAILURE() << "made";
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_CALL_FAILED);
+      EXPECT_EQ(e.error()->message, "vulkan:7 has no memory for buffers");
+    }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
 TEST_F(VulkansCalls, LoseNothingWhicheverFails) {
   context();
   const auto use = [&] {
