@@ -302,6 +302,11 @@ TEST(Collector, GivesMetricsOfEveryKind) {
     check(opd_metrics_set(metrics, "share", OPD_METRIC_PERCENT, &three));
     check(opd_metrics_set(metrics, "ratio", OPD_METRIC_RATIO, &half));
     check(opd_metrics_set(metrics, "state", OPD_METRIC_STRING, &text));
+    const opd_value mood = opd_cstring("calm"), yes = opd_bool(1);
+    check(opd_metrics_set(metrics, "mood", OPD_METRIC_STRING, &mood));
+    check(opd_metrics_set(metrics, "state again", OPD_METRIC_STRING, &text));
+    check(opd_metrics_set(metrics, "truth", OPD_METRIC_COUNT, &yes));
+    check(opd_metrics_set(metrics, "part", OPD_METRIC_RATIO, &yes));
     check(opd_metrics_set(metrics, "hits", OPD_METRIC_COUNT, &three));  // again
     check(opd_metrics_set(metrics, "Name", OPD_METRIC_COUNT, &three));  // the report's own
     expect_error(opd_metrics_set(metrics, "", OPD_METRIC_COUNT, &three), OPD_INVALID_ARGUMENT, "name");
@@ -321,6 +326,10 @@ TEST(Collector, GivesMetricsOfEveryKind) {
   EXPECT_EQ(profile.number(0, "time"), 0.5);
   EXPECT_EQ(profile.number(0, "share"), 3);
   EXPECT_EQ(profile.text(0, "state"), "hot");
+  EXPECT_EQ(profile.text(0, "mood"), "calm");
+  EXPECT_EQ(profile.text(0, "state again"), "hot");
+  EXPECT_EQ(profile.count(0, "truth"), 1);
+  EXPECT_EQ(profile.number(0, "part"), 1);
   EXPECT_EQ(profile.text(0, "Name"), "test.double");
   EXPECT_EQ(profile.columns().count("x"), 0u);
   EXPECT_EQ(profile.device("cpu0", "hits"), 6) << "of two runs: summed";
@@ -442,6 +451,28 @@ TEST(ProfileFunction, MeasuresOneCallAfterTheWarmUps) {
   EXPECT_EQ(metrics.at("one").number, 1);
   EXPECT_EQ(metrics.at("Duration (us)").kind, OPD_METRIC_DURATION);
   EXPECT_GT(metrics.at("Duration (us)").number, 0);
+}
+
+TEST(ProfileFunction, GivesMetricsOfEveryKindWithTheirKind) {
+  Setter body = [](opd_metrics *metrics) {
+    const opd_value three = opd_int(3), half = opd_float(0.5), text = opd_cstring("hot");
+    check(opd_metrics_set(metrics, "size (bytes)", OPD_METRIC_BYTES, &three));
+    check(opd_metrics_set(metrics, "ratio", OPD_METRIC_RATIO, &half));
+    check(opd_metrics_set(metrics, "state", OPD_METRIC_STRING, &text));
+  };
+  const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
+  const Collector collector = setter(body);
+  opd_collector *const collectors[] = {collector.get()};
+  Function measured;
+  check(opd_function_profile(function.get(), {kDLCPU, 0}, collectors, 1, 0, measured.out()));
+  const std::string metrics = opdyno::to_string(measured().view());
+  const auto entry = [](const std::string &name, opd_metric_kind kind, const std::string &value) {
+    return "\"" + name + "\": [" + std::to_string(static_cast<int>(kind)) + ", " + value + "]";
+  };
+  for (const std::string &expected :
+       {entry("size (bytes)", OPD_METRIC_BYTES, "3"), entry("ratio", OPD_METRIC_RATIO, "0.5"),
+        entry("state", OPD_METRIC_STRING, "\"hot\"")})
+    EXPECT_NE(metrics.find(expected), std::string::npos) << metrics << "\n" << expected;
 }
 
 TEST(ProfileFunction, WithoutCollectorsStillGivesTheDuration) {

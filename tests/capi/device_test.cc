@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -104,6 +105,38 @@ TEST(TheCpu, TellsItsProperties) {
   EXPECT_EQ(attr(OPD_ATTR_WARP_SIZE).type, OPD_NONE);
   EXPECT_EQ(attr(static_cast<opd_device_attr>(77)).type, OPD_NONE);
   EXPECT_OK(opd_device_sync(kCpu));
+}
+
+// The text behind "name : " in the first such line of a file.
+std::string line_of(const char *file, const std::string &name) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (const size_t colon = line.find(':');
+        colon != std::string::npos && line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1) == name)
+      return colon + 2 < line.size() ? line.substr(colon + 2) : "";
+  return "";
+}
+
+TEST(TheCpu, HasTheNameAndTheClockThatLinuxTells) {
+  if (const std::string expected = line_of("/proc/cpuinfo", "model name"); !expected.empty()) {
+    opd_value name = attr(OPD_ATTR_DEVICE_NAME);
+    const char *text = nullptr;
+    size_t size = 0;
+    EXPECT_OK(opd_string_get(&name, &text, &size));
+    EXPECT_EQ(std::string(text, size), expected);
+    opd_value_release(&name);
+  }
+  int64_t khz = 0;
+  std::ifstream limit("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+  if (limit >> khz) {
+    EXPECT_EQ(attr(OPD_ATTR_MAX_CLOCK_RATE).u.int64, khz);
+    return;
+  }
+  const std::string mhz = line_of("/proc/cpuinfo", "cpu MHz");
+  if (mhz.empty()) return;
+  const double expected = std::stod(mhz) * 1000;  // may change a little
+  EXPECT_GT(static_cast<double>(attr(OPD_ATTR_MAX_CLOCK_RATE).u.int64), expected / 3);
+  EXPECT_LT(static_cast<double>(attr(OPD_ATTR_MAX_CLOCK_RATE).u.int64), expected * 3);
 }
 
 TEST(AnAbsentDevice, OnlyAnswersThatItDoesNotExist) {

@@ -83,6 +83,15 @@ TEST(Nvml, TellsTheGpuOfACudaDevice) {
   EXPECT_EQ(profile.columns().count("Power draw of GPU 0 (W)"), 0u);
 }
 
+TEST(Nvml, ServesOneRunAfterAnother) {
+  const Collector collector = nvml_collector();
+  const Vm on_gpu = vm_of_one_call({kDLCUDA, 0}), on_cpu = vm_of_one_call();
+  EXPECT_EQ(MainProfile(on_gpu, {collector}, floats({1})).columns().count("Power draw of GPU 0 (W)"), 0u);
+  const MainProfile profile(on_cpu, {collector}, floats({1}));
+  EXPECT_EQ(profile.number(0, "Power draw of GPU 0 (W)"), 71.5) << "of a run without CUDA";
+  EXPECT_EQ(profile.number(0, "Power draw of GPU 1 (W)"), 250.25);
+}
+
 TEST(Nvml, AddsTheEnergyThatWasUsed) {
   const Collector collector = nvml_collector();
   std::vector<opd_collector *> handles{collector.get()};
@@ -101,14 +110,22 @@ TEST(Nvml, AddsTheEnergyThatWasUsed) {
 
 TEST(Nvml, LeavesOutWhatAGpuDoesNotTell) {
   const uint32_t before = nvml().gpus[1].power_mw.exchange(NvmlValues::kNotSupported);
+  const uint32_t degrees = nvml().gpus[0].degrees.exchange(NvmlValues::kNotSupported);
+  const uint64_t energy = nvml().gpus[0].energy_mj.exchange(NvmlValues::kNotSupported);
   const Vm vm = vm_of_one_call();
-  const MainProfile profile(vm, {nvml_collector()}, floats({1}));
+  const Collector collector = nvml_collector();
+  { const MainProfile another(vm, {collector}, floats({1})); }
+  const MainProfile profile(vm, {collector}, floats({1}));
   nvml().gpus[1].power_mw = before;
+  nvml().gpus[0].degrees = degrees;
+  nvml().gpus[0].energy_mj = energy;
   EXPECT_EQ(profile.columns().count("Power draw of GPU 1 (W)"), 0u);
   EXPECT_EQ(profile.columns().count("Temperature of GPU 1 (C)"), 1u);
-  EXPECT_NE(
-      profile.configured("Collector note: nvml").find("NVML does not tell on this machine: Power draw of GPU 1 (W)"),
-      std::string::npos);
+  EXPECT_EQ(profile.columns().count("Temperature of GPU 0 (C)"), 0u);
+  EXPECT_EQ(profile.columns().count("Energy of GPU 0 (uJ)"), 0u);
+  EXPECT_EQ(profile.configured("Collector note: nvml"),
+            "NVML does not tell on this machine: Temperature of GPU 0 (C), Energy of GPU 0 (uJ), Power draw of GPU 1 "
+            "(W)");
 }
 
 TEST(Nvml, IsAnErrorOfTheCollectorIfAGpuIsLost) {

@@ -8,7 +8,7 @@ using namespace opdyno_test;
 extern "C" {
 extern long long papi_counts[8];
 extern int papi_add_errors[8], papi_start_errors[8], papi_read_error, papi_most_in_a_set, papi_sets, papi_overlaps,
-    papi_strangers;
+    papi_strangers, papi_thread_errors, papi_turn_error;
 }
 
 namespace {
@@ -34,10 +34,20 @@ class Papi : public testing::Test {
     std::fill_n(papi_counts, 8, 1000);
     std::fill_n(papi_add_errors, 8, 0);
     std::fill_n(papi_start_errors, 8, 0);
-    papi_read_error = 0, papi_most_in_a_set = 4;
+    papi_read_error = papi_thread_errors = papi_turn_error = 0, papi_most_in_a_set = 4;
   }
   const Tensor x = floats({1});
 };
+
+// First, while the library has not been initialised.
+TEST_F(Papi, IsRefusedIfItCannotCountThreads) {
+  papi_thread_errors = -8;
+  Collector collector;
+  expect_error(make(OPD_COLLECTOR_PAPI, {"perf::LOADS"}, collector), OPD_UNSUPPORTED,
+               "PAPI cannot count threads: PAPI's text 08");
+  papi_thread_errors = 0;
+  EXPECT_EQ(refusal(make(OPD_COLLECTOR_PAPI, {"perf::LOADS"}, collector)), "") << "it is tried again";
+}
 
 TEST_F(Papi, CountsTheEventsOfEachComponent) {
   const Vm vm = counting();
@@ -84,6 +94,14 @@ TEST_F(Papi, LetsEventsTakeTurnsThatDoNotFit) {
   EXPECT_EQ(note.find("net:::rx"), std::string::npos) << "it fits, into a set of its own: " << note;
 }
 
+TEST_F(Papi, SaysWhyEventsCannotTakeTurns) {
+  papi_most_in_a_set = 1, papi_turn_error = -8;
+  Collector collector;
+  expect_error(
+      make(OPD_COLLECTOR_PAPI, {"PAPI_TOT_INS", "PAPI_TOT_CYC"}, collector), OPD_UNSUPPORTED,
+      "PAPI cannot make a set of events: it cannot be counted together with the others (PAPI: PAPI's text 08)");
+}
+
 TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
   Collector collector;
   const std::vector<const char *> wanted = {"perf::LOADS", "perf::STORES"};
@@ -111,7 +129,7 @@ TEST_F(Papi, SaysWhyAnEventCannotBeCounted) {
       unknown.message().find("event perf::NONE cannot be counted: PAPI knows no such event here (PAPI's text 07)"), 0u)
       << unknown.message();
   expect_error(make(OPD_COLLECTOR_PAPI, std::vector<const char *>(257, "perf::LOADS"), collector), OPD_INVALID_ARGUMENT,
-               "");
+               "at most 256 events can be counted at a time");
 }
 
 TEST_F(Papi, LeavesOutWhatCannotBeCountedIfThatIsWanted) {

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "conformance/recorded_cuda.h"
@@ -343,6 +344,44 @@ TEST_F(AGraph, RefusesWorkOfAnotherDevice) {
       OPD_FAILED_PRECONDITION,
       opdyno::to_string(other) +
           " cannot do work while the calling thread captures a graph of cuda:0: the work would be missing");
+}
+
+// Each kind has handles of its own, and they may be the same.
+TEST_F(AGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
+  static void *handle = nullptr;
+  opd_device_table table{};
+  table.struct_size = sizeof table;
+  table.get_attr = [](void *, int32_t id, opd_device_attr attr, opd_value *out) -> opd_error * {
+    if (attr == OPD_ATTR_EXIST) *out = opd_bool(id == 0);
+    return nullptr;
+  };
+  table.allocate = [](void *, int32_t, uint64_t size, uint64_t alignment) {
+    return std::aligned_alloc(alignment, size);
+  };
+  table.deallocate = [](void *, int32_t, void *data, uint64_t) { std::free(data); };
+  table.copy = [](void *, const void *, DLDevice, void *, DLDevice, uint64_t, void *) -> opd_error * {
+    return nullptr;
+  };
+  table.sync = [](void *, int32_t, void *, int) -> opd_error * { return nullptr; };
+  table.create_stream = [](void *, int32_t, void **out) -> opd_error * { return *out = handle, nullptr; };
+  table.free_stream = [](void *, int32_t, void *) {};
+  const DLDevice twin = {opdyno::register_device("twin", table), 0};
+  const Tensor there({4}, "float32", twin);
+  define("test.twin", [&](const opd_value *, int32_t, opd_value *) {
+    handle = opdyno::set_stream(kDevice, nullptr);
+    opdyno::set_stream(kDevice, handle);
+    if (!handle) return;  // the first call is no capture
+    const opdyno::Stream stream(twin);
+    const CurrentStream current(twin, stream.get());
+    there.copy_from(there);
+  });
+  const Vm vm = program(body(kTwice + "  call test.twin()\n") + kMain, kernels());
+  expect_throws(
+      [&] {
+        call(vm, {1, 2, 3, 4});
+      },
+      OPD_FAILED_PRECONDITION,
+      "twin:0 cannot do work while the calling thread captures a graph of cuda:0: the work would be missing");
 }
 
 TEST_F(AGraph, KeepsNoFunctions) {

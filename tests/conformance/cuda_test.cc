@@ -44,6 +44,13 @@ TEST_F(RecordedCuda, TellsTheDriversProperties) {
   EXPECT_EQ(opdyno::to_string(opdyno::device_attr(kDevice, OPD_ATTR_MAX_THREAD_DIMENSIONS).view()), "[1024, 1024, 64]");
   EXPECT_EQ(opdyno::device_attr({kDLCUDA, 2}, OPD_ATTR_ABSENCE).string(),
             "NVIDIA's driver has 2 devices, not a number 2");
+  if (!std::filesystem::exists("/sys/module/nvidia/version")) {
+    EXPECT_EQ(opdyno::device_attr(kDevice, OPD_ATTR_DRIVER_VERSION).type(), OPD_NONE);
+  }
+  EXPECT_EQ(opdyno::device_attr(kDevice, OPD_ATTR_TEXTURE_SPATIAL_LIMIT).type(), OPD_NONE);
+  EXPECT_EQ(opdyno::device_attr({kDLCUDAHost, 0}, OPD_ATTR_DEVICE_NAME).string(),
+            "memory of the host for CUDA devices");
+  EXPECT_EQ(opdyno::device_attr({kDLCUDAHost, 0}, OPD_ATTR_WARP_SIZE).type(), OPD_NONE);
 }
 
 TEST_F(RecordedCuda, WaitsForCopiesOfTheHostOnly) {
@@ -113,7 +120,9 @@ TEST_F(RecordedCuda, HasMemoryOfTheHost) {
       [] {
         Tensor({1}, "float32", {kDLCUDAHost, 1});
       },
-      OPD_UNSUPPORTED, "there is no device cuda_host:1: there is only number 0, not 1");
+      OPD_UNSUPPORTED,
+      "there is no device cuda_host:1: there is only number 0, not 1; this process has cpu:0 to cpu:63, cuda:0 to "
+      "cuda:1, cuda_host:0");
 }
 
 TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {
@@ -165,6 +174,27 @@ TEST_F(RecordedCuda, AsksForMuchSharedMemoryOnce) {
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 32, int64_t{1} << 40); }, OPD_CALL_FAILED, "1099511627776 bytes");
   expect_throws([&] { scale(x, x, 1.0, 0, 1, 2048, 0); }, OPD_CALL_FAILED,
                 "cuLaunchKernel gave CUDA_ERROR_INVALID_VALUE (1)");
+}
+
+// The driver reads as many arguments as the code has: also more than kernels mostly have.
+TEST_F(RecordedCuda, PassesAllArguments) {
+  for (const size_t count : {31u, 32u, 33u, 40u}) {
+    std::string code = kPtx, more;
+    for (size_t i = 4; i < count; ++i) more += ", .param .u32 more" + std::to_string(i);
+    code.insert(code.find(".param .u32 offset") + 18, more);
+    const DLDataType known[] = {{kDLOpaqueHandle, 64, 1}, {kDLOpaqueHandle, 64, 1}, {kDLFloat, 32, 1}};
+    std::string params = number(count);
+    for (size_t i = 0; i < count; ++i) params += raw(i < 3 ? known[i] : DLDataType{kDLInt, 32, 1});
+    const Module module = with_root("cuda_many" + std::to_string(count), "cuda",
+                                    text("ptx") + number(1) + text("scale") + text("scale") + params +
+                                        list({"blockIdx.x", "threadIdx.x"}) + number(0) + text(code));
+    const Tensor x = on(kDevice, {1, 2, 3, 4});
+    std::vector<opd_value> args = {arg(x), arg(x), opd_float(2), opd_int(5)};
+    args.resize(count, opd_int(7));
+    args.push_back(opd_int(1)), args.push_back(opd_int(4));
+    module.function("scale", 1).call(args);
+    EXPECT_EQ(read(x), (std::vector<float>{7, 9, 11, 13})) << count;
+  }
 }
 
 TEST_F(RecordedCuda, RefusesKernelsWhoseCodeTakesOtherParameters) {

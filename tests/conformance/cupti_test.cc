@@ -110,6 +110,7 @@ TEST_F(ReportedActivity, KnowsTheRunsOfWork) {
   const Tensor x = on(kDevice, {1, 2, 3, 4});
   vm.call("main", x);
   const size_t before = cupti().pushed_runs().size();
+  EXPECT_EQ(before, 0u) << "nobody has asked so far";
   const opdyno::Profiler recorder = profiler();
   recorder.start();
   Recording::log();
@@ -121,9 +122,13 @@ TEST_F(ReportedActivity, KnowsTheRunsOfWork) {
   cupti().add_run(21, pushed[before]);
   cupti().add_call(21, at, at + 1'000, thread());
   cupti().add_kernel("scale", 21, at + 2'000, at + 7'000);
+  Recording::log();
   const opdyno::Trace trace = recorder.stop();
   const std::string log = Recording::log();
   EXPECT_EQ(log.find("cuEvent"), std::string::npos) << "CUPTI tells the times\n" << log;
+  EXPECT_NE(log.find("cuCtxSynchronize"), std::string::npos) << "records of work that has not ended are not reported";
+  vm.call("main", x);
+  EXPECT_EQ(cupti().pushed_runs().size(), before + 2) << "nobody asks any more";
   const std::string chrome = trace.chrome();
   const size_t kernel = chrome.find(R"("cat":"kernel","name":"scale")");
   ASSERT_NE(kernel, std::string::npos) << chrome;
@@ -158,11 +163,71 @@ TEST_F(ReportedActivity, CountsWhatItCannotUse) {
   cupti().add_kernel("unmeasured", 41, 0, 0);        // 2
   cupti().add_kernel("backwards", 42, at + 10, at);  // 3
   cupti().add_kernel("good", 43, at, at + 1'000);
-  cupti().add_unknown();  // 4
-  cupti().dropped = 5;    // 9
+  cupti().add_kernel("short", 44, at + 2'000, at + 2'000);
+  cupti().add_unknown();                                             // 4
+  cupti().add_kernel("nowhere", 45, at, at + 1'000, 7, 0x80000000);  // 5
+  cupti().dropped = 5;                                               // 10
   const Report events = recorder.stop().report(OPD_TRACE_EVENTS);
-  EXPECT_EQ(works_of(events), (std::vector<std::string>{"good on cuda:0, default stream for 1 us"}));
-  EXPECT_EQ(number_of(configuration_value(events, "Dropped calls")), 9);
+  EXPECT_EQ(works_of(events), (std::vector<std::string>{"good on cuda:0, default stream for 1 us",
+                                                        "short on cuda:0, default stream for 0 us"}));
+  EXPECT_EQ(number_of(configuration_value(events, "Dropped calls")), 10);
+  EXPECT_GT(number_of(configuration_value(events, "Device clock error: cuda0 (us)")), 0);
+}
+
+TEST_F(ReportedActivity, NamesTheKindsOfOverheadThatItKnows) {
+  const opdyno::Profiler recorder = profiler();
+  recorder.start();
+  const uint64_t at = cupti().now();
+  uint64_t us = 0;
+  const auto add = [&](uint32_t kind) { ++us, cupti().add_overhead(at, at + us * 1'000, thread(), kind); };
+  for (const uint32_t kind : {0u, 1u, 1u << 16 | 1u, 8u << 16, 9u << 16, 1u << 31}) add(kind);
+  cupti().add_kernel("work", 91, at, at + 1'000);
+  EXPECT_EQ(works_of(recorder.stop().report(OPD_TRACE_EVENTS)),
+            (std::vector<std::string>{
+                "Driver Compiler on cuda:0, overhead for 2 us", "UVM Activity Init on cuda:0, overhead for 4 us",
+                "Unknown Overhead on cuda:0, overhead for 1 us", "Unknown Overhead on cuda:0, overhead for 3 us",
+                "Unknown Overhead on cuda:0, overhead for 5 us", "Unknown Overhead on cuda:0, overhead for 6 us",
+                "work on cuda:0, default stream for 1 us"}));
+}
+
+// The thread that launched each piece of work, by its name; 0: it is not known.
+std::map<std::string, double> launchers_of(const Report &events) {
+  std::map<std::string, double> threads;
+  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row) {
+    if (text_value(call_value(events, row, "Kind")) != "device") continue;
+    const Value thread = call_value(events, row, "Launch Thread ID");
+    threads[text_value(call_value(events, row, "Name"))] = thread.type() == OPD_NONE ? 0 : number_of(thread);
+  }
+  return threads;
+}
+
+// Most calls give no work, so calls before the last 65536 or more are forgotten.
+TEST_F(ReportedActivity, RemembersManyCalls) {
+  const opdyno::Profiler recorder = profiler();
+  recorder.start();
+  const uint64_t at = cupti().now();
+  cupti().add_call(1, at, at + 100, thread());
+  for (uint32_t number = 2; number <= 1 + 65'536; ++number) {
+    cupti().add_call(number, at + 200, at + 300, thread() + 1);
+    if (number % 2048 == 0) cupti().deliver();
+  }
+  cupti().add_kernel("first", 1, at + 1'000, at + 2'000);
+  cupti().add_kernel("last", 1 + 65'536, at + 3'000, at + 4'000);
+  const std::map<std::string, double> expected = {{"first", thread()}, {"last", thread() + 1}};
+  EXPECT_EQ(launchers_of(recorder.stop().report(OPD_TRACE_EVENTS)), expected);
+}
+
+TEST_F(ReportedActivity, KnowsNoCallsOfEarlierRecordings) {
+  const opdyno::Profiler first = profiler(), second = profiler();
+  first.start();
+  uint64_t at = cupti().now();
+  cupti().add_call(71, at, at + 100, thread());
+  cupti().add_kernel("known", 71, at + 1'000, at + 2'000);
+  EXPECT_EQ(launchers_of(first.stop().report(OPD_TRACE_EVENTS))["known"], thread());
+  second.start();
+  at = cupti().now();
+  cupti().add_kernel("unknown", 71, at, at + 1'000);
+  EXPECT_NE(launchers_of(second.stop().report(OPD_TRACE_EVENTS))["unknown"], thread());
 }
 
 TEST_F(ReportedActivity, IsSharedByProfilers) {

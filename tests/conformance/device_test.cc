@@ -141,6 +141,25 @@ TEST_F(ADevice, HasStreamsUnlessItsWorkEndsAtOnce) {
   expect_error(opd_stream_free(device(), &place), OPD_INVALID_ARGUMENT, "is no stream of");
 }
 
+// The work of a stream that nobody else waits for: at its end it has been done often.
+TEST_F(ADevice, IsWaitedForInAllItsStreams) {
+  const Module kernels = kernels_or_none("all_streams");
+  if (!kernels) return end_without_kernels();
+  const Function scale = kernels.function("scale", 1);
+  constexpr int kBlocks = 60'000, kTimes = 40;
+  const Tensor x = on(device(), std::vector<float>(4 * kBlocks));
+  if (is_simulated()) SimulatedDevice::get().set_latency(std::chrono::microseconds(2000));
+  {
+    const opdyno::Stream stream(device());
+    opdyno::set_stream(device(), stream.get());
+    for (int i = 0; i < kTimes; ++i) scale(x, x, 1.0, 1, kBlocks, 4);
+    opdyno::set_stream(device(), nullptr);
+    opdyno::sync(device());
+    EXPECT_EQ(read(x), std::vector<float>(4 * kBlocks, kTimes));
+  }
+  if (is_simulated()) SimulatedDevice::get().set_latency({});
+}
+
 TEST_F(ADevice, RunsKernels) {
   const Module kernels = kernels_or_none("runs");
   if (!kernels) return end_without_kernels();

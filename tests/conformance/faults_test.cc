@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
+
 #include "support/opdyno_test.h"
 #include "support/report_test.h"
 
@@ -87,6 +90,75 @@ TEST_F(AFaultyDevice, LeavesAChildOfForkAnEmptyTrack) {
   EXPECT_EQ(status, 0);
   EXPECT_NE(profiler.stop().chrome().find("\"kernel\""), std::string::npos);
   simulated.set_latency({});
+}
+
+TEST_F(AFaultyDevice, IsGivenAllThatALaunchSays) {
+  static opd_kernel_launch launched;
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  simulated.define("noted", [](SimulatedDevice &, const std::vector<std::string> &, const opd_kernel_launch &launch) {
+    launched = launch;
+  });
+  const DLDataType handle{kDLOpaqueHandle, 64, 1};
+  const Module module = with_root("kernels_noted", "vpi",
+                                  text("sim") + number(1) + text("noted") + text("noted") + number(1) + raw(handle) +
+                                      list({"blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.z", "clusterCtaIdx.x",
+                                            "tirx.use_cooperative_launch", "tirx.use_dyn_shared_memory"}) +
+                                      number(0) + text("noted\n"));
+  const Tensor x = on(simulated.device(), {1});
+  module.function("noted", 1)(x, 6, 3, 4, 5, 2, 100);
+  opdyno::sync(simulated.device());
+  EXPECT_EQ(launched.struct_size, sizeof launched);
+  EXPECT_EQ(launched.num_args, 1u);
+  EXPECT_EQ(std::vector<uint32_t>(launched.grid, launched.grid + 3), (std::vector<uint32_t>{6, 3, 1}));
+  EXPECT_EQ(std::vector<uint32_t>(launched.block, launched.block + 3), (std::vector<uint32_t>{4, 1, 5}));
+  EXPECT_EQ(std::vector<uint32_t>(launched.cluster, launched.cluster + 3), (std::vector<uint32_t>{2, 1, 1}));
+  EXPECT_TRUE(launched.is_cooperative);
+  EXPECT_EQ(launched.dynamic_shared_bytes, 100u);
+  EXPECT_EQ(launched.stream, nullptr);
+}
+
+// A kind whose work ends with its call, and that runs no kernels.
+TEST_F(AFaultyDevice, MayHaveMemoryOnly) {
+  static int syncs = 0;
+  opd_device_table table{};
+  table.struct_size = sizeof table;
+  table.get_attr = [](void *, int32_t id, opd_device_attr attr, opd_value *out) -> opd_error * {
+    if (attr == OPD_ATTR_EXIST) *out = opd_bool(id == 0);
+    return nullptr;
+  };
+  table.allocate = [](void *, int32_t, uint64_t size, uint64_t alignment) {
+    return std::aligned_alloc(alignment, size);
+  };
+  table.deallocate = [](void *, int32_t, void *data, uint64_t) { std::free(data); };
+  table.copy = [](void *, const void *from, DLDevice, void *to, DLDevice, uint64_t size, void *) -> opd_error * {
+    return std::memmove(to, from, size), nullptr;
+  };
+  table.sync = [](void *, int32_t, void *stream, int all) -> opd_error * {
+    return syncs += stream ? 100 : all ? 1 : 10, nullptr;
+  };
+  const DLDevice device = {opdyno::register_device("plain", table), 0};
+  const opdyno::Profiler profiler;
+  profiler.start();
+  EXPECT_EQ(read(on(device, {1, 2, 3})), (std::vector<float>{1, 2, 3}));
+  const opdyno::Trace trace = profiler.stop();
+  EXPECT_EQ(trace.chrome().find("Memcpy"), std::string::npos) << "it tells no times";
+  EXPECT_EQ(trace.dropped(), 0u);
+  opdyno::sync(device);
+  EXPECT_EQ(syncs, 1);
+  check(opd_stream_sync(device, nullptr));
+  EXPECT_EQ(syncs, 11);
+  expect_throws([&] { opdyno::Stream{device}; }, OPD_UNSUPPORTED,
+                "plain:0 has no streams but its default one, which is NULL");
+  EXPECT_EQ(opdyno::device_attr({device.device_type, 1}, OPD_ATTR_ABSENCE).string(),
+            "the plug-in for plain has no device of number 1");
+  EXPECT_EQ(opdyno::device_attr(device, OPD_ATTR_DEVICE_NAME).type(), OPD_NONE);
+  const DLDataType handle{kDLOpaqueHandle, 64, 1};
+  const Module module = with_root("kernels_plain", "plain",
+                                  text("sim") + number(1) + text("f") + text("f") + number(1) + raw(handle) +
+                                      list({"blockIdx.x"}) + number(0) + text("f\n"));
+  const Tensor x = on(device, {1});
+  expect_throws([&] { module.function("f", 1)(x, 1); }, OPD_UNSUPPORTED,
+                "devices of this kind have no kernels of their own");
 }
 
 TEST_F(AFaultyDevice, IsRegisteredOnceAndCompletely) {

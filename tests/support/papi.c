@@ -11,8 +11,8 @@ enum { kInvalid = -1, kConflict = -8, kRunning = -10, kNoEvent = -7, kEnd = -24 
 // What the test sets: counts of the events, and the codes that adding, starting and reading them give.
 long long papi_counts[kEvents];
 int papi_add_errors[kEvents], papi_start_errors[kEvents], papi_read_error;
-int papi_most_in_a_set = 4;         // unless they take turns
-int papi_thread_errors, papi_sets;  // papi_sets: those that there are
+int papi_most_in_a_set = 4;                          // unless they take turns
+int papi_thread_errors, papi_turn_error, papi_sets;  // papi_sets: those that there are
 
 typedef struct {
   const char *name;
@@ -51,7 +51,8 @@ static Set *set_of(int number) { return number >= 0 && number < kSets && sets[nu
 int PAPI_is_initialized(void) { return 1; }
 int PAPI_library_init(int version) { return version == kVersion ? version : kInvalid; }
 int PAPI_thread_init(unsigned long (*id)(void)) { return id() ? papi_thread_errors : kInvalid; }
-int PAPI_multiplex_init(void) { return 0; }
+static int takes_turns;
+int PAPI_multiplex_init(void) { return takes_turns = 1, 0; }
 int PAPI_create_eventset(int *set) {
   for (int i = 0; i < kSets; ++i) {
     if (__atomic_exchange_n(&sets[i].is_used, 1, __ATOMIC_ACQ_REL)) continue;
@@ -63,7 +64,10 @@ int PAPI_create_eventset(int *set) {
   return kInvalid;
 }
 int PAPI_assign_eventset_component(int set, int component) { return set_of(set)->component = component, 0; }
-int PAPI_set_multiplex(int set) { return set_of(set)->is_multiplexed = 1, 0; }
+int PAPI_set_multiplex(int set) {
+  if (papi_turn_error || !takes_turns) return papi_turn_error ? papi_turn_error : kInvalid;
+  return set_of(set)->is_multiplexed = 1, 0;
+}
 int PAPI_add_event(int number, int code) {
   Set *set = set_of(number);
   const int place = place_of(code);

@@ -21,6 +21,8 @@ struct Cupti final : CuptiRecords {
   std::vector<std::string> records;  // that were not delivered
   std::set<CUpti_ActivityKind> enabled;
   std::vector<uint64_t> pushed;
+  bool has_system_ids = false;  // of threads, as the profiler wants them
+  uint32_t id_of(uint32_t thread) const { return has_system_ids ? thread : ~thread; }
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 
@@ -32,7 +34,7 @@ struct Cupti final : CuptiRecords {
   void add_call(uint32_t correlation, uint64_t start, uint64_t end, uint32_t thread) override {
     CUpti_ActivityAPI record{};
     record.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-    record.start = start, record.end = end, record.threadId = thread, record.correlationId = correlation;
+    record.start = start, record.end = end, record.threadId = id_of(thread), record.correlationId = correlation;
     add(record);
   }
   void add_run(uint32_t correlation, uint64_t run) override {
@@ -42,10 +44,11 @@ struct Cupti final : CuptiRecords {
     record.externalId = run, record.correlationId = correlation;
     add(record);
   }
-  void add_kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end, uint32_t stream) override {
+  void add_kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end, uint32_t stream,
+                  uint32_t device) override {
     CUpti_ActivityKernel11 record{};
     record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    record.start = start, record.end = end, record.deviceId = 0, record.streamId = stream;
+    record.start = start, record.end = end, record.deviceId = device, record.streamId = stream;
     record.correlationId = correlation, record.name = name;
     add(record);
   }
@@ -64,12 +67,12 @@ struct Cupti final : CuptiRecords {
     record.correlationId = correlation;
     add(record);
   }
-  void add_overhead(uint64_t start, uint64_t end, uint32_t thread) override {
+  void add_overhead(uint64_t start, uint64_t end, uint32_t thread, uint32_t kind) override {
     CUpti_ActivityOverhead3 record{};
     record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
-    record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
+    record.overheadKind = static_cast<CUpti_ActivityOverheadKind>(kind);
     record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
-    record.objectId.pt.threadId = thread;
+    record.objectId.pt.threadId = id_of(thread);
     record.start = start, record.end = end;
     add(record);
   }
@@ -102,10 +105,10 @@ struct Cupti final : CuptiRecords {
     }
     if (taken.empty()) return;
     uint8_t *buffer = nullptr;
-    size_t size = 0, most = 0, valid = 0;
+    size_t size = 0, most = 1, valid = 0;  // `most`: of records, unless it becomes 0
     request(&buffer, &size, &most);
     for (const std::string &record : taken) {
-      if (!buffer || valid + record.size() > size) {
+      if (!buffer || valid + record.size() > size || (most && sizes.size() >= most)) {
         ++dropped;
         continue;
       }
@@ -138,7 +141,8 @@ EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp) {
   return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
-  return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  cupti().has_system_ids = type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+  return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                                            CUpti_BuffersCallbackCompleteFunc complete) {

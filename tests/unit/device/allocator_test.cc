@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -167,6 +168,13 @@ TEST(AnAllocator, RefusesMoreThanTheProcessMayUse) {
   EXPECT_THROW(Allocator::of(kHost, OPD_ALLOCATOR_NAIVE).allocate(usable_memory_bytes() + 4096), Exception);
 }
 
+// Sizes for which the limits are read.
+TEST(AnAllocator, GivesLargeBlocksToTheHost) {
+  constexpr size_t kLarge = (size_t{64} << 20) + 1;
+  if (usable_memory_bytes() < 4 * kLarge) GTEST_SKIP() << "there is little memory";
+  for (int i = 0; i < 2; ++i) EXPECT_NE(Storage::make(kHost, OPD_ALLOCATOR_NAIVE, kLarge)->data, nullptr);
+}
+
 TEST(AnAllocator, IsOnlyMadeForDevicesThatExist) {
   EXPECT_THROW(Allocator::of({kDLCPU, 64}, OPD_ALLOCATOR_NAIVE), Exception);
   EXPECT_THROW(Allocator::of({kDLVPI, 0}, OPD_ALLOCATOR_NAIVE), Exception);
@@ -214,6 +222,38 @@ TEST(TheStatistics, TellThePeakOfStretchesThatOverlap) {
   EXPECT_EQ(memory_stats(device).peak_bytes, 14000u);
   reset_memory_peak(device);
   EXPECT_EQ(memory_stats(device).peak_bytes, 5000u);
+}
+
+TEST(TheStatistics, LeaveAStretchAloneThatHasEnded) {
+  const DLDevice device = fresh_device();
+  auto &memory = DeviceMemory::of(device);
+  alignas(DeviceMemory::PeakWindow) unsigned char place[sizeof(DeviceMemory::PeakWindow)];
+  auto *const window = new (place) DeviceMemory::PeakWindow(memory);
+  EXPECT_EQ(window->close(), 0u);
+  EXPECT_EQ(window->close(), 0u);
+  window->~PeakWindow();
+  std::fill(std::begin(place), std::end(place), static_cast<unsigned char>(0));
+  Storage::make(device, OPD_ALLOCATOR_NAIVE, 1000);
+  reset_memory_peak(device);  // which tells the stretches that are open the peak so far
+  EXPECT_TRUE(std::all_of(std::begin(place), std::end(place), [](unsigned char byte) { return byte == 0; }));
+}
+
+TEST(TheStatistics, CountWhatIsMapped) {
+  const DLDevice device = fresh_device();
+  auto &memory = DeviceMemory::of(device);
+  char mapped[1];
+  memory.count_mapping(mapped, 5000);
+  opd_memory_stats stats = memory_stats(device);
+  EXPECT_EQ(stats.live_bytes, 5000u);
+  EXPECT_EQ(stats.reserved_bytes, 5000u);
+  EXPECT_EQ(stats.peak_bytes, 5000u);
+  EXPECT_EQ(stats.alloc_count, 1u);
+  EXPECT_EQ(stats.pool_hit_count, 0u);
+  memory.count_unmapping(mapped, 5000);
+  stats = memory_stats(device);
+  EXPECT_EQ(stats.live_bytes, 0u);
+  EXPECT_EQ(stats.reserved_bytes, 0u);
+  EXPECT_EQ(stats.peak_bytes, 5000u);
 }
 
 TEST(TheStatistics, AddUpOverThreads) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "device/device.h"
@@ -106,6 +107,64 @@ TEST(PinnedMemory, IsCopiedAsTheHostsOwn) {
   EXPECT_EQ(content(*to), content(*from));
 }
 
+TEST(ACopyOfBytes, IsOfWholeContiguousTensors) {
+  auto tensor = numbers({2, 3}, kHost);
+  DLTensor transposed = tensor->dl;
+  int64_t dims[] = {3, 2}, strides[] = {1, 3};
+  transposed.shape = dims, transposed.strides = strides;
+  int32_t bytes[6] = {};
+  const auto refusal = [](const std::function<void()> &body) {
+    try {
+      body();
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_INVALID_ARGUMENT);
+      return e.error()->message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal([&] { copy_from_bytes(transposed, bytes, sizeof bytes); }),
+            "cannot copy bytes to int32[3, 2] on cpu:0: it is strided");
+  EXPECT_EQ(refusal([&] { copy_to_bytes(transposed, bytes, sizeof bytes); }),
+            "cannot copy bytes from int32[3, 2] on cpu:0: it is strided");
+  EXPECT_EQ(refusal([&] { copy_to_bytes(tensor->dl, bytes, 23); }),
+            "cannot copy 23 bytes from int32[2, 3] on cpu:0, which has 24");
+  EXPECT_EQ(refusal([&] { copy_to_bytes(tensor->dl, nullptr, 24); }), "data must not be NULL");
+}
+
+// Whatever number is asked for.
+struct ManyDevices final : DeviceBackend {
+  Value attr(int32_t id, opd_device_attr attr) override { return attr == OPD_ATTR_EXIST ? Value(id >= 0) : Value(); }
+  void *allocate(int32_t, size_t, size_t) override { return nullptr; }
+  void deallocate(int32_t, void *, size_t, size_t) noexcept override {}
+  void copy(const void *, DLDevice, void *, DLDevice, size_t, void *) override {}
+  void sync(int32_t) override {}
+};
+
+TEST(AKindOfDevice, MayHaveManyOfWhichAMessageNamesSome) {
+  static auto *const many = new ManyDevices;
+  static const bool registered = (register_device(kDLHexagon, *many), true);
+  (void)registered;
+  try {
+    device_backend({kDLHexagon, -1});
+    FAIL() << "no error";
+  } catch (const Exception &e) {
+    EXPECT_NE(e.error()->message.find(", hexagon:0 to hexagon:63"), std::string::npos) << e.error()->message;
+  }
+}
+
+TEST(AKindOfDevice, ThatIsAbsentIsSoForAReason) {
+  for (const int32_t type : {0, 63, 64, -1}) {
+    EXPECT_EQ(find_device({static_cast<DLDeviceType>(type), 0}), nullptr) << type;
+    const std::string reason = absence_of({static_cast<DLDeviceType>(type), 0});
+    EXPECT_EQ(reason.find("this build has no back end for devices of kind "), 0u) << reason;
+    EXPECT_NE(reason.find(", and no plug-in has registered one"), std::string::npos) << reason;
+  }
+  EXPECT_EQ(absence_of({static_cast<DLDeviceType>(kDevicesOfSession), 0}), "there is no session with the number 0");
+  EXPECT_EQ(absence_of({static_cast<DLDeviceType>(5 * kDevicesOfSession + 1), 0}),
+            "there is no session with the number 4");
+  EXPECT_EQ(absence_of(kHost), "");
+}
+
 TEST(AKindOfDevice, IsRegisteredOnceWithASmallNumber) {
   EXPECT_THROW(register_device(kDLCPU, remote(kFirst)), Exception);
   EXPECT_THROW(register_device(64, remote(kFirst)), Exception);
@@ -122,6 +181,7 @@ TEST(AKindOfDevice, IsRegisteredOnceWithASmallNumber) {
                                        0),
               0u)
         << e.error()->message;
+    EXPECT_EQ(e.error()->message.find("metal:0 to"), std::string::npos) << "it is one: " << e.error()->message;
   }
 }
 

@@ -47,6 +47,19 @@ class CudaSource : public testing::Test {
   }
 };
 
+TEST_F(CudaSource, IsCompiledWithTheHeadersOfItsToolkit) {
+  const char *const home = std::getenv("CUDA_HOME");
+  if (!home || !*home || !fs::exists(std::string(home) + "/include/cuda_fp16.h"))
+    GTEST_SKIP() << "CUDA_HOME names no toolkit with headers";
+  const std::string headers = std::string(home) + "/include";
+  std::vector<std::string> expected = {headers};
+  if (fs::exists(headers + "/cccl/cuda/std/cstdint")) expected.push_back(headers + "/cccl");
+  EXPECT_EQ(nvrtc().include_directories, expected);
+  EXPECT_EQ(nvrtc().has_standard_headers, expected.size() > 1 || fs::exists(headers + "/cuda/std/cstdint"));
+  EXPECT_TRUE(nvrtc().name.starts_with("NVRTC 1")) << nvrtc().name;
+  EXPECT_TRUE(std::is_sorted(nvrtc().architectures.begin(), nvrtc().architectures.end()));
+}
+
 TEST_F(CudaSource, BecomesACubinForTheDevicesVersion) {
   for (const int32_t version : {80, 90}) {
     const std::string cubin = compiled(version);

@@ -65,7 +65,9 @@ TEST(CgroupLimits, AreReadFromVersion1) {
   // In a container the mount shows only its own group: the path of cgroup starts with the mount's root.
   root.write("proc/self/mountinfo",
              "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro master:1 - cgroup cgroup rw,memory\n"
-             "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu\\040 ro - cgroup cgroup rw,cpu,cpuacct\n");
+             "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu\\040 ro - cgroup cgroup rw,cpu,cpuacct\n"
+             "40 31 0:40 / /tmp rw - tmpfs tmpfs rw,memory\n");
+  root.write("tmp/memory.limit_in_bytes", "5\n");  // is no control group
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000000\n");
   root.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000000\n");
   root.write("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 20000000\n");
@@ -76,6 +78,9 @@ TEST(CgroupLimits, AreReadFromVersion1) {
   EXPECT_EQ(limits.memory_bytes, 500'000'000u);
   EXPECT_EQ(limits.memory_available, 420'000'000u);  // 500 - (100 - 20) million
   EXPECT_DOUBLE_EQ(limits.processors, 0.5);
+  std::filesystem::remove(root.path / "sys/fs/cgroup/cpu /cpu.cfs_period_us");
+  root.write("sys/fs/cgroup/cpu /cpu.cfs_quota_us", "25000\n");
+  EXPECT_DOUBLE_EQ(root.limits().processors, 0.25) << "the usual period is 100 ms";
 }
 
 TEST(CgroupLimits, AreReadWhereBothVersionsAreMounted) {
@@ -102,7 +107,9 @@ TEST(CgroupLimits, DoNotLeaveTheMountForGroupsOutsideOfTheNamespace) {
 TEST(CgroupLimits, IgnoreFilesThatMakeNoSense) {
   FakeRoot root;
   root.write("proc/self/cgroup", "nonsense\n0::/a\n:::\n\n");
-  root.write("proc/self/mountinfo", std::string("broken line\n - \n") + kUnified);
+  root.write("proc/self/mountinfo", std::string("broken line\n - \n31 23 0:28 / - cgroup2 cgroup2 rw\n"
+                                                "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2\n") +
+                                        kUnified);
   root.write("sys/fs/cgroup/a/memory.max", "lots\n");
   root.write("sys/fs/cgroup/a/cpu.max", "100000 0\n");
   EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX);
@@ -123,6 +130,8 @@ TEST(SystemFiles, AreReadWholeAndClosed) {
   EXPECT_EQ(read_system_file((root.path / "long").string()), text);
   EXPECT_EQ(read_system_file((root.path / "empty").string()), "");
   EXPECT_EQ(read_system_file(root.path.string()), "") << "a directory";
+  root.write("endless", std::string((4 << 20) + 5000, 'x'));
+  EXPECT_EQ(read_system_file((root.path / "endless").string()).size(), size_t{4} << 20) << "not more";
   EXPECT_EQ(free_number(), before);
 }
 
@@ -155,6 +164,19 @@ TEST(CgroupLimits, WithoutAllNumbersAreThoseThatAreThere) {
   root.write("sys/fs/cgroup/memory.max", "99999999999999999999\n");
   EXPECT_DOUBLE_EQ(root.limits().processors, 0.5);
   EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX) << "more than 64 bits hold is no limit";
+  for (const char *none : {"-5\n", "9223372036853727231\n"}) {  // the latter is 2^63 - 1 - 2^20
+    root.write("sys/fs/cgroup/memory.max", none);
+    EXPECT_EQ(root.limits().memory_bytes, UINT64_MAX) << none;
+    EXPECT_EQ(root.limits().memory_available, UINT64_MAX) << none;
+  }
+  root.write("sys/fs/cgroup/memory.max", "9223372036853727230\n");
+  EXPECT_EQ(root.limits().memory_bytes, 9'223'372'036'853'727'230u);
+  root.write("sys/fs/cgroup/memory.max", "1000\n");
+  root.write("sys/fs/cgroup/memory.current", "300\n");
+  root.write("sys/fs/cgroup/memory.stat", "inactive_file 500\n");
+  EXPECT_EQ(root.limits().memory_available, 1000u) << "no more than the limit";
+  root.write("sys/fs/cgroup/memory.stat", "inactive_file_x 500\nanon 7\n");
+  EXPECT_EQ(root.limits().memory_available, 700u);
   root.write("sys/fs/cgroup/memory.max", "0\n");
   root.write("sys/fs/cgroup/cpu.max", "0 100000\n");
   EXPECT_EQ(root.limits().memory_bytes, 0u);
@@ -166,7 +188,10 @@ TEST(TheMachine, HasProcessorsAndMemory) {
   EXPECT_GE(allowed_processors(), usable_processors());
   EXPECT_GE(usable_processors(), 1);
   EXPECT_GT(usable_memory_bytes(), available_memory_bytes() / 2);
-  EXPECT_GT(available_memory_bytes(), 0u);
+  EXPECT_GT(available_memory_bytes(), uint64_t{1} << 20);
+  const auto all = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_LT(available_memory_bytes(), all) << "the kernel and this process need some";
+  EXPECT_LE(usable_memory_bytes(), all);
   EXPECT_EQ(read_system_file("/proc/does-not-exist"), "");
 }
 

@@ -138,6 +138,7 @@ TEST(AStoppedCall, DropsATaskOnceThoseThatRunHaveEnded) {
     if (id == 1) return 0;
     region.flag = CancelReason::kCancelled;
     late = std::thread([&] { run_task(region.launch, 1); });  // waits for this task, and is dropped
+    usleep(50'000);                                           // so that it sleeps, and must be woken
     return 0;
   });
   run_task(region.launch, 0);
@@ -152,6 +153,7 @@ TEST(AStoppedCall, RunsATaskThatOneWhichRunsMeetsAtABarrier) {
     if (id == 0) {
       region.flag = CancelReason::kCancelled;
       late = std::thread([&] { run_task(region.launch, 1); });
+      usleep(50'000);  // so that it sleeps, and must be woken
     }
     ++ran;
     return parallel_barrier(id, group);  // returns only if the other comes

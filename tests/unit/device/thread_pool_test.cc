@@ -20,6 +20,7 @@
 #include "base/thread_state.h"
 #include "device/cpu/worker_observer.h"
 #include "device/machine.h"
+#include "support/log_messages.h"
 
 namespace opd {
 namespace {
@@ -200,6 +201,37 @@ TEST(AThreadPool, TellsAnObserverOfTheTasksThatTasksLaunch) {
   EXPECT_EQ(count.begun, 3);
 }
 
+// In whatever order the observers end.
+TEST(AThreadPool, TellsEachObserverUntilItsOwnEnd) {
+  struct Count final : TaskObserver {
+    std::atomic<int> begun{0};
+    void *begin_task() noexcept override { return ++begun, nullptr; }
+    void end_task(void *) noexcept override {}
+  } outer, middle, inner;
+  const auto expect_told = [&](int of_outer, int of_middle, int of_inner) {
+    EXPECT_EQ(launch(2, [](int, ParallelGroup *) { return 0; }), 0);
+    EXPECT_EQ(outer.begun.exchange(0), of_outer);
+    EXPECT_EQ(middle.begun.exchange(0), of_middle);
+    EXPECT_EQ(inner.begun.exchange(0), of_inner);
+  };
+  for (TaskObserver *each : {&outer, &middle, &inner}) begin_observing_tasks(*each);
+  expect_told(1, 1, 1);
+  end_observing_tasks(outer);
+  expect_told(0, 1, 1);
+  end_observing_tasks(outer);  // which is none any more
+  expect_told(0, 1, 1);
+  end_observing_tasks(inner);
+  expect_told(0, 1, 0);
+  begin_observing_tasks(inner);
+  begin_observing_tasks(outer);
+  end_observing_tasks(inner);
+  expect_told(1, 1, 0);
+  end_observing_tasks(outer);
+  end_observing_tasks(middle);
+  expect_told(0, 0, 0);
+  EXPECT_EQ(thread_state().task_observer, nullptr);
+}
+
 TEST(AThreadPool, SharesItsWorkersAmongCallers) {
   ThreadCount three(3);
   std::atomic<int> at_once{0}, most{0}, bad{0};
@@ -247,6 +279,23 @@ TEST(AThreadPool, TellsHowManyMoreThanEightTasksFailed) {
   EXPECT_TRUE(message.ends_with("Task 7: no 7; and 4 more tasks failed")) << message;
 }
 
+TEST(AThreadPool, GathersErrorsOfTasksThatWereCancelledIfThereAreNoOthers) {
+  const auto fail_with = [](opd_code code, int id) { return set_raised(make_error(code, concat("no ", id))), -1; };
+  EXPECT_EQ(launch(3, [&](int id, ParallelGroup *) { return fail_with(OPD_CANCELLED, id); }), -1);
+  auto error = take_raised();
+  EXPECT_EQ(error->code, OPD_CANCELLED);
+  EXPECT_EQ(error->message, "Task 0: no 0; Task 1: no 1; Task 2: no 2");
+  EXPECT_EQ(launch(5, [&](int id, ParallelGroup *) { return fail_with(id % 2 ? OPD_NOT_FOUND : OPD_CANCELLED, id); }),
+            -1);
+  error = take_raised();
+  EXPECT_EQ(error->code, OPD_NOT_FOUND);
+  EXPECT_EQ(error->message, "Task 1: no 1; Task 3: no 3");
+  EXPECT_EQ(static_cast<Error *>(error->cause)->message, "no 1");
+  EXPECT_EQ(launch(12, [&](int id, ParallelGroup *) { return fail_with(id < 10 ? OPD_CANCELLED : OPD_NOT_FOUND, id); }),
+            -1);
+  EXPECT_EQ(take_raised()->message, "Task 10: no 10; Task 11: no 11") << "they are counted anew";
+}
+
 TEST(AThreadPool, LeavesTheErrorOfASingleTaskAsItIs) {
   EXPECT_EQ(launch(1, [](int, ParallelGroup *) { return set_raised(make_error(OPD_NOT_FOUND, "gone")), -1; }), -1);
   EXPECT_EQ(take_raised()->message, "gone");
@@ -292,9 +341,24 @@ TEST(AThreadPool, ReadsItsSizeFromTheEnvironmentInOrder) {
   setenv("TVM_NUM_THREADS", "6", 1);
   set_thread_count(0);
   EXPECT_EQ(thread_count(), 6);
-  setenv("OPDYNO_NUM_THREADS", "many", 1);  // not a number: the next one counts
+  for (const char *none : {"many", "0", "-2", "3x", "4 ", "99999999999"}) {  // the next one counts
+    setenv("OPDYNO_NUM_THREADS", none, 1);
+    const opdyno_test::LogMessages log;
+    set_thread_count(0);
+    EXPECT_EQ(thread_count(), 6) << none;
+    EXPECT_EQ(log.text(),
+              concat("OPDYNO_NUM_THREADS is \"", none, "\", which is not a number of threads; it is ignored\n"));
+  }
+  setenv("OPDYNO_NUM_THREADS", "", 1);
+  {
+    const opdyno_test::LogMessages log;
+    set_thread_count(0);
+    EXPECT_EQ(thread_count(), 6);
+    EXPECT_EQ(log.text(), "") << "as if it were not set";
+  }
+  setenv("OPDYNO_NUM_THREADS", "2000", 1);
   set_thread_count(0);
-  EXPECT_EQ(thread_count(), 6);
+  EXPECT_EQ(thread_count(), 1024) << "the most";
   setenv("OPDYNO_NUM_THREADS", "5", 1);
   set_thread_count(0);
   EXPECT_EQ(thread_count(), 5);

@@ -92,8 +92,38 @@ TEST(Spirv, HasABlockOfAConstantSize) {
       << "which counts more than the execution mode";
   EXPECT_EQ(problem(kernel(size, constants + op(44, {91, 50, 51, 52, 53}))), "a block without threads");
   EXPECT_EQ(problem(kernel(size, constants + op(44, {91, 50, 51, 52, 60}))), "a block without threads");
+  EXPECT_EQ(problem(kernel(size, constants + op(43, {90, 54, 8, 0}) + op(44, {91, 50, 51, 52, 54}))),
+            "a block without threads")
+      << "a constant of 64 bits";
   EXPECT_EQ(facts_of(kernel(size)).block, (std::array<uint32_t, 3>{})) << "one that is chosen later";
+  EXPECT_EQ(facts_of(kernel(size, constants + op(44, {91, 50, 51, 52, 51, 52}))).block, (std::array<uint32_t, 3>{}));
   EXPECT_EQ(facts_of(kernel(decorate(50, 11, {28}))).block[0], 32u) << "another built-in value";
+}
+
+TEST(Spirv, HasABlockOfItsOwnEntryPoint) {
+  const Words start = header() + entry(2, "other") + entry(1, "scale"), end = function(1) + function(2);
+  EXPECT_EQ(facts_of(start + block(2, 7, 7, 7) + block(1, 3, 4, 5) + block(2, 9, 9, 9) + end).block,
+            (std::array<uint32_t, 3>{3, 4, 5}));
+  EXPECT_EQ(facts_of(start + op(16, {1, 18, 64, 1, 1}) + end).block, (std::array<uint32_t, 3>{})) << "a hint of a size";
+  for (const Words &empty : {block(1, 0, 1, 1), block(1, 1, 0, 1), block(1, 1, 1, 0)})
+    EXPECT_EQ(problem(start + empty + end), "a block without threads");
+}
+
+TEST(Spirv, HasTheMemoryModelsOfVulkan) {
+  const auto with = [](uint32_t addressing, uint32_t memory) {
+    return header() + op(14, {addressing, memory}) + entry(1, "scale") + block(1, 1, 1, 1) + function(1);
+  };
+  EXPECT_EQ(facts_of(with(0, 1)).block[0], 1u);
+  EXPECT_EQ(facts_of(with(0, 3)).block[0], 1u);
+  for (const auto &[addressing, memory] : {std::pair{1u, 1u}, {2u, 3u}, {0u, 0u}, {0u, 2u}})
+    EXPECT_EQ(problem(with(addressing, memory)),
+              concat("addressing model ", addressing, " and memory model ", memory, ", which are not Vulkan's"));
+}
+
+TEST(Spirv, HasPushedScalarsUpToTheLastMember) {
+  const Words members = offset(42, 0, 16) + op(72, {42, 1, 24}) + offset(42, 1, 8) + offset(52, 0, 96);
+  EXPECT_EQ(facts_of(kernel(members, variable(40, kPush))).last_push_offset, 16u)
+      << "other decorations and other types tell nothing";
 }
 
 TEST(Spirv, IsRefusedForItsHeader) {
@@ -103,6 +133,9 @@ TEST(Spirv, IsRefusedForItsHeader) {
   EXPECT_EQ(problem({1, 0x10300, 0, 100, 0}), "no magic number of SPIR-V");
   for (const uint32_t version : {0u, 0x900u, 0x10301u, 0x1010300u})
     EXPECT_EQ(problem({0x07230203, version, 0, 100, 0}), "no version of SPIR-V") << version;
+  EXPECT_EQ(refusal({1, 0x10300, 0, 100, 0}), "m.so: the SPIR-V at word 0 has no magic number of SPIR-V");
+  const Words rest = entry(1, "scale") + function(1);
+  EXPECT_EQ(facts_of(Words{0x07230203, 0x10000, 0, 0x3FFFFF, 0} + rest).version, 0x10000u) << "the lowest";
   EXPECT_EQ(problem(header(0)), "0 as the bound of its ids");
   EXPECT_EQ(problem(header(0x400000)), "4194304 as the bound of its ids");
   EXPECT_EQ(problem({0x07230203, 0x10300, 0, 100, 1}), "a schema that is not 0");
@@ -117,6 +150,7 @@ TEST(Spirv, IsRefusedForInstructionsThatDoNotFit) {
   EXPECT_EQ(problem(header() + op(15, {5, 1, 0x61616161})), "a name without its end");
   EXPECT_EQ(problem(header() + entry(100, "scale")), "the id 100, where ids are below 100");
   EXPECT_EQ(problem(header() + entry(0, "scale")), "the id 0, where ids are below 100");
+  EXPECT_EQ(facts_of(header() + entry(99, "scale") + function(99)).block, (std::array<uint32_t, 3>{}));
 }
 
 TEST(Spirv, IsRefusedForItsEntryPoint) {
@@ -129,7 +163,8 @@ TEST(Spirv, IsRefusedForItsEntryPoint) {
   EXPECT_EQ(problem(kernel(entry(2, "scale"))), "two entry points scale");
   EXPECT_EQ(problem(header() + entry(1, "scale") + function(2)), "an entry point scale without a function");
   EXPECT_EQ(problem(kernel(op(54, {91, 2, 0, 92}))), "a function in a function");
-  EXPECT_EQ(problem(kernel() + op(54, {91, 2, 0, 92})), "a function without its end");
+  const Words open = kernel() + op(54, {91, 2, 0, 92});
+  EXPECT_EQ(refusal(open), concat("m.so: the SPIR-V at word ", open.size(), " has a function without its end"));
   EXPECT_EQ(problem(header() + entry(1, "scale") + block(1, 4, 0, 1)), "a block without threads");
   EXPECT_EQ(problem(kernel(op(14, {2, 1}))), "addressing model 2 and memory model 1, which are not Vulkan's");
   EXPECT_EQ(problem(kernel(op(14, {0, 2}))), "addressing model 0 and memory model 2, which are not Vulkan's");
@@ -144,6 +179,13 @@ TEST(Spirv, IsRefusedForWhatIsNoArgument) {
       problem(kernel(in_set(10, 0, 0), op(28, {12, 90, 93}) + op(32, {11, kStorage, 12}) + op(59, {11, 10, kStorage}))),
       "an array of buffers, where an argument is one");
   EXPECT_EQ(problem(kernel({}, op(59, {11, 10, kStorage}))), "a variable whose type is no pointer");
+  const Words before = kernel();
+  EXPECT_EQ(refusal(before + op(59, {11, 10, kStorage}) + op(19, {95})),
+            concat("m.so: the SPIR-V at word ", before.size(), " has a variable whose type is no pointer"));
+  EXPECT_EQ(
+      problem(kernel(in_set(10, 0, 0), op(29, {12, 90}) + op(32, {11, kStorage, 12}) + op(59, {11, 10, kStorage}))),
+      "an array of buffers, where an argument is one");
+  EXPECT_EQ(facts_of(kernel({}, variable(10, 1) + variable(20, 4))).storage, Words()) << "inputs and shared memory";
   EXPECT_EQ(problem(kernel(op(73, {50}))), "a group of decorations, which is not read");
 }
 

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "device/allocator.h"
 #include "device/device.h"
@@ -53,6 +56,71 @@ TEST(AWorkspace, ReusesWhatAKernelGaveBack) {
   EXPECT_EQ(memory_stats(kHost).pool_hit_count - before.pool_hit_count, 2u);
   EXPECT_TRUE(free_workspace_block(kHost, a));  // in any order
   EXPECT_TRUE(free_workspace_block(kHost, b));
+}
+
+// In whatever order they came back.
+TEST(AWorkspace, TakesTheSmallestBlockThatIsLargeEnough) {
+  for (const bool small_first : {true, false})
+    std::thread([&] {  // with a workspace of its own
+      void *small = allocate_workspace(kHost, 5000), *large = allocate_workspace(kHost, 20'000);
+      EXPECT_TRUE(free_workspace_block(kHost, small_first ? small : large));
+      EXPECT_TRUE(free_workspace_block(kHost, small_first ? large : small));
+      EXPECT_EQ(allocate_workspace(kHost, 8192), small) << "to the byte";
+      EXPECT_EQ(allocate_workspace(kHost, 6000), large);
+      EXPECT_TRUE(free_workspace_block(kHost, small));
+      EXPECT_EQ(allocate_workspace(kHost, 4097), small);
+    })
+        .join();
+}
+
+TEST(AWorkspace, LetsGoOfTheLargestBlockIfNoneIsLargeEnough) {
+  for (const bool small_first : {true, false})
+    std::thread([&] {
+      void *small = allocate_workspace(kHost, 8192), *large = allocate_workspace(kHost, 20'480);
+      EXPECT_TRUE(free_workspace_block(kHost, small_first ? small : large));
+      EXPECT_TRUE(free_workspace_block(kHost, small_first ? large : small));
+      const auto before = memory_stats(kHost).reserved_bytes;
+      void *larger = allocate_workspace(kHost, 40'960);
+      EXPECT_EQ(memory_stats(kHost).reserved_bytes, before - 20'480 + 40'960);
+      EXPECT_EQ(allocate_workspace(kHost, 8192), small);
+      EXPECT_TRUE(free_workspace_block(kHost, larger));
+    }).join();
+}
+
+// A device of the host's memory whose streams are numbers.
+struct Streams final : DeviceBackend {
+  std::vector<void *> synced;
+  char streams[2];
+
+  Value attr(int32_t id, opd_device_attr attr) override { return attr == OPD_ATTR_EXIST ? Value(id == 0) : Value(); }
+  void *allocate(int32_t, size_t bytes, size_t alignment) override { return std::aligned_alloc(alignment, bytes); }
+  void deallocate(int32_t, void *data, size_t, size_t) noexcept override { std::free(data); }
+  void copy(const void *, DLDevice, void *, DLDevice, size_t, void *) override {}
+  void sync(int32_t) override {}
+  bool is_asynchronous() const override { return true; }
+  void sync_stream(int32_t, void *stream) override { synced.push_back(stream); }
+  void *create_stream(int32_t) override { return &streams[made++]; }
+  size_t made = 0;
+};
+
+TEST(AWorkspace, WaitsForTheStreamThatUsedItsMemory) {
+  static auto *const device = new Streams;
+  register_device(kDLMAIA, *device);
+  constexpr DLDevice kThere = {kDLMAIA, 0};
+  void *const first = make_stream(kThere), *const second = make_stream(kThere);
+  const auto use_in = [&](void *stream) {
+    void *const before = set_current_stream(kThere, stream);
+    void *const data = allocate_workspace(kThere, 5000);
+    EXPECT_TRUE(free_workspace_block(kThere, data));
+    set_current_stream(kThere, before);
+    return std::exchange(device->synced, {});
+  };
+  using Synced = std::vector<void *>;
+  EXPECT_EQ(use_in(first), Synced()) << "new memory";
+  EXPECT_EQ(use_in(first), Synced()) << "its work is in order";
+  EXPECT_EQ(use_in(second), Synced{first});
+  EXPECT_EQ(use_in(nullptr), Synced{second});
+  EXPECT_EQ(use_in(second), Synced{nullptr});
 }
 
 TEST(AWorkspace, KeepsOneBlockForRequestsThatGrow) {

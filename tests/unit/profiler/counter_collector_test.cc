@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <thread>
 
 #include "device/cpu/thread_pool.h"
 #include "profiler/collector_run.h"
@@ -197,6 +201,150 @@ TEST(CounterCollector, ThatCanNoLongerBeReadIsAnErrorOfTheCollector) {
   EXPECT_TRUE(items.empty());
 }
 
+int launch(int32_t tasks, const std::function<void(int)> &body) {
+  const auto meet = [](int id, ParallelGroup *group, void *data) {
+    (*static_cast<const std::function<void(int)> *>(data))(id);
+    return parallel_barrier(id, group);
+  };
+  return parallel_launch(meet, const_cast<std::function<void(int)> *>(&body), tasks);
+}
+
+// A counter of each thread, which the test raises.
+thread_local uint64_t own_ticks = 0;
+class OfThreads final : public CounterCollector {
+ public:
+  explicit OfThreads(bool per_thread) : CounterCollector("threads", per_thread) { add_counter({"ticks"}); }
+  std::atomic<bool> refuses_workers{false}, fails_on_workers{false};
+  std::atomic<int> opened{0};
+
+ private:
+  struct Reader final : CounterReader {
+    explicit Reader(OfThreads &o) : owner(o) {}
+    void read(uint64_t *values) override {
+      if (owner.fails_on_workers && !owner.is_maker()) fail(OPD_UNSUPPORTED, "gone");
+      values[0] = own_ticks;
+    }
+    OfThreads &owner;
+  };
+  bool is_maker() const { return std::this_thread::get_id() == maker_; }
+  std::unique_ptr<CounterReader> open_thread() override {
+    ++opened;
+    if (refuses_workers && !is_maker()) fail(OPD_UNSUPPORTED, "no counters here");
+    return std::make_unique<Reader>(*this);
+  }
+  const std::thread::id maker_ = std::this_thread::get_id();
+};
+struct ThreeThreads {
+  ThreeThreads() { set_thread_count(3); }
+  ~ThreeThreads() { set_thread_count(0); }
+};
+int raise_ticks() {
+  return launch(3, [](int id) { own_ticks += 10 * (static_cast<uint64_t>(id) + 1); });
+}
+
+// The thread itself counts 5 + 10, its workers 20 and 30.
+TEST(CounterCollector, AddsWhatWorkersCountInTasksOfTheCall) {
+  const ThreeThreads three;
+  for (const bool per_thread : {false, true}) {
+    const auto collector = make_object<OfThreads>(per_thread);
+    const auto expected = [&](int64_t sum, int64_t least, int64_t most) {
+      Counts counts{{"ticks", sum}};
+      if (per_thread) counts["ticks (least of threads)"] = least, counts["ticks (most of threads)"] = most;
+      return counts;
+    };
+    for (int again = 0; again < 3; ++again) {
+      collector->init({});
+      MetricList outer, inner;
+      void *const first = collector->start(kCpu);
+      own_ticks += 5;
+      EXPECT_EQ(raise_ticks(), 0);
+      void *const second = collector->start(kCpu);
+      EXPECT_EQ(raise_ticks(), 0);
+      collector->stop(second, inner);
+      EXPECT_EQ(counts_of(inner), expected(60, 10, 30));
+      EXPECT_EQ(launch(3, [](int id) { own_ticks += id ? 0 : 1; }), 0);
+      collector->stop(first, outer);
+      EXPECT_EQ(counts_of(outer), expected(126, 26, 60));
+      EXPECT_EQ(raise_ticks(), 0);
+      collector->finish();
+      EXPECT_EQ(collector->note(), "");
+    }
+    EXPECT_EQ(collector->shared(), "");
+  }
+}
+
+TEST(CounterCollector, IsNotToldOfWorkersOnceItHasFinished) {
+  const ThreeThreads three;
+  const auto collector = make_object<OfThreads>(false);
+  collector->init({});
+  EXPECT_EQ(collector->opened, 3) << "this thread and two workers";
+  collector->finish();
+  EXPECT_EQ(launch(40, [](int) {}), 0);
+  EXPECT_EQ(collector->opened, 3);
+}
+
+TEST(CounterCollector, SaysThatItMissesWorkers) {
+  const ThreeThreads three;
+  const auto measured = [](OfThreads &collector, const std::function<void(int)> &body) {
+    MetricList rows;
+    void *const state = collector.start(kCpu);
+    EXPECT_EQ(launch(3, body), 0);
+    collector.stop(state, rows);
+    collector.finish();
+    return counts_of(rows);
+  };
+  const auto raise = [](int id) { own_ticks += 10 * (static_cast<uint64_t>(id) + 1); };
+  const auto without = make_object<OfThreads>(false);
+  without->refuses_workers = true;
+  without->init({});
+  EXPECT_EQ(measured(*without, raise), (Counts{{"ticks", 10}}));
+  EXPECT_EQ(without->note(), "not all worker threads are counted: no counters here");
+  const auto failing = make_object<OfThreads>(false);
+  failing->init({});
+  failing->fails_on_workers = true;
+  EXPECT_EQ(measured(*failing, raise), (Counts{{"ticks", 10}}));
+  EXPECT_EQ(failing->note(), "not all worker threads are counted: a worker's counters can no longer be read");
+  failing->fails_on_workers = false;
+  failing->init({});
+  EXPECT_EQ(failing->note(), "");
+  std::atomic<int> begun{0};
+  const auto fail_once_all_have_begun = [&](int id) {
+    raise(id);
+    for (++begun; begun < 3;) std::this_thread::yield();
+    failing->fails_on_workers = true;
+  };
+  EXPECT_EQ(measured(*failing, fail_once_all_have_begun), (Counts{{"ticks", 10}}));
+  EXPECT_EQ(failing->note(), "not all worker threads are counted: gone");
+}
+
+int free_file_number() {
+  const int number = dup(0);
+  close(number);
+  return number;
+}
+
+TEST(PerfCollector, ClosesWhatItOpens) {
+  const int before = free_file_number();
+  const std::vector<std::string> names = perf_events();
+  EXPECT_EQ(free_file_number(), before);
+  CounterOptions options;
+  options.best_effort = true;
+  for (const char *name : {"cycles", "task-clock", "page-faults"}) options.events.push_back({name, {kDLCPU, -1}});
+  {
+    const auto collector = make_perf_collector(options);
+    EXPECT_EQ(free_file_number(), before);
+    collector->init({});
+    MetricList rows;
+    if (void *const state = collector->start(kCpu)) collector->stop(state, rows);
+    const bool has_all = std::count(names.begin(), names.end(), "cycles");
+    EXPECT_EQ(collector->note().empty(), has_all || names.empty()) << collector->note();
+    for (const MetricList::Item &item : rows.items())
+      EXPECT_EQ(std::count(names.begin(), names.end(), rows.name_of(item)), 1) << rows.name_of(item);
+    collector->finish();
+  }
+  EXPECT_EQ(free_file_number(), before);
+}
+
 TEST(PerfHints, SayWhatTheUserCanDo) {
   const auto says = [](int error, std::string_view part) { return perf_hint(error).find(part) != std::string::npos; };
   for (const int error : {EACCES, EPERM}) {
@@ -230,7 +378,9 @@ TEST(EnergyCollector, ReadsThePackagesOverTheEndOfTheirCounters) {
     powercap.write(domain, "energy_uj", "900");
     powercap.write(domain, "max_energy_range_uj", "1000");
   }
+  const int before = free_file_number();
   const auto collector = make_energy_collector(powercap.directory);
+  EXPECT_EQ(free_file_number(), before);
   collector->init({});
   void *state = collector->start(kCpu);
   powercap.write("intel-rapl:0", "energy_uj", "950");
@@ -238,6 +388,8 @@ TEST(EnergyCollector, ReadsThePackagesOverTheEndOfTheirCounters) {
   MetricList rows;
   collector->stop(state, rows);
   EXPECT_EQ(counts_of(rows), (Counts{{"Energy of package-0 (uJ)", 50}, {"Energy of package-1 (uJ)", 120}}));
+  collector->finish();
+  EXPECT_EQ(free_file_number(), before);
 }
 
 TEST(EnergyCollector, SaysWhyThereIsNone) {

@@ -1,0 +1,337 @@
+// What the library asks of Vulkan's driver: only what the specification allows, of kernels and copies in every form,
+// and whichever call fails.
+#include <array>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "device/device.h"
+#include "device/vulkan/vulkan_program.h"
+#include "device/vulkan/vulkan_work.h"
+#include "unit/device/checked_vulkan.h"
+#include "unit/device/empty_kernel.h"
+
+namespace opd::vk {
+namespace {
+
+using Alive = std::map<std::string, size_t>;
+
+std::string kernels(bool has_uniform) { return EmptyKernel().program(has_uniform); }
+
+// A device of the first driver's, whose calls are checked. Contexts of devices are never destroyed.
+class VulkansCalls : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string absence = absence_of({kDLVulkan, 0}); !absence.empty()) GTEST_SKIP() << absence;
+    facts_ = list_devices(Api::get())[0];
+    checked_.emplace();
+    checked_->family = facts_.family;
+  }
+  DeviceContext &context() {
+    static auto &all = *new std::vector<DeviceContext *>;
+    if (!context_) all.push_back(context_ = new DeviceContext(facts_, 7));
+    return *context_;
+  }
+  void another() { context_ = nullptr, context(); }
+  CheckedVulkan &checked() { return *checked_; }
+  DeviceFacts facts_;
+
+ private:
+  std::optional<CheckedVulkan> checked_;
+  DeviceContext *context_ = nullptr;
+};
+
+// A tensor's memory.
+struct Memory {
+  Memory(DeviceContext &context, size_t bytes) {
+    auto made = DeviceBuffer::make(context, bytes, DeviceBuffer::Use::kTensor);
+    EXPECT_NE(made, nullptr);
+    buffer = made;
+    address = static_cast<char *>(buffers().add(std::move(made), bytes, context.number()));
+    place = [this, number = context.number()](size_t offset) { return buffers().find(address + offset, 0, number); };
+  }
+  ~Memory() { buffers().remove(address); }
+  Memory(const Memory &) = delete;
+  std::weak_ptr<DeviceBuffer> buffer;
+  char *address;
+  std::function<Place(size_t)> place;
+};
+
+// A stream whose work ends before it, also if a call of the driver failed.
+struct OwnStream : Stream {
+  OwnStream(DeviceContext &context, CheckedVulkan &c) : Stream(context), checked(c) {}
+  ~OwnStream() {
+    checked.fail_from(0);
+    sync();
+  }
+  CheckedVulkan &checked;
+};
+
+// A launch with a tensor from an offset on, another tensor, and `num_scalars` scalars.
+struct Arguments {
+  Arguments(const Memory &first, size_t offset, const Memory &second, size_t num_scalars)
+      : addresses{first.address + offset, second.address} {
+    for (const void *const &address : addresses) args.push_back({&address, sizeof address, true});
+    for (size_t i = 0; i < num_scalars; ++i) args.push_back({&scalar, sizeof scalar, false});
+    launch.grid = {2, 3, 1}, launch.block = {4, 1, 1}, launch.args = args;
+  }
+  Arguments(const Arguments &) = delete;
+  const void *addresses[2];
+  float scalar = 5;
+  std::vector<KernelArg> args;
+  KernelLaunch launch;
+};
+
+std::vector<float> counted(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
+  return values;
+}
+
+// The features that kernels need, if the device has them, and no others: some cost time.
+TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
+  const auto expect = [](const auto &asked, const auto &there, const std::set<uint32_t> &known,
+                         const std::set<uint32_t> &always = {}) {
+    for (uint32_t i = 0; i < std::size(asked); ++i)
+      EXPECT_EQ(asked[i], always.contains(i) || (known.contains(i) && there[i])) << i;
+  };
+  const auto expect_all = [&] {
+    const CheckedVulkan::Made &made = checked().devices.back();
+    expect(made.features.flags, facts_.features.flags, {kFloat64, kInt64, kInt16});
+    expect(made.features11.flags, facts_.features11.flags,
+           {kStorage16, kUniform16, kPush16, kStoragePointers, kPointers});
+    expect(made.features12.flags, facts_.features12.flags,
+           {kStorage8, kUniform8, kPush8, kInt64Atomics, kFloat16, kInt8, kMemoryModel, kMemoryModelScope},
+           {kTimelines});
+    EXPECT_EQ(made.num_extensions, facts_.tells_time ? 1u : 0u);
+  };
+  context();
+  expect_all();
+  EXPECT_EQ(context().lacks_capability(1), "") << "Shader";
+  EXPECT_EQ(context().lacks_capability(5), "number 5");
+  facts_.tells_time = false;
+  facts_.features.flags[kInt64] = 0, facts_.features11.flags[kPush16] = 0, facts_.features12.flags[kInt8] = 0;
+  facts_.properties11.subgroup_stages = kComputeStage, facts_.properties11.subgroup_operations = 1 | 8;
+  another();
+  expect_all();
+  for (const auto &[number, lacking] : std::map<uint32_t, std::string>{{11, "Int64"},
+                                                                       {4435, "StoragePushConstant16"},
+                                                                       {39, "Int8"},
+                                                                       {61, ""},
+                                                                       {63, "GroupNonUniformArithmetic"},
+                                                                       {64, ""}})
+    EXPECT_EQ(context().lacks_capability(number), lacking);
+  facts_.properties11.subgroup_stages = 1;
+  another();
+  EXPECT_EQ(context().lacks_capability(61), "GroupNonUniform") << "which kernels cannot use";
+}
+
+TEST(VulkanErrors, AreOfMemoryIfTheDriverHasNone) {
+  for (const Result result : {-1, -2, -3, -4, -10, 1}) {
+    try {
+      check(result, "vkSome");
+      ADD_FAILURE() << "no error";
+    } catch (const Exception &e) {
+      const bool is_of_memory = result == -1 || result == -2 || result == -10;
+      EXPECT_EQ(e.error()->code, is_of_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << result;
+      EXPECT_EQ(e.error()->message, concat("vkSome gave ", result_name(result)));
+    }
+  }
+  EXPECT_NO_THROW(check(0, "vkSome"));
+}
+
+TEST_F(VulkansCalls, OfCopiesWaitForWhatWasBeforeThem) {
+  {
+    OwnStream stream(context(), checked());
+    const Memory first(context(), 400), second(context(), 400);
+    const std::vector<float> values = counted(100);
+    stream.write(values.data(), first.place(0), 400, nullptr);
+    stream.copy(first.place(0), second.place(40), 360, nullptr);
+    std::vector<float> back(90);
+    stream.read(second.place(40), back.data(), 360, nullptr);
+    EXPECT_EQ(back, counted(90));
+    EXPECT_EQ(checked().submissions(), (std::vector<std::string>{"copy 400;", "copy 360;", "copy 360;"}));
+    constexpr size_t kStage = size_t{4} << 20;  // bytes that are copied at a time
+    const Memory large(context(), kStage + 8);
+    std::vector<float> many = counted(kStage / 4 + 2), there(many.size());
+    stream.write(many.data(), large.place(0), kStage + 8, nullptr);
+    stream.read(large.place(0), there.data(), kStage + 8, nullptr);
+    EXPECT_EQ(there, many);
+    EXPECT_EQ(checked().submissions(),
+              (std::vector<std::string>{"copy 4194304;", "copy 8;", "copy 4194304;", "copy 8;"}));
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
+TEST_F(VulkansCalls, OfKernelsBindWhatTheyTake) {
+  {
+    OwnStream main(context(), checked()), other(context(), checked());
+    const Memory first(context(), 1024), second(context(), 64);
+    for (const bool has_uniform : {false, true}) {
+      const auto program = build_program(context(), main, {"vulkan", kernels(has_uniform), "m.so"});
+      for (const size_t num_scalars : {0u, 3u}) {
+        const auto kernel = program->find("scale");
+        Arguments given(first, 256, second, num_scalars);
+        kernel->launch(nullptr, given.launch);
+        kernel->launch(&other, given.launch);
+        other.sync();
+        EXPECT_EQ(checked().submissions(), std::vector<std::string>(2, "dispatch 2 3 1;"));
+        std::vector<uint64_t> bytes = {768, 64};  // the rest of each tensor
+        if (has_uniform && num_scalars) bytes.push_back(8 * num_scalars);
+        bytes.insert(bytes.end(), bytes.begin(), bytes.end());
+        EXPECT_EQ(std::exchange(checked().bound, {}), bytes);
+      }
+      KernelLaunch none;
+      none.block = {4, 1, 1};
+      program->find("scale")->launch(nullptr, none);
+      EXPECT_EQ(checked().submissions(), std::vector<std::string>{"dispatch 1 1 1;"});
+    }
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
+// Each submission costs microseconds, so launches that wait for others anyhow are given together.
+TEST_F(VulkansCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
+  {
+    OwnStream main(context(), checked());
+    std::optional<Memory> first(std::in_place, context(), 1024), second(std::in_place, context(), 64);
+    const auto program = build_program(context(), main, {"vulkan", kernels(true), "m.so"});
+    const auto kernel = program->find("scale");
+    checked().is_slow = true;
+    {
+      Arguments given(*first, 0, *second, 1);
+      for (int i = 0; i < 100; ++i) kernel->launch(nullptr, given.launch);
+    }
+    std::string together;
+    for (int i = 0; i < 64; ++i) together += "dispatch 2 3 1;";
+    EXPECT_EQ(checked().submissions(), (std::vector<std::string>{"dispatch 2 3 1;", together}));
+    EXPECT_EQ(checked().alive()["pool of sets"], 7u) << "of 16 sets each, since all are in use";
+    const std::weak_ptr<DeviceBuffer> kept = first->buffer;
+    first.reset(), second.reset();
+    EXPECT_FALSE(kept.expired()) << "work that may run uses it";
+    checked().is_slow = false;
+    main.sync();
+    EXPECT_TRUE(kept.expired());
+    EXPECT_EQ(checked().submissions().size(), 1u);
+    const Memory third(context(), 64), fourth(context(), 64);
+    Arguments given(third, 0, fourth, 1);
+    for (int i = 0; i < 100; ++i) kernel->launch(nullptr, given.launch);
+    EXPECT_EQ(checked().alive()["pool of sets"], 7u) << "which are used again";
+    EXPECT_EQ(checked().submissions().size(), 100u) << "at once, as the device has nothing else";
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
+TEST_F(VulkansCalls, OfTimedWorkAreBetweenTwoTimes) {
+  if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
+  facts_.tells_time = false;
+  {
+    OwnStream main(context(), checked());
+    const Memory first(context(), 64), second(context(), 64);
+    const auto program = build_program(context(), main, {"vulkan", kernels(false), "m.so"});
+    const auto kernel = program->find("scale");
+    Arguments given(first, 0, second, 0);
+    std::vector<std::unique_ptr<PendingWork>> works;
+    for (int i = 0; i < 65; ++i) works.push_back(kernel->launch_timed(nullptr, given.launch));
+    EXPECT_EQ(checked().submissions(), std::vector<std::string>(65, "time;dispatch 2 3 1;time;"));
+    const TickInterval launch{ticks_of(tick_clock()) - 1'000'000'000, ticks_of(tick_clock())};
+    for (const auto &work : works) {
+      WorkTimes times;
+      ASSERT_TRUE(work->finish(launch, times));
+      EXPECT_LE(times.work.begin, times.work.end);
+    }
+    EXPECT_EQ(checked().submissions(), std::vector<std::string>(3, "time;time;")) << "of comparing the clocks";
+    const auto timed = VulkanWork::make(context(), main);
+    std::vector<float> many(1 << 21);
+    const Memory large(context(), many.size() * 4);
+    main.write(many.data(), large.place(0), many.size() * 4, timed->queries());
+    EXPECT_EQ(checked().submissions(), (std::vector<std::string>{"time;copy 4194304;", "copy 4194304;time;"}));
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
+// A device whose clock has fewer bits, and counts in steps of 3 ns.
+TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
+  if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
+  facts_.time_bits = 20, facts_.properties.limits.timestamp_ns = 3;
+  OwnStream main(context(), checked());
+  for (int i = 0; i < 3; ++i) {
+    const auto work = VulkanWork::make(context(), main);
+    const Mark mark{*work->queries()};
+    main.wait(main.submit([](Stream::Work &) {}, &mark));
+    uint64_t begin = 0, end = 0, times[2] = {};
+    const bool is_good = context().read(mark.queries, begin, end);
+    ASSERT_EQ(Api::get().vkGetQueryPoolResults(context().device(), mark.queries.pool, mark.queries.first, 2, 16, times,
+                                               8, kResults64),
+              kSuccess);
+    EXPECT_EQ(begin, times[0] % (1 << 20) * 3);
+    EXPECT_EQ(end, times[1] % (1 << 20) * 3);
+    EXPECT_EQ(is_good, begin <= end) << "the counter may have begun anew";
+  }
+}
+
+TEST_F(VulkansCalls, AskForNoMoreMemoryThanThereIs) {
+  using Use = DeviceBuffer::Use;
+  facts_.properties11.max_memory_bytes = 4096;
+  EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
+  EXPECT_EQ(DeviceBuffer::make(context(), 4081, Use::kTensor), nullptr) << "16 bytes stay free";
+  for (MemoryHeap &heap : facts_.memory.heaps) heap.bytes = 1024;
+  another();
+  EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr);
+  EXPECT_EQ(DeviceBuffer::make(context(), 2000, Use::kTensor), nullptr);
+  for (MemoryType &type : facts_.memory.types) type.flags = 0;
+  another();
+  EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr) << "any memory does";
+  for (const Use use : {Use::kStaging, Use::kScalars}) try {
+      DeviceBuffer::make(context(), 512, use);
+      ADD_FAILURE() << "made";
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_CALL_FAILED);
+      EXPECT_EQ(e.error()->message, "vulkan:7 has no memory for buffers");
+    }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
+TEST_F(VulkansCalls, LoseNothingWhicheverFails) {
+  context();
+  const auto use = [&] {
+    OwnStream main(context(), checked());
+    const Memory first(context(), 1024), second(context(), 64);
+    const std::vector<float> values = counted(16);
+    std::vector<float> back(16);
+    main.write(values.data(), second.place(0), 64, nullptr);
+    const auto program = build_program(context(), main, {"vulkan", kernels(true), "m.so"});
+    Arguments given(first, 0, second, 2);
+    program->find("scale")->launch(nullptr, given.launch);
+    main.copy(second.place(0), first.place(0), 64, nullptr);
+    main.read(first.place(0), back.data(), 64, nullptr);
+    EXPECT_EQ(back, values);
+    main.sync();
+    return checked().calls();
+  };
+  checked().fail_from(0);
+  const int64_t calls = use();
+  ASSERT_GT(calls, 30);
+  for (int64_t nth = 1; nth <= calls; ++nth) {
+    checked().fail_from(nth);
+    try {
+      use();
+      ADD_FAILURE() << "call " << nth << " of " << calls << ", " << checked().failed();
+    } catch (const Exception &e) {
+      EXPECT_EQ(e.error()->code, OPD_CALL_FAILED);
+      EXPECT_NE(e.error()->message.find("VK_ERROR_DEVICE_LOST (-4)"), std::string::npos) << e.error()->message;
+      const bool is_of_a_buffer = e.error()->message.find("making a buffer gave ") == 0;
+      if (!is_of_a_buffer) {
+        EXPECT_NE(e.error()->message.find(checked().failed() + " gave "), std::string::npos) << e.error()->message;
+      }
+    }
+    checked().fail_from(0);
+    EXPECT_EQ(checked().alive(), Alive()) << "after call " << nth << ", " << checked().failed();
+  }
+  checked().submissions();
+  use();
+}
+
+}  // namespace
+}  // namespace opd::vk
