@@ -289,7 +289,14 @@ TEST(CSourceTexts, NameTheirFunctions) {
       {R"(char c = '"'; int __tvm_ffi_a(void); char d = '\''; int __tvm_ffi_b(void);)", {"a", "b"}},
       {"#error don't\nint __tvm_ffi_a(void);", {"a"}},
       {"int __tvm_ffi_a/* */(void);", {"a"}},
-      {"int __tvm_ffi_A_Z09(void);", {"A_Z09"}}};
+      {"int __tvm_ffi_A_Z09(void);", {"A_Z09"}},
+      {"int __tvm_ffi_az(void); int z__tvm_ffi_b(void); int Z__tvm_ffi_c(void); int 9__tvm_ffi_d(void);", {"az"}},
+      {"char *s = \"__tvm_ffi_a(", {}},
+      {"char *s = \"\\", {}},
+      {"/* __tvm_ffi_a(/", {}},
+      {"/", {}},
+      {"int x = 4 / 2; int __tvm_ffi_a(void);", {"a"}},
+      {"", {}}};
   for (const auto &[source, names] : cases) EXPECT_EQ(functions_named_in(source), names) << source;
 }
 
@@ -304,6 +311,10 @@ TEST(CSourceTexts, HoldBytesAsTvmWritesThem) {
                                                         {"x[2] = {0x61}", ""},
                                                         {"x[1] = {0x61,0x62}", ""},
                                                         {"x[1] = {0x61", ""},
+                                                        {"x[1] = {0x61,0x100}", ""},
+                                                        {"x[1] = {0x61,0x}", ""},
+                                                        {"x[0] = {}", ""},
+                                                        {"x[2] {0x61,0x62} x[1] = {0x63}", "c"},
                                                         {"x[] = {0x61}", ""},
                                                         {"x[n] = {0x61}", ""},
                                                         {"x[1]", ""},
