@@ -208,6 +208,13 @@ TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   };
   EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c:")) << failed("");
   EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c:")) << failed("/x.c");
+  // A compiler that says that all is well, but makes nothing.
+  const std::string lazy =
+      write_text("no-output-cc", "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\";; esac\n");
+  fs::permissions(lazy, fs::perms::owner_all);
+  options.compiler = lazy;
+  EXPECT_EQ(refusal(OPD_CALL_FAILED, [&] { compile("int f(void) { return 1; }\n"); }),
+            "the C compiler " + lazy + " could not compile the C source:\n");
 }
 
 }  // namespace
