@@ -272,6 +272,50 @@ TEST(Archives, GiveTheirObjectsAndLeaveTheirIndexOut) {
             "x.a: archive: a member's header at offset 8 needs 60 bytes, 59 remain");
 }
 
+TEST(ObjectFacts, OfArchivesAreThoseOfTheirMembers) {
+  const std::string object = object_bytes(kSource), archive = "!<arch>\n" + member("one.o/", object);
+  const ObjectFacts alone = facts_of({{"one.o", object}}, "one.o"), facts = facts_of({{"x.a", archive}}, "x.a");
+  EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
+  EXPECT_EQ(facts.embedded, std::string("abcd", 5));
+  EXPECT_TRUE(facts.library.is_compiled);
+  EXPECT_EQ(facts.library.sizes.file, archive.size());
+  EXPECT_EQ(facts.library.sizes.code, alone.library.sizes.code);
+  const auto told = [](const LinkInput &input, const std::string &origin) {
+    try {
+      facts_of({input}, origin);
+    } catch (const Exception &e) { return std::string(e.what()); }
+    return std::string("accepted");
+  };
+  const std::string cut = "the ELF header lies past the end of the file (at offset 0)",
+                    broken = "!<arch>\n" + member("cut.o/", object.substr(0, 63));
+  EXPECT_EQ(told({"x.a", broken}, "x.tar"), "x.tar: x.a: cut.o: " + cut);
+  EXPECT_EQ(told({"x.a", broken}, "x.a"), "x.a: cut.o: " + cut);
+  EXPECT_EQ(told({"cut.o", object.substr(0, 63)}, "x.tar"), "x.tar: cut.o: " + cut);
+  EXPECT_EQ(told({"cut.o", object.substr(0, 63)}, "cut.o"), "cut.o: " + cut);
+  EXPECT_EQ(told({"x.a", "!<arch>\n?"}, "x.tar"),
+            "x.tar: x.a: archive: a member's header at offset 8 needs 60 bytes, 1 remain");
+}
+
+// A library without relocations: those of another machine mean other things.
+TEST(LibraryFacts, OfAnotherMachineSayThatItCannotBeLoadedHere) {
+  std::string bytes =
+      read_bytes(opdyno_test::build_library("other_machine", "int __tvm_ffi_f(void) { return 1; }", "-nostdlib"));
+  const uint16_t other = kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
+  std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &other, sizeof other);
+  const ElfFile file(as_bytes(bytes), "other.so", ElfFile::Use::kInspect);
+  EXPECT_EQ(file.machine(), other);
+  const LibraryFacts facts = facts_of(file);
+  EXPECT_EQ(names_of(facts), Names{"f"});
+  EXPECT_EQ(facts.not_loadable,
+            concat("other.so is made for ", machine_name(other), "; this process runs on ", machine_name(kMachine)));
+  const uint16_t unknown = EM_RISCV;
+  std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &unknown, sizeof unknown);
+  try {
+    ElfFile(as_bytes(bytes), "other.so", ElfFile::Use::kInspect);
+    ADD_FAILURE();
+  } catch (const Exception &e) { EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED) << e.what(); }
+}
+
 TEST(CSourceTexts, NameTheirFunctions) {
   const std::pair<const char *, Names> cases[] = {
       {"int __tvm_ffi_a(void) {}", {"a"}},
