@@ -77,6 +77,36 @@ TEST(BlobReader, LinksModulesAndGivesTheRoot) {
   EXPECT_EQ(root->imports()[0].get(), library.get());
 }
 
+TEST(BlobReader, TellsOfALoaderThatGivesNoModule) {
+  register_module_kind("test.None", [](const EmbeddedBytes &) -> Ref<Module> { return nullptr; });
+  const std::string text = Blob{{0, 0}, {}, {{"test.None", "abc"}}}.text();
+  try {
+    make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
+    ADD_FAILURE();
+  } catch (const Exception &e) {
+    EXPECT_EQ(e.error()->code, OPD_INTERNAL);
+    EXPECT_STREQ(e.what(), "the loader of modules of kind test.None gave none");
+  }
+}
+
+// A loader may keep something there for the next load of the same bytes.
+TEST(BlobReader, GivesEachModuleAPlaceOfItsOwnThatTheNextLoadHasAgain) {
+  std::vector<std::string> kept;
+  register_module_kind("test.Keeps", [&](const EmbeddedBytes &given) -> Ref<Module> {
+    if (*given.derived) kept.push_back(static_cast<Named &>(static_cast<Module &>(**given.derived)).name);
+    auto made = make_object<Named>(std::string(as_text(given.bytes)));
+    *given.derived = Ref<Object>::share(made.get());
+    return made;
+  });
+  const std::string text = Blob{{0, 2, 2, 2}, {1, 2}, {{"test.Keeps", "a"}, {"_lib", ""}, {"test.Keeps", "c"}}}.text();
+  std::vector<Ref<Object>> places;
+  for (int load = 0; load < 2; ++load)
+    make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, places);
+  EXPECT_EQ(kept, (std::vector<std::string>{"a", "c"}));
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_FALSE(places[1]) << "the library's";
+}
+
 TEST(BlobReader, SharesAModuleThatSeveralImport) {
   const std::string text = Blob{{0, 2, 3, 3}, {1, 2, 2}, {{"_lib", ""}, {"odd.a", "x"}, {"odd.b", "y"}}}.text();
   const auto root = make_embedded_modules(as_bytes(text), make_object<Named>("library"), "model.so", {}, derived);
@@ -254,6 +284,15 @@ TEST(NativeTable, IsCheckedWhenItIsRead) {
   EXPECT_NE(refused(table({"lib.so", std::string("f\0g", 3), "f64()"}, 1)).find("a 0 byte"), std::string::npos);
   EXPECT_NE(refused(table({"lib.so", "f", std::string(5000, 'x')}, 1)).find("has 5000 bytes"), std::string::npos);
   EXPECT_NE(refused(table({"lib.so"}, uint64_t{1} << 60)), "accepted");
+  for (size_t i = 0; i < 3; ++i) {  // the path, a name, a signature
+    std::vector<std::string> texts = {"lib.so", "f", "f64()"};
+    texts[i] = std::string(4096, 'x');
+    EXPECT_EQ(refused(table(texts, 1)), "accepted") << i;
+    texts[i] += 'x';
+    EXPECT_NE(refused(table(texts, 1)).find("has 4097 bytes, or a 0 byte among them"), std::string::npos) << i;
+  }
+  const NativeTable none = read_native_table(as_bytes(table({"lib.so"}, 0)), "model.so");
+  EXPECT_TRUE(none.entries.empty());
 }
 
 }  // namespace

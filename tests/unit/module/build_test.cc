@@ -1,5 +1,8 @@
 // What a build runs: programs with their output, and inputs of a link.
 #include <elf.h>
+#include <signal.h>
+
+#include <map>
 
 #include "module/elf/elf_machine.h"
 #include "module/image/library_image.h"
@@ -30,6 +33,38 @@ TEST(AProgram, GivesItsOutputAndWhetherItSucceeded) {
   EXPECT_EQ(run("printf last").output, "last") << "of this run only";
   EXPECT_EQ(refusal(OPD_NOT_FOUND, [&] { run_program({"no-such-program"}, log, {}); }),
             "cannot run no-such-program: No such file or directory");
+}
+
+// The kernel's masks of a program's signals: bit n - 1 stands for signal n.
+TEST(AProgram, HasTheUsualSignalsAndThoseIgnoredThatItsUserIgnores) {
+  const std::vector<int> given_back = {SIGPIPE, SIGXFSZ, SIGCHLD};
+  std::vector<int> kept = {SIGHUP,  SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,  SIGTERM, SIGTSTP,
+                           SIGTTIN, SIGURG, SIGTTOU, SIGIO,   SIGPWR,  SIGWINCH, SIGPROF, SIGVTALRM};
+  for (int signal_number = SIGRTMIN; signal_number < SIGRTMIN + 8; ++signal_number) kept.push_back(signal_number);
+  std::vector<int> all = kept;
+  all.insert(all.end(), given_back.begin(), given_back.end());
+  std::map<int, struct sigaction> before;
+  for (const int number : all) {
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    ASSERT_EQ(::sigaction(number, &ignored, &before[number]), 0);
+  }
+  sigset_t blocked, unblocked;
+  sigemptyset(&blocked);
+  for (const int number : {SIGUSR1, SIGINT, SIGTERM}) sigaddset(&blocked, number);
+  pthread_sigmask(SIG_BLOCK, &blocked, &unblocked);
+  const auto masks = run_program({"grep", "^Sig", "/proc/self/status"}, scratch_directory() + "/signals.log", {});
+  pthread_sigmask(SIG_SETMASK, &unblocked, nullptr);
+  for (const auto &[number, action] : before) ::sigaction(number, &action, nullptr);
+  const auto mask = [&](const std::string &name) {
+    const size_t at = masks.output.find(name + ":");
+    EXPECT_NE(at, std::string::npos) << masks.output;
+    return at == std::string::npos ? 0 : std::stoull(masks.output.substr(at + name.size() + 1), nullptr, 16);
+  };
+  const uint64_t ignored = mask("SigIgn");
+  for (const int number : given_back) EXPECT_EQ(ignored >> (number - 1) & 1, 0u) << number;
+  for (const int number : kept) EXPECT_EQ(ignored >> (number - 1) & 1, 1u) << number;
+  EXPECT_EQ(mask("SigBlk"), 0u);
 }
 
 // A program of the host's group gets its Ctrl-C; one that may be ended, with all that it started, has its own group.
@@ -139,6 +174,12 @@ TEST(LinkedObjects, AreKeptByTheirContentAndWarnedOf) {
   ASSERT_EQ(messages.all().size(), 1u);
   EXPECT_EQ(messages.all()[0].level, OPD_LOG_WARNING);
   EXPECT_TRUE(messages.all()[0].text.starts_with("cc on x.tar:\n0-a.c:1:2: warning: ")) << messages.all()[0].text;
+  // What the assembler reads decides, too, and no name covers it.
+  const auto link_bytes = [&](const char *content) {
+    const std::string bytes = write_text("assembled.bin", content);
+    return link("a.c", "__asm__(\".data\\n.incbin \\\"" + bytes + "\\\"\\n.text\");\n");
+  };
+  EXPECT_NE(link_bytes("one"), link_bytes("two"));
   const std::string failed = refusal(OPD_CALL_FAILED, [&] { link("a.c", "int f(void) { return gone; }\n"); });
   EXPECT_TRUE(failed.starts_with("cc could not link x.tar:\n0-a.c:")) << failed;
   const std::string broken = refusal(OPD_CALL_FAILED, [&] { link("a.c", "#error broken\n"); });
@@ -167,6 +208,13 @@ TEST(CompiledSources, AreKeptByTheirPreprocessedTextAndWarnedOf) {
   };
   EXPECT_TRUE(failed("").starts_with("the C compiler cc could not compile the C source:\nsource.c:")) << failed("");
   EXPECT_TRUE(failed("/x.c").starts_with("the C compiler cc could not compile /x.c:\n/x.c:")) << failed("/x.c");
+  // A compiler that says that all is well, but makes nothing.
+  const std::string lazy =
+      write_text("no-output-cc", "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\";; esac\n");
+  fs::permissions(lazy, fs::perms::owner_all);
+  options.compiler = lazy;
+  EXPECT_EQ(refusal(OPD_CALL_FAILED, [&] { compile("int f(void) { return 1; }\n"); }),
+            "the C compiler " + lazy + " could not compile the C source:\n");
 }
 
 }  // namespace

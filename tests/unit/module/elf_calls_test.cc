@@ -154,6 +154,97 @@ TEST(Choosers, AreNotMadeByOneChangedBit) {
   }
 }
 
+// The unwinder's search table, by the format of .eh_frame_hdr: four bytes that tell its form, the place of the records,
+// a count, and for each function a start and a record, which are relative to the table.
+TEST(EntryPoints, MayLieInsideAFunctionOnlyIfNothingTellsItsEnds) {
+  const Library good(kSource, "");
+  const auto segment = good.get<Elf64_Phdr>(good.segment(PT_GNU_EH_FRAME));
+  const size_t table = segment.p_offset;
+  const auto count = good.get<uint32_t>(table + 8);
+  ASSERT_EQ(good.get<uint32_t>(table), 0x3b031b01u);
+  ASSERT_LE(count, (segment.p_filesz - 12) / 8);
+  const uint64_t inside = good.address_of("resolved") + 4;
+  Library library = good;
+  library.aim(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, inside);
+  const std::string refused = concat("an entry of the initialisers at address ", inside, " lies inside a function");
+  expect_refused(library, refused);
+  const auto with = [&](size_t at, uint32_t value) {
+    Library changed = library;
+    changed.set<uint32_t>(at, value);
+    return changed;
+  };
+  for (const uint32_t form : {0x3b031b02u, 0x3b031c01u, 0x3b041b01u, 0x3c031b01u})
+    EXPECT_EQ(with(table, form).refusal(), "accepted") << form;
+  EXPECT_EQ(with(table + 8, static_cast<uint32_t>((segment.p_filesz - 12) / 8 + 1)).refusal(), "accepted");
+  EXPECT_EQ(with(table + 8, 0).refusal(), "accepted");
+  expect_refused(with(table + 8, count), refused);
+  size_t entry = table + 12;
+  const auto start = [&](size_t at) { return segment.p_vaddr + static_cast<uint64_t>(int64_t{good.get<int32_t>(at)}); };
+  while (start(entry) != inside - 4) {
+    entry += 8;
+    ASSERT_LT(entry, table + 12 + 8 * count);
+  }
+  EXPECT_EQ(with(entry + 4, 1 << 30).refusal(), "accepted") << "a record that is not in the file";
+  EXPECT_EQ(with(entry + 4, good.get<uint32_t>(entry + 4) + 4).refusal(), "accepted") << "no record begins there";
+  // The record has the function's size; an address behind that lies in none.
+  const size_t record = good.offset_of(start(entry + 4));
+  EXPECT_EQ(with(record + 12, 4).refusal(), "accepted");
+  expect_refused(with(record + 12, 5), refused);
+}
+
+TEST(EntryPoints, LieInSectionsOfFunctions) {
+  const Library good(kSource + "#include <stdlib.h>\nint calls(void) { return abs(data) + (getenv(\"HOME\") != 0); }\n",
+                     "-fno-builtin -Wl,-z,lazy");
+  const auto header = good.get<Elf64_Ehdr>(0);
+  uint64_t plt = 0, behind = 0;  // the table of calls; the first byte behind a section, in none
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = good.get<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (!(section.sh_flags & SHF_EXECINSTR)) continue;
+    if (section.sh_entsize) plt = plt ? plt : section.sh_addr;
+    behind = section.sh_addr + section.sh_size;  // of the last one
+  }
+  ASSERT_NE(plt, 0u);
+  const auto aimed = [&](uint64_t target) {
+    Library library = good;
+    library.aim(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, target);
+    return library.refusal();
+  };
+  const auto outside = [](uint64_t address, const char *what) {
+    return concat("an entry of the initialisers at address ", address, " lies ", what);
+  };
+  EXPECT_NE(aimed(plt).find(outside(plt, "in no section of functions")), std::string::npos) << aimed(plt);
+  const ElfFile file(as_bytes(good.bytes), "calls.so");
+  const bool is_code = file.lies_in(behind, 1, PF_X);  // up to the end of the page
+  const std::string told = aimed(behind);
+  EXPECT_NE(told.find(outside(behind, is_code ? "in no section of functions" : "outside the code")), std::string::npos)
+      << told;
+  Library stripped = good;  // without sections there is nothing to compare with
+  stripped.set<uint64_t>(offsetof(Elf64_Ehdr, e_shoff), 0);
+  stripped.aim(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, plt);
+  EXPECT_EQ(stripped.refusal(), "accepted");
+}
+
+// A function of assembly code without unwind information, as hand-written ones are.
+TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
+  const std::string bare =
+      "__asm__(\".text\\n.globl bare\\n.type bare, %function\\nbare: ret\\nret\\n.size bare, . - bare\\n\");\n";
+  const Library good(kSource + kChosenHere + bare, "");
+  const uint64_t choose = good.address_of("choose"), target = good.address_of("bare");
+  Library library = good;
+  library.aim_relocation(
+      [&](const Elf64_Rela &r) {
+        return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == Relocates::kIndirect &&
+               static_cast<uint64_t>(r.r_addend) == choose;
+      },
+      target);
+  expect_refused(library, concat("the function of a relocation at address ", target, " is no function"));
+  library.set<uint32_t>(library.segment(PT_GNU_EH_FRAME), PT_NULL);
+  EXPECT_EQ(library.refusal(), "accepted") << "without any unwind information nothing can be asked for";
+  Library initialised = good;
+  initialised.aim(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, target);
+  EXPECT_EQ(initialised.refusal(), "accepted") << "an initialiser needs none";
+}
+
 // The linker's own initialiser and finaliser test the first two by a slot and call them, on AArch64 by another slot.
 TEST(SlotsOfTheStartFiles, MustBeTheirs) {
   const Library good(kSource, "");

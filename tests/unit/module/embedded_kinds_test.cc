@@ -5,6 +5,7 @@
 #include "module/kinds/module_kinds.h"
 #include "module/kinds/placeholder_module.h"
 #include "module/module.h"
+#include "value/tensor.h"
 
 namespace opd {
 namespace {
@@ -114,6 +115,92 @@ TEST(EmbeddedConstants, AreReadFieldByField) {
   EXPECT_EQ(json_of(*module), R"({"constants":0,"initializes":[]})");
 }
 
+// A tensor as TVM stores it: a magic number, a reserved word, device, dimensions, dtype, shape, bytes.
+std::string tensor(const std::vector<float> &values) {
+  const auto raw = [](const auto &value) { return std::string(reinterpret_cast<const char *>(&value), sizeof value); };
+  std::string out = number(0xDD5E40F096B4A13F) + number(0) + raw(int32_t{1}) + raw(int32_t{0}) + raw(int32_t{1}) +
+                    raw(DLDataType{kDLFloat, 32, 1}) + number(values.size()) + number(4 * values.size());
+  for (const float value : values) out += raw(value);
+  return out;
+}
+
+struct Functions final : Module {
+  std::map<std::string, Ref<Function>, std::less<>> all;
+  const char *kind() const override { return "functions"; }
+  Ref<Function> find(std::string_view name) override {
+    const auto found = all.find(name);
+    return found == all.end() ? nullptr : found->second;
+  }
+  Names list() override { return {}; }
+  int32_t properties() const override { return 0; }
+  void gives(const std::string &name, Value value) {
+    all[name] = make_function([value](Args) { return value; });
+  }
+};
+int64_t asked(Module &module, const char *name) {
+  const Ref<Function> function = module.find(name);
+  return function ? call(*function, {}).view().u.int64 : -1;
+}
+
+TEST(EmbeddedConstants, AreGivenToTheInitialisersOfTheImportsBeforeTheirFirstUse) {
+  const std::string bytes = list({"a", "b"}) + number(2) + tensor({1, 2}) + tensor({3}) + list({"f", "g", "gone"}) +
+                            number(3) + list({"b", "a", "b"}) + list({}) + list({});
+  const auto module = read("const_loader", bytes);
+  EXPECT_EQ(json_of(*module), R"({"constants":2,"initializes":["f","g","gone"]})");
+  EXPECT_EQ(module->serialize(), bytes);
+  EXPECT_EQ(module->properties(), OPD_MODULE_SERIALIZABLE);
+  const auto first = make_object<Functions>(), second = make_object<Functions>();
+  module->add_import(first);
+  module->add_import(second);
+  int begun = 0;
+  std::vector<float> given;
+  first->all["__init_f"] = make_function([&](Args args) {
+    ++begun;
+    EXPECT_EQ(args.size(), 1u);
+    EXPECT_EQ(args[0].type, int{OPD_ARRAY});
+    for (const View &item : static_cast<const Array *>(object_of(args[0]))->views())
+      given.push_back(*static_cast<const float *>(as_dltensor(item, "a").data));
+    return Value(int64_t{0});
+  });
+  second->gives("f", Value(int64_t{1})), second->gives("g", Value(int64_t{2})), second->gives("h", Value(int64_t{3}));
+  second->all["__init_f"] = make_function([&](Args) -> Value {
+    ADD_FAILURE() << "the first import has it";
+    return {};
+  });
+  EXPECT_EQ(begun, 0);
+  EXPECT_EQ(asked(*module, "f"), 1);
+  EXPECT_EQ(asked(*module, "f"), 1);
+  EXPECT_EQ(begun, 1);
+  EXPECT_EQ(given, (std::vector<float>{3, 1, 3})) << "the first elements of b, a and b";
+  EXPECT_EQ(asked(*module, "g"), 2) << "without an initialiser";
+  EXPECT_EQ(asked(*module, "h"), -1) << "which needs no constants: the imports have it";
+  EXPECT_EQ(asked(*module, "gone"), -1);
+  // What both imports have is the first one's.
+  first->gives("g", Value(int64_t{4}));
+  EXPECT_EQ(asked(*module, "g"), 4);
+  const Value all = call(*module->find("get_const_var_tensor"), {});
+  EXPECT_EQ(all.view().type, int{OPD_MAP});
+}
+
+TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
+  const auto module = read("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({}));
+  const auto import = make_object<Functions>();
+  module->add_import(import);
+  import->gives("f", Value(int64_t{1}));
+  for (const int64_t status : {int64_t{7}, int64_t{-1}}) {
+    import->gives("__init_f", Value(status));
+    EXPECT_EQ(told([&] { module->find("f"); }, OPD_CALL_FAILED),
+              concat("__init_f, which takes the constants of f, gave ", status));
+  }
+  import->all["__init_f"] = make_function([](Args) -> Value { fail(OPD_OUT_OF_RANGE, "too much");
+});
+EXPECT_EQ(told([&] { module->find("f"); }, OPD_OUT_OF_RANGE), "too much");
+import->gives("__init_f", Value(1.5));  // only an integer is a status
+EXPECT_EQ(asked(*module, "f"), 1);
+import->gives("__init_f", Value(int64_t{7}));
+EXPECT_EQ(asked(*module, "f"), 1) << "it is not asked again";
+}  // namespace
+
 // A device module: format; for each function its key, name, argument types, launch parameters, argument tags; code.
 struct Kernel {
   std::string key;
@@ -213,5 +300,5 @@ TEST(EmbeddedTrees, HaveAtMost1024ModulesAnd65536Imports) {
   EXPECT_EQ(refused(blob({0, 1, 2}, {1, 0}, "")), "m.so: embedded modules: the import tree at offset 64 has a cycle");
 }
 
-}  // namespace
+}  // namespace opd
 }  // namespace opd

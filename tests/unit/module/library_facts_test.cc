@@ -272,6 +272,50 @@ TEST(Archives, GiveTheirObjectsAndLeaveTheirIndexOut) {
             "x.a: archive: a member's header at offset 8 needs 60 bytes, 59 remain");
 }
 
+TEST(ObjectFacts, OfArchivesAreThoseOfTheirMembers) {
+  const std::string object = object_bytes(kSource), archive = "!<arch>\n" + member("one.o/", object);
+  const ObjectFacts alone = facts_of({{"one.o", object}}, "one.o"), facts = facts_of({{"x.a", archive}}, "x.a");
+  EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
+  EXPECT_EQ(facts.embedded, std::string("abcd", 5));
+  EXPECT_TRUE(facts.library.is_compiled);
+  EXPECT_EQ(facts.library.sizes.file, archive.size());
+  EXPECT_EQ(facts.library.sizes.code, alone.library.sizes.code);
+  const auto told = [](const LinkInput &input, const std::string &origin) {
+    try {
+      facts_of({input}, origin);
+    } catch (const Exception &e) { return std::string(e.what()); }
+    return std::string("accepted");
+  };
+  const std::string cut = "the ELF header lies past the end of the file (at offset 0)",
+                    broken = "!<arch>\n" + member("cut.o/", object.substr(0, 63));
+  EXPECT_EQ(told({"x.a", broken}, "x.tar"), "x.tar: x.a: cut.o: " + cut);
+  EXPECT_EQ(told({"x.a", broken}, "x.a"), "x.a: cut.o: " + cut);
+  EXPECT_EQ(told({"cut.o", object.substr(0, 63)}, "x.tar"), "x.tar: cut.o: " + cut);
+  EXPECT_EQ(told({"cut.o", object.substr(0, 63)}, "cut.o"), "cut.o: " + cut);
+  EXPECT_EQ(told({"x.a", "!<arch>\n?"}, "x.tar"),
+            "x.tar: x.a: archive: a member's header at offset 8 needs 60 bytes, 1 remain");
+}
+
+// A library without relocations: those of another machine mean other things.
+TEST(LibraryFacts, OfAnotherMachineSayThatItCannotBeLoadedHere) {
+  std::string bytes =
+      read_bytes(opdyno_test::build_library("other_machine", "int __tvm_ffi_f(void) { return 1; }", "-nostdlib"));
+  const uint16_t other = kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
+  std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &other, sizeof other);
+  const ElfFile file(as_bytes(bytes), "other.so", ElfFile::Use::kInspect);
+  EXPECT_EQ(file.machine(), other);
+  const LibraryFacts facts = facts_of(file);
+  EXPECT_EQ(names_of(facts), Names{"f"});
+  EXPECT_EQ(facts.not_loadable,
+            concat("other.so is made for ", machine_name(other), "; this process runs on ", machine_name(kMachine)));
+  const uint16_t unknown = EM_RISCV;
+  std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &unknown, sizeof unknown);
+  try {
+    ElfFile(as_bytes(bytes), "other.so", ElfFile::Use::kInspect);
+    ADD_FAILURE();
+  } catch (const Exception &e) { EXPECT_EQ(e.error()->code, OPD_UNSUPPORTED) << e.what(); }
+}
+
 TEST(CSourceTexts, NameTheirFunctions) {
   const std::pair<const char *, Names> cases[] = {
       {"int __tvm_ffi_a(void) {}", {"a"}},
@@ -289,7 +333,14 @@ TEST(CSourceTexts, NameTheirFunctions) {
       {R"(char c = '"'; int __tvm_ffi_a(void); char d = '\''; int __tvm_ffi_b(void);)", {"a", "b"}},
       {"#error don't\nint __tvm_ffi_a(void);", {"a"}},
       {"int __tvm_ffi_a/* */(void);", {"a"}},
-      {"int __tvm_ffi_A_Z09(void);", {"A_Z09"}}};
+      {"int __tvm_ffi_A_Z09(void);", {"A_Z09"}},
+      {"int __tvm_ffi_az(void); int z__tvm_ffi_b(void); int Z__tvm_ffi_c(void); int 9__tvm_ffi_d(void);", {"az"}},
+      {"char *s = \"__tvm_ffi_a(", {}},
+      {"char *s = \"\\", {}},
+      {"/* __tvm_ffi_a(/", {}},
+      {"/", {}},
+      {"int x = 4 / 2; int __tvm_ffi_a(void);", {"a"}},
+      {"", {}}};
   for (const auto &[source, names] : cases) EXPECT_EQ(functions_named_in(source), names) << source;
 }
 
@@ -304,6 +355,10 @@ TEST(CSourceTexts, HoldBytesAsTvmWritesThem) {
                                                         {"x[2] = {0x61}", ""},
                                                         {"x[1] = {0x61,0x62}", ""},
                                                         {"x[1] = {0x61", ""},
+                                                        {"x[1] = {0x61,0x100}", ""},
+                                                        {"x[1] = {0x61,0x}", ""},
+                                                        {"x[0] = {}", ""},
+                                                        {"x[2] {0x61,0x62} x[1] = {0x63}", "c"},
                                                         {"x[] = {0x61}", ""},
                                                         {"x[n] = {0x61}", ""},
                                                         {"x[1]", ""},

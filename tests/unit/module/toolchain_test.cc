@@ -104,6 +104,29 @@ TEST(Toolchain, IsAskedAgainWhenItsProgramHasChanged) {
   EXPECT_NE(before, key_of("-O1", first));
 }
 
+// GCC starts them by these names.
+TEST(Toolchain, IsHashedWithTheAssemblerAndTheLinkerThatItStarts) {
+  const std::string directory = opdyno_test::fresh_directory("tools"), path = std::getenv("PATH");
+  const Variable first("PATH", (directory + ":" + path).c_str());
+  const std::string plain = key_of("-O1"), with_linker = key_of("-O1 -fuse-ld=fake");
+  for (const std::string name : {"as", "ld", "ld.fake"}) {
+    const auto expect = [&](bool has_changed, const std::string &when) {
+      EXPECT_EQ(key_of("-O1") != plain, has_changed && name != "ld.fake") << name << " " << when;
+      EXPECT_EQ(key_of("-O1 -fuse-ld=fake") != with_linker, has_changed) << name << " " << when;
+    };
+    std::filesystem::create_directory(directory + "/" + name);
+    expect(false, "is a directory");
+    std::filesystem::remove(directory + "/" + name);
+    write_text("tools/" + name, "#!/bin/sh\n");
+    std::filesystem::permissions(directory + "/" + name, std::filesystem::perms::owner_read);
+    expect(false, "cannot be executed");
+    std::filesystem::permissions(directory + "/" + name, std::filesystem::perms::owner_all);
+    expect(true, "is the first in the path");
+    std::filesystem::remove(directory + "/" + name);
+    expect(false, "is gone");
+  }
+}
+
 TEST(Toolchain, IsNotCoveredByAHashIfItsFlagsLeadToUnknownFiles) {
   const std::string directory = scratch_directory() + "/libraries";
   std::filesystem::create_directories(directory);
