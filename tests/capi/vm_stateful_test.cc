@@ -1,5 +1,6 @@
 // Closures, saved functions, stateful calls and instruments, through include/opdyno/vm.h.
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "support/opdyno_test.h"
@@ -411,4 +412,26 @@ TEST(VmInstrument, MaySkipAllocationsAndFunctionsOfTheProgram) {
                 "vm.builtin.alloc_tensor: storage must be a storage, but is None (called by main, instruction 1)");
   check(opd_vm_set_instrument(vm.get(), nullptr));
   EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8}));
+}
+
+TEST(VmInstrument, LeavesResultsToTheProgram) {
+  std::weak_ptr<int> kept;
+  define("test.make", [&](const opd_value *, int32_t, opd_value *out) {
+    const auto held = std::make_shared<int>(5);
+    kept = held;
+    const Function made =
+        make_function([held](const opd_value *, int32_t, opd_value *result) { *result = opd_int(*held); });
+    *out = arg(made);
+    static_cast<void>(opd_object_retain(out->u.object));
+  });
+  const Vm vm(Executable::assemble(".func main() {\n  %f = call test.make()\n  ret %f\n}\n").to_module());
+  const Function instrument = make_function([](const opd_value *, int32_t, opd_value *) {});
+  check(opd_vm_set_instrument(vm.get(), instrument.get()));
+  {
+    const Value made = vm.call("main");
+    ASSERT_FALSE(kept.expired());
+    EXPECT_EQ(closure_of(made)().view().u.int64, 5);
+  }
+  EXPECT_TRUE(kept.expired()) << "nobody holds it any more";
+  check(opd_vm_set_instrument(vm.get(), nullptr));
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -162,6 +163,23 @@ TEST_F(AFileOfEvents, HasALiveFileOfItsOwnName) {
   EXPECT_EQ(read()->num_spans(), 1u);
   EXPECT_TRUE(std::filesystem::exists(options_.file + ".live"));
   EXPECT_EQ(recording->stop()->num_spans(), 1u);
+}
+
+// A program that has closed its standard input may get number 0 for a file.
+TEST_F(AFileOfEvents, LeavesNoLiveFileWhateverItsNumber) {
+  const int input = ::dup(STDIN_FILENO);
+  if (input < 0) GTEST_SKIP() << "there is no standard input to close";
+  ::close(STDIN_FILENO);
+  const auto recording = Recording::start(options_);
+  struct stat live, zero;
+  const bool has_zero = ::fstat(STDIN_FILENO, &zero) == 0 && ::stat((options_.file + ".live").c_str(), &live) == 0 &&
+                        live.st_ino == zero.st_ino;
+  add_mark(name_id("mark"));
+  EXPECT_EQ(recording->stop()->num_spans(), 1u);
+  ::dup2(input, STDIN_FILENO), ::close(input);
+  EXPECT_TRUE(has_zero);
+  EXPECT_FALSE(std::filesystem::exists(options_.file + ".live"));
+  EXPECT_EQ(read()->num_spans(), 1u);
 }
 
 TEST_F(AFileOfEvents, SaysWhyItCannotBeLocked) {
