@@ -365,7 +365,6 @@ TEST(KvCache, TakesAViewOfItsOwnRows) {
   const auto write = builtin("attention_kv_cache_window_override"), view = builtin("attention_kv_cache_view");
   for (const int64_t first : {0, 2}) {
     const Value cache = kv_cache({1, 2, 3, 4}, {4, 2}, 3);  // the window stands at row 3
-    const Value all = kv_cache({0}, {1, 2}, -1);
     builtin("attention_kv_cache_append")(cache, rows({4}));
     const Value own = create_view(view(cache), shape_of({first ? 2 : 4, 2}), "float32", first * 8);
     const Value written = write(cache, own, 4);

@@ -1,6 +1,9 @@
 // One suite for every kind of devices. OPDYNO_DEVICE names the kind: "cpu", "vpi" (simulated, by the public table) or a
 // back end's. Devices that are absent are skipped with the reason that the library gives.
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -602,6 +605,21 @@ TEST_F(ADevice, HasTheStatesOfRecurrentNetworks) {
   builtin("kv_state_popn")(states, 5, 1);
   EXPECT_EQ(read(Tensor::of(builtin("rnn_state_debug_get")(states, int64_t{0}, int64_t{0}, int64_t{5}))),
             (std::vector<float>{1, 2, 3}));
+}
+
+TEST_F(ADevice, HasTheParametersThatProgramsLoad) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("opdyno-conformance-" + std::to_string(::getpid()) + ".npz");
+  Params params;
+  check(opd_params_create(params.out()));
+  check(opd_params_set(params.get(), "w", floats({1, 2, 3}).get()));
+  check(opd_params_save(params.get(), path.c_str()));
+  builtin("tensor_cache.load")(path, int64_t{device().device_type}, int64_t{device().device_id});
+  std::filesystem::remove(path);
+  const Tensor loaded = Tensor::of(builtin("tensor_cache.get")("w"));
+  builtin("tensor_cache.remove")("w");
+  EXPECT_EQ(loaded.view().device.device_type, device().device_type);
+  EXPECT_EQ(read(loaded), (std::vector<float>{1, 2, 3}));
 }
 
 // Memory remembers the stream that used it. The stream may be gone when the memory is used again.

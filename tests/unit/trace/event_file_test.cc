@@ -116,6 +116,20 @@ TEST_F(AFileOfEvents, CutsNamesOfMoreThan16KiB) {
   EXPECT_EQ(lengths, (std::vector<size_t>{0, 7, 8, 9, 16'383, 16'384, 16'384}));
 }
 
+TEST_F(AFileOfEvents, CutsNamesBetweenCharacters) {
+  const auto recording = Recording::start(options_);
+  const auto cut = [](size_t letters, const std::string &rest) {
+    add_mark(name_id(std::string(letters, 'x') + rest + "yyyy"));
+  };
+  cut(16'382, "\u00E9"), cut(16'383, "\u00E9"), cut(16'384, "\u00E9");
+  cut(16'381, "\U0001F600"), cut(16'380, "\U0001F600");
+  cut(0, std::string(20'000, '\x80'));  // no text: as many bytes as a character may have are looked at
+  const Ref<Trace> trace = recording->stop();
+  std::vector<size_t> lengths;
+  for (const Event *mark : trace->parts.tracks.at(0).ranges) lengths.push_back(name_text(mark->name).size());
+  EXPECT_EQ(lengths, (std::vector<size_t>{16'384, 16'383, 16'384, 16'381, 16'384, 16'380}));
+}
+
 TEST_F(AFileOfEvents, IsWrittenInAsManyStepsAsItTakes) {
   size_t writes = 0;
   before_write = [&](size_t size) {
