@@ -152,3 +152,64 @@ TEST(Builtins, RefuseACountThatNoCallCanHave) {
                   "match_shape of ");
   }
 }
+
+// Each check lets pass what it asks for, and tells what it got otherwise. A rank or size below 0 stands for any.
+TEST(Checks, TellWhatWasExpectedAndGiven) {
+  const auto passes = [](const char *name, auto... args) {
+    EXPECT_EQ(Function::global(("vm.builtin.check_" + std::string(name)).c_str())(args...).type(), int{OPD_NONE});
+  };
+  const auto refuses = [](const char *kind, const char *message, const char *name, auto... args) {
+    Value result;
+    const opd_value views[] = {arg(args)...};
+    const auto refused = opdyno_test::failure(
+        opd_function_call(Function::global(("vm.builtin.check_" + std::string(name)).c_str()).get(), views,
+                          sizeof...(args), result.out()));
+    EXPECT_EQ(refused.kind, kind) << name;
+    EXPECT_EQ(refused.message, "vm.builtin.check_" + std::string(name) + ": " + message);
+  };
+  const Tensor matrix({2, 3}, "float32"), scalar(std::vector<int64_t>{}, "float32");
+  const DLDataType f32{kDLFloat, 32, 1}, f64{kDLFloat, 64, 1}, bf16{kDLBfloat, 16, 1}, i32{kDLInt, 32, 1},
+      handle{kDLOpaqueHandle, 64, 1};
+  for (const int64_t rank : {2, -1})
+    passes("tensor_info", matrix, rank, f32, "x"), passes("tensor_info", matrix, rank, "x");
+  passes("tensor_info", matrix, 2, nullptr, "x");
+  passes("tensor_info", scalar, 0, "x");
+  refuses("TypeError", "x: expected a tensor, but got int", "tensor_info", 3, 2, "x  ");
+  refuses("ValueError", "expected a tensor of rank 0, but got float32[2, 3] on cpu:0", "tensor_info", matrix, 0, "  ");
+  refuses("ValueError", "expected a tensor of rank 3, but got float32[2, 3] on cpu:0", "tensor_info", matrix, 3, f32,
+          "");
+  refuses("ValueError", "x: expected a tensor of dtype float64, but got float32[2, 3] on cpu:0", "tensor_info", matrix,
+          -1, f64, "x");
+
+  const Value shape = shape_of({4, 5}), empty = shape_of({});
+  for (const int64_t rank : {2, -1}) passes("shape_info", shape, rank, "s");
+  passes("shape_info", empty, 0, "s");
+  refuses("TypeError", "s: expected a shape, but got int", "shape_info", 3, 2, "s");
+  refuses("ValueError", "s: expected a shape of rank 0, but got [4, 5]", "shape_info", shape, 0, "s");
+  refuses("ValueError", "s: expected a shape of rank 1, but got [4, 5]", "shape_info", shape, 1, "s");
+
+  const Value pair = tuple_of(1, 2), none = tuple_of();
+  for (const int64_t size : {2, -1}) passes("tuple_info", pair, size, "t");
+  passes("tuple_info", none, 0, "t");
+  refuses("TypeError", "t: expected a tuple, but got int", "tuple_info", 3, 2, "t");
+  refuses("ValueError", "t: expected a tuple of 0, but got one of 2", "tuple_info", pair, 0, "t");
+  refuses("ValueError", "t: expected a tuple of 3, but got one of 2", "tuple_info", pair, 3, "t");
+
+  int place = 0;
+  const opd_value pointer = opd_pointer(&place);
+  passes("prim_value_info", 3, i32, "n"), passes("prim_value_info", true, i32, "n");
+  for (const DLDataType dtype : {f32, bf16}) {
+    passes("prim_value_info", 2.5, dtype, "n"), passes("prim_value_info", 3, dtype, "n");
+    passes("prim_value_info", true, dtype, "n");
+  }
+  passes("prim_value_info", pointer, handle, "n"), passes("prim_value_info", nullptr, handle, "n");
+  refuses("TypeError", "n: expected int32, but got float", "prim_value_info", 2.5, i32, "n");
+  refuses("TypeError", "n: expected int32, but got None", "prim_value_info", nullptr, i32, "n");
+  refuses("TypeError", "n: expected float32, but got None", "prim_value_info", nullptr, f32, "n");
+  refuses("TypeError", "n: expected handle, but got int", "prim_value_info", 3, handle, "n");
+
+  passes("func_info", Function::global("vm.builtin.copy"), "f");
+  refuses("TypeError", "f: expected a function, but got int", "func_info", 3, "f");
+  passes("string_info", "text", "s"), passes("string_info", "", "s");
+  refuses("TypeError", "s: expected a string, but got int", "string_info", 3, "s");
+}

@@ -316,3 +316,107 @@ TEST(KvCache, LivesInsideAProgram) {
   EXPECT_EQ(column(vm.call("step", cache, rows({2, 3}))), (Floats{1, 2, 3}));
   EXPECT_EQ(column(vm.call("step", cache, rows({4}))), (Floats{1, 2, 3, 4}));
 }
+
+TEST(KvCache, AppendsInPlaceWhileThereIsRoomAndDoublesThen) {
+  const Value cache = kv_cache({1, 2}, {4, 2}, -1);
+  const auto append = builtin("attention_kv_cache_append"), view = builtin("attention_kv_cache_view");
+  const auto data = [&] { return Tensor::of(view(cache)).view().data; };
+  const auto expect_room = [&](const std::string &rows) {
+    expect_throws([&] { view(cache, shape_of({99, 2})); }, OPD_INVALID_ARGUMENT, "of float32[" + rows + ", 2]");
+  };
+  const Value first = view(cache);  // keeps the memory, so that its address means it
+  append(cache, rows({3, 4}));
+  EXPECT_EQ(data(), Tensor::of(first).view().data);
+  expect_room("4");
+  append(cache, rows({5}));
+  expect_room("8");
+  append(cache, rows({6, 7, 8}));
+  expect_room("8");
+  append(cache, rows({9, 10, 11, 12, 13, 14, 15, 16, 17}));
+  expect_room("32");
+  EXPECT_EQ(column(view(cache)), (Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}));
+}
+
+TEST(KvCache, ReservedRowsThatCountAsFilledAreZero) {
+  { const Tensor before = floats(Floats(6, 9), {3, 2}); }  // leaves its memory
+  EXPECT_EQ(column(builtin("attention_kv_cache_view")(kv_cache({1}, {3, 2}, 3))), (Floats{1, 0, 0}));
+}
+
+TEST(KvCache, ARowCountThatIsNoNumberIsRefused) {
+  const auto append = builtin("attention_kv_cache_append");
+  const Value cache =
+      builtin("attention_kv_cache_create")(Tensor({1, 0}, "float32"), shape_of({1, 0}), -1);  // rows of no bytes
+  expect_throws(
+      [&] {
+        append(cache, Tensor({INT64_MAX - 1, 0}, "float32"));
+      },
+      OPD_OUT_OF_MEMORY, "a cache of 9223372036854775807 rows cannot be reserved");
+  append(cache, Tensor({(int64_t{1} << 62) - 1, 0}, "float32"));
+  expect_throws(
+      [&] {
+        append(cache, Tensor({int64_t{1} << 62, 0}, "float32"));
+      },
+      OPD_OUT_OF_MEMORY, "a cache cannot hold that many rows");
+}
+
+// A window's rows, of which each is written over while later ones are yet to be read.
+TEST(KvCache, TakesAViewOfItsOwnRows) {
+  const auto create_view = Function::global("runtime.TVMTensorCreateView");
+  const auto write = builtin("attention_kv_cache_window_override"), view = builtin("attention_kv_cache_view");
+  for (const int64_t first : {0, 2}) {
+    const Value cache = kv_cache({1, 2, 3, 4}, {4, 2}, 3);  // the window stands at row 3
+    builtin("attention_kv_cache_append")(cache, rows({4}));
+    const Value own = create_view(view(cache), shape_of({first ? 2 : 4, 2}), "float32", first * 8);
+    const Value written = write(cache, own, 4);
+    EXPECT_EQ(column(view(written)), first ? (Floats{4, 2, 3, 3}) : (Floats{2, 3, 4, 1})) << first;
+  }
+}
+
+TEST(KvCache, HasRowsOfWholeBytesOnTheCpu) {
+  const auto create = builtin("attention_kv_cache_create");
+  expect_throws(
+      [&] {
+        create(Tensor({2, 2}, "int4"), shape_of({2, 2}), -1);
+      },
+      OPD_INVALID_ARGUMENT, "value must have rows of whole bytes, but is int4[2, 2]");
+  expect_throws([&] { create(Tensor(std::vector<int64_t>{}, "float32"), shape_of({}), -1); }, OPD_INVALID_ARGUMENT,
+                "value must have rows of whole bytes, but is float32[]");
+  float numbers[2] = {};
+  int64_t dims[] = {1, 2};
+  DLTensor elsewhere{numbers, {kDLMetal, 0}, 2, {kDLFloat, 32, 1}, dims, nullptr, 0};
+  expect_throws(
+      [&] {
+        create(opd_dltensor(&elsewhere), shape_of({1, 2}), -1);
+      },
+      OPD_INVALID_ARGUMENT, "the initial value must lie on the CPU, but is float32[1, 2] on metal:0");
+}
+
+TEST(KvCache, PopsAndClearsSeveralAtOnce) {
+  const Value a = kv_cache({1, 2}, {2, 2}, -1), b = kv_cache({3, 4, 5}, {3, 2}, -1);
+  const auto view = builtin("attention_kv_cache_view");
+  builtin("attention_kv_cache_array_popn")(tuple_of(a, b), 2);
+  EXPECT_EQ(column(view(a)), Floats{});
+  EXPECT_EQ(column(view(b)), (Floats{3}));
+  builtin("attention_kv_cache_array_popn")(tuple_of(a, b), 0);
+  EXPECT_EQ(column(view(b)), (Floats{3}));
+  builtin("attention_kv_cache_array_clear")(tuple_of(a, b));
+  EXPECT_EQ(column(view(b)), Floats{});
+}
+
+TEST_F(Cache, AnAbsentDeviceIsRefusedBeforeTheFileIsRead) {
+  const auto load = builtin("tensor_cache.load");
+  expect_throws([&] { load("no such file", 77, 0); }, OPD_UNSUPPORTED);
+  for (const auto &[type, id] :
+       {std::pair<int64_t, int64_t>{0, 0}, {-1, 0}, {int64_t{1} << 32 | 1, 0}, {1, -1}, {1, int64_t{1} << 32}})
+    expect_throws([&, type = type, id = id] { load("no such file", type, id); }, OPD_INVALID_ARGUMENT,
+                  "device type " + std::to_string(type) + " and id " + std::to_string(id) + " name no device");
+}
+
+TEST_F(Cache, AListMayHaveNoTensorsAndAModuleHasOneFunction) {
+  builtin("tensor_cache.update")("p_0", floats({1}));
+  EXPECT_EQ(builtin("param_array_from_cache")("p", 0).to_string(), "[]");
+  const Value value = builtin("param_module_from_cache")("p", 1);
+  const Module module(static_cast<opd_module *>(opd_object_retain(value.view().u.object)));
+  expect_throws([&] { module.function("get_param"); }, OPD_NOT_FOUND, "get_param");
+  EXPECT_EQ(to_floats(item_of(module.function("get_params")(), 0)), (Floats{1}));
+}

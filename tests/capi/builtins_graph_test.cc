@@ -102,3 +102,44 @@ TEST(RunOrCapture, LeavesErrorsOfTheFunctionAsTheyAre) {
       "  %r = call vm.builtin.cuda_graph.run_or_capture(%vm, @body, %args, 0)\n  ret %r\n}\n");
   expect_throws([&] { vm.call("main"); }, OPD_CALL_FAILED, "test.fails: not today (called by body");
 }
+
+TEST(CachedAllocation, MayHoldWhatIsNoMemory) {
+  const auto idle_bytes = [] { return opdyno::memory_stats({kDLCPU, 0}).idle_bytes; };
+  const Vm vm = vm_of(R"(
+.func memory() {
+  %s = call vm.builtin.alloc_storage(%vm, shape(4096), 0, dtype(uint8), "global")
+  %z = call vm.builtin.alloc_storage(%vm, shape(128), 0, dtype(uint8), "global")
+  %inner = call vm.builtin.make_tuple(7, %z, "text")
+  %r = call vm.builtin.make_tuple(%s, %inner, %void)
+  ret %r
+}
+.func main() {
+  %r = call vm.builtin.cuda_graph.get_cached_alloc(%vm, @memory, 0)
+  %i = call vm.builtin.tuple_getitem(%r, 1)
+  %n = call vm.builtin.tuple_getitem(%i, 0)
+  ret %n
+}
+)");
+  const uint64_t before = idle_bytes();
+  EXPECT_EQ(vm.call("main").view().u.int64, 7);
+  EXPECT_EQ(idle_bytes(), before + 4096 + 128);
+}
+
+TEST(CachedAllocation, HoldsNoFunction) {
+  const Vm vm = vm_of(R"(
+.func body() {
+  %inner = call vm.builtin.make_tuple(1, @body)
+  %r = call vm.builtin.make_tuple(%inner, 2)
+  ret %r
+}
+.func main() {
+  %r = call vm.builtin.cuda_graph.get_cached_alloc(%vm, @body, 0)
+  ret %r
+}
+)");
+  for (int round = 0; round < 2; ++round)
+    expect_throws(
+        [&] { vm.call("main"); }, OPD_INVALID_ARGUMENT,
+        "vm.builtin.cuda_graph.get_cached_alloc: the function's result is kept, so there must be no function in "
+        "it");
+}

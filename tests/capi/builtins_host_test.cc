@@ -193,3 +193,74 @@ TEST(NotOffered, ProgramsAreRefusedByNameWhenTheyAreLoaded) {
       "test.unknown, vm.builtin.kv_cache_disagg_prepare_recv; the transfer of KV caches between machines is not "
       "offered");
 }
+
+TEST(Print, ShowsTheNumberTypesOfEveryWidth) {
+  EXPECT_EQ(printed("", tensor_of<int16_t>("int16", {-32768, 258})), "[-32768 258]");
+  EXPECT_EQ(printed("", tensor_of<int32_t>("int32", {INT32_MIN, 65537})), "[-2147483648 65537]");
+  EXPECT_EQ(printed("", tensor_of<uint8_t>("uint8", {255, 65})), "[255 65]");
+  EXPECT_EQ(printed("", tensor_of<uint16_t>("uint16", {65535, 258})), "[65535 258]");
+  EXPECT_EQ(printed("", tensor_of<uint32_t>("uint32", {UINT32_MAX, 65537})), "[4294967295 65537]");
+  EXPECT_EQ(printed("", tensor_of<float>("float32", {-INFINITY, NAN, -0.F})), "[-inf nan -0]");
+  EXPECT_EQ(printed("", Tensor({2}, "int4")), "Tensor(int4[2], cpu:0)");
+  EXPECT_EQ(printed("", Tensor({2}, "float32x2")), "Tensor(float32x2[2], cpu:0)");
+  EXPECT_EQ(printed("", Tensor({2}, "complex64")), "[? ?]");
+}
+
+// As numpy, but without its blank lines and columns.
+TEST(Print, ShowsEachAxisWithinItsBrackets) {
+  EXPECT_EQ(printed("", int32s({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2})), "[[[1 2]\n  [3 4]]\n [[5 6]\n  [7 8]]]");
+  EXPECT_EQ(printed("", int32s({1, 2, 3}, {3, 1})), "[[1]\n [2]\n [3]]");
+}
+
+TEST(Print, CutsOnlyLongAxesOfLongTensors) {
+  const auto numbers = [](int64_t rows, int64_t columns) {
+    std::vector<int32_t> all(static_cast<size_t>(rows * columns));
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(i);
+    return int32s(all, {rows, columns});
+  };
+  EXPECT_EQ(printed("", numbers(6, 200)),
+            "[[0 1 2 ... 197 198 199]\n [200 201 202 ... 397 398 399]\n [400 401 402 ... 597 598 599]\n"
+            " [600 601 602 ... 797 798 799]\n [800 801 802 ... 997 998 999]\n [1000 1001 1002 ... 1197 1198 1199]]");
+  EXPECT_EQ(printed("", numbers(200, 7)),
+            "[[0 1 2 ... 4 5 6]\n [7 8 9 ... 11 12 13]\n [14 15 16 ... 18 19 20]\n ...\n"
+            " [1379 1380 1381 ... 1383 1384 1385]\n [1386 1387 1388 ... 1390 1391 1392]\n"
+            " [1393 1394 1395 ... 1397 1398 1399]]");
+  const std::string whole = printed("", numbers(1, 1000));
+  EXPECT_EQ(whole.find("..."), std::string::npos) << "1000 elements are not cut";
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), ' '), 999);
+}
+
+TEST(Print, EndsTuplesThatAreTooDeepOrTooLong) {
+  const auto nested = [](int depth) {
+    Value value = tuple_of(7);
+    for (int i = 1; i < depth; ++i) value = tuple_of(value);
+    return printed("", value);
+  };
+  EXPECT_EQ(nested(32), std::string(32, '(') + "7" + std::string(32, ')'));
+  EXPECT_EQ(nested(33), std::string(32, '(') + "(...)" + std::string(32, ')'));
+  Value wide = tuple_of("0123456789");
+  for (int i = 0; i < 20; ++i) wide = tuple_of(wide, wide);  // ten million letters
+  const std::string text = printed("", wide);
+  EXPECT_GT(text.size(), size_t{1} << 20);
+  EXPECT_LT(text.size(), (size_t{1} << 20) + 1000);
+}
+
+TEST(Print, TakesNumberedAndOtherFieldsTogether) {
+  EXPECT_EQ(printed("{1} {} {}", 5, 6), "6 5 6") << "a number does not count for the others";
+  EXPECT_EQ(printed("{{{0}}} }}", 5), "{5} }");
+  const Function print = Function::global("relax.run.print");
+  expect_throws([&] { print("{0x}", 1); }, OPD_UNSUPPORTED,
+                "the format \"{0x}\" has the field {0x}; {} and {number} are offered");
+  expect_throws([&] { print("a {", 1); }, OPD_INVALID_ARGUMENT, "the format \"a {\" has a single '{' at byte 2");
+  expect_throws([&] { print("{1}", 1); }, OPD_OUT_OF_RANGE, "names value 1, but there are 1");
+}
+
+TEST(Print, ShowsAViewThatItCannotRead) {
+  float numbers[] = {1, 2, 3, 4};
+  int64_t dims[] = {2}, strides[] = {2};
+  DLTensor view{numbers, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, dims, nullptr, 4};
+  EXPECT_EQ(printed("", opd_dltensor(&view)), "[2 3]");
+  view.strides = strides;
+  const std::string with_gaps = printed("", opd_dltensor(&view));
+  EXPECT_NE(with_gaps.find("float32[2]"), std::string::npos) << with_gaps;
+}

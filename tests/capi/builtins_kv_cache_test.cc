@@ -289,3 +289,128 @@ TEST(PagedKvCache, LayersOfMlaKeepOneVectorForEachToken) {
   expect_throws([&] { state("begin_forward")(cache, shape_of({0}), shape_of({1}), shape_of({-1})); },
                 OPD_INVALID_ARGUMENT, "MHA only");
 }
+
+namespace {
+
+// What kernels were told besides the rows: positions of queries and of the rows in pages, and how to rotate them.
+struct Told {
+  std::string kernel;
+  std::vector<int32_t> queries, rows;
+  std::vector<double> rotation;  // whether, scale, theta, scale of the products
+  bool operator==(const Told &) const = default;
+};
+std::ostream &operator<<(std::ostream &out, const Told &told) {
+  out << told.kernel << ": queries";
+  for (const int32_t x : told.queries) out << ' ' << x;
+  out << "; rows";
+  for (const int32_t x : told.rows) out << ' ' << x;
+  out << "; rotation";
+  for (const double x : told.rotation) out << ' ' << x;
+  return out;
+}
+
+class ToldKernels : public testing::Test {
+ protected:
+  std::vector<Told> told;
+  std::vector<int64_t> split;  // whether the kernel that splits rows rotates them
+
+  Value make(const Sizes &sizes, int64_t rope) {
+    const auto list = [](const opd_value &v) { return std::vector<int32_t>(ints(v), ints(v) + dl(v).shape[0]); };
+    const auto kernel = [&](const char *name, Body body, size_t queries, int rows, size_t rotary) {
+      return tuple_of("tirx", make_function([=, this](const opd_value *a, int32_t n, opd_value *out) {
+                        body(a, n, out);
+                        told.push_back({name,
+                                        list(a[queries]),
+                                        rows < 0 ? std::vector<int32_t>() : list(a[rows]),
+                                        {static_cast<double>(a[rotary].u.int64), a[rotary + 1].u.float64,
+                                         a[rotary + 2].u.float64, a[rotary + 3].u.float64}});
+                      }));
+    };
+    return make_cache(sizes, [&](auto &a) {
+      a[8] = Value::retain(arg(rope)), a[9] = Value::retain(arg(0.25)), a[10] = Value::retain(arg(5000.0));
+      a[15] = kernel("ragged", ragged, 5, 6, 10);
+      a[16] = kernel("prefill", prefill("prefill"), 7, 6, 11);
+      a[17] = kernel("decode", decode("decode"), 6, 5, 9);
+      a[18] = kernel("prefill_window", prefill("prefill_window"), 7, 6, 11);
+      a[19] = kernel("decode_window", decode("decode_window"), 6, 5, 9);
+      a[20] = kernel("prefill_tree", prefill_tree, 7, 6, 10);
+      a[21] = kernel("ragged_tree", ragged_tree, 5, -1, 10);
+      a[24] = Value::retain(arg(make_function([this](const opd_value *args, int32_t n, opd_value *out) {
+        split_rotary(args, n, out);
+        split.push_back(args[5].u.int64);
+      })));
+    });
+  }
+  std::vector<Told> pass(const Value &cache, const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,
+                         const std::vector<int64_t> &parents = {}) {
+    told.clear();
+    if (parents.empty()) state("begin_forward")(cache, shape_of(ids), shape_of(counts));
+    else state("begin_forward")(cache, shape_of(ids), shape_of(counts), shape_of(parents));
+    int64_t rows = 0;
+    for (const int64_t count : counts) rows += count;
+    Tensor qkv({rows, kHeads + 2, kDim}, "float32"), out({rows, kHeads, kDim}, "float32");
+    std::fill_n(qkv.data<float>(), qkv.size(), 0.F);
+    cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, qkv, out);
+    state("end_forward")(cache);
+    return told;
+  }
+};
+
+}  // namespace
+
+TEST_F(ToldKernels, KnowThePositionsOfQueriesAndRows) {
+  const Value cache = make(Sizes{}, 0);
+  const std::vector<double> plain{0, 0.25, 5000, kScale};
+  state("add_sequence")(cache, 0);
+  pass(cache, {0}, {40});
+  state("fork_sequence")(cache, 0, 1, 32);  // two pages are shared
+  EXPECT_EQ(pass(cache, {0, 1}, {1, 1}),
+            (std::vector<Told>{{"decode", {40, 32}, {0, 0}, plain}, {"decode", {40, 32}, {32, 32}, plain}}));
+  EXPECT_EQ(pass(cache, {1, 0}, {3, 2}), (std::vector<Told>{{"ragged", {33, 34, 35, 41, 42}, {33, 41}, plain},
+                                                            {"prefill", {33, 34, 35, 41, 42}, {0}, plain},
+                                                            {"prefill", {33, 34, 35, 41, 42}, {32, 32}, plain}}));
+  EXPECT_EQ(pass(cache, {1}, {3}, {-1, 0, 0}), (std::vector<Told>{{"ragged_tree", {36, 37, 37}, {}, plain},
+                                                                  {"prefill", {36, 37, 37}, {0}, plain},
+                                                                  {"prefill", {36, 37, 37}, {32}, plain}}));
+  EXPECT_EQ(pass(cache, {1}, {2}, {1, 2}),
+            (std::vector<Told>{{"prefill", {38, 38}, {0}, plain}, {"prefill_tree", {38, 38}, {32}, plain}}));
+}
+
+TEST_F(ToldKernels, OfALayerWithAWindowKnowThePositionsOfItsRows) {
+  Sizes sizes;
+  sizes.kinds = {3}, sizes.layer_window = 20, sizes.windows = 1;
+  const Value cache = make(sizes, 1);
+  const std::vector<double> own{0, 1, 10000, kScale};  // as TVM computes these layers, whatever the cache has
+  state("add_sequence")(cache, 0);
+  EXPECT_EQ(pass(cache, {0}, {20}).size(), 1U);
+  EXPECT_EQ(pass(cache, {0}, {1}), (std::vector<Told>{{"decode_window", {20}, {1}, own}}));
+  EXPECT_EQ(pass(cache, {0}, {24}).size(), 2U);
+  EXPECT_EQ(pass(cache, {0}, {2}),  // of 45 rows, the window sees the last 20
+            (std::vector<Told>{{"ragged", {45, 46}, {45}, own}, {"prefill_window", {45, 46}, {25}, own}}));
+  EXPECT_EQ(split, (std::vector<int64_t>{1, 1, 1, 1})) << "rows are rotated before they are stored";
+}
+
+TEST_F(ToldKernels, KnowWhoRotatesKeysAndQueries) {
+  // Rows that move cannot be rotated when they are stored: with windows of sequences, the kernels do it.
+  for (const auto &[rope, windows, splits, kernels] :
+       {std::array<int64_t, 4>{0, 0, 0, 0}, {1, 0, 1, 0}, {2, 0, 0, 1}, {0, 1, 0, 0}, {1, 1, 0, 1}, {2, 1, 0, 1}}) {
+    Sizes sizes;
+    sizes.windows = windows;
+    const Value cache = make(sizes, rope);
+    state("add_sequence")(cache, 0);
+    split.clear();
+    const std::vector<Told> first = pass(cache, {0}, {2});
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0], (Told{"ragged", {0, 1}, {0}, {static_cast<double>(kernels), 0.25, 5000, kScale}}));
+    EXPECT_EQ(split, (std::vector<int64_t>{splits})) << rope << " " << windows;
+  }
+}
+
+TEST(PagedKvCache, HasSparePagesForSequencesWithWindows) {
+  Sizes sizes;
+  EXPECT_EQ(KvState(make_cache(sizes)).stats().num_pages, 17);  // 256 / 16, and one for rows in progress
+  sizes.windows = 1;
+  EXPECT_EQ(KvState(make_cache(sizes)).stats().num_pages, 17 + 2 * 4);
+  sizes.kinds = {3};  // its own windows take the place of those of sequences
+  EXPECT_EQ(KvState(make_cache(sizes)).stats().num_pages, 17);
+}

@@ -98,3 +98,25 @@ TEST(ATensorOfAProgram, MayHaveAnyNumberOfDimensions) {
       EXPECT_EQ(Tensor::of(vm.call("main", shape_of(dims))).shape(), dims);
     }
 }
+
+TEST(TheMemoryManager, GivesPooledMemoryBackWhenItIsCleared) {
+  const auto pooled = [] {
+    const opd_memory_stats stats = opdyno::memory_stats({kDLCPU, 0});
+    return stats.reserved_bytes - stats.live_bytes;
+  };
+  { const Tensor gone({1000}, "float32"); }
+  if (pooled() < 4000) GTEST_SKIP() << "this build pools no memory";
+  Function::global("vm.builtin.memory_manager.clear")();
+  EXPECT_LT(pooled(), 4000u);
+}
+
+TEST(ToDevice, GivesATensorThatIsThereAlreadyAsItIs) {
+  const Tensor x = floats({1, 2});
+  const Function move = Function::global("vm.builtin.to_device");
+  EXPECT_EQ(move(x, 1, 0).view().u.object, arg(x).u.object);
+  const Value other = move(x, 1, 1);
+  EXPECT_EQ(Tensor::of(other).view().device.device_id, 1);
+  EXPECT_EQ(to_floats(other), (Floats{1, 2}));
+  EXPECT_NE(Tensor::of(other).view().data, x.view().data);
+  expect_throws([&] { move(x, 77, 0); }, OPD_UNSUPPORTED);
+}

@@ -196,3 +196,105 @@ TEST_F(AProfileOfStates, HasTheErrorOfAKernel) {
   EXPECT_NE(cell(report, 0, "Error").string().find("nothing to read"), std::string::npos);
   EXPECT_EQ(cell(report, 1, "Name").string(), "vm.builtin.rnn_state_get");
 }
+
+// States of two kinds, of one number and of a matrix. Kernels copy whole states.
+class RnnStates : public testing::Test {
+ protected:
+  Value kept = make();
+
+  static Value make() {
+    const auto kernel = [](bool writes, int64_t size) {
+      return make_function([=](const opd_value *a, int32_t, opd_value *) {
+        const int64_t histories = dl(a[0]).shape[1];
+        for (int64_t b = 0; b < dl(a[1]).shape[0]; ++b) {
+          const int64_t at = ints(a[1])[b] * histories + (ints(a[2])[b] + writes) % histories;
+          float *const kept = elements(a[0]) + at * size, *const given = elements(a[3]) + b * size;
+          std::copy_n(writes ? given : kept, size, writes ? kept : given);
+        }
+      });
+    };
+    return state("rnn_state_create")(int64_t{2}, int64_t{3}, int64_t{4}, tuple_of(kernel(false, 1), kernel(false, 4)),
+                                     tuple_of(kernel(true, 1), kernel(true, 4)),
+                                     tuple_of(floats({0.5}, {1}), floats({1, 2, 3, 4}, {2, 2})));
+  }
+  std::vector<float> now(int64_t id, int64_t layer, int64_t kind) {
+    return to_floats(state("rnn_state_debug_get")(kept, layer, kind, id));
+  }
+  void begin(const std::vector<int64_t> &ids) {
+    state("kv_state_begin_forward")(kept, shape_of(ids), shape_of(std::vector<int64_t>(ids.size(), 1)));
+  }
+};
+
+TEST_F(RnnStates, OfEachLayerAndKindAreApart) {
+  using Floats = std::vector<float>;
+  for (const int64_t id : {7, 8}) state("kv_state_add_sequence")(kept, id);
+  const Tensor matrix = Tensor::of(state("rnn_state_debug_get")(kept, 1, 1, 8));
+  EXPECT_EQ(matrix.shape(), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(to_floats(arg(matrix)), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(now(8, 1, 0), (Floats{0.5}));
+  begin({8, 7});
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    const float x = static_cast<float>(100 * (layer + 1));
+    state("rnn_state_set")(kept, layer, 0, floats({x, x + 1}, {2, 1}));
+    state("rnn_state_set")(kept, layer, 1, floats({x + 2, x + 3, x + 4, x + 5, x + 6, x + 7, x + 8, x + 9}, {2, 2, 2}));
+  }
+  EXPECT_EQ(now(8, 1, 1), (Floats{1, 2, 3, 4})) << "a pass that runs has changed no current state";
+  state("kv_state_end_forward")(kept);
+  EXPECT_EQ(now(8, 0, 0), (Floats{100}));
+  EXPECT_EQ(now(7, 0, 0), (Floats{101}));
+  EXPECT_EQ(now(8, 1, 1), (Floats{202, 203, 204, 205}));
+  EXPECT_EQ(now(7, 1, 1), (Floats{206, 207, 208, 209}));
+  state("kv_state_fork_sequence")(kept, 7, 9, -1);
+  state("kv_state_remove_sequence")(kept, 7);
+  EXPECT_EQ(now(9, 1, 1), (Floats{206, 207, 208, 209}));
+  EXPECT_EQ(now(9, 0, 1), (Floats{106, 107, 108, 109}));
+  state("kv_state_popn")(kept, 9, 1);
+  EXPECT_EQ(now(9, 1, 1), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(KvState(kept).stats().bytes, 2 * 3 * 4 * (1 + 4) * sizeof(float));
+}
+
+TEST_F(RnnStates, HaveTheirPlacesBackWhenTheyAreCleared) {
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t id = 0; id < 3; ++id) state("kv_state_add_sequence")(kept, id);
+    EXPECT_EQ(KvState(kept).stats().free_pages, 0);
+    expect_throws([&] { state("kv_state_add_sequence")(kept, 3); }, OPD_OUT_OF_RANGE, "the state is full");
+    expect_throws([&] { state("kv_state_fork_sequence")(kept, 0, 3); }, OPD_OUT_OF_RANGE, "the state is full");
+    state("kv_state_clear")(kept);
+    EXPECT_EQ(KvState(kept).stats().free_pages, 3);
+  }
+  state("kv_state_add_sequence")(kept, 0), state("kv_state_add_sequence")(kept, 1);
+  state("kv_state_remove_sequence")(kept, 0);
+  for (const int64_t id : {2, 3}) state("kv_state_add_sequence")(kept, id);
+  begin({1, 2, 3});
+  state("rnn_state_set")(kept, 0, 0, floats({1, 2, 3}, {3, 1}));
+  state("kv_state_end_forward")(kept);
+  EXPECT_EQ(now(1, 0, 0)[0] + 10 * now(2, 0, 0)[0] + 100 * now(3, 0, 0)[0], 321) << "each has a place of its own";
+}
+
+TEST_F(RnnStates, NameTheirLimits) {
+  state("kv_state_add_sequence")(kept, 0);
+  const auto get = [&](int64_t layer, int64_t kind) { return [=, this] { now(0, layer, kind); }; };
+  for (const int64_t layer : {-1, 2})
+    expect_throws(get(layer, 0), OPD_OUT_OF_RANGE, "layer must be from 0 to 1, but is " + std::to_string(layer));
+  for (const int64_t kind : {-1, 2})
+    expect_throws(get(0, kind), OPD_OUT_OF_RANGE, "state_id must be from 0 to 1, but is " + std::to_string(kind));
+  expect_throws([&] { state("kv_state_popn")(kept, 0, -1); }, OPD_OUT_OF_RANGE,
+                "n must be from 0 to the 0 states before the current one that sequence 0 keeps, but is -1");
+  for (const auto &parents : {std::vector<int64_t>{-1}, {-1, 0, 1}})
+    expect_throws([&] { state("kv_state_begin_forward")(kept, shape_of({0}), shape_of({2}), shape_of(parents)); },
+                  OPD_INVALID_ARGUMENT,
+                  parents.size() > 2 ? "the parents of all 2 new tokens, but has 3" : "form a tree");
+  const char *const sizes[] = {"num_layers", "max_batch_size", "max_history"};
+  const Function kernel = make_function([](const opd_value *, int32_t, opd_value *) {});
+  for (size_t i = 0; i < 3; ++i)
+    for (const int64_t given : {int64_t{0}, int64_t{1} << 31}) {
+      int64_t all[] = {1, 1, 1};
+      all[i] = given;
+      expect_throws(
+          [&] {
+            state("rnn_state_create")(all[0], all[1], all[2], tuple_of(kernel), tuple_of(kernel),
+                                      tuple_of(floats({1})));
+          },
+          OPD_OUT_OF_RANGE, std::string(sizes[i]) + " must be from 1 to 2147483647, but is " + std::to_string(given));
+    }
+}

@@ -197,3 +197,98 @@ TEST(Penalties, RefuseTokensOutsideTheVocabularyBeforeTheyChangeAnything) {
                 "temperature must be greater than 0");
   EXPECT_EQ(to_floats(arg(logits)), (std::vector<float>{1, 2}));
 }
+
+// 1 of 2 for the first token, and 2^-12 for each of 2048 more. top_p / 1024 is more than that, so they are looked at
+// only when the first token is not enough.
+TEST(Sampling, TokensOfLittleProbabilityAreTakenIfTheOthersAreTooFew) {
+  std::vector<float> numbers(2049, 0x1p-12f);
+  numbers[0] = .5f;
+  const auto of = [&](double top_p, double uniform) {
+    return builtin("sample_top_p_from_prob")(floats(numbers), top_p, uniform).view().u.int64;
+  };
+  EXPECT_EQ(of(.75, .5), 0);
+  EXPECT_EQ(of(.75, .7), 103);      // of the 1024 that are kept: (0.7 * 0.75 - 0.5) * 4096 = 102.4
+  EXPECT_EQ(of(.75, .9999), 1024);  // of 1 + 1024 tokens
+  numbers.erase(numbers.begin());
+  EXPECT_EQ(of(.9, 0), 0) << "no token is likely";
+}
+
+TEST(Sampling, TokensWithoutProbabilityAreStillTokens) {
+  const auto of = [](const std::vector<float> &numbers, double top_p, double uniform) {
+    return builtin("sample_top_p_from_prob")(floats(numbers), top_p, uniform).view().u.int64;
+  };
+  EXPECT_EQ(of({0}, .5, .5), 0);
+  EXPECT_EQ(of({-1, 0, -1}, 1, .5), 1);
+  EXPECT_EQ(of({-1, 1, -1}, 2, 1), 1) << "a negative one is none";
+}
+
+TEST(Sampling, ATemperatureNextToZeroTakesTheGreatest) {
+  const auto of = [](double temperature) {
+    return builtin("sample_top_p_from_logits")(floats({-INFINITY, 0, 0}), temperature, 1.0, .9).view().u.int64;
+  };
+  EXPECT_EQ(of(9e-7), 1);
+  EXPECT_EQ(of(double{1e-6f}), 2) << "from here on, it is a distribution";
+  EXPECT_EQ(of(1), 2);
+}
+
+TEST(Sampling, TakesNumbersFromZeroToOne) {
+  for (const double uniform : {0.0, 1.0}) {
+    EXPECT_EQ(from_logits(1, 0, uniform), 1);
+    EXPECT_EQ(from_prob(0, uniform), 1);
+  }
+  for (const double uniform : {-1e-9, 1 + 1e-9}) {
+    expect_throws([&] { from_logits(1, 1, uniform); }, OPD_OUT_OF_RANGE, "uniform_sample must be from 0 to 1");
+    expect_throws([&] { from_prob(1, uniform); }, OPD_OUT_OF_RANGE, "uniform_sample must be from 0 to 1");
+  }
+  expect_throws([] { from_prob(-1e-9, .5); }, OPD_OUT_OF_RANGE, "top_p must not be negative, but is -");
+  expect_throws([] { from_prob(NAN, .5); }, OPD_INVALID_ARGUMENT, "top_p must be finite, but is nan");
+  expect_throws([] { from_prob(1, INFINITY); }, OPD_INVALID_ARGUMENT, "uniform_sample must be finite, but is inf");
+}
+
+TEST(Sampling, MultinomialRefusesWhatIsNoBatchOfRows) {
+  const auto multinomial = builtin("multinomial_from_uniform");
+  const auto refused = [&](const Tensor &prob, const Tensor &sample, const char *part) {
+    expect_throws([&] { multinomial(prob, sample); }, OPD_INVALID_ARGUMENT, part);
+  };
+  refused(floats({1, 0}, {1, 2}), floats({NAN}), "element 0 of uniform_sample is NaN");
+  refused(floats({1, 0}, {1, 2}), int32s({0}), "uniform_sample must be of dtype float32, but is int32[1]");
+  refused(int32s({1, 0}, {1, 2}), floats({0}), "prob must be of dtype float32, but is int32[1, 2]");
+  refused(floats({}, {0, 2}), floats({}), "prob must be of rank 2 and not empty, but is float32[0, 2]");
+  refused(floats({1, 0, 0, 1}, {1, 2, 2}), floats({0}), "prob must be [batch, vocabulary], but is float32[1, 2, 2]");
+  const Value last = multinomial(floats({.25f, .25f, .25f, .5f}, {2, 2}), floats({.5f, .75f}));
+  EXPECT_EQ(elements_of<int64_t>(Tensor::of(last)), (std::vector<int64_t>{1, 1})) << "none exceeds it: the last token";
+  const Value next = multinomial(floats({.25f, .25f, .5f}, {1, 3}), floats({.25f}));
+  EXPECT_EQ(elements_of<int64_t>(Tensor::of(next)), (std::vector<int64_t>{1})) << "0.25 does not exceed 0.25";
+}
+
+TEST(Penalties, RefuseWhatIsNoRowOrNoNumber) {
+  const auto softmax = builtin("apply_softmax_with_temperature"), repetition = builtin("apply_repetition_penalty"),
+             presence = builtin("apply_presence_and_frequency_penalty");
+  for (const float x : {INFINITY, -INFINITY})
+    expect_throws(
+        [&] {
+          softmax(floats({x, -INFINITY}), 1.0);
+        },
+        OPD_INVALID_ARGUMENT, std::string("the greatest of logits must be finite, but is ") + (x > 0 ? "inf" : "-inf"));
+  expect_throws([&] { softmax(floats({1}), NAN); }, OPD_INVALID_ARGUMENT, "temperature must be finite, but is nan");
+  expect_throws([&] { softmax(floats({1}), -1.0); }, OPD_INVALID_ARGUMENT,
+                "temperature must be greater than 0, but is -1");
+  for (const Tensor &logits : {floats({}, {0}), floats({1, NAN})}) {
+    const char *const part = logits.size() ? "element 1 of logits is NaN" : "logits must not be empty";
+    expect_throws([&] { softmax(logits, 1.0); }, OPD_INVALID_ARGUMENT, part);
+    expect_throws([&] { repetition(logits, int32s({0}), 1.0); }, OPD_INVALID_ARGUMENT, part);
+    expect_throws([&] { presence(logits, int32s({0}), int32s({1}), 1.0, 1.0); }, OPD_INVALID_ARGUMENT, part);
+  }
+  const Tensor two = floats({1, 2});
+  expect_throws([&] { repetition(two, int32s({0}), INFINITY); }, OPD_INVALID_ARGUMENT, "penalty must be finite");
+  expect_throws([&] { repetition(two, int32s({0}), -2.0); }, OPD_INVALID_ARGUMENT,
+                "penalty must be greater than 0, but is -2");
+  expect_throws([&] { presence(two, int32s({0}), int32s({1}), 1.0, NAN); }, OPD_INVALID_ARGUMENT,
+                "frequency_penalty must be finite");
+  expect_throws([&] { presence(two, int32s({2}), int32s({1}), 1.0, 1.0); }, OPD_OUT_OF_RANGE,
+                "element 0 of token_ids is 2, but logits have 2 elements");
+  expect_throws([&] { presence(two, int32s({0}), floats({1}), 1.0, 1.0); }, OPD_INVALID_ARGUMENT,
+                "token_freqs must be of dtype int32, but is float32[1]");
+  repetition(two, int32s({}, {0}), 2.0), presence(two, int32s({}, {0}), int32s({}, {0}), 2.0, 2.0);
+  EXPECT_EQ(to_floats(arg(two)), (std::vector<float>{1, 2})) << "no token is penalised";
+}

@@ -106,3 +106,24 @@ TEST(MakeShape, TakesNumbersAndSlots) {
   expect_throws([&] { make(heap, 1, 1, 2); }, OPD_OUT_OF_RANGE, "slot 2 of a shape heap of 2");
   expect_throws([&] { value(heap, 1, -1); }, OPD_OUT_OF_RANGE, "slot -1 of a shape heap of 2");
 }
+
+TEST(AllocShapeHeap, MakesZerosOfALimitedNumber) {
+  const Vm vm = vm_of(".func main(n) {\n  %h = call vm.builtin.alloc_shape_heap(%vm, %n)\n  ret %h\n}\n");
+  EXPECT_EQ(elements_of<int64_t>(Tensor::of(vm.call("main", 3))), (Ints{0, 0, 0}));
+  EXPECT_EQ(Tensor::of(vm.call("main", 0)).shape(), (Ints{0}));
+  for (const int64_t size : {int64_t{-1}, (int64_t{1} << 24) + 1})
+    expect_throws([&] { vm.call("main", size); }, OPD_OUT_OF_RANGE,
+                  "vm.builtin.alloc_shape_heap: a shape heap of " + std::to_string(size) + " slots");
+  expect_throws([] { builtin("alloc_shape_heap")(1, 2); }, OPD_INVALID_ARGUMENT,
+                "the first argument must be the VM that makes the call");
+}
+
+TEST(MakeShape, OfAProgramWithoutAHeapTakesNumbersOnly) {
+  const Function make = builtin("make_shape"), match = builtin("match_shape");
+  EXPECT_EQ(Shape::of(make(nullptr, 2, 0, 7, 0, 8).view()).dims(), (Ints{7, 8}));
+  match(shape_of({7}), nullptr, 1, 0, 7, "x");
+  expect_throws([&] { make(nullptr, 1, 1, 0); }, OPD_OUT_OF_RANGE, "slot 0 of a shape heap of 0");
+  expect_throws([&] { match(shape_of({7}), nullptr, 1, 3, 0, "x"); }, OPD_OUT_OF_RANGE, "slot 0 of a shape heap of 0");
+  EXPECT_EQ(Shape::of(builtin("shape_of")(Tensor({2, 0, 5}, "int8")).view()).dims(), (Ints{2, 0, 5}));
+  EXPECT_EQ(Shape::of(builtin("shape_of")(Tensor(Ints{}, "int8")).view()).dims(), (Ints{}));
+}

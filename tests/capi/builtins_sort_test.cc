@@ -171,3 +171,74 @@ TEST(Sort, ReadsViewsWithAnOffset) {
   sort_function("argsort")(opd_dltensor(&view), out, 0, true);
   EXPECT_EQ(elements_of<int32_t>(out), (std::vector<int32_t>{1, 2, 0}));
 }
+
+// A tensor of any number of lines of no elements tells how many indices a dtype can hold.
+TEST(Sort, IndicesAreRefusedThatTheirDtypeCannotTellApart) {
+  const auto sorted = [](const char *dtype, int64_t count, int64_t lines) {
+    const std::vector<int64_t> dims{count, lines};
+    sort_function("argsort")(Tensor(dims, "int8"), Tensor(dims, dtype), 0, true);
+  };
+  for (const auto &[dtype, most] : {std::pair<const char *, int64_t>{"int8", 128},
+                                    {"uint8", 256},
+                                    {"int32", int64_t{1} << 31},
+                                    {"float32", 1 << 24},
+                                    {"float64", int64_t{1} << 53}}) {
+    sorted(dtype, most, 0);
+    expect_throws(
+        [&, dtype = dtype, most = most] { sorted(dtype, most + 1, 0); }, OPD_INVALID_ARGUMENT,
+        "output, of dtype " + std::string(dtype) + ", cannot tell " + std::to_string(most + 1) + " indices apart");
+  }
+  sorted("int64", INT64_MAX, 0);
+}
+
+TEST(Sort, WritesTheHighestIndicesOfSmallTypes) {
+  std::vector<int16_t> falling(256);
+  for (size_t i = 0; i < falling.size(); ++i) falling[i] = static_cast<int16_t>(-static_cast<int>(i));
+  const Tensor bytes({256}, "uint8"), few({128}, "int8");
+  sort_function("argsort")(tensor_of("int16", falling), bytes, 0, true);
+  falling.resize(128);
+  sort_function("argsort")(tensor_of("int16", falling), few, 0, true);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(int{bytes.data<uint8_t>()[i]}, 255 - i);
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(int{few.data<int8_t>()[i]}, 127 - i);
+}
+
+TEST(Sort, InfinityStandsBeforeNanInEveryFloatType) {
+  const std::vector<int32_t> up = {2, 1, 0}, down = {1, 2, 0};
+  EXPECT_EQ(order_of<uint16_t>("float16", {0x7c01, 0x7c00, 0x7bff}, true), up);
+  EXPECT_EQ(order_of<uint16_t>("float16", {0x7c01, 0x7c00, 0x7bff}, false), down);
+  EXPECT_EQ(order_of<uint16_t>("bfloat16", {0x7f81, 0x7f80, 0x7f7f}, true), up);
+  EXPECT_EQ(order_of<uint16_t>("bfloat16", {0x7f81, 0x7f80, 0x7f7f}, false), down);
+  EXPECT_EQ(order_of<double>("float64", {NAN, INFINITY, 1e308}, true), up);
+  EXPECT_EQ(order_of<double>("float64", {NAN, INFINITY, 1e308}, false), down);
+  EXPECT_EQ(order_of<uint8_t>("bool", {1, 0, 1}, true), (std::vector<int32_t>{1, 0, 2}));
+  EXPECT_EQ(order_of<int32_t>("int32", {INT32_MAX, INT32_MIN, 0}, true), (std::vector<int32_t>{1, 2, 0}));
+}
+
+TEST(Sort, TheMiddleAxisHasLinesBeforeAndAfterIt) {
+  const Tensor x = int32s({5, 1, 3, 2, 4, 0, 6, 9, 8, 7, 11, 10}, {2, 3, 2});
+  const Tensor order({2, 3, 2}, "int64"), values({2, 2, 2}, "int32"), indices({2, 2, 2}, "int64");
+  sort_function("argsort")(x, order, 1, true);
+  // The lines are 5 3 4, 1 2 0, 6 8 11 and 9 7 10.
+  EXPECT_EQ(elements_of<int64_t>(order), (std::vector<int64_t>{1, 2, 2, 0, 0, 1, 0, 1, 1, 0, 2, 2}));
+  sort_function("topk")(x, values, indices, 2, 1, "both", false);
+  EXPECT_EQ(elements_of<int32_t>(values), (std::vector<int32_t>{5, 2, 4, 1, 11, 10, 8, 9}));
+  EXPECT_EQ(elements_of<int64_t>(indices), (std::vector<int64_t>{0, 1, 2, 0, 2, 2, 1, 0}));
+  const Tensor places({2, 3, 2}, "int32");
+  const Tensor numbers = floats({5, 1, 3, 2, 4, 0, 6, 9, 8, 7, 11, 10}, {2, 3, 2});
+  sort_function("argsort_nms")(numbers, int32s({2, 3, 1, 0}), places, 1, true);
+  EXPECT_EQ(elements_of<int32_t>(places), (std::vector<int32_t>{1, 2, 0, 0, 2, 1, 0, 0, 1, 1, 2, 2}));
+}
+
+TEST(Sort, TopkTakesOneOrAll) {
+  const Tensor one({2, 1}, "float32"), all({2, 4}, "float32");
+  sort_function("topk")(data(), one, 1, -1, "values", true);
+  EXPECT_EQ(to_floats(arg(one)), (std::vector<float>{1, -5}));
+  for (const int k : {4, 0, -1}) {
+    sort_function("topk")(data(), all, k, 1, "values", true);
+    EXPECT_EQ(to_floats(arg(all)), (std::vector<float>{1, 1, 2, 3, -5, 0, 0, 7})) << k;
+  }
+  expect_throws([&] { sort_function("topk")(data(), all, 1, 1, "both", true); }, OPD_INVALID_ARGUMENT,
+                "(input, values, indices, k, axis, \"both\", is_ascend), but 6 were given");
+  expect_throws([&] { sort_function("topk")(data(), all, all, 1, 1, "values", true); }, OPD_INVALID_ARGUMENT,
+                "(input, output, k, axis, ret_type, is_ascend), but 7 were given");
+}

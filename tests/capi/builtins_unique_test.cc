@@ -115,3 +115,33 @@ TEST(Unique, AProgramGetsATupleOfTensors) {
   EXPECT_EQ(elements_of<int64_t>(Tensor::of(vm.call("main", floats({2, 2, 5})))), (Ints{2, 1}));
   expect_throws([&] { vm.call("main", 3); }, OPD_INVALID_ARGUMENT, "relax.run.unique: x must be a tensor");
 }
+
+TEST(Unique, ComparesSlicesOfTheMiddleAxis) {
+  // The slices along axis 1 are 1 2 | 7 8, 3 4 | 5 6 and 1 2 | 7 8.
+  const Tensor x = int32s({1, 2, 3, 4, 1, 2, 7, 8, 5, 6, 7, 8}, {2, 3, 2});
+  const Value result = unique()(x, 1, 1, 1, 1, 1);
+  EXPECT_EQ(elements_of<int32_t>(Tensor::of(item_of(result, 0))), (std::vector<int32_t>{1, 2, 3, 4, 7, 8, 5, 6}));
+  EXPECT_EQ(dims_of(Tensor::of(item_of(result, 0))), (Ints{2, 2, 2}));
+  EXPECT_EQ(ints_at(result, 1), (Ints{0, 1}));
+  EXPECT_EQ(ints_at(result, 2), (Ints{0, 1, 0}));
+  EXPECT_EQ(ints_at(result, 3), (Ints{2, 1}));
+}
+
+TEST(Unique, GivesEachOfItsResultsAlone) {
+  const Tensor x = int64s({3, 1, 1});
+  const auto second = [&](int index, int inverse, int counts) {
+    const Value result = unique()(x, 1, index, inverse, counts);
+    EXPECT_EQ(opd_array_count(reinterpret_cast<const opd_array *>(result.view().u.object)), 2U);
+    return ints_at(result, 1);
+  };
+  EXPECT_EQ(second(1, 0, 0), (Ints{1, 0}));
+  EXPECT_EQ(second(0, 1, 0), (Ints{1, 0, 0}));
+  EXPECT_EQ(second(0, 0, 1), (Ints{2, 1}));
+}
+
+TEST(Nonzero, OfThreeAxesIsInRowMajorOrder) {
+  const Function nonzero = Function::global("relax.run.nonzero");
+  const Tensor places = Tensor::of(nonzero(int32s({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1}, {2, 3, 2})));
+  EXPECT_EQ(dims_of(places), (Ints{3, 3}));
+  EXPECT_EQ(elements_of<int64_t>(places), (Ints{0, 1, 1, 2, 0, 2, 1, 0, 1}));
+}

@@ -408,3 +408,17 @@ TEST(Builder, NamesFunctionsAsOperands) {
   EXPECT_EQ(first, again);
   EXPECT_NE(first, other);
 }
+
+// TVM's executables offer these to any caller, without a VM.
+TEST(Executable, OffersItsTextsAsFunctionsOfItsModule) {
+  const std::string text = ".func main(x) {\n  %r = call vm.builtin.copy(%x)\n  ret %r\n}\n";
+  const Module module = Executable::assemble(text).to_module();
+  EXPECT_EQ(module.function("as_text")().string(), module.source("opdasm"));
+  EXPECT_NE(module.function("as_python")().string().find("vm.builtin.copy"), std::string::npos);
+  EXPECT_NE(module.function("stats")().string(), module.function("as_python")().string());
+  expect_throws([&] { module.function("as_json"); }, OPD_NOT_FOUND, "as_json");
+  const Module own = Executable::assemble(text + ".func stats(x) {\n  ret %x\n}\n").to_module();
+  expect_throws([&] { own.function("stats"); }, OPD_UNSUPPORTED,
+                "function \"stats\" of a program is not called by itself: a VM runs it");
+  EXPECT_NE(own.function("as_text")().string().find(".func stats"), std::string::npos);
+}

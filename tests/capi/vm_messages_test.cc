@@ -127,3 +127,52 @@ TEST(VmMessages, SayWhatStatefulCallsLack) {
 }
 
 }  // namespace
+
+TEST(VmMessages, SayWhyThereIsNoStorageOrTensor) {
+  const Vm vm(Executable::assemble(R"(
+.func storage(n, scope) {
+  %s = call vm.builtin.alloc_storage(%vm, %n, 0, dtype(uint16), %scope)
+  ret %s
+}
+.func elsewhere() {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "texture")
+  ret %s
+}
+.func tensor(dims) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(64), 0, dtype(uint8))
+  %t = call vm.builtin.alloc_tensor(%s, 0, %dims, dtype(float32))
+  ret %t
+}
+)")
+                  .to_module());
+  const auto refused = [&](const char *function, const std::vector<Value> &args, opd_code code) {
+    std::vector<opd_value> views;
+    for (const Value &arg : args) views.push_back(arg.view());
+    const std::string message = call(vm, function, {views}, code);
+    return message.substr(0, message.find(" (called by "));
+  };
+  const auto text = [](const char *letters) { return Value::retain(arg(letters)); };
+  for (const char *scope : {"global", ""}) EXPECT_NO_THROW(vm.call("storage", shape_of({8}), scope));
+  for (const auto &[function, args] :
+       {std::pair<const char *, std::vector<Value>>{"storage", {shape_of({8}), text("texture")}}, {"elsewhere", {}}})
+    EXPECT_EQ(refused(function, args, OPD_UNSUPPORTED),
+              "vm.builtin.alloc_storage: memory scope \"texture\" is not offered by the CPU; \"global\" is");
+  for (const int64_t size : {int64_t{-1}, int64_t{1} << 62, INT64_MAX})
+    EXPECT_EQ(refused("storage", {shape_of({size}), text("global")}, OPD_INVALID_ARGUMENT),
+              "vm.builtin.alloc_storage: a storage of [" + std::to_string(size) +
+                  "] elements of uint16 is too large or negative");
+  const std::string most = refused("storage", {shape_of({int64_t{1} << 58}), text("global")}, OPD_OUT_OF_MEMORY);
+  EXPECT_NE(most.find("a storage of 576460752303423488 bytes would exceed the VM's memory limit"), std::string::npos)
+      << most;
+  EXPECT_EQ(refused("tensor", {shape_of({4, -1})}, OPD_INVALID_ARGUMENT),
+            "vm.builtin.alloc_tensor: the shape [4, -1] has a negative or too large size");
+  EXPECT_EQ(refused("tensor", {shape_of({17})}, OPD_INVALID_ARGUMENT),
+            "vm.builtin.alloc_tensor: a tensor of 68 bytes at offset 0 does not fit a storage of 64 bytes");
+  EXPECT_EQ(Tensor::of(vm.call("tensor", shape_of({16}))).size(), 16);
+  const Value storage = vm.call("storage", shape_of({64}), "global");
+  expect_throws(
+      [&] {
+        Function::global("vm.builtin.alloc_tensor")(storage, 0, shape_of({4}), DLDataType{kDLFloat, 32, 1});
+      },
+      OPD_INVALID_ARGUMENT, "vm.builtin.alloc_tensor: tensors of a storage can be made inside a run only");
+}

@@ -232,3 +232,50 @@ TEST(VmPlan, WhatIdleFramesKeepMakesRoomWhenMemoryIsShort) {
   for (int i = 0; i < 3; ++i)
     for (const char *name : {"f600", "f700", "f800"}) vm.call(name, floats({0, 0, 0, 0}));
 }
+
+// Each storage ends before the next one of its size is made.
+TEST(VmPlan, StoragesOfOneSizeThatFollowEachOtherAreOne) {
+  std::string text = ".func main(x) {\n";
+  for (int i = 0; i < 4; ++i)
+    for (const int bytes : {4096, 8192}) {
+      const std::string n = std::to_string(i) + "_" + std::to_string(bytes);
+      text += storage("%s" + n, bytes) + tensor("%t" + n, "%s" + n) + "call add1(%x, %t" + n + ")\n" + kill("%t" + n) +
+              kill("%s" + n);
+    }
+  const Vm vm = make_vm(text + "ret %void\n}\n");
+  const uint64_t before = live_bytes();
+  for (int i = 0; i < 2; ++i) {
+    vm.call("main", floats({1, 2, 3, 4}));
+    EXPECT_EQ(live_bytes() - before, 4096u + 8192u);
+  }
+}
+
+TEST(VmPlan, FunctionsShareTheMemoryOfTheirFrame) {
+  const auto function = [](const std::string &name) {
+    return ".func " + name + "(x) {\n" + storage("%a", 4096) + tensor("%t", "%a") + "call add1(%x, %t)\n" +
+           storage("%r", 64) + tensor("%o", "%r") + "call add1(%t, %o)\nret %o\n}\n";
+  };
+  const Vm vm = make_vm(function("f") + function("g"));
+  const uint64_t before = live_bytes();
+  for (const char *name : {"f", "g", "f"}) {
+    EXPECT_EQ(to_floats(vm.call(name, floats({1, 2, 3, 4}))), (Numbers{3, 4, 5, 6}));
+    EXPECT_EQ(live_bytes() - before, 4096u) << "what the result took ended with it";
+  }
+}
+
+// More tensors of one storage than are searched one after the other, some of one shape and place.
+TEST(VmPlan, ManyTensorsOfOneStorageAreToldApart) {
+  constexpr int kCount = 24;
+  std::string text = ".func main(x) {\n" + storage("%s", 64 * kCount);
+  std::string last = "%x";
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < kCount; ++i) {
+      const std::string now = "%t" + std::to_string(round) + "_" + std::to_string(i);
+      text += tensor(now, "%s", 64 * i) + "call add1(" + last + ", " + now + ")\n";
+      last = now;
+    }
+  text += storage("%q") + tensor("%r", "%q") + "call sum(%t1_0, %t1_" + std::to_string(kCount - 1) + ", %t1_9, %r)\n";
+  const Vm vm = make_vm(text + "ret %r\n}\n");
+  for (int i = 0; i < 2; ++i)  // x + 25, x + 48 and x + 34
+    EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (Numbers{107, 110, 113, 116}));
+}

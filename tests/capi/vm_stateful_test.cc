@@ -1,5 +1,6 @@
 // Closures, saved functions, stateful calls and instruments, through include/opdyno/vm.h.
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "support/opdyno_test.h"
@@ -343,4 +344,94 @@ TEST(VmInstrument, IsSwappedWhileThreadsCall) {
   for (int i = 0; i < 200; ++i) check(opd_vm_set_instrument(vm.get(), i % 2 ? nullptr : instrument.get()));
   done = true;
   caller.join();
+}
+
+// Allocations and constants are folded into the program's instructions, but an instrument is shown them as calls.
+TEST(VmInstrument, SeesTheArgumentsOfEveryCall) {
+  const Vm vm(Executable::assemble(R"(
+.func other() {
+  ret %void
+}
+.func main(x, y) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(32), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  %n = call vm.builtin.null_value()
+  %p = call vm.builtin.make_tuple(%n, %x, -5, "text", @other, %void)
+  %x = call vm.builtin.null_value()
+  call other()
+  ret %p
+}
+)")
+                  .to_module());
+  const auto text = [](const opd_value &value) {
+    if (value.type == OPD_POINTER || value.type == OPD_FUNCTION || value.type >= 128)
+      return std::string(opd_type_key(value.type));
+    return Value::retain(value).to_string();
+  };
+  std::vector<std::string> seen;
+  const Function instrument = make_function([&](const opd_value *args, int32_t num_args, opd_value *) {
+    std::string line = std::string(args[1].u.cstring) + (args[2].u.int64 ? "(" : " -> " + text(args[3]) + " (");
+    for (int32_t i = 4; i < num_args; ++i) line += (i > 4 ? ", " : "") + text(args[i]);
+    seen.push_back(line + ")");
+  });
+  check(opd_vm_set_instrument(vm.get(), instrument.get()));
+  vm.call("main", 7, 8);
+  check(opd_vm_set_instrument(vm.get(), nullptr));
+  const std::string storage = opd_type_key(OPD_POINTER) + std::string(", [32], 0, uint8, \"global\""),
+                    tensor = "opdyno.vm.Storage, 0, [4], float32",
+                    items = "None, 7, -5, \"text\", " + std::string(opd_type_key(OPD_FUNCTION)) + ", None";
+  EXPECT_EQ(
+      seen,
+      (std::vector<std::string>{
+          "vm.builtin.alloc_storage(" + storage + ")",
+          "vm.builtin.alloc_storage -> opdyno.vm.Storage (" + storage + ")", "vm.builtin.alloc_tensor(" + tensor + ")",
+          "vm.builtin.alloc_tensor -> Tensor(float32[4], cpu:0) (" + tensor + ")", "vm.builtin.null_value()",
+          "vm.builtin.null_value -> None ()", "vm.builtin.make_tuple(" + items + ")",
+          "vm.builtin.make_tuple -> [None, 7, -5, \"text\", <ffi.Function>, None] (" + items + ")",
+          "vm.builtin.null_value()", "vm.builtin.null_value -> None ()", "other()", "other -> None ()"}));
+}
+
+TEST(VmInstrument, MaySkipAllocationsAndFunctionsOfTheProgram) {
+  const Vm vm = make_vm();
+  const Tensor x = floats({1, 2, 3, 4});
+  std::string skipped;
+  std::vector<std::string> after;
+  const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *out) {
+    if (!args[2].u.int64) after.push_back(args[1].u.cstring);
+    if (skipped == args[1].u.cstring) *out = opd_int(OPD_INSTRUMENT_SKIP_RUN);
+  });
+  check(opd_vm_set_instrument(vm.get(), instrument.get()));
+  skipped = "main";
+  EXPECT_EQ(vm.call("twice", x, x).type(), int{OPD_NONE});
+  EXPECT_EQ(after, std::vector<std::string>{});
+  skipped = "vm.builtin.null_value";
+  EXPECT_EQ(vm.call("nothing").type(), int{OPD_NONE});
+  EXPECT_EQ(after, std::vector<std::string>{});
+  skipped = "vm.builtin.alloc_storage";
+  expect_throws([&] { vm.call("main", x, x); }, OPD_INVALID_ARGUMENT,
+                "vm.builtin.alloc_tensor: storage must be a storage, but is None (called by main, instruction 1)");
+  check(opd_vm_set_instrument(vm.get(), nullptr));
+  EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8}));
+}
+
+TEST(VmInstrument, LeavesResultsToTheProgram) {
+  std::weak_ptr<int> kept;
+  define("test.make", [&](const opd_value *, int32_t, opd_value *out) {
+    const auto held = std::make_shared<int>(5);
+    kept = held;
+    const Function made =
+        make_function([held](const opd_value *, int32_t, opd_value *result) { *result = opd_int(*held); });
+    *out = arg(made);
+    static_cast<void>(opd_object_retain(out->u.object));
+  });
+  const Vm vm(Executable::assemble(".func main() {\n  %f = call test.make()\n  ret %f\n}\n").to_module());
+  const Function instrument = make_function([](const opd_value *, int32_t, opd_value *) {});
+  check(opd_vm_set_instrument(vm.get(), instrument.get()));
+  {
+    const Value made = vm.call("main");
+    ASSERT_FALSE(kept.expired());
+    EXPECT_EQ(closure_of(made)().view().u.int64, 5);
+  }
+  EXPECT_TRUE(kept.expired()) << "nobody holds it any more";
+  check(opd_vm_set_instrument(vm.get(), nullptr));
 }

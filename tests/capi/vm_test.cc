@@ -521,3 +521,72 @@ TEST(Vm, AllocatorsGiveTheSameAnswersAndTrimFreesIdleMemory) {
     EXPECT_EQ(after.live_bytes, before.live_bytes);
   }
 }
+
+TEST(Vm, NumbersOfAProgramArriveAsTheyAre) {
+  const Vm vm = make_vm(
+      ".func main() {\n  %r = call vm.builtin.make_tuple(0, 1, 255, 256, 257, -1, -256, 1099511627776, 255, 256, -1)\n"
+      "  ret %r\n}\n");
+  EXPECT_EQ(vm.call("main").to_string(), "[0, 1, 255, 256, 257, -1, -256, 1099511627776, 255, 256, -1]");
+}
+
+TEST(Vm, CallsThroughForeignFunctionsNestTwoHundredDeep) {
+  static Vm vm;
+  define("test.again", [](const opd_value *args, int32_t, opd_value *) {
+    if (args[0].u.int64 > 0) vm.call("main", args[0].u.int64 - 1);
+  });
+  vm = make_vm(".func main(n) {\n  call test.again(%n)\n  ret %void\n}\n");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_NO_THROW(vm.call("main", 200));
+    try {
+      vm.call("main", 201);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error &e) {
+      EXPECT_EQ(e.code(), OPD_OUT_OF_RANGE);
+      EXPECT_EQ(e.kind(), "RecursionError");
+      EXPECT_NE(e.message().find("functions of programs call each other through foreign functions more than 200 deep"),
+                std::string::npos)
+          << e.message();
+    }
+  }
+  vm = Vm();
+}
+
+TEST(Vm, ACallFromWithinARunEndsWithItsOwnEarlierDeadline) {
+  static Vm inner;
+  static opd_code ended;
+  define("test.nothing", [](const opd_value *, int32_t, opd_value *) {});
+  inner = make_vm(".func loop() {\nagain:\n  call test.nothing()\n  goto again\n}");
+  define("test.call_inner", [](const opd_value *, int32_t, opd_value *) {
+    opd_call_options options;
+    opd_call_options_init(&options);
+    options.timeout_ns = 10'000'000;
+    opd_error *const error = opd_vm_call(inner.get(), "loop", nullptr, 0, &options, nullptr);
+    ended = opd_error_code(error);
+    opd_error_release(error);
+  });
+  const Vm outer = make_vm(
+      ".func main() {\n  call test.call_inner()\n  call test.nothing()\n  %r = call vm.builtin.make_tuple(7)\n  ret "
+      "%r\n}");
+  for (const int64_t timeout : {int64_t{0}, int64_t{60'000'000'000}}) {
+    opd_call_options options;
+    opd_call_options_init(&options);
+    options.timeout_ns = timeout;
+    ended = OPD_OK;
+    Value result;
+    check(opd_vm_call(outer.get(), "main", nullptr, 0, &options, result.out()));
+    EXPECT_EQ(ended, OPD_DEADLINE_EXCEEDED);
+    EXPECT_EQ(result.to_string(), "[7]") << "the outer call goes on";
+  }
+  inner = Vm();
+}
+
+TEST(Vm, TheTokenOfAThreadIsNotChangedInsideOfACall) {
+  define("test.set_token", [](const opd_value *, int32_t, opd_value *) {
+    CancelToken token;
+    check(opd_cancel_token_create(token.out()));
+    check(opd_cancel_token_set_default(token.get()));
+  });
+  const Vm vm = make_vm(".func main() {\n  call test.set_token()\n  ret %void\n}");
+  expect_throws([&] { vm.call("main"); }, OPD_FAILED_PRECONDITION,
+                "the thread's cancel token cannot be changed inside of a call, which uses it");
+}

@@ -1,9 +1,24 @@
 // Files of recordings that no library wrote: what a reader takes from them, and what it refuses.
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <functional>
 
 #include "support/event_file_builder.h"
+
+namespace opd {
+namespace {
+std::function<void(char *data, size_t size, off_t offset)> after_read;  // may change what was read; null: nothing
+}  // namespace
+}  // namespace opd
+
+// The library calls it.
+extern "C" ssize_t pread(int file, void *data, size_t size, off_t offset) {
+  const auto got = static_cast<ssize_t>(::syscall(SYS_pread64, file, data, size, offset));
+  if (opd::after_read && got > 0) opd::after_read(static_cast<char *>(data), static_cast<size_t>(got), offset);
+  return got;
+}
 
 namespace opd {
 namespace {
@@ -464,6 +479,68 @@ TEST(AnOpenSpan, IsInTheNewestBlockOfItsThread) {
   EXPECT_EQ(open_of(read_files(built.description() + events.sealed() + Builder::threads({{1, 4, 0, 101, ""}}))), "")
       << "a newer block is lost";
   EXPECT_EQ(open_of(read_files(built.description() + events.sealed() + Builder::threads({{1, 3, 1, 101, ""}}))), "");
+}
+
+// A block's header is read before and after the block, since its thread may write meanwhile.
+TEST(AnOpenSpan, ThatChangesWhileItIsReadIsLeftOut) {
+  Builder built;
+  built.header.is_finished = 0, built.header.ended = 0;
+  BuiltBlock events = Builder::block(BlockType::kEvents, 1);
+  events.events = {event_of(EventKind::kRange, 2000, 3000)};
+  for (uint64_t i = 0; i < 3; ++i)
+    events.header.open_spans[i] = {1500 + i, OpenSpanRecord::pack(1, 0, EventKind::kRange), 0, 0};
+  events.header.num_open_spans = 3;
+  const std::string live = built.description() + events.live() + known_name();
+  // Reads the file while `change` is done to the header of the events at its nth reading.
+  const auto begins = [&](const std::function<void(BlockHeader & header, int reading)> &change) {
+    int readings = 0;
+    after_read = [&](char *data, size_t size, off_t offset) {
+      if (offset != static_cast<off_t>(kBlockBytes) || size != sizeof(BlockHeader)) return;
+      BlockHeader header;
+      std::memcpy(&header, data, sizeof header);
+      change(header, ++readings);
+      std::memcpy(data, &header, sizeof header);
+    };
+    const Ref<Trace> trace = read_files("", live);
+    after_read = {};
+    std::vector<uint64_t> found;
+    for (const TraceTrack &track : trace->parts.tracks)
+      for (const Event *range : track.ranges) found.push_back(range->begin);
+    std::ranges::sort(found);
+    return std::pair(readings, found);
+  };
+  using Found = std::pair<int, std::vector<uint64_t>>;
+  const auto [readings, all] = begins([](BlockHeader &, int) {});  // the file is read in several passes
+  EXPECT_EQ(all, (std::vector<uint64_t>{1500, 1501, 1502, 2000}));
+  EXPECT_EQ(begins([](BlockHeader &header, int reading) {
+              if (reading % 2 == 0) header.open_spans[1].run = 7;
+            }),
+            Found(readings, {1500, 1502, 2000}));
+  EXPECT_EQ(begins([](BlockHeader &header, int reading) {
+              if (reading % 2 == 0) header.open_spans[0].begin = 1600, header.open_spans[2].parent_run = 7;
+            }),
+            Found(readings, {1501, 2000}));
+  const auto other_track = [](BlockHeader &header) { ++header.track; };
+  const auto other_magic = [](BlockHeader &header) { header.magic[0] ^= 1; };
+  const auto next_block = [](BlockHeader &header) {
+    BlockState state = BlockState::of(header.state);
+    ++state.sequence;
+    header.state = state.packed();
+  };
+  for (const std::function<void(BlockHeader &)> &change :
+       {std::function<void(BlockHeader &)>(other_track), std::function<void(BlockHeader &)>(other_magic),
+        std::function<void(BlockHeader &)>(next_block)}) {
+    EXPECT_EQ(begins([&](BlockHeader &header, int reading) {
+                if (reading % 4 == 2) change(header);
+              }),
+              Found(2 * readings, all))
+        << "it is read again";
+    EXPECT_EQ(begins([&](BlockHeader &header, int reading) {
+                if (reading % 2 == 0) change(header);
+              }),
+              Found(100 * readings, {}))
+        << "it changes all the time";
+  }
 }
 
 }  // namespace

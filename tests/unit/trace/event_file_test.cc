@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -115,6 +116,20 @@ TEST_F(AFileOfEvents, CutsNamesOfMoreThan16KiB) {
   EXPECT_EQ(lengths, (std::vector<size_t>{0, 7, 8, 9, 16'383, 16'384, 16'384}));
 }
 
+TEST_F(AFileOfEvents, CutsNamesBetweenCharacters) {
+  const auto recording = Recording::start(options_);
+  const auto cut = [](size_t letters, const std::string &rest) {
+    add_mark(name_id(std::string(letters, 'x') + rest + "yyyy"));
+  };
+  cut(16'382, "\u00E9"), cut(16'383, "\u00E9"), cut(16'384, "\u00E9");
+  cut(16'381, "\U0001F600"), cut(16'380, "\U0001F600");
+  cut(0, std::string(20'000, '\x80'));  // no text: as many bytes as a character may have are looked at
+  const Ref<Trace> trace = recording->stop();
+  std::vector<size_t> lengths;
+  for (const Event *mark : trace->parts.tracks.at(0).ranges) lengths.push_back(name_text(mark->name).size());
+  EXPECT_EQ(lengths, (std::vector<size_t>{16'384, 16'383, 16'384, 16'381, 16'384, 16'380}));
+}
+
 TEST_F(AFileOfEvents, IsWrittenInAsManyStepsAsItTakes) {
   size_t writes = 0;
   before_write = [&](size_t size) {
@@ -162,6 +177,23 @@ TEST_F(AFileOfEvents, HasALiveFileOfItsOwnName) {
   EXPECT_EQ(read()->num_spans(), 1u);
   EXPECT_TRUE(std::filesystem::exists(options_.file + ".live"));
   EXPECT_EQ(recording->stop()->num_spans(), 1u);
+}
+
+// A program that has closed its standard input may get number 0 for a file.
+TEST_F(AFileOfEvents, LeavesNoLiveFileWhateverItsNumber) {
+  const int input = ::dup(STDIN_FILENO);
+  if (input < 0) GTEST_SKIP() << "there is no standard input to close";
+  ::close(STDIN_FILENO);
+  const auto recording = Recording::start(options_);
+  struct stat live, zero;
+  const bool has_zero = ::fstat(STDIN_FILENO, &zero) == 0 && ::stat((options_.file + ".live").c_str(), &live) == 0 &&
+                        live.st_ino == zero.st_ino;
+  add_mark(name_id("mark"));
+  EXPECT_EQ(recording->stop()->num_spans(), 1u);
+  ::dup2(input, STDIN_FILENO), ::close(input);
+  EXPECT_TRUE(has_zero);
+  EXPECT_FALSE(std::filesystem::exists(options_.file + ".live"));
+  EXPECT_EQ(read()->num_spans(), 1u);
 }
 
 TEST_F(AFileOfEvents, SaysWhyItCannotBeLocked) {

@@ -2,6 +2,8 @@
 #include "trace/names.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <set>
 #include <thread>
@@ -31,6 +33,23 @@ TEST(Names, TextsStayWhereTheyAreWhileOthersAreMade) {
 TEST(Names, WithoutATextAreAQuestionMark) {
   EXPECT_EQ(name_text(kNoName), "?");
   EXPECT_EQ(name_text(1 << 19), "?") << "not made yet";
+}
+
+// In a process of its own, whose names are then all taken.
+TEST(Names, BeyondTheirMostNumberAreOne) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const NameId known = name_id("names.known");
+    for (NameId i = 0; i + 2 < kMostNames; ++i) name_id("names.many." + std::to_string(i));
+    const NameId one = name_id("names.one"), other = name_id("names.other");
+    const bool holds = one == other && one == kMostNames - 1 && name_text(one) == "(further names)" &&
+                       name_id("names.known") == known && name_text(known) == "names.known" &&
+                       name_text(kMostNames - 2) != "?";
+    ::_exit(holds ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Names, AreTheSameForAllThreads) {
