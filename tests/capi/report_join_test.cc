@@ -137,6 +137,17 @@ TEST(ReportJoin, OfRatesIsTheRateOfTheWhole) {
   EXPECT_EQ(Joined(call(1, rate + text("fast")) + "," + call(3, rate + text("fast"))).cell(0, "GFLOP/s"), "fast");
 }
 
+TEST(ReportJoin, OfRatesOfAnUnknownWholeIsTheOneThatTheyAgreeIn) {
+  const char *const rates[] = {"GFLOP/s", "Arithmetic Intensity (FLOP/byte)", "Percent of Peak"};
+  for (const char *rate : rates) {
+    const Joined equal(column_of(rate, {ratio("2"), ratio("2")})), different(column_of(rate, {ratio("2"), ratio("5")}));
+    EXPECT_EQ(equal.cell(0, rate), "2");
+    EXPECT_EQ(equal.sum(rate), "2");
+    EXPECT_EQ(different.cell(0, rate), "") << "not 7, and 3.5 only if both took equally long";
+    EXPECT_EQ(different.sum(rate), "");
+  }
+}
+
 TEST(ReportJoin, IsOfCallsThatAgreeInNameShapesDeviceAndHash) {
   const auto call = [](const char *name, const char *shapes, const char *device, const char *hash) {
     return std::string("{\"Name\":") + text(name) + ",\"Argument Shapes\":" + text(shapes) +
