@@ -190,6 +190,12 @@ TEST(ReportRead, SplitsNamesFromDurationsAtTheLastGap) {
   EXPECT_EQ(number_of(call_value(report, 2, "Percent")), 50);
 }
 
+TEST(ReportRead, SaysInWhichLineATotalIsWrong) {
+  const std::string header = "Name        Duration (us)  Percent  Device  Count  Argument Shapes\n";
+  EXPECT_EQ(message_of(header + "add                  1.00\n" + "Total                x.yz             cpu0\n"),
+            "report: line 3 of the table has \"x.yz\" as its Duration (us), which is a number");
+}
+
 TEST(ReportRead, RefusesAColumnThatIsThereTwice) {
   const std::string twice = kFixed + "  x  x\n" + "a" + std::string(kFixed.size() + 1, ' ') + "1  2\n";
   EXPECT_EQ(message_of(twice), "report: line 1 of the table has the column x twice");
