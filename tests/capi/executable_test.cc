@@ -262,6 +262,9 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   std::string with_nul = program({0}, {ret, 0});
   with_nul[with_nul.find("main") + 2] = '\0';
   refused(with_nul, "has a NUL byte in its name");
+  with_nul = program({0}, {ret, 0});
+  with_nul[with_nul.find(std::string("\1\0\0\0\0\0\0\0p", 9)) + 8] = '\0';
+  refused(with_nul, "function main or one of its parameters has a NUL byte in its name");
 }
 
 TEST(Verifier, AcceptsWhatIsJustWithinTheBounds) {
