@@ -189,6 +189,36 @@ TEST(ParamsDamage, AnArchiveSaysWhichEntryIsWrong) {
   expect_error(load_error("PK\5\6 too short"), OPD_BAD_FORMAT, "no end of a zip directory was found up to");
 }
 
+// By the format's specification (APPNOTE.TXT). The elements begin at a multiple of 64, which Android's padding sees to.
+TEST(ParamsDamage, AnArchiveThatIsWrittenHasEachField) {
+  const TemporaryDirectory directory;
+  Params params;
+  const char *const names[] = {"first", "z"};
+  std::string expected, entries;
+  for (const char *name : names) {
+    params.set(name, counting<uint8_t>({*name == 'z' ? 3 : 5}, {kDLUInt, 8, 1}));
+    Params one;
+    one.set("", params[name]);
+    one.save(directory / "one.npy");
+    const std::string content = read_bytes(directory / "one.npy"), file = std::string(name) + ".npy";
+    const auto begin = static_cast<uint32_t>(expected.size()), size = static_cast<uint32_t>(content.size());
+    const auto pad = static_cast<uint16_t>((64 - (begin + 30 + file.size() + 6) % 64) % 64);
+    // Version 2.0, names in UTF-8, stored, 1 January 1980.
+    const std::string fields = number(uint16_t{20}) + number(uint16_t{1 << 11}) + number(uint16_t{0}) +
+                               number(uint32_t{0x00210000}) + number(checksum_of(content)) + number(size) +
+                               number(size) + number(static_cast<uint16_t>(file.size()));
+    entries +=
+        "PK\1\2" + number(uint16_t{45}) + fields + number(uint16_t{0}) + std::string(10, '\0') + number(begin) + file;
+    expected += "PK\3\4" + fields + number(static_cast<uint16_t>(6 + pad)) + file + number(uint16_t{0xD935}) +
+                number(static_cast<uint16_t>(2 + pad)) + number(uint16_t{64}) + std::string(pad, '\0') + content;
+  }
+  const auto place = static_cast<uint32_t>(expected.size());
+  expected += entries + "PK\5\6" + number(uint32_t{0}) + number(uint16_t{2}) + number(uint16_t{2}) +
+              number(static_cast<uint32_t>(entries.size())) + number(place) + number(uint16_t{0});
+  params.save(directory / "a.npz");
+  EXPECT_EQ(read_bytes(directory / "a.npz"), expected);
+}
+
 TEST(ParamsDamage, ChecksumsOfStoredEntriesAreReadWhenAskedFor) {
   const TemporaryDirectory directory;
   Zip zip;
