@@ -56,6 +56,7 @@ TEST(ParamsDamage, AParamDictSaysWhichFieldIsWrong) {
       {with([](Dict &d) { d.device = kDLCUDA; }), "has type 2; files hold tensors of the CPU, 1"},
       {with([](Dict &d) { d.rank = -1; }), "is -1"},
       {with([](Dict &d) { d.rank = 4; }), "is 4"},  // 24 bytes follow the dtype, which are 3 dimensions
+      {with([](Dict &d) { d.rank = 3; }), "has a negative or too large size"},
       {with([](Dict &d) { d.dtype.bits = 0; }), ", which no tensor can have"},
       {with([](Dict &d) { d.dtype.lanes = 0; }), ", which no tensor can have"},
       {with([](Dict &d) { d.dtype.lanes = 0xFFFF; }), ", which no tensor can have"},

@@ -159,6 +159,13 @@ TEST(Safetensors, SaysWhatIsWrong) {
   std::string long_header = file("{}");
   long_header[2] = 1;
   expect_error(load_error(long_header), OPD_BAD_FORMAT, "header at offset 8 needs");
+  const auto of_size = [](uint64_t size) {
+    std::string bytes = file("{}");
+    std::memcpy(bytes.data(), &size, sizeof size);
+    return load_error(bytes);
+  };
+  expect_error(of_size(100'000'000), OPD_BAD_FORMAT, "header at offset 8 needs 100000000 bytes");
+  expect_error(of_size(100'000'001), OPD_BAD_FORMAT, "belongs neither to a TVM param dict");
 }
 
 TEST(Safetensors, RefusesEveryTruncationAndSurvivesEveryFlippedBit) {
