@@ -232,8 +232,8 @@ TEST(Report, RefusesATableOfMoreThan2GiB) {
 }
 
 TEST(Report, HasColumnsOfMetricsThatOnlyDevicesHave) {
-  const Report report(
-      R"({"calls":[{"Name":{"string":"a"}}],"device_metrics":{"cpu0":{"Watt":{"count":7}},"gpu":{"Amp":{"ratio":0}}}})");
+  const Report report(R"({"calls":[{"Name":{"string":"a"}}],"device_metrics":{)"
+                      R"("cpu0":{"Watt":{"count":7}},"gpu":{"Amp":{"ratio":0}}}})");
   EXPECT_EQ(report.table(),
             "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Amp  Watt  \n"
             "a                                                                              \n"

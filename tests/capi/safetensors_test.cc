@@ -91,8 +91,8 @@ TEST(Safetensors, WritesTheHeaderInOrderAndTheElementsByTheirSize) {
   const TemporaryDirectory directory;
   params.save(directory / "a.safetensors");
   std::string header =
-      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[64,67]},"b":{"dtype":"F32","shape":[2,8],"data_offsets":[0,64]},)"
-      R"("c":{"dtype":"U8","shape":[],"data_offsets":[67,68]}})";
+      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[64,67]},)"
+      R"("b":{"dtype":"F32","shape":[2,8],"data_offsets":[0,64]},"c":{"dtype":"U8","shape":[],"data_offsets":[67,68]}})";
   while ((8 + header.size()) % 64) header += ' ';
   EXPECT_EQ(read_bytes(directory / "a.safetensors"),
             file(header, elements(params["b"]) + elements(params["a"]) + elements(params["c"])));

@@ -227,8 +227,11 @@ TEST(TheRecordedError, HasItsFirstCause) {
       std::memcpy(&changed[place], &code, sizeof code);
       ByteReader from(as_bytes(changed), "c");
       const std::string error = error_of([&] { KeptError::read(from); });
-      if (code == 256) EXPECT_EQ(error, "");
-      else expect_part(error, "is not one of an error");
+      if (code == 256) {
+        EXPECT_EQ(error, "");
+      } else {
+        expect_part(error, "is not one of an error");
+      }
     }
 }
 
