@@ -220,6 +220,27 @@ TEST(ParamsDamage, AnArchiveThatIsWrittenHasEachField) {
   EXPECT_EQ(read_bytes(directory / "a.npz"), expected);
 }
 
+TEST(ParamsDamage, AnArchiveMayHaveSizesOf64BitsAndItsDirectoryInAnyOrder) {
+  Zip zip;
+  const uint64_t size = zip.packed;
+  zip.packed = zip.unpacked = UINT32_MAX;
+  zip.extra = number(uint16_t{1}) + number(uint16_t{16}) + number(size) + number(size);
+  EXPECT_EQ(elements(Params(zip.bytes())["a"]), elements(Params(Zip().bytes())["a"]));
+  Params two;
+  two.set("a", counting<uint8_t>({3}, {kDLUInt, 8, 1}));
+  two.set("b", counting<uint8_t>({5}, {kDLUInt, 8, 1}));
+  const TemporaryDirectory directory;
+  two.save(directory / "two.npz");
+  std::string bytes = read_bytes(directory / "two.npz");
+  constexpr size_t kEntry = 46 + 5;  // and the end of the directory has 22
+  const size_t first = bytes.size() - 22 - 2 * kEntry, second = first + kEntry;
+  bytes = bytes.substr(0, first) + bytes.substr(second, kEntry) + bytes.substr(first, kEntry) +
+          bytes.substr(second + kEntry);
+  const Params again(bytes);
+  EXPECT_EQ(again.names(), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(elements(again["b"]), elements(two["b"]));
+}
+
 TEST(ParamsDamage, ChecksumsOfStoredEntriesAreReadWhenAskedFor) {
   const TemporaryDirectory directory;
   Zip zip;
