@@ -22,7 +22,8 @@ bool is_rate(Metric metric) { return metric.kind == MetricKind::kRatio || metric
 
 // The join of two metrics of one kind; kNone if there is none.
 Metric joined(Metric a, Metric b, Join join) {
-  if (join == Join::kSame || a.is_text()) return a == b ? a : Metric{};
+  // Of a rate, kRatio, only the calls' own numbers are known here.
+  if (join == Join::kSame || join == Join::kRatio || a.is_text()) return a == b ? a : Metric{};
   if (join == Join::kMin) return is_less(b, a) ? b : a;
   if (join == Join::kMax) return is_less(a, b) ? b : a;
   return sum_of(a, b);

@@ -262,6 +262,113 @@ TEST(Verifier, NamesFunctionAndInstructionOfWhatIsOutOfBounds) {
   std::string with_nul = program({0}, {ret, 0});
   with_nul[with_nul.find("main") + 2] = '\0';
   refused(with_nul, "has a NUL byte in its name");
+  with_nul = program({0}, {ret, 0});
+  with_nul[with_nul.find(std::string("\1\0\0\0\0\0\0\0p", 9)) + 8] = '\0';
+  refused(with_nul, "function main or one of its parameters has a NUL byte in its name");
+}
+
+TEST(Verifier, AcceptsWhatIsJustWithinTheBounds) {
+  const int64_t call = 1, ret = 2, go = 3, branch = 4, nowhere = int64_t{1} << 54, vm = nowhere + 1;
+  const auto accepted = [](const std::string &bytes) {
+    opd_executable *executable = nullptr;
+    check(opd_executable_load_bytes(bytes.data(), bytes.size(), &executable));
+    opd_executable_release(executable);
+  };
+  accepted(program({0}, {ret, 1}));
+  accepted(program({0}, {ret, nowhere}));
+  accepted(program({0}, {ret, vm}));
+  accepted(program({0}, {go, 0}));
+  accepted(program({0, 3, 5}, {branch, 0, 2, ret, 0, ret, 0}, 0, 3));
+  accepted(program({0, 2}, {ret, 0, go, -1}, 0, 2));
+  accepted(program({0, 4}, {call, 1, 1, 0, ret, 0}, 0, 2));
+  accepted(program({0, 4}, {call, nowhere, 1, 0, ret, 0}, 0, 2));
+  accepted(program({0, 4}, {call, INT64_MAX, 1, 0, ret, 0}, 0, 2));
+  accepted(program({0, 5}, {call, 0, 0, 1, 0, ret, 0}, 0, 2));
+  accepted(program({0, 7}, {call, 0, 1, 3, kConstant, kFunction | 1, (int64_t{1} << 56) | 5, ret, 0}, 0, 2));
+  accepted(program({1, 4}, {7, ret, 0, 7, ret, 0}, 0, 2));  // words between instructions
+  accepted(program({0, 2}, {ret, 0, ret, 1}, 1, 2));
+  accepted(program({0}, {ret, 0}, 0, 1, 0, 1));
+  accepted(program({0}, {ret, 0}, 0, 1, 2, 2));
+  accepted(program({0}, {ret, 0}, 0, 1, 1, 1 << 20));
+  refused(program({0}, {ret, 0}, 0, 1, 1, (1 << 20) + 1), "function main has 1 arguments and 1048577 registers");
+  std::vector<int64_t> many = {call, 0, 1, 65535};
+  many.resize(4 + 65535, 0), many.insert(many.end(), {ret, 0});
+  accepted(program({0, 4 + 65535}, many, 0, 2));
+  many.insert(many.begin() + 4, 0), many[3] = 65536;
+  refused(program({0, 4 + 65536}, many, 0, 2), "instruction 0 passes 65536 arguments");
+}
+
+TEST(Verifier, RefusesWhatIsJustBeyondTheBounds) {
+  const int64_t call = 1, ret = 2, go = 3, branch = 4, nowhere = int64_t{1} << 54;
+  refused(program({0}, {0, 0}), "instruction 0 at word 0 has the unknown opcode 0");
+  refused(program({0}, {5, 0}), "instruction 0 at word 0 has the unknown opcode 5");
+  refused(program({0, 2}, {ret, 0}, 0, 1), "instruction 1 starts at word 2 of 2");
+  refused(program({0, 1}, {ret, 0, ret, 0}, 0, 2),
+          "instruction 1 starts at word 1, inside the one before it, which "
+          "ends at 2");
+  refused(program({0}, {call, 0, 1}), "instruction 0 at word 0 takes 4 words, 3 remain");
+  refused(program({0}, {call, 0, 1, 1}), "instruction 0 at word 0 takes 5 words, 4 remain");
+  refused(program({0}, {branch, 0}), "instruction 0 at word 0 takes 3 words, 2 remain");
+  refused(program({0}, {ret, nowhere - 1}), "reads register 18014398509481983 of 2");
+  refused(program({0}, {ret, nowhere + 2}), "reads register 18014398509481986 of 2");
+  refused(program({0, 4}, {call, 2, 1, 0, ret, 0}, 0, 2),
+          "function main, instruction 0 (word 0) writes register 2 of 2");
+  refused(program({0, 4}, {call, nowhere - 1, 1, 0, ret, 0}, 0, 2), "writes register 18014398509481983 of 2");
+  refused(program({0, 4}, {call, 0, -1, 0, ret, 0}, 0, 2), "calls function -1 of 2");
+  refused(program({0, 5}, {call, 0, 1, 1, 2, ret, 0}, 0, 2), "reads register 2 of 2");
+  refused(program({0, 5}, {call, 0, 1, 1, kFunction - 1, ret, 0}, 0, 2), "reads constant -1 of 1");
+  refused(program({0, 5}, {call, 0, 1, 1, (int64_t{4} << 56) - 1, ret, 0}, 0, 2), "names function -1 of 2");
+  refused(program({0, 5}, {call, 0, 1, 1, int64_t{4} << 56, ret, 0}, 0, 2), "has an operand of unknown kind 4");
+  refused(program({0}, {go, -1}), "jumps by -1 out of the function's instructions 0 to 1");
+  refused(program({0, 2}, {ret, 0, go, -1}, 1, 2),
+          "instruction 1 (word 2) jumps by -1 out of the function's instructions "
+          "1 to 2");
+  refused(program({0, 3}, {branch, 0, 2, ret, 0}, 0, 2), "jumps by 2 out of the function's instructions 0 to 2");
+  refused(program({0, 3}, {branch, 2, 2, ret, 0}, 0, 2), "reads register 2 of 2");
+  refused(program({0, 3}, {branch, 0, 0, ret, 0}, 0, 2), "jumps by 0 if false; a forward jump of at least 2 is needed");
+  refused(program({0}, {branch, 0, 2}), "instruction 0 (word 0) jumps by 2 out");
+  refused(program({0, 2}, {ret, 0, call, 0, 1, 0}, 0, 2), "instruction 1 (word 2) is the last, but does not return");
+  refused(program({0}, {ret, 0}, -1, 1), "function main covers instructions -1 to 1 of 1");
+  refused(program({0}, {ret, 0}, 0, 1, 2, 1), "function main has 2 arguments and 1 registers");
+}
+
+TEST(Executable, SaysWhichPartOfItsBytesIsWrong) {
+  const std::string whole = program({0}, {2, 0});
+  const auto with = [&](size_t at, const std::string &bytes) {
+    std::string changed = whole;
+    return changed.replace(at, bytes.size(), bytes);
+  };
+  const auto at = [&](const std::string &place, const std::string &problem) { return "offset " + place + problem; };
+  // The first function's kind is at 28, the memory scopes at 172, the only constant at 188.
+  ASSERT_EQ(whole.find("main"), 28u + 4 + 8);
+  refused(with(28, "\3"), "is 3; 0, 1 and 2 are known");
+  refused(with(28, "\xFF\xFF\xFF\xFF"), "is -1; 0, 1 and 2 are known");
+  const size_t constant = whole.size() - (8 + 16) - (8 + 8) - 12;
+  refused(with(constant, std::string(1, static_cast<char>(OPD_MAP))),
+          "is " + std::to_string(OPD_MAP) + ", which no known TVM release writes");
+  refused(whole + "abc", at(std::to_string(whole.size()), " is followed by 3 bytes that belong to nothing"));
+  std::string no_program = whole;
+  no_program[0] = 'x';
+  refused(no_program, "executable: the first 8 bytes are not those of a TVM VM executable");
+  opd_executable *executable = nullptr;
+  Bytes newer;
+  newer.put<uint64_t>(0xD225DE2F4214151E).text("0.99 of a long name that goes on");
+  expect_error(opd_executable_load_bytes(newer.out.data(), newer.out.size(), &executable), OPD_UNSUPPORTED,
+               "executable: its format version is \"0.99 of a long name \", readable is \"0.14\" (TVM 0.22 to 0.27); "
+               "export it again with such a release");
+}
+
+TEST(Executable, KeepsItsScopesAndRefusesThoseOfNoConstant) {
+  const auto with_scope = [](int64_t constant) {
+    Bytes b;
+    b.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(0);
+    b.put<uint64_t>(1).put(constant).text("global");
+    b.put<uint64_t>(2).put<int32_t>(OPD_INT).put<int64_t>(42).put<int32_t>(OPD_SHAPE).put<uint64_t>(0);
+    return b.words({}).words({}).out;
+  };
+  EXPECT_EQ(Executable::load(with_scope(1)).save(), with_scope(1));
+  refused(with_scope(2), "executable: a memory scope names constant 2 of 2");
+  refused(with_scope(-1), "executable: a memory scope names constant -1 of 2");
 }
 
 TEST(Verifier, RefusesNamesOfMoreOrFewerParametersThanThereAre) {

@@ -56,6 +56,7 @@ TEST(ParamsDamage, AParamDictSaysWhichFieldIsWrong) {
       {with([](Dict &d) { d.device = kDLCUDA; }), "has type 2; files hold tensors of the CPU, 1"},
       {with([](Dict &d) { d.rank = -1; }), "is -1"},
       {with([](Dict &d) { d.rank = 4; }), "is 4"},  // 24 bytes follow the dtype, which are 3 dimensions
+      {with([](Dict &d) { d.rank = 3; }), "has a negative or too large size"},
       {with([](Dict &d) { d.dtype.bits = 0; }), ", which no tensor can have"},
       {with([](Dict &d) { d.dtype.lanes = 0; }), ", which no tensor can have"},
       {with([](Dict &d) { d.dtype.lanes = 0xFFFF; }), ", which no tensor can have"},
@@ -187,6 +188,57 @@ TEST(ParamsDamage, AnArchiveSaysWhichEntryIsWrong) {
   expect_error(load_error(with([](Zip &z) { z.method = z.local_method = 12; })), OPD_UNSUPPORTED,
                "the entry \"a.npy\" is compressed by method 12; 0 (stored) and 8 (deflated) are known");
   expect_error(load_error("PK\5\6 too short"), OPD_BAD_FORMAT, "no end of a zip directory was found up to");
+}
+
+// By the format's specification (APPNOTE.TXT). The elements begin at a multiple of 64, which Android's padding sees to.
+TEST(ParamsDamage, AnArchiveThatIsWrittenHasEachField) {
+  const TemporaryDirectory directory;
+  Params params;
+  const char *const names[] = {"first", "z"};
+  std::string expected, entries;
+  for (const char *name : names) {
+    params.set(name, counting<uint8_t>({*name == 'z' ? 3 : 5}, {kDLUInt, 8, 1}));
+    Params one;
+    one.set("", params[name]);
+    one.save(directory / "one.npy");
+    const std::string content = read_bytes(directory / "one.npy"), file = std::string(name) + ".npy";
+    const auto begin = static_cast<uint32_t>(expected.size()), size = static_cast<uint32_t>(content.size());
+    const auto pad = static_cast<uint16_t>((64 - (begin + 30 + file.size() + 6) % 64) % 64);
+    // Version 2.0, names in UTF-8, stored, 1 January 1980.
+    const std::string fields = number(uint16_t{20}) + number(uint16_t{1 << 11}) + number(uint16_t{0}) +
+                               number(uint32_t{0x00210000}) + number(checksum_of(content)) + number(size) +
+                               number(size) + number(static_cast<uint16_t>(file.size()));
+    entries +=
+        "PK\1\2" + number(uint16_t{45}) + fields + number(uint16_t{0}) + std::string(10, '\0') + number(begin) + file;
+    expected += "PK\3\4" + fields + number(static_cast<uint16_t>(6 + pad)) + file + number(uint16_t{0xD935}) +
+                number(static_cast<uint16_t>(2 + pad)) + number(uint16_t{64}) + std::string(pad, '\0') + content;
+  }
+  const auto place = static_cast<uint32_t>(expected.size());
+  expected += entries + "PK\5\6" + number(uint32_t{0}) + number(uint16_t{2}) + number(uint16_t{2}) +
+              number(static_cast<uint32_t>(entries.size())) + number(place) + number(uint16_t{0});
+  params.save(directory / "a.npz");
+  EXPECT_EQ(read_bytes(directory / "a.npz"), expected);
+}
+
+TEST(ParamsDamage, AnArchiveMayHaveSizesOf64BitsAndItsDirectoryInAnyOrder) {
+  Zip zip;
+  const uint64_t size = zip.packed;
+  zip.packed = zip.unpacked = UINT32_MAX;
+  zip.extra = number(uint16_t{1}) + number(uint16_t{16}) + number(size) + number(size);
+  EXPECT_EQ(elements(Params(zip.bytes())["a"]), elements(Params(Zip().bytes())["a"]));
+  Params two;
+  two.set("a", counting<uint8_t>({3}, {kDLUInt, 8, 1}));
+  two.set("b", counting<uint8_t>({5}, {kDLUInt, 8, 1}));
+  const TemporaryDirectory directory;
+  two.save(directory / "two.npz");
+  std::string bytes = read_bytes(directory / "two.npz");
+  constexpr size_t kEntry = 46 + 5;  // and the end of the directory has 22
+  const size_t first = bytes.size() - 22 - 2 * kEntry, second = first + kEntry;
+  bytes = bytes.substr(0, first) + bytes.substr(second, kEntry) + bytes.substr(first, kEntry) +
+          bytes.substr(second + kEntry);
+  const Params again(bytes);
+  EXPECT_EQ(again.names(), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(elements(again["b"]), elements(two["b"]));
 }
 
 TEST(ParamsDamage, ChecksumsOfStoredEntriesAreReadWhenAskedFor) {

@@ -59,6 +59,23 @@ TEST(ParamsOpen, KnowsNoTensorPastTheEnd) {
   EXPECT_EQ(info.ndim, 0);
 }
 
+TEST(ParamsOpen, NamesTheFileThatIsDamaged) {
+  const TemporaryDirectory directory;
+  const std::string npy = data_bytes("f32.npy"), archive = data_bytes("stored.npz");
+  const std::pair<const char *, std::string> files[] = {{"text", "some text that is long enough"},
+                                                        {"a.npy", npy + "x"},
+                                                        {"a.npz", archive.substr(0, archive.size() - 1)}};
+  for (const auto &[name, bytes] : files) {
+    write_bytes(directory / name, bytes);
+    for (const int copy : {0, 1})
+      expect_error(open_error(directory / name, options(copy)), OPD_BAD_FORMAT, (directory / name).string());
+  }
+  fs::create_directory(directory / "empty");
+  expect_error(open_error(directory / "empty", options(0)), OPD_INVALID_ARGUMENT,
+               "cannot read " + (directory / "empty").string() +
+                   ": neither a regular file nor a directory with tensor-cache.json or ndarray-cache.json");
+}
+
 TEST(ParamsOpen, MapsWhatItsOwnWritersPadded) {
   const TemporaryDirectory directory;
   for (const char *name : {"a.npz", "tensor-cache.json"}) {

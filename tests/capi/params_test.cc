@@ -231,6 +231,62 @@ TEST(Params, GivesTheOffsetOfMalformedNpyHeaders) {
   expect_error(load_error(npy(good, "ab", std::string("\4\0", 2))), OPD_UNSUPPORTED, "version at offset 6 is 4.0");
 }
 
+TEST(Params, ReadsTheDtypesOfNumpyThatATensorCanHave) {
+  const auto file = [](const std::string &dtype, size_t bytes) {
+    return npy("{'descr': '" + dtype + "', 'fortran_order': False, 'shape': (1,), }", std::string(bytes, '\1'));
+  };
+  const struct {
+    char letter;
+    uint8_t code;
+    std::vector<uint8_t> sizes;
+  } kinds[] = {{'b', kDLBool, {1}},
+               {'i', kDLInt, {1, 2, 4, 8}},
+               {'u', kDLUInt, {1, 2, 4, 8}},
+               {'f', kDLFloat, {2, 4, 8}},
+               {'c', kDLComplex, {8, 16}}};
+  for (const auto &[letter, code, sizes] : kinds)
+    for (const uint8_t size : {0, 1, 2, 3, 4, 8, 16, 32}) {
+      const bool is_known = std::count(sizes.begin(), sizes.end(), size) > 0;
+      for (const char order : {'<', '=', '|', '>'}) {
+        const std::string dtype = std::string(1, order) + letter + std::to_string(size);
+        if (is_known && (order != '>' || size == 1)) {
+          EXPECT_TRUE(same(Params(file(dtype, size)).dtype(0), {code, static_cast<uint8_t>(8 * size), 1})) << dtype;
+        } else {
+          expect_error(load_error(file(dtype, size)), OPD_UNSUPPORTED,
+                       ": the elements have the dtype '" + dtype + "' (at offset 20), which is " +
+                           (order == '>' && size != 1 ? "big-endian" : "none of bool, int8"));
+        }
+      }
+    }
+  for (const char *dtype : {"<f", "<f4x", "<fx", "<V4", "<M8[ns]"})
+    expect_error(load_error(file(dtype, 4)), OPD_UNSUPPORTED, std::string("the dtype '") + dtype);
+  for (const char *dtype : {"f4", "<", "", "^f4"})
+    expect_error(load_error(file(dtype, 4)), OPD_BAD_FORMAT,
+                 std::string("has the dtype '") + dtype + "'; one as '<f4'");
+}
+
+TEST(Params, ReadsUpTo64DimensionsAndVersionsThatAreKnown) {
+  const auto of = [](int dims) {
+    std::string shape;
+    for (int i = 0; i < dims; ++i) shape += "1,";
+    return npy("{'descr': '|i1', 'fortran_order': False, 'shape': (" + shape + "), }", "a");
+  };
+  EXPECT_EQ(Params(of(64)).shape(0).size(), 64u);
+  expect_error(load_error(of(65)), OPD_BAD_FORMAT, "has more than 64 dimensions");
+  const std::string dict = "{'descr': '|i1', 'fortran_order': False, 'shape': (1,), }";
+  for (const auto &[major, minor] : {std::pair(0, 0), {4, 0}, {1, 1}, {3, 1}})
+    expect_error(load_error(npy(dict, "a", {static_cast<char>(major), static_cast<char>(minor)})), OPD_UNSUPPORTED,
+                 "the .npy version at offset 6 is " + std::to_string(major) + "." + std::to_string(minor) +
+                     "; 1.0, 2.0 and 3.0 are known");
+  const auto long_header = [&](uint32_t size) {
+    std::string text = "\x93NUMPY" + std::string("\2\0", 2);
+    text.append(reinterpret_cast<const char *>(&size), 4);
+    return text + dict + std::string(size - dict.size(), ' ') + "a";
+  };
+  check(load_error(long_header(1 << 20)));
+  expect_error(load_error(long_header((1 << 20) + 1)), OPD_BAD_FORMAT, "has 1048577 bytes; 1048576 are possible");
+}
+
 TEST(Params, RefusesEveryTruncation) {
   for (const char *name : {"f32.npy", "version2.npy", "fortran.npy", "scalar.npy", "empty.npy", "stored.npz",
                            "deflated.npz", "empty.npz", "tvm.params"}) {

@@ -1,7 +1,10 @@
 // Files of recordings: what they keep, what damages them, when they are written.
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -291,6 +294,26 @@ TEST(RecordingFile, ALibraryFromMemoryCannotBeKept) {
   EXPECT_EQ(bytes_of(path), "");
   for (const auto &file : std::filesystem::directory_iterator(OPDYNO_TEST_SCRATCH))
     EXPECT_FALSE(file.path().string().starts_with(path + ".")) << file.path();
+}
+
+// A call that succeeds leaves errno as it was. The limit ends what would write for ever.
+TEST(RecordingFile, IsWrittenOnceWhateverErrorWasBefore) {
+  const Vm vm = make_vm(kEcho);
+  const auto path = record(vm, {opd_int(1)});  // the file is there, so that no search for it fails
+  const std::string first = bytes_of(path);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{size_t{1} << 20, before.rlim_max};
+  void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  vm.record_next_call(path);
+  errno = EINTR;
+  vm.call("main", 1);
+  opd_error *const failure = opd_vm_record_next_call(vm.get(), nullptr, nullptr);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  check(failure);
+  EXPECT_EQ(bytes_of(path), first);
 }
 
 TEST(RecordingFile, OptionsAreChecked) {

@@ -120,6 +120,38 @@ TEST(HostFunctions, OtherArgumentsOrCallsAreNamed) {
   EXPECT_NE(verdict(more).find("test.ask, call 3 of a function of the host, was not recorded"), std::string::npos);
 }
 
+TEST(HostFunctions, AnotherOrderAndOtherNumbersOfArgumentsAreNamed) {
+  for (const char *name : {"test.first", "test.second"})
+    define(name, [](const opd_value *, int32_t, opd_value *out) { *out = opd_int(7); });
+  const auto calls = [](const std::string &one, const std::string &other) {
+    return main_of("x", "  call test." + one + "\n  %r = call test." + other + "\n  ret %r\n");
+  };
+  const auto path = record(make_vm(calls("first(%x)", "second(%x, 2)")), {opd_int(1)});
+  const auto verdict_of = [&](const std::string &program) {
+    const Module other = Executable::assemble(program).to_module();
+    auto options = opdyno::defaults(opd_replay_options_init);
+    options.module = other.get();
+    const auto replayed = opdyno::replay(path, &options);
+    return (is_same(replayed) ? "same: " : "other: ") + verdict(replayed);
+  };
+  const std::string equal = "same: the call returned what was recorded: 1 value is equal bit for bit; ";
+  const std::string call = " of a function of the host, ";
+  EXPECT_EQ(verdict_of(calls("first(%x)", "second(%x)")),
+            equal + "test.second, call 2" + call + "gets 1 argument instead of 2");
+  EXPECT_EQ(verdict_of(calls("first(%x, %x)", "second(%x, 2)")),
+            equal + "test.first, call 1" + call + "gets 2 arguments instead of 1");
+  EXPECT_EQ(verdict_of(calls("first(%x, %x)", "second(%x)")),
+            equal + "test.first, call 1" + call + "gets 2 arguments instead of 1")
+      << "the first problem is told";
+  const std::string swapped = verdict_of(calls("second(%x, 2)", "first(%x)"));
+  EXPECT_TRUE(swapped.starts_with("other: the call failed: ")) << swapped;
+  EXPECT_NE(swapped.find("test.second, call 1" + call + "takes the place of test.first"), std::string::npos) << swapped;
+  EXPECT_EQ(
+      verdict_of(main_of("x", "  ret %x\n")),
+      "other: the call returned something else than was recorded: out is 1, and was 7; 2 calls of functions of the "
+      "host did not happen, of test.first first");
+}
+
 TEST(HostFunctions, FunctionsThatThePythonBuiltinFindsAreOnesOfTheHost) {
   const auto add = Function::global("vm.builtin.register_py_func");
   static int called;

@@ -154,6 +154,66 @@ TEST(ReportArrow, HasTheCellsOfTheReport) {
   }
 }
 
+// Each member of the structs, by the specification of the Arrow C data interface.
+TEST(ReportArrow, FillsEachMemberOfItsStructs) {
+  const ReportBuilder builder;
+  for (int i = 0; i < 9; ++i) {
+    builder.add_call();
+    builder.set_call("n", OPD_METRIC_COUNT, arg(i));
+    builder.set_call("s", OPD_METRIC_STRING, arg(i % 2 ? "odd" : "even"));
+    if (i == 8) builder.set_call("last", OPD_METRIC_STRING, arg("x"));
+    if (i % 8) builder.set_call("mixed", OPD_METRIC_COUNT, arg(i));
+    else builder.set_call("mixed", OPD_METRIC_STRING, arg("eight"));
+  }
+  const Imported arrow(builder.finish());
+  const auto check_schema = [](const ArrowSchema &schema, const char *format, const char *name, int64_t flags,
+                               int64_t children) {
+    EXPECT_STREQ(schema.format, format) << name;
+    EXPECT_STREQ(schema.name, name);
+    EXPECT_EQ(schema.flags, flags) << name;
+    EXPECT_EQ(schema.n_children, children) << name;
+    EXPECT_EQ(schema.children != nullptr, children > 0) << name;
+    EXPECT_NE(schema.release, nullptr) << name;
+  };
+  check_schema(arrow.schema, "+s", "", 0, 4);
+  const std::pair<const char *, const char *> columns[] = {{"n", "l"}, {"s", "l"}, {"mixed", "u"}, {"last", "l"}};
+  for (size_t i = 0; i < 4; ++i) {
+    const ArrowSchema &field = *arrow.schema.children[i];
+    check_schema(field, columns[i].second, columns[i].first, ARROW_FLAG_NULLABLE, 0);
+    ASSERT_EQ(field.dictionary != nullptr, i == 1 || i == 3) << field.name;
+    if (!field.dictionary) continue;
+    check_schema(*field.dictionary, "u", "", ARROW_FLAG_NULLABLE, 0);
+    EXPECT_EQ(field.dictionary->metadata, nullptr);
+    EXPECT_EQ(field.dictionary->dictionary, nullptr);
+  }
+  EXPECT_EQ(arrow.schema.children[2]->metadata, nullptr) << "cells of several kinds";
+  const auto check_array = [](const ArrowArray &array, int64_t length, int64_t nulls, int64_t buffers,
+                              int64_t children) {
+    EXPECT_EQ(array.length, length);
+    EXPECT_EQ(array.null_count, nulls);
+    EXPECT_EQ(array.offset, 0);
+    EXPECT_EQ(array.n_buffers, buffers);
+    EXPECT_EQ(array.n_children, children);
+    EXPECT_EQ(array.children != nullptr, children > 0);
+    EXPECT_EQ(array.buffers[0] != nullptr, nulls > 0);
+    EXPECT_NE(array.release, nullptr);
+  };
+  check_array(arrow.batch, 9, 0, 1, 4);
+  check_array(arrow.array("n"), 9, 0, 2, 0);
+  check_array(arrow.array("s"), 9, 0, 2, 0);
+  check_array(arrow.array("last"), 9, 8, 2, 0);
+  check_array(arrow.array("mixed"), 9, 0, 3, 0);
+  EXPECT_EQ(arrow.array("n").dictionary, nullptr);
+  EXPECT_EQ(arrow.array("mixed").dictionary, nullptr);
+  check_array(*arrow.array("s").dictionary, 4, 0, 3, 0);  // even, eight, odd, x
+  const auto *bits = static_cast<const uint8_t *>(arrow.array("last").buffers[0]);
+  EXPECT_EQ(bits[0], 0);
+  EXPECT_EQ(bits[1], 1) << "the ninth row alone";
+  EXPECT_EQ(arrow.text("last", 8), "x");
+  EXPECT_EQ(Imported::text(arrow.array("mixed"), 0), "eight");
+  EXPECT_EQ(Imported::text(arrow.array("mixed"), 7), "7");
+}
+
 TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
   const Imported arrow(sample(4));
   const auto kind = [&](const char *name) {

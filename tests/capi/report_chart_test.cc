@@ -85,6 +85,23 @@ TEST(ReportHtml, LeavesOutLinesOfALongAxis) {
   EXPECT_EQ(lines(-5.2, 6.2), 7u);
 }
 
+// Numbers have four digits.
+TEST(ReportHtml, WritesTheNumbersOfTheRooflineInFourDigits) {
+  const std::string page = page_of({{"a", 1, 123.456, 9.87654}}, 1234.56, 123.456);
+  EXPECT_NE(page.find(" text-anchor=\"end\">1235 GFLOP/s</text>"), std::string::npos) << page;
+  EXPECT_NE(page.find(">123.5 GB/s</text>\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("<title>a: 123.5 GFLOP/s at 9.877 FLOP/byte</title></circle>\n"), std::string::npos) << page;
+  const size_t name = page.find("<text class=\"name\"");
+  EXPECT_EQ(page.substr(page.find('>', name), 22), ">a</text>\n</svg></div>");
+  EXPECT_NE(
+      page.find("<h2>Roofline</h2>\n<p class=\"soft\">How fast each operator computes, for how much it computes per "
+                "byte. Larger dots took longer.</p>\n<div class=\"chart\"><svg viewBox=\"0 0 1000.0 460.0\" "
+                "role=\"img\" aria-label=\"Roofline: speed over arithmetic intensity; the table below has the "
+                "numbers\">\n"),
+      std::string::npos)
+      << page;
+}
+
 // One decade is 190 high: 10^(16.5 / 190) = 1.2213 times the speed is 16.5 higher, 10^(15.5 / 190) = 1.2066 times 15.5.
 // A line of names is 16 high.
 TEST(ReportHtml, LeavesOutNamesThatWouldOverlap) {

@@ -78,6 +78,64 @@ TEST(ReportMerge, LosesNothingWhereNamesCollide) {
                    "", text("Name (run 2)", "model_c"), ",\"more\":[1],\"more (run 1)\":[2]"));
 }
 
+TEST(ReportMerge, KeepsGapsTextsAndKinds) {
+  const auto ratio = [](const char *key, const char *number) {
+    return std::string("\"") + key + "\":{\"ratio\":" + number + "}";
+  };
+  const std::string half = "0.50000000000000000";
+  const Report a(report(
+      "{" + text("s", "x") + "},{" + count("n", 1) + "," + text("s", "y") + "},{" + text("s", "x") + "}", "", ""));
+  const Report b(report("{" + text("s", "y") + "},{" + ratio("n", half.c_str()) + "," + text("s", "z") + "},{" +
+                            "\"j\":{\"labels\":[1]}}",
+                        "", ""));
+  // Columns come in the order of the reports: s and n of a, then j of b.
+  EXPECT_EQ(merge({&a, &b}).json(),
+            report("{" + text("s", "x") + "," + count("Run", 0) + "},{" + text("s", "y") + "," + count("n", 1) + "," +
+                       count("Run", 0) + "},{" + text("s", "x") + "," + count("Run", 0) + "},{" + text("s", "y") + "," +
+                       count("Run", 1) + "},{" + text("s", "z") + "," + ratio("n", half.c_str()) + "," +
+                       count("Run", 1) + "},{\"j\":{\"labels\":[1]}," + count("Run", 1) + "}",
+                   "", ""));
+}
+
+TEST(ReportMerge, EntriesAreCommonOnlyIfEachReportHasThemWithOneValueAndKind) {
+  const auto of = [](const std::string &configuration) { return report("{" + count("n", 1) + "}", "", configuration); };
+  const Report a(of(text("Same", "x") + "," + text("Text", "x") + "," + count("Kind", 1) + "," + count("Missing", 1) +
+                    "," + count("Number", 1)));
+  const Report b(
+      of(count("Number", 2) + "," + text("Same", "x") + "," + text("Text", "y") + ",\"Kind\":{\"ratio\":1.5}"));
+  const Report merged = merge({&a, &b});
+  EXPECT_EQ(
+      merged.json(),
+      report("{" + count("n", 1) + "," + text("Text", "x") + "," + count("Kind", 1) + "," + count("Missing", 1) + "," +
+                 count("Number", 1) + "," + count("Run", 0) + "},{" + count("n", 1) + "," + text("Text", "y") +
+                 ",\"Kind\":{\"ratio\":1.50000000000000000}," + count("Number", 2) + "," + count("Run", 1) + "}",
+             "", text("Same", "x")));
+  EXPECT_EQ(merge({&a}).json(), report("{" + count("n", 1) + "," + count("Run", 0) + "}", "",
+                                       text("Same", "x") + "," + text("Text", "x") + "," + count("Kind", 1) + "," +
+                                           count("Missing", 1) + "," + count("Number", 1)));
+}
+
+TEST(ReportMerge, RunsOfDevicesFollowThoseOfTheirRows) {
+  const Report a(report("{" + count("Run", 5) + "},{" + count("Run", 3) + "},{" + count("Run", 5) + "}",
+                        "\"cpu0 (run 3)\":{" + count("Run", 3) + "," + count("Count", 1) + "},\"cpu0\":{" +
+                            count("Run", 5) + "},\"cpu0 (run 4)\":{" + count("Run", 4) + "},\"gpu\":{" +
+                            count("Count", 2) + "}",
+                        ""));
+  const Report b(
+      report("", "\"cpu0\":{" + text("Run", "first") + "},\"cpu1\":{" + count("Rank", 7) + "}", count("Rank", 1)));
+  // Of a: 5 becomes 0, 3 becomes 1, 4 becomes 2; a device without a number is of the first of them by its old
+  // number, 3.
+  EXPECT_EQ(
+      merge({&a, &b}).json(),
+      report("{" + count("Run", 0) + "},{" + count("Run", 1) + "},{" + count("Run", 0) + "}",
+             "\"cpu0 (run 1)\":{" + count("Count", 1) + "," + count("Run", 1) + "},\"cpu0 (run 0)\":{" +
+                 count("Run", 0) + "},\"cpu0 (run 2)\":{" + count("Run", 2) + "},\"gpu (run 1)\":{" +
+                 count("Count", 2) + "," + count("Run", 1) + "},\"cpu0 (run 3)\":{" + text("Run (before)", "first") +
+                 "," + count("Rank", 1) + "," + count("Run", 3) + "},\"cpu1 (run 3)\":{" + count("Rank", 7) + "," +
+                 count("Rank (configuration)", 1) + "," + count("Run", 3) + "}",
+             ""));
+}
+
 TEST(ReportMerge, RefusesNoReports) {
   opd_report *out = nullptr;
   expect_error(opd_report_merge(nullptr, 0, &out), OPD_INVALID_ARGUMENT, "at least one report");

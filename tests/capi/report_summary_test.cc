@@ -47,7 +47,7 @@ std::string conclusion(const std::vector<Call> &calls) {
 
 TEST(ReportSummary, WritesTimesWithThreeDigits) {
   const std::pair<double, const char *> times[] = {
-      {0, "<0.01 µs"},    {0.0049, "<0.01 µs"}, {0.0051, "0.01 µs"}, {9.994, "9.99 µs"},  {9.996, "10.0 µs"},
+      {0, "<0.01 µs"},    {0.0049, "<0.01 µs"}, {0.005, "0.01 µs"},  {9.994, "9.99 µs"},  {9.996, "10.0 µs"},
       {99.94, "99.9 µs"}, {99.96, "100 µs"},    {999.4, "999 µs"},   {999.5, "1.00 ms"},  {9'994, "9.99 ms"},
       {9'996, "10.0 ms"}, {99'960, "100 ms"},   {999'400, "999 ms"}, {999'500, "1.00 s"}, {1.25e7, "12.5 s"}};
   for (const auto &[us, text] : times) {
@@ -79,6 +79,8 @@ TEST(ReportSummary, ShortensTypesOfElementsThatItKnows) {
                                                           {"float8_e4m3fn[2]", "2 f8_e4m3fn"},
                                                           {"float[2]", "2 float"},
                                                           {"floats[2]", "2 floats"},
+                                                          {"uint9[2]", "2 u9"},
+                                                          {"float:32[2]", "2 float:32"},
                                                           {"float32[]", "f32"},
                                                           {"float32[2], int8[]", "2xf32 i8"},
                                                           {"float32[2], int8[3]", "2xf32 3xi8"}};
@@ -143,6 +145,39 @@ TEST(ReportConclusion, SaysWhatPays) {
   EXPECT_EQ(conclusion({{"a", 10, 250}}),
             "a: 100 % of the time at 100 % of this machine's peak: only less work helps\n");
   EXPECT_EQ(conclusion({{"a", 10, 0}}), "a: 100 % of the time\n");
+}
+
+// Names have a quarter of the width and at least 16 characters, other columns at most 14. What is longer loses its
+// middle.
+TEST(ReportSummary, ShortensLongNamesInTheirMiddle) {
+  const auto name = [](const char *text, int32_t width) {
+    const std::string line = line_of(summary(report_of({{text, 1}}), width), 1);
+    return line.substr(0, line.find("  "));
+  };
+  EXPECT_EQ(name("abcdefghijklmnopqrst", 80), "abcdefghijklmnopqrst");
+  EXPECT_EQ(name("abcdefghijklmnopqrstu", 80), "abcdefghij…mnopqrstu");
+  EXPECT_EQ(name("abcdefghijklmnop", 40), "abcdefghijklmnop");
+  EXPECT_EQ(name("abcdefghijklmnopq", 40), "abcdefgh…klmnopq");
+  EXPECT_EQ(name("ÄÖÜabcdefghijklmnopq", 40), "ÄÖÜabcde…klmnopq");
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("a"));
+  builder.set_call("Fourteen wide!", OPD_METRIC_STRING, arg("abcdefghijklmn"));
+  builder.set_call("Last of fifteen", OPD_METRIC_STRING, arg("abcdefghijklmno"));
+  const Report report = builder.finish();
+  EXPECT_EQ(line_of(summary(report, 100), 0), "Operator  Time  Share  Calls  Fourteen wide!  Last of…ifteen  Shapes");
+  EXPECT_EQ(line_of(summary(report, 100), 1), "a                             abcdefghijklmn  abcdefg…jklmno");
+  EXPECT_EQ(line_of(summary(report, 50), 0), "Operator  Time  Share  Calls  Fourteen wide!");
+  EXPECT_EQ(line_of(summary(report, 50), 2), "Also measured: Last of fifteen");
+}
+
+TEST(ReportConclusion, IsNoneOfCallsThatTookNoTime) {
+  const ReportBuilder builder;
+  builder.add_call();
+  builder.set_call("Name", OPD_METRIC_STRING, arg("a"));
+  builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(0));
+  builder.set_device("cpu0", "Duration (us)", OPD_METRIC_DURATION, arg(5));
+  EXPECT_TRUE(summary(builder.finish()).ends_with("\nTotal 5.00 µs on cpu0\n"));
 }
 
 TEST(ReportConclusion, WarnsOfDispatchFromAFifthOfTheTime) {

@@ -112,7 +112,7 @@ TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
 }
 
 TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
-  const Report report(calls(call_row("fast", 0) + "," + call_row("slow", 0.0051) + "," + call_row("tiny", 0.0049)));
+  const Report report(calls(call_row("fast", 0) + "," + call_row("slow", 0.005) + "," + call_row("tiny", 0.0049)));
   const std::string table = report.table(0, 0, 0);
   EXPECT_NE(table.find("\nfast          <0.01 "), std::string::npos) << table;
   EXPECT_NE(table.find("\nslow           0.01 "), std::string::npos) << table;
@@ -214,6 +214,35 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
   EXPECT_EQ(report.json(), "{\"calls\":[" + rows + "],\"device_metrics\":{},\"configuration\":{}}");
   EXPECT_EQ(report.call(19999, "m19999").view().u.int64, 1);
   EXPECT_EQ(report.call(19999, "m19998").type(), OPD_NONE);
+}
+
+// One name of 2^20 characters makes each of 2100 rows as wide: 2 GiB and more, of a report of 1 MiB.
+TEST(Report, RefusesATableOfMoreThan2GiB) {
+  std::string rows = call_row(std::string(1 << 20, 'x'), 1);
+  for (int i = 1; i < 2100; ++i) rows += "," + call_row("a", 1);
+  const Report report(calls(rows));
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
+  options.aggregate = options.col_sums = 0;
+  opd_buffer *out = nullptr;
+  // The columns after the name: 13, 7, 6, 5 and 15, each with two spaces, and the end of the line.
+  const int width = (1 << 20) + 2 + 15 + 9 + 8 + 7 + 17 + 1;
+  expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options, &out), OPD_UNSUPPORTED,
+               "a table of 2101 rows of " + std::to_string(width) + " characters exceeds 2147483648 bytes");
+}
+
+TEST(Report, HasColumnsOfMetricsThatOnlyDevicesHave) {
+  const Report report(R"({"calls":[{"Name":{"string":"a"}}],"device_metrics":{)"
+                      R"("cpu0":{"Watt":{"count":7}},"gpu":{"Amp":{"ratio":0}}}})");
+  EXPECT_EQ(report.table(),
+            "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Amp  Watt  \n"
+            "a                                                                              \n"
+            "----------                                                                     \n"
+            "Sum                                                                            \n"
+            "Total                                                                       7  \n"
+            "Total                                                                 0        \n"
+            "\nConfiguration\n-------------\n");
+  EXPECT_NE(report.json().find(R"("gpu":{"Amp":{"ratio":0.00000000000000000}})"), std::string::npos) << report.json();
 }
 
 // The median is that of the numbers; a duration that is not a number, or none, is left out.

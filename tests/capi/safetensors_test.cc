@@ -83,6 +83,21 @@ TEST(Safetensors, WritesWhatItReads) {
   EXPECT_EQ((8 + header) % 64, 0u);
 }
 
+TEST(Safetensors, WritesTheHeaderInOrderAndTheElementsByTheirSize) {
+  Params params;
+  params.set("a", counting<uint8_t>({3}, kU8));
+  params.set("b", counting<uint8_t>({2, 8}, kF32));
+  params.set("c", counting<uint8_t>({}, kU8));
+  const TemporaryDirectory directory;
+  params.save(directory / "a.safetensors");
+  std::string header =
+      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[64,67]},)"
+      R"("b":{"dtype":"F32","shape":[2,8],"data_offsets":[0,64]},"c":{"dtype":"U8","shape":[],"data_offsets":[67,68]}})";
+  while ((8 + header.size()) % 64) header += ' ';
+  EXPECT_EQ(read_bytes(directory / "a.safetensors"),
+            file(header, elements(params["b"]) + elements(params["a"]) + elements(params["c"])));
+}
+
 TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
   const TemporaryDirectory directory;
   const auto error = [&](const char *name, const Tensor &tensor) {
@@ -144,6 +159,13 @@ TEST(Safetensors, SaysWhatIsWrong) {
   std::string long_header = file("{}");
   long_header[2] = 1;
   expect_error(load_error(long_header), OPD_BAD_FORMAT, "header at offset 8 needs");
+  const auto of_size = [](uint64_t size) {
+    std::string bytes = file("{}");
+    std::memcpy(bytes.data(), &size, sizeof size);
+    return load_error(bytes);
+  };
+  expect_error(of_size(100'000'000), OPD_BAD_FORMAT, "header at offset 8 needs 100000000 bytes");
+  expect_error(of_size(100'000'001), OPD_BAD_FORMAT, "belongs neither to a TVM param dict");
 }
 
 TEST(Safetensors, RefusesEveryTruncationAndSurvivesEveryFlippedBit) {

@@ -87,6 +87,34 @@ TEST(TensorCache, FillsShardsUpTo32MiB) {
   EXPECT_EQ(elements(again["a_"]), elements(small));
 }
 
+// As TVM writes it. The sum is Python's of 0, 1, 2, 61 zeros, and 0 to 63.
+TEST(TensorCache, WritesWhereEachTensorLies) {
+  const TemporaryDirectory directory;
+  Params params;
+  params.set("a", counting<uint8_t>({3}, {kDLUInt, 8, 1}));
+  params.set("b", counting<uint8_t>({4, 4}, {kDLFloat, 32, 1}));
+  params.save(directory / "tensor-cache.json");
+  EXPECT_EQ(read_bytes(directory / "tensor-cache.json"),
+            R"({"metadata":{},"records":[{"dataPath":"params_shard_0.bin","format":"raw-shard","records":[)"
+            R"({"name":"a","shape":[3],"dtype":"uint8","format":"raw","nbytes":3,"byteOffset":0},)"
+            R"({"name":"b","shape":[4,4],"dtype":"float32","format":"raw","nbytes":64,"byteOffset":64}],)"
+            R"("nbytes":128,"md5sum":"ba90d5d12f4d51254e839042bfe7b7b9"}]})");
+  EXPECT_EQ(read_bytes(directory / "params_shard_0.bin"),
+            elements(params["a"]) + std::string(61, '\0') + elements(params["b"]));
+}
+
+TEST(TensorCache, FillsAShardToTheLastByte) {
+  for (const int64_t more : {0, 1}) {
+    const TemporaryDirectory directory;
+    Params params;
+    params.set("a", counting<uint64_t>({(4 << 20) - 8}, {kDLUInt, 64, 1}));  // 32 MiB without 64 bytes
+    params.set("b", counting<uint8_t>({64 + more}, {kDLUInt, 8, 1}));
+    params.save(directory / "tensor-cache.json");
+    EXPECT_EQ(directory.num_files(), more ? 3u : 2u);
+    EXPECT_EQ(elements(Params(directory / "")["b"]), elements(params["b"]));
+  }
+}
+
 TEST(TensorCache, NoticesDamageByItsChecksum) {
   const TemporaryDirectory directory;
   fs::copy(kTvms / "tensor-cache.json", directory / "tensor-cache.json");
