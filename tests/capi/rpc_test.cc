@@ -339,6 +339,9 @@ TEST_F(ASession, RefusesWrongNumbersOfArguments) {
     for (const int32_t count : {0, 2})
       EXPECT_EQ(refusal(server + name, count),
                 std::string("ValueError: ") + name + " takes 1 arguments, but was given " + std::to_string(count));
+  for (const int32_t count : {0, 1, 3})
+    EXPECT_EQ(refusal(server + "upload", count),
+              "ValueError: upload takes 2 arguments, but was given " + std::to_string(count));
   for (const int32_t count : {2, 4})
     EXPECT_EQ(refusal(server + "ModuleGetFunction", count),
               "ValueError: ModuleGetFunction takes a module, a name and a bool");
