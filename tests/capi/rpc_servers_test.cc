@@ -332,7 +332,8 @@ TEST(Requests, HaveTheBytesOfTheProtocol) {
   is(0, Packet().raw<int32_t>(kGetGlobalFunc).raw<int32_t>(1).string("f"));
   is(1, Packet().raw<int32_t>(kCallFunc).raw<uint64_t>(7).raw<int32_t>(2).integer(3).string("ab"));
   is(2, Packet().raw<int32_t>(kDevGetAttr).raw<int32_t>(2).device().integer(OPD_ATTR_EXIST));
-  is(3, Packet().raw<int32_t>(kDevAllocDataWithScope).raw<int32_t>(2).tensor(0, {64}, 0, bytes).none());  // as memory is aligned
+  is(3, Packet().raw<int32_t>(kDevAllocDataWithScope).raw<int32_t>(2).tensor(0, {64}, 0, bytes).none());  // as memory
+                                                                                                          // is aligned
   is(4, Packet().raw<int32_t>(kCopyFromRemote).view(5, {16}, 0, bytes).raw<uint64_t>(16));
   is(5, Packet()
             .raw<int32_t>(kCopyAmongRemote)
@@ -452,15 +453,15 @@ TEST(AServerOfTvms, GivesDimensionsAsText) {
 
 TEST(Results, OfAServerBecomeValues) {
   const DLDevice cuda{kDLCUDA, 3};
-  const Packet with_empty_ones = Packet().raw<uint64_t>(0).raw<uint64_t>(0).plain(
-      result(2, Packet().integer(OPD_INT).integer(5)).str());
-  Script server({handle(7), with_empty_ones, result(1, Packet().integer(OPD_NONE)),
-                 result(2, Packet().integer(OPD_DEVICE).device(cuda)),
-                 result(2, Packet().integer(OPD_POINTER).handle(4096)), result(2, Packet().integer(1000).handle(11)),
-                 result(2, Packet().integer(OPD_INT).integer(6)), result(2, Packet().integer(OPD_INT).raw<int32_t>(777)),
-                 result(1, Packet().string("x")), result(2, Packet().integer(OPD_FUNCTION).integer(1)),
-                 result(2, Packet().integer(OPD_TENSOR).handle(1)),
-                 result(2, Packet().integer(OPD_DEVICE).device({static_cast<DLDeviceType>(128), 0}))});
+  const Packet with_empty_ones =
+      Packet().raw<uint64_t>(0).raw<uint64_t>(0).plain(result(2, Packet().integer(OPD_INT).integer(5)).str());
+  Script server(
+      {handle(7), with_empty_ones, result(1, Packet().integer(OPD_NONE)),
+       result(2, Packet().integer(OPD_DEVICE).device(cuda)), result(2, Packet().integer(OPD_POINTER).handle(4096)),
+       result(2, Packet().integer(1000).handle(11)), result(2, Packet().integer(OPD_INT).integer(6)),
+       result(2, Packet().integer(OPD_INT).raw<int32_t>(777)), result(1, Packet().string("x")),
+       result(2, Packet().integer(OPD_FUNCTION).integer(1)), result(2, Packet().integer(OPD_TENSOR).handle(1)),
+       result(2, Packet().integer(OPD_DEVICE).device({static_cast<DLDeviceType>(128), 0}))});
   const RpcSession session = RpcSession::connect(server.address());
   const Function f = session.function("f");
   EXPECT_EQ(f().view().u.int64, 5) << "frames of no bytes are skipped";
@@ -471,9 +472,14 @@ TEST(Results, OfAServerBecomeValues) {
                 "the result is an address of the server, which means nothing in another process");
   const Value object = f();
   EXPECT_EQ(f(object).view().u.int64, 6);
-  EXPECT_EQ(server.requests.back(),
-            Packet().raw<int32_t>(kCallFunc).raw<uint64_t>(7).raw<int32_t>(1).raw<int32_t>(115).raw<int32_t>(115)
-                .raw<uint64_t>(11).str());
+  EXPECT_EQ(server.requests.back(), Packet()
+                                        .raw<int32_t>(kCallFunc)
+                                        .raw<uint64_t>(7)
+                                        .raw<int32_t>(1)
+                                        .raw<int32_t>(115)
+                                        .raw<int32_t>(115)
+                                        .raw<uint64_t>(11)
+                                        .str());
   expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is 777, which has no form here");
   expect_throws([&] { f(); }, OPD_BAD_FORMAT, "type of a result");
   expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is no handle");
@@ -484,9 +490,10 @@ TEST(Results, OfAServerBecomeValues) {
 
 TEST(ABadServer, SendsOtherBytesThanItWasAskedFor) {
   const Packet tensor = result(3, Packet().integer(OPD_TENSOR).tensor(5, {4}).handle(6));
-  for (const Packet &answer : {framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(15, 'x'))),
-                               framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(17, 'x'))),
-                               framed(Packet().raw<int32_t>(kReturn).plain(std::string(16, 'x'))), framed(Packet().raw<int32_t>(kReturn))}) {
+  for (const Packet &answer :
+       {framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(15, 'x'))),
+        framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(17, 'x'))),
+        framed(Packet().raw<int32_t>(kReturn).plain(std::string(16, 'x'))), framed(Packet().raw<int32_t>(kReturn))}) {
     Script server({handle(7), tensor, result(1, Packet().integer(1)), answer});
     const RpcSession session = RpcSession::connect(server.address());
     const Function function = session.function("f");
@@ -559,7 +566,8 @@ TEST(ATracker, GivesAServer) {
     answer = wrong;
     expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
   }
-  for (const char *wrong : {"[\"0\", [\"h\", 1, \"k\"]]", "[0, [\"h\", 1, \"k\"], 1]", "[0, [\"h\", 1, 2]]", "[0, [1, 1, \"k\"]]"}) {
+  for (const char *wrong :
+       {"[\"0\", [\"h\", 1, \"k\"]]", "[0, [\"h\", 1, \"k\"], 1]", "[0, [\"h\", 1, 2]]", "[0, [1, 1, \"k\"]]"}) {
     answer = wrong;
     expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
   }

@@ -291,8 +291,7 @@ TEST_F(ASession, HasDevicesWithStreams) {
   EXPECT_EQ(got.code, kCopyAck);
   EXPECT_EQ(got.rest(), numbers);
   session
-      .ask(kCopyAmongRemote,
-           Packet().raw<int32_t>(3).tensor(host, {3}).tensor(there, {3}, 0, float32, first).handle(0))
+      .ask(kCopyAmongRemote, Packet().raw<int32_t>(3).tensor(host, {3}).tensor(there, {3}, 0, float32, first).handle(0))
       .expect_done();
   ask(kDevStreamSync, first, 2).expect_done();
   EXPECT_EQ(read().rest(), Packet().raw(7.f).raw(8.f).raw(9.f).str());

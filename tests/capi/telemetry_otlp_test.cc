@@ -353,10 +353,10 @@ TEST_F(TelemetryOtlp, SendsRequestsWithAllHeaders) {
   for (const char *path : {"/prefix/v1/traces", "/prefix/v1/metrics"}) {
     const std::vector<Request> requests = collector.requests(path);
     ASSERT_EQ(requests.size(), 1u) << path;
-    EXPECT_EQ(requests[0].head,
-              std::string("POST ") + path + " HTTP/1.1\r\nHost: " + collector.address() + "\r\nUser-Agent: opdyno/" +
-                  opd_version() + "\r\nContent-Type: application/json\r\nConnection: close\r\na: b\r\nc: d e\r\n" +
-                  "Content-Length: " + std::to_string(requests[0].body.size()));
+    EXPECT_EQ(requests[0].head, std::string("POST ") + path + " HTTP/1.1\r\nHost: " + collector.address() +
+                                    "\r\nUser-Agent: opdyno/" + opd_version() +
+                                    "\r\nContent-Type: application/json\r\nConnection: close\r\na: b\r\nc: d e\r\n" +
+                                    "Content-Length: " + std::to_string(requests[0].body.size()));
   }
 }
 
@@ -395,8 +395,8 @@ TEST_F(TelemetryOtlp, ReadsAnAnswerToItsEnd) {
        {ok + "Content-Length: 0\r\n\r\n", ok + "content-length:2\r\n\r\n{}", ok + "CONTENT-LENGTH:   2 \r\n\r\n{}",
         ok + "Content-Length: 9000\r\n\r\n" + std::string(9000, ' '),
         ok + "Content-Length: 65536\r\n\r\n" + std::string(65536, ' '),
-        ok + "Content-Length: 99999999\r\n\r\n" + long_body,
-        ok + "\r\n" + long_body, ok + "Content-Length:\r\n\r\n" + long_body, ok + "Content-Length: x\r\n\r\n" + long_body,
+        ok + "Content-Length: 99999999\r\n\r\n" + long_body, ok + "\r\n" + long_body,
+        ok + "Content-Length:\r\n\r\n" + long_body, ok + "Content-Length: x\r\n\r\n" + long_body,
         std::string("HTTP/1.0 299 \r\nContent-Length: 1\r\n\r\nx"),
         std::string("HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx")}) {
     answer = good;
@@ -485,8 +485,7 @@ TEST_F(TelemetryOtlp, WarnsOfTheFirstOfFailuresThatFollowEachOther) {
 
 TEST_F(TelemetryOtlp, TriesAgainByItself) {
   std::atomic<int> left{2};
-  const Receiver collector(
-      [&](const Request &) { return left-- > 0 ? Receiver::status("503 Busy") : Receiver::ok(); });
+  const Receiver collector([&](const Request &) { return left-- > 0 ? Receiver::status("503 Busy") : Receiver::ok(); });
   options_.interval_ns = 1'000'000;
   const Telemetry telemetry = start(collector);
   call("main");

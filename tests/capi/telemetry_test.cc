@@ -146,12 +146,16 @@ TEST(TelemetryText, HasAllMetricsThatAreAskedFor) {
   few.process_metrics = 0;
   const Telemetry first(&few);
   call(vm, "main");
-  std::map<std::string, std::string> expected{
-      {"opdyno_build_info", "gauge"},           {"opdyno_modules", "gauge"},
-      {"opdyno_vms", "gauge"},                  {"opdyno_memory_bytes", "gauge"},
-      {"opdyno_memory_peak_bytes", "gauge"},    {"opdyno_calls_total", "counter"},
-      {"opdyno_call_errors_total", "counter"},  {"opdyno_call_duration_seconds", "histogram"},
-      {"opdyno_label_overflow_total", "counter"}, {"opdyno_events_dropped_total", "counter"}};
+  std::map<std::string, std::string> expected{{"opdyno_build_info", "gauge"},
+                                              {"opdyno_modules", "gauge"},
+                                              {"opdyno_vms", "gauge"},
+                                              {"opdyno_memory_bytes", "gauge"},
+                                              {"opdyno_memory_peak_bytes", "gauge"},
+                                              {"opdyno_calls_total", "counter"},
+                                              {"opdyno_call_errors_total", "counter"},
+                                              {"opdyno_call_duration_seconds", "histogram"},
+                                              {"opdyno_label_overflow_total", "counter"},
+                                              {"opdyno_events_dropped_total", "counter"}};
   EXPECT_EQ(kinds_in(first.text()), expected);
   for (const char *name : {"opdyno_operator_calls_total", "opdyno_operator_errors_total",
                            "opdyno_operator_seconds_total", "opdyno_spans_sent_total", "opdyno_spans_dropped_total",

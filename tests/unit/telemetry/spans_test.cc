@@ -197,8 +197,8 @@ TEST(SpansOfOperators, LieWithinEachOtherOrInTheirRun) {
 
 // What a collector is told of a span, but for the numbers.
 std::string told_of(const SentSpan &span) {
-  return concat(name_text(span.name), " of ", name_text(span.program), span.is_operator ? ", operator" : ", function", " ",
-                span.begin_ns, "-", span.end_ns, " on ", span.thread, span.has_failed ? ", failed: " : "",
+  return concat(name_text(span.name), " of ", name_text(span.program), span.is_operator ? ", operator" : ", function",
+                " ", span.begin_ns, "-", span.end_ns, " on ", span.thread, span.has_failed ? ", failed: " : "",
                 span.message);
 }
 
@@ -217,11 +217,11 @@ TEST(SpansOfRuns, AndOfOperatorsSayAllOfTheirEvents) {
   Lines told;
   for (const SentSpan &span : queue.take(100)) told.push_back(told_of(span));
   std::ranges::sort(told);
-  EXPECT_EQ(told, (Lines{"bad of program, operator 164-164 on 77, failed: no luck",
-                         "fails of program, function 120-180 on 77, failed: no luck at all",
-                         "good of program, operator 140-160 on 77",
-                         "unknown of program, function 200-200 on 77, failed: ",
-                         "works of program, function 220-240 on 77"}));
+  EXPECT_EQ(told,
+            (Lines{"bad of program, operator 164-164 on 77, failed: no luck",
+                   "fails of program, function 120-180 on 77, failed: no luck at all",
+                   "good of program, operator 140-160 on 77", "unknown of program, function 200-200 on 77, failed: ",
+                   "works of program, function 220-240 on 77"}));
 }
 
 TEST(SpansOfRuns, HaveNumbersThatAreNotZeroInBothHalves) {

@@ -286,13 +286,12 @@ TEST(MetricsOfOtlp, AreADocumentWithTheirResourceAndScope) {
              ::getpid(), R"("}},{"key":"host.name","value":{"stringValue":")", host, R"("}},)",
              R"({"key":"process","value":{"stringValue":"p"}}]},"scopeMetrics":[{"scope":{"name":"opdyno",)"
              R"("version":"1.2"},"metrics":[]}]}]})"));
-  EXPECT_EQ(
-      otlp_spans({}, settings),
-      concat(R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}},)"
-             R"({"key":"process.pid","value":{"intValue":")",
-             ::getpid(), R"("}},{"key":"host.name","value":{"stringValue":")", host, R"("}},)",
-             R"({"key":"process","value":{"stringValue":"p"}}]},"scopeSpans":[{"scope":{"name":"opdyno",)"
-             R"("version":"1.2"},"spans":[]}]}]})"));
+  EXPECT_EQ(otlp_spans({}, settings),
+            concat(R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}},)"
+                   R"({"key":"process.pid","value":{"intValue":")",
+                   ::getpid(), R"("}},{"key":"host.name","value":{"stringValue":")", host, R"("}},)",
+                   R"({"key":"process","value":{"stringValue":"p"}}]},"scopeSpans":[{"scope":{"name":"opdyno",)"
+                   R"("version":"1.2"},"spans":[]}]}]})"));
 }
 
 TEST(SpansOfOtlp, SayWhatTheyHave) {
