@@ -265,6 +265,13 @@ class Script {
   Listener listener_;
 };
 
+// Asks the server, which later uses of the device do not.
+void expect_exists(DLDevice device) {
+  Value exists;
+  check(opd_device_get_attr(device, OPD_ATTR_EXIST, exists.out()));
+  EXPECT_EQ(exists.to_string(), "true");
+}
+
 Packet exception(const std::string &text) {
   return framed(Packet().raw<int32_t>(kException).raw<int32_t>(1).string(text));
 }
@@ -315,6 +322,7 @@ TEST(Requests, HaveTheBytesOfTheProtocol) {
     const Function function = session.function("f");
     const DLDevice device = session.device();
     const Value found = function(int64_t{3}, "ab");
+    expect_exists(device);
     const Tensor tensor = Tensor::of(found), made({4}, "float32", device);
     float numbers[4];
     tensor.copy_to_bytes(numbers, sizeof numbers);
@@ -498,6 +506,7 @@ TEST(ABadServer, SendsOtherBytesThanItWasAskedFor) {
     const RpcSession session = RpcSession::connect(server.address());
     const Function function = session.function("f");
     const Value found = function();
+    expect_exists(session.device());
     float numbers[4];
     const Tensor given = Tensor::of(found);
     expect_throws([&] { given.copy_to_bytes(numbers, sizeof numbers); }, OPD_BAD_FORMAT,
