@@ -11,6 +11,7 @@ import socket
 import stat
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -62,9 +63,10 @@ class ServeSandbox(ServerCliTest):
         (self.outside / "allowed").mkdir()
         (self.outside / "allowed" / "data").write_text("data")
         shutil.copy("/bin/true", self.outside / "program")
-        elsewhere = ("TMP", "TEMP", "CCACHE_DIR", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-                     "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")  # fmt: skip
-        self.environment = dict(os.environ, HOME=str(self.outside), **dict.fromkeys(elsewhere, str(self.outside)))
+        elsewhere = ("CCACHE_DIR", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+                     "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")  # fmt: skip
+        temporary = tempfile.gettempdir()
+        self.environment = dict(os.environ, HOME=str(self.outside), TMP=temporary, TEMP=temporary, **dict.fromkeys(elsewhere, str(self.outside)))
         self.listeners = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
         self.port = self.listeners[0].getsockname()[1]
         self.listeners[1].bind(str(self.outside / "socket"))
