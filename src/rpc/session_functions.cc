@@ -156,7 +156,8 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   if (name == "ImportModule") return make_function(&import_module);
   if (name == "upload")
     return make_function([files](Args args) {
-      files->write(name_in(args, "upload", 2), bytes_in(args[1], "the content of a file"));
+      const std::string_view file = name_in(args, "upload", 2);  // before the content, which may be absent
+      files->write(file, bytes_in(args[1], "the content of a file"));
       return Value();
     });
   if (name == "download")

@@ -161,6 +161,26 @@ TEST_F(ACrash, IsNotToldUnlessItIsAskedFor) {
   EXPECT_EQ(wait_for_child(), SIGSEGV);
 }
 
+TEST_F(ACrash, IsNotHandledAfterTheSession) {
+  options.progress = nullptr;
+  const auto count_handled = [] {
+    int handled = 0;
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU}) {
+      struct sigaction now {};
+      sigaction(number, nullptr, &now);
+      handled += now.sa_handler != SIG_DFL;
+    }
+    return handled;
+  };
+  ASSERT_EQ(count_handled(), 0);
+  {
+    RawSession session(options);
+    session.begin();
+    EXPECT_EQ(count_handled(), 7);
+  }
+  EXPECT_EQ(count_handled(), 0);
+}
+
 TEST_F(ACrash, OfOneSessionAtOnceIsTold) {
   options.progress = nullptr;
   Listener server([&](int connection) { serve_with(connection, &options); });

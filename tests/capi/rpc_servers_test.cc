@@ -238,6 +238,284 @@ TEST(ABadServer, MeasuresWhatCannotBe) {
   }
 }
 
+// A server as TVM's whose answers to requests after the greeting are these. The requests are kept.
+class Script {
+ public:
+  explicit Script(std::vector<Packet> answers)
+      : answers_(std::move(answers)), listener_([this](int connection) {
+          greet_as_tvm(connection);
+          for (const Packet &answer : answers_) {
+            uint64_t size = 0;
+            const std::string head = receive(connection, sizeof size);
+            if (head.size() == sizeof size) std::memcpy(&size, head.data(), sizeof size);
+            requests.push_back(receive(connection, size));
+            send_all(connection, answer);
+          }
+          last = receive(connection, 1 << 20);
+        }) {}
+  std::string address() const { return listener_.address(); }
+  // After the end of the session.
+  void wait() const {
+    while (listener_.open) std::this_thread::yield();
+  }
+  std::vector<std::string> requests;
+  std::string last;  // what comes behind them
+
+ private:
+  const std::vector<Packet> answers_;
+  Listener listener_;
+};
+
+// Asks the server, which later uses of the device do not.
+void expect_exists(DLDevice device) {
+  Value exists;
+  check(opd_device_get_attr(device, OPD_ATTR_EXIST, exists.out()));
+  EXPECT_EQ(exists.to_string(), "true");
+}
+
+Packet exception(const std::string &text) {
+  return framed(Packet().raw<int32_t>(kException).raw<int32_t>(1).string(text));
+}
+
+TEST(Errors, HaveTheCodeOfTheirKind) {
+  struct Case {
+    const char *said;
+    opd_code code;
+    const char *kind, *message;
+  };
+  const Case cases[] = {{"ValueError: v", OPD_INVALID_ARGUMENT, "ValueError", "v"},
+                        {"TypeError: t", OPD_INVALID_ARGUMENT, "TypeError", "t"},
+                        {"IndexError: i: j\n\n", OPD_OUT_OF_RANGE, "IndexError", "i: j"},
+                        {"MemoryError: m", OPD_OUT_OF_MEMORY, "MemoryError", "m"},
+                        {"InterruptedError: c", OPD_CANCELLED, "InterruptedError", "c"},
+                        {"TimeoutError: d", OPD_DEADLINE_EXCEEDED, "TimeoutError", "d"},
+                        {"_Az_Z: k", OPD_CALL_FAILED, "_Az_Z", "k"},
+                        {"no kind", OPD_CALL_FAILED, "RuntimeError", "no kind"},
+                        {"no kind: k", OPD_CALL_FAILED, "RuntimeError", "no kind: k"},
+                        {": k", OPD_CALL_FAILED, "RuntimeError", ": k"},
+                        {"file1: k", OPD_CALL_FAILED, "RuntimeError", "file1: k"}};
+  std::vector<Packet> answers;
+  for (const Case &one : cases) answers.push_back(exception(one.said));
+  answers.push_back(framed(Packet().raw<int32_t>(kException).raw<int32_t>(1).none()));
+  Script server(answers);
+  const RpcSession session = RpcSession::connect(server.address());
+  const auto ask = [&] {
+    opd_function *function = nullptr;
+    return opd_rpc_session_get_function(session.get(), "f", &function);
+  };
+  for (const Case &one : cases) {
+    opd_error *const error = ask();
+    ASSERT_NE(error, nullptr);
+    EXPECT_EQ(opd_error_code(error), one.code) << one.said;
+    EXPECT_STREQ(opd_error_kind(error), one.kind);
+    EXPECT_EQ(opd_error_message(error), one.message + (" (on " + server.address() + ")"));
+    opd_error_release(error);
+  }
+  expect_error(ask(), OPD_CALL_FAILED, "an error without a message (on ");
+}
+
+TEST(Requests, HaveTheBytesOfTheProtocol) {
+  const Packet floats4 = Packet().integer(OPD_TENSOR).tensor(5, {4}).handle(6);
+  Script server({handle(7), result(3, floats4), result(1, Packet().integer(1)), handle(9),
+                 framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(16, 'x'))), done(), done()});
+  {
+    const RpcSession session = RpcSession::connect(server.address());
+    const Function function = session.function("f");
+    const DLDevice device = session.device();
+    const Value found = function(int64_t{3}, "ab");
+    expect_exists(device);
+    const Tensor tensor = Tensor::of(found), made({4}, "float32", device);
+    float numbers[4];
+    tensor.copy_to_bytes(numbers, sizeof numbers);
+    EXPECT_EQ(std::memcmp(numbers, "xxxxxxxxxxxxxxxx", 16), 0);
+    made.copy_from(tensor);
+    check(opd_device_sync(device));
+    session.close();
+  }
+  server.wait();
+  const DLDataType bytes = {kDLUInt, 8, 1};
+  const auto is = [&](size_t place, const Packet &packet) {
+    ASSERT_LT(place, server.requests.size());
+    EXPECT_EQ(server.requests[place], packet.str()) << place;
+  };
+  is(0, Packet().raw<int32_t>(kGetGlobalFunc).raw<int32_t>(1).string("f"));
+  is(1, Packet().raw<int32_t>(kCallFunc).raw<uint64_t>(7).raw<int32_t>(2).integer(3).string("ab"));
+  is(2, Packet().raw<int32_t>(kDevGetAttr).raw<int32_t>(2).device().integer(OPD_ATTR_EXIST));
+  is(3, Packet().raw<int32_t>(kDevAllocDataWithScope).raw<int32_t>(2).tensor(0, {64}, 0, bytes).none());  // as memory
+                                                                                                          // is aligned
+  is(4, Packet().raw<int32_t>(kCopyFromRemote).view(5, {16}, 0, bytes).raw<uint64_t>(16));
+  is(5, Packet()
+            .raw<int32_t>(kCopyAmongRemote)
+            .raw<int32_t>(3)
+            .tensor(5, {16}, 0, bytes)
+            .tensor(9, {16}, 0, bytes)
+            .handle(0));
+  is(6, Packet().raw<int32_t>(kDevStreamSync).raw<int32_t>(2).device().handle(0));
+  EXPECT_TRUE(server.last.ends_with(Packet().raw<uint64_t>(4).raw<int32_t>(kShutdown).str())) << "the last request";
+}
+
+TEST(Requests, BeginWithWhoTheClientIs) {
+  std::string said;
+  Listener server([&](int connection) {
+    const std::string head = receive(connection, 8);
+    int32_t size = 0;
+    std::memcpy(&size, head.data() + 4, sizeof size);
+    said = receive(connection, static_cast<size_t>(size));
+    send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(17).plain("server:board -x=1"));
+    EXPECT_EQ(receive(connection, 8 + 4 + 8 + 5 + 4),
+              Packet().raw<uint64_t>(21).raw<int32_t>(kInitServer).text("0.8.0").raw<int32_t>(0).str());
+    send_all(connection, done());
+    answer_with(connection, handle(0));
+    wait_for_end(connection);
+  });
+  opd_rpc_connect_options options = how();
+  const auto key_of = [&] {
+    const std::string is = RpcSession::connect(server.address(), &options).describe(), member = "\"key\":\"";
+    const size_t begin = is.find(member) + member.size();
+    return is.substr(begin, is.find('"', begin) - begin);
+  };
+  EXPECT_EQ(key_of(), "board");
+  EXPECT_EQ(said, "client:");
+  options.key = "k", options.session_timeout_ns = 2'500'000'001;  // in milliseconds, rounded up
+  EXPECT_EQ(key_of(), "board");
+  EXPECT_EQ(said, "client:k -timeout=2.501");
+}
+
+// Of 4096 bytes, with "client:".
+TEST(Keys, HaveAMostLength) {
+  const std::string longest(4096 - 7, 'k'), longer = longest + "k";
+  opd_rpc_serve_options settings = defaults(opd_rpc_serve_options_init);
+  settings.key = longest.c_str();
+  Listener server([&](int connection) { serve_with(connection, &settings); });
+  opd_rpc_connect_options options = how();
+  options.key = longest.c_str();
+  EXPECT_NE(RpcSession::connect(server.address(), &options).describe().find(longest), std::string::npos);
+  options.key = longer.c_str();
+  expect_throws([&] { RpcSession::connect(server.address(), &options); }, OPD_INVALID_ARGUMENT,
+                "a key has at most 4096 bytes");
+  for (const int32_t size : {4097, -1}) {
+    RawSession session;
+    session.send(Packet().raw<int32_t>(0xFF271).raw(size).plain(std::string(4097, 'c')).str());
+    expect_error(session.end(), OPD_BAD_FORMAT, "the client's key has " + std::to_string(size) + " bytes");
+  }
+}
+
+TEST(AServerOfTvms, MeasuresWithWhatItKnows) {
+  std::string seconds;
+  for (const double one : {0.5, 0.25, 0.25}) seconds.append(reinterpret_cast<const char *>(&one), sizeof one);
+  Script server({handle(7), handle(8), result(2, Packet().integer(OPD_FUNCTION).handle(9)),
+                 result(2, Packet().integer(OPD_BYTES).bytes(seconds)),
+                 result(2, Packet().integer(OPD_BYTES).bytes("short")),
+                 result(2, Packet().integer(OPD_BYTES).bytes("1234567"))});
+  const RpcSession session = RpcSession::connect(server.address());
+  const Function function = session.function("f");
+  opd_evaluator_options options = defaults(opd_evaluator_options_init);
+  options.number = 2, options.repeat = 3, options.min_repeat_ms = 4, options.limit_zero_time_iterations = 5;
+  options.cooldown_interval_ms = 6, options.repeats_to_cooldown = 7, options.cache_flush_bytes = 8;
+  for (int i = 0; i < 4; ++i) {
+    opd_evaluator_options more = options;
+    if (i == 0) more.warmup = 2;
+    if (i == 1) more.steady_ms = 1;
+    if (i == 2) more.concurrency = 2;
+    if (i == 3) more.preprocess = function.get();
+    expect_throws([&] { Evaluator(function, &more); }, OPD_INVALID_ARGUMENT,
+                  "a function of TVM's server is measured without preprocess, with a warmup of 1, a steady_ms of 0 and "
+                  "a concurrency of 1");
+  }
+  const Evaluator evaluator(function, &options);
+  const Benchmark found = evaluator();
+  const auto times = found.seconds();
+  EXPECT_EQ(std::vector<double>(times.begin(), times.end()), (std::vector<double>{0.5, 0.25, 0.25}));
+  EXPECT_EQ(found.stats().number, 2);
+  EXPECT_EQ(found.stats().warmup_count, 1);
+  EXPECT_EQ(found.stats().calls_per_second, 3);
+  Packet expected = Packet().raw<int32_t>(kCallFunc).raw<uint64_t>(8).raw<int32_t>(12).none().string("f");
+  for (const int64_t number : {1, 0, 2, 3, 4, 5, 6, 7, 8}) expected.integer(number);
+  ASSERT_GE(server.requests.size(), 3u);
+  EXPECT_EQ(server.requests[2], expected.string("").str());
+  for (int i = 0; i < 2; ++i) expect_throws([&] { evaluator(); }, OPD_BAD_FORMAT, "the server measured nothing");
+  session.close();
+}
+
+TEST(AServerOfTvms, LacksWhatOnlyOpdynosHas) {
+  Script server({handle(7), result(2, Packet().integer(OPD_MODULE).handle(8))});
+  const RpcSession session = RpcSession::connect(server.address());
+  const Function load = session.function("load");
+  const Value loaded = load();
+  const Module module = Module::of(loaded);
+  expect_throws([&] { module.functions(); }, OPD_UNSUPPORTED,
+                "the server at " + server.address() + " is TVM's, which does not list functions");
+  session.close();
+}
+
+TEST(AServerOfTvms, GivesDimensionsAsText) {
+  Script server({result(1, Packet().integer(1)), result(1, Packet().string("[1024, 7, 64]")),
+                 result(1, Packet().string("")), result(1, Packet().string("12")), result(1, Packet().integer(5))});
+  const RpcSession session = RpcSession::connect(server.address());
+  for (const char *expected : {"[1024, 7, 64]", "[]", "[12]", "5"}) {
+    Value value;
+    check(opd_device_get_attr(session.device(), OPD_ATTR_MAX_THREAD_DIMENSIONS, value.out()));
+    EXPECT_EQ(value.to_string(), expected);
+  }
+  session.close();
+}
+
+TEST(Results, OfAServerBecomeValues) {
+  const DLDevice cuda{kDLCUDA, 3};
+  const Packet with_empty_ones =
+      Packet().raw<uint64_t>(0).raw<uint64_t>(0).plain(result(2, Packet().integer(OPD_INT).integer(5)).str());
+  Script server(
+      {handle(7), with_empty_ones, result(1, Packet().integer(OPD_NONE)),
+       result(2, Packet().integer(OPD_DEVICE).device(cuda)), result(2, Packet().integer(OPD_POINTER).handle(4096)),
+       result(2, Packet().integer(1000).handle(11)), result(2, Packet().integer(OPD_INT).integer(6)),
+       result(2, Packet().integer(OPD_INT).raw<int32_t>(777)), result(1, Packet().string("x")),
+       result(2, Packet().integer(OPD_FUNCTION).integer(1)), result(2, Packet().integer(OPD_TENSOR).handle(1)),
+       result(2, Packet().integer(OPD_DEVICE).device({static_cast<DLDeviceType>(128), 0}))});
+  const RpcSession session = RpcSession::connect(server.address());
+  const Function f = session.function("f");
+  EXPECT_EQ(f().view().u.int64, 5) << "frames of no bytes are skipped";
+  EXPECT_EQ(f().type(), OPD_NONE);
+  const opd_value device = opd_device_value(session.device(cuda));
+  EXPECT_EQ(f().to_string(), to_string(device));
+  expect_throws([&] { f(); }, OPD_UNSUPPORTED,
+                "the result is an address of the server, which means nothing in another process");
+  const Value object = f();
+  EXPECT_EQ(f(object).view().u.int64, 6);
+  EXPECT_EQ(server.requests.back(), Packet()
+                                        .raw<int32_t>(kCallFunc)
+                                        .raw<uint64_t>(7)
+                                        .raw<int32_t>(1)
+                                        .raw<int32_t>(115)
+                                        .raw<int32_t>(115)
+                                        .raw<uint64_t>(11)
+                                        .str());
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is 777, which has no form here");
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "type of a result");
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is no handle");
+  expect_throws([&] { f(); }, OPD_BAD_FORMAT, "is no tensor");
+  expect_throws([&] { f(); }, OPD_UNSUPPORTED, "of the server is of a session there");
+  session.close();
+}
+
+TEST(ABadServer, SendsOtherBytesThanItWasAskedFor) {
+  const Packet tensor = result(3, Packet().integer(OPD_TENSOR).tensor(5, {4}).handle(6));
+  for (const Packet &answer :
+       {framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(15, 'x'))),
+        framed(Packet().raw<int32_t>(kCopyAck).plain(std::string(17, 'x'))),
+        framed(Packet().raw<int32_t>(kReturn).plain(std::string(16, 'x'))), framed(Packet().raw<int32_t>(kReturn))}) {
+    Script server({handle(7), tensor, result(1, Packet().integer(1)), answer});
+    const RpcSession session = RpcSession::connect(server.address());
+    const Function function = session.function("f");
+    const Value found = function();
+    expect_exists(session.device());
+    float numbers[4];
+    const Tensor given = Tensor::of(found);
+    expect_throws([&] { given.copy_to_bytes(numbers, sizeof numbers); }, OPD_BAD_FORMAT,
+                  "the server at " + server.address() + " did not send the 16 bytes that it was asked for");
+    session.close();
+  }
+}
+
 // One that gives an array, whose size is 1, and whose item is the array.
 TEST(ABadServer, GivesArraysWithoutEnd) {
   const Packet array = result(2, Packet().integer(OPD_ARRAY).handle(8)),
@@ -298,6 +576,13 @@ TEST(ATracker, GivesAServer) {
     answer = wrong;
     expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
   }
+  for (const char *wrong :
+       {"[\"0\", [\"h\", 1, \"k\"]]", "[0, [\"h\", 1, \"k\"], 1]", "[0, [\"h\", 1, 2]]", "[0, [1, 1, \"k\"]]"}) {
+    answer = wrong;
+    expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_BAD_FORMAT, "the answer of the tracker");
+  }
+  answer = "[1, \"no\"]";
+  expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_CALL_FAILED, "the tracker refuses: \"no\"");
   answer = "[-1, \"no such key\"]";
   expect_throws([&] { RpcSession::request(tracker.address(), &key); }, OPD_CALL_FAILED, "no such key");
   answer = "[0, {\"queue_info\": {}, \"server_info\": []}]";
@@ -309,6 +594,17 @@ TEST(ATracker, GivesAServer) {
     wait_for_end(connection);
   });
   expect_throws([&] { RpcSession::request(other.address(), &key); }, OPD_BAD_FORMAT, "no tracker of TVM's");
+  for (const int32_t size : {-1, (16 << 20) + 1}) {
+    Listener endless([&](int connection) {
+      receive(connection, 4);
+      send_all(connection, Packet().raw<int32_t>(0x2F271));
+      receive(connection, 4 + 3);
+      send_all(connection, Packet().raw(size));
+      wait_for_end(connection);
+    });
+    expect_throws([&] { RpcSession::tracker_summary(endless.address()); }, OPD_BAD_FORMAT,
+                  "the tracker at " + endless.address() + " answers " + std::to_string(size) + " bytes");
+  }
 }
 
 }  // namespace

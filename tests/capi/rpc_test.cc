@@ -1,15 +1,21 @@
 // What a server does for one client. The client is this test: its packets have the layout that TVM's own client sends.
+#include <netinet/tcp.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "support/add_one.h"
 #include "support/rpc_client.h"
+#include "support/rpc_servers.h"
+#include "support/simulated_device.h"
 
 namespace opdyno_test {
 namespace {
 
 using Floats = std::vector<float>;
+
+std::atomic<int> instrumented{0};  // calls that an instrument saw
 
 struct ASession : testing::Test {
   RawSession session;
@@ -239,6 +245,257 @@ TEST_F(ASession, HasStreamsOfItsOwn) {
   absent.expect_done();
 }
 
+// The streams and the memory of a device that is not the host.
+TEST_F(ASession, HasDevicesWithStreams) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const DLDevice first = simulated.device(), second = simulated.device(1);
+  const DLDataType float32 = {kDLFloat, 32, 1};
+  const SimulatedDevice::Counts before = simulated.counts();
+  const auto create = [&](DLDevice device) {
+    return session.ask(kDevCreateStream, Packet().raw<int32_t>(1).device(device)).handle();
+  };
+  const auto ask = [&](int32_t code, DLDevice device, uint64_t stream) {
+    return session.ask(code, Packet().raw<int32_t>(2).device(device).handle(stream));
+  };
+  const auto now = [&](DLDevice device) {
+    return session.ask(kDevGetCurrentStream, Packet().raw<int32_t>(1).device(device)).handle();
+  };
+  EXPECT_EQ(create(first), 1u);
+  EXPECT_EQ(create(first), 2u);
+  EXPECT_EQ(create(second), 3u);
+  EXPECT_EQ(simulated.counts().streams, before.streams + 3);
+  ask(kDevSetStream, first, 2).expect_done();
+  ask(kDevSetStream, second, 3).expect_done();
+  EXPECT_EQ(now(first), 2u);
+  EXPECT_EQ(now(second), 3u);
+  ask(kDevSetStream, second, 0).expect_done();
+  EXPECT_EQ(now(second), 0u);
+  for (const int32_t code : {kDevSetStream, kDevStreamSync, kDevFreeStream}) {
+    expect_refused(ask(code, second, 2), "the client has no stream of vpi:1 with the number 2");
+    expect_refused(ask(code, first, 4), "the client has no stream of vpi:0 with the number 4");
+  }
+  ask(kDevFreeStream, first, 1).expect_done();
+  expect_refused(ask(kDevFreeStream, first, 1), "the client has no stream of vpi:0 with the number 1");
+  EXPECT_EQ(simulated.counts().streams, before.streams + 2);
+
+  const auto allocate = [&](DLDevice device) {
+    const Packet wanted = Packet().raw<int32_t>(2).tensor(0, {3}, 0, float32, device).string("global");
+    return session.ask(kDevAllocDataWithScope, wanted).handle();
+  };
+  const uint64_t there = allocate(first), host = session.make({7, 8, 9});
+  const Packet view = Packet().view(there, {3}, 0, float32, first);
+  const auto read = [&] { return session.ask(kCopyFromRemote, Packet(view).raw<uint64_t>(12)); };
+  const std::string numbers = Packet().raw(1.f).raw(2.f).raw(3.f).str();
+  session.ask(kCopyToRemote, Packet(view).text(numbers)).expect_done();
+  Reply got = read();
+  EXPECT_EQ(got.code, kCopyAck);
+  EXPECT_EQ(got.rest(), numbers);
+  session
+      .ask(kCopyAmongRemote, Packet().raw<int32_t>(3).tensor(host, {3}).tensor(there, {3}, 0, float32, first).handle(0))
+      .expect_done();
+  ask(kDevStreamSync, first, 2).expect_done();
+  EXPECT_EQ(read().rest(), Packet().raw(7.f).raw(8.f).raw(9.f).str());
+  simulated.fail_from(1);
+  expect_refused(session.ask(kCopyToRemote, Packet(view).text(numbers)), "the simulated device has a fault");
+  expect_refused(read(), "the simulated device has a fault");
+  simulated.fail_from(0);
+  EXPECT_EQ(read().rest(), Packet().raw(7.f).raw(8.f).raw(9.f).str());
+
+  const auto attr = [&](DLDevice device, opd_device_attr which) {
+    return session.ask(kDevGetAttr, Packet().raw<int32_t>(2).device(device).integer(which));
+  };
+  const std::string one = Packet().raw<int32_t>(1).str();
+  EXPECT_EQ(attr(first, OPD_ATTR_MAX_THREADS_PER_BLOCK).rest(), Packet().plain(one).integer(256).str());
+  EXPECT_EQ(attr(first, OPD_ATTR_DEVICE_NAME).rest(), Packet().plain(one).string("simulated").str());
+  EXPECT_EQ(attr(simulated.device(2), OPD_ATTR_DEVICE_NAME).rest(), Packet().plain(one).none().str());
+  EXPECT_EQ(attr(simulated.device(2), OPD_ATTR_EXIST).rest(),
+            Packet().plain(one).raw<int32_t>(OPD_BOOL).raw<int64_t>(0).str());
+  EXPECT_EQ(attr(first, OPD_ATTR_EXIST).rest(), Packet().plain(one).raw<int32_t>(OPD_BOOL).raw<int64_t>(1).str());
+  EXPECT_EQ(session.end(), nullptr);
+  EXPECT_EQ(simulated.counts().streams, before.streams) << "the session's end frees them, also the current one";
+  EXPECT_EQ(simulated.counts().blocks, before.blocks);
+}
+
+TEST_F(ASession, AllocatesAsOlderClientsAsk) {
+  const Packet wanted = Packet().raw<int32_t>(4).device().integer(8).integer(64).raw<int32_t>(OPD_DTYPE);
+  const uint64_t data =
+      session.ask(kDevAllocData, Packet(wanted).raw(DLDataType{kDLFloat, 32, 1}).raw<int32_t>(0)).handle();
+  session.write(data, {1, 2}).expect_done();
+  const Packet bytes = Packet().view(data, {8}, 0, {kDLUInt, 8, 1});
+  session.ask(kCopyToRemote, Packet(bytes).text("12345678")).expect_done();
+  EXPECT_EQ(session.ask(kCopyFromRemote, Packet(bytes).raw<uint64_t>(8)).rest(), "12345678");
+}
+
+// All that a session offers, but the functions of programs.
+TEST_F(ASession, RefusesWrongNumbersOfArguments) {
+  const std::string server = "tvm.rpc.server.";
+  const auto refusal = [&](const std::string &name, int32_t count) {
+    Packet values;
+    for (int32_t i = 0; i < count; ++i) values.string("x");
+    return session.call(name, count, values).message();
+  };
+  for (const char *name : {"download", "remove", "workpath", "load_module", "download_linked_module"})
+    for (const int32_t count : {0, 2})
+      EXPECT_EQ(refusal(server + name, count),
+                std::string("ValueError: ") + name + " takes 1 arguments, but was given " + std::to_string(count));
+  for (const int32_t count : {0, 1, 3})
+    EXPECT_EQ(refusal(server + "upload", count),
+              "ValueError: upload takes 2 arguments, but was given " + std::to_string(count));
+  for (const int32_t count : {2, 4})
+    EXPECT_EQ(refusal(server + "ModuleGetFunction", count),
+              "ValueError: ModuleGetFunction takes a module, a name and a bool");
+  for (const int32_t count : {1, 3})
+    EXPECT_EQ(refusal(server + "ImportModule", count), "ValueError: ImportModule takes two modules");
+  for (const int32_t count : {0, 2}) {
+    EXPECT_EQ(refusal("opdyno.rpc.list_functions", count), "ValueError: opdyno.rpc.list_functions takes a module");
+    EXPECT_EQ(refusal("ffi.ArraySize", count),
+              "ValueError: ffi.ArraySize takes 1 arguments, but was given " + std::to_string(count));
+  }
+  for (const int32_t count : {1, 3})
+    EXPECT_EQ(refusal("ffi.ArrayGetItem", count),
+              "ValueError: ffi.ArrayGetItem takes 2 arguments, but was given " + std::to_string(count));
+  for (const int32_t count : {11, 13})
+    EXPECT_EQ(refusal("runtime.RPCTimeEvaluator", count),
+              "ValueError: runtime.RPCTimeEvaluator takes 12 arguments, but was given " + std::to_string(count));
+  for (const int32_t count : {14, 16})
+    EXPECT_EQ(refusal("opdyno.rpc.evaluator", count),
+              "ValueError: opdyno.rpc.evaluator takes 15 arguments, but was given " + std::to_string(count));
+  EXPECT_EQ(session.function(server + "nothing"), 0u);
+}
+
+TEST_F(ASession, HasTheItemsOfArrays) {
+  define("test.rpc.pair", [](const opd_value *args, int32_t count, opd_value *out) {
+    opd_array *made = nullptr;
+    check(opd_array_create(args, static_cast<size_t>(count), &made));
+    *out = opd_value_of_object(made);
+  });
+  const uint64_t pair = session.call("test.rpc.pair", 2, Packet().integer(5).integer(6)).object(OPD_ARRAY);
+  const Packet array = Packet().raw<int32_t>(115).raw<int32_t>(115).raw(pair);
+  const auto number = [](Reply reply) {
+    EXPECT_EQ(reply.type(), OPD_INT);
+    EXPECT_EQ(reply.take<int32_t>(), OPD_INT);
+    return reply.take<int64_t>();
+  };
+  EXPECT_EQ(number(session.call("ffi.ArraySize", 1, array)), 2);
+  for (const int64_t place : {0, 1})
+    EXPECT_EQ(number(session.call("ffi.ArrayGetItem", 2, Packet(array).integer(place))), 5 + place);
+  for (const int64_t place : {-1, 2})
+    EXPECT_EQ(session.call("ffi.ArrayGetItem", 2, Packet(array).integer(place)).message(),
+              "IndexError: there is no item " + std::to_string(place) + " in an array of 2");
+}
+
+TEST_F(ASession, SendsStridedResultsAsContiguousOnes) {
+  static const float numbers[] = {1, 2, 3, 4, 5, 6};
+  static int64_t shape[] = {3, 2}, strides[] = {1, 3};  // the columns of 2 rows
+  define("test.rpc.columns", [](const opd_value *, int32_t, opd_value *out) {
+    auto *const lent = new DLManagedTensor{};
+    lent->dl_tensor = {const_cast<float *>(numbers), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 0};
+    lent->deleter = [](DLManagedTensor *self) { delete self; };
+    opd_tensor *made = nullptr;
+    check(opd_tensor_from_dlpack(lent, &made));
+    *out = opd_value_of_object(made);
+  });
+  EXPECT_EQ(session.read(tensor_in(session.call("test.rpc.columns"), {3, 2}), 6), (Floats{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(ASession, ListsTheFunctionsOfAModule) {
+  const uint64_t module = upload_program(".func b() {\n  ret %void\n}\n.func a() {\n  ret %void\n}\n");
+  Reply names = session.call("opdyno.rpc.list_functions", 1, Packet().object(OPD_MODULE, module));
+  EXPECT_EQ(names.type(), OPD_STRING);
+  names.take<int32_t>();
+  EXPECT_EQ(names.take_text(), "b\na");
+  EXPECT_EQ(session.call("tvm.rpc.server.download_linked_module", 1, Packet().string("p.vmexec")).message(),
+            "ValueError: p.vmexec cannot be linked to a library: it is a module of the kind relax.VMExecutable; "
+            "libraries, objects, and archives of them can");
+}
+
+TEST_F(ASession, HasOutputsOfAVmByTheirPlaces) {
+  define("test.rpc.sees", [](const opd_value *, int32_t, opd_value *) { ++instrumented; });
+  const uint64_t vm = vm_of(R"(
+.func pair(x, y) {
+  %inner = call vm.builtin.make_tuple(%y, %x)
+  %both = call vm.builtin.make_tuple(%x, %inner)
+  ret %both
+})");
+  const auto call = [&](const std::string &name, int32_t count, const Packet &values) {
+    return session.call(function_of(vm, name), count, values);
+  };
+  const auto number = [](Reply reply) {
+    EXPECT_EQ(reply.type(), OPD_INT);
+    EXPECT_EQ(reply.take<int32_t>(), OPD_INT);
+    return reply.take<int64_t>();
+  };
+  const auto text = [](Reply reply) {
+    EXPECT_EQ(reply.type(), OPD_STRING);
+    EXPECT_EQ(reply.take<int32_t>(), OPD_CSTRING);
+    return reply.take_text();
+  };
+  const Packet pair = Packet().string("pair");
+  const Packet sees = Packet().object(OPD_FUNCTION, session.function("test.rpc.sees"));
+  EXPECT_EQ(call("set_instrument", 0, {}).message(), "ValueError: set_instrument takes a function");
+  EXPECT_EQ(call("set_instrument", 2, Packet(sees).none()).message(), "ValueError: set_instrument takes a function");
+  EXPECT_EQ(call("set_instrument", 1, sees).type(), OPD_NONE);
+  const Packet x = Packet().tensor(session.make({1}), {1}), y = Packet().tensor(session.make({2}), {1});
+  EXPECT_EQ(call("set_input", 3, Packet(pair).plain(x.str()).plain(y.str())).type(), OPD_NONE);
+  EXPECT_EQ(call("invoke_stateful", 1, pair).type(), OPD_NONE);
+  EXPECT_GT(instrumented, 0);
+  EXPECT_EQ(number(call("get_output_arity", 1, pair)), 2);
+  EXPECT_EQ(number(call("get_output_arity", 2, Packet(pair).integer(0))), -1);
+  EXPECT_EQ(number(call("get_output_arity", 2, Packet(pair).integer(1))), 2);
+  EXPECT_EQ(session.read(tensor_in(call("get_output", 2, Packet(pair).integer(0)), {1}), 1), Floats{1});
+  EXPECT_EQ(session.read(tensor_in(call("get_output", 3, Packet(pair).integer(1).integer(0)), {1}), 1), Floats{2});
+  EXPECT_EQ(number(call("get_function_arity", 1, pair)), 2);
+  EXPECT_EQ(text(call("get_function_param_name", 2, Packet(pair).integer(0))), "x");
+  EXPECT_EQ(text(call("get_function_param_name", 2, Packet(pair).integer(1))), "y");
+  for (const int64_t place : {-1, 2})
+    EXPECT_EQ(call("get_function_param_name", 2, Packet(pair).integer(place)).message(),
+              "ValueError: the function has 2 parameters, none at " + std::to_string(place));
+  EXPECT_EQ(call("get_function_param_name", 1, pair).message(),
+            "ValueError: there are 1 arguments; the place of a parameter is missing");
+  EXPECT_EQ(call("save_function", 2, Packet(pair).string("saved")).message(),
+            "ValueError: there are 2 arguments; include_return is missing");
+  EXPECT_EQ(call("invoke_closure", 0, {}).message(), "ValueError: invoke_closure takes a closure and its arguments");
+  const Packet saved = Packet(pair).string("saved").integer(1).plain(x.str()).plain(y.str());
+  EXPECT_EQ(call("save_function", 5, saved).type(), OPD_NONE);
+  const Packet closure = Packet().object(OPD_FUNCTION, function_of(vm, "saved"));
+  EXPECT_EQ(call("saved", 0, {}).type(), OPD_ARRAY);
+  const uint64_t module = vm;
+  Reply names = session.call("opdyno.rpc.list_functions", 1, Packet().object(OPD_MODULE, module));
+  EXPECT_EQ(text(std::move(names)), "pair");
+}
+
+TEST_F(ASession, CallsAFunctionBeforeEachMeasurement) {
+  int begins = 0, calls = 0;
+  define("test.rpc.begins", [&](const opd_value *, int32_t, opd_value *) { ++begins; });
+  define("test.rpc.counts", [&](const opd_value *, int32_t, opd_value *) { ++calls; });
+  const auto how = [](const std::string &name, const std::string &before) {
+    Packet values = Packet().none().string(name).integer(1).integer(0).integer(2).integer(3).integer(0);
+    return values.integer(100).integer(0).integer(1).integer(0).string(before);
+  };
+  const auto make = [&](const Packet &values) { return session.call("runtime.RPCTimeEvaluator", 12, values); };
+  EXPECT_EQ(session.call(make(how("test.rpc.counts", "test.rpc.begins")).object(OPD_FUNCTION)).type(), OPD_BYTES);
+  EXPECT_EQ(begins, 3);
+  EXPECT_EQ(calls, 1 + 2 * 3);
+  expect_refused(make(how("test.rpc.counts", "test.rpc.nobody")), "test.rpc.nobody");
+  expect_refused(make(how("test.rpc.nobody", "")), "test.rpc.nobody");
+  EXPECT_EQ(begins, 3);
+  // A function of a module, and its own evaluator, to which the number of threads is told.
+  const uint64_t module = upload_program(kAddOne);
+  Packet of_module = Packet().object(OPD_MODULE, module).string("nothing").integer(1).integer(0).integer(1).integer(1);
+  of_module.integer(0).integer(100).integer(0).integer(1).integer(0).string("");
+  expect_refused(make(of_module), "the module has no function \"nothing\"");
+  Packet own = how("test.rpc.counts", "");
+  calls = 0;
+  own.integer(4).integer(0).integer(1);
+  Reply found = session.call(session.call("opdyno.rpc.evaluator", 15, own).object(OPD_FUNCTION));
+  EXPECT_EQ(calls, 4 + 2 * 3);
+  EXPECT_EQ(found.type(), OPD_BYTES);
+  found.take<int32_t>();
+  const std::string told = found.take_text();
+  ASSERT_EQ(told.size(), 5 * 8 + 3 * sizeof(double));
+  EXPECT_EQ(told.substr(0, 4 * 8), Packet().raw<int64_t>(2).raw<int64_t>(4).raw<uint64_t>(1).raw<uint64_t>(0).str());
+}
+
 TEST_F(ASession, GoesOnAfterRequestsThatAreWrong) {
   expect_refused(session.ask(99, {}), "has the code 99");
   expect_refused(session.ask(kReturn, {}), "which no request has");
@@ -277,6 +534,11 @@ TEST_F(ASession, EndsWhenTheClientSaysSo) {
 TEST_F(ASession, EndsAfterAPacketThatIsTooLarge) {
   session.send(Packet().raw<uint64_t>(uint64_t{3} << 30).str());
   expect_error(session.end(), OPD_BAD_FORMAT, "3221225472 bytes");
+}
+
+TEST_F(ASession, EndsAfterAPacketThatIsTooSmall) {
+  session.send(Packet().raw<uint64_t>(3).plain("abc").str());
+  expect_error(session.end(), OPD_BAD_FORMAT, "has 3 bytes, not from 4 to ");
 }
 
 TEST_F(ASession, EndsAmidAPacketWithAnError) {
@@ -343,6 +605,27 @@ TEST(Serving, RefusesOthersThanTvmsClients) {
             std::string::npos);
 }
 
+// A peer that lost its power says nothing, so the kernel asks it: first after 15 s, then each 5 s, 4 times.
+TEST(Serving, AsksWhetherASilentPeerIsThere) {
+  int port = 0;
+  const int listener = listening(port), client = connected(port), connection = accept(listener, nullptr, nullptr);
+  close(client);
+  opd_error_release(opd_rpc_serve(connection, nullptr));
+  const auto option = [&](int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    getsockopt(connection, level, name, &value, &size);
+    return value;
+  };
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 15);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPCNT), 4);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_NODELAY), 1) << "answers are small";
+  close(connection);
+  close(listener);
+}
+
 TEST(Serving, HasLimits) {
   opd_rpc_serve_options limited = options();
   limited.max_packet_bytes = 4096, limited.max_file_bytes = 100, limited.max_tensor_bytes = 64;
@@ -355,6 +638,10 @@ TEST(Serving, HasLimits) {
               std::string::npos);
     EXPECT_EQ(session.call(upload, 2, Packet().string("a").bytes(std::string(100, 'x'))).type(), OPD_NONE)
         << "replaces";
+    EXPECT_NE(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {17}, 0).none())
+                  .message()
+                  .find("a tensor of 68 bytes is refused: the client has 0 of the 64 bytes of its session"),
+              std::string::npos);
     const uint64_t half = session.allocate({8});
     EXPECT_NE(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {9}).none())
                   .message()
@@ -362,6 +649,11 @@ TEST(Serving, HasLimits) {
               std::string::npos);
     session.ask(kFreeHandle, Packet().raw<int32_t>(1).handle(half)).expect_done();
     EXPECT_NE(session.allocate({16}), 0u) << "what was freed counts no more";
+    const auto fills = [&](size_t size) {  // a packet of so many bytes, of a text that is not there
+      const size_t head = 4 + 8 + 4 + 4 + 8;
+      return Packet().raw<uint64_t>(12345).raw<int32_t>(1).string(std::string(size - head, 'x'));
+    };
+    EXPECT_NE(session.ask(kCallFunc, fills(4096)).message().find("no object number 12345"), std::string::npos);
     session.send(Packet().raw<uint64_t>(4097).str());
     expect_error(session.end(), OPD_BAD_FORMAT, "from 4 to 4096");
   }

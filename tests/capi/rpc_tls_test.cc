@@ -312,6 +312,19 @@ TEST_F(Tls, RefusesFilesThatAreNone) {
   expect_refusal(OPD_BAD_FORMAT, "has no certificate");
   options.tls_certificate_file = "/nowhere.pem";
   expect_refusal(OPD_NOT_FOUND, "/nowhere.pem");
+  // A file of a mebibyte is read; what lies behind the certificate is a comment.
+  std::stringstream certificate;
+  certificate << std::ifstream(pem).rdbuf();
+  const std::string large = testing::TempDir() + "/rpc_tls_large.pem";
+  for (const size_t size : {size_t{1} << 20, (size_t{1} << 20) + 1}) {
+    std::string content = certificate.str();
+    content.resize(size, '\n');
+    std::ofstream(large, std::ios::trunc) << content;
+    options.tls_certificate_file = large.c_str();
+    if (size == size_t{1} << 20) EXPECT_EQ(described(options, "tls_fingerprint").size(), 64U);
+    else expect_refusal(OPD_BAD_FORMAT, large + " has 1048577 bytes, which no PEM file has");
+  }
+  std::remove(large.c_str());
   Listener none([](int connection) { wait_for_end(connection); });
   trusting.tls_ca_file = "/nowhere.pem";
   expect_throws([&] { RpcSession::connect(none.address(), &trusting); }, OPD_NOT_FOUND, "/nowhere.pem");

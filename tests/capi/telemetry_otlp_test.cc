@@ -325,6 +325,186 @@ TEST_F(TelemetryOtlp, CountsWhatTheCollectorRefuses) {
   EXPECT_EQ(telemetry.stats().spans_dropped_count, 6u);
 }
 
+// What the collector's thread is to answer.
+class Answer {
+ public:
+  void operator=(const std::string &text) {
+    const std::scoped_lock lock(guard_);
+    text_ = text;
+  }
+  operator std::string() const {
+    const std::scoped_lock lock(guard_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex guard_;
+  std::string text_;
+};
+
+TEST_F(TelemetryOtlp, SendsRequestsWithAllHeaders) {
+  const Receiver collector;
+  const std::string endpoint = collector.url() + "/prefix/";
+  options_.otlp_endpoint = endpoint.c_str();
+  options_.otlp_headers = "a=b,c=d e";
+  const Telemetry telemetry(&options_);
+  call("main");
+  telemetry.flush(kLong);
+  for (const char *path : {"/prefix/v1/traces", "/prefix/v1/metrics"}) {
+    const std::vector<Request> requests = collector.requests(path);
+    ASSERT_EQ(requests.size(), 1u) << path;
+    EXPECT_EQ(requests[0].head, std::string("POST ") + path + " HTTP/1.1\r\nHost: " + collector.address() +
+                                    "\r\nUser-Agent: opdyno/" + opd_version() +
+                                    "\r\nContent-Type: application/json\r\nConnection: close\r\na: b\r\nc: d e\r\n" +
+                                    "Content-Length: " + std::to_string(requests[0].body.size()));
+  }
+}
+
+TEST_F(TelemetryOtlp, SendsMoreThanASocketHolds) {
+  const Receiver collector;
+  const std::string big(12 << 20, 'x'), attributes = "big=" + big;
+  options_.resource_attributes = attributes.c_str();
+  const Telemetry telemetry = start(collector);
+  telemetry.flush(kLong);
+  const std::vector<Request> requests = collector.requests(kMetrics);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_TRUE(Json(requests[0].body)["resourceMetrics"][0]["resource"]["attributes"].attribute("big") == big);
+}
+
+TEST_F(TelemetryOtlp, FindsTheAddressOfAName) {
+  const Receiver collector;
+  const std::string endpoint = "http://localhost:" + std::to_string(collector.port());
+  options_.otlp_endpoint = endpoint.c_str();
+  const Telemetry telemetry(&options_);
+  telemetry.flush(kLong);
+  EXPECT_EQ(collector.requests(kMetrics).size(), 1u);
+  options_.otlp_endpoint = "http://host.invalid:4318";
+  const Telemetry nowhere(&options_);
+  expect_error(opd_telemetry_flush(nowhere.get(), kLong), OPD_IO, "there is no address for host.invalid: ");
+}
+
+// The collector leaves the connections open, so nothing but the answer tells where it ends.
+TEST_F(TelemetryOtlp, ReadsAnAnswerToItsEnd) {
+  Answer answer;
+  const Receiver collector([&](const Request &) -> std::string { return answer; }, true);
+  options_.spans = 0;
+  const Telemetry telemetry = start(collector);
+  const std::string ok = "HTTP/1.1 200 OK\r\n", long_body(70'000, 'x');
+  uint64_t sent = 0;
+  for (const std::string &good :
+       {ok + "Content-Length: 0\r\n\r\n", ok + "content-length:2\r\n\r\n{}", ok + "CONTENT-LENGTH:   2 \r\n\r\n{}",
+        ok + "Content-Length: 9000\r\n\r\n" + std::string(9000, ' '),
+        ok + "Content-Length: 65536\r\n\r\n" + std::string(65536, ' '),
+        ok + "Content-Length: 99999999\r\n\r\n" + long_body, ok + "\r\n" + long_body,
+        ok + "Content-Length:\r\n\r\n" + long_body, ok + "Content-Length: x\r\n\r\n" + long_body,
+        std::string("HTTP/1.0 299 \r\nContent-Length: 1\r\n\r\nx"),
+        std::string("HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx")}) {
+    answer = good;
+    telemetry.flush(kLong);
+    EXPECT_EQ(telemetry.stats().metrics_sent_count, ++sent) << good.substr(0, 60);
+  }
+  EXPECT_EQ(telemetry.stats().failed_count, 0u);
+}
+
+TEST_F(TelemetryOtlp, SaysWhatTheCollectorAnswers) {
+  Answer answer;
+  const Receiver collector([&](const Request &) -> std::string { return answer; });
+  options_.spans = 0;
+  const Telemetry telemetry = start(collector);
+  const auto refusal = [&] {
+    opd_error *const error = opd_telemetry_flush(telemetry.get(), kLong);
+    EXPECT_EQ(opd_error_code(error), OPD_IO);
+    const std::string message = error ? opd_error_message(error) : "";
+    opd_error_release(error);
+    return message;
+  };
+  for (const char *text : {"", "H", "HTTP/1.1 200 OK\r\n", "HTTP/2.0 200 OK\r\n\r\n", "http/1.1 200 OK\r\n\r\n",
+                           "HTTP/1.1\r\n\r\n", "HTTP/1.1 \r\n\r\n", "HTTP/1.1 ok\r\n\r\n", "HTTP/1.1 099 OK\r\n\r\n"}) {
+    answer = text;
+    EXPECT_EQ(refusal(), "what answers at " + collector.address() + " does not speak HTTP/1.1") << text;
+  }
+  const std::string begin = collector.address() + " answers ";
+  for (const char *line : {"100 Continue", "199 Low", "300 High", "404 Not Found"}) {
+    answer = Receiver::status(line);
+    EXPECT_EQ(refusal(), begin + line);
+  }
+  answer = Receiver::status("500 Broken", std::string(150, 'a') + std::string(10'000, 'b'));
+  EXPECT_EQ(refusal(), begin + "500 Broken: " + std::string(150, 'a') + std::string(50, 'b'));
+}
+
+// Those of the OTLP specification after which the same request may succeed.
+TEST_F(TelemetryOtlp, KeepsSpansForTheNextTryIfTheAnswerIsOfTheMoment) {
+  Answer answer;
+  const Receiver collector([&](const Request &) -> std::string { return answer; });
+  const Telemetry telemetry = start(collector);
+  uint64_t dropped = 0;
+  for (const int code : {400, 401, 408, 428, 429, 430, 500, 501, 502, 503, 504, 505}) {
+    const std::string status = std::to_string(code) + " X";
+    answer = Receiver::status(status);
+    const bool is_kept = code == 429 || (code >= 502 && code <= 504);
+    call("main");
+    expect_error(opd_telemetry_flush(telemetry.get(), kLong), OPD_IO, status);
+    opd_telemetry_stats stats = telemetry.stats();
+    EXPECT_EQ(stats.spans_waiting_count, is_kept ? 1u : 0u) << status;
+    EXPECT_EQ(stats.spans_dropped_count, dropped += is_kept ? 0 : 1) << status;
+    answer = Receiver::ok();
+    telemetry.flush(kLong);
+    EXPECT_EQ(telemetry.stats().spans_waiting_count, 0u);
+  }
+  EXPECT_EQ(telemetry.stats().spans_sent_count, 4u);
+  const std::string text = telemetry.text();
+  EXPECT_NE(text.find("\nopdyno_spans_sent_total 4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nopdyno_spans_dropped_total 8\n"), std::string::npos);
+  EXPECT_NE(text.find("\nopdyno_sends_failed_total 24\n"), std::string::npos) << "spans and metrics, 12 times each";
+}
+
+TEST_F(TelemetryOtlp, TakesNoMoreForRejectedThanItSent) {
+  const Receiver collector([](const Request &) { return Receiver::ok(R"({"partialSuccess":{"rejectedSpans":99}})"); });
+  const Telemetry telemetry = start(collector);
+  call("main", 3);
+  telemetry.flush(kLong);
+  EXPECT_EQ(telemetry.stats().spans_sent_count, 0u);
+  EXPECT_EQ(telemetry.stats().spans_dropped_count, 3u);
+}
+
+TEST_F(TelemetryOtlp, WarnsOfTheFirstOfFailuresThatFollowEachOther) {
+  std::atomic<bool> takes{false};
+  const Receiver collector([&](const Request &) { return takes ? Receiver::ok() : Receiver::status("400 No"); });
+  const LogMessages log;
+  const Telemetry telemetry = start(collector);
+  const std::string warning =
+      "telemetry is not sent: " + collector.address() + " answers 400 No; further failures are counted\n";
+  for (int i = 0; i < 3; ++i) expect_error(opd_telemetry_flush(telemetry.get(), kLong), OPD_IO, "400 No");
+  EXPECT_EQ(log.text(), warning);
+  takes = true;
+  telemetry.flush(kLong);
+  takes = false;
+  for (int i = 0; i < 3; ++i) expect_error(opd_telemetry_flush(telemetry.get(), kLong), OPD_IO, "400 No");
+  EXPECT_EQ(log.text(), warning + warning);
+}
+
+TEST_F(TelemetryOtlp, TriesAgainByItself) {
+  std::atomic<int> left{2};
+  const Receiver collector([&](const Request &) { return left-- > 0 ? Receiver::status("503 Busy") : Receiver::ok(); });
+  options_.interval_ns = 1'000'000;
+  const Telemetry telemetry = start(collector);
+  call("main");
+  collector.wait_for(kMetrics, 2);
+  EXPECT_EQ(spans_in({collector.wait_for(kTraces, 1).back()}).size(), 1u);
+}
+
+TEST_F(TelemetryOtlp, WaitsAsLongAsTheCollectorAsks) {
+  const Receiver collector([](const Request &) { return Receiver::status("503 Busy", "", "Retry-After: 200\r\n"); });
+  options_.interval_ns = 1'000'000;
+  const Telemetry telemetry = start(collector);
+  call("main");
+  collector.wait_for(kMetrics, 1);
+  collector.wait_for(kTraces, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1300));  // a second would be its own pause
+  EXPECT_EQ(collector.requests(kMetrics).size(), 1u);
+  EXPECT_EQ(collector.requests(kTraces).size(), 1u);
+}
+
 TEST_F(TelemetryOtlp, DoesNotHoldUpCallsOrTheEndIfNobodyListens) {
   options_.otlp_endpoint = "http://127.0.0.1:1";
   std::optional<Telemetry> telemetry(&options_);

@@ -1,6 +1,9 @@
 // Metrics as text: what is counted, how much of it, and the server that Prometheus asks.
 #include <sys/wait.h>
 
+#include <map>
+#include <sstream>
+
 #include "support/add_one.h"
 #include "support/http.h"
 #include "support/log_messages.h"
@@ -124,6 +127,79 @@ TEST(TelemetryText, DescribesTheProcessAndTheLibrary) {
   EXPECT_EQ(Telemetry(&without).text().find("process_"), std::string::npos);
 }
 
+// The kinds of metrics by their names, as they stand behind "# TYPE".
+std::map<std::string, std::string> kinds_in(const std::string &text) {
+  std::map<std::string, std::string> kinds;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("# TYPE ")) continue;
+    const size_t end = line.find(' ', 7);
+    EXPECT_TRUE(kinds.emplace(line.substr(7, end - 7), line.substr(end + 1)).second) << line;
+  }
+  return kinds;
+}
+
+// As docs/telemetry.md lists them.
+TEST(TelemetryText, HasAllMetricsThatAreAskedFor) {
+  const Vm vm = make_program();
+  Options few, all;
+  few.process_metrics = 0;
+  const Telemetry first(&few);
+  call(vm, "main");
+  std::map<std::string, std::string> expected{{"opdyno_build_info", "gauge"},
+                                              {"opdyno_modules", "gauge"},
+                                              {"opdyno_vms", "gauge"},
+                                              {"opdyno_memory_bytes", "gauge"},
+                                              {"opdyno_memory_peak_bytes", "gauge"},
+                                              {"opdyno_calls_total", "counter"},
+                                              {"opdyno_call_errors_total", "counter"},
+                                              {"opdyno_call_duration_seconds", "histogram"},
+                                              {"opdyno_label_overflow_total", "counter"},
+                                              {"opdyno_events_dropped_total", "counter"}};
+  EXPECT_EQ(kinds_in(first.text()), expected);
+  for (const char *name : {"opdyno_operator_calls_total", "opdyno_operator_errors_total",
+                           "opdyno_operator_seconds_total", "opdyno_spans_sent_total", "opdyno_spans_dropped_total",
+                           "opdyno_sends_failed_total", "process_cpu_seconds_total"})
+    expected[name] = "counter";
+  for (const char *name : {"process_resident_memory_bytes", "process_virtual_memory_bytes", "process_open_fds",
+                           "process_max_fds", "process_start_time_seconds"})
+    expected[name] = "gauge";
+  const Receiver collector;
+  const std::string url = collector.url();
+  all.per_operator = 1, all.otlp_endpoint = url.c_str();
+  const Telemetry second(&all);
+  call(vm, "main");
+  EXPECT_EQ(kinds_in(second.text()), expected);
+}
+
+TEST(TelemetryText, HasTheMemoryOfADeviceAsItsStatistics) {
+  define_add_one();
+  const Vm vm = make_vm(R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.add_one(%x, %t)
+  ret %void
+})");
+  { const Tensor peak({1 << 20}, "float32"); }
+  call(vm, "main");
+  const Telemetry telemetry;
+  opd_memory_stats stats{};
+  stats.struct_size = sizeof stats;
+  check(opd_memory_get_stats({kDLCPU, 0}, &stats));
+  ASSERT_GT(stats.idle_bytes, 0u) << "the VM keeps memory for its next call";
+  ASSERT_GT(stats.peak_bytes, stats.live_bytes);
+  ASSERT_GT(stats.reserved_bytes, stats.live_bytes);
+  const std::string text = telemetry.text();
+  const auto bytes = [&](const std::string &kind) {
+    return sample(text, R"(opdyno_memory_bytes{device="cpu:0",kind=")" + kind + "\"}");
+  };
+  EXPECT_EQ(bytes("live"), static_cast<double>(stats.live_bytes)) << text;
+  EXPECT_EQ(bytes("reserved"), static_cast<double>(stats.reserved_bytes));
+  EXPECT_EQ(bytes("idle"), static_cast<double>(stats.idle_bytes));
+  EXPECT_EQ(sample(text, R"(opdyno_memory_peak_bytes{device="cpu:0"})"), static_cast<double>(stats.peak_bytes));
+}
+
 TEST(TelemetryText, HasAtMostSoManyLabelSets) {
   std::string program;
   for (int i = 0; i < 10; ++i) program += ".func f" + std::to_string(i) + "() {\n  ret %void\n}\n";
@@ -151,6 +227,7 @@ TEST(TelemetryText, CountsTheEventsForWhichTheRingHadNoRoom) {
   const std::string text = telemetry.text();
   const double counted = sample(text, "opdyno_calls_total" + kMain);
   EXPECT_GT(counted, 0);
+  EXPECT_GT(sample(text, "opdyno_events_dropped_total"), 0) << "they are looked at once a second";
   EXPECT_EQ(counted + sample(text, "opdyno_events_dropped_total"), kCalls)
       << "whenever they were read; operators are not recorded";
   EXPECT_EQ(telemetry.stats().events_dropped_count, sample(text, "opdyno_events_dropped_total"));
@@ -240,6 +317,20 @@ TEST(TelemetryText, HasValuesOfTheProgram) {
   }
 }
 
+TEST(TelemetryText, HasAValueOfTheProgramForEachSetOfLabels) {
+  const Telemetry telemetry;
+  const char *const names[] = {"a", "b"};
+  opd_telemetry_value value = opdyno::defaults(opd_telemetry_value_init);
+  value.name = "my", value.help = "Mine.", value.label_names = names, value.num_label_names = 2;
+  const std::vector<std::array<const char *, 2>> labels{{"1", "1"}, {"1", "2"}, {"2", "1"}, {"1", "2"}};
+  for (const auto &one : labels) value.label_values = one.data(), value.value += 1, telemetry.set_value(value);
+  const std::string text = telemetry.text();
+  EXPECT_NE(text.find("# HELP my Mine.\n# TYPE my gauge\nmy{a=\"1\",b=\"1\"} 1\nmy{a=\"1\",b=\"2\"} 4\n"
+                      "my{a=\"2\",b=\"1\"} 3\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(TelemetryText, HasAtMostSoManyValuesOfTheProgram) {
   Options options;
   options.max_series = 2;
@@ -301,6 +392,86 @@ TEST_F(TelemetryServer, RefusesWhatIsNoScrape) {
   const std::string head = starts("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ");
   EXPECT_TRUE(head.ends_with("\r\n\r\n")) << "no body";
   EXPECT_EQ(head.find("Content-Length: 0\r\n"), std::string::npos);
+}
+
+std::string refusal(const std::string &status, const std::string &body, const std::string &more = "") {
+  return "HTTP/1.1 " + status +
+         "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\nCache-Control: no-store\r\nConnection: close\r\n" + more + "\r\n" + body;
+}
+
+TEST_F(TelemetryServer, SaysWhyItRefuses) {
+  const auto answer = [&](const std::string &request) { return ask(address_, request + "\r\n\r\n"); };
+  EXPECT_EQ(answer("GET /metric HTTP/1.1"),
+            refusal("404 Not Found", "There is nothing here. Metrics are at /metrics.\n"));
+  EXPECT_EQ(answer("PUT /metrics HTTP/1.1"),
+            refusal("405 Method Not Allowed", "Only GET and HEAD are answered.\n", "Allow: GET, HEAD\r\n"));
+  for (const char *line : {"GET /metrics", "GET", "GET /metrics HTTP/2"})
+    EXPECT_EQ(answer(line), refusal("400 Bad Request", "This is no request of HTTP/1.1.\n")) << line;
+  const auto of_size = [](size_t size) {
+    const std::string begin = "GET /metrics HTTP/1.1\r\nA: ";
+    return begin + std::string(size - begin.size(), 'a');
+  };
+  EXPECT_TRUE(answer(of_size(8192)).starts_with("HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(answer(of_size(8193)), refusal("431 Request Header Fields Too Large", "The request is too long.\n"));
+}
+
+// A connection that is closed with unread bytes is reset, and its client could lose the answer.
+TEST_F(TelemetryServer, ReadsOnAfterItsAnswer) {
+  for (int turn = 0; turn < 10; ++turn) {
+    const Connection client(address_);
+    client.send("PUT /metrics HTTP/1.1\r\n\r\n" + std::string(100'000, 'x'));
+    EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 405 "));
+    bool takes = true;
+    for (int i = 0; takes && i < 50; ++i) {
+      takes = client.takes('x');
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (takes) return;  // else the machine may have been busy: the server reads for a second only
+  }
+  ADD_FAILURE() << "each connection was reset";
+}
+
+TEST_F(TelemetryServer, SendsALongAnswerToASlowClient) {
+  const std::string value(1 << 20, 'v');
+  const char *const names[] = {"number", "text"};
+  opd_telemetry_value own = opdyno::defaults(opd_telemetry_value_init);
+  own.name = "long", own.label_names = names, own.num_label_names = 2;
+  std::string expected;
+  for (int i = 0; i < 20; ++i) {
+    const std::string number = std::to_string(i);
+    const char *const values[] = {number.c_str(), value.c_str()};
+    own.label_values = values, own.value = i;
+    telemetry_.set_value(own);
+    expected += "long{number=\"" + number + "\",text=\"" + value + "\"} " + number + "\n";
+  }
+  const Connection slow(address_);
+  slow.send("GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(get(address_).ends_with(expected)) << "another client, meanwhile";
+  const std::string answer = slow.receive();
+  EXPECT_TRUE(answer.ends_with(expected));
+  const size_t head = answer.find("\r\n\r\n");
+  EXPECT_NE(answer.find("\r\nContent-Length: " + std::to_string(answer.size() - head - 4) + "\r\n"), std::string::npos)
+      << answer.substr(0, head);
+}
+
+TEST_F(TelemetryServer, ClosesTheOldestConnectionForANewOneBeyond32) {
+  std::vector<std::unique_ptr<Connection>> clients;
+  for (int i = 0; i < 33; ++i) clients.push_back(std::make_unique<Connection>(address_));
+  const std::string request = "GET /metrics HTTP/1.1\r\n\r\n";
+  EXPECT_TRUE(clients.back()->send(request).receive().starts_with("HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(clients[0]->receive(), "");
+  EXPECT_TRUE(clients[1]->send(request).receive().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(TelemetryAddress, MayBeLocalhost) {
+  Options options;
+  options.prometheus_address = "localhost:0";
+  const Telemetry telemetry(&options);
+  const std::string address = telemetry.address();
+  EXPECT_TRUE(address.starts_with("127.0.0.1:")) << address;
+  EXPECT_FALSE(address.ends_with(":0")) << address;
+  EXPECT_TRUE(get(address).starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(TelemetryServer, AnswersWhileOthersConnectAndSayNothing) {

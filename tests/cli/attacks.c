@@ -127,6 +127,31 @@ static int has_capabilities(void) {
   return of_process ? 0 : EPERM;
 }
 
+/* 0 if the folder of the session is where all is, and no variable leads elsewhere. */
+static int has_own_environment(void) {
+  const char *const home = getenv("HOME"), *const gone[] = {"TMP",
+                                                            "TEMP",
+                                                            "CCACHE_DIR",
+                                                            "POCL_CACHE_DIR",
+                                                            "CUDA_CACHE_PATH",
+                                                            "XDG_CONFIG_HOME",
+                                                            "XDG_DATA_HOME",
+                                                            "XDG_RUNTIME_DIR",
+                                                            "SSH_AUTH_SOCK",
+                                                            "DBUS_SESSION_BUS_ADDRESS"};
+  const struct {
+    const char *name, *place;
+  } moved[] = {{"TMPDIR", "/.tmp"}, {"XDG_CACHE_HOME", "/.cache"}, {"OPDYNO_CACHE_DIR", "/.cache/opdyno"}};
+  for (size_t i = 0; i < sizeof gone / sizeof *gone; ++i)
+    if (getenv(gone[i])) return 100 + (int)i;
+  for (size_t i = 0; i < sizeof moved / sizeof *moved; ++i) {
+    const char *const value = getenv(moved[i].name);
+    if (!home || !value || strncmp(value, home, strlen(home)) || strcmp(value + strlen(home), moved[i].place))
+      return 200 + (int)i;
+  }
+  return home[0] == '/' ? 0 : 300;
+}
+
 static void *nothing(void *argument) { return argument; }
 static int starts_thread(void) {
   pthread_t thread;
@@ -161,6 +186,8 @@ KERNEL(attack) {
   TRY(changes_mode_by_descriptor("/usr/bin/env"));
   TRY(opens("/usr/bin/opdyno-planted", O_WRONLY | O_CREAT));
   TRY(opens("/etc/shadow", O_RDONLY));
+  TRY(opens("/etc", O_RDONLY | O_DIRECTORY));
+  TRY(opens("/etc/passwd", O_WRONLY));
   TRY(runs(OUTSIDE "/program"));
   TRY(of(inotify_add_watch(inotify_init(), OUTSIDE "/.ssh", IN_OPEN)));
   TRY(connects_to_port());
@@ -203,6 +230,20 @@ KERNEL(attack) {
   TRY(opens(in_own_folder("file"), O_RDWR | O_CREAT));
   TRY(of(rename(in_own_folder("file"), strcat(strcpy(moved, in_own_folder("")), "../moved"))));
   TRY(of(memfd_create("memory", 0)));
+  TRY(opens("/etc/passwd", O_RDONLY));
+  TRY(opens("/proc", O_RDONLY | O_DIRECTORY));
+  TRY(opens("/dev", O_RDONLY | O_DIRECTORY));
+  TRY(of(mkdir(in_own_folder("directory"), 0700)));
+  TRY(of(rmdir(in_own_folder("directory"))));
+  TRY(of(mknod(in_own_folder("regular"), S_IFREG | 0600, 0)));
+  TRY(of(truncate(in_own_folder("regular"), 10)));
+  TRY(of(mknod(in_own_folder("fifo"), S_IFIFO | 0600, 0)));
+  TRY(of(mknod(in_own_folder("socket"), S_IFSOCK | 0600, 0)));
+  TRY(of(symlink("regular", in_own_folder("link"))));
+  TRY(opens(in_own_folder("link"), O_RDWR | O_TRUNC));
+  TRY(of(unlink(in_own_folder("fifo"))));
+  TRY(opens(in_own_folder(""), O_RDONLY | O_DIRECTORY));
+  TRY(has_own_environment());
   *results++ = -2;
   return 0;
 }

@@ -1,5 +1,6 @@
 """The commands record and top, and the socket of OPDYNO_CONTROL: forms, early ends, hostile clients, forks, old sockets."""
 
+import errno
 import fcntl
 import gzip
 import json
@@ -11,6 +12,7 @@ import socket
 import stat
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -209,6 +211,27 @@ class ControlRecord(ControlTest, CliTest):
         self.assertFalse(server.is_recorded())
         self.assertEqual("", server.end(), "the program is not disturbed")
 
+    def test_what_is_sent_is_counted_and_comes_in_pieces(self):
+        server = self.server()
+        with Client(server.path) as client:
+            client.send({"do": "record", "seconds": LONG, "form": "chrome"}).line()
+            for _ in range(200):
+                server.command("call")
+            client.send({"do": "stop"})
+            sizes, content = [], b""
+            while "bytes" in (line := client.line()):
+                sizes.append(line["bytes"])
+                content += client.file.read(sizes[-1])
+            self.assertIsNone(client.line(), "nothing follows")
+        self.assertGreater(len(sizes), 1)
+        self.assertEqual({65536}, set(sizes[:-1]))
+        self.assertTrue(0 < sizes[-1] <= 65536, sizes[-1])
+        events = json.loads(content)["traceEvents"]  # each run has a "run 0", too, around all that it is of
+        spans = [event for event in events if event["ph"] == "X" and not re.fullmatch(r"run \d+", event["name"])]
+        calls = sum(event.get("cat") == "cpu_op" for event in spans)
+        self.assertGreaterEqual(calls, 200)
+        self.assertEqual({"done": {"calls": calls, "spans": len(spans), "dropped": 0}}, line)
+
     def test_options_name_form_memory_and_limits(self):
         server = self.server()
         self.record(server, "-o", "odd.name", "--form", "table")
@@ -377,7 +400,13 @@ class ControlTop(ControlTest, CliTest):
         with Client(server.path) as client:
             client.send({"do": "top", "interval": 0.1}).line()
             for _ in range(5):
-                counts.append({row["name"]: row["count"] for row in client.line()["interval"]["rows"]}.get("add_one", 0))
+                interval = client.line()["interval"]
+                rows = interval["rows"]
+                self.assertEqual({"ns", "threads", "recorded_ns", "dropped", "rows"}, set(interval))
+                self.assertEqual((1, 0), (interval["threads"], interval["dropped"]))
+                self.assertGreaterEqual(interval["ns"], 99_000_000)
+                self.assertAlmostEqual(interval["recorded_ns"], sum(row["self_ns"] for row in rows), delta=len(rows))
+                counts.append({row["name"]: row["count"] for row in rows}.get("add_one", 0))
             client.send({"do": "stop"})
             while client.line():
                 pass
@@ -408,6 +437,13 @@ class ControlHostile(ControlTest, CliTest):
             ('{"do":"top","interval":0}', "seconds from 0.01 to 86400 are expected"),
             ('{"do":"top","memory":true}', 'this request has no member "memory"'),
             ("x" * 5000, "a request has at most 4096 bytes"),
+            ('{"do":"record","seconds":86400.01}', "seconds from 0 to 86400 are expected"),
+            ('{"do":"top","interval":0.0099}', "seconds from 0.01 to 86400 are expected"),
+            ('{"do":"top","interval":86401}', "seconds from 0.01 to 86400 are expected"),
+            ('{"do":"top","seconds":1}', 'this request has no member "seconds"'),
+            ('{"do":"stop","all_calls":true}', 'this request has no member "all_calls"'),
+            ('{"do":"record","form":7}', "a form is one of chrome, table, stacks, speedscope, perfetto, pprof, otlp, html, flame, memory, memory_raw, memory_html"),
+            ('{"do":"record","seconds":0}'.ljust(4096), "a request has at most 4096 bytes"),
         ):
             with Client(server.path) as client:
                 self.assertIn(message, client.send(request).error())
@@ -418,6 +454,12 @@ class ControlHostile(ControlTest, CliTest):
             client.send({"do": "record", "seconds": LONG}).line()
             self.assertIn("JSON", client.send("garbage").error())
         self.assertFalse(server.is_recorded())
+        for request in (
+            '{"do":"record","seconds":0}'.ljust(4095), '{"do":"record","seconds":86400}', '{"do":"record","max_events":1}',
+            '{"do":"top","interval":0.01,"all_calls":true}', '{"do":"top","interval":86400}', '{"all_calls":true,"do":"record"}',
+        ):  # fmt: skip
+            with Client(server.path) as client:
+                self.assertIn("recording", client.send(request).line(), request)
         self.assertEqual("", server.end())
 
     def test_a_request_may_come_byte_by_byte_and_a_part_of_one_does_no_harm(self):
@@ -514,6 +556,34 @@ class ControlPath(ControlTest, CliTest):
         with Client(server.path) as client:
             self.assertEqual(server.pid, client.send({"do": "record", "seconds": 0}).line()["recording"]["pid"])
         self.assertEqual("", server.end())
+
+    def test_a_path_whose_process_has_no_room_for_clients_is_in_use(self):
+        path = self.path()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen(0)
+            waiting = []
+            self.addCleanup(lambda: [client.close() for client in waiting])
+            for _ in range(100):
+                waiting.append(socket.socket(socket.AF_UNIX))
+                waiting[-1].setblocking(False)
+                if waiting[-1].connect_ex(str(path)) == errno.EAGAIN:
+                    break
+            else:
+                self.fail("there is always room")
+            with Server(path, wait=False, CONTROL_SERVER_LOG="1") as server:
+                eventually(lambda: not server.threads("opdyno-control"), "it still tries")
+                self.assertIn("%s is in use: another process listens there; it is left alone" % path, server.end())
+        path.unlink()
+
+    def test_a_path_may_have_107_bytes(self):
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            longest = folder + "/" + "s" * (107 - len(folder) - 1)
+            with Server(longest) as server:
+                self.assertEqual("", server.end())
+            with Server(longest + "s", wait=False, CONTROL_SERVER_LOG="1") as server:
+                eventually(lambda: not server.threads("opdyno-control"), "it still tries")
+                self.assertIn("the path of a socket has at most 107 bytes, but %ss has 108" % longest, server.end())
 
     def test_a_file_is_left_alone_and_a_bad_path_is_named(self):
         (WORK / "precious").write_text("text")

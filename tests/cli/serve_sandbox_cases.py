@@ -5,11 +5,13 @@ import errno
 import hashlib
 import os
 import re
+import resource
 import shutil
 import socket
 import stat
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -23,7 +25,7 @@ DATA = Path(os.environ["OPDYNO_INTEROP_DATA"])
 CPU, OPENCL = 1, 4
 REFUSALS = {errno.EPERM, errno.EACCES, errno.EXDEV}
 # Of Linux, in x86-64 and aarch64.
-SYSCALLS = {"x86_64": {"seccomp": 317}, "aarch64": {"seccomp": 277}}.get(os.uname().machine)
+SYSCALLS = {"x86_64": {"seccomp": 317, "setgroups": 116}, "aarch64": {"seccomp": 277, "setgroups": 159}}.get(os.uname().machine)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 
 
@@ -31,9 +33,13 @@ def landlock_version():
     return ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, 1)
 
 
-def without(*calls, error=errno.ENOSYS):
-    """For a child: a kernel in which these system calls fail, made by a filter of its own."""
-    rules = [(0x20, 0, 0, 0)] + [rule for call in calls for rule in ((0x15, 0, 1, call), (0x06, 0, 0, 0x50000 | error))]
+def without(*calls, error=errno.ENOSYS, second=None):
+    """For a child: a kernel in which these system calls fail, made by a filter of its own. With `second`, one call fails
+    if its second argument is that number."""
+    fails = (0x06, 0, 0, 0x50000 | error)
+    rules = [(0x20, 0, 0, 0)] + [rule for call in calls for rule in ((0x15, 0, 1, call), fails)]
+    if second is not None:
+        rules = [(0x20, 0, 0, 0), (0x15, 0, 3, calls[0]), (0x20, 0, 0, 24), (0x15, 0, 1, second), fails]
     rules.append((0x06, 0, 0, 0x7FFF0000))
     code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *rule) for rule in rules))
     program = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(rules), ctypes.addressof(code)))
@@ -57,7 +63,10 @@ class ServeSandbox(ServerCliTest):
         (self.outside / "allowed").mkdir()
         (self.outside / "allowed" / "data").write_text("data")
         shutil.copy("/bin/true", self.outside / "program")
-        self.environment = dict(os.environ, HOME=str(self.outside))
+        elsewhere = ("CCACHE_DIR", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+                     "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS")  # fmt: skip
+        temporary = tempfile.gettempdir()
+        self.environment = dict(os.environ, HOME=str(self.outside), TMP=temporary, TEMP=temporary, **dict.fromkeys(elsewhere, str(self.outside)))
         self.listeners = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
         self.port = self.listeners[0].getsockname()[1]
         self.listeners[1].bind(str(self.outside / "socket"))
@@ -87,7 +96,7 @@ class ServeSandbox(ServerCliTest):
         macros = '#define _GNU_SOURCE\n#define TEXT_OF(x) #x\n#define TEXT(x) TEXT_OF(x)\n#define OUTSIDE "%s"\n#define PORT %d\n#define PARENT %d\n'
         return (macros % (self.outside, self.port, self.server.pid) + (WORK / "kernels.c").read_text() + (HERE / "attacks.c").read_text()).encode()
 
-    def attacker(self, port, name, size=64):
+    def attacker(self, port, name, size=96):
         """A session, and what its program writes to a tensor: as a function."""
         client = self.client(port, "k")
         client.upload("attacks.c", self.attacks())
@@ -230,6 +239,35 @@ class ServeSandbox(ServerCliTest):
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
 
+    def test_the_process_of_a_session_has_its_limits(self):
+        def status_of(process, name):
+            return re.search(r"^%s:\s+(\w+)" % name, Path("/proc/%d/status" % process).read_text(), re.M)[1]
+
+        def limit_of(process, name):
+            return re.search(r"^%s +(\w+) +(\w+)" % name, Path("/proc/%d/limits" % process).read_text(), re.M).groups()
+
+        port = self.start("--cpu-limit", "7s", "--memory-limit", "64M")
+        self.client(port, "k")
+        (session,) = self.sessions()
+        self.assertEqual(("7", "8"), limit_of(session, "Max cpu time"))
+        soft, hard = limit_of(session, "Max data size")
+        self.assertEqual(soft, hard)
+        # What tensors may have, and room for the rest, of each thread, too; and what the process had before.
+        of_programs = 64 + 256 + 8 * len(os.sched_getaffinity(0)) << 20
+        self.assertGreater(int(soft), of_programs)
+        self.assertLessEqual(int(soft), of_programs + 1024 * int(status_of(session, "VmData")) + (256 << 10))
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            self.assertEqual(0, int(status_of(session, name), 16), name)
+        may_drop = int(status_of(self.server.pid, "CapEff"), 16) >> 8 & 1  # CAP_SETPCAP
+        self.assertEqual(0 if may_drop else int(status_of(self.server.pid, "CapBnd"), 16), int(status_of(session, "CapBnd"), 16))
+        self.assertEqual(0, os.stat("/proc/%d/maps" % session).st_uid, "no debugger of this user may look into it")
+        # What the server itself may not exceed, its sessions may not either.
+        most = (100, 100)
+        port = self.start("--cpu-limit", "200s", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, most))
+        self.client(port, "k")
+        (session,) = self.sessions()
+        self.assertEqual(("100", "100"), limit_of(session, "Max cpu time"))
+
     def test_memory_of_programs_is_limited_too(self):
         port = self.start("--memory-limit", "16M")
         client, run = self.attacker(port, "takes_memory", 1)
@@ -264,6 +302,50 @@ class ServeSandbox(ServerCliTest):
         self.assertIn("not: system calls (this kernel has no seccomp)", self.sandbox)
         client = self.client(port, "k")
         self.assertEqual([1.0], client.read(client.floats([1]), 1))
+
+    def test_why_files_are_open_is_said(self):
+        if SYSCALLS is None:
+            self.skip("no test takes system calls from a server on this machine")
+        for error, why in (
+            (errno.EOPNOTSUPP, "this kernel was started without Landlock"),
+            (errno.EACCES, "Landlock cannot be used: Permission denied"),
+        ):
+            self.start(preexec_fn=without(CREATE_RULESET, error=error))
+            self.assertIn("; not: files (%s), " % why, self.sandbox)
+        self.start("--allow-network", preexec_fn=without(CREATE_RULESET))
+        self.assertEqual("sandbox: system calls (seccomp); not: files (this kernel has no Landlock), signals to others (Landlock ABI 6)\n", self.sandbox)
+        self.start(preexec_fn=without(CREATE_RULESET, SYSCALLS["seccomp"]))
+        self.assertEqual(
+            "sandbox: not: files (this kernel has no Landlock), system calls (this kernel has no seccomp), the network, signals to others (Landlock ABI 6)\n",
+            self.sandbox,
+        )
+
+    def test_a_kernel_that_does_not_know_a_flag_filters_without_it(self):
+        if SYSCALLS is None:
+            self.skip("no test takes system calls from a server on this machine")
+
+        def filters_of(process):
+            return int(re.search(r"^Seccomp_filters:\s+(\d+)$", Path("/proc/%d/status" % process).read_text(), re.M)[1])
+
+        allows_speculation = 4
+        for error, is_served in ((errno.EINVAL, True), (errno.EPERM, False)):
+            port = self.start(preexec_fn=without(SYSCALLS["seccomp"], error=error, second=allows_speculation))
+            if not is_served:
+                self.assertRaises((EOFError, ConnectionError), Client, port, "k")
+                self.expect_message("^session 1 ends: .*cannot restrict the system calls of the session: Operation not permitted$")
+                continue
+            client = self.client(port, "k")
+            self.assertEqual([1.0], client.read(client.floats([1]), 1))
+            (session,) = self.sessions()
+            self.assertEqual(filters_of(self.server.pid) + 1, filters_of(session))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_a_user_that_cannot_be_taken_on_refuses_the_session(self):
+        if SYSCALLS is None:
+            self.skip("no test takes system calls from a server on this machine")
+        port = self.start("--user", "nobody", preexec_fn=without(SYSCALLS["setgroups"], error=errno.EPERM))
+        self.assertRaises((EOFError, ConnectionError), Client, port, "k")
+        self.expect_message("^session 1 ends: .*cannot serve as the user nobody: Operation not permitted$")
 
     def test_a_restriction_that_fails_refuses_the_session(self):
         self.need_sandbox()

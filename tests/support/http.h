@@ -46,6 +46,8 @@ class Connection {
     for (ssize_t got; (got = recv(fd_, block, sizeof block, 0)) > 0;) text.append(block, static_cast<size_t>(got));
     return text;
   }
+  /** Whether the other side still takes bytes, as far as this side has heard. */
+  bool takes(char byte) const { return ::send(fd_, &byte, 1, MSG_NOSIGNAL) == 1; }
 
   bool is_open = false;
 
@@ -87,7 +89,8 @@ class Receiver {
   /** `answer` gives the bytes to answer with; "" closes the connection. */
   using Answer = std::function<std::string(const Request &)>;
   Receiver() : Receiver([](const Request &) { return ok(); }) {}
-  explicit Receiver(Answer answer) : answer_(std::move(answer)) {
+  /** With `holds`, a connection stays open until the other side closes it. */
+  explicit Receiver(Answer answer, bool holds = false) : answer_(std::move(answer)), holds_(holds) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in at{};
     at.sin_family = AF_INET;
@@ -104,7 +107,9 @@ class Receiver {
     thread_.join();
     close(listener_);
   }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "http://" + address(); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
   static std::string ok(const std::string &body = "{}") { return status("200 OK", body); }
   static std::string status(const std::string &line, const std::string &body = "", const std::string &more = "") {
     return "HTTP/1.1 " + line + "\r\n" + more + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
@@ -155,10 +160,12 @@ class Receiver {
         if (sent <= 0) break;
         at += static_cast<size_t>(sent);
       }
+      while (holds_ && recv(fd, block, sizeof block, 0) > 0) {}
     }
   }
 
   const Answer answer_;
+  const bool holds_;
   int listener_, port_;
   std::thread thread_;
   mutable std::mutex guard_;

@@ -26,11 +26,11 @@ class TraceBuilder {
     return *this;
   }
   TraceBuilder &run(uint64_t number, uint64_t begin, uint64_t end, NameId name, const EventItems &items = {},
-                    uint64_t parent = 0) {
+                    uint64_t parent = 0, NameId program = 0) {
     Event event{};
     event.begin = begin, event.end = end;
     event.name = name, event.kind = EventKind::kRun, event.recordings = 1;
-    event.run = number, event.parent_run = parent;
+    event.run = number, event.parent_run = parent, event.location = program;
     track_.add_run(event, items);
     return *this;
   }

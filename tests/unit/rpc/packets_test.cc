@@ -244,6 +244,41 @@ TEST(WishesForAProfile, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read_wishes(write_wishes(wishes)).options.max_calls, static_cast<uint64_t>(INT64_MAX));
 }
 
+TEST(WishesForAProfile, NameCollectorsWithTheirCounters) {
+  ProfileWishes wishes;
+  wishes.options.sample_interval = 7;
+  BuiltinCollector perf{OPD_COLLECTOR_PERF, {}};
+  perf.options.per_thread = perf.options.best_effort = true;
+  perf.options.events = {{"task-clock", {kDLCPU, 0}}, {"page-faults", {kDLCPU, 0}}};
+  wishes.options.collectors = {make_builtin_collector({OPD_COLLECTOR_MEMORY, {}}), make_builtin_collector(perf)};
+  const std::string json = write_wishes(wishes);
+  EXPECT_EQ(json.substr(json.find("\"collectors\"")),
+            R"("collectors":[{"kind":1,"per_thread":false,"best_effort":false,"events":[]},)"
+            R"({"kind":2,"per_thread":true,"best_effort":true,"events":[{"name":"task-clock","device":[1,0]},)"
+            R"({"name":"page-faults","device":[1,0]}]}]})");
+  EXPECT_NE(json.find("\"sample_interval\":7,"), std::string::npos) << json;
+  const ProfileWishes again = read_wishes(json);
+  EXPECT_EQ(again.options.sample_interval, 7u);
+  ASSERT_EQ(again.options.collectors.size(), 2u);
+  EXPECT_EQ(write_wishes(again), json);
+  const auto refusal = [&](const char *from, const char *to) {
+    std::string text = json;
+    text.replace(text.find(from), std::string(from).size(), to);
+    return refusal_of([&] { read_wishes(text); });
+  };
+  // A device of a session is sent as its server calls it: its kind has a multiple of 128 on this side.
+  EXPECT_NE(refusal("[1,0]", "[1]").find("must be a kind and a number"), std::string::npos);
+  EXPECT_NE(refusal("[1,0]", "[1,0,0]").find("must be a kind and a number"), std::string::npos);
+  EXPECT_NE(refusal("[1,0]", "[-1,0]").find("must be 0 to 2147483647"), std::string::npos);
+  EXPECT_NE(refusal("[1,0]", "[1,2147483648]").find("must be 0 to 2147483647"), std::string::npos);
+  EXPECT_NE(refusal("\"kind\":2", "\"kind\":-1").find("must be 0 to 2147483647"), std::string::npos);
+  EXPECT_NE(refusal("\"sample_interval\":7", "\"sample_interval\":0").find("must be 1 to 9223372036854775807"),
+            std::string::npos);
+  EXPECT_EQ(refusal("\"sample_interval\":7", "\"sample_interval\":1"), "");
+  wishes.options.sample_interval = UINT64_MAX;
+  EXPECT_EQ(read_wishes(write_wishes(wishes)).options.sample_interval, static_cast<uint64_t>(INT64_MAX));
+}
+
 TEST(WishesForAProfile, AreRefusedIfTheyAreNone) {
   const std::string good = write_wishes({});
   EXPECT_EQ(refusal_of([&] { read_wishes(good); }), "");

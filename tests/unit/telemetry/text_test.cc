@@ -1,9 +1,14 @@
 // What telemetry reads and writes as text: addresses, settings, heads of HTTP, samples of Prometheus, JSON of OTLP.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
 
 #include "telemetry/address.h"
 #include "telemetry/exporter.h"
@@ -129,6 +134,18 @@ TEST_F(Variables, FillWhatIsNotGiven) {
   EXPECT_EQ(attribute.service_name, "by attribute");
 }
 
+TEST_F(Variables, ThatAreNotThereLeaveTheNameOfTheProcess) {
+  TelemetrySettings settings;
+  settings.resource = {{"a", "1"}};
+  complete_settings(settings);
+  std::string name;
+  std::getline(std::ifstream("/proc/self/comm"), name);
+  EXPECT_EQ(settings.service_name, name);
+  EXPECT_EQ(settings.otlp, "");
+  EXPECT_EQ(settings.resource, (TelemetrySettings::Pairs{{"a", "1"}}));
+  EXPECT_TRUE(settings.headers.empty());
+}
+
 TEST_F(Variables, OfAnEndpointForGrpcAreNotForHttp) {
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there", 1);
   ::setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
@@ -147,6 +164,7 @@ TEST_F(Variables, HaveHeadersThatCannotEndTheirLine) {
     return refusal_of([&] { complete_settings(settings); });
   };
   EXPECT_EQ(refusal("a", "b c"), "");
+  EXPECT_EQ(refusal("a", "b\x1f"), "the header a has a control character");
   EXPECT_EQ(refusal("a", "b\r\nc"), "the header a has a control character");
   EXPECT_EQ(refusal("a", "\x7f"), "the header a has a control character");
   EXPECT_EQ(refusal("a\t", "b"), "the header a\t has a control character");
@@ -200,6 +218,14 @@ TEST(Durations, AreCountedUpToTheirBounds) {
   EXPECT_EQ(histogram.counts[18], 1u) << "1 s";
   EXPECT_EQ(histogram.counts[24], 1u) << "100 s";
   EXPECT_EQ(histogram.counts[25], 1u);
+  size_t place = 0;  // 1, 2 and 5 times each power of ten from 1 µs to 100 s
+  for (int power = -6; power <= 2; ++power)
+    for (const int times : {1, 2, 5}) {
+      if (power == 2 && times > 1) break;
+      ASSERT_LT(place, DurationHistogram::kBounds.size());
+      EXPECT_DOUBLE_EQ(DurationHistogram::kBounds[place++], times * std::pow(10, power));
+    }
+  EXPECT_EQ(place, DurationHistogram::kBounds.size());
   const std::string text = prometheus_text({series_of(SeriesKind::kHistogram, {{{{"a", "b"}}, 0, histogram}})}, true);
   for (const char *line : {"\nopdyno_n_bucket{a=\"b\",le=\"1e-06\"} 2\n", "\nopdyno_n_bucket{a=\"b\",le=\"2e-06\"} 3\n",
                            "\nopdyno_n_bucket{a=\"b\",le=\"0.5\"} 3\n", "\nopdyno_n_bucket{a=\"b\",le=\"1.0\"} 4\n",
@@ -236,6 +262,38 @@ TEST(MetricsOfOtlp, HaveAKindAndNumbersThatJsonHasNot) {
   EXPECT_NE(histogram.find(R"("explicitBounds":[1e-06,2e-06,)"), std::string::npos) << histogram;
 }
 
+// The names of metrics that are not opdyno's have no prefix, and neither have their labels.
+TEST(MetricsOfOtlp, AreADocumentWithTheirResourceAndScope) {
+  TelemetrySettings settings;
+  settings.version = "1.2", settings.service_name = "s";
+  settings.resource = {{"process.pid", "7"}, {"host.name", "h"}, {"more", "m"}};
+  const Series own{"my_n", "my.n", "By", "Help.", SeriesKind::kGauge, {{{{"a", "b"}, {"c", "d"}}, 1}, {{}, 2}}};
+  EXPECT_EQ(
+      otlp_metrics({own}, settings, 5, 9),
+      R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}},)"
+      R"({"key":"process.pid","value":{"stringValue":"7"}},{"key":"host.name","value":{"stringValue":"h"}},)"
+      R"({"key":"more","value":{"stringValue":"m"}}]},"scopeMetrics":[{"scope":{"name":"opdyno","version":"1.2"},)"
+      R"("metrics":[{"name":"my.n","description":"Help.","unit":"By","gauge":{"dataPoints":[{"attributes":[)"
+      R"({"key":"a","value":{"stringValue":"b"}},{"key":"c","value":{"stringValue":"d"}}],"timeUnixNano":"9",)"
+      R"("asDouble":1},{"attributes":[],"timeUnixNano":"9","asDouble":2}]}}]}]}]})");
+  settings.resource = {{"process", "p"}};
+  char host[256] = "";
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  EXPECT_EQ(
+      otlp_metrics({}, settings, 5, 9),
+      concat(R"({"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}},)"
+             R"({"key":"process.pid","value":{"intValue":")",
+             ::getpid(), R"("}},{"key":"host.name","value":{"stringValue":")", host, R"("}},)",
+             R"({"key":"process","value":{"stringValue":"p"}}]},"scopeMetrics":[{"scope":{"name":"opdyno",)"
+             R"("version":"1.2"},"metrics":[]}]}]})"));
+  EXPECT_EQ(otlp_spans({}, settings),
+            concat(R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"s"}},)"
+                   R"({"key":"process.pid","value":{"intValue":")",
+                   ::getpid(), R"("}},{"key":"host.name","value":{"stringValue":")", host, R"("}},)",
+                   R"({"key":"process","value":{"stringValue":"p"}}]},"scopeSpans":[{"scope":{"name":"opdyno",)"
+                   R"("version":"1.2"},"spans":[]}]}]})"));
+}
+
 TEST(SpansOfOtlp, SayWhatTheyHave) {
   SentSpan span;
   span.trace[15] = 1, span.id[7] = 2;
@@ -260,6 +318,73 @@ TEST(SpansOfOtlp, SayWhatTheyHave) {
   span.message = "", span.program = name_id("");
   EXPECT_NE(text().find(R"("attributes":[{"key":"opdyno.kind")"), std::string::npos) << text();
   EXPECT_NE(text().find(R"("status":{"code":2}})"), std::string::npos) << text();
+}
+
+// A line "NAME: 12 kB" of /proc/self/status, in bytes.
+double status_bytes(const std::string &name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1)) * 1024;
+  return -1;
+}
+
+double processor_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
+const time_t loaded_at = ::time(nullptr);  // a moment after the process started
+
+TEST(MetricsOfTheProcess, AreThoseOfTheSystem) {
+  rusage used{};
+  const auto tenths = [](const timeval &time) { return time.tv_sec * 10 + time.tv_usec / 100'000; };
+  // So that one cannot be taken for the other, where the system tells them apart.
+  while ((tenths(used.ru_utime) < 2 || tenths(used.ru_stime) < 2) && processor_seconds() < 5) {
+    ::getrusage(RUSAGE_SELF, &used);
+    for (int i = 0; tenths(used.ru_utime) < 2 && i < 100'000; ++i) asm volatile("");
+    for (int i = 0; tenths(used.ru_stime) < 2 && i < 1000; ++i) ::access("/proc/self/status", R_OK);
+  }
+  const double used_before = processor_seconds(), size_before = status_bytes("VmSize");
+  std::vector<Series> all;
+  add_process_metrics(all);
+  const double used_after = processor_seconds(), size_after = status_bytes("VmSize");
+  std::map<std::string, double> values;
+  for (const Series &series : all) {
+    ASSERT_EQ(series.points.size(), 1u);
+    EXPECT_EQ(series.points[0].labels, Labels());
+    EXPECT_EQ(series.kind == SeriesKind::kCounter, series.name == "process_cpu_seconds");
+    values[series.name] = series.points[0].value;
+  }
+  ASSERT_EQ(values.size(), 6u);
+  constexpr double kTick = 0.05;  // the kernel counts hundredths of a second for each thread
+  EXPECT_GE(values["process_cpu_seconds"], used_before - kTick);
+  EXPECT_LE(values["process_cpu_seconds"], used_after + kTick);
+  constexpr double kLittle = 1 << 20;
+  EXPECT_GE(values["process_virtual_memory_bytes"], std::min(size_before, size_after) - kLittle);
+  EXPECT_LE(values["process_virtual_memory_bytes"], std::max(size_before, size_after) + kLittle);
+  const double resident = status_bytes("VmRSS");
+  EXPECT_GT(values["process_resident_memory_bytes"], resident / 2);
+  EXPECT_LT(values["process_resident_memory_bytes"], resident * 2);
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_EQ(values["process_max_fds"], static_cast<double>(files.rlim_cur));
+  EXPECT_GE(values["process_start_time_seconds"], static_cast<double>(loaded_at) - 60);
+  EXPECT_LE(values["process_start_time_seconds"], static_cast<double>(loaded_at) + 2);
+  const auto num_files = [&] {
+    std::vector<Series> now;
+    add_process_metrics(now);
+    for (const Series &series : now)
+      if (series.name == "process_open_fds") return series.points[0].value;
+    return -1.0;
+  };
+  EXPECT_EQ(num_files(), values["process_open_fds"]);
+  double listed = -1;  // without the list's own
+  for ([[maybe_unused]] const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) ++listed;
+  EXPECT_EQ(num_files(), listed);
+  const int more = ::dup(0);
+  EXPECT_EQ(num_files(), listed + (more >= 0));
+  ::close(more);
 }
 
 TEST(ACollectorsAnswer, TellsHowManySpansItRejected) {
