@@ -79,15 +79,15 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
 }
 
 // Kernels of a device, if the bytes have that form; else a placeholder, so that the rest of the library can be used.
-Ref<Module> make_other_module(const EmbeddedModule &entry, const std::string &name, const ModuleOptions &options) {
-  std::string kind(entry.kind), damage;
+Ref<Module> make_other_module(std::string kind, const EmbeddedBytes &given) {
+  std::string damage;
   if (const auto device = device_of_module_kind(kind)) try {
-      return make_object<DeviceModule>(kind, *device, entry.bytes, name, options.cache_dir);
+      return make_object<DeviceModule>(kind, *device, given.bytes, given.name, given.options.cache_dir);
     } catch (const Exception &e) {
       if (e.error()->code != OPD_BAD_FORMAT) throw;
       damage = e.error()->message;
     }
-  return make_object<PlaceholderModule>(std::move(kind), entry.bytes, name, std::move(damage));
+  return make_object<PlaceholderModule>(std::move(kind), given.bytes, given.name, std::move(damage));
 }
 
 // Makes each module by the loader of its kind, without its imports.
@@ -97,14 +97,8 @@ std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries
   derived.resize(entries.size());
   std::vector<Ref<Module>> modules;
   for (const auto &entry : entries) {
-    if (entry.kind == kLibraryEntry) {
-      modules.push_back(library);
-    } else if (const auto loader = find_module_kind(entry.kind)) {
-      modules.push_back(loader({entry.bytes, name, options, &derived[modules.size()]}));
-      if (!modules.back()) fail(OPD_INTERNAL, "the loader of modules of kind ", entry.kind, " gave none");
-    } else {
-      modules.push_back(make_other_module(entry, name, options));
-    }
+    if (entry.kind == kLibraryEntry) modules.push_back(library);
+    else modules.push_back(make_module(entry.kind, {entry.bytes, name, options, &derived[modules.size()]}));
   }
   return modules;
 }
@@ -116,6 +110,14 @@ Ref<Module> link(const std::vector<EmbeddedModule> &entries, const std::vector<R
 }
 
 }  // namespace
+
+Ref<Module> make_module(std::string_view kind, const EmbeddedBytes &given) {
+  const BytesLoader loader = find_module_kind(kind);
+  if (!loader) return make_other_module(std::string(kind), given);
+  Ref<Module> made = loader(given);
+  if (!made) fail(OPD_INTERNAL, "the loader of modules of kind ", kind, " gave none");
+  return made;
+}
 
 std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name) {
   return read_modules(blob, name, ": embedded modules");

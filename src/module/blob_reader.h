@@ -22,6 +22,8 @@ inline constexpr std::string_view kOwnKindPrefix = "opdyno.";
 // `name` is the library's, for messages.
 std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string &name);
 
+// A module from the bytes that its kind stores in libraries, without its imports.
+Ref<Module> make_module(std::string_view kind, const EmbeddedBytes &given);
 // Makes the modules, with `library` for "_lib", links them and returns the root. `derived` gets a slot for each module.
 Ref<Module> make_embedded_modules(Bytes blob, const Ref<Module> &library, const std::string &name,
                                   const ModuleOptions &options, std::vector<Ref<Object>> &derived);

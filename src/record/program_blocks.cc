@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "module/blob_reader.h"
 #include "module/kinds/library_module.h"
 #include "module/kinds/native_module.h"
 #include "program/executable.h"
@@ -77,10 +78,9 @@ Ref<Module> load_one(const KeptModule &kept, const std::vector<KeptModule> &all,
       library->set_original([bytes = std::string(as_text(kept.bytes))] { return bytes; });
     return module;
   }
-  const BytesLoader loader = find_module_kind(kept.kind);
-  if (!loader) fail(OPD_UNSUPPORTED, name, " holds a module of kind ", kept.kind, ", which this build cannot load");
   const bool is_part = kept.form == KeptModule::kPartOfLibrary;
-  return loader({is_part ? all[kept.library].bytes.subspan(kept.offset, kept.size) : kept.bytes, name, options});
+  const Bytes bytes = is_part ? all[kept.library].bytes.subspan(kept.offset, kept.size) : kept.bytes;
+  return make_module(kept.kind, {bytes, name, options});
 }
 
 }  // namespace

@@ -138,10 +138,10 @@ TEST(AKeptTensor, MayHaveGapsThatAreSmall) {
 TEST(AKeptValue, SaysWhatIsWrongWithIt) {
   const auto error = [](const std::string &bytes) { return error_of([&] { value_of(bytes); }); };
   const std::string none(1, '\0');
-  EXPECT_NE(error(std::string(1, char{KeptValue::kOpaque + 1}))
-                .find("kind at offset 1 of a value must be at most 14, but is 15"),
+  EXPECT_NE(error(std::string(1, char{KeptValue::kSameState + 1}))
+                .find("kind at offset 1 of a value must be at most 17, but is 18"),
             std::string::npos)
-      << error(std::string(1, char{KeptValue::kOpaque + 1}));
+      << error(std::string(1, char{KeptValue::kSameState + 1}));
   EXPECT_EQ(error(items(KeptValue::kMap, {none, none})), "");
   EXPECT_NE(error(items(KeptValue::kMap, {none, none, none})).find("of a map must be even"), std::string::npos);
   EXPECT_EQ(error(items(KeptValue::kArray, {none, none, none})), "");
@@ -190,7 +190,7 @@ TEST(AKeptValue, ComesBackAsItWasWritten) {
   const DLTensor &dl = *try_dltensor(made.view());
   EXPECT_EQ(std::string(static_cast<const char *>(dl.data), 6), "abcdef");
   EXPECT_EQ(std::vector<int64_t>(dl.shape, dl.shape + dl.ndim), (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(maker.num_tensors(), 1u);
+  EXPECT_EQ(maker.mark().tensors, 1u);
   EXPECT_EQ(error_of([&] { maker.make(value_of(ValueWriter(Keeping::kHashes).write(Value(tensor).view()))); }),
             "of a tensor int8[2, 3], the recording has only a hash");
   EXPECT_EQ(error_of([&] { maker.make(value_of(text(KeptValue::kOpaque, "some.Type"))); }),
@@ -250,9 +250,9 @@ TEST(TensorsOfAValue, AreThoseOfItsTuplesAndMaps) {
   const std::vector<View> tensors = tensors_in(value.view());
   ASSERT_EQ(tensors.size(), 5u);
   EXPECT_EQ(object_of(tensors[0]), object_of(tensors[4])) << "the same one again";
-  EXPECT_EQ(maker.num_tensors(), 4u);
-  maker.rewind(1);
-  EXPECT_EQ(maker.num_tensors(), 1u);
+  EXPECT_EQ(maker.mark().tensors, 4u);
+  maker.rewind({1, 0});
+  EXPECT_EQ(maker.mark().tensors, 1u);
 }
 
 TEST(AHash, IsOfTheElementsAndOfWhatTheyAre) {
