@@ -126,7 +126,7 @@ TEST_F(RnnState, MistakesAreNamed) {
   state("kv_state_clear")(kept);
   expect_throws([&] { now(0); }, OPD_NOT_FOUND, "no sequence 0");
   expect_throws([&] { make_state(0, 4); }, OPD_OUT_OF_RANGE, "max_batch_size must be from 1 to");
-  expect_throws([&] { make_state(INT32_MAX, INT32_MAX, INT32_MAX); }, OPD_OUT_OF_MEMORY);
+  expect_throws([&] { make_state(INT32_MAX, INT32_MAX, 4096); }, OPD_OUT_OF_MEMORY);
   expect_throws([&] { state("rnn_state_create")(2, 2, 2, tuple_of(), tuple_of(), tuple_of()); }, OPD_INVALID_ARGUMENT,
                 "of one length, at least 1, but are of 0, 0 and 0");
 }
@@ -295,6 +295,20 @@ TEST_F(RnnStates, NameTheirLimits) {
             state("rnn_state_create")(all[0], all[1], all[2], tuple_of(kernel), tuple_of(kernel),
                                       tuple_of(floats({1})));
           },
-          OPD_OUT_OF_RANGE, std::string(sizes[i]) + " must be from 1 to 2147483647, but is " + std::to_string(given));
+          OPD_OUT_OF_RANGE,
+          std::string(sizes[i]) + " must be from 1 to " + (i == 0 ? "4096" : "2147483647") + ", but is " +
+              std::to_string(given));
     }
+}
+
+TEST_F(RnnStates, ThatHaveNoElementsCostNothingForPlacesThatAreFree) {
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  const Function kernel = make_function([](const opd_value *, int32_t, opd_value *) {});
+  const Value made = state("rnn_state_create")(4096, kMost, 1, tuple_of(kernel), tuple_of(kernel),
+                                               tuple_of(Tensor({0}, "float32")));
+  const KvState typed(made);
+  for (const int64_t id : {5, 6, 7}) typed.add(id);
+  typed.remove(6);
+  EXPECT_EQ(typed.stats().num_pages, kMost);
+  EXPECT_EQ(typed.stats().free_pages, kMost - 2);
 }

@@ -150,6 +150,22 @@ TEST(KvState, APassThatIsNotKeptTakesItsTokensBack) {
   EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{4, 23}, {5, 4}}));
 }
 
+TEST(KvState, APassThatCannotBeginLeavesTheOneBeforeToBeTakenBack) {
+  Checked cache(Sizes{});
+  cache.add(4);
+  cache.run({4}, {20});
+  const int64_t free = cache.free_pages();
+  cache.typed.begin({4}, {40});
+  const Tensor qkv({40, kHeads + 2, kDim}, "float32"), out({40, kHeads, kDim}, "float32");
+  cache_function("attention_with_fused_qkv")(cache.cache, int64_t{0}, kScale, qkv, out);
+  expect_throws([&] { cache.typed.begin({9}, {1}); }, OPD_NOT_FOUND, "the cache has no sequence 9");
+  expect_throws([&] { cache.typed.begin({4}, {1000}); }, OPD_INVALID_ARGUMENT, "a pass may add ");
+  cache.typed.end(false);
+  EXPECT_EQ(cache.typed.lengths(), (std::map<int64_t, int64_t>{{4, 20}}));
+  EXPECT_EQ(cache.free_pages(), free);
+  cache.expect_rows();
+}
+
 TEST(KvState, WhileAKernelUsesItAnotherThreadCannot) {
   Sizes sizes;
   std::vector<std::string> told;

@@ -7,10 +7,11 @@
 namespace opd {
 namespace {
 
-int64_t size_of(const View &v, const char *what) {
+constexpr int64_t kMostLayers = 4096;  // each costs memory of its own, whatever its states hold
+
+int64_t size_of(const View &v, const char *what, int64_t most = kMostKvSize - 1) {
   const int64_t size = as_int(v, what);
-  if (size < 1 || size >= kMostKvSize)
-    fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", kMostKvSize - 1, ", but is ", size);
+  if (size < 1 || size > most) fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", most, ", but is ", size);
   return size;
 }
 
@@ -31,7 +32,7 @@ Value create_state(Args args) {
     kinds.push_back({lasting_function(as<Function>(gets.items()[i], "an item of f_gets")),
                      lasting_function(as<Function>(sets.items()[i], "an item of f_sets")), Ref<Tensor>::share(&value)});
   }
-  return make_object<RnnState>(size_of(args[0], "num_layers"), size_of(args[1], "max_batch_size"),
+  return make_object<RnnState>(size_of(args[0], "num_layers", kMostLayers), size_of(args[1], "max_batch_size"),
                                size_of(args[2], "max_history"), std::move(kinds));
 }
 

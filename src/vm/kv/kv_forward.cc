@@ -13,6 +13,23 @@ constexpr int64_t kSharedFactor = 32;
 
 void add(KvTable &table, int64_t value) { table.push_back(static_cast<int32_t>(value)); }
 
+void check_pass(const KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
+                std::optional<std::span<const int64_t>> parents, int64_t num_rows) {
+  for (const int64_t id : ids) {
+    const KvSequence &sequence = sequences.get(id);
+    require(parents || sequence.tree.is_empty(), "sequence ", id,
+            " has a token tree; commit one of its paths before tokens that form none are added");
+    require(!parents || sequence.window == 0, "sequence ", id, " has a sliding window, so it can have no token tree");
+  }
+  if (!parents) return;
+  require(!sequences.has_windows(), "a cache with sliding windows can have no token trees");
+  require(static_cast<int64_t>(parents->size()) == num_rows, "token_tree_parent must name the parents of all ", num_rows,
+          " new tokens, but has ", parents->size());
+  size_t first = 0;
+  for (size_t i = 0; i < ids.size(); first += static_cast<size_t>(counts[i++]))
+    sequences.get(ids[i]).tree.require_growth(parents->subspan(first, static_cast<size_t>(counts[i])), ids[i]);
+}
+
 }  // namespace
 
 void KvPages::clear() {
@@ -29,32 +46,16 @@ void KvForward::clear() {
   num_rows_ = 0;
 }
 
-void KvForward::check(const KvSequences &sequences, std::optional<std::span<const int64_t>> parents) const {
-  for (size_t i = 0; i < ids_.size(); ++i) {
-    const KvSequence &sequence = sequences.get(ids_[i]);
-    require(parents || sequence.tree.is_empty(), "sequence ", ids_[i],
-            " has a token tree; commit one of its paths before tokens that form none are added");
-    require(!parents || sequence.window == 0, "sequence ", ids_[i],
-            " has a sliding window, so it can have no token tree");
-  }
-  if (!parents) return;
-  require(!sequences.has_windows(), "a cache with sliding windows can have no token trees");
-  require(static_cast<int64_t>(parents->size()) == num_rows_, "token_tree_parent must name the parents of all ",
-          num_rows_, " new tokens, but has ", parents->size());
-  size_t first = 0;
-  for (size_t i = 0; i < ids_.size(); first += static_cast<size_t>(counts_[i++]))
-    sequences.get(ids_[i]).tree.require_growth(parents->subspan(first, static_cast<size_t>(counts_[i])), ids_[i]);
-}
-
 void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
                       std::optional<std::span<const int64_t>> parents) {
-  is_running_ = false;
-  ids_.assign(ids.begin(), ids.end());
-  counts_.assign(counts.begin(), counts.end());
-  num_rows_ = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  check(sequences, parents);
+  const int64_t num_rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  check_pass(sequences, ids, counts, parents, num_rows);
   sequences.require_pages(ids, counts);
 
+  is_running_ = false;  // a pass that was refused leaves the one before, which can still be undone
+  ids_.assign(ids.begin(), ids.end());
+  counts_.assign(counts.begin(), counts.end());
+  num_rows_ = num_rows;
   batch_.clear();
   rows_before_.clear();
   lengths_before_.clear();

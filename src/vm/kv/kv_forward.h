@@ -71,7 +71,6 @@ class KvForward {
     int64_t rows;  // of queries
   };
 
-  void check(const KvSequences &sequences, std::optional<std::span<const int64_t>> parents) const;
   void find_chains(const KvSequences &sequences);
   std::span<const int32_t> blocks_at(size_t sequence, size_t depth) const;
   size_t last_depth(size_t sequence) const { return std::min(chains_[sequence].count, kDepths) - 1; }

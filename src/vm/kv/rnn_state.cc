@@ -41,7 +41,7 @@ void RnnState::clear() {
   sequences_.clear();
   ids_.clear();
   free_slots_.clear();
-  for (int64_t slot = max_sequences_; slot-- > 0;) free_slots_.push_back(slot);
+  num_touched_slots_ = 0;
 }
 
 // ---- sequences. What changes their slots ends the pass, whose tables name the slots.
@@ -62,23 +62,29 @@ Ref<Tensor> RnnState::states(const Ref<Tensor> &storage, int64_t slot, int64_t h
   return view;
 }
 
-int64_t RnnState::take_slot(int64_t id) {
+int64_t RnnState::next_slot(int64_t id) const {
   require(!sequences_.contains(id), "the state has a sequence ", id, " already");
-  if (free_slots_.empty())
+  if (!free_slots_.empty()) return free_slots_.back();
+  if (num_touched_slots_ == max_sequences_)
     fail(OPD_OUT_OF_RANGE, "the state is full: it holds ", max_sequences_, " sequences, and sequence ", id,
          " would be one more");
-  return free_slots_.back();
+  return num_touched_slots_;
+}
+
+void RnnState::take_next_slot() {
+  if (free_slots_.empty()) ++num_touched_slots_;
+  else free_slots_.pop_back();
 }
 
 void RnnState::add_sequence(int64_t id) {
-  const int64_t slot = take_slot(id);
+  const int64_t slot = next_slot(id);
   for (int64_t layer = 0; layer < num_layers_; ++layer)
     for (size_t kind = 0; kind < kinds_.size(); ++kind) {
       const auto first = states(storage(layer, static_cast<int64_t>(kind)), slot, 0, 1);
       copy_tensor(reshape(kinds_[kind].initial, dims_of(first->dl))->dl, first->dl);
     }
   sequences_.emplace(id, Sequence{slot});
-  free_slots_.pop_back();
+  take_next_slot();
 }
 
 void RnnState::remove_sequence(int64_t id) {
@@ -94,11 +100,11 @@ void RnnState::copy_slot(int64_t from, int64_t to) {
 
 void RnnState::fork_sequence(int64_t parent, int64_t child, int64_t) {
   Sequence copy = sequence(parent);
-  const int64_t slot = take_slot(child);
+  const int64_t slot = next_slot(child);
   copy_slot(copy.slot, slot);
   copy.slot = slot;
   sequences_.emplace(child, copy);
-  free_slots_.pop_back();
+  take_next_slot();
 }
 
 void RnnState::pop(int64_t id, int64_t count) {
@@ -163,7 +169,7 @@ KvUsage RnnState::usage() const {
                 .max_batch = max_sequences_,
                 .page_size = 0,
                 .num_pages = max_sequences_,
-                .num_free_pages = static_cast<int64_t>(free_slots_.size()),
+                .num_free_pages = max_sequences_ - static_cast<int64_t>(sequences_.size()),
                 .bytes = 0};
   for (const auto &[id, sequence] : sequences_) usage.num_tokens += sequence.num_tokens;
   for (const auto &storage : storages_) usage.bytes += bytes_of(storage->dl);

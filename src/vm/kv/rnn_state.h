@@ -58,7 +58,8 @@ class RnnState final : public KvState {
   Ref<Tensor> &storage(int64_t layer, int64_t kind) {
     return storages_[static_cast<size_t>(layer) * kinds_.size() + static_cast<size_t>(kind)];
   }
-  int64_t take_slot(int64_t id);
+  int64_t next_slot(int64_t id) const;  // for a sequence that is yet to come
+  void take_next_slot();
   void copy_slot(int64_t from, int64_t to);
   // `count` states of the storage from one on, as a tensor of the shape [count, …].
   Ref<Tensor> states(const Ref<Tensor> &storage, int64_t slot, int64_t history, int64_t count) const;
@@ -70,7 +71,8 @@ class RnnState final : public KvState {
   DLDevice device_;
   std::vector<Ref<Tensor>> storages_;  // by layer, then by kind: [sequences, histories, shape of the state]
   std::unordered_map<int64_t, Sequence> sequences_;
-  std::vector<int64_t> free_slots_;  // the last one is taken first
+  std::vector<int64_t> free_slots_;  // that were in use. The last one is taken first, then slots that never were
+  int64_t num_touched_slots_ = 0;    // all slots from this one on were never in use
   // Of the pass that runs.
   std::vector<int64_t> ids_, counts_;
   KvTable slots_, histories_;

@@ -171,14 +171,17 @@ void RnnState::restore(ByteReader &from) {
   const std::vector<int64_t> ids = read_numbers(from, "sequences of the pass"),
                              counts = read_numbers(from, "tokens of the pass");
   free_slots_ = read_numbers(from, "free slots");
-  std::vector<bool> is_known(static_cast<size_t>(max_sequences_));
+  const uint64_t count = from.read_count(5 * sizeof(int64_t), "number of sequences");
+  num_touched_slots_ = static_cast<int64_t>(free_slots_.size() + count);
+  if (num_touched_slots_ > max_sequences_)
+    from.bad("number of slots", concat("must be at most ", max_sequences_, ", but is ", num_touched_slots_));
+  std::vector<bool> is_known(static_cast<size_t>(num_touched_slots_));
   const auto add_slot = [&](int64_t slot) {
-    if (slot < 0 || slot >= max_sequences_ || is_known[static_cast<size_t>(slot)])
-      from.bad("slot", concat(slot, " must be one of ", max_sequences_, " and be there once"));
+    if (slot < 0 || slot >= num_touched_slots_ || is_known[static_cast<size_t>(slot)])
+      from.bad("slot", concat(slot, " must be one of ", num_touched_slots_, " and be there once"));
     is_known[static_cast<size_t>(slot)] = true;
   };
   for (const int64_t slot : free_slots_) add_slot(slot);
-  const uint64_t count = from.read_count(5 * sizeof(int64_t), "number of sequences");
   std::vector<int64_t> slots;
   for (uint64_t i = 0; i < count; ++i) {
     const auto id = from.read<int64_t>("sequence");
@@ -190,9 +193,6 @@ void RnnState::restore(ByteReader &from) {
       from.bad("sequence", concat(id, " has states that there are not"));
     slots.push_back(at.slot);
   }
-  if (free_slots_.size() + slots.size() != is_known.size())
-    from.bad("number of sequences",
-             concat("is ", slots.size(), ", but ", free_slots_.size(), " of ", max_sequences_, " slots are free"));
   for (const auto &storage : storages_) Parts(storage->dl, max_sequences_, max_history_).restore(from, slots);
   if (!ids.empty()) {
     require_batch(ids, counts, "the tokens of the pass", 1);
