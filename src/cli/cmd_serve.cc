@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -38,6 +39,7 @@ using namespace std::chrono_literals;
 
 constexpr auto tracker_period = 2000ms;  // between two questions to the tracker, and two tries to reach it
 constexpr auto accept_pause = 1000ms;    // after a client that could not be accepted
+constexpr auto most_unheard = 5000ms;    // of a session whose client has gone: amid a call it does not see that
 constexpr int most_unused_periods = 10;  // after which a key that a client got but does not use is replaced
 constexpr auto metrics_period = 1000ms;  // between two looks at what sessions do
 constexpr size_t most_unknown = 32;      // clients that have connected and not yet said the key
@@ -48,6 +50,7 @@ struct Settings {
   std::string key, secret;
   bool lets_anyone;
   int64_t most_sessions;
+  std::optional<std::chrono::nanoseconds> most_time;  // of a session
   std::string user;
   std::string allowed_modules;               // the content of that file
   std::string certificate, certificate_key;  // their files
@@ -111,12 +114,20 @@ class Server {
   }
 
  private:
+  // Of a session that has not ended by itself until then.
+  struct ForcedEnd {
+    Clock::time_point at;
+    const char *why, *outcome;  // as the server and its metrics say it
+    bool is_on_its_way = false;
+  };
   // A session's process. Its client is unknown until it has said the key, then it waits for a place, then it has one.
   struct Child {
     int64_t number;
     std::string match_key;
     SessionGate gate;
+    Descriptor connection;  // to see that the client has gone; nothing once it has
     bool has_asked = false, has_place = false;
+    std::optional<ForcedEnd> end{};
   };
 
   void warn_of_the_network() const {
@@ -131,22 +142,62 @@ class Server {
     const size_t waiting = children_.size() - unknown - places_taken();
     const bool has_room = unknown + waiting < most_unknown, accepts = has_room && Clock::now() >= next_accept_;
     std::vector<pollfd> waited = {{signals_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
+    std::vector<pid_t> clients;
     for (auto &[process, child] : children_)
       if (!child.has_asked) waited.push_back({child.gate.descriptor(), POLLIN, 0});
+    const size_t first_client = waited.size();
+    for (auto &[process, child] : children_)
+      if (child.connection) waited.push_back({child.connection.get(), POLLRDHUP, 0}), clients.push_back(process);
     const auto wait = has_room && !accepts             ? accept_pause
                       : metrics_ && !children_.empty() ? metrics_period
                       : settings_.tracker              ? tracker_period
                                                        : -1ms;
-    const int wait_ms = static_cast<int>(wait.count());
+    const int wait_ms = ms_before_an_end(static_cast<int>(wait.count()));
     if (poll(waited.data(), waited.size(), wait_ms) < 0 && errno != EINTR)
       fail_errno("wait at", settings_.listen.text(), errno);
-    for (size_t i = 2; i < waited.size(); ++i)
+    for (size_t i = 2; i < first_client; ++i)
       if (waited[i].revents) note_question(waited[i].fd);
+    for (size_t i = first_client; i < waited.size(); ++i)
+      if (waited[i].revents) note_end_of_client(children_.at(clients[i - first_client]));
     if (waited[0].revents) handle_signals();
+    end_overdue();
     give_places();
     if (waited[1].revents) accept_client();
     if (metrics_) metrics_->show();
   }
+
+  // ---- sessions that do not end by themselves
+
+  static void end(Child &child, const ForcedEnd &end) {
+    if (!child.end || end.at < child.end->at) child.end = end;
+  }
+
+  // Between two calls the session sees it, too, and ends before its time is up.
+  static void note_end_of_client(Child &child) {
+    child.connection.reset();
+    end(child, {Clock::now() + most_unheard, "its client has gone, and it did not end by itself", "broken"});
+  }
+
+  // `most`: in ms; -1: for ever.
+  int ms_before_an_end(int most) const {
+    for (const auto &[process, child] : children_) {
+      if (!child.end || child.end->is_on_its_way) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(child.end->at - Clock::now()).count();
+      const int ms = static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
+      most = most < 0 ? ms : std::min(most, ms);
+    }
+    return most;
+  }
+
+  void end_overdue() {
+    for (auto &[process, child] : children_)
+      if (child.end && !child.end->is_on_its_way && Clock::now() >= child.end->at) {
+        kill(process, SIGKILL);
+        child.end->is_on_its_way = true;
+      }
+  }
+
+  // ---- places
 
   size_t places_taken() const {
     return static_cast<size_t>(std::ranges::count_if(children_, [](const auto &one) { return one.second.has_place; }));
@@ -206,7 +257,7 @@ class Server {
   // ---- clients
 
   void accept_client() {
-    const Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Descriptor connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection) return refuse_for_now(errno);
     const int64_t number = ++last_number_;
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
@@ -229,7 +280,9 @@ class Server {
     }
     if (child == 0) serve(connection.get(), number, parent, folder, *gate);
     gate->keep_servers_end();
-    children_.emplace(child, Child{number, match_key_, std::move(*gate)});
+    Child &made = children_.emplace(child, Child{number, match_key_, std::move(*gate), std::move(connection)}).first->second;
+    if (settings_.most_time)
+      end(made, {Clock::now() + *settings_.most_time, "its time, --session-limit, was over", "limit"});
   }
 
   // `error`: of accept4().
@@ -281,7 +334,10 @@ class Server {
       const auto found = children_.find(child);
       if (found == children_.end()) continue;
       const int64_t number = found->second.number;
-      if (has_used_up(status, used))
+      const std::optional<ForcedEnd> end = found->second.end;
+      const bool was_ended = end && end->is_on_its_way && WIFSIGNALED(status);
+      if (was_ended) print_message(cat("session ", number, " ends: ", end->why, "\n"));
+      else if (has_used_up(status, used))
         print_message(
             cat("session ", number, " ends: it used up its ", settings_.session.max_cpu_s, " s of CPU time\n"));
       else if (WIFSIGNALED(status))
@@ -291,7 +347,8 @@ class Server {
         print_message(cat("session ", number, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
       folders_.remove(number);
       if (metrics_)
-        metrics_->end_session(number, has_used_up(status, used)  ? "limit"
+        metrics_->end_session(number, was_ended                  ? end->outcome
+                                      : has_used_up(status, used) ? "limit"
                                       : WIFSIGNALED(status)      ? "crashed"
                                       : WEXITSTATUS(status) != 0 ? "exited"
                                                                  : "");
@@ -382,6 +439,7 @@ Exit run_serve(const Args &args) {
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;
   settings.session.max_silence_ns = args.duration_ns("timeout").value_or(0);
+  if (const auto most = args.duration_ns("session-limit")) settings.most_time = std::chrono::nanoseconds(*most);
   limit_sessions(args, settings.session);
   restrict_sessions(args, settings);
   Server(settings).run();

@@ -236,6 +236,7 @@ constexpr Option serve_memory = {
     "most memory of the tensors that a client makes, as 512M; its process gets 256M and 8M "
     "for each processor more"};
 constexpr Option cpu_limit = {"cpu-limit", 0, "TIME", "end a session that used so much CPU time, in whole seconds"};
+constexpr Option session_limit = {"session-limit", 0, "TIME", "end a session after that time, whatever it does"};
 constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
 constexpr Option allow_read = {"allow-read", 0, "PATH",
                                "a file or directory that sessions may read, too, and execute what is in it", true};
@@ -483,7 +484,7 @@ const std::vector<Command> &commands() {
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
        std::vector{&listen, &serve_key, &secret_file, &tls_cert, &tls_key, &allow_anyone, &tracker, &sessions,
-                   &serve_memory, &cpu_limit, &file_limit, &silence, &allow_read, &allow_network, &allow_modules,
+                   &serve_memory, &cpu_limit, &session_limit, &file_limit, &silence, &allow_read, &allow_network, &allow_modules,
                    &serve_user, &no_sandbox, &metrics, &help},
        run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,

@@ -70,8 +70,8 @@ class ServeRpc(ServerCliTest):
         (session,) = self.sessions()
         self.assertEqual([1.0], client.read(client.floats([1]), 1))
         self.assertTrue(sockets(self.server.pid))
-        self.assertEqual(set(), sockets(session) & sockets(self.server.pid))
         self.assertEqual(1, len(sockets(session)), "its client's")
+        self.assertEqual(sockets(session), sockets(session) & sockets(self.server.pid), "which the server watches")
         self.assertEqual("/dev/null", os.readlink("/proc/%d/fd/0" % session))
         limits = Path("/proc/%d/limits" % session).read_text()
         self.assertRegex(limits, r"(?m)^Max core file size +0 +0 +bytes")
@@ -113,12 +113,30 @@ class ServeRpc(ServerCliTest):
         self.assertEqual("", self.client(port, "k").text_of("tvm.rpc.server.listdir", string(".")))
         self.assertFalse(folder.exists(), "the next session removes what a dead one left")
 
+    def client_of_an_endless_call(self, port):
+        client = self.client(port, "k")
+        client.upload("crash.c", CRASH.replace('#include "kernels.c"', (WORK / "kernels.c").read_text()).encode())
+        endless = client.kernel("crash.c", "never_ends")
+        client.connection.sendall(struct.pack("<QiQi", 4 + 12, rpc_client.CALL, endless, 0))
+        return client
+
+    def test_a_session_ends_after_its_client_also_amid_a_call(self):
+        port = self.serve("--sessions", "1")
+        self.client_of_an_endless_call(port).connection.close()
+        self.expect_message("^session 1 ends: its client has gone, and it did not end by itself$")
+        self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
+
+    def test_a_session_may_have_a_limit_of_time(self):
+        port = self.serve("--session-limit", "2s")
+        self.client_of_an_endless_call(port)
+        self.expect_message("^session 1 ends: its time, --session-limit, was over$")
+        idle = self.client(port, "k")
+        self.assertEqual([2.0], idle.read(idle.floats([2]), 1))
+        self.expect_message("^session 2 ends: its time, --session-limit, was over$")
+
     def test_ctrl_c_ends_the_server_and_sessions_amid_a_call(self):
         for how in (signal.SIGINT, signal.SIGTERM):
-            client = self.client(self.serve(), "k")
-            client.upload("crash.c", CRASH.replace('#include "kernels.c"', (WORK / "kernels.c").read_text()).encode())
-            endless = client.kernel("crash.c", "never_ends")
-            client.connection.sendall(struct.pack("<QiQi", 4 + 12, rpc_client.CALL, endless, 0))
+            client = self.client_of_an_endless_call(self.serve())
             (session,) = self.sessions()
             self.assertEqual(0, self.stop(how))
             with self.assertRaises((EOFError, ConnectionError)):
@@ -193,7 +211,7 @@ class ServeRpc(ServerCliTest):
         self.client(port, "k").floats([1])
         self.wait_until(lambda: len(self.sessions()) == 1)
         # What the server has of a session that begins or ends is closed a little later.
-        self.wait_until(lambda: len(list(descriptors.iterdir())) <= before)
+        self.wait_until(lambda: len(list(descriptors.iterdir())) <= before + 1)  # the connection of the session that is there
 
     def test_a_tracker_hands_the_server_to_one_client_at_a_time(self):
         tracker = Tracker()
@@ -255,7 +273,7 @@ class ServeRpc(ServerCliTest):
             self.assertIn(message, self.fails(USAGE, "serve", "--sessions", number))
         for option in "--memory-limit", "--file-limit":
             self.assertIn("option '%s' takes a size as" % option, self.fails(USAGE, "serve", option, "much"))
-        for option in "--cpu-limit", "--timeout":
+        for option in "--cpu-limit", "--session-limit", "--timeout":
             self.assertIn("option '%s' takes a time as" % option, self.fails(USAGE, "serve", option, "soon"))
         self.assertIn("options '--tls-cert' and '--tls-key' go together", self.fails(USAGE, "serve", "--tls-key", "x"))
         self.assertIn("cannot open none: No such file", self.fails(FAILED, "serve", "--allow-modules", "none"))
