@@ -129,7 +129,10 @@ class TelemetryOfAProgram(ControlTest, CliTest):
 
 class TelemetryOfAServer(ServerCliTest):
     def setUp(self):
-        self.port = self.serve("--metrics", "127.0.0.1:0")
+        self.start()
+
+    def start(self, *words):
+        self.port = self.serve("--metrics", "127.0.0.1:0", *words)
         pattern = r"opdyno serve: metrics are at http://127\.0\.0\.1:(\d+)/metrics"
         self.expect_message(pattern)
         (self.metrics,) = (int(found[1]) for line in self.messages if (found := re.fullmatch(pattern, line)))
@@ -156,6 +159,12 @@ class TelemetryOfAServer(ServerCliTest):
             foreign.sendall(b"GET / HTTP/1.1\r\n\r\n")
             self.wait_for('rpc_sessions_total{outcome="bad_format"}', 1)
         self.assertGreater(sample(get(self.metrics), "rpc_session_seconds_total"), 0)
+
+    def test_a_session_that_the_server_ends_is_counted_by_the_reason(self):
+        self.start("--session-limit", "1s")
+        self.client(self.port, "k")
+        self.wait_for('rpc_sessions_total{outcome="limit"}', 1)
+        self.wait_for("rpc_sessions_active", 0)
 
     def test_requests_and_bytes_are_counted_while_the_session_runs_and_after_it(self):
         client = Client(self.port, "k")  # its first request says the version of the protocol
