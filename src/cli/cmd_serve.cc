@@ -312,7 +312,7 @@ class Server {
       });
     };
     options.user_data = &gate, options.report_crashes = 1;
-    if (metrics_) options.progress = metrics_->progress_of(number);
+    if (metrics_) options.progress = metrics_->keep_only(number);
     try {
       opdyno::rpc_serve(connection, &options);
       if (metrics_) metrics_->note_end(OPD_OK);

@@ -68,6 +68,13 @@ void ServeMetrics::begin_session(int64_t number) {
   show();
 }
 
+opd_rpc_progress *ServeMetrics::keep_only(int64_t number) {
+  for (auto session = active_.begin(); session != active_.end();)
+    if (session->first == number) ++session;
+    else munmap(session->second.progress, sizeof(opd_rpc_progress)), session = active_.erase(session);
+  return active_.at(number).progress;
+}
+
 void ServeMetrics::end_session(int64_t number, const char *outcome) {
   if (const auto session = active_.extract(number)) {
     seconds_ += std::chrono::duration<double>(Clock::now() - session.mapped().begin).count();

@@ -24,7 +24,7 @@ class ServeMetrics {
   void end_session(int64_t number, const char *outcome);
   void show();  // what has happened until now
   // In the session's process.
-  opd_rpc_progress *progress_of(int64_t number) { return active_.at(number).progress; }
+  opd_rpc_progress *keep_only(int64_t number);  // its progress; that of the other sessions cannot be reached any more
   void note_end(opd_code code);
 
  private:

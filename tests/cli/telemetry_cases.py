@@ -11,6 +11,7 @@ import time
 import unittest
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 from case import HAS_ASAN, OPDYNO, WORK, CliTest, run
 from control_cases import ControlTest, Server, eventually
@@ -159,6 +160,17 @@ class TelemetryOfAServer(ServerCliTest):
             foreign.sendall(b"GET / HTTP/1.1\r\n\r\n")
             self.wait_for('rpc_sessions_total{outcome="bad_format"}', 1)
         self.assertGreater(sample(get(self.metrics), "rpc_session_seconds_total"), 0)
+
+    def test_a_session_cannot_reach_what_others_do(self):
+        def shared_maps(process):
+            return sum(" rw-s " in line for line in Path("/proc/%d/maps" % process).read_text().splitlines())
+
+        self.client(self.port, "k")
+        (first,) = self.sessions()
+        self.client(self.port, "k")
+        (second,) = {*self.sessions()} - {first}
+        self.assertEqual(shared_maps(first), shared_maps(second))
+        self.assertEqual(shared_maps(first) + 1, shared_maps(self.server.pid), "of the other session")
 
     def test_a_session_that_the_server_ends_is_counted_by_the_reason(self):
         self.start("--session-limit", "1s")
