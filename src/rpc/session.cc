@@ -164,21 +164,20 @@ void Session::skip(uint64_t bytes) {
 }
 
 Session::Answer Session::copy_of(ByteReader &body) {
-  const Ref<Tensor> from = RemoteTensor::read(body).in(objects_);
+  Ref<Tensor> from = RemoteTensor::read(body).in(objects_);
   const auto size = body.read<uint64_t>("number of bytes");
   if (size != bytes_of(from->dl))
     fail(OPD_INVALID_ARGUMENT, "the client asks for ", size, " bytes of a tensor of ", bytes_of(from->dl));
   ByteWriter head;
   head.write(Code::kCopyAck);
-  Answer answer{head.take()};
-  if (from->dl.device.device_type == kDLCPU) {
-    answer.rest = {data_of(from->dl), size};
-    answer.tensor = from;
-    return answer;
+  if (from->dl.device.device_type != kDLCPU) {
+    Ref<Tensor> copy = make_tensor(dims_of(from->dl), from->dl.dtype, kHost);
+    copy_to_bytes(from->dl, data_of(copy->dl), size);
+    from = std::move(copy);
   }
-  answer.copied.resize(size);
-  copy_to_bytes(from->dl, answer.copied.data(), size);
-  answer.rest = answer.copied;
+  Answer answer{head.take()};
+  answer.rest = {data_of(from->dl), size};
+  answer.tensor = std::move(from);
   return answer;
 }
 

@@ -42,8 +42,7 @@ class Session {
   struct Answer {
     std::string packet;
     std::string_view rest = {};
-    Ref<Tensor> tensor = nullptr;  // that has them, or
-    std::string copied = {};       // they are here
+    Ref<Tensor> tensor = nullptr;  // has them
   };
 
   bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
