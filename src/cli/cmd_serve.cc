@@ -280,7 +280,8 @@ class Server {
     }
     if (child == 0) serve(connection.get(), number, parent, folder, *gate);
     gate->keep_servers_end();
-    Child &made = children_.emplace(child, Child{number, match_key_, std::move(*gate), std::move(connection)}).first->second;
+    Child &made =
+        children_.emplace(child, Child{number, match_key_, std::move(*gate), std::move(connection)}).first->second;
     if (settings_.most_time)
       end(made, {Clock::now() + *settings_.most_time, "its time, --session-limit, was over", "limit"});
   }
@@ -347,11 +348,11 @@ class Server {
         print_message(cat("session ", number, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
       folders_.remove(number);
       if (metrics_)
-        metrics_->end_session(number, was_ended                  ? end->outcome
+        metrics_->end_session(number, was_ended                   ? end->outcome
                                       : has_used_up(status, used) ? "limit"
-                                      : WIFSIGNALED(status)      ? "crashed"
-                                      : WEXITSTATUS(status) != 0 ? "exited"
-                                                                 : "");
+                                      : WIFSIGNALED(status)       ? "crashed"
+                                      : WEXITSTATUS(status) != 0  ? "exited"
+                                                                  : "");
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }

@@ -116,8 +116,8 @@ void ServeMetrics::show() {
   count("rpc_sent_bytes", "Bytes of answers.", totals.sent_bytes);
   constexpr const char *help = "Sessions that have ended, by how.";
   for (size_t i = 0; i < outcomes.size(); ++i)
-    set("rpc_sessions", help, OPD_TELEMETRY_COUNTER, static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i]]),
-        outcomes[i]);
+    set("rpc_sessions", help, OPD_TELEMETRY_COUNTER,
+        static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i]]), outcomes[i]);
   for (const char *seen : {"crashed", "exited", "no_process"})
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER, static_cast<double>(ended_[seen]), seen);
 }

@@ -304,8 +304,8 @@ TEST_F(RnnStates, NameTheirLimits) {
 TEST_F(RnnStates, ThatHaveNoElementsCostNothingForPlacesThatAreFree) {
   constexpr int64_t kMost = (int64_t{1} << 31) - 1;
   const Function kernel = make_function([](const opd_value *, int32_t, opd_value *) {});
-  const Value made = state("rnn_state_create")(4096, kMost, 1, tuple_of(kernel), tuple_of(kernel),
-                                               tuple_of(Tensor({0}, "float32")));
+  const Value made =
+      state("rnn_state_create")(4096, kMost, 1, tuple_of(kernel), tuple_of(kernel), tuple_of(Tensor({0}, "float32")));
   const KvState typed(made);
   for (const int64_t id : {5, 6, 7}) typed.add(id);
   typed.remove(6);

@@ -23,8 +23,8 @@ void check_pass(const KvSequences &sequences, std::span<const int64_t> ids, std:
   }
   if (!parents) return;
   require(!sequences.has_windows(), "a cache with sliding windows can have no token trees");
-  require(static_cast<int64_t>(parents->size()) == num_rows, "token_tree_parent must name the parents of all ", num_rows,
-          " new tokens, but has ", parents->size());
+  require(static_cast<int64_t>(parents->size()) == num_rows, "token_tree_parent must name the parents of all ",
+          num_rows, " new tokens, but has ", parents->size());
   size_t first = 0;
   for (size_t i = 0; i < ids.size(); first += static_cast<size_t>(counts[i++]))
     sequences.get(ids[i]).tree.require_growth(parents->subspan(first, static_cast<size_t>(counts[i])), ids[i]);
