@@ -1,5 +1,7 @@
 // KV states as bytes, for recordings: the sequences, the arguments of the pass that runs, and the memory that is in
 // use.
+#include <map>
+
 #include "base/bytes.h"
 #include "device/device.h"
 #include "vm/kv/paged_kv_cache.h"
@@ -156,11 +158,12 @@ void RnnState::save(ByteWriter &out) const {
   write_numbers(out, ids_.empty() ? std::span<const int64_t>() : counts_);
   write_numbers(out, free_slots_);
   out.write(static_cast<uint64_t>(sequences_.size()));
-  for (const auto &[id, at] : sequences_)
+  const std::map<int64_t, Sequence> sequences(sequences_.begin(), sequences_.end());  // equal states give equal bytes
+  for (const auto &[id, at] : sequences)
     for (const int64_t number : {id, at.slot, at.history, at.available, at.num_tokens}) out.write(number);
   for (const auto &storage : storages_) {
     const Parts slots(storage->dl, max_sequences_, max_history_);
-    for (const auto &[id, at] : sequences_)
+    for (const auto &[id, at] : sequences)
       slots.save(out, at.slot, [&sequence = at, this](int64_t history) {
         return (sequence.history - history + max_history_) % max_history_ <= sequence.available;
       });
