@@ -1,5 +1,6 @@
 // The listings of a program as a whole: Python, JSON, figures, assembly.
 #include "support/opdyno_test.h"
+#include "support/program_bytes.h"
 
 using namespace opdyno_test;
 
@@ -28,31 +29,6 @@ end:
 )";
 
 std::string listing(const Executable &executable, opd_executable_format format) { return executable.write(format); }
-
-// Programs that the assembler does not write: bytes by docs/executable.md.
-struct Bytes {
-  std::string out;
-  template <class T>
-  Bytes &put(T v) {
-    out.append(reinterpret_cast<const char *>(&v), sizeof v);
-    return *this;
-  }
-  Bytes &text(const std::string &s) {
-    put<uint64_t>(s.size()).out += s;
-    return *this;
-  }
-  Bytes &words(const std::vector<int64_t> &numbers) {
-    put<uint64_t>(numbers.size());
-    for (const int64_t number : numbers) put(number);
-    return *this;
-  }
-  Bytes &function(int32_t kind, const std::string &name, int64_t start, int64_t end, int64_t args, int64_t registers,
-                  const std::vector<std::string> &params = {}) {
-    put(kind).text(name).put(start).put(end).put(args).put(registers).put<uint64_t>(params.size());
-    for (const std::string &param : params) text(param);
-    return *this;
-  }
-};
 
 }  // namespace
 

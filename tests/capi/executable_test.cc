@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "support/opdyno_test.h"
+#include "support/program_bytes.h"
 
 using namespace opdyno_test;
 
@@ -22,26 +23,6 @@ other:
   ret %vm
 }
 )";
-
-// Words of a program are written here by hand, so that they can be wrong.
-struct Bytes {
-  std::string out;
-  template <class T>
-  Bytes &put(T v) {
-    out.append(reinterpret_cast<const char *>(&v), sizeof v);
-    return *this;
-  }
-  Bytes &text(const std::string &s) {
-    put<uint64_t>(s.size());
-    out += s;
-    return *this;
-  }
-  Bytes &words(const std::vector<int64_t> &w) {
-    put<uint64_t>(w.size());
-    for (auto x : w) put(x);
-    return *this;
-  }
-};
 
 std::string program(const std::vector<int64_t> &offsets, const std::vector<int64_t> &words, int64_t start = 0,
                     int64_t end = 1, int64_t num_args = 1, int64_t registers = 2, uint64_t magic = 0xD225DE2F4214151E) {

@@ -4,17 +4,6 @@
 namespace opdyno_test {
 namespace {
 
-// As C++ with tvm-ffi's headers, which checks arguments itself; it gives their number.
-const std::string kTyped = kArtifactHead + R"(
-extern void TVMFFIErrorSetRaised(void *error);
-int __tvm_ffi_typed(void *self, const Any *args, int32_t n, Any *result) {
-  (void)self, (void)args;
-  if (n < 0) TVMFFIErrorSetRaised(0);
-  result->type = 1, result->u.i = n;
-  return 0;
-}
-)";
-
 Value string_of(const std::string &text) {
   Value value;
   check(opd_string_create(text.data(), text.size(), value.out()));

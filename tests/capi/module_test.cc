@@ -62,17 +62,8 @@ TEST(Module, GivesCompiledCodeStringsAsCStringsAndRefusesObjectsThatItWouldMisre
 
 // Compiled code reads an object without asking whether there is one.
 TEST(Module, GivesCompiledCodeNoValuesThatLackTheirObject) {
-  const std::string raises = kArtifactHead + R"(
-extern void TVMFFIErrorSetRaised(void *error);
-int __tvm_ffi_typed(void *self, const Any *args, int32_t n, Any *result) {
-  (void)self, (void)args;
-  if (n < 0) TVMFFIErrorSetRaised(0);
-  result->type = 1, result->u.i = n;
-  return 0;
-}
-)";  // as C++ with tvm-ffi's headers, which checks arguments itself
   const Function kinds = Module::load(library()).function("kinds"),
-                 typed = Module::load(build_library("typed", raises)).function("typed");
+                 typed = Module::load(build_library("typed", kTyped)).function("typed");
   for (const auto &[function, name] : {std::pair{&kinds, "kinds"}, {&typed, "typed"}})
     for (const int32_t type : {OPD_TENSOR, OPD_STRING, OPD_ARRAY}) {
       opd_value args[] = {opd_int(1), opd_none()}, result = opd_none();

@@ -1,91 +1,12 @@
 // What a collector of OpenTelemetry gets, and what happens if it takes nothing.
-#include <cjson/cJSON.h>
-#include <sys/wait.h>
+#include "support/telemetry_otlp.h"
 
 #include <set>
 
-#include "support/add_one.h"
-#include "support/http.h"
-#include "support/log_messages.h"
-
 using namespace opdyno_test;
-using opdyno::Telemetry;
+using namespace opdyno_test::otlp;
 
 namespace {
-
-constexpr uint64_t kLong = 60'000'000'000;
-const std::string kTraces = "/v1/traces", kMetrics = "/v1/metrics";
-const std::string kTrace = "0af7651916cd43dd8448eb211c80319c", kCaller = "b7ad6b7169203331";
-const std::string kParent = "00-" + kTrace + "-" + kCaller + "-01";
-
-class Json {
- public:
-  explicit Json(const std::string &text) : root_(cJSON_Parse(text.c_str()), cJSON_Delete), at_(root_.get()) {
-    EXPECT_NE(at_, nullptr) << text;
-  }
-  Json operator[](const char *key) const { return {root_, cJSON_GetObjectItemCaseSensitive(at_, key)}; }
-  Json operator[](int index) const { return {root_, cJSON_GetArrayItem(at_, index)}; }
-  int size() const { return cJSON_GetArraySize(at_); }
-  bool exists() const { return at_ != nullptr; }
-  std::string text() const {
-    EXPECT_TRUE(cJSON_IsString(at_));
-    return cJSON_IsString(at_) ? at_->valuestring : "";
-  }
-  double number() const {
-    EXPECT_TRUE(cJSON_IsNumber(at_));
-    return cJSON_IsNumber(at_) ? at_->valuedouble : NAN;
-  }
-  // Of a list of {"key": …, "value": {"stringValue": …}}.
-  std::string attribute(const std::string &key) const {
-    for (int i = 0; i < size(); ++i) {
-      const Json one = (*this)[i];
-      if (one["key"].text() != key) continue;
-      return one["value"]["stringValue"].exists() ? one["value"]["stringValue"].text()
-                                                  : one["value"]["intValue"].text();
-    }
-    return "(none)";
-  }
-
- private:
-  Json(std::shared_ptr<cJSON> root, const cJSON *at) : root_(std::move(root)), at_(at) {}
-  std::shared_ptr<cJSON> root_;
-  const cJSON *at_;
-};
-
-struct SpanRow {
-  std::string name, trace, id, parent, error, kind;
-  bool has_failed;
-  int64_t begin, end;
-};
-
-std::vector<SpanRow> spans_in(const std::vector<Request> &requests) {
-  std::vector<SpanRow> rows;
-  for (const Request &request : requests) {
-    const Json spans = Json(request.body)["resourceSpans"][0]["scopeSpans"][0]["spans"];
-    for (int i = 0; i < spans.size(); ++i) {
-      const Json span = spans[i], status = span["status"];
-      EXPECT_EQ(span["kind"].number(), 1);
-      rows.push_back({span["name"].text(), span["traceId"].text(), span["spanId"].text(),
-                      span["parentSpanId"].exists() ? span["parentSpanId"].text() : "",
-                      status.exists() && status["message"].exists() ? status["message"].text() : "",
-                      span["attributes"].attribute("opdyno.kind"), status.exists() && status["code"].number() == 2,
-                      std::stoll(span["startTimeUnixNano"].text()), std::stoll(span["endTimeUnixNano"].text())});
-      EXPECT_EQ(rows.back().trace.size(), 32u);
-      EXPECT_EQ(rows.back().id.size(), 16u);
-      EXPECT_LE(rows.back().begin, rows.back().end);
-    }
-  }
-  return rows;
-}
-
-// `again`: the VM that its function `outer` calls twice.
-Vm make_program(const Vm *again) {
-  define("test.fail", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no luck"); });
-  define("test.inner", [again](const opd_value *args, int32_t, opd_value *) {
-    for (int i = 0; i < 2; ++i) again->call("main", Tensor::of(args[0]));
-  });
-  return make_vm(kTelemetryProgram);
-}
 
 class TelemetryOtlp : public testing::Test {
  protected:
@@ -558,85 +479,6 @@ TEST_F(TelemetryOtlp, SendsNoSpansIfNotAsked) {
   telemetry.flush(kLong);
   EXPECT_TRUE(collector.requests(kTraces).empty());
   EXPECT_EQ(collector.requests(kMetrics).size(), 1u);
-}
-
-TEST(TraceParents, AreReadAsTheRecommendationSays) {
-  for (const std::string &good :
-       {kParent, "01-" + kTrace + "-" + kCaller + "-01-more", "fe-" + kTrace + "-" + kCaller + "-ff"})
-    check(opd_telemetry_set_parent(good.c_str()));
-  for (const std::string &bad :
-       {std::string(), "00-" + kTrace + "-" + kCaller, kParent + "-more", kParent + "x",
-        "ff-" + kTrace + "-" + kCaller + "-01", "00-" + std::string(32, '0') + "-" + kCaller + "-01",
-        "00-" + kTrace + "-" + std::string(16, '0') + "-01", "0g-" + kTrace + "-" + kCaller + "-01",
-        "00-0AF7651916CD43DD8448EB211C80319C-" + kCaller + "-01", " " + kParent, "00_" + kTrace + "-" + kCaller + "-01",
-        "01-" + kTrace + "-" + kCaller + "-01more"})
-    expect_error(opd_telemetry_set_parent(bad.c_str()), OPD_INVALID_ARGUMENT, "traceparent");
-  check(opd_telemetry_set_parent(nullptr));
-}
-
-// Another program of this test's own, whose environment is what a test says.
-class TelemetryEnvironment : public testing::Test {
- protected:
-  // What a child does after its library was loaded with the environment; returns what it exits with.
-  static int run(const std::string &filter, const std::vector<std::pair<const char *, std::string>> &environment) {
-    const pid_t child = fork();
-    if (child == 0) {
-      for (const auto &[name, value] : environment) setenv(name, value.c_str(), 1);
-      setenv("OPDYNO_TEST_CHILD", "1", 1);
-      const std::string argument = "--gtest_filter=" + filter;
-      execl("/proc/self/exe", "child", argument.c_str(), "--gtest_also_run_disabled_tests", nullptr);
-      _exit(127);
-    }
-    int status = -1;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-};
-
-TEST(TelemetryChild, DISABLED_CallsAndExits) {
-  make_program(nullptr).call("main", floats({1, 2, 3, 4}));
-  exit(0);  // sends what there is
-}
-
-TEST_F(TelemetryEnvironment, TurnsItOnForAnUnchangedProgram) {
-  const Receiver collector;
-  ASSERT_EQ(run("TelemetryChild.DISABLED_CallsAndExits", {{"OPDYNO_TELEMETRY", "otlp=" + collector.url()},
-                                                          {"OTEL_SERVICE_NAME", "by name"},
-                                                          {"OTEL_RESOURCE_ATTRIBUTES", "a=b,service.name=no"},
-                                                          {"OTEL_EXPORTER_OTLP_HEADERS", "key=1"}}),
-            0);
-  const auto requests = collector.requests(kTraces);
-  ASSERT_EQ(spans_in(requests).size(), 1u);
-  EXPECT_NE(requests[0].head.find("\r\nkey: 1\r\n"), std::string::npos);
-  const Json attributes = Json(requests[0].body)["resourceSpans"][0]["resource"]["attributes"];
-  EXPECT_EQ(attributes.attribute("service.name"), "by name");
-  EXPECT_EQ(attributes.attribute("a"), "b");
-}
-
-TEST_F(TelemetryEnvironment, FillsWhatIsNotGivenOnlyOnceItIsOn) {
-  const Receiver collector;
-  const std::string endpoint = collector.url() + "/";
-  const char *const test = "TelemetryChild.DISABLED_CallsAndExits";
-  ASSERT_EQ(run(test, {{"OTEL_EXPORTER_OTLP_ENDPOINT", endpoint}}), 0);
-  EXPECT_TRUE(collector.requests(kTraces).empty());
-  ASSERT_EQ(run(test, {{"OPDYNO_TELEMETRY", "interval=5"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", endpoint}}), 0);
-  EXPECT_EQ(spans_in(collector.requests(kTraces)).size(), 1u);
-  ASSERT_EQ(run(test, {{"OPDYNO_TELEMETRY", "per_operator=1"},
-                       {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
-                       {"OTEL_EXPORTER_OTLP_ENDPOINT", endpoint}}),
-            0);
-  EXPECT_EQ(spans_in(collector.requests(kTraces)).size(), 1u) << "gRPC is something else";
-}
-
-TEST(TelemetryChild, DISABLED_HasAWarning) {
-  const LogMessages log;
-  exit(log.text().find("OPDYNO_TELEMETRY: ") == 0 ? 0 : 1);
-}
-
-TEST_F(TelemetryEnvironment, IsWarnedOfIfItCannotBeUnderstood) {
-  for (const char *text : {"nonsense", "color=red", "interval=x", "per_operator=2", "prometheus=nowhere:1",
-                           "otlp=https://a", "prometheus=192.0.2.1:0"})
-    EXPECT_EQ(run("TelemetryChild.DISABLED_HasAWarning", {{"OPDYNO_TELEMETRY", text}}), 0) << text;
 }
 
 }  // namespace

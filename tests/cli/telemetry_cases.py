@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 from case import HAS_ASAN, OPDYNO, WORK, CliTest, run
-from control_cases import ControlTest, Server, eventually
+from control_server import ControlTest, Server, eventually
 from rpc_client import Client, Refused
 from rpc_server import ServerCliTest
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "conformance/memory_table.h"
 #include "conformance/recorded_cuda.h"
 #include "support/report_test.h"
 
@@ -349,20 +350,7 @@ TEST_F(AGraph, RefusesWorkOfAnotherDevice) {
 // Each kind has handles of its own, and they may be the same.
 TEST_F(AGraph, RefusesWorkOfAnotherDeviceWhoseStreamHasTheSameHandle) {
   static void *handle = nullptr;
-  opd_device_table table{};
-  table.struct_size = sizeof table;
-  table.get_attr = [](void *, int32_t id, opd_device_attr attr, opd_value *out) -> opd_error * {
-    if (attr == OPD_ATTR_EXIST) *out = opd_bool(id == 0);
-    return nullptr;
-  };
-  table.allocate = [](void *, int32_t, uint64_t size, uint64_t alignment) {
-    return std::aligned_alloc(alignment, size);
-  };
-  table.deallocate = [](void *, int32_t, void *data, uint64_t) { std::free(data); };
-  table.copy = [](void *, const void *, DLDevice, void *, DLDevice, uint64_t, void *) -> opd_error * {
-    return nullptr;
-  };
-  table.sync = [](void *, int32_t, void *, int) -> opd_error * { return nullptr; };
+  opd_device_table table = memory_table();
   table.create_stream = [](void *, int32_t, void **out) -> opd_error * { return *out = handle, nullptr; };
   table.free_stream = [](void *, int32_t, void *) {};
   const DLDevice twin = {opdyno::register_device("twin", table), 0};

@@ -7,33 +7,12 @@
 #include <map>
 #include <thread>
 
-#include "conformance/kernels.h"
-#include "support/attention_kernels.h"
+#include "conformance/tested_device.h"
 #include "support/opdyno_test.h"
 #include "support/params_test.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
-
-namespace {
-
-std::vector<float> counted(size_t count) {
-  std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000) / 4;
-  return values;
-}
-
-class ADevice : public testing::Test {
- protected:
-  void SetUp() override {
-    const Value reason = opdyno::device_attr(device(), OPD_ATTR_ABSENCE);
-    if (reason.type() != OPD_NONE) GTEST_SKIP() << reason.string();
-  }
-  static DLDevice device() { return tested_device(); }
-  static bool has_streams() { return device().device_type != kDLCPU; }
-};
-
-}  // namespace
 
 TEST_F(ADevice, ExistsAndTellsItsName) {
   EXPECT_TRUE(opdyno::device_attr(device(), OPD_ATTR_EXIST).view().u.int64);
@@ -514,143 +493,4 @@ TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {
   const Tensor x({2}, "int64", there);
   x.copy_from_bytes(sizes, sizeof sizes);
   EXPECT_EQ(opdyno::to_string(vm.call("sizes", x).view()), "[3, 5]");
-}
-
-namespace {
-
-// What the kernels of a cache or a state were told: their names, and the tables of integers that lie on the device.
-class KernelLog {
- public:
-  using Tables = std::vector<std::vector<int32_t>>;
-  std::vector<std::pair<std::string, Tables>> calls;
-
-  Function kernel(const std::string &name) {
-    return make_function([this, name](const opd_value *args, int32_t count, opd_value *) {
-      Tables tables;
-      for (int32_t i = 0; i < count; ++i)
-        if (args[i].type == OPD_DLTENSOR && args[i].u.dltensor->dtype.code == kDLInt)
-          tables.push_back(on_host(*args[i].u.dltensor));
-      calls.emplace_back(name, tables);
-    });
-  }
-
- private:
-  static std::vector<int32_t> on_host(const DLTensor &table) {
-    const Tensor copy({table.shape, table.shape + table.ndim}, "int32");
-    check(opd_tensor_copy(&table, copy.get()));
-    return {copy.data<int32_t>(), copy.data<int32_t>() + copy.size()};
-  }
-};
-
-Value numbers(const std::vector<int64_t> &values) { return shape_of(values); }
-Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
-
-}  // namespace
-
-TEST_F(ADevice, HasTheTablesOfPagedCaches) {
-  KernelLog log;
-  const auto retained = [](const auto &value) { return Value::retain(arg(value)); };
-  const Value cache = attention::make_cache({}, [&](std::vector<Value> &a) {
-    a[12] = retained(Tensor(std::vector<int64_t>{}, "float32", device()));
-    const char *const tagged[] = {"ragged",        "prefill",      "decode",     "prefill_window",
-                                  "decode_window", "prefill_tree", "ragged_tree"};
-    for (size_t i = 0; i < std::size(tagged); ++i) a[15 + i] = tuple_of("tir", log.kernel(tagged[i]));
-    a[23] = tuple_of(log.kernel("merge"));
-    a[13] = retained(log.kernel("append")), a[24] = retained(log.kernel("split_rotary"));
-  });
-  using Calls = decltype(log.calls);
-  EXPECT_EQ(log.calls, (Calls{{"append", {{-1}}}})) << "whether the kernels fit";
-  builtin("kv_state_add_sequence")(cache, 0);
-  const auto pass = [&](int64_t rows, const std::vector<int64_t> &parents) {
-    log.calls.clear();
-    if (parents.empty()) builtin("kv_state_begin_forward")(cache, numbers({0}), numbers({rows}));
-    else builtin("kv_state_begin_forward")(cache, numbers({0}), numbers({rows}), numbers(parents));
-    const Tensor qkv({rows, 4, 2}, "float32", device()), out({rows, 2, 2}, "float32", device());
-    builtin("attention_kv_cache_attention_with_fused_qkv")(cache, int64_t{0}, 0.5, qkv, out);
-    const Tensor positions = Tensor::of(builtin("attention_kv_cache_get_query_positions")(cache));
-    std::vector<int32_t> found(static_cast<size_t>(rows));
-    positions.copy_to_bytes(found.data(), found.size() * sizeof(int32_t));
-    EXPECT_EQ(found, log.calls.at(0).second.at(0));
-    builtin("kv_state_end_forward")(cache);
-    return log.calls;
-  };
-  EXPECT_EQ(pass(18, {}).at(2).second,
-            (KernelLog::Tables{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}}));
-  EXPECT_EQ(pass(1, {}),
-            (Calls{{"split_rotary", {{18}}},
-                   {"append", {{18}}},
-                   {"decode", {{0, 2}, {0, 1}, {3}, {0}, {18}}}}));  // pages 0 and 1, with 3 rows in the last
-  EXPECT_EQ(pass(2, {-1, -1}).at(1),
-            (Calls::value_type{"ragged_tree", {{0, 2}, {0, 2}, {19, 19}, {0, 2}, {0, 1, 1, 2}}}));
-  // The third node is the first one's child, so it comes before the second one.
-  EXPECT_EQ(pass(1, {0}).at(2),
-            (Calls::value_type{"prefill_tree", {{0, 1}, {0, 2}, {0, 1}, {6}, {0}, {20}, {0, 3}, {0, 2, 2, 3, 1, 2}}}));
-}
-
-TEST_F(ADevice, HasTheAttentionOfQueriesThatSeeNothing) {
-  const Value cache = attention::make_cache({}, [&](std::vector<Value> &a) {
-    a[12] = Value::retain(arg(Tensor(std::vector<int64_t>{}, "float32", device())));
-    a[13] = Value();
-  });
-  builtin("kv_state_add_sequence")(cache, 0);
-  builtin("kv_state_begin_forward")(cache, numbers({0}), numbers({2}));  // rows that are stored after attention
-  const Tensor q({2, 2, 2}, "float32", device()), out = on(device(), std::vector<float>(8, 7)).reshape({2, 2, 2}),
-                                                  lse = on(device(), std::vector<float>(4, 7)).reshape({2, 2});
-  builtin("attention_kv_cache_cross_attention")(cache, int64_t{0}, 0.5, q, out, lse);
-  EXPECT_EQ(read(out), std::vector<float>(8, 0));
-  EXPECT_EQ(read(lse), std::vector<float>(4, -5e4F));
-}
-
-TEST_F(ADevice, HasTheStatesOfRecurrentNetworks) {
-  KernelLog log;
-  const Value states = builtin("rnn_state_create")(int64_t{1}, int64_t{3}, int64_t{2}, tuple_of(log.kernel("get")),
-                                                   tuple_of(log.kernel("set")), tuple_of(on(device(), {1, 2, 3})));
-  for (const int64_t id : {4, 5, 6}) builtin("kv_state_add_sequence")(states, id);
-  const Tensor data({2, 3}, "float32", device());
-  using Calls = decltype(log.calls);
-  for (int32_t step = 0; step < 3; ++step) {
-    log.calls.clear();
-    builtin("kv_state_begin_forward")(states, numbers(step ? std::vector<int64_t>{6, 4} : std::vector<int64_t>{5, 6}),
-                                      numbers({1, 1}));
-    for (const char *name : {"rnn_state_get", "rnn_state_set"}) builtin(name)(states, int64_t{0}, int64_t{0}, data);
-    builtin("kv_state_end_forward")(states);
-    // The places of the sequences, and which of their two states is the current one.
-    const KernelLog::Tables expected =
-        step == 0 ? KernelLog::Tables{{1, 2}, {0, 0}} : KernelLog::Tables{{2, 0}, {step % 2, (step + 1) % 2}};
-    EXPECT_EQ(log.calls, (Calls{{"get", expected}, {"set", expected}}));
-  }
-  const Tensor initial = Tensor::of(builtin("rnn_state_debug_get")(states, int64_t{0}, int64_t{0}, int64_t{5}));
-  EXPECT_EQ(initial.view().device.device_type, device().device_type);
-  builtin("kv_state_popn")(states, 5, 1);
-  EXPECT_EQ(read(Tensor::of(builtin("rnn_state_debug_get")(states, int64_t{0}, int64_t{0}, int64_t{5}))),
-            (std::vector<float>{1, 2, 3}));
-}
-
-TEST_F(ADevice, HasTheParametersThatProgramsLoad) {
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("opdyno-conformance-" + std::to_string(::getpid()) + ".npz");
-  Params params;
-  check(opd_params_create(params.out()));
-  check(opd_params_set(params.get(), "w", floats({1, 2, 3}).get()));
-  check(opd_params_save(params.get(), path.c_str()));
-  builtin("tensor_cache.load")(path, int64_t{device().device_type}, int64_t{device().device_id});
-  std::filesystem::remove(path);
-  const Tensor loaded = Tensor::of(builtin("tensor_cache.get")("w"));
-  builtin("tensor_cache.remove")("w");
-  EXPECT_EQ(loaded.view().device.device_type, device().device_type);
-  EXPECT_EQ(read(loaded), (std::vector<float>{1, 2, 3}));
-}
-
-// Memory remembers the stream that used it. The stream may be gone when the memory is used again.
-TEST_F(ADevice, ReusesMemoryOfStreamsThatHaveEnded) {
-  const Module kernels = kernels_or_none("ended");
-  if (!kernels) return end_without_kernels();
-  const Vm vm = vm_on(device(), kernels);
-  for (int i = 0; i < 20; ++i)
-    std::thread([&] {
-      const opdyno::Stream stream(device());
-      opdyno::set_stream(device(), stream.get());
-      EXPECT_EQ(read(Tensor::of(vm.call("main", on(device(), {1, 2, 3, 4})))), (std::vector<float>{17, 26, 35, 44}));
-      opdyno::set_stream(device(), nullptr);
-    }).join();
 }

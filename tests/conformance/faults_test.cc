@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "conformance/memory_table.h"
 #include "support/opdyno_test.h"
 #include "support/report_test.h"
 
@@ -120,19 +121,7 @@ TEST_F(AFaultyDevice, IsGivenAllThatALaunchSays) {
 // A kind whose work ends with its call, and that runs no kernels.
 TEST_F(AFaultyDevice, MayHaveMemoryOnly) {
   static int syncs = 0;
-  opd_device_table table{};
-  table.struct_size = sizeof table;
-  table.get_attr = [](void *, int32_t id, opd_device_attr attr, opd_value *out) -> opd_error * {
-    if (attr == OPD_ATTR_EXIST) *out = opd_bool(id == 0);
-    return nullptr;
-  };
-  table.allocate = [](void *, int32_t, uint64_t size, uint64_t alignment) {
-    return std::aligned_alloc(alignment, size);
-  };
-  table.deallocate = [](void *, int32_t, void *data, uint64_t) { std::free(data); };
-  table.copy = [](void *, const void *from, DLDevice, void *to, DLDevice, uint64_t size, void *) -> opd_error * {
-    return std::memmove(to, from, size), nullptr;
-  };
+  opd_device_table table = memory_table();
   table.sync = [](void *, int32_t, void *stream, int all) -> opd_error * {
     return syncs += stream ? 100 : all ? 1 : 10, nullptr;
   };

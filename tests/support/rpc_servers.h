@@ -113,4 +113,43 @@ inline void greet_as_tvm(int connection) {
 }
 inline void wait_for_end(int connection) { receive(connection, 1 << 20); }
 
+// A server as TVM's whose answers to requests after the greeting are these. The requests are kept.
+class Script {
+ public:
+  explicit Script(std::vector<Packet> answers)
+      : answers_(std::move(answers)), listener_([this](int connection) {
+          greet_as_tvm(connection);
+          for (const Packet &answer : answers_) {
+            uint64_t size = 0;
+            const std::string head = receive(connection, sizeof size);
+            if (head.size() == sizeof size) std::memcpy(&size, head.data(), sizeof size);
+            requests.push_back(receive(connection, size));
+            send_all(connection, answer);
+          }
+          last = receive(connection, 1 << 20);
+        }) {}
+  std::string address() const { return listener_.address(); }
+  // After the end of the session.
+  void wait() const {
+    while (listener_.open) std::this_thread::yield();
+  }
+  std::vector<std::string> requests;
+  std::string last;  // what comes behind them
+
+ private:
+  const std::vector<Packet> answers_;
+  Listener listener_;
+};
+
+// Asks the server, which later uses of the device do not.
+inline void expect_exists(DLDevice device) {
+  Value exists;
+  check(opd_device_get_attr(device, OPD_ATTR_EXIST, exists.out()));
+  EXPECT_EQ(exists.to_string(), "true");
+}
+
+inline Packet exception(const std::string &text) {
+  return framed(Packet().raw<int32_t>(kException).raw<int32_t>(1).string(text));
+}
+
 }  // namespace opdyno_test

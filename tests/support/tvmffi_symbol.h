@@ -4,6 +4,7 @@
 
 #include "module/image/symbol_table.h"
 #include "tvmffi/tvmffi.h"
+#include "value/function.h"
 
 namespace opd {
 
@@ -13,6 +14,15 @@ F *symbol(const char *name) {
   void *address = provided_symbol(name);
   EXPECT_NE(address, nullptr) << name;
   return reinterpret_cast<F *>(address);
+}
+
+// The raised error as "kind: message", which it ends; "" if there is none.
+inline std::string raised() {
+  void *error = nullptr;
+  symbol<void(void **)>("TVMFFIErrorMoveFromRaised")(&error);
+  if (!error) return "";
+  const auto owned = Ref<Error>::take(static_cast<Error *>(static_cast<Object *>(error)));
+  return concat(text_of(owned->kind_view), ": ", text_of(owned->message_view));
 }
 
 }  // namespace opd

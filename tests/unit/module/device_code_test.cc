@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "module/kinds/device_module.h"
+#include "support/described_module.h"
 #include "support/refusal.h"
 
 namespace opd {
@@ -165,14 +166,6 @@ TEST(DeviceCode, IsForADeviceOfItsKind) {
   for (const auto &[kind, device] : kinds) EXPECT_EQ(device_of_module_kind(kind), device) << kind;
   for (const char *kind : {"", "cud", "cudax", "dnnl_json"})
     EXPECT_EQ(device_of_module_kind(kind), std::nullopt) << kind;
-}
-
-std::string json_of(Module &module) {
-  JsonWriter json;
-  json.begin_object();
-  module.describe(json);
-  json.end_object();
-  return json.take();
 }
 
 TEST(DeviceCode, OfADeviceThatNoBackEndHasIsKeptAndDescribed) {

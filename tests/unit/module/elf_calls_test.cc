@@ -95,18 +95,23 @@ TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
   }
 }
 
+// The relocation that is chosen by a function gets another one.
+void aim_chooser(Library &library, uint64_t choose, uint64_t target) {
+  library.aim_relocation(
+      [choose](const Elf64_Rela &r) {
+        return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == Relocates::kIndirect &&
+               static_cast<uint64_t>(r.r_addend) == choose;
+      },
+      target);
+}
+
 TEST(Choosers, OfRelocationsMustBeFunctions) {
   const Library good(kSource + kChosenHere, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const uint64_t choose = good.address_of("choose");
   for (const uint64_t target : {good.address_of("data"), kOutside, good.address_of("resolved") + 4}) {
     Library library = good;
-    library.aim_relocation(
-        [&](const Elf64_Rela &r) {
-          return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == Relocates::kIndirect &&
-                 static_cast<uint64_t>(r.r_addend) == choose;
-        },
-        target);
+    aim_chooser(library, choose, target);
     expect_refused(library, "the function of a relocation");
   }
 }
@@ -231,12 +236,7 @@ TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
   const Library good(kSource + kChosenHere + bare, "");
   const uint64_t choose = good.address_of("choose"), target = good.address_of("bare");
   Library library = good;
-  library.aim_relocation(
-      [&](const Elf64_Rela &r) {
-        return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == Relocates::kIndirect &&
-               static_cast<uint64_t>(r.r_addend) == choose;
-      },
-      target);
+  aim_chooser(library, choose, target);
   expect_refused(library, concat("the function of a relocation at address ", target, " is no function"));
   library.set<uint32_t>(library.segment(PT_GNU_EH_FRAME), PT_NULL);
   EXPECT_EQ(library.refusal(), "accepted") << "without any unwind information nothing can be asked for";

@@ -5,6 +5,7 @@
 #include "module/kinds/module_kinds.h"
 #include "module/kinds/placeholder_module.h"
 #include "module/module.h"
+#include "support/described_module.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -39,13 +40,6 @@ std::string told(F &&body, opd_code code = OPD_BAD_FORMAT) {
 }
 std::string refusal(const char *kind, const std::string &bytes) {
   return told([&] { read(kind, bytes); });
-}
-std::string json_of(Module &module) {
-  JsonWriter json;
-  json.begin_object();
-  module.describe(json);
-  json.end_object();
-  return json.take();
 }
 
 TEST(EmbeddedSources, AreReadFieldByField) {
@@ -124,19 +118,6 @@ std::string tensor(const std::vector<float> &values) {
   return out;
 }
 
-struct Functions final : Module {
-  std::map<std::string, Ref<Function>, std::less<>> all;
-  const char *kind() const override { return "functions"; }
-  Ref<Function> find(std::string_view name) override {
-    const auto found = all.find(name);
-    return found == all.end() ? nullptr : found->second;
-  }
-  Names list() override { return {}; }
-  int32_t properties() const override { return 0; }
-  void gives(const std::string &name, Value value) {
-    all[name] = make_function([value](Args) { return value; });
-  }
-};
 int64_t asked(Module &module, const char *name) {
   const Ref<Function> function = module.find(name);
   return function ? call(*function, {}).view().u.int64 : -1;

@@ -3,6 +3,7 @@
 
 #include "module/kernel_args.h"
 #include "support/c_artifact.h"
+#include "support/described_module.h"
 #include "support/refusal.h"
 #include "tvmffi/tvmffi.h"
 
@@ -25,17 +26,6 @@ void *__tvm_ffi__library_ctx;
 SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)
 int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) { return 0; }
 )";
-
-struct Functions final : Module {
-  std::map<std::string, Ref<Function>, std::less<>> all;
-  const char *kind() const override { return "functions"; }
-  Ref<Function> find(std::string_view name) override {
-    const auto found = all.find(name);
-    return found == all.end() ? nullptr : found->second;
-  }
-  std::vector<std::string> list() override { return {}; }
-  int32_t properties() const override { return 0; }
-};
 
 TEST(LibraryModule, IsInTheSlotOfItsContextAsLongAsItLives) {
   Ref<Module> module = load("context", kContext, "-Wl,-z,nodelete");  // stays mapped, so that the slot can be read

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "module/kernel_args.h"
+#include "support/described_module.h"
 #include "support/log_messages.h"
 #include "support/refusal.h"
 
@@ -17,13 +18,6 @@ int gives_its_count(void *, const View *, int32_t num_args, View *result) {
   return 0;
 }
 void *code() { return reinterpret_cast<void *>(&gives_its_count); }
-std::string json_of(Module &module) {
-  JsonWriter json;
-  json.begin_object();
-  module.describe(json);
-  json.end_object();
-  return json.take();
-}
 int64_t number_of_args(Function &function) {
   const View args[] = {opd_int(7), opd_int(8), opd_int(9)};
   return call(function, Args(args, 3)).view().u.int64;

@@ -3,21 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "program/builder.h"
+#include "support/plain_program.h"
 
 using namespace opd;
+using opdyno_test::program;
 
 namespace {
 
 using Blocks = std::vector<std::pair<BlockKind, std::string>>;
-
-std::string program() {
-  Builder builder;
-  builder.begin_function("main", {"x"});
-  builder.emit_ret(0);
-  builder.end_function();
-  return builder.get()->write();
-}
 
 KeptCall call_of(uint64_t num_args) {
   KeptCall call;

@@ -6,20 +6,13 @@
 #include <cstdio>
 #include <fstream>
 
-#include "program/builder.h"
+#include "support/plain_program.h"
 #include "vm/executable_module.h"
 
 using namespace opd;
+using opdyno_test::program;
 
 namespace {
-
-std::string program() {
-  Builder builder;
-  builder.begin_function("main", {"x"});
-  builder.emit_ret(0);
-  builder.end_function();
-  return builder.get()->write();
-}
 
 std::string file_of(const KeptCall &call) {
   const std::pair<BlockKind, std::string> blocks[] = {{BlockKind::kAbout, RecordedProcess::of_this(false).write()},

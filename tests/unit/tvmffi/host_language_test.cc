@@ -7,14 +7,6 @@
 namespace opd {
 namespace {
 
-// The raised error as "kind: message", which it ends; "" if there is none.
-std::string raised() {
-  void *error = nullptr;
-  symbol<void(void **)>("TVMFFIErrorMoveFromRaised")(&error);
-  if (!error) return "";
-  const auto owned = Ref<Error>::take(static_cast<Error *>(static_cast<Object *>(error)));
-  return concat(text_of(owned->kind_view), ": ", text_of(owned->message_view));
-}
 std::string register_function_of(const char *name, void *function) {
   return symbol<int(const char *, void *)>("TVMFFIEnvRegisterCAPI")(name, function) ? raised() : "";
 }

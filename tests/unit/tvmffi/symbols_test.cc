@@ -14,15 +14,6 @@ namespace {
 
 ByteArray text(std::string_view t) { return {t.data(), t.size()}; }
 
-// The raised error as "kind: message", which it ends; "" if there is none.
-std::string raised() {
-  void *error = nullptr;
-  symbol<void(void **)>("TVMFFIErrorMoveFromRaised")(&error);
-  if (!error) return "";
-  const auto owned = Ref<Error>::take(static_cast<Error *>(static_cast<Object *>(error)));
-  return concat(text_of(owned->kind_view), ": ", text_of(owned->message_view));
-}
-
 TEST(TvmSymbols, CoverEverySlotAndDirectReferenceOfTvmsCode) {
   for (const char *name :
        {"TVMFFIFunctionCall", "TVMFFIErrorSetRaisedFromCStr", "TVMFFIEnvModLookupFromImports", "TVMFFIHandleInitOnce",
