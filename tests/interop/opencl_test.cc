@@ -1,5 +1,6 @@
 // Programs that TVM built for OpenCL, in both modes of execution, on an OpenCL device. The answers are those of the
 // same programs that TVM built for the CPU (build_gpu.py).
+#include <opdyno/replay.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstring>
 
 #include "interop/gpu_programs.h"
+#include "support/recorded_calls.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -132,6 +134,18 @@ TEST_F(AProgramForOpenCl, IsRefusedInAChildOfFork) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   expect_answers(kDevice, "constants", vm.function("main").call(views_of(inputs)), "the parent afterwards");
+}
+
+TEST_F(AProgramForOpenCl, IsReplayedFromTheRecordingOfACall) {
+  for (const std::string mode : kModes) {
+    const Vm vm = vm_of("mlp", mode);
+    const std::vector<Tensor> inputs = on_device(kDevice, recorded("mlp", "in"));
+    vm.record_next_call(recording_path());
+    vm.function("main").call(views_of(inputs));
+    vm.end_recording();
+    const auto replayed = opdyno::replay(recording_path());
+    EXPECT_TRUE(is_same(replayed)) << mode << ": " << verdict(replayed);
+  }
 }
 
 TEST_F(AProgramForOpenCl, RefusesTensorsOfTheHost) {

@@ -44,11 +44,7 @@ KvKernels::KvKernels(Args args) {
 }
 
 std::vector<Value> KvKernels::arguments() const {
-  const auto array = [](std::initializer_list<Value> items) {
-    std::vector<View> views;
-    for (const Value &item : items) views.push_back(item.view());
-    return Array::make(views);
-  };
+  const auto array = [](const std::vector<Value> &items) { return Array::make(views_of(items)); };
   std::vector<Value> args{append, append_mla};
   for (const auto &kernel : {ragged, prefill, decode, prefill_window, decode_window, prefill_tree, ragged_tree, mla})
     args.emplace_back(kernel ? array({std::string("tirx"), kernel}) : array({}));

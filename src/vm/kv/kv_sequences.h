@@ -123,7 +123,7 @@ class KvSequences {
   void drop(int32_t index);                       // one user of the block is gone
   void give_pages(KvBlock &block, size_t count);  // the last pages of the block, so that `count` are left
   [[noreturn]] void fail_full(int64_t needed, std::string_view what) const;
-  void check(const ByteReader &from) const;  // that what was read fits together
+  void join_blocks(const ByteReader &from);  // that were read; throws unless they fit together
 
   const int64_t num_pages_, page_size_;
   const bool has_windows_;

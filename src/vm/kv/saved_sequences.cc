@@ -1,27 +1,13 @@
 // The sequences of a cache as bytes, for recordings. What is read is checked as a whole: kernels are given the numbers
 // of its pages.
 #include <algorithm>
-#include <numeric>
 
-#include "base/bytes.h"
 #include "vm/kv/kv_config.h"
 #include "vm/kv/kv_sequences.h"
+#include "vm/kv/saved_numbers.h"
 
 namespace opd {
 namespace {
-
-template <class Numbers>
-void write_table(ByteWriter &out, const Numbers &numbers) {
-  out.write(static_cast<uint64_t>(numbers.size()));
-  out.write_bytes(numbers.data(), numbers.size() * sizeof numbers[0]);
-}
-
-std::vector<int32_t> read_table(ByteReader &from, const char *field) {
-  std::vector<int32_t> numbers(from.read_count(sizeof(int32_t), field));
-  const Bytes bytes = from.take(numbers.size() * sizeof(int32_t), field);
-  if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
-}
 
 // A length or position. Their sums and those of places stay far below what 64 bits hold.
 int64_t read_rows(ByteReader &from, const char *field) {
@@ -52,17 +38,16 @@ std::vector<bool> KvSequences::places_in_use() const {
   return is_used;
 }
 
+// What follows from the rest is left out: the pages that were ever in use, who follows a block, a sequence's length.
 void KvSequences::save(ByteWriter &out) const {
-  out.write(num_touched_pages_);
-  write_table(out, given_pages_);
+  write_numbers(out, given_pages_);
   out.write(static_cast<uint64_t>(blocks_.size()));
   for (const KvBlock &block : blocks_) {
-    write_table(out, block.pages);
+    write_numbers(out, block.pages);
     for (const int64_t rows : {block.length, block.start, block.sink, block.offset}) out.write(rows);
     out.write(block.parent);
-    out.write(block.users);
   }
-  write_table(out, free_blocks_);
+  write_numbers(out, free_blocks_);
   std::vector<int64_t> ids;
   for (const auto &[id, sequence] : sequences_) ids.push_back(id);
   std::sort(ids.begin(), ids.end());
@@ -71,51 +56,49 @@ void KvSequences::save(ByteWriter &out) const {
     const KvSequence &sequence = get(id);
     out.write(id);
     out.write(sequence.last);
-    for (const int64_t rows : {sequence.length, sequence.window, sequence.sink}) out.write(rows);
-    write_table(out, sequence.tree.parents());
+    for (const int64_t rows : {sequence.window, sequence.sink}) out.write(rows);
+    write_numbers(out, sequence.tree.parents());
   }
 }
 
 void KvSequences::restore(ByteReader &from) {
-  num_touched_pages_ = read_rows(from, "number of pages");
-  given_pages_ = read_table(from, "free pages");
+  given_pages_ = read_numbers<int32_t>(from, "free pages");
   const uint64_t num_blocks = from.read_count(sizeof(int64_t), "number of blocks");
   for (uint64_t i = 0; i < num_blocks; ++i) {
     KvBlock &block = blocks_.emplace_back();
-    block.pages = read_table(from, "pages");
+    block.pages = read_numbers<int32_t>(from, "pages");
     for (int64_t *const rows : {&block.length, &block.start, &block.sink, &block.offset})
       *rows = read_rows(from, "rows of a block");
     block.parent = from.read<int32_t>("parent");
-    block.users = from.read<int32_t>("users");
   }
-  free_blocks_ = read_table(from, "free blocks");
+  free_blocks_ = read_numbers<int32_t>(from, "free blocks");
   free_blocks_.reserve(blocks_.size());
   const uint64_t num_sequences = from.read_count(sizeof(int64_t), "number of sequences");
   for (uint64_t i = 0; i < num_sequences; ++i) {
     const auto id = from.read<int64_t>("sequence");
     KvSequence sequence;
     sequence.last = from.read<int32_t>("last block");
-    for (int64_t *const rows : {&sequence.length, &sequence.window, &sequence.sink})
-      *rows = read_rows(from, "rows of a sequence");
-    const std::vector<int32_t> parents = read_table(from, "token tree");
+    for (int64_t *const rows : {&sequence.window, &sequence.sink}) *rows = read_rows(from, "rows of a sequence");
+    const std::vector<int32_t> parents = read_numbers<int32_t>(from, "token tree");
     const std::vector<int64_t> nodes(parents.begin(), parents.end());
     sequence.tree.require_growth(nodes, id);
     sequence.tree.grow(nodes);
     if (!sequences_.emplace(id, std::move(sequence)).second) from.bad("sequence", "is there twice");
   }
-  check(from);
+  join_blocks(from);
 }
 
-void KvSequences::check(const ByteReader &from) const {
+void KvSequences::join_blocks(const ByteReader &from) {
+  num_touched_pages_ = static_cast<int64_t>(given_pages_.size());
+  for (const KvBlock &block : blocks_) num_touched_pages_ += static_cast<int64_t>(block.pages.size());
   if (num_touched_pages_ > num_pages_) from.bad("number of pages", concat("exceeds the cache's ", num_pages_));
   const auto num_blocks = static_cast<int32_t>(blocks_.size());
   std::vector<bool> is_page_known(static_cast<size_t>(num_touched_pages_)), is_block_free(blocks_.size());
-  size_t num_known = 0;
   const auto add_pages = [&](const std::vector<int32_t> &pages) {
     for (const int32_t page : pages) {
       if (page < 0 || page >= num_touched_pages_ || is_page_known[static_cast<size_t>(page)])
         from.bad("page", concat(page, " must be one of ", num_touched_pages_, " and be there once"));
-      is_page_known[static_cast<size_t>(page)] = true, ++num_known;
+      is_page_known[static_cast<size_t>(page)] = true;
     }
   };
   add_pages(given_pages_);
@@ -128,7 +111,6 @@ void KvSequences::check(const ByteReader &from) const {
     if (index < 0 || index >= num_blocks || is_block_free[static_cast<size_t>(index)])
       from.bad("block", concat(index, " is none in use"));
   };
-  std::vector<int32_t> users(blocks_.size());
   for (int32_t i = 0; i < num_blocks; ++i) {
     const KvBlock &at = block(i);
     add_pages(at.pages);
@@ -147,22 +129,17 @@ void KvSequences::check(const ByteReader &from) const {
         before.offset > 0)
       from.bad("block", concat(i, " begins at row ", at.start, ", but the one before has the rows ", before.start,
                                " to ", before.start + before.length));
-    ++users[static_cast<size_t>(at.parent)];
+    ++own(at.parent).users;
   }
-  for (const auto &[id, sequence] : sequences_) {
+  for (auto &[id, sequence] : sequences_) {
     require_block(sequence.last);
-    ++users[static_cast<size_t>(sequence.last)];
-    const KvBlock &last = block(sequence.last);
-    const bool fits = sequence.length == last.start + last.length &&
-                      sequence.tree.size() <= static_cast<size_t>(sequence.length) &&
+    KvBlock &last = own(sequence.last);
+    ++last.users;
+    sequence.length = last.start + last.length;
+    const bool fits = sequence.tree.size() <= static_cast<size_t>(sequence.length) &&
                       (sequence.window == 0 ? sequence.sink == 0 : has_windows_ && sequence.sink < sequence.window);
     if (!fits) from.bad("sequence", concat(id, " of ", sequence.length, " rows does not fit its blocks"));
   }
-  for (int32_t i = 0; i < num_blocks; ++i)
-    if (block(i).users != users[static_cast<size_t>(i)])
-      from.bad("block", concat(i, " is used by ", users[static_cast<size_t>(i)], ", not by ", block(i).users));
-  if (num_known != is_page_known.size())
-    from.bad("number of pages", concat("is ", num_touched_pages_, ", but ", num_known, " are free or in use"));
 }
 
 }  // namespace opd

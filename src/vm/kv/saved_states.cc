@@ -2,24 +2,13 @@
 // use.
 #include <map>
 
-#include "base/bytes.h"
 #include "device/device.h"
 #include "vm/kv/paged_kv_cache.h"
 #include "vm/kv/rnn_state.h"
+#include "vm/kv/saved_numbers.h"
 
 namespace opd {
 namespace {
-
-void write_numbers(ByteWriter &out, std::span<const int64_t> numbers) {
-  out.write(static_cast<uint64_t>(numbers.size()));
-  out.write_bytes(numbers.data(), numbers.size_bytes());
-}
-
-std::vector<int64_t> read_numbers(ByteReader &from, const char *field) {
-  std::vector<int64_t> numbers(from.read_count(sizeof(int64_t), field));
-  for (int64_t &number : numbers) number = from.read<int64_t>(field);
-  return numbers;
-}
 
 // A store as equal parts: pages, or the histories of sequences. A part is lines of rows.
 class Parts {
@@ -128,10 +117,10 @@ void PagedKvCache::save(ByteWriter &out) const {
 void PagedKvCache::restore(ByteReader &from) {
   const auto flags = from.read<uint8_t>("flags");
   if (flags > 7) from.bad("flags", "of a cache must be below 8");
-  const std::vector<int64_t> ids = read_numbers(from, "sequences of the pass"),
-                             counts = read_numbers(from, "rows of the pass");
+  const std::vector<int64_t> ids = read_numbers<int64_t>(from, "sequences of the pass"),
+                             counts = read_numbers<int64_t>(from, "rows of the pass");
   std::optional<std::vector<int64_t>> parents;
-  if (flags & kHasParents) parents = read_numbers(from, "token trees of the pass");
+  if (flags & kHasParents) parents = read_numbers<int64_t>(from, "token trees of the pass");
   sequences_.restore(from);
   if (flags & kRuns) {
     require_batch(ids, counts, "the rows of the pass", 1);
@@ -155,7 +144,7 @@ std::vector<Value> RnnState::maker_arguments() const {
 
 void RnnState::save(ByteWriter &out) const {
   write_numbers(out, ids_);
-  write_numbers(out, ids_.empty() ? std::span<const int64_t>() : counts_);
+  write_numbers(out, ids_.empty() ? ids_ : counts_);
   write_numbers(out, free_slots_);
   out.write(static_cast<uint64_t>(sequences_.size()));
   const std::map<int64_t, Sequence> sequences(sequences_.begin(), sequences_.end());  // equal states give equal bytes
@@ -171,9 +160,9 @@ void RnnState::save(ByteWriter &out) const {
 }
 
 void RnnState::restore(ByteReader &from) {
-  const std::vector<int64_t> ids = read_numbers(from, "sequences of the pass"),
-                             counts = read_numbers(from, "tokens of the pass");
-  free_slots_ = read_numbers(from, "free slots");
+  const std::vector<int64_t> ids = read_numbers<int64_t>(from, "sequences of the pass"),
+                             counts = read_numbers<int64_t>(from, "tokens of the pass");
+  free_slots_ = read_numbers<int64_t>(from, "free slots");
   const uint64_t count = from.read_count(5 * sizeof(int64_t), "number of sequences");
   num_touched_slots_ = static_cast<int64_t>(free_slots_.size() + count);
   if (num_touched_slots_ > max_sequences_)
