@@ -179,6 +179,8 @@ Function BoundsCheck::instrument() {
         if (!finding_) finding_ = failure.what();
         throw;
       }
+    } else if (name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_")) {
+      has_caches_ = true;
     } else if (!name.starts_with("vm.builtin.") && !program_.find(name)) {
       unchecked_.insert(name);
     }
@@ -191,6 +193,7 @@ std::string BoundsCheck::summary() const {
   if (!unchecked_.empty())
     text +=
         cat("; not checked, because they are no kernels of MOD: ", join({unchecked_.begin(), unchecked_.end()}, ", "));
+  if (has_caches_) text += "; kernels that KV caches and states call are not checked";
   return text;
 }
 

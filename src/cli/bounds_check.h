@@ -42,6 +42,7 @@ class BoundsCheck {
   std::map<std::string, std::optional<Function>> kernels_;
   std::set<std::string> checked_, unchecked_;
   int64_t calls_ = 0;
+  bool has_caches_ = false;  // whose kernels a builtin calls, which the instrument does not see
   std::optional<std::string> finding_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 // A program that makes one call with its own arguments and returns None. The VM itself is no value that could be an
 // argument; the program has its own.
-Ref<Executable> program_of(const WatchedCall &call) {
+Ref<Executable> program_of(const ObservedCall &call) {
   Builder builder;
   std::vector<std::string> params;
   std::vector<Operand> operands;
@@ -49,13 +49,13 @@ Minimiser::Minimiser(const std::string &path, const CallRecording &recording, Mo
   before_call_ = file_.mark();
 }
 
-void Minimiser::keep(const WatchedCall &call, const KeptCall &whole, Vm &vm) {
+void Minimiser::keep(const ObservedCall &call, const KeptCall &whole, Vm &vm) {
   file_.return_to(before_call_);
   file_.add(BlockKind::kModule, write_program_module(program_of(call)->write(), imports_));
   KeptCall cut;
   cut.function = "main";
   cut.vm = whole.vm;
-  cut.has_operators = cut.is_watched = true;
+  cut.has_operators = cut.is_observed = true;
   // The smaller program has the kernels, but no function of the whole one.
   const auto name_of = [names = names_in(vm, whole.host_functions), &vm](const Function &function) {
     std::string name = names(function);

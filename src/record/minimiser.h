@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "record/call_watch.h"
+#include "record/operator_observer.h"
 #include "record/recording.h"
 #include "record/recording_file.h"
 
@@ -16,7 +16,7 @@ class Minimiser {
   // The program is that of the recording, or the given one if it is not null.
   Minimiser(const std::string &path, const CallRecording &recording, Module *program);
 
-  void keep(const WatchedCall &call, const KeptCall &whole, Vm &vm);  // in the place of the one before it
+  void keep(const ObservedCall &call, const KeptCall &whole, Vm &vm);  // in the place of the one before it
   const std::string &kept() const { return kept_; }
   // What is known of the call that was kept last; it stays the one.
   void finish(const Error &error);

@@ -3,18 +3,18 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "record/call_watch.h"
 #include "record/host_functions.h"
+#include "record/operator_observer.h"
 #include "record/recording_file.h"
 
 namespace opd {
 namespace {
 
 // The state of one call's recording. Nothing that goes wrong with the file changes the call: the first error is kept.
-class CallFile final : public CallWatch {
+class CallFile final : public OperatorObserver {
  public:
   CallFile(Vm &vm, const std::vector<std::string> &hosts, const RecordOptions &options)
-      : CallWatch(vm, hosts, vm.state().instrument()),
+      : OperatorObserver(vm, hosts, vm.state().instrument()),
         hosts_(hosts),
         options_(options),
         values_(Keeping::kArguments, names_in(vm, hosts)) {}
@@ -38,7 +38,7 @@ class CallFile final : public CallWatch {
     });
   }
 
-  bool is_watched() const { return options_.with_operators || !hosts_.empty(); }
+  bool is_observed() const { return options_.with_operators || !hosts_.empty(); }
 
   void write_end_of_call(const Error *error, const View &result) {
     attempt([&] {
@@ -75,7 +75,7 @@ class CallFile final : public CallWatch {
     call.num_args = args.size();
     for (const char *name : settings.names) call.names.emplace_back(name ? name : "");
     call.host_functions = hosts_;
-    call.has_operators = options_.with_operators, call.is_watched = is_watched();
+    call.has_operators = options_.with_operators, call.is_observed = is_observed();
     return call;
   }
 
@@ -83,11 +83,11 @@ class CallFile final : public CallWatch {
     if (opaque_.empty() && !values_.opaque().empty()) opaque_ = concat(what, ", of type ", values_.opaque().front());
   }
 
-  void begin(const WatchedCall &call) override {
+  void begin(const ObservedCall &call) override {
     if (call.is_host) attempt([&] { host_.emplace(call.name, call.args); });
   }
 
-  void end(const WatchedCall &call, const View &result) override {
+  void end(const ObservedCall &call, const View &result) override {
     attempt([&] {
       if (call.is_host) {
         file_->add(BlockKind::kHostCall, host_->write_return(call.args, result, values_));
@@ -116,7 +116,7 @@ struct PlannedCall {
 
 Ref<Error> record(Vm &vm, const PlannedCall &planned, Value &result, CallFile &recorded) {
   CallSettings own = planned.settings;
-  const Ref<Function> instrument = recorded.is_watched() ? recorded.make_instrument() : nullptr;
+  const Ref<Function> instrument = recorded.is_observed() ? recorded.make_instrument() : nullptr;
   if (instrument) own.instrument = instrument.get();
   try {
     Ref<Error> error = vm.run_here(planned.function, planned.args, own, result);

@@ -111,7 +111,7 @@ std::string KeptCall::write() const {
   out.write(num_args);
   write_strings(out, names);
   write_strings(out, host_functions);
-  out.write<uint8_t>(has_operators), out.write<uint8_t>(is_watched);
+  out.write<uint8_t>(has_operators), out.write<uint8_t>(is_observed);
   return out.take();
 }
 
@@ -132,7 +132,7 @@ KeptCall KeptCall::read(Bytes content, const char *name) {
   call.names = read_strings(from, "names");
   if (!call.names.empty() && call.names.size() != call.num_args) from.bad("names", "must be one for each argument");
   call.host_functions = read_strings(from, "functions of the host");
-  call.has_operators = read_flag(from, "flag"), call.is_watched = read_flag(from, "flag");
+  call.has_operators = read_flag(from, "flag"), call.is_observed = read_flag(from, "flag");
   require_end(from);
   return call;
 }

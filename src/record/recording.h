@@ -37,7 +37,7 @@ struct KeptCall {
   std::vector<std::string> names;  // of the arguments, or none; "" for positional ones
   std::vector<std::string> host_functions;
   bool has_operators = false;
-  bool is_watched = false;  // by an instrument, so that the memory it allocates is filled
+  bool is_observed = false;  // by an instrument, so that the memory it allocates is filled
 
   std::string write() const;
   static KeptCall read(Bytes content, const char *name);

@@ -6,28 +6,28 @@
 
 #include "base/file.h"
 #include "module/kinds/code_module.h"
-#include "record/call_watch.h"
+#include "record/operator_observer.h"
 #include "vm/executable_module.h"
 
 namespace opd {
 
 // Compares operators with the recorded ones, and keeps what the minimiser wants.
-class ReplayWatch final : public CallWatch {
+class ReplayObserver final : public OperatorObserver {
  public:
-  ReplayWatch(Replay &replay, Minimiser *minimiser)
-      : CallWatch(*replay.vm_, replay.recording_->call.host_functions, replay.options_.instrument),
+  ReplayObserver(Replay &replay, Minimiser *minimiser)
+      : OperatorObserver(*replay.vm_, replay.recording_->call.host_functions, replay.options_.instrument),
         replay_(replay),
         minimiser_(minimiser) {}
 
   bool is_open() const { return is_open_; }  // the last call that began has not ended
 
  private:
-  void begin(const WatchedCall &call) override {
+  void begin(const ObservedCall &call) override {
     is_open_ = !call.is_host;
     if (is_open_ && minimiser_ && !replay_.operator_difference_) minimiser_->keep(call, replay_.recording_->call, vm());
   }
 
-  void end(const WatchedCall &call, const View &result) override {
+  void end(const ObservedCall &call, const View &result) override {
     is_open_ = false;
     const CallRecording &recording = *replay_.recording_;
     if (!call.is_operator || !recording.call.has_operators) return;
@@ -96,9 +96,9 @@ void Replay::run() {
   const KeptCall &call = recording_->call;
   std::optional<Minimiser> minimiser;
   if (!options_.minimise.empty()) minimiser.emplace(options_.minimise, *recording_, options_.module.get());
-  ReplayWatch watch(*this, minimiser ? &*minimiser : nullptr);
-  const bool is_watched = call.is_watched || options_.instrument || minimiser;
-  const Ref<Function> instrument = is_watched ? watch.make_instrument() : nullptr;
+  ReplayObserver observer(*this, minimiser ? &*minimiser : nullptr);
+  const bool is_observed = call.is_observed || options_.instrument || minimiser;
+  const Ref<Function> instrument = is_observed ? observer.make_instrument() : nullptr;
   CallSettings how = settings();
   how.instrument = instrument.get();
   Value result;
@@ -122,7 +122,7 @@ void Replay::run() {
   if (!minimiser) return;
   if (operator_difference_) {
     minimiser->finish(recording_->operators[operator_difference_->number]);
-  } else if (failure_ && watch.is_open()) {
+  } else if (failure_ && observer.is_open()) {
     minimiser->finish(*failure_);
   } else {
     minimiser->remove();

@@ -49,7 +49,7 @@ class Replay {
 
  private:
   friend class ReplayReport;
-  friend class ReplayWatch;
+  friend class ReplayObserver;
 
   void prepare();
   void run();

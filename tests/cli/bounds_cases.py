@@ -119,6 +119,17 @@ class CheckBounds(CliTest):
         words = ["run", "unary.opdasm", "--params", "x16.npz", "--import", "bounds.so", "--check-bounds"]
         self.assertIn("after the end of argument 1", self.fails(MISMATCH, *words))
 
+    def test_kernels_that_a_state_calls_are_said_to_be_left_out(self):
+        lines = ["%kernels = call vm.builtin.make_tuple(@does_nothing)", "%initial = call vm.builtin.make_tuple(%x)",
+                 "%state = call vm.builtin.rnn_state_create(1, 2, 2, %kernels, %kernels, %initial)",
+                 "call vm.builtin.kv_state_add_sequence(%state, 7)",
+                 "call vm.builtin.kv_state_begin_forward(%state, shape(7), shape(1))",
+                 "call vm.builtin.rnn_state_get(%state, 0, 0, %x)", "call add_one(%x, %x)", "ret %x"]  # fmt: skip
+        (WORK / "stateful.opdasm").write_text(programs.program(programs.function("main", "x", *lines)))
+        words = ["run", "stateful.opdasm", "-i", "4xf32=0", "--import", "bounds.so", "--check-bounds"]
+        expected = "opdyno run: checked 1 call of 1 kernel; kernels that KV caches and states call are not checked\n"
+        self.assertEqual(expected, self.check(0, *words, silent=False).stderr)
+
     def test_a_kernels_own_error_stays_what_it_is(self):
         (WORK / "fails.opdasm").write_text(programs.program(programs.unary("main", "fails")))
         words = ["run", "fails.opdasm", "-i", "4xf32=0", "--import", "bounds.so"]

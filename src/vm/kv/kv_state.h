@@ -51,6 +51,9 @@ class KvState : public Object {
   virtual const char *maker() const = 0;
   virtual std::vector<Value> maker_arguments() const = 0;
   virtual void save(ByteWriter &out) const = 0;  // throws OPD_UNSUPPORTED if not all of it can be saved
+  // The rows in use of one layer, and of one kind of its states, in an order that equal states have in common. Those of
+  // the pass that runs count, so its kernels must have written them.
+  virtual std::string rows_of(int64_t layer, int64_t kind) const = 0;
   // Of a state that has no sequences yet. Throws OPD_BAD_FORMAT; the state is then not to be used.
   virtual void restore(ByteReader &from) = 0;
 

@@ -31,6 +31,7 @@ class PagedKvCache final : public KvState {
   const char *maker() const override { return kPagedCacheMaker; }
   std::vector<Value> maker_arguments() const override;
   void save(ByteWriter &out) const override;
+  std::string rows_of(int64_t layer, int64_t kind) const override;
   void restore(ByteReader &from) override;
   void enable_window(int64_t id, int64_t window, int64_t sink) { sequences_.enable_window(id, window, sink); }
   // Keeps the path to each leaf of the sequences' token trees; -1: none of it.

@@ -37,6 +37,7 @@ class RnnState final : public KvState {
   const char *maker() const override { return kRnnStateMaker; }
   std::vector<Value> maker_arguments() const override;
   void save(ByteWriter &out) const override;
+  std::string rows_of(int64_t layer, int64_t kind) const override;
   void restore(ByteReader &from) override;
 
   void get(int64_t layer, int64_t kind, const View &out) { run(kinds_[checked(layer, kind)].get, layer, kind, out); }

@@ -1,5 +1,6 @@
 // KV states as bytes, for recordings: the sequences, the arguments of the pass that runs, and the memory that is in
 // use.
+#include <algorithm>
 #include <map>
 
 #include "device/device.h"
@@ -114,6 +115,16 @@ void PagedKvCache::save(ByteWriter &out) const {
   }
 }
 
+std::string PagedKvCache::rows_of(int64_t layer, int64_t) const {
+  const Ref<Tensor> &store = stores_.at(static_cast<size_t>(layer - config_.first_layer));
+  ByteWriter out;
+  const Parts pages = parts_of(store->dl, config_);
+  const std::vector<bool> is_used = sequences_.places_in_use();
+  for (const int64_t page : sequences_.pages_in_use())
+    pages.save(out, page, [&](int64_t row) { return is_used[static_cast<size_t>(page * config_.page_size + row)]; });
+  return out.take();
+}
+
 void PagedKvCache::restore(ByteReader &from) {
   const auto flags = from.read<uint8_t>("flags");
   if (flags > 7) from.bad("flags", "of a cache must be below 8");
@@ -157,6 +168,20 @@ void RnnState::save(ByteWriter &out) const {
         return (sequence.history - history + max_history_) % max_history_ <= sequence.available;
       });
   }
+}
+
+std::string RnnState::rows_of(int64_t layer, int64_t kind) const {
+  const auto index = static_cast<size_t>(layer * static_cast<int64_t>(kinds_.size()) + kind);
+  const Parts slots(storages_.at(index)->dl, max_sequences_, max_history_);
+  ByteWriter out;
+  for (const auto &[id, at] : std::map<int64_t, Sequence>(sequences_.begin(), sequences_.end())) {
+    const bool is_in_pass = std::find(ids_.begin(), ids_.end(), id) != ids_.end();
+    slots.save(out, at.slot, [&, &sequence = at](int64_t history) {
+      const int64_t before = (sequence.history - history + max_history_) % max_history_;
+      return before <= sequence.available || (is_in_pass && before == max_history_ - 1);
+    });
+  }
+  return out.take();
 }
 
 void RnnState::restore(ByteReader &from) {

@@ -1,0 +1,108 @@
+#include "record/operator_observer.h"
+
+#include <opdyno/vm.h>
+
+#include <algorithm>
+
+#include "base/content_hash.h"
+#include "record/kept_value.h"
+
+namespace opd {
+namespace {
+
+// The builtins that run kernels of a KV state, which is their first argument.
+struct StateBuiltin {
+  std::string_view name;
+  bool appends;  // rows to the layer that is the second argument
+};
+constexpr StateBuiltin kStateBuiltins[] = {
+    {"vm.builtin.attention_kv_cache_attention_with_fused_qkv", true},
+    {"vm.builtin.attention_kv_cache_attention_with_shared_kv", false},
+    {"vm.builtin.attention_kv_cache_self_attention", false},
+    {"vm.builtin.attention_kv_cache_cross_attention", false},
+    {"vm.builtin.attention_kv_cache_merge_attn_output_inplace", false},
+    {"vm.builtin.attention_kv_cache_append_mla_kv", true},
+    {"vm.builtin.rnn_state_get", false},
+    {"vm.builtin.rnn_state_set", true},
+};
+
+const StateBuiltin *state_builtin(std::string_view name) {
+  const auto *const found = std::find_if(std::begin(kStateBuiltins), std::end(kStateBuiltins),
+                                         [&](const StateBuiltin &builtin) { return builtin.name == name; });
+  return found == std::end(kStateBuiltins) ? nullptr : found;
+}
+
+// Of the layer that the call appended to, after it returned.
+std::string rows_after(const ObservedCall &call) {
+  KvState &state = as_kv_state(call.args[0], "state");
+  const KvUse alone(state);
+  const bool has_kinds = call.name == "vm.builtin.rnn_state_set";
+  return state.rows_of(as_int(call.args[1], "layer"), has_kinds ? as_int(call.args[2], "state_id") : 0);
+}
+
+}  // namespace
+
+OperatorObserver::OperatorObserver(Vm &vm, const std::vector<std::string> &host_functions, Ref<Function> also)
+    : vm_(vm), host_functions_(host_functions), also_(std::move(also)) {}
+
+Ref<Function> OperatorObserver::make_instrument() {
+  return make_function([this](Args shown) { return show(shown); });
+}
+
+Value OperatorObserver::show(Args shown) {
+  const bool is_before = as_int(shown[2], "before") != 0;
+  if (also_) {
+    Value answer = opd::call(*also_, shown);
+    const bool is_skipped = answer.type() == OPD_INT && answer.view().u.int64 == OPD_INSTRUMENT_SKIP_RUN;
+    if (is_before && is_skipped) return answer;
+  }
+  const std::string_view name = as_text(shown[1], "the name");
+  const Args args = shown.subspan(kInstrumentHead);
+  if (!is_before) return end_call(name, args, shown[3]), Value();
+  if (vm_.executable().find(name)) return {};
+  Open &open = open_.emplace_back(Open{args.data(), observed(name, args)});
+  if (num_hosts_ == 0) begin(open.call);
+  num_hosts_ += open.call.is_host;
+  return {};
+}
+
+ObservedCall OperatorObserver::observed(std::string_view name, Args args) const {
+  ObservedCall call{std::string(name), {args.begin(), args.end()}};
+  call.is_host = std::find(host_functions_.begin(), host_functions_.end(), name) != host_functions_.end();
+  call.is_operator = !call.is_host && (!name.starts_with(kBuiltinPrefix) || state_builtin(name));
+  const Function *const kernel = kernel_of(name, args);
+  if (!kernel) return call;
+  call.name = vm_.looked_up_name(*kernel);
+  call.args.assign(args.begin() + 1, args.end() - 1);
+  for (const int64_t size : try_as<Shape>(args.back())->dims()) call.args.push_back(opd_int(size));
+  call.is_operator = true;
+  return call;
+}
+
+void OperatorObserver::end_call(std::string_view name, Args args, const View &result) {
+  const auto found =
+      std::find_if(open_.rbegin(), open_.rend(), [&](const Open &open) { return open.args == args.data(); });
+  if (found == open_.rend()) return;  // a function of the program
+  // Calls within a foreign function that caught their error did not end.
+  while (open_.back().args != args.data()) {
+    num_hosts_ -= open_.back().call.is_host;
+    open_.pop_back();
+  }
+  const ObservedCall call = std::move(open_.back().call);
+  open_.pop_back();
+  num_hosts_ -= call.is_host;
+  if (num_hosts_) return;
+  if (const auto *tensor = name == kAllocTensor ? try_as<Tensor>(result) : nullptr) fill_unwritten(tensor->dl);
+  end(call, result);
+}
+
+ContentsHash hash_of_call(const ObservedCall &call, const View &result) {
+  ContentHash hash;
+  for (const View &arg : call.args) hash.add(ValueWriter(Keeping::kHashes).write(arg));
+  if (const StateBuiltin *const builtin = state_builtin(call.name); builtin && builtin->appends)
+    hash.add(rows_after(call));
+  hash.add(ValueWriter(Keeping::kHashes).write(result));
+  return {hash.low(), hash.high()};
+}
+
+}  // namespace opd
