@@ -326,7 +326,7 @@ class Rows {
       if (observer.error)
         builder_.configure(concat(kCollectorErrorEntry, observer.name), builder_.text(*observer.error));
       if (!observer.note.empty())
-        builder_.configure(concat("Collector note: ", observer.name), builder_.text(observer.note));
+        builder_.configure(concat(kCollectorNoteEntry, observer.name), builder_.text(observer.note));
     }
   }
 

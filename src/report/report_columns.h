@@ -47,10 +47,10 @@ inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "D
 // In kKindColumn: what a device did, which is also in the row of the call that gave it to the device.
 inline constexpr std::string_view kDeviceWorkKind = "device";
 
-// Entries of the configuration that a reader must see before the numbers. The first one is followed by the collector's
-// name.
+// Entries of the configuration that a reader must see before the numbers, and a collector's note. A collector's name
+// follows those that end with a colon.
 inline constexpr std::string_view kCollectorErrorEntry = "Collector error: ", kDroppedEntry = "Dropped calls",
-                                  kNoteEntry = "Note";
+                                  kNoteEntry = "Note", kCollectorNoteEntry = "Collector note: ";
 
 // Rows that are not calls, but computed by a profile.
 enum class RowKind : uint8_t {

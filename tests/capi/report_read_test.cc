@@ -124,6 +124,17 @@ TEST(ReportRead, TakesANumberForWhatItsUnitSays) {
             "report: line 2 of the table has \"<0.01\" as its x, which is a number");
 }
 
+TEST(ReportRead, SkipsTheLinesAboveATable) {
+  const std::string above = "collector x failed: y\ncollector z failed: \n",
+                    table = table_of("x", std::vector<std::string>{"7"});
+  for (const char *gap : {"", "\n"})
+    EXPECT_EQ(Report::from_table(above + gap + table).table(), Report::from_table(table).table());
+  EXPECT_EQ(message_of(above + "\n" + table_of("x", std::vector<std::string>{"1", "<0.01"})),
+            "report: line 6 of the table has \"<0.01\" as its x, which is a number");
+  EXPECT_EQ(message_of(above), "report: line 3 of the table is missing: a table begins with its columns");
+  EXPECT_EQ(message_of("collector x\n" + table).substr(0, 27), "report: line 1 of the table");
+}
+
 TEST(ReportRead, TellsRowsThatAProfileComputedByTheirNames) {
   const std::string wide = "Name        Duration (us)  Percent  Device  Count  Argument Shapes\n";
   const Report report = Report::from_table(wide + "(dispatch)\n(profiler)\n(builtins)\n(other)\n");

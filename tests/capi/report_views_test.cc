@@ -449,6 +449,17 @@ TEST(ReportSummary, ShowsReportsOfNothingAndOfAnyText) {
   EXPECT_EQ(text.find('\033'), std::string::npos) << text;
 }
 
+TEST(ReportViews, NameFailedCollectorsAboveTheTable) {
+  const Report report = Report::from_json(
+      R"x({"calls":[{"Name":{"string":"f"},"Duration (us)":{"microseconds":1}}],"configuration":)x"
+      R"x({"Collector error: a|b":{"string":"no counters"},"Collector error: c":{"string":"gone"}}})x");
+  const std::string table = report.table(), markdown = report.markdown();
+  EXPECT_TRUE(table.starts_with("collector a|b failed: no counters\ncollector c failed: gone\n\nName")) << table;
+  EXPECT_TRUE(markdown.starts_with("collector a\\|b failed: no counters\n\ncollector c failed: gone\n\n| Name"))
+      << markdown;
+  EXPECT_EQ(Report::from_table(table).table(), table) << "a table is read back";
+}
+
 TEST(ReportHtml, CountsTheOperatorsCallsAlone) {
   const ReportBuilder builder;
   for (const char *name : {"matmul", "relu", "matmul", "(builtins)", "(dispatch)", "(profiler)"}) {

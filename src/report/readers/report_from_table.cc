@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_writer.h"
+#include "report/collector_failures.h"
 #include "report/metric_text.h"
 #include "report/report.h"
 
@@ -113,8 +114,8 @@ class TableReader {
  private:
   using Cells = std::vector<std::pair<size_t, std::string_view>>;  // by column
 
-  [[noreturn]] static void bad(size_t line, std::string_view problem) {
-    fail(OPD_BAD_FORMAT, "report: line ", line + 1, " of the table ", problem);
+  [[noreturn]] void bad(size_t line, std::string_view problem) const {
+    fail(OPD_BAD_FORMAT, "report: line ", num_above_ + line + 1, " of the table ", problem);
   }
 
   void split(std::string_view text) {
@@ -126,6 +127,10 @@ class TableReader {
       lines_.push_back(line);
       begin = end + 1;
     }
+    // The configuration names failed collectors again.
+    while (num_above_ < lines_.size() && is_collector_failure(lines_[num_above_])) ++num_above_;
+    if (num_above_ > 0 && num_above_ < lines_.size() && lines_[num_above_].empty()) ++num_above_;
+    lines_.erase(lines_.begin(), lines_.begin() + static_cast<ptrdiff_t>(num_above_));
   }
 
   // The index of the byte `width` behind the byte `begin` of a line; the line's size if it is shorter.
@@ -245,7 +250,10 @@ class TableReader {
       const std::string_view text = trimmed(lines_[line]);
       const bool title = line == num_rows_ + 1 && text == "Configuration";
       if (text.empty() || title || (line == num_rows_ + 2 && text == "-------------")) continue;
-      const size_t colon = text.find(": ");
+      size_t name = 0;  // where a collector's name begins
+      for (const std::string_view entry : {kCollectorErrorEntry, kCollectorNoteEntry})
+        if (text.starts_with(entry)) name = entry.size();
+      const size_t colon = text.find(": ", name);
       const std::string_view key = text.substr(0, text.ends_with(':') && colon == text.npos ? text.size() - 1 : colon);
       if (colon == text.npos && !text.ends_with(':')) bad(line, "is no entry of the configuration, as key: value");
       const std::string_view value = colon == text.npos ? "" : text.substr(colon + 2);
@@ -254,7 +262,8 @@ class TableReader {
     }
   }
 
-  std::vector<std::string_view> lines_;
+  std::vector<std::string_view> lines_;  // without those above the table
+  size_t num_above_ = 0;
   size_t num_rows_ = 0;  // lines of the table, its header included
   bool in_bytes_ = true;
   std::vector<std::string_view> names_;

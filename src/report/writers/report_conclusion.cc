@@ -4,6 +4,7 @@
 #include <map>
 
 #include "report/cells.h"
+#include "report/collector_failures.h"
 #include "report/metric_text.h"
 #include "report/writers/report_charts.h"
 #include "report/writers/report_summary.h"
@@ -77,7 +78,7 @@ std::string conclusion_of(const ReportRows &rows) {
 }
 
 std::vector<std::string> warnings_of(const Report &report) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = collector_failures_of(report);
   const auto text_of = [&](Metric metric) {
     std::string text;
     if (metric.is_text()) append_printable(text, report.text(metric.text()));
@@ -85,10 +86,6 @@ std::vector<std::string> warnings_of(const Report &report) {
     return text;
   };
   for (const auto &[name, metric] : report.configuration()) {
-    std::string clean;
-    append_printable(clean, name);
-    if (name.starts_with(kCollectorErrorEntry))
-      warnings.push_back(concat("collector ", clean.substr(kCollectorErrorEntry.size()), " failed: ", text_of(metric)));
     if (name == kDroppedEntry) warnings.push_back(concat(text_of(metric), " calls found no room and have no row"));
     if (name == kNoteEntry) warnings.push_back(text_of(metric));
   }

@@ -1,6 +1,7 @@
 // The report as a Markdown table, for issues and pull requests.
 #include <cctype>
 
+#include "report/collector_failures.h"
 #include "report/metric_text.h"
 #include "report/report_rows.h"
 
@@ -26,7 +27,12 @@ void append_escaped(std::string &out, std::string_view text) {
 }
 
 std::string print_markdown(const ReportRows &rows) {
-  std::string out = "|", text;
+  std::string out, text;
+  for (const std::string &failure : collector_failures_of(rows.report())) {
+    append_escaped(out, failure);
+    out += "\n\n";
+  }
+  out += '|';
   const size_t columns = rows.headers().size();
   for (size_t i = 0; i < columns; ++i) {
     text.clear();

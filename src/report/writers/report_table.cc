@@ -1,6 +1,7 @@
 // The report as a text table, in TVM's layout; then the configuration.
 #include <algorithm>
 
+#include "report/collector_failures.h"
 #include "report/metric_text.h"
 #include "report/report_rows.h"
 
@@ -29,6 +30,9 @@ std::string print_table(const ReportRows &rows) {
   check_table_bytes(rows.num_rows() + 1, line);
   std::string out;
   out.reserve(line * (rows.num_rows() + 1) + 64);
+  const std::vector<std::string> failures = collector_failures_of(rows.report());
+  for (const std::string &failure : failures) (out += failure) += '\n';
+  if (!failures.empty()) out += '\n';
   size_t begin = 0;
   for (size_t i = 0; i < cells.size(); ++i) {
     const size_t column = i % headers.size(), padding = widths[column] - cells[i].width;
