@@ -1,14 +1,11 @@
-"""JAX's arrays: without a copy both ways, read-only as JAX means them, arguments of programs and of compiled functions.
-
-Not run by tools/test, whose environment has no JAX: pip install 'jax[cpu]'.
-"""
+"""JAX's arrays: without a copy both ways, read-only as JAX means them, arguments of programs and of compiled functions."""
 
 import numpy as np
 import pytest
 
 import opdyno
 
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax[cpu]'")
+jax = pytest.importorskip("jax")
 
 DTYPES = ["bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32"]
 
