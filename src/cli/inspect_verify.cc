@@ -1,4 +1,6 @@
 // `opdyno inspect --verify`: finds missing or doubtful parts of a loaded module.
+#include <set>
+
 #include "inspect.h"
 
 namespace opd::cli {
@@ -27,8 +29,8 @@ class Verification {
   // The handles and their description have the same order.
   void visit(const Module &module, const cJSON *described) {
     if (cJSON_IsFalse(json_member(described, "described"))) return;
-    const cJSON *program = json_member(described, "program"), *imported = nullptr;
-    if (program) check_program(module, program);
+    const cJSON *imported = nullptr;
+    if (json_member(described, "program")) check_program(module, described);
     else check_functions(module, described);
     const std::vector<Module> imports = module.imports();
     size_t i = 0;
@@ -38,7 +40,8 @@ class Verification {
 
   void add(const char *state, std::string text) { findings_.push_back({state, std::move(text)}); }
 
-  void check_program(const Module &module, const cJSON *program) {
+  void check_program(const Module &module, const cJSON *described) {
+    const cJSON *program = json_member(described, "program");
     const cJSON *functions = json_member(program, "functions"), *packed = json_member(program, "packed");
     int64_t instructions = 0;
     const cJSON *function = nullptr, *read = nullptr;
@@ -48,22 +51,30 @@ class Verification {
     cJSON_ArrayForEach(function, functions) cJSON_ArrayForEach(read, json_member(function, "unproved_reads"))
         add("warning", cat("program: function ", json_string(function, "name"), ", instruction ", plain_text(read),
                            " may read a register that no path has written; opdyno checks it while running"));
-    const std::string needed = counted(cJSON_GetArraySize(packed), "function");
+    std::set<std::string> names;
+    cJSON_ArrayForEach(read, packed) names.insert(plain_text(read));
+    bool is_compiled = false;  // then the libraries call what a program otherwise calls itself
+    cJSON_ArrayForEach(function, functions) is_compiled |= json_string(function, "kind") == "compiled";
+    if (is_compiled) add_called_names(described, names);
+    const std::string needed = counted(static_cast<int64_t>(names.size()), "function");
     const std::string missing =
-        loading_ == Loading::whole ? refusal_of([&] { Vm{module}; }) : missing_names(module, packed);
+        loading_ == Loading::whole ? refusal_of([&] { Vm{module}; }) : missing_names(module, names);
     if (missing.empty()) add("ok", cat("program: ", needed, " that it calls outside itself, all are there"));
     else add("open", cat("program: of ", needed, " that it calls outside itself not all are there: ", missing));
   }
 
-  // The functions in `packed` that neither the tree nor the registry has.
-  static std::string missing_names(const Module &module, const cJSON *packed) {
+  static void add_called_names(const cJSON *described, std::set<std::string> &names) {
+    const cJSON *item = nullptr;
+    cJSON_ArrayForEach(item, json_member(described, "calls")) names.insert(plain_text(item));
+    cJSON_ArrayForEach(item, json_member(described, "imports")) add_called_names(item, names);
+  }
+
+  // Those that neither the tree nor the registry has.
+  static std::string missing_names(const Module &module, const std::set<std::string> &names) {
     std::vector<std::string> missing;
-    const cJSON *name = nullptr;
-    cJSON_ArrayForEach(name, packed) {
-      const std::string wanted = plain_text(name);
-      if (module.implements(wanted.c_str())) continue;
-      if (!refusal_of([&] { Function::global(wanted.c_str()); }).empty()) missing.push_back(wanted);
-    }
+    for (const std::string &name : names)
+      if (!module.implements(name.c_str()) && !refusal_of([&] { Function::global(name.c_str()); }).empty())
+        missing.push_back(name);
     return join(missing, ", ");
   }
 

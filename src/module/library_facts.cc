@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "module/c_source_text.h"
 #include "module/elf/object_file.h"
@@ -52,6 +53,48 @@ Bytes embedded_by_tvm(const ElfFile &file) {
   return bytes.data() ? bytes : embedded_in(file, concat(system_prefix(file), kBlobSymbol));
 }
 
+std::vector<AddressRange> constants_without_embedded(const ElfFile &file) {
+  AddressRange embedded;
+  for (const ElfSymbol &symbol : file.symbols())
+    if (symbol.is_defined() && symbol.name.ends_with(kBlobSymbol))
+      embedded = {symbol.value, symbol.value + symbol.size};
+  std::vector<AddressRange> ranges;
+  const auto add = [&](uint64_t begin, uint64_t end) {
+    if (begin < end) ranges.push_back({begin, end});
+  };
+  for (const AddressRange &range : file.constants()) {
+    const bool holds = range.contains(embedded.begin) && embedded.end <= range.end;
+    add(range.begin, holds ? embedded.begin : range.end);
+    if (holds) add(embedded.end, range.end);
+  }
+  return ranges;
+}
+
+void describe_called(JsonWriter &json, const std::vector<std::string_view> &names) {
+  const std::set<std::string_view> sorted(names.begin(), names.end());
+  if (sorted.empty()) return;
+  json.key("calls").begin_array();
+  for (const std::string_view name : sorted) json.value(name);
+  json.end_array();
+}
+
+std::vector<std::string_view> functions_with_places(const ElfFile &file) {
+  std::vector<std::string_view> names = file.local_names(kPlacePrefix);
+  for (std::string_view &name : names) name.remove_prefix(kPlacePrefix.size());
+  return names;
+}
+
+void add_called_builtins(Bytes constants, std::vector<std::string_view> &names) {
+  constexpr std::string_view kStart("\0vm.builtin.", 12);
+  const std::string_view all = as_text(constants);
+  for (size_t at = 0; (at = all.find(kStart, at)) != std::string_view::npos;) {
+    const std::string_view rest = all.substr(++at);
+    const std::string_view name = rest.substr(0, rest.find('\0'));
+    const bool is_name = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string_view::npos;
+    if (is_name && name.size() < rest.size()) names.push_back(name);
+  }
+}
+
 LibraryFacts facts_of(const ElfFile &file) {
   LibraryFacts facts;
   try {
@@ -69,6 +112,10 @@ LibraryFacts facts_of(const ElfFile &file) {
   for (const ElfSymbol &symbol : file.symbols())
     if (is_offered_function(file, symbol))
       facts.functions.push_back({std::string(symbol.name.substr(kFunctionPrefix.size())), symbol.size});
+  std::vector<std::string_view> called = functions_with_places(file);
+  for (const AddressRange &range : constants_without_embedded(file))
+    add_called_builtins(file.contents(range.begin, range.end - range.begin), called);
+  facts.called.assign(called.begin(), called.end());
   return facts;
 }
 

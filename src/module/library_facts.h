@@ -24,6 +24,16 @@ Bytes embedded_in(const ElfFile &file, std::string_view name);
 // The modules that TVM embedded, also those of a system library.
 Bytes embedded_by_tvm(const ElfFile &file);
 
+// The read-only parts of its bytes without the embedded modules.
+std::vector<AddressRange> constants_without_embedded(const ElfFile &file);
+
+// The functions that code calls by name come from two sources, since neither has all. TVM gives each place where code
+// keeps a function a local symbol with the function's name; stripping removes these.
+std::vector<std::string_view> functions_with_places(const ElfFile &file);
+// Builtins of VM programs are called otherwise: code passes the name to its loader, as a string among its constants.
+void add_called_builtins(Bytes constants, std::vector<std::string_view> &names);
+void describe_called(JsonWriter &json, const std::vector<std::string_view> &names);  // "calls", if there are any
+
 struct LibraryFacts {
   struct OfferedFunction {
     std::string name;  // without the prefix
@@ -34,6 +44,7 @@ struct LibraryFacts {
   std::string prefix;        // system_prefix()
   bool is_compiled = true;   // false if part of it is C sources, which may have more functions than their text names
   std::vector<OfferedFunction> functions;
+  std::vector<std::string> called;  // from both sources
   LibrarySizes sizes;
 };
 // Throws OPD_BAD_FORMAT as loading would.

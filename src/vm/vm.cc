@@ -134,15 +134,18 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     if (compiled) vm->function_values_.push_back(vm->function_value(i));  // machine code finds functions by index
   }
   std::set<const Module *> seen;
-  std::string missing;
   if (compiled) {
+    std::set<std::string_view> missing;
     set_call_hook(&observe_kernel);
     each_code(*module, seen, [&](CodeModule &code) {
       if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
-      for (const std::string_view name : code.called_builtins())
-        if (!find(std::string(name))) missing += concat(missing.empty() ? "" : ", ", name);
+      // Not find(): it would load kernels, also those of devices that this machine lacks.
+      for (const std::string_view name : code.called_functions())
+        if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
-    if (!missing.empty()) fail_missing_functions(missing);
+    std::string names;
+    for (const std::string_view name : missing) names += concat(names.empty() ? "" : ", ", name);
+    if (!names.empty()) fail_missing_functions(names);
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);

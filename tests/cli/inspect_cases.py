@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +148,25 @@ class Inspect(CliTest):
                 continue
             text = self.succeeds("inspect", MODELS / model, "--verify")
             self.assertEqual({"ok"}, {line.split()[0] for line in text.splitlines()}, text)
+            self.assertRegex(text, r"(?m)^ok +program: [1-9]\d* functions that it calls outside itself, all are there$")
+
+    def test_machine_code_tells_which_functions_it_calls(self):
+        """The program is compiled and has one function without parameters, constants and instructions: docs/executable.md."""
+        number = struct.Struct("<Q").pack
+        function = struct.pack("<i", 2) + number(4) + b"main" + 5 * number(0)
+        head = number(0xD225DE2F4214151E) + number(4) + b"0.14" + number(1)
+        (WORK / "compiled.vmexec").write_bytes(head + function + 4 * number(0))
+        places = "".join(
+            f'static void *place{i} __asm__(".tvm_func.{name}") __attribute__((used));\n'
+            for i, name in enumerate(["nobody.has_this", "vm.builtin.copy"])
+        )
+        (WORK / "places.c").write_text(places + "int __tvm_ffi___vmtir__main(void *s, void *a, int n, void *r) { return 0; }\n")
+        subprocess.run([COMPILER, "-shared", "-fPIC", "places.c", "-o", "places.so"], cwd=WORK, check=True)
+        words = ["inspect", "compiled.vmexec", "--import", "places.so", "--verify"]
+        expected = r"(?m)^open +program: of 2 functions that it calls outside itself not all are there: nobody\.has_this$"
+        self.assertRegex(self.succeeds(*words), expected)
+        self.assertRegex(self.succeeds(*words, "--load"), r"(?m)^open +program: of 2 functions .*: nobody\.has_this$")
+        self.assertIn("calls: nobody.has_this, vm.builtin.copy\n", self.succeeds("inspect", "places.so"))
 
     def test_what_is_missing_is_open(self):
         text = self.succeeds("inspect", "needs_missing.opdasm", "--verify")

@@ -182,6 +182,24 @@ uint32_t ElfFile::check_sysv_hash() const {
   return chains;
 }
 
+std::vector<std::string_view> ElfFile::local_names(std::string_view prefix) const {
+  std::vector<std::string_view> names;
+  for (const Elf64_Shdr &table : sections_) {
+    if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections_.size()) continue;
+    const Elf64_Shdr &section = sections_[table.sh_link];
+    if (section.sh_type != SHT_STRTAB) continue;
+    const std::string_view strings = as_text(bytes_.subspan(section.sh_offset, section.sh_size));
+    for (uint64_t i = 0; i < table.sh_size / sizeof(Elf64_Sym); ++i) {
+      const auto symbol = read<Elf64_Sym>(table.sh_offset + i * sizeof(Elf64_Sym), "a symbol");
+      if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL || symbol.st_name >= strings.size()) continue;
+      const std::string_view rest = strings.substr(symbol.st_name);
+      if (!rest.starts_with(prefix)) continue;
+      if (const size_t end = rest.find('\0'); end != std::string_view::npos) names.push_back(rest.substr(0, end));
+    }
+  }
+  return names;
+}
+
 void ElfFile::check_versions() const {
   check_repeated_names();
   if (!dynamic(DT_VERSYM)) return;

@@ -9,6 +9,7 @@
 namespace opd {
 
 inline constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
+inline constexpr std::string_view kPlacePrefix = ".tvm_func.";  // of local symbols: code keeps the function there
 inline constexpr std::string_view kContextSymbol = "__tvm_ffi__library_ctx";  // receives the module's address
 inline constexpr std::string_view kBlobSymbol = "__tvm_ffi__library_bin";     // embedded modules
 inline constexpr std::string_view kOwnBlobSymbol = "__opdyno_library_bin";    // the tree with opdyno's own modules

@@ -23,8 +23,8 @@ class CodeModule : public Module {
   std::string looked_up_name(const Function &function);  // of a result of look_up(); "" for others
   // Hooks into the calls that its code makes to its own functions; null if these are not known.
   virtual CallHooks *call_hooks() { return nullptr; }
-  // The builtins of VM programs that its code calls by name; none if unknown.
-  virtual std::vector<std::string_view> called_builtins() const { return {}; }
+  // The functions that its code calls by name and that it does not have itself, as far as they are known.
+  virtual std::vector<std::string_view> called_functions() const { return {}; }
 
  protected:
   void *context() { return static_cast<Object *>(this); }  // by which its code refers to it

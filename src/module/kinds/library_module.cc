@@ -43,37 +43,14 @@ LibraryModule::LibraryModule(const std::shared_ptr<LibraryImage> &image, const s
           {{place_of(elf, library_, symbol.name) + kFunctionPrefix.size(), symbol.name.size() - kFunctionPrefix.size()},
            symbol.size});
   sizes_ = sizes_of(elf);
-  add_constants(elf);
+  for (const AddressRange &range : constants_without_embedded(elf))
+    constants_.emplace_back(reinterpret_cast<const uint8_t *>(library_.base() + range.begin), range.end - range.begin);
+  for (const std::string_view name : functions_with_places(elf)) with_places_.emplace_back(name);
 }
 
-void LibraryModule::add_constants(const ElfFile &elf) {
-  AddressRange embedded;
-  for (const ElfSymbol &symbol : elf.symbols())
-    if (symbol.is_defined() && symbol.name.ends_with(kBlobSymbol))
-      embedded = {symbol.value, symbol.value + symbol.size};
-  const auto add = [&](uint64_t begin, uint64_t end) {
-    if (begin < end) constants_.emplace_back(reinterpret_cast<const uint8_t *>(library_.base() + begin), end - begin);
-  };
-  for (const AddressRange &range : elf.constants()) {
-    const bool holds = range.contains(embedded.begin) && embedded.end <= range.end;
-    add(range.begin, holds ? embedded.begin : range.end);
-    if (holds) add(embedded.end, range.end);
-  }
-}
-
-// The code passes each name to its loader as a string of its own.
-std::vector<std::string_view> LibraryModule::called_builtins() const {
-  constexpr std::string_view kStart("\0vm.builtin.", 12);
-  std::vector<std::string_view> names;
-  for (const Bytes bytes : constants_) {
-    const std::string_view all(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    for (size_t at = 0; (at = all.find(kStart, at)) != std::string_view::npos;) {
-      const std::string_view rest = all.substr(++at);
-      const std::string_view name = rest.substr(0, rest.find('\0'));
-      const bool is_name = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string_view::npos;
-      if (is_name && name.size() < rest.size()) names.push_back(name);
-    }
-  }
+std::vector<std::string_view> LibraryModule::called_functions() const {
+  std::vector<std::string_view> names(with_places_.begin(), with_places_.end());
+  for (const Bytes bytes : constants_) add_called_builtins(bytes, names);
   return names;
 }
 
@@ -143,7 +120,9 @@ void LibraryModule::describe(JsonWriter &json) {
   json.key("function_bytes").begin_object();
   for (const OwnFunction &function : functions_)
     if (!is_special_name(function.name)) json.key(function.name).value(function.bytes);
-  json.end_object().key("signatures").begin_object();
+  json.end_object();
+  describe_called(json, called_functions());
+  json.key("signatures").begin_object();
   const KernelSignatures signatures(constants_);
   for (const OwnFunction &function : functions_)
     if (const std::string_view text = signatures.of(function.name); !text.empty()) json.key(function.name).value(text);

@@ -41,13 +41,12 @@ class LibraryModule : public CodeModule {
   [[noreturn]] static std::string fail_from_memory();
 
   CallHooks *call_hooks() override { return &call_hooks_; }
-  std::vector<std::string_view> called_builtins() const override;
+  std::vector<std::string_view> called_functions() const override;
 
  protected:
   void fill_slots(const ElfFile &file);
 
  private:
-  void add_constants(const ElfFile &file);
   std::string file_, release_, prefix_;  // `prefix_`: system_prefix()
   ElfLibrary library_;
   CallHooks call_hooks_;
@@ -59,8 +58,9 @@ class LibraryModule : public CodeModule {
   };
   std::vector<OwnFunction> functions_;
   LibrarySizes sizes_;
-  std::vector<Bytes> constants_;   // of the mapped library, without the embedded modules
-  std::vector<void **> contexts_;  // the library's slots that hold this module's address
+  std::vector<Bytes> constants_;          // of the mapped library, without the embedded modules
+  std::vector<std::string> with_places_;  // functions_with_places()
+  std::vector<void **> contexts_;         // the library's slots that hold this module's address
 };
 
 }  // namespace opd

@@ -35,6 +35,7 @@ void UnloadedLibrary::describe(JsonWriter &json) {
   for (const auto &function : facts_.functions)
     if (!is_special_name(function.name)) json.key(function.name).value(function.bytes);
   json.end_object();
+  describe_called(json, {facts_.called.begin(), facts_.called.end()});
 }
 
 void fail_not_loaded(std::string_view what, const std::string &file) {

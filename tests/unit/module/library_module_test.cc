@@ -104,7 +104,7 @@ TEST(LibraryModule, NamesTheBuiltinsThatItsCodeCalls) {
 const char names[] = "\0vm.builtin.copy\0vm.builtin.a_1.b\0vm.builtin.Upper\0xvm.builtin.inside\0vm.builtin.two words\0"
                      "VM.builtin.x\0vm.builtinx\0vm.builtin.last";
 )");
-  EXPECT_EQ(as_library(module).called_builtins(),
+  EXPECT_EQ(as_library(module).called_functions(),
             (std::vector<std::string_view>{"vm.builtin.copy", "vm.builtin.a_1.b", "vm.builtin.last"}));
 }
 
