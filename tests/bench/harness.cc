@@ -28,6 +28,11 @@ std::vector<Row> &rows() {
   return all;
 }
 
+std::vector<std::function<void()>> &later_rows() {
+  static std::vector<std::function<void()>> all;
+  return all;
+}
+
 const Row &find(const std::string &name) {
   for (const Row &row : rows())
     if (row.name == name) return row;
@@ -103,6 +108,7 @@ const Settings &settings() { return chosen; }
 AddRow::AddRow(std::string name, std::string unit, std::function<Sampler()> set_up) {
   rows().push_back({std::move(name), std::move(unit), std::move(set_up), false});
 }
+AddRows::AddRows(std::function<void()> add) { later_rows().push_back(std::move(add)); }
 AddProcessRow::AddProcessRow(std::string name, std::string unit, Sampler sample) {
   rows().push_back({std::move(name), std::move(unit), [sample] { return sample; }, true});
 }
@@ -175,6 +181,7 @@ int main(int argc, char **argv) {
                           argv[0]),
              2;
   }
+  for (const auto &add : later_rows()) add();
   if (serving) return serve();
   if (!once.empty()) return answer(once, [](const Row &row) { return row.set_up()(); }) ? 0 : 1;
   chosen.quick = true;

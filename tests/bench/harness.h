@@ -41,6 +41,9 @@ const Settings &settings();
 struct AddRow {
   AddRow(std::string name, std::string unit, std::function<Sampler()> set_up);
 };
+struct AddRows {  // `add` makes more rows known, once the settings are
+  explicit AddRows(std::function<void()> add);
+};
 struct AddProcessRow {  // every sample comes from a fresh process
   AddProcessRow(std::string name, std::string unit, Sampler sample);
 };

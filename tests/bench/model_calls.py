@@ -1,27 +1,14 @@
 """Rows for the models of tests/interop: each calls, once, every recorded case of a model that a plain argument list can tell."""
 
-import json
-
 import numpy as np
 
-from peers import MODES
-
-# They call functions of a host program, which neither side has here, or print where the samples go; bfloat16 is no dtype of NumPy.
-LEFT_OUT = {"packed", "destination", "kernels", "effects", "bfloat16"}
-
-
-def value(key, array, tensor):
-    """The argument that is stored under a key without suffix, or with that of a tensor without dimensions."""
-    return tensor(array) if array.ndim or key.endswith(":tensor") else array.item()
+import model_cases
 
 
 def arguments(arrays, case, tensor):
     """A case's arguments, or None where one is no tensor and no number."""
-    keys = sorted((key for key in arrays if key.startswith(f"{case}/in_")), key=lambda key: int(key.split("/in_")[1].split("_")[0].split(":")[0]))
-    names = [key.split("/in_")[1].removesuffix(":tensor") for key in keys]
-    if names != [str(index) for index in range(len(keys))]:
-        return None  # a tuple, a shape, text …
-    return [value(key, arrays[key], tensor) for key in keys]
+    keys = model_cases.inputs(arrays, case)
+    return keys and [tensor(arrays[key]) if model_cases.is_tensor(key, arrays[key].shape) else arrays[key].item() for key in keys]
 
 
 def calls(side, path, model):
@@ -38,16 +25,8 @@ def calls(side, path, model):
 
 
 def rows(side, artifacts):
-    """As rows() of python_calls.py; models that are missing, archives among them, have none."""
-    found = {}
-    for mode, below in MODES.items():
-        suffix = "" if mode == "bytecode" else f"_{mode}"
-        directory = artifacts / below / artifacts.name if below else artifacts
-        manifest = directory / "manifest.json"
-        models = json.loads(manifest.read_text())["models"] if manifest.exists() else {}
-        for name, model in models.items():
-            path = directory / f"{name}.so"
-            if path.exists() and name not in LEFT_OUT:
-                found[f"models_{name}{suffix}"] = ("us", lambda path=path, model=model: (
-                    "for function, given in calls: function(*given)", {"calls": calls(side, path, model)}))
-    return found
+    """As rows() of python_calls.py."""
+    return {
+        name: ("us", lambda path=path, model=model: ("for function, given in calls: function(*given)", {"calls": calls(side, path, model)}))
+        for name, path, model in model_cases.models(artifacts)
+    }

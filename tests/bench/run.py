@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import model_cases
 import package
 import peers
 
@@ -233,12 +234,12 @@ def print_line(line):
     print(COLUMNS.format(line["name"], *figures, line["unit"], spread, peer["name"], line["goal"]), flush=True)
 
 
-def print_models(lines):
+def print_models(lines, begin, language):
     """The rows of models in one sentence."""
-    ratios = {line["name"]: line["ratio"] for line in lines if line["name"].startswith("models_") and line["ratio"]}
+    ratios = {line["name"]: line["ratio"] for line in lines if line["name"].startswith(begin) and line["ratio"]}
     if ratios:
         worst = max(ratios, key=ratios.get)
-        print(f"models: opdyno is faster in {sum(ratio < 1 for ratio in ratios.values())} of {len(ratios)}; "
+        print(f"models from {language}: opdyno is faster in {sum(ratio < 1 for ratio in ratios.values())} of {len(ratios)}; "
               f"geometric mean of the ratios {number(statistics.geometric_mean(ratios.values()))}; highest {number(ratios[worst])}, {worst}")
 
 
@@ -280,6 +281,7 @@ def start_peers(tvm, programs):
     try:
         tvm.make_artifacts()
         tvm.compile()
+        model_cases.write_calls(tvm.artifacts, Path(programs))
     except peers.Missing as error:
         return [], [str(error)]
     sides, problems = [], []
@@ -369,7 +371,8 @@ def run(arguments, programs):
             measure_beside_all(row, owners[row], sides, arguments.rounds, lines, skipped)
     if any(line["constant"] is not None for line in lines):
         print("* TVM's profiler, when it had one: measured once, on another machine")
-    print_models(lines)
+    print_models(lines, "models_", "Python")
+    print_models(lines, "c_models_", "C")
     if arguments.json:
         facts = {
             "machine": machine(),
