@@ -29,7 +29,7 @@ struct Outcome {
   char problem[512] = "";
 };
 
-bool run(const Scenario &scenario, Failure &failure) {
+bool succeeds(const Scenario &scenario, Failure &failure) {
   try {
     scenario.run(inputs());
     return true;
@@ -43,11 +43,12 @@ Outcome run_with_failure(const Scenario &scenario, size_t first, bool all) {
   Outcome out;
   const ptrdiff_t before = live_blocks();
   start_counting(first, all);
-  out.failed = !run(scenario, out.failure);
+  out.failed = !succeeds(scenario, out.failure);
   out.allocations = stop_counting();
   for (int i = 0; i < 2; ++i) {
     Failure later;
-    if (!run(scenario, later)) std::snprintf(out.problem, sizeof out.problem, "a later run fails: %s", later.message);
+    if (!succeeds(scenario, later))
+      std::snprintf(out.problem, sizeof out.problem, "a later run fails: %s", later.message);
   }
   out.kept = live_blocks() - before;
   return out;

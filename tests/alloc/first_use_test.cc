@@ -6,6 +6,7 @@
 #include "alloc/failing_allocator.h"
 #include "support/c_artifact.h"
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 using namespace opdyno_test;
 
@@ -48,7 +49,7 @@ int allocations_until(const char *library, size_t first) {
 }
 
 TEST(FirstUse, WithoutMemoryNeverEndsTheProcess) {
-  const std::string library = OPDYNO_INTEROP_DATA "/0.27/tuples.so";
+  const std::string library = interop_data("/0.27/tuples.so");
   const int usual = allocations_until(library.c_str(), 0);
   ASSERT_GT(usual, 100);
   for (int first = 1; first <= usual; ++first)

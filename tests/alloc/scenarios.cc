@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "support/export_test.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 namespace {
@@ -253,14 +254,14 @@ Inputs::Inputs() {
   define_twice();
   scratch = scratch_directory();
   library = scratch + "/program.so";
-  params = std::string(OPDYNO_TEST_DATA) + "/params";
+  params = test_data("/params");
   const Module tree = Executable::assemble(kProgram).to_module();
   tree.add_import(source_module(kSumSource));
   check(opd_module_export(tree.get(), library.c_str(), nullptr));
   let_settle(library);
   check(opd_module_load(library.c_str(), nullptr, program.out()));
   vm = Vm(program);
-  report = read_bytes(std::string(OPDYNO_TEST_DATA) + "/report/sample.json");
+  report = read_bytes(test_data("/report/sample.json"));
   for (int i = 0; i < 12; ++i) {
     Handle<opd_report> one;
     std::string calls = "{\"calls\":[";

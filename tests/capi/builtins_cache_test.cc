@@ -2,14 +2,13 @@
 #include <atomic>
 #include <thread>
 
+#include "support/paths.h"
 #include "support/tensors.h"
 
 using namespace opdyno_test;
 using Floats = std::vector<float>;
 
 namespace {
-
-Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
 
 // Makes a tensor inside the run, keeps it in the cache, and runs on over another of the same size.
 const char *const kKeeping = R"(
@@ -133,7 +132,7 @@ TEST_F(Cache, MakesParameterListsByNumberAndByName) {
 }
 
 TEST_F(Cache, LoadsAParameterFile) {
-  const std::string path = OPDYNO_TEST_SCRATCH "/builtins_cache.npz";
+  const std::string path = test_scratch("/builtins_cache.npz");
   Params params;
   check(opd_params_create(params.out()));
   check(opd_params_set(params.get(), "w", floats({1, 2}).get()));

@@ -5,8 +5,6 @@ using namespace opdyno_test;
 
 namespace {
 
-Vm vm_of(const std::string &text) { return Vm(Executable::assemble(text).to_module()); }
-
 // Counts its calls, and gives their number.
 void define_counter(int &calls) {
   calls = 0;

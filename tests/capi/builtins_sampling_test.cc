@@ -7,7 +7,6 @@ using namespace opdyno_test;
 
 namespace {
 
-Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
 int64_t from_logits(double temperature, double top_p, double uniform) {
   return builtin("sample_top_p_from_logits")(floats({1, 3, 2, -1, 0.5f}), temperature, top_p, uniform).view().u.int64;
 }

@@ -8,7 +8,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
 Tensor heap_of(const Ints &slots) {
   const Tensor heap({static_cast<int64_t>(slots.size())}, "int64");
   std::copy(slots.begin(), slots.end(), heap.data<int64_t>());

@@ -12,7 +12,7 @@ using namespace opdyno_test;
 
 namespace {
 
-std::string program(const std::string &second, const std::string &params = "x") {
+std::string three_kernels(const std::string &second, const std::string &params = "x") {
   const auto call = [](const std::string &kernel, const std::string &from, const std::string &to) {
     return "  %s" + to + " = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), \"global\")\n  %" + to +
            " = call vm.builtin.alloc_tensor(%s" + to + ", 0, shape(4), dtype(float32))\n  call " + kernel + "(%" +
@@ -45,14 +45,14 @@ class Compare : public testing::Test {
 }  // namespace
 
 TEST_F(Compare, EqualProgramsAgreeBitForBit) {
-  const auto found = compare(make_vm(program("test.add_one")), make_vm(program("test.add_one")));
+  const auto found = compare(make_vm(three_kernels("test.add_one")), make_vm(three_kernels("test.add_one")));
   EXPECT_EQ(verdict(found), "no difference: 3 operators agree bit for bit");
   EXPECT_EQ(found.report.value(OPD_REPORT_CONFIGURATION, 0, "Equal").view().u.int64, 1);
   EXPECT_EQ(found.report.count(), 4U);  // three operators and the result
 }
 
 TEST_F(Compare, NamesTheOperatorWhoseInputsAgreeAndWhoseOutputDoesNot) {
-  const auto found = compare(make_vm(program("test.add_one")), make_vm(program("test.add_more")));
+  const auto found = compare(make_vm(three_kernels("test.add_one")), make_vm(three_kernels("test.add_more")));
   EXPECT_EQ(
       verdict(found),
       "first difference at test.add_more (in A: test.add_one (call 2 of 3)): max abs 0.5 (tolerance 1.4e-5), caused "
@@ -60,7 +60,7 @@ TEST_F(Compare, NamesTheOperatorWhoseInputsAgreeAndWhoseOutputDoesNot) {
 }
 
 TEST_F(Compare, AKernelThatWritesNothingDiffersAlsoWhenMemoryHoldsTheRightNumbers) {
-  const Vm a = make_vm(program("test.add_one")), b = make_vm(program("test.add_nothing"));
+  const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_nothing"));
   const Tensor x = floats({1, 2, 3, 4});
   b.call("main", x);  // leaves numbers in the storages
   EXPECT_NE(verdict(compare(a, b)).find("NaN at [0], where A has 3"), std::string::npos);
@@ -83,7 +83,8 @@ TEST_F(Compare, TheArgumentsStayAsTheyAreAndTheInstrumentIsRestored) {
 TEST_F(Compare, MeasuresBothProgramsIfTimesAreWanted) {
   auto options = opdyno::defaults(opd_compare_options_init);
   options.repeat = 5;
-  const auto found = compare(make_vm(program("test.add_one")), make_vm(program("test.add_more")), &options, true);
+  const auto found =
+      compare(make_vm(three_kernels("test.add_one")), make_vm(three_kernels("test.add_more")), &options, true);
   EXPECT_EQ(found.times.value(OPD_REPORT_CONFIGURATION, 0, "Runs before").view().u.int64, 5);
   EXPECT_EQ(found.times.value(OPD_REPORT_CONFIGURATION, 0, "Paired").view().u.int64, 1);
   options.repeat = 0;
@@ -91,7 +92,7 @@ TEST_F(Compare, MeasuresBothProgramsIfTimesAreWanted) {
 }
 
 TEST_F(Compare, ToleranceMayBeGivenByDtype) {
-  const Vm a = make_vm(program("test.add_one")), b = make_vm(program("test.add_more"));
+  const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_more"));
   auto options = opdyno::defaults(opd_compare_options_init);
   options.atol = "float64=1,float32=0.6";
   EXPECT_EQ(verdict(compare(a, b, &options)), "no difference: 3 operators agree, 1 of them bit for bit");
@@ -106,7 +107,7 @@ TEST_F(Compare, NanAgreesWithNanUnlessItIsToDiffer) {
   define("test.give_other_nan", [](const opd_value *args, int32_t, opd_value *) {
     for (int i = 0; i < 4; ++i) elements(args[1])[i] = -std::numeric_limits<float>::quiet_NaN();
   });
-  const Vm a = make_vm(program("test.give_nan")), b = make_vm(program("test.give_other_nan"));
+  const Vm a = make_vm(three_kernels("test.give_nan")), b = make_vm(three_kernels("test.give_other_nan"));
   auto options = opdyno::defaults(opd_compare_options_init);
   EXPECT_EQ(verdict(compare(a, b, &options)).find("no difference"), 0U) << verdict(compare(a, b, &options));
   options.equal_nan = 0;
@@ -116,7 +117,7 @@ TEST_F(Compare, NanAgreesWithNanUnlessItIsToDiffer) {
 
 // Of a value that is not kept, only a hash is known: whether it is equal, but not how far it is off.
 TEST_F(Compare, KeepsCopiesUpToALimit) {
-  const Vm a = make_vm(program("test.add_one")), b = make_vm(program("test.add_more"));
+  const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_more"));
   auto options = opdyno::defaults(opd_compare_options_init);
   options.atol = "0.6";
   EXPECT_EQ(verdict(compare(a, b, &options)), "no difference: 3 operators agree, 1 of them bit for bit");
@@ -159,8 +160,8 @@ TEST_F(Compare, BMayHaveArgumentsOfItsOwn) {
 }
 
 TEST_F(Compare, RefusesWhatCannotBeCompared) {
-  const Vm a = make_vm(program("test.add_one")), b = make_vm(program("test.add_one")),
-           two = make_vm(program("test.add_one", "x, more"));
+  const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_one")),
+           two = make_vm(three_kernels("test.add_one", "x, more"));
   const Tensor x = floats({1, 2, 3, 4});
   const opd_value args[] = {arg(x), arg(x)};
   opdyno::Report out;
@@ -192,6 +193,6 @@ TEST_F(Compare, RefusesWhatCannotBeCompared) {
   expect_error(attempt(a, b, "main", 1, &options), OPD_CANCELLED, "cancelled");
   options = opdyno::defaults(opd_compare_options_init);
   options.save_directory = "/dev/null/around";
-  const Vm more = make_vm(program("test.add_more"));
+  const Vm more = make_vm(three_kernels("test.add_more"));
   expect_error(attempt(a, more, "main", 1, &options), OPD_IO, "/dev/null/around");
 }

@@ -26,8 +26,8 @@ struct Tolerances {
   const char *rtol = nullptr, *atol = nullptr;
   bool equal_nan = true;
 };
-opdyno::Report compared(const opd_value &a, const opd_value &b, const Tolerances &tolerances = {},
-                        const std::string &a_checks = "", const std::string &b_checks = "") {
+opdyno::Report compared_values(const opd_value &a, const opd_value &b, const Tolerances &tolerances = {},
+                               const std::string &a_checks = "", const std::string &b_checks = "") {
   const auto vm = [](const std::string &checks) { return make_vm(".func main(x) {\n" + checks + "  ret %x\n}"); };
   Handle<opd_array> of_b;
   check(opd_array_create(&b, 1, of_b.out()));
@@ -51,13 +51,13 @@ std::string row(const opdyno::Report &report) {
   return out;
 }
 std::string row(const Tensor &a, const Tensor &b, const Tolerances &tolerances = {}) {
-  return row(compared(arg(a), arg(b), tolerances));
+  return row(compared_values(arg(a), arg(b), tolerances));
 }
 std::string verdict(const opdyno::Report &report) {
   return report.value(OPD_REPORT_CONFIGURATION, 0, "Verdict").string();
 }
 std::string verdict(const Tensor &a, const Tensor &b, const Tolerances &tolerances = {}) {
-  return verdict(compared(arg(a), arg(b), tolerances));
+  return verdict(compared_values(arg(a), arg(b), tolerances));
 }
 
 template <class T>
@@ -202,7 +202,7 @@ std::vector<T> converted(const Tensor &given, const std::string &dtype) {
          [&](const opd_value *args, int32_t, opd_value *) { found = elements_of<T>(Tensor::of(args[0])); });
   const std::string takes =
       "  call vm.builtin.check_tensor_info(%x, 1, dtype(" + dtype + "), \"x\")\n  call test.take(%x)\n";
-  compared(arg(given), arg(given), {}, takes);
+  compared_values(arg(given), arg(given), {}, takes);
   return found;
 }
 

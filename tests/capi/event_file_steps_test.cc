@@ -119,7 +119,7 @@ std::vector<Script> scripts() {
 
 // ---- the process that records
 
-struct Progress {                      // in memory that it shares with the test
+struct StepProgress {                  // in memory that it shares with the test
   std::atomic<int> watched;            // the thread to be watched waits; 0: there is none
   std::atomic<int> goes;               // the thread that may go on: the next one may wait before this one has ended
   std::atomic<uint32_t> begun, ended;  // operations, of all threads
@@ -143,7 +143,7 @@ class Recording {
     profiler_.start();
   }
 
-  void run(size_t thread, Progress &progress) {
+  void run(size_t thread, StepProgress &progress) {
     const std::vector<Op> &ops = script_.threads[thread];
     const size_t unseen = thread == 0 ? script_.unseen : 0;
     std::vector<uint64_t> begun(ops.size());
@@ -183,7 +183,7 @@ T *map_shared(const std::string &path, size_t size = sizeof(T)) {
 [[gnu::constructor(65535)]] void record_script() {
   const char *const file = std::getenv("OPDYNO_TEST_STEPS");
   if (!file) return;
-  Progress &progress = *map_shared<Progress>(file);
+  StepProgress &progress = *map_shared<StepProgress>(file);
   const std::vector<Script> all = scripts();
   const Script &script = all[std::strtoul(std::getenv("OPDYNO_TEST_SCRIPT"), nullptr, 10)];
   Recording recording(script, std::getenv("OPDYNO_TEST_FILE"));
@@ -427,10 +427,10 @@ class EachStepOf : public testing::TestWithParam<size_t> {
   const Expected expected{script};
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
-  Progress *const progress = [&] {
+  StepProgress *const progress = [&] {
     const std::string file = directory.file("progress");
-    write_bytes(file, std::string(sizeof(Progress), '\0'));
-    return map_shared<Progress>(file);
+    write_bytes(file, std::string(sizeof(StepProgress), '\0'));
+    return map_shared<StepProgress>(file);
   }();
   size_t turn = 0;
   size_t num_steps = 0, num_states = 0, num_writes = 0;

@@ -23,7 +23,7 @@ namespace {
 constexpr int kThreads = 3;
 
 // In memory that the writer shares with the test.
-struct Progress {
+struct WriterProgress {
   std::atomic<uint64_t> begun[kThreads], ended[kThreads];  // ranges of each thread
   std::atomic<bool> has_begun;
 };
@@ -32,8 +32,8 @@ struct Progress {
 // of a ring, or 0.
 [[noreturn]] void write_until_killed() {
   const int file = ::open(std::getenv("OPDYNO_TEST_PROGRESS"), O_RDWR);
-  auto *const progress =
-      static_cast<Progress *>(::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  auto *const progress = static_cast<WriterProgress *>(
+      ::mmap(nullptr, sizeof(WriterProgress), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   RecordingOptions options(std::getenv("OPDYNO_TEST_FILE"));
   options.max_bytes = std::strtoull(std::getenv("OPDYNO_TEST_RING"), nullptr, 10);
   options.buffer = options.max_bytes ? OPD_PROFILER_KEEP_LAST : OPD_PROFILER_KEEP_FIRST;
@@ -63,15 +63,16 @@ class AKilledProcess : public testing::Test {
  protected:
   AKilledProcess() {
     const int file = ::open(directory.file("progress").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    EXPECT_EQ(::ftruncate(file, sizeof(Progress)), 0);
-    progress = static_cast<Progress *>(::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    EXPECT_EQ(::ftruncate(file, sizeof(WriterProgress)), 0);
+    progress = static_cast<WriterProgress *>(
+        ::mmap(nullptr, sizeof(WriterProgress), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
     ::close(file);
   }
-  ~AKilledProcess() override { ::munmap(progress, sizeof(Progress)); }
+  ~AKilledProcess() override { ::munmap(progress, sizeof(WriterProgress)); }
 
   // Runs the writer until its threads have made so many ranges together, and kills it `delay_us` later.
   void run(uint64_t ring, uint64_t ranges, unsigned delay_us) {
-    ::memset(static_cast<void *>(progress), 0, sizeof(Progress));
+    ::memset(static_cast<void *>(progress), 0, sizeof(WriterProgress));
     ::setenv("OPDYNO_TEST_FILE", path.c_str(), 1);
     ::setenv("OPDYNO_TEST_PROGRESS", directory.file("progress").c_str(), 1);
     ::setenv("OPDYNO_TEST_RING", std::to_string(ring).c_str(), 1);
@@ -115,7 +116,7 @@ class AKilledProcess : public testing::Test {
 
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
-  Progress *progress;
+  WriterProgress *progress;
 };
 
 // Moments at which it is killed, for each of two tests.

@@ -1,20 +1,9 @@
 // What a program tells about itself: types of parameters and results, sizes, figures, a script for TVM.
-#include "support/opdyno_test.h"
+#include "support/program_json.h"
 
 using namespace opdyno_test;
 
 namespace {
-
-std::string json_of(std::string_view program) {
-  return text_of(opd_executable_write, Executable::assemble(program).get(), OPD_EXECUTABLE_JSON);
-}
-
-// The result of the only function of a program.
-std::string result_of(const std::string &params, const std::string &body) {
-  const std::string json = json_of(".func f(" + params + ") {\n" + body + "\n}\n");
-  const size_t begin = json.find("\"result\":") + 9, end = json.find(",\"registers\"");
-  return begin < end && end != std::string::npos ? json.substr(begin, end - begin) : json;
-}
 
 // The number after `"name":` in the sizes of the sections.
 uint64_t section(const std::string &json, const std::string &name) {

@@ -7,7 +7,7 @@ using namespace opdyno_test;
 namespace {
 
 // The table of functions is later, kernel, main, "k\x7f"; main's six instructions come before the one of later.
-const char *const kProgram = R"(
+const char *const kListed = R"(
 .declare later
 .declare kernel
 .const = "t\x01\"\\\xff é"
@@ -34,7 +34,7 @@ std::string listing(const Executable &executable, opd_executable_format format) 
 
 // As TVM's relax.ExecBuilder takes it: kinds 0 (packed) and 1 (of the VM), jumps from the instruction itself.
 TEST(ExecutableListings, PythonHasEachFunctionConstantAndInstruction) {
-  const std::string text = listing(Executable::assemble(kProgram), OPD_EXECUTABLE_PYTHON);
+  const std::string text = listing(Executable::assemble(kListed), OPD_EXECUTABLE_PYTHON);
   const std::string expected = R"(# Builds the program anew with TVM, as `executable`.
 import ctypes
 
@@ -77,7 +77,7 @@ executable = ib.get()
 
 TEST(ExecutableListings, AssemblyHasEachFunctionConstantAndInstruction) {
   const std::string constant = "\"t\\x01\\\"\\\\\xFF é\"";
-  EXPECT_EQ(listing(Executable::assemble(kProgram), OPD_EXECUTABLE_ASSEMBLY),
+  EXPECT_EQ(listing(Executable::assemble(kListed), OPD_EXECUTABLE_ASSEMBLY),
             ".executable \"0.14\"\n.declare later\n.declare kernel\n.declare main\n.declare \"k\\x7f\"\n"
             ".const = " +
                 constant +

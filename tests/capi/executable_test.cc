@@ -8,7 +8,7 @@ using namespace opdyno_test;
 
 namespace {
 
-const char *const kProgram = R"(.executable "0.14"
+const char *const kAssembled = R"(.executable "0.14"
 .declare vm.builtin.copy
 .func main(x, y) {
   call vm.builtin.copy(%x, -7, shape(2, 3), "te\"xt\n\x01", dtype(float8_e4m3fn), f64(0.1), i64(9223372036854775807))
@@ -54,7 +54,7 @@ void refused(const std::string &bytes, const std::string &part) {
 }  // namespace
 
 TEST(Assembly, RoundTripsToTheSameBytes) {
-  const Executable first = Executable::assemble(kProgram);
+  const Executable first = Executable::assemble(kAssembled);
   const std::string text = first.disassemble();
   const Executable second = Executable::assemble(text);
   EXPECT_EQ(first.save(), second.save()) << text;
@@ -151,7 +151,7 @@ TEST(Executable, BothVersionsAreRead) {
 }
 
 TEST(Executable, EveryTruncationIsAnErrorWithItsPlace) {
-  const std::string whole = Executable::assemble(kProgram).save();
+  const std::string whole = Executable::assemble(kAssembled).save();
   for (size_t size = 0; size < whole.size(); ++size) {
     opd_executable *executable = nullptr;
     opd_error *error = opd_executable_load_bytes(whole.data(), size, &executable);

@@ -1,15 +1,9 @@
 // Types of parameters and results that a program's own code tells, form by form.
-#include "support/opdyno_test.h"
+#include "support/program_json.h"
 
 using namespace opdyno_test;
 
 namespace {
-
-std::string between(const std::string &json, const std::string &before, const std::string &after) {
-  const size_t begin = json.find(before) + before.size();
-  return json.substr(begin, json.find(after, begin) - begin);
-}
-std::string json_of(const std::string &program) { return Executable::assemble(program).write(OPD_EXECUTABLE_JSON); }
 
 // The parameters of a function of x, y and z with this body.
 std::string params_of(const std::string &body) {
@@ -19,10 +13,6 @@ std::string params_of(const std::string &body) {
 std::string first_of(const std::string &body) {
   const std::string all = params_of(body), rest = R"(,{"name":"y","kind":"any"},{"name":"z","kind":"any"})";
   return all.ends_with(rest) ? between(all, R"({"name":"x",)", "}" + rest) : all;
-}
-// What such a function returns.
-std::string result_of(const std::string &body) {
-  return between(json_of(".func f(x, y, z) {\n" + body + "\n}\n"), "\"result\":", ",\"registers\"");
 }
 
 std::string nulls(int count) {
@@ -125,16 +115,17 @@ TEST(ResultTypes, AreWhatTheBuiltinsReturn) {
                       "\"result\":", ",\"registers\""),
               type)
         << call;
-  EXPECT_EQ(result_of("  ret %x"), R"({"kind":"any"})");
-  EXPECT_EQ(result_of("  ret %void"), R"({"kind":"none"})");
-  EXPECT_EQ(result_of("again:\n  goto again"), R"({"kind":"any"})") << "it never returns";
-  EXPECT_EQ(result_of("  %r = call other.shape_of(%x)\n  ret %r"), R"({"kind":"any"})");
+  EXPECT_EQ(result_of("x, y, z", "  ret %x"), R"({"kind":"any"})");
+  EXPECT_EQ(result_of("x, y, z", "  ret %void"), R"({"kind":"none"})");
+  EXPECT_EQ(result_of("x, y, z", "again:\n  goto again"), R"({"kind":"any"})") << "it never returns";
+  EXPECT_EQ(result_of("x, y, z", "  %r = call other.shape_of(%x)\n  ret %r"), R"({"kind":"any"})");
 }
 
 TEST(ResultTypes, OfItemsAreThoseOfTheTuple) {
   const auto item = [](const char *index) {
-    return result_of("  %t = call vm.builtin.make_tuple(1, \"s\", f64(2))\n  %r = call vm.builtin.tuple_getitem(%t, " +
-                     std::string(index) + ")\n  ret %r");
+    return result_of("x, y, z",
+                     "  %t = call vm.builtin.make_tuple(1, \"s\", f64(2))\n  %r = call vm.builtin.tuple_getitem(%t, " +
+                         std::string(index) + ")\n  ret %r");
   };
   EXPECT_EQ(item("0"), R"({"kind":"int"})");
   EXPECT_EQ(item("i64(2)"), R"({"kind":"float"})");
@@ -143,17 +134,18 @@ TEST(ResultTypes, OfItemsAreThoseOfTheTuple) {
 
 TEST(ResultTypes, NameASizeThatAParameterHas) {
   const std::string match = "  call vm.builtin.match_shape(%x, %h, 1, 1, 3, \"x\")\n";
-  EXPECT_EQ(result_of(match + "  %r = call vm.builtin.make_prim_value(%h, 1, 3)\n  ret %r"),
+  EXPECT_EQ(result_of("x, y, z", match + "  %r = call vm.builtin.make_prim_value(%h, 1, 3)\n  ret %r"),
             R"({"kind":"int","symbol":"n"})");
-  EXPECT_EQ(result_of(match + "  %r = call vm.builtin.make_prim_value(%h, 1, 2)\n  ret %r"), R"({"kind":"int"})");
-  EXPECT_EQ(result_of(match + "  ret %x"), R"({"kind":"any","shape":["n"]})");
+  EXPECT_EQ(result_of("x, y, z", match + "  %r = call vm.builtin.make_prim_value(%h, 1, 2)\n  ret %r"),
+            R"({"kind":"int"})");
+  EXPECT_EQ(result_of("x, y, z", match + "  ret %x"), R"({"kind":"any","shape":["n"]})");
 }
 
 // What each way has in common: of tuples, item by item.
 TEST(ResultTypes, HaveWhatEachWriteOfTheRegisterHas) {
   const auto either = [](const std::string &one, const std::string &other) {
-    return result_of("  if %x else b\n  %r = call vm.builtin." + one + "\n  goto end\nb:\n  %r = call vm.builtin." +
-                     other + "\nend:\n  ret %r");
+    return result_of("x, y, z", "  if %x else b\n  %r = call vm.builtin." + one +
+                                    "\n  goto end\nb:\n  %r = call vm.builtin." + other + "\nend:\n  ret %r");
   };
   EXPECT_EQ(either("make_tuple(1, \"s\")", "make_tuple(1, f64(2))"),
             R"({"kind":"tuple","items":[{"kind":"int"},{"kind":"any"}]})");
@@ -165,10 +157,11 @@ TEST(ResultTypes, HaveWhatEachWriteOfTheRegisterHas) {
   EXPECT_EQ(either("alloc_tensor(%x, 0, shape(2), dtype(int8))", "alloc_tensor(%x, 0, shape(2), dtype(int16))"),
             R"({"kind":"tensor","shape":[2]})");
   EXPECT_EQ(
-      result_of("  call vm.builtin.check_shape_info(%x, 1, \"x\")\n  %x = call vm.builtin.shape_of(%y)\n  ret %x"),
+      result_of("x, y, z",
+                "  call vm.builtin.check_shape_info(%x, 1, \"x\")\n  %x = call vm.builtin.shape_of(%y)\n  ret %x"),
       R"({"kind":"shape"})")
       << "a parameter that is written has both";
-  EXPECT_EQ(result_of("  %x = call vm.builtin.shape_of(%y)\n  ret %x"), R"({"kind":"any"})");
+  EXPECT_EQ(result_of("x, y, z", "  %x = call vm.builtin.shape_of(%y)\n  ret %x"), R"({"kind":"any"})");
 }
 
 TEST(ResultTypes, OfAFunctionDoNotDependOnTheOnesBeforeIt) {

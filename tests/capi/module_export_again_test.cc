@@ -21,19 +21,12 @@ struct ExportAgain : testing::Test {
   }
 };
 
-Module program(const std::string &name, const std::string &callee) {
+Module caller(const std::string &name, const std::string &callee) {
   return Executable::assemble(".func " + name + "(x) {\n  %y = call " + callee + "(%x)\n  ret %y\n}\n").to_module();
 }
 double call(const Module &module, const char *name) { return Vm(module).call(name, 3.0).view().u.float64; }
 
-const std::string kSquare = kSquareSource + "const char note[] = \"as it was\";\n";
-Module native(const std::string &name) {
-  Module module;
-  const std::string path = build_library(name, "double half(double x) { return x / 2; }\n");
-  const char *names[] = {"half"}, *signatures[] = {"f64(f64)"};
-  check(opd_module_load_native(path.c_str(), names, signatures, 1, nullptr, module.out()));
-  return module;
-}
+const std::string kNotedSquare = kSquareSource + "const char note[] = \"as it was\";\n";
 
 TEST_F(ExportAgain, GivesTheSameTreeOnceMore) {
   const Module tree = tree_to_export();
@@ -48,8 +41,9 @@ TEST_F(ExportAgain, EmbedsWhatALibraryDidNotHold) {
   const std::string versions = "-lm -Wl,--version-script='" + write_text("all.map", "V1 { global: *; };\n") + "'";
   for (const std::string style : {"--hash-style=gnu", "--hash-style=sysv", "--hash-style=both", "-z,noseparate-code -s",
                                   "-z,max-page-size=2097152", "-z,now ", "--build-id=none "}) {
-    const std::string path = build_library("kernels", kSquare, "-Wl," + style + (style.ends_with(' ') ? versions : ""));
-    const Module root = program("main", "square");
+    const std::string path =
+        build_library("kernels", kNotedSquare, "-Wl," + style + (style.ends_with(' ') ? versions : ""));
+    const Module root = caller("main", "square");
     root.add_import(load_it(path));
     const Module module = exported(root, "with_program.so");
     EXPECT_EQ(call(module, "main"), 9) << style;
@@ -65,7 +59,7 @@ TEST_F(ExportAgain, EmbedsWhatALibraryDidNotHold) {
 
 TEST_F(ExportAgain, TakesChangesOfTheTree) {
   const Module first = exported(tree_to_export(), "unchanged.so");
-  first.add_import(native("added"));
+  first.add_import(native_half("added"));
   const Module second = exported(first, "with_native.so");
   EXPECT_EQ(second.function("half")(5.0).view().u.float64, 2.5);
   EXPECT_EQ(Vm(second).call("main", floats({1, 2})).view().u.float64, 9);
@@ -92,7 +86,7 @@ TEST_F(ExportAgain, KeepsALibraryWithoutATreeAsItIs) {
 
 TEST_F(ExportAgain, SaysWhatCannotBeJoined) {
   const std::string one = build_library("one", kSquareSource), two = build_library("two", kSource);
-  const Module root = program("main", "square");
+  const Module root = caller("main", "square");
   root.add_import(Module::load(one));
   expect_throws([&] { root.export_to(file("none.tar")); }, OPD_UNSUPPORTED, "export it to a .so");
   const std::string object = build_object("addon", kSquareSource);
@@ -101,7 +95,7 @@ TEST_F(ExportAgain, SaysWhatCannotBeJoined) {
   opd_export_options_init(&options);
   options.addons = addons, options.num_addons = 1;
   expect_throws([&] { root.export_to(file("none.so"), &options); }, OPD_UNSUPPORTED, "together with addons");
-  const Module with_two = program("main", "square"), with_code = program("main", "square");
+  const Module with_two = caller("main", "square"), with_code = caller("main", "square");
   with_two.add_import(Module::load(one));
   with_two.add_import(Module::load(two));
   expect_throws([&] { with_two.export_to(file("none.so")); }, OPD_UNSUPPORTED, "add its object files");

@@ -1,5 +1,6 @@
 // Imports of modules, added and embedded.
 #include "support/module_test.h"
+#include "support/occurrences.h"
 
 namespace opdyno_test {
 namespace {
@@ -48,12 +49,6 @@ TEST(Module, RefusesACycleOfImports) {
   expect_error(opd_module_add_import(a.get(), a.get()), OPD_INVALID_ARGUMENT);
   a.add_import(c);  // two ways to one module are no cycle
   EXPECT_EQ(as_int(b.function("call")("count")), 1);
-}
-
-size_t occurrences(const std::string &text, const std::string &part) {
-  size_t count = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
-  return count;
 }
 
 TEST(Module, IsDescribedOnceAndDownTo100Imports) {

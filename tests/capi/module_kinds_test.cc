@@ -19,13 +19,7 @@ struct Kind {
   std::vector<std::string> formats;  // of saving it alone
 };
 
-Module native() {
-  const char *names[] = {"half"}, *signatures[] = {"f64(f64)"};
-  const std::string path = build_library("kind_native", "double half(double x) { return x / 2; }\n");
-  Module module;
-  check(opd_module_load_native(path.c_str(), names, signatures, 1, nullptr, module.out()));
-  return module;
-}
+Module native() { return native_half("kind_native"); }
 const std::string kConstants = list({"a"}) + number(1) + tensor({1, 2}) + list({"count"}) + number(1) + list({"a"});
 const std::string kProgram = ".func main(x) {\n  ret %x\n}\n";
 

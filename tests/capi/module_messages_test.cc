@@ -14,7 +14,6 @@ std::string told_of(const Module &module, const char *function, opd_code code = 
   Function none;
   return told(opd_module_get_function(module.get(), function, imports, none.out()), code);
 }
-Module program() { return Executable::assemble(".func main(x) {\n  ret %x\n}\n").to_module(); }
 const char *const kCallPlain =
     ": it offers none, as no symbol of it starts with __tvm_ffi_. A plain C function of it is called by its signature: "
     "opd_module_native_function(module, \"cos\", \"f64(f64)\", …), in Python module.native_function(\"cos\", "
@@ -28,7 +27,7 @@ TEST(ModuleMessages, SayWhichModuleLacksAFunction) {
             std::string("the module of kind c has no function \"f\"") + kCallPlain);
   EXPECT_EQ(told_of(with_root("messages_static", "static_library", text("object") + list({})), "cuont"),
             "the module of kind static_library has no function \"cuont\". Did you mean count?");
-  const Module vm = program();
+  const Module vm = echo_program();
   EXPECT_EQ(told_of(vm, "main", OPD_UNSUPPORTED),
             "function \"main\" of a program is not called by itself: a VM runs it");
   EXPECT_EQ(told_of(vm, "mian"), "the module of kind relax.VMExecutable has no function \"mian\". Did you mean main?");
@@ -55,12 +54,12 @@ TEST(ModuleMessages, SayWhatAnEntryLacks) {
   EXPECT_EQ(
       entry(Module::load(plain), OPD_NOT_FOUND),
       "the module " + plain + " of kind library has no entry function: neither it nor what it imports offers main");
-  EXPECT_EQ(entry(program(), OPD_UNSUPPORTED),
+  EXPECT_EQ(entry(echo_program(), OPD_UNSUPPORTED),
             "the entry function of a module of kind relax.VMExecutable is not called by itself: a VM runs it");
 }
 
 TEST(ModuleMessages, SayWhatCannotBeImportedOrSaved) {
-  const Module a = program(), b = Module::load(library());
+  const Module a = echo_program(), b = Module::load(library());
   a.add_import(b);
   EXPECT_EQ(told(opd_module_add_import(b.get(), a.get()), OPD_INVALID_ARGUMENT),
             "a module of kind library cannot import one of kind relax.VMExecutable, which imports it already: their "
@@ -129,13 +128,13 @@ TEST(ModuleMessages, SayWhatCannotBeExported) {
   const std::string reason =
       ": it is linked already, and what it was linked from is not kept; add its object files as static libraries "
       "instead";
-  const Module root = program();
+  const Module root = echo_program();
   root.add_import(library_module);
   const std::string other = build_library("other_export", kSource);
   root.add_import(Module::load(other));
   EXPECT_EQ(exported(root, "x.so", OPD_UNSUPPORTED),
             "a module of kind library from " + library() + linked + "a module of kind library from " + other + reason);
-  const Module mixed = program();
+  const Module mixed = echo_program();
   mixed.add_import(library_module);
   mixed.add_import(source);
   EXPECT_EQ(exported(mixed, "x.so", OPD_UNSUPPORTED),
@@ -147,7 +146,7 @@ TEST(ModuleMessages, SayWhatCannotBeExported) {
   options.addons = addons, options.num_addons = 1;
   EXPECT_EQ(told(opd_module_export(library_module.get(), "x.so", &options), OPD_UNSUPPORTED),
             "a module of kind library from " + library() + linked + "addons" + reason);
-  const Module upper = source_module(kSumSource), between = program();
+  const Module upper = source_module(kSumSource), between = echo_program();
   upper.add_import(between);
   between.add_import(source_module(kSquareSource));
   EXPECT_EQ(exported(upper, "x.so", OPD_UNSUPPORTED),

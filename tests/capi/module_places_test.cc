@@ -58,17 +58,11 @@ TEST(ASourceOfTheCurrentDirectory, IncludesWhatLiesBesideIt) {
 // ---- exports
 
 Module same() { return Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module(); }
-Module native(const std::string &path) {
-  Module module;
-  const char *names[] = {"half"}, *signatures[] = {"f64(f64)"};
-  check(opd_module_load_native(path.c_str(), names, signatures, 1, nullptr, module.out()));
-  return module;
-}
 // A program that imports code and C functions of a library.
 Module mixed_tree(const std::string &name) {
   const Module root = same();
   root.add_import(Module::load_static_library(build_object(name, kSquareSource), {"square"}));
-  root.add_import(native(build_library(name + "_native", "double half(double x) { return x / 2; }\n")));
+  root.add_import(native_half(name + "_native"));
   return root;
 }
 std::string function_of(const std::string &name) {

@@ -4,11 +4,10 @@
 namespace opdyno_test {
 namespace {
 
-Module program() { return Executable::assemble(".func main(x) {\n  ret %x\n}\n").to_module(); }
 std::vector<std::string> formats_of(const Module &module) { return names_of(module, opd_module_list_formats); }
 
 TEST(AModule, TellsItsFormatAndWhatCanBeDoneWithIt) {
-  const Module library_module = Module::load(library()), source = source_module(kSource), vm = program();
+  const Module library_module = Module::load(library()), source = source_module(kSource), vm = echo_program();
   EXPECT_STREQ(opd_module_format(library_module.get()), "so");
   EXPECT_EQ(library_module.properties(), OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE);
   EXPECT_STREQ(opd_module_format(source.get()), "c");
@@ -28,14 +27,14 @@ TEST(AModule, IsCalledThroughMain) {
   expect_throws([&] { importer.entry(); }, OPD_NOT_FOUND, "no entry function");
   importer.add_import(module);
   EXPECT_EQ(as_int(importer.entry()()), 2);
-  const Module vm = program();
+  const Module vm = echo_program();
   vm.add_import(module);  // whose main is not the program's
   expect_throws([&] { vm.entry(); }, OPD_UNSUPPORTED, "VM");
 }
 
 TEST(AModule, TellsFunctionsThatItMayNotBeAbleToRun) {
   constexpr int kAny = OPD_LOOKUP_IMPORTS | OPD_LOOKUP_UNCALLABLE;
-  const Module vm = program();
+  const Module vm = echo_program();
   EXPECT_TRUE(vm.has_function("main", OPD_LOOKUP_UNCALLABLE));
   EXPECT_FALSE(vm.has_function("main", OPD_LOOKUP_OWN));
   EXPECT_FALSE(vm.has_function("count", kAny));
@@ -48,7 +47,7 @@ TEST(AModule, TellsFunctionsThatItMayNotBeAbleToRun) {
 
 TEST(AModule, IsSavedAloneInTheFormatsThatItOffers) {
   const std::string directory = scratch_directory();
-  const Module source = source_module(kSource), vm = program();
+  const Module source = source_module(kSource), vm = echo_program();
   source.add_import(vm);
   EXPECT_EQ(formats_of(source), std::vector<std::string>{"c"});
   source.save(directory + "/saved.c");

@@ -1,15 +1,9 @@
 // Artifacts as older releases of TVM made them, put together here by the formats of those releases.
-#include "support/module_test.h"
+#include "support/embedded_modules.h"
 
 namespace opdyno_test {
 namespace {
 
-template <class T>
-std::string raw(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-std::string number(int64_t value) { return raw(value); }
-std::string text(const std::string &content) { return number(static_cast<int64_t>(content.size())) + content; }
 std::string words(const std::vector<int64_t> &all) {
   std::string out = number(static_cast<int64_t>(all.size()));
   for (const int64_t word : all) out += number(word);

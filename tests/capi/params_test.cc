@@ -2,6 +2,8 @@
 // damage.
 #include "support/params_test.h"
 
+#include "support/paths.h"
+
 namespace {
 
 using namespace params_test;
@@ -167,7 +169,7 @@ TEST(Params, SaysWhatIsMissing) {
   opd_params *loaded = nullptr;
   expect_error(opd_params_open("/nonexistent/weights.npz", nullptr, &loaded), OPD_NOT_FOUND,
                "/nonexistent/weights.npz");
-  expect_error(opd_params_open(OPDYNO_TEST_DATA, nullptr, &loaded), OPD_INVALID_ARGUMENT, "regular");
+  expect_error(opd_params_open(opdyno_test::test_data("").c_str(), nullptr, &loaded), OPD_INVALID_ARGUMENT, "regular");
   expect_error(opd_params_open(nullptr, nullptr, &loaded), OPD_INVALID_ARGUMENT, "NULL");
   expect_error(opd_params_set(params.get(), "x", nullptr), OPD_INVALID_ARGUMENT, "NULL");
   expect_error(opd_params_save(params.get(), "/nonexistent/directory/x.npz"), OPD_NOT_FOUND, "/nonexistent/directory");

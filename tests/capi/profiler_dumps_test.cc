@@ -111,7 +111,7 @@ TEST_F(Dumps, OfASlowRangeHaveIt) {
   EXPECT_FALSE(exists(directory_.file("dump-2.json")));
 }
 
-Vm program() {
+Vm spending_vm() {
   define("test.dumps.kernel", [](const opd_value *args, int32_t, opd_value *out) {
     const float wanted = to_floats(args[0]).at(0);
     if (wanted < 0) throw std::runtime_error("negative");
@@ -122,7 +122,7 @@ Vm program() {
 }
 
 TEST_F(Dumps, OfASlowRunHaveIt) {
-  const Vm vm = program();
+  const Vm vm = spending_vm();
   DumpOptions options(pattern_);
   options.slow_ns = 500'000'000;
   start(options);
@@ -136,7 +136,7 @@ TEST_F(Dumps, OfASlowRunHaveIt) {
 }
 
 TEST_F(Dumps, OfARunThatFailsHaveIt) {
-  const Vm vm = program();
+  const Vm vm = spending_vm();
   DumpOptions options(pattern_);
   options.on_error = 1;
   start(options);
@@ -150,7 +150,7 @@ TEST_F(Dumps, OfARunThatFailsHaveIt) {
 
 // A run that an exception's handler or destructor makes is no failed one.
 TEST_F(Dumps, AreNotWrittenForARunWhileAnExceptionIsUnderWay) {
-  const Vm vm = program();
+  const Vm vm = spending_vm();
   DumpOptions options(pattern_);
   options.on_error = 1;
   start(options);

@@ -127,7 +127,7 @@ TEST(ARing, GivesWhatItHasAndGoesOn) {
 
 // ---- files
 
-const char *const kProgram = R"(
+const char *const kNested = R"(
 .func inner(x) {
   %y = call test.file.kernel(%x)
   ret %y
@@ -138,12 +138,12 @@ const char *const kProgram = R"(
   ret %z
 })";
 
-Vm program() {
+Vm nested_vm() {
   define("test.file.kernel", [](const opd_value *args, int32_t, opd_value *out) {
     if (to_floats(args[0]).at(0) < 0) throw std::runtime_error("negative \"input\"\n");
     check(opd_value_retain(&args[0], out));
   });
-  return Vm(Executable::assemble(kProgram).to_module());
+  return Vm(Executable::assemble(kNested).to_module());
 }
 
 void use(const Vm &vm) {
@@ -154,7 +154,7 @@ void use(const Vm &vm) {
 }
 
 // Of a report, all but times, which two recordings convert by lines of their own.
-std::vector<std::string> rows_of(const Trace &trace) {
+std::vector<std::string> event_rows(const Trace &trace) {
   const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
   std::vector<std::string> rows;
   for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
@@ -172,7 +172,7 @@ std::vector<std::string> rows_of(const Trace &trace) {
 TEST(AFile, HasWhatMemoryHas) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
-  const Vm vm = program();
+  const Vm vm = nested_vm();
   RecordingOptions in_file(path.c_str()), in_memory;
   in_file.all_calls = in_memory.all_calls = in_file.profile_memory = in_memory.profile_memory = 1;
   const Profiler filed(&in_file), kept(&in_memory);
@@ -183,10 +183,10 @@ TEST(AFile, HasWhatMemoryHas) {
   const uint64_t open = opd_range_begin(opdyno::range_name("open"));
   const Trace expected = kept.stop(), given = filed.stop(), loaded = Trace::load(path.c_str());
   opd_range_end(open);
-  const auto rows = rows_of(expected);
+  const auto rows = event_rows(expected);
   EXPECT_GT(rows.size(), 2 * 39 * 4u);
-  EXPECT_EQ(rows_of(given), rows);
-  EXPECT_EQ(rows_of(loaded), rows);
+  EXPECT_EQ(event_rows(given), rows);
+  EXPECT_EQ(event_rows(loaded), rows);
   EXPECT_EQ(loaded.size(), expected.size());
   EXPECT_EQ(loaded.dropped(), 0u);
   EXPECT_EQ(loaded.chrome(), given.chrome());
@@ -473,7 +473,7 @@ TEST(AFile, HasShapesLargerThanABlockNot) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
-  const Vm vm = program();
+  const Vm vm = nested_vm();
   const Trace trace = record(options, [&] { vm.call("main", floats({1}, std::vector<int64_t>(9'000, 1))); });
   EXPECT_EQ(num_spans(trace), 4u) << "the calls are there without their shapes";
   EXPECT_EQ(trace.dropped(), 0u);

@@ -1,4 +1,5 @@
 // Traces merged and compared through the C API.
+#include "support/occurrences.h"
 #include "support/recording_files.h"
 #include "support/report_test.h"
 
@@ -9,14 +10,7 @@ using opdyno::Trace;
 
 namespace {
 
-double number(const Report &report, size_t row, const char *column) {
-  return number_of(call_value(report, row, column));
-}
-std::string text(const Report &report, size_t row, const char *column) {
-  return text_value(call_value(report, row, column));
-}
-
-Trace recorded(int requests, bool has_extra = false, bool with_stack = false) {
+Trace recorded_requests(int requests, bool has_extra = false, bool with_stack = false) {
   define("test.merge.kernel", [](const opd_value *, int32_t, opd_value *) {});
   const Vm vm(Executable::assemble(".func main(x) {\n  call test.merge.kernel(%x)\n  ret %x\n}").to_module());
   auto options = opdyno::defaults(opd_profiler_options_init);
@@ -31,14 +25,8 @@ Trace recorded(int requests, bool has_extra = false, bool with_stack = false) {
   return profiler.stop();
 }
 
-size_t occurrences(const std::string &text, const std::string &part) {
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
-
 TEST(MergedTraces, HaveTheEventsOfAll) {
-  const Trace one = recorded(2), two = recorded(3);
+  const Trace one = recorded_requests(2), two = recorded_requests(3);
   const Trace both = Trace::merge({one, two});
   EXPECT_EQ(both.size(), one.size() + two.size());
   const std::string json = both.chrome();
@@ -49,13 +37,13 @@ TEST(MergedTraces, HaveTheEventsOfAll) {
   const Report events = both.report(OPD_TRACE_EVENTS);
   EXPECT_EQ(events.count(OPD_REPORT_CALLS), 15u) << "a range, a run and a call of each request";
   for (size_t row = 1; row < 15; ++row)
-    EXPECT_GE(number(events, row, "Start (us)"), number(events, row - 1, "Start (us)"))
+    EXPECT_GE(call_number(events, row, "Start (us)"), call_number(events, row - 1, "Start (us)"))
         << "recorded one after the other, on one clock";
-  EXPECT_EQ(Trace::merge({both, recorded(1)}).size(), 6u);
+  EXPECT_EQ(Trace::merge({both, recorded_requests(1)}).size(), 6u);
 }
 
 TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
-  const Trace one = recorded(1), two = recorded(1);
+  const Trace one = recorded_requests(1), two = recorded_requests(1);
   const char *const labels[] = {"rank 0", nullptr};
   const int64_t offsets[] = {0, 3'600'000'000'000}, errors[] = {12, 0};
   auto options = opdyno::defaults(opd_trace_merge_options_init);
@@ -64,17 +52,18 @@ TEST(MergedTraces, TakeLabelsOffsetsAndErrors) {
   options.clock_errors_ns = errors, options.num_clock_errors_ns = 2;
   const Trace both = Trace::merge({one, two}, &options);
   const Report events = both.report(OPD_TRACE_EVENTS);
-  EXPECT_EQ(text(events, 0, "Process"), "rank 0");
-  EXPECT_GE(number(events, 3, "Start (us)"), 3.6e9);
+  EXPECT_EQ(call_text(events, 0, "Process"), "rank 0");
+  EXPECT_GE(call_number(events, 3, "Start (us)"), 3.6e9);
   EXPECT_NE(both.chrome().find("\"clock_error_ns\":12,"), std::string::npos);
   EXPECT_NE(both.chrome().find("\"clock_error_ns\":0,"), std::string::npos);
   EXPECT_NE(both.chrome().find("\"offset_ns\":3600000000000}"), std::string::npos);
 }
 
 TEST(MergedTraces, JoinSpansByNameWhetherTheyHaveStacksOrNot) {
-  const Report report = Trace::merge({recorded(2, false, true), recorded(1)}).report(OPD_TRACE_KEY_AVERAGES);
+  const Report report =
+      Trace::merge({recorded_requests(2, false, true), recorded_requests(1)}).report(OPD_TRACE_KEY_AVERAGES);
   ASSERT_EQ(report.count(OPD_REPORT_CALLS), 3u) << "a range, a run and a call";
-  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(number(report, row, "Count"), 3.0);
+  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(call_number(report, row, "Count"), 3.0);
 }
 
 TEST(MergedTraces, HaveMemoryIfOneHas) {
@@ -83,13 +72,13 @@ TEST(MergedTraces, HaveMemoryIfOneHas) {
   const Profiler profiler(&options);
   profiler.start();
   static_cast<void>(floats({1.f}));
-  const Trace with_memory = profiler.stop(), without = recorded(1);
+  const Trace with_memory = profiler.stop(), without = recorded_requests(1);
   for (const Trace &both : {Trace::merge({with_memory, without}), Trace::merge({without, with_memory})})
     EXPECT_FALSE(both.write(OPD_TRACE_MEMORY_TIMELINE_RAW).empty());
 }
 
 TEST(MergedTraces, RefuseWhatDoesNotFit) {
-  const Trace one = recorded(1);
+  const Trace one = recorded_requests(1);
   opd_trace *out = nullptr;
   const opd_trace *traces[] = {one.get(), nullptr};
   const auto refuses = [&](size_t count, const opd_trace_merge_options *options, const char *part) {
@@ -123,7 +112,7 @@ TEST(MergedTraces, MayComeFromFiles) {
   profiler.start();
   opd_range_mark(opdyno::range_name("written"));
   profiler.stop();
-  const std::string json = Trace::merge({Trace::load(path.c_str()), recorded(1)}).chrome();
+  const std::string json = Trace::merge({Trace::load(path.c_str()), recorded_requests(1)}).chrome();
   const size_t begin = json.find("\"process_id\":"), end = json.find(",\"clock_error_ns\":");
   ASSERT_LT(begin, end);
   EXPECT_EQ(occurrences(json, json.substr(begin, end - begin)), 2u) << json;
@@ -133,13 +122,13 @@ TEST(MergedTraces, MayComeFromFiles) {
 
 std::vector<std::string> names(const Report &report) {
   std::vector<std::string> found;
-  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) found.push_back(text(report, row, "Name"));
+  for (size_t row = 0; row < report.count(OPD_REPORT_CALLS); ++row) found.push_back(call_text(report, row, "Name"));
   return found;
 }
 using Names = std::vector<std::string>;
 
 TEST(AComparisonOfTraces, HasARunForEachPart) {
-  const Trace before = recorded(5), after = recorded(7, true);
+  const Trace before = recorded_requests(5), after = recorded_requests(7, true);
   EXPECT_EQ(names(before.report(OPD_TRACE_PATHS)),
             (Names{"request", "request;main", "request;main;test.merge.kernel"}));
   EXPECT_EQ(before.report(OPD_TRACE_KEY_AVERAGES_BY_PART).count(OPD_REPORT_CALLS), 10u) << "main and kernel of 5 runs";
@@ -147,14 +136,14 @@ TEST(AComparisonOfTraces, HasARunForEachPart) {
     const Report diff = Report::diff({before.report(view)}, {after.report(view)});
     EXPECT_EQ(diff.count(OPD_REPORT_CALLS), 3u) << "the two, and the total";
     for (size_t row = 0; row < 3; ++row) {
-      EXPECT_EQ(number(diff, row, "Runs Before"), 5);
-      EXPECT_EQ(number(diff, row, "Runs After"), 14);
+      EXPECT_EQ(call_number(diff, row, "Runs Before"), 5);
+      EXPECT_EQ(call_number(diff, row, "Runs After"), 14);
     }
   }
 }
 
 TEST(AComparisonOfTraces, IsDrawn) {
-  const Trace before = recorded(3), after = recorded(4, true);
+  const Trace before = recorded_requests(3), after = recorded_requests(4, true);
   auto options = opdyno::defaults(opd_trace_write_options_init);
   options.before = before.get();
   const std::string svg = after.write(OPD_TRACE_FLAME_SVG, &options);

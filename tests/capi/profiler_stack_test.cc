@@ -51,7 +51,7 @@ Profiler with_stack() {
   return Profiler(&options);
 }
 
-Vm program() {
+Vm stack_vm() {
   define("test.stack.kernel", [](const opd_value *, int32_t, opd_value *) { usleep(10); });
   define("test.stack.calls_back",
          [](const opd_value *, int32_t, opd_value *) { stack_test_inner([] { stack_test_range("in the kernel"); }); });
@@ -114,7 +114,7 @@ TEST(AStack, HasTheFunctionsThatCalledFromTheInnermostOn) {
 }
 
 TEST(AStack, OfOperatorsIsThatOfTheirRun) {
-  const Vm vm = program();
+  const Vm vm = stack_vm();
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([&] { vm.call("main", floats({1})); });

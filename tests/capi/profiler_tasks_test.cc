@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "support/failure.h"
+#include "support/occurrences.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -28,7 +29,7 @@ int launch(Task task, void *data, int num_tasks) {
 constexpr int kTasks = 4;
 int nothing(int, opd::ParallelGroup *, void *) { return 0; }
 
-Vm program() {
+Vm loop_vm() {
   define("test.tasks.loop", [](const opd_value *, int32_t, opd_value *) { launch(nothing, nullptr, kTasks); });
   return Vm(Executable::assemble(".func main(x) {\n  call test.tasks.loop(%x)\n  ret %x\n}").to_module());
 }
@@ -40,25 +41,14 @@ Profiler profiler_with(int32_t tasks, uint64_t max_events = 1 << 20) {
   return Profiler(&options);
 }
 
-double number(const Report &report, size_t row, const char *column) {
-  return number_of(call_value(report, row, column));
-}
-std::string text(const Report &report, size_t row, const char *column) {
-  return text_value(call_value(report, row, column));
-}
 size_t row_named(const Report &report, const std::string &name) {
   size_t row = 0;
-  while (row < report.count(OPD_REPORT_CALLS) && text(report, row, "Name") != name) ++row;
+  while (row < report.count(OPD_REPORT_CALLS) && call_text(report, row, "Name") != name) ++row;
   return row;
-}
-size_t count_of(const std::string &text, const std::string &part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 TEST(ATask, OfALoopIsOnTheTrackOfItsThread) {
-  const Vm vm = program();
+  const Vm vm = loop_vm();
   const Profiler profiler;
   profiler.start();
   vm.call("main", floats({1}));
@@ -69,17 +59,17 @@ TEST(ATask, OfALoopIsOnTheTrackOfItsThread) {
   std::map<double, std::set<double>> loops, threads;
   std::map<double, double> least_wait;
   for (size_t row = 0; row < size_t{2 * kTasks}; ++row) {
-    EXPECT_EQ(text(tasks, row, "Name"), "test.tasks.loop");
-    EXPECT_EQ(number(tasks, row, "Tasks"), kTasks);
-    const double loop = number(tasks, row, "Loop"), wait = number(tasks, row, "Wait (us)");
-    EXPECT_TRUE(loops[loop].insert(number(tasks, row, "Task")).second);
-    EXPECT_TRUE(threads[loop].insert(number(tasks, row, "Thread ID")).second) << "all run at the same time";
+    EXPECT_EQ(call_text(tasks, row, "Name"), "test.tasks.loop");
+    EXPECT_EQ(call_number(tasks, row, "Tasks"), kTasks);
+    const double loop = call_number(tasks, row, "Loop"), wait = call_number(tasks, row, "Wait (us)");
+    EXPECT_TRUE(loops[loop].insert(call_number(tasks, row, "Task")).second);
+    EXPECT_TRUE(threads[loop].insert(call_number(tasks, row, "Thread ID")).second) << "all run at the same time";
     EXPECT_GE(wait, 0);
     least_wait[loop] = least_wait.contains(loop) ? std::min(least_wait[loop], wait) : wait;
-    const bool is_launching = number(tasks, row, "Thread ID") == number(events, 0, "Thread ID");
-    EXPECT_EQ(is_launching, number(tasks, row, "Task") == 0);
+    const bool is_launching = call_number(tasks, row, "Thread ID") == call_number(events, 0, "Thread ID");
+    EXPECT_EQ(is_launching, call_number(tasks, row, "Task") == 0);
     if (is_launching) continue;
-    EXPECT_EQ(text(tasks, row, "Thread").substr(0, 11), "opd-worker ");
+    EXPECT_EQ(call_text(tasks, row, "Thread").substr(0, 11), "opd-worker ");
   }
   ASSERT_EQ(loops.size(), 2u);
   for (const auto &[loop, numbers] : loops) {
@@ -88,16 +78,17 @@ TEST(ATask, OfALoopIsOnTheTrackOfItsThread) {
   }
   // Within the call that launched the loop, in one time base.
   const size_t call = row_named(events, "test.tasks.loop");
-  const double begin = number(events, call, "Start (us)"), end = begin + number(events, call, "Duration (us)");
+  const double begin = call_number(events, call, "Start (us)"),
+               end = begin + call_number(events, call, "Duration (us)");
   for (size_t row = 0; row < size_t{kTasks}; ++row) {
-    const double start = number(tasks, row, "Start (us)");
+    const double start = call_number(tasks, row, "Start (us)");
     EXPECT_GE(start + 1e-3, begin);
-    EXPECT_LE(start + number(tasks, row, "Duration (us)"), end + 1e-3);
+    EXPECT_LE(start + call_number(tasks, row, "Duration (us)"), end + 1e-3);
   }
 }
 
 TEST(ATask, IsNoOperator) {
-  const Vm vm = program();
+  const Vm vm = loop_vm();
   const Profiler with = profiler_with(1), without = profiler_with(0);
   with.start();
   without.start();
@@ -109,26 +100,27 @@ TEST(ATask, IsNoOperator) {
   EXPECT_EQ(some.report(OPD_TRACE_EVENTS).count(OPD_REPORT_CALLS), 2u) << "the run and the call";
   const Report averages = some.report(OPD_TRACE_KEY_AVERAGES);
   const size_t row = row_named(averages, "test.tasks.loop");
-  EXPECT_EQ(number(averages, row, "Count"), 1);
-  EXPECT_EQ(number(averages, row, "Self (us)"), number(averages, row, "Duration (us)")) << "the loop is its own time";
-  EXPECT_EQ(count_of(some.write(OPD_TRACE_STACKS), "test.tasks.loop"), 1u);
+  EXPECT_EQ(call_number(averages, row, "Count"), 1);
+  EXPECT_EQ(call_number(averages, row, "Self (us)"), call_number(averages, row, "Duration (us)"))
+      << "the loop is its own time";
+  EXPECT_EQ(occurrences(some.write(OPD_TRACE_STACKS), "test.tasks.loop"), 1u);
   EXPECT_EQ(none.report(OPD_TRACE_TASKS).count(OPD_REPORT_CALLS), 0u);
   EXPECT_EQ(none.chrome().find("parallel_task"), std::string::npos);
   EXPECT_EQ(none.chrome().find("opd-worker"), std::string::npos);
 }
 
 TEST(ATask, IsOnTimeLines) {
-  const Vm vm = program();
+  const Vm vm = loop_vm();
   const Profiler profiler;
   profiler.start();
   vm.call("main", floats({1}));
   const Trace trace = profiler.stop();
   const std::string chrome = trace.chrome();
-  EXPECT_EQ(count_of(chrome, "\"cat\":\"parallel_task\",\"name\":\"test.tasks.loop\""), size_t{kTasks});
+  EXPECT_EQ(occurrences(chrome, "\"cat\":\"parallel_task\",\"name\":\"test.tasks.loop\""), size_t{kTasks});
   for (int task = 0; task < kTasks; ++task)
-    EXPECT_EQ(count_of(chrome, ",\"Task\":" + std::to_string(task) + ",\"Tasks\":4,\"Run\":0}}"), 1u) << chrome;
-  EXPECT_EQ(count_of(trace.write(OPD_TRACE_SPEEDSCOPE), "{\"name\":\"test.tasks.loop (task)\"}"), 1u);
-  EXPECT_EQ(count_of(trace.write(OPD_TRACE_PERFETTO), "parallel_task"), size_t{kTasks}) << "a text of each track";
+    EXPECT_EQ(occurrences(chrome, ",\"Task\":" + std::to_string(task) + ",\"Tasks\":4,\"Run\":0}}"), 1u) << chrome;
+  EXPECT_EQ(occurrences(trace.write(OPD_TRACE_SPEEDSCOPE), "{\"name\":\"test.tasks.loop (task)\"}"), 1u);
+  EXPECT_EQ(occurrences(trace.write(OPD_TRACE_PERFETTO), "parallel_task"), size_t{kTasks}) << "a text of each track";
 }
 
 TEST(ATask, IsNamedAfterWhatLaunchedItsLoop) {
@@ -148,7 +140,7 @@ TEST(ATask, IsNamedAfterWhatLaunchedItsLoop) {
   }).join();
   const Report tasks = profiler.stop().report(OPD_TRACE_TASKS);
   std::map<std::string, int> names;
-  for (size_t row = 0; row < tasks.count(OPD_REPORT_CALLS); ++row) ++names[text(tasks, row, "Name")];
+  for (size_t row = 0; row < tasks.count(OPD_REPORT_CALLS); ++row) ++names[call_text(tasks, row, "Name")];
   EXPECT_EQ(names, (std::map<std::string, int>{{"parallel_for", 4}, {"outer", 8}, {"elsewhere", 4}}));
 }
 
@@ -182,7 +174,7 @@ TEST(ATask, TakesRoomAndIsCountedIfThereIsNone) {
 }
 
 TEST(ATask, IsNotRecordedByAProfileOfAVm) {
-  const Vm vm = program();
+  const Vm vm = loop_vm();
   opdyno::Trace trace;
   Report report;
   check(opd_vm_profile_start(vm.get(), nullptr));

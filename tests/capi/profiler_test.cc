@@ -13,7 +13,7 @@ using opdyno::Trace;
 
 namespace {
 
-const char *const kProgram = R"(
+const char *const kKernelAndPlain = R"(
 .func main(x) {
   call test.profiler.kernel(%x)
   call test.profiler.plain(1)
@@ -28,7 +28,7 @@ Vm program() {
     if (within) within();
   });
   define("test.profiler.plain", [](const opd_value *, int32_t, opd_value *) {});
-  return Vm(Executable::assemble(kProgram).to_module());
+  return Vm(Executable::assemble(kKernelAndPlain).to_module());
 }
 
 struct Span {
@@ -194,15 +194,15 @@ TEST(AProfiler, ThatIsReleasedEnds) {
 }
 
 // One row for each span of the name, in the order of their begins.
-struct Row {
+struct SpanRow {
   std::string kind;
   double start, duration, self;
   int64_t parent, depth;
   bool is_open;
 };
-std::vector<Row> rows(const Trace &trace, const std::string &name) {
+std::vector<SpanRow> rows(const Trace &trace, const std::string &name) {
   const Report report = trace.report(OPD_TRACE_EVENTS);
-  std::vector<Row> found;
+  std::vector<SpanRow> found;
   const std::vector<std::string> columns = report.columns();
   for (size_t row = 0; row < report.count(); ++row) {
     if (text_value(call_value(report, row, "Name")) != name) continue;
@@ -253,7 +253,7 @@ TEST(AProfiler, StopsAtOnceAndShowsWhatIsOpen) {
   EXPECT_TRUE(rows(trace, "main")[0].is_open);
   EXPECT_EQ(rows(trace, "main")[0].kind, "run");
   ASSERT_EQ(rows(trace, "amid a call").size(), 1u);
-  const Row inner = rows(trace, "amid a call")[0], outer = rows(trace, "around")[0];
+  const SpanRow inner = rows(trace, "amid a call")[0], outer = rows(trace, "around")[0];
   EXPECT_EQ(inner.depth, 3) << "within two ranges and a run";
   EXPECT_NEAR(inner.start + inner.duration, outer.start + outer.duration, 0.01) << "all end with the recording";
   const Trace whole = later.stop();

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "support/paths.h"
 #include "support/recording_files.h"
 
 using namespace opdyno_test;
@@ -19,7 +20,7 @@ constexpr opd_trace_format kForms[] = {OPD_TRACE_CHROME,     OPD_TRACE_TABLE,   
                                        OPD_TRACE_SPEEDSCOPE, OPD_TRACE_PERFETTO,  OPD_TRACE_PPROF,
                                        OPD_TRACE_HTML,       OPD_TRACE_FLAME_SVG, OPD_TRACE_OTLP};
 
-Trace recorded() {
+Trace recorded_ranges() {
   define("test.trace.kernel", [](const opd_value *, int32_t, opd_value *) {});
   const Vm vm(Executable::assemble(".func main(x) {\n  call test.trace.kernel(%x)\n  ret %x\n}").to_module());
   const Profiler profiler;
@@ -39,9 +40,9 @@ std::string content(const std::string &path) {
 }
 
 TEST(ATrace, IsSavedInEveryFormAsItIsWritten) {
-  const Trace trace = recorded();
+  const Trace trace = recorded_ranges();
   for (const opd_trace_format form : kForms) {
-    const std::string path = std::string(OPDYNO_TEST_SCRATCH) + "/saved_trace";
+    const std::string path = test_scratch("/saved_trace");
     trace.save(path.c_str(), form);
     EXPECT_EQ(content(path), trace.write(form)) << form;
     EXPECT_FALSE(content(path).empty()) << form;
@@ -58,7 +59,7 @@ TEST(ATrace, ShowsWhatIsDoneBeforeTheFirstCall) {
   const Profiler profiler;
   profiler.start();
   const Vm vm(opdyno::Module::load(program));
-  const auto params = opdyno::Params::load(std::string(OPDYNO_TEST_DATA) + "/params/stored.npz");
+  const auto params = opdyno::Params::load(test_data("/params/stored.npz"));
   EXPECT_ANY_THROW(opdyno::Module::load(directory.file("missing.so")));
   const std::vector<std::string> names = names_of(profiler.stop());
   EXPECT_EQ(names, (std::vector<std::string>{"load program.bin", "create VM", "open stored.npz", "load missing.so"}));
@@ -78,8 +79,8 @@ TEST(ATrace, ShowsNamesThatAreLongerThanAPieceOfText) {
 }
 
 TEST(ATrace, IsCompressedIfTheNameSaysSo) {
-  const Trace trace = recorded();
-  const std::string path = std::string(OPDYNO_TEST_SCRATCH) + "/trace.json.gz";
+  const Trace trace = recorded_ranges();
+  const std::string path = test_scratch("/trace.json.gz");
   trace.save(path.c_str(), OPD_TRACE_CHROME);
   EXPECT_EQ(content(path).substr(0, 2), "\x1f\x8b");
   const std::string command = "gzip -dc '" + path + "'";
@@ -93,10 +94,10 @@ TEST(ATrace, IsCompressedIfTheNameSaysSo) {
 }
 
 TEST(ATrace, LeavesTheOldFileIfItCannotBeWritten) {
-  const Trace trace = recorded();
+  const Trace trace = recorded_ranges();
   expect_error(opd_trace_save(trace.get(), "/nowhere/trace.json", OPD_TRACE_CHROME, nullptr), OPD_NOT_FOUND,
                "/nowhere");
-  const std::string path = std::string(OPDYNO_TEST_SCRATCH) + "/kept_trace";
+  const std::string path = test_scratch("/kept_trace");
   std::ofstream(path) << "old";
   opd_trace_write_options options;
   opd_trace_write_options_init(&options);
@@ -107,7 +108,7 @@ TEST(ATrace, LeavesTheOldFileIfItCannotBeWritten) {
 }
 
 TEST(ATrace, HasTheMetadataThatIsGiven) {
-  const Trace trace = recorded();
+  const Trace trace = recorded_ranges();
   opd_trace_write_options options;
   opd_trace_write_options_init(&options);
   for (const char *metadata : {"{\"a\":1,\"b\":{\"c\":[]}}", "  {\"a\":1,\"b\":{\"c\":[]}}\n"}) {
@@ -129,7 +130,7 @@ TEST(ATrace, HasTheMetadataThatIsGiven) {
 }
 
 TEST(ATrace, RefusesWhatItDoesNotKnow) {
-  const Trace trace = recorded();
+  const Trace trace = recorded_ranges();
   opd_buffer *bytes = nullptr;
   opd_report *report = nullptr;
   const auto refuses = [&](opd_trace_format form, const opd_trace_write_options &options, opd_code code,
@@ -167,7 +168,7 @@ TEST(ATrace, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(ATrace, MakesReportsOfItsSpansAndOfTheirAverages) {
-  const Trace trace = recorded();
+  const Trace trace = recorded_ranges();
   const Report events = trace.report(OPD_TRACE_EVENTS), names = trace.report(OPD_TRACE_KEY_AVERAGES),
                shapes = trace.report(OPD_TRACE_KEY_AVERAGES_BY_SHAPE);
   std::vector<std::string> order;

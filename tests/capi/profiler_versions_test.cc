@@ -14,20 +14,20 @@ using opdyno::Trace;
 
 namespace {
 
-using Row = std::vector<int64_t>;  // action, bytes, category
+using Block = std::vector<int64_t>;  // action, bytes, category
 // Of the blocks of these sizes, which only the test uses.
-std::vector<Row> rows_of(const Trace &trace, const std::vector<int64_t> &sizes) {
-  std::vector<Row> found;
+std::vector<Block> blocks_of(const Trace &trace, const std::vector<int64_t> &sizes) {
+  std::vector<Block> found;
   for (const Step &step : raw_timeline(trace))
     if (std::ranges::count(sizes, std::abs(step.bytes))) found.push_back({step.action, step.bytes, step.category});
   return found;
 }
-std::vector<Row> joined(std::initializer_list<std::vector<Row>> parts) {
-  std::vector<Row> all;
+std::vector<Block> joined(std::initializer_list<std::vector<Block>> parts) {
+  std::vector<Block> all;
   for (const auto &part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
-std::vector<Row> version(int64_t bytes, int64_t old, int64_t now) {
+std::vector<Block> version(int64_t bytes, int64_t old, int64_t now) {
   return {{kIncrementVersion, -bytes, old}, {kIncrementVersion, bytes, now}};
 }
 // What PyTorch's readers rely on: the sums of categories are never negative, and a time is never before another.
@@ -61,23 +61,23 @@ const char *const kThreeInOne = R"(
 TEST(MemoryVersions, HasAVersionOfABlockForEachFurtherTensorInIt) {
   const Tensor x = floats({1, 2, 3, 4});
   const Profiler profiler = memory_profiler();
-  const std::vector<Row> one = version(192, kActivation, kActivation);
+  const std::vector<Block> one = version(192, kActivation, kActivation);
   {
     const Vm vm = make_vm(kThreeInOne);
     profiler.start();
     vm.call("main", x);
     const Trace first = profiler.snapshot();
-    EXPECT_EQ(rows_of(first, {192}), joined({{{kCreate, 192, kActivation}}, one, one}));
+    EXPECT_EQ(blocks_of(first, {192}), joined({{{kCreate, 192, kActivation}}, one, one}));
     vm.call("main", x);
   }
   const Trace trace = profiler.stop();
-  EXPECT_EQ(rows_of(trace, {192}), joined({{{kCreate, 192, kActivation}},
-                                           one,
-                                           one,  // the second call has no block of its own
-                                           one,
-                                           one,
-                                           one,
-                                           {{kDestroy, -192, kActivation}}}));
+  EXPECT_EQ(blocks_of(trace, {192}), joined({{{kCreate, 192, kActivation}},
+                                             one,
+                                             one,  // the second call has no block of its own
+                                             one,
+                                             one,
+                                             one,
+                                             {{kDestroy, -192, kActivation}}}));
   expect_consistent(trace);
   EXPECT_EQ(changes(trace).size(), 2u) << "a version is no event of Chrome's form";
 }
@@ -91,8 +91,8 @@ TEST(MemoryVersions, HasTheVersionsOfABlockFromBeforeTheStart) {
   profiler.start();
   vm.call("main", x);
   const Trace trace = profiler.stop();
-  const std::vector<Row> one = version(192, kActivation, kActivation);
-  EXPECT_EQ(rows_of(trace, {192}),
+  const std::vector<Block> one = version(192, kActivation, kActivation);
+  EXPECT_EQ(blocks_of(trace, {192}),
             joined({{{kPreexisting, 192, kUnknown}}, version(192, kUnknown, kActivation), one, one}));
   expect_consistent(trace);
   const std::vector<int64_t> sums = timeline_sums(trace);
@@ -114,7 +114,7 @@ TEST(MemoryVersions, TellsTemporaryBlocksInAllTheirVersions) {
   vm.call("main", floats({1}));
   const Trace trace = profiler.stop();
   EXPECT_EQ(
-      rows_of(trace, {333}),
+      blocks_of(trace, {333}),
       joined({{{kCreate, 333, kTemporary}}, version(333, kTemporary, kTemporary), {{kDestroy, -333, kTemporary}}}));
   expect_consistent(trace);
 }
@@ -150,7 +150,7 @@ int __tvm_ffi_add1(void *self, const Any *args, int32_t n, Any *result) {
 // The plan keeps the storage and its tensors in the frame, so no instruction makes them anew.
 TEST(MemoryVersions, HasAVersionOfAStorageForEachCallOfAPlannedProgram) {
   const Tensor x = floats({1, 2, 3, 4});
-  const std::vector<Row> one = version(80, kActivation, kActivation);
+  const std::vector<Block> one = version(80, kActivation, kActivation);
   for (const bool all_calls : {false, true}) {  // with all calls, the program runs without the plan
     auto options = opdyno::defaults(opd_profiler_options_init);
     options.profile_memory = 1;
@@ -160,8 +160,8 @@ TEST(MemoryVersions, HasAVersionOfAStorageForEachCallOfAPlannedProgram) {
     profiler.start();
     for (int i = 0; i < 3; ++i) vm.call("main", x);
     const Trace trace = profiler.stop();
-    const std::vector<Row> created = {{kCreate, 80, kActivation}};
-    EXPECT_EQ(rows_of(trace, {80}),
+    const std::vector<Block> created = {{kCreate, 80, kActivation}};
+    EXPECT_EQ(blocks_of(trace, {80}),
               all_calls ? joined({created, one, one, one, one, one}) : joined({created, one, one}));
     expect_consistent(trace);
   }
@@ -181,12 +181,12 @@ TEST(MemoryVersions, HasAVersionForEachWriteOfTheLibraryButTheFirst) {
     for (int i = 0; i < 3; ++i) check(opd_tensor_copy(opd_tensor_view(three.get()), part.get()));
   }
   const Trace trace = profiler.stop();
-  const std::vector<Row> one = version(770, kInput, kInput);
-  EXPECT_EQ(rows_of(trace, {771}),
+  const std::vector<Block> one = version(770, kInput, kInput);
+  EXPECT_EQ(blocks_of(trace, {771}),
             joined({{{kCreate, 771, kInput}}, version(771, kInput, kInput), {{kDestroy, -771, kInput}}}));
-  EXPECT_EQ(rows_of(trace, {770}), joined({{{kCreate, 770, kInput}}, one, one, {{kDestroy, -770, kInput}}}))
+  EXPECT_EQ(blocks_of(trace, {770}), joined({{{kCreate, 770, kInput}}, one, one, {{kDestroy, -770, kInput}}}))
       << "a view at an offset is of its block";
-  EXPECT_EQ(rows_of(trace, {3}).size(), 2u) << "reading is no version";
+  EXPECT_EQ(blocks_of(trace, {3}).size(), 2u) << "reading is no version";
   expect_consistent(trace);
 }
 
@@ -207,7 +207,7 @@ TEST(MemoryVersions, HasTheWritesToAResultThatIsAPartOfItsStorage) {
   result.copy_from_bytes(numbers.data(), 16);
   row.copy_from_bytes(numbers.data(), 16);
   const Trace trace = profiler.stop();
-  EXPECT_EQ(rows_of(trace, {208}),
+  EXPECT_EQ(blocks_of(trace, {208}),
             joined({{{kCreate, 208, kActivation}}, version(208, kActivation, kInput), version(208, kInput, kInput)}));
 }
 
@@ -229,14 +229,14 @@ TEST(MemoryVersions, KnowsWhoWroteABlockLast) {
     for (int i = 0; i < 2; ++i) check(opd_vm_call(vm.get(), "main", &argument, 1, &options, ignored.out()));
   }
   const Trace trace = profiler.stop();
-  std::vector<Row> rows;
-  for (const Row &row : rows_of(trace, {16}))
+  std::vector<Block> rows;
+  for (const Block &row : blocks_of(trace, {16}))
     if (row[0] == kIncrementVersion) rows.push_back(row);
-  const std::vector<Row> expected = joined({version(16, kActivation, kInput),         // the result
-                                            version(16, kInput, kActivation),         // `supplied`
-                                            version(16, kActivation, kActivation)});  // again
-  std::vector<Row> found;  // in between, storages of the VM get new contents
-  for (size_t at = 0; const Row &row : rows)
+  const std::vector<Block> expected = joined({version(16, kActivation, kInput),         // the result
+                                              version(16, kInput, kActivation),         // `supplied`
+                                              version(16, kActivation, kActivation)});  // again
+  std::vector<Block> found;  // in between, storages of the VM get new contents
+  for (size_t at = 0; const Block &row : rows)
     if (at < expected.size() && row == expected[at]) found.push_back(row), ++at;
   EXPECT_EQ(found, expected);
   expect_consistent(trace);
@@ -256,8 +256,8 @@ TEST(MemoryVersions, LeavesOutMemoryFromOutside) {
     for (int i = 0; i < 3; ++i) back.copy_from_bytes(bytes.data(), 778);
   }
   const Trace trace = profiler.stop();
-  const std::vector<Row> one = version(778, kInput, kInput);
-  EXPECT_EQ(rows_of(trace, {778}), joined({{{kCreate, 778, kInput}}, one, one, {{kDestroy, -778, kInput}}}))
+  const std::vector<Block> one = version(778, kInput, kInput);
+  EXPECT_EQ(blocks_of(trace, {778}), joined({{{kCreate, 778, kInput}}, one, one, {{kDestroy, -778, kInput}}}))
       << "of the block that went out and came back";
   expect_consistent(trace);
 }
@@ -277,11 +277,11 @@ TEST(MemoryVersions, HasTheWritesToCaches) {
     view.copy_from_bytes(rows.data(), 400);
   }
   const Trace trace = profiler.stop();
-  const std::vector<Row> one = version(400, kCache, kCache);
-  const std::vector<Row> expected = joined({{{kCreate, 400, kCache}}, one, one, one});
-  std::vector<Row> found = rows_of(trace, {400});
-  std::erase_if(found, [](const Row &each) { return each[0] == kDestroy; });
-  EXPECT_EQ(std::erase(found, Row{kCreate, 400, kInput}), 1U) << "what the cache is updated with";
+  const std::vector<Block> one = version(400, kCache, kCache);
+  const std::vector<Block> expected = joined({{{kCreate, 400, kCache}}, one, one, one});
+  std::vector<Block> found = blocks_of(trace, {400});
+  std::erase_if(found, [](const Block &each) { return each[0] == kDestroy; });
+  EXPECT_EQ(std::erase(found, Block{kCreate, 400, kInput}), 1U) << "what the cache is updated with";
   EXPECT_EQ(found, expected);
 }
 
@@ -299,10 +299,10 @@ TEST(MemoryVersions, OfAFileIsThatOfMemory) {
     for (int i = 0; i < 1500; ++i) vm.call("main", x);  // some blocks of the file
   }
   const Trace expected = kept.stop(), given = filed.stop(), loaded = Trace::load(path.c_str());
-  const std::vector<Row> rows = rows_of(expected, {192});
+  const std::vector<Block> rows = blocks_of(expected, {192});
   EXPECT_EQ(rows.size(), 2u + 2 * (3 * 1500 - 1));
-  EXPECT_EQ(rows_of(given, {192}), rows);
-  EXPECT_EQ(rows_of(loaded, {192}), rows);
+  EXPECT_EQ(blocks_of(given, {192}), rows);
+  EXPECT_EQ(blocks_of(loaded, {192}), rows);
   EXPECT_EQ(loaded.write(OPD_TRACE_MEMORY_TIMELINE_RAW), given.write(OPD_TRACE_MEMORY_TIMELINE_RAW));
   EXPECT_EQ(loaded.dropped(), 0u);
 }
@@ -318,13 +318,13 @@ TEST(MemoryVersions, HasVersionsOfEachMergedProcess) {
     traces.push_back(profiler.stop());
   }
   const Trace merged = Trace::merge({traces[0], traces[1]});
-  std::map<Row, int> count;
-  for (const Row &row : rows_of(merged, {192})) ++count[row];
-  const std::map<Row, int> expected = {{{kCreate, 192, kActivation}, 1},
-                                       {{kPreexisting, 192, kUnknown}, 1},
-                                       {{kIncrementVersion, -192, kUnknown}, 1},
-                                       {{kIncrementVersion, -192, kActivation}, 4},
-                                       {{kIncrementVersion, 192, kActivation}, 5}};
+  std::map<Block, int> count;
+  for (const Block &row : blocks_of(merged, {192})) ++count[row];
+  const std::map<Block, int> expected = {{{kCreate, 192, kActivation}, 1},
+                                         {{kPreexisting, 192, kUnknown}, 1},
+                                         {{kIncrementVersion, -192, kUnknown}, 1},
+                                         {{kIncrementVersion, -192, kActivation}, 4},
+                                         {{kIncrementVersion, 192, kActivation}, 5}};
   EXPECT_EQ(count, expected);
   expect_consistent(merged);
 }

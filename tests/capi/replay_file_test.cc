@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/attention_kernels.h"
+#include "support/paths.h"
 #include "support/recorded_calls.h"
 #include "support/simulated_device.h"
 
@@ -102,7 +103,7 @@ TEST(RecordingFile, LiesWhereThePathLedWhenItWasGiven) {
   ASSERT_EQ(symlink(name.c_str(), link.c_str()), 0);  // to a file that is not there yet
   const std::filesystem::path before = std::filesystem::current_path();
   const Vm vm = make_vm(kEcho);
-  std::filesystem::current_path(OPDYNO_TEST_SCRATCH);
+  std::filesystem::current_path(test_scratch(""));
   vm.record_next_call(link.substr(link.rfind('/') + 1));
   std::filesystem::current_path("/");
   vm.call("main", 3);
@@ -117,7 +118,7 @@ TEST(RecordingFile, HasNoNameOfTheMachineUnlessAsked) {
   char host[256] = "";
   ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
   const auto path = record_echo(opd_int(1));
-  EXPECT_EQ(bytes_of(path).find(OPDYNO_TEST_SCRATCH), std::string::npos);
+  EXPECT_EQ(bytes_of(path).find(test_scratch("")), std::string::npos);
   auto options = opdyno::defaults(opd_record_options_init);
   options.with_paths = 1;
   record(make_vm(kEcho), {opd_int(1)}, &options);
@@ -283,7 +284,7 @@ TEST(RecordingFile, TensorsOfADeviceComeBackThere) {
 }
 
 TEST(RecordingFile, ALibraryFromMemoryCannotBeKept) {
-  const std::string bytes = bytes_of(std::string(OPDYNO_TEST_DATA) + "/../interop/data/0.27/mlp.so");
+  const std::string bytes = bytes_of(test_data("/../interop/data/0.27/mlp.so"));
   ASSERT_FALSE(bytes.empty());
   const Vm vm(Module::load_bytes(bytes));
   const auto path = recording_path();
@@ -292,7 +293,7 @@ TEST(RecordingFile, ALibraryFromMemoryCannotBeKept) {
   EXPECT_THROW(vm.call("with_constants"), Error);
   expect_throws([&] { vm.end_recording(); }, OPD_UNSUPPORTED, "loaded from memory");
   EXPECT_EQ(bytes_of(path), "");
-  for (const auto &file : std::filesystem::directory_iterator(OPDYNO_TEST_SCRATCH))
+  for (const auto &file : std::filesystem::directory_iterator(test_scratch("")))
     EXPECT_FALSE(file.path().string().starts_with(path + ".")) << file.path();
 }
 

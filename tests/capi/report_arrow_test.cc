@@ -77,7 +77,7 @@ std::string metadata(const char *encoded, const std::string &key) {
   return "none";
 }
 
-Report sample(int rows) {
+Report arrow_report(int rows) {
   const ReportBuilder builder;
   for (int i = 0; i < rows; ++i) {
     builder.add_call();
@@ -117,7 +117,7 @@ TEST(ReportArrow, LeavesOutColumnsWithoutCells) {
 
 TEST(ReportArrow, HasTheCellsOfTheReport) {
   constexpr int kRows = 100;
-  const Imported arrow(sample(kRows));  // the report itself is gone
+  const Imported arrow(arrow_report(kRows));  // the report itself is gone
   EXPECT_STREQ(arrow.schema.format, "+s");
   EXPECT_EQ(arrow.schema.n_children, 9);
   EXPECT_EQ(arrow.batch.n_children, 9);
@@ -215,7 +215,7 @@ TEST(ReportArrow, FillsEachMemberOfItsStructs) {
 }
 
 TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
-  const Imported arrow(sample(4));
+  const Imported arrow(arrow_report(4));
   const auto kind = [&](const char *name) {
     return metadata(arrow.schema.children[arrow.column(name)]->metadata, "opdyno.kind");
   };
@@ -232,7 +232,7 @@ TEST(ReportArrow, TellsTheKindsDevicesAndConfiguration) {
 }
 
 TEST(ReportArrow, DoesNotCopyColumnsWithoutGaps) {
-  const Report report = sample(1000);
+  const Report report = arrow_report(1000);
   const Imported first(report), second(report);
   for (const char *name : {"Name", "Duration (us)", "Count", "Peak (bytes)", "Clock (Hz)"})
     EXPECT_EQ(first.array(name).buffers[1], second.array(name).buffers[1]) << name;
@@ -242,7 +242,7 @@ TEST(ReportArrow, ColumnsOutliveTheBatchThatTheyWereTakenFrom) {
   ArrowArray name{}, count{};
   ArrowSchema field{};
   {
-    Imported arrow(sample(50));
+    Imported arrow(arrow_report(50));
     name = *arrow.batch.children[arrow.column("Name")];  // a move, as Arrow defines it
     arrow.batch.children[arrow.column("Name")]->release = nullptr;
     count = *arrow.batch.children[arrow.column("Count")];
@@ -263,10 +263,10 @@ TEST(ReportArrow, ColumnsOutliveTheBatchThatTheyWereTakenFrom) {
 
 TEST(ReportArrow, AStreamNeedNotBeRead) {
   ArrowArrayStream stream;
-  check(opd_report_to_arrow(sample(3).get(), &stream));
+  check(opd_report_to_arrow(arrow_report(3).get(), &stream));
   stream.release(&stream);
   expect_error(opd_report_to_arrow(nullptr, &stream), OPD_INVALID_ARGUMENT, "NULL");
-  expect_error(opd_report_to_arrow(sample(1).get(), nullptr), OPD_INVALID_ARGUMENT, "NULL");
+  expect_error(opd_report_to_arrow(arrow_report(1).get(), nullptr), OPD_INVALID_ARGUMENT, "NULL");
 }
 
 TEST(ReportArrow, AReportOfNothingIsABatchWithoutColumns) {

@@ -1,25 +1,21 @@
 // The charts of a report's page, drawn where the arithmetic beside each test says.
 #include <cmath>
 
+#include "support/occurrences.h"
 #include "support/report_test.h"
 
 namespace {
 
 using opdyno::arg;
 using opdyno::ReportBuilder;
-
-size_t count_of(const std::string &text, const std::string &part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
-  return count;
-}
+using opdyno_test::occurrences;
 
 struct Point {
   const char *name;
   double us, speed, intensity;
 };
 
-std::string page_of(const std::vector<Point> &points, double peak, double bandwidth) {
+std::string roofline_page(const std::vector<Point> &points, double peak, double bandwidth) {
   const ReportBuilder builder;
   for (const Point &point : points) {
     builder.add_call();
@@ -37,7 +33,7 @@ std::string page_of(const std::vector<Point> &points, double peak, double bandwi
 // 100 at 980, y from 10^2, the slowest point, at 400 to 10^ceil(3 + 0.2) = 10^4 at 20. So a decade is 450 wide and 190
 // high. The roof's slope has its middle half a decade before the ridge; its angle is atan(-190 / 450) = -22.9 degrees.
 TEST(ReportHtml, DrawsTheAxesAndTheRoofOfTheRoofline) {
-  const std::string page = page_of({{"matmul", 1500, 100, 10}}, 1000, 100);
+  const std::string page = roofline_page({{"matmul", 1500, 100, 10}}, 1000, 100);
   for (const char *expected :
        {"<path class=\"axis\" d=\"M80.0 20.0V400.0\"/><text class=\"soft\" x=\"80.0\" y=\"420.0\" "
         "text-anchor=\"middle\">1</text>",
@@ -59,14 +55,14 @@ TEST(ReportHtml, DrawsTheAxesAndTheRoofOfTheRoofline) {
         // The only point has all the time, so its radius is 5 + 13. Its name begins 5 behind it.
         "<text class=\"name\" x=\"553.0\" y=\"404.0\">matmul</text>"})
     EXPECT_NE(page.find(expected), std::string::npos) << expected << "\n" << page;
-  EXPECT_EQ(count_of(page, "class=\"axis\""), 6u);
+  EXPECT_EQ(occurrences(page, "class=\"axis\""), 6u);
   EXPECT_NE(page.find("<svg viewBox=\"0 0 1000.0 460.0\""), std::string::npos) << page;
 }
 
 // The ridge is at 1000 / 10 = 100 FLOP/byte, the point at 1: x goes from 10^-1 to 10^3, 225 a decade. The roof reaches
 // the slowest speed, 100, at 10 FLOP/byte: it begins there, not at the left edge.
 TEST(ReportHtml, BeginsTheRoofWhereItEntersTheChart) {
-  const std::string page = page_of({{"a", 3, 100, 1}, {"b", 1, 900, 1}}, 1000, 10);
+  const std::string page = roofline_page({{"a", 3, 100, 1}, {"b", 1, 900, 1}}, 1000, 10);
   EXPECT_NE(page.find("<path class=\"roof\" d=\"M530.0 400.0L755.0 210.0H980.0\"/>"), std::string::npos) << page;
   // 1/4 of the time: 5 + 13 * sqrt(1/4) = 11.5; 3/4: 5 + 13 * 0.866 = 16.3.
   EXPECT_NE(page.find("cx=\"305.0\" cy=\"400.0\" r=\"16.3\""), std::string::npos) << page;
@@ -77,8 +73,9 @@ TEST(ReportHtml, BeginsTheRoofWhereItEntersTheChart) {
 // 10^7: the former has a line for each of its 10 decades and the one at its end, the latter for every second of its 13.
 TEST(ReportHtml, LeavesOutLinesOfALongAxis) {
   const auto lines = [](double least, double largest) {
-    const std::string page = page_of({{"a", 1, 10, std::pow(10, least)}, {"b", 1, 10, std::pow(10, largest)}}, 10, 10);
-    return count_of(page, " 20.0V400.0\"");
+    const std::string page =
+        roofline_page({{"a", 1, 10, std::pow(10, least)}, {"b", 1, 10, std::pow(10, largest)}}, 10, 10);
+    return occurrences(page, " 20.0V400.0\"");
   };
   EXPECT_EQ(lines(-4.2, 4.2), 11u);
   EXPECT_EQ(lines(-5.2, 5.2), 13u) << "12 decades, the most that have a line each";
@@ -87,7 +84,7 @@ TEST(ReportHtml, LeavesOutLinesOfALongAxis) {
 
 // Numbers have four digits.
 TEST(ReportHtml, WritesTheNumbersOfTheRooflineInFourDigits) {
-  const std::string page = page_of({{"a", 1, 123.456, 9.87654}}, 1234.56, 123.456);
+  const std::string page = roofline_page({{"a", 1, 123.456, 9.87654}}, 1234.56, 123.456);
   EXPECT_NE(page.find(" text-anchor=\"end\">1235 GFLOP/s</text>"), std::string::npos) << page;
   EXPECT_NE(page.find(">123.5 GB/s</text>\n"), std::string::npos) << page;
   EXPECT_NE(page.find("<title>a: 123.5 GFLOP/s at 9.877 FLOP/byte</title></circle>\n"), std::string::npos) << page;
@@ -106,12 +103,12 @@ TEST(ReportHtml, WritesTheNumbersOfTheRooflineInFourDigits) {
 // A line of names is 16 high.
 TEST(ReportHtml, LeavesOutNamesThatWouldOverlap) {
   const auto names = [](double factor) {
-    const std::string page = page_of({{"longest", 2, 100, 10}, {"shorter", 1, 100 * factor, 10}}, 1000, 100);
-    return count_of(page, "class=\"name\"");
+    const std::string page = roofline_page({{"longest", 2, 100, 10}, {"shorter", 1, 100 * factor, 10}}, 1000, 100);
+    return occurrences(page, "class=\"name\"");
   };
   EXPECT_EQ(names(1.2213), 2u);
   EXPECT_EQ(names(1.2066), 1u);
-  const std::string page = page_of({{"shorter", 1, 100, 10}, {"longest", 2, 100, 10}}, 1000, 100);
+  const std::string page = roofline_page({{"shorter", 1, 100, 10}, {"longest", 2, 100, 10}}, 1000, 100);
   EXPECT_NE(page.find(">longest</text>"), std::string::npos) << "the longest has its name\n" << page;
 }
 
@@ -119,16 +116,17 @@ TEST(ReportHtml, NamesAtMostEightPoints) {
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
   std::vector<Point> points;
   for (int i = 0; i < 9; ++i) points.push_back({names[i], 1, std::pow(10, i), 1});
-  EXPECT_EQ(count_of(page_of(points, 1e9, 1e9), "class=\"name\""), 8u);
+  EXPECT_EQ(occurrences(roofline_page(points, 1e9, 1e9), "class=\"name\""), 8u);
   points.pop_back();
-  EXPECT_EQ(count_of(page_of(points, 1e9, 1e9), "class=\"name\""), 8u);
+  EXPECT_EQ(occurrences(roofline_page(points, 1e9, 1e9), "class=\"name\""), 8u);
 }
 
 TEST(ReportHtml, HasNoRooflineOfNumbersThatCannotBeDrawn) {
-  EXPECT_EQ(count_of(page_of({{"a", 1, 1, 1}}, 1000, 0), "<h2>Roofline"), 0u);
-  EXPECT_EQ(count_of(page_of({{"a", 1, 1, 1}}, 1e30, 1), "<h2>Roofline"), 0u) << "a peak of 10^30 is too large";
-  EXPECT_EQ(count_of(page_of({{"a", 1, 1, 1}}, 1e29, 1), "<h2>Roofline"), 1u);
-  EXPECT_EQ(count_of(page_of({{"a", 1, 0, 1}}, 1, 1), "<h2>Roofline"), 0u) << "the only point has no speed";
+  EXPECT_EQ(occurrences(roofline_page({{"a", 1, 1, 1}}, 1000, 0), "<h2>Roofline"), 0u);
+  EXPECT_EQ(occurrences(roofline_page({{"a", 1, 1, 1}}, 1e30, 1), "<h2>Roofline"), 0u)
+      << "a peak of 10^30 is too large";
+  EXPECT_EQ(occurrences(roofline_page({{"a", 1, 1, 1}}, 1e29, 1), "<h2>Roofline"), 1u);
+  EXPECT_EQ(occurrences(roofline_page({{"a", 1, 0, 1}}, 1, 1), "<h2>Roofline"), 0u) << "the only point has no speed";
 }
 
 std::string bars_of(int operators, double us) {
@@ -142,18 +140,18 @@ std::string bars_of(int operators, double us) {
 }
 
 TEST(ReportHtml, ShowsOneOperatorMoreRatherThanOneOther) {
-  EXPECT_EQ(count_of(bars_of(21, 10), "<span class=\"bar\""), 21u);
-  EXPECT_EQ(count_of(bars_of(21, 10), " others: "), 0u);
-  EXPECT_EQ(count_of(bars_of(22, 10), "<span class=\"bar\""), 20u);
-  EXPECT_EQ(count_of(bars_of(22, 10), ">and 2 others: 20.00 µs · 9.1 %<"), 1u) << "2 of 22";
+  EXPECT_EQ(occurrences(bars_of(21, 10), "<span class=\"bar\""), 21u);
+  EXPECT_EQ(occurrences(bars_of(21, 10), " others: "), 0u);
+  EXPECT_EQ(occurrences(bars_of(22, 10), "<span class=\"bar\""), 20u);
+  EXPECT_EQ(occurrences(bars_of(22, 10), ">and 2 others: 20.00 µs · 9.1 %<"), 1u) << "2 of 22";
 }
 
 TEST(ReportHtml, WritesTimesInTheirUnit) {
-  EXPECT_EQ(count_of(bars_of(1, 999.99), ">999.99 µs · 100.0 %<"), 1u);
-  EXPECT_EQ(count_of(bars_of(1, 1000), ">1.00 ms · 100.0 %<"), 1u);
-  EXPECT_EQ(count_of(bars_of(1, 999'990), ">999.99 ms · 100.0 %<"), 1u);
-  EXPECT_EQ(count_of(bars_of(1, 1e6), ">1.00 s · 100.0 %<"), 1u);
-  EXPECT_EQ(count_of(bars_of(1, 0), ">0.00 µs<"), 1u) << "no share of nothing";
+  EXPECT_EQ(occurrences(bars_of(1, 999.99), ">999.99 µs · 100.0 %<"), 1u);
+  EXPECT_EQ(occurrences(bars_of(1, 1000), ">1.00 ms · 100.0 %<"), 1u);
+  EXPECT_EQ(occurrences(bars_of(1, 999'990), ">999.99 ms · 100.0 %<"), 1u);
+  EXPECT_EQ(occurrences(bars_of(1, 1e6), ">1.00 s · 100.0 %<"), 1u);
+  EXPECT_EQ(occurrences(bars_of(1, 0), ">0.00 µs<"), 1u) << "no share of nothing";
 }
 
 // The base of the shares is the longer of the devices' totals, though the calls together take less.
@@ -176,10 +174,12 @@ TEST(ReportHtml, SharesAreOfTheLongestTotal) {
 
 // A name of at most 24 characters is whole; of a longer one 12 at its beginning and 11 at its end are kept.
 TEST(ReportHtml, ShortensNamesOfPointsInTheirMiddle) {
-  EXPECT_NE(page_of({{"abcdefghijklmnopqrstuvwx", 1, 100, 10}}, 1000, 100).find(">abcdefghijklmnopqrstuvwx</text>"),
-            std::string::npos);
-  EXPECT_NE(page_of({{"abcdefghijklmnopqrstuvwxy", 1, 100, 10}}, 1000, 100).find(">abcdefghijkl…opqrstuvwxy</text>"),
-            std::string::npos);
+  EXPECT_NE(
+      roofline_page({{"abcdefghijklmnopqrstuvwx", 1, 100, 10}}, 1000, 100).find(">abcdefghijklmnopqrstuvwx</text>"),
+      std::string::npos);
+  EXPECT_NE(
+      roofline_page({{"abcdefghijklmnopqrstuvwxy", 1, 100, 10}}, 1000, 100).find(">abcdefghijkl…opqrstuvwxy</text>"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Joined {
     opd_report_write_options options;
     opd_report_write_options_init(&options);
     options.sort = 0, options.aggregate = aggregate, options.col_sums = 1;
-    rows = rows_of(Report(calls(calls_text)).markdown(&options));
+    rows = rows_of(JsonReport(calls(calls_text)).markdown(&options));
   }
   bool has(const std::string &column) const { return std::count(rows[0].begin(), rows[0].end(), column) > 0; }
   std::string cell(size_t row, const std::string &column) const {
@@ -51,11 +51,11 @@ std::string column_of(const std::string &name, const std::vector<std::string> &c
   return out;
 }
 
-std::string count(int64_t number) { return "{\"count\":" + std::to_string(number) + "}"; }
+std::string count_cell(int64_t number) { return "{\"count\":" + std::to_string(number) + "}"; }
 std::string ratio(const std::string &number) { return "{\"ratio\":" + number + "}"; }
 std::string us(const std::string &number) { return "{\"microseconds\":" + number + "}"; }
 std::string percent(const std::string &number) { return "{\"percent\":" + number + "}"; }
-std::string text(const std::string &words) { return "{\"string\":\"" + words + "\"}"; }
+std::string text_cell(const std::string &words) { return "{\"string\":\"" + words + "\"}"; }
 
 TEST(ReportJoin, OfCellsIsThatOfTheirColumn) {
   const struct {
@@ -63,37 +63,37 @@ TEST(ReportJoin, OfCellsIsThatOfTheirColumn) {
     std::vector<std::string> cells;
     const char *joined, *sum;
   } cases[] = {
-      {"n", {count(3), count(-1), count(5)}, "7", "7"},
-      {"n", {"", count(3), ""}, "3", "3"},
-      {"n", {count(INT64_MAX), count(1), count(0)}, "9223372036854775807", "9223372036854775807"},
-      {"n", {count(INT64_MIN), count(-1), count(0)}, "\\-9223372036854775808", "\\-9223372036854775808"},
-      {"n (bytes)", {count(3), count(4)}, "7", "7"},
+      {"n", {count_cell(3), count_cell(-1), count_cell(5)}, "7", "7"},
+      {"n", {"", count_cell(3), ""}, "3", "3"},
+      {"n", {count_cell(INT64_MAX), count_cell(1), count_cell(0)}, "9223372036854775807", "9223372036854775807"},
+      {"n", {count_cell(INT64_MIN), count_cell(-1), count_cell(0)}, "\\-9223372036854775808", "\\-9223372036854775808"},
+      {"n (bytes)", {count_cell(3), count_cell(4)}, "7", "7"},
       {"t (us)", {us("1.5"), us("2.25")}, "3.75", "3.75"},
       {"p", {percent("10"), percent("12.5")}, "22.50", "22.50"},
       {"r", {ratio("1"), ratio("2"), ratio("6")}, "3", ""},
       {"r", {ratio("4"), "", ratio("6")}, "5", ""},
       {"c (Hz)", {ratio("1e6"), ratio("2e6"), ratio("6e6")}, "3e+06", ""},
-      {"s", {text("x"), text("x"), text("x")}, "x", ""},
-      {"s", {text("x"), text("x"), text("y")}, "", ""},
-      {"s", {text("x"), text("y"), text("x")}, "", ""},
-      {"s", {text("x"), "", text("x")}, "x", ""},
-      {"m", {count(1), ratio("2"), count(1)}, "", ""},
-      {"m", {count(1), us("2")}, "", ""},
-      {"m", {text("x"), count(2)}, "", ""},
+      {"s", {text_cell("x"), text_cell("x"), text_cell("x")}, "x", ""},
+      {"s", {text_cell("x"), text_cell("x"), text_cell("y")}, "", ""},
+      {"s", {text_cell("x"), text_cell("y"), text_cell("x")}, "", ""},
+      {"s", {text_cell("x"), "", text_cell("x")}, "x", ""},
+      {"m", {count_cell(1), ratio("2"), count_cell(1)}, "", ""},
+      {"m", {count_cell(1), us("2")}, "", ""},
+      {"m", {text_cell("x"), count_cell(2)}, "", ""},
       {"Min (us)", {us("3"), us("1"), us("2")}, "1.00", ""},
       {"Max (us)", {us("1"), us("3"), us("2")}, "3.00", "3.00"},
-      {"Min (us)", {count(3), count(1), count(2)}, "1", ""},
-      {"Peak (bytes)", {count(5), count(9), count(7)}, "9", "9"},
+      {"Min (us)", {count_cell(3), count_cell(1), count_cell(2)}, "1", ""},
+      {"Peak (bytes)", {count_cell(5), count_cell(9), count_cell(7)}, "9", "9"},
       {"Median (us)", {us("1"), us("1")}, "1.00", ""},
       {"Median (us)", {us("1"), us("2")}, "", ""},
       {"Start (us)", {us("1"), us("2")}, "", ""},
-      {"Run", {count(1), count(1)}, "1", ""},
-      {"Thread ID", {count(1), count(2)}, "", ""},
-      {"Stream", {count(4), count(4)}, "4", ""},
-      {"Launch Thread ID", {count(1), count(2)}, "", ""},
-      {"Launched In", {text("f"), text("f")}, "f", ""},
-      {"FLOP", {count(1), count(2)}, "3", "3"},
-      {"Tensors (bytes)", {count(1), count(2)}, "3", "3"},
+      {"Run", {count_cell(1), count_cell(1)}, "1", ""},
+      {"Thread ID", {count_cell(1), count_cell(2)}, "", ""},
+      {"Stream", {count_cell(4), count_cell(4)}, "4", ""},
+      {"Launch Thread ID", {count_cell(1), count_cell(2)}, "", ""},
+      {"Launched In", {text_cell("f"), text_cell("f")}, "f", ""},
+      {"FLOP", {count_cell(1), count_cell(2)}, "3", "3"},
+      {"Tensors (bytes)", {count_cell(1), count_cell(2)}, "3", "3"},
   };
   for (const auto &test : cases) {
     const Joined got(column_of(test.column, test.cells));
@@ -107,11 +107,11 @@ TEST(ReportJoin, OfCellsIsThatOfTheirColumn) {
 
 TEST(ReportJoin, OfSomeCallsLeavesTheOthersAsTheyAre) {
   const auto call = [](const char *name, const std::string &more) { return call_row(name, 1, "," + more); };
-  const Joined got(call("a", "\"m\":" + count(1) + ",\"r\":" + ratio("2")) + "," +
-                   call("b", "\"m\":" + count(5) + ",\"r\":" + ratio("3")) + "," +
+  const Joined got(call("a", "\"m\":" + count_cell(1) + ",\"r\":" + ratio("2")) + "," +
+                   call("b", "\"m\":" + count_cell(5) + ",\"r\":" + ratio("3")) + "," +
                    call("a", "\"m\":" + ratio("1") + ",\"r\":" + ratio("4")) + "," +
-                   call("b", "\"m\":" + count(6) + ",\"r\":" + ratio("4")) + "," +
-                   call("b", "\"m\":" + count(7) + ",\"r\":" + ratio("8")));
+                   call("b", "\"m\":" + count_cell(6) + ",\"r\":" + ratio("4")) + "," +
+                   call("b", "\"m\":" + count_cell(7) + ",\"r\":" + ratio("8")));
   ASSERT_EQ(got.count(), 2u);
   EXPECT_EQ(got.cell(0, "m"), "") << "a count and a ratio have nothing in common";
   EXPECT_EQ(got.cell(1, "m"), "18");
@@ -125,16 +125,18 @@ TEST(ReportJoin, OfRatesIsTheRateOfTheWhole) {
   const std::string rate = ",\"GFLOP/s\":", flop = ",\"FLOP\":", share = ",\"Percent of Peak\":";
   EXPECT_EQ(Joined(call(1, rate + ratio("2")) + "," + call(3, rate + ratio("4"))).cell(0, "GFLOP/s"), "3.5");
   EXPECT_EQ(Joined(call(1, rate + ratio("2")) + "," + call(3, rate + ratio("4"))).sum("GFLOP/s"), "3.5");
-  EXPECT_EQ(Joined(call(1, rate + ratio("2") + flop + count(8000)) + "," + call(3, rate + ratio("4") + flop + count(0)))
+  EXPECT_EQ(Joined(call(1, rate + ratio("2") + flop + count_cell(8000)) + "," +
+                   call(3, rate + ratio("4") + flop + count_cell(0)))
                 .cell(0, "GFLOP/s"),
             "2")
       << "what was counted, not what the rates say: 8000 in 4 µs";
-  EXPECT_EQ(Joined(call(1, rate + ratio("2")) + "," + call(3, flop + count(4000))).cell(0, "GFLOP/s"), "1.5")
+  EXPECT_EQ(Joined(call(1, rate + ratio("2")) + "," + call(3, flop + count_cell(4000))).cell(0, "GFLOP/s"), "1.5")
       << "2000 and 4000 in 4 µs";
   EXPECT_EQ(Joined(call(0, rate + ratio("2")) + "," + call(0, rate + ratio("4"))).cell(0, "GFLOP/s"), "");
   EXPECT_EQ(Joined(call(1, share + percent("20")) + "," + call(3, share + percent("40"))).cell(0, "Percent of Peak"),
             "35.00");
-  EXPECT_EQ(Joined(call(1, rate + text("fast")) + "," + call(3, rate + text("fast"))).cell(0, "GFLOP/s"), "fast");
+  EXPECT_EQ(Joined(call(1, rate + text_cell("fast")) + "," + call(3, rate + text_cell("fast"))).cell(0, "GFLOP/s"),
+            "fast");
 }
 
 TEST(ReportJoin, OfRatesOfAnUnknownWholeIsTheOneThatTheyAgreeIn) {
@@ -150,8 +152,9 @@ TEST(ReportJoin, OfRatesOfAnUnknownWholeIsTheOneThatTheyAgreeIn) {
 
 TEST(ReportJoin, IsOfCallsThatAgreeInNameShapesDeviceAndHash) {
   const auto call = [](const char *name, const char *shapes, const char *device, const char *hash) {
-    return std::string("{\"Name\":") + text(name) + ",\"Argument Shapes\":" + text(shapes) +
-           ",\"Device\":" + text(device) + (*hash ? ",\"Hash\":" + text(hash) : "") + ",\"n\":" + count(1) + "}";
+    return std::string("{\"Name\":") + text_cell(name) + ",\"Argument Shapes\":" + text_cell(shapes) +
+           ",\"Device\":" + text_cell(device) + (*hash ? ",\"Hash\":" + text_cell(hash) : "") +
+           ",\"n\":" + count_cell(1) + "}";
   };
   const Joined got(call("a", "f[2]", "cpu0", "") + "," + call("a", "f[3]", "cpu0", "") + "," +
                    call("a", "f[2]", "cuda0", "") + "," + call("b", "f[2]", "cpu0", "") + "," +
@@ -174,7 +177,7 @@ TEST(ReportJoin, HasASpreadOfItsOwnOnlyOfJoinedDurations) {
   EXPECT_EQ(Joined(two).sum("Median (us)"), "");
   EXPECT_FALSE(Joined(two, false).has("Median (us)"));
   EXPECT_FALSE(Joined(call_row("a", 1) + "," + call_row("b", 3)).has("Min (us)"));
-  EXPECT_FALSE(Joined(column_of("n", {count(1), count(2)})).has("Max (us)"));
+  EXPECT_FALSE(Joined(column_of("n", {count_cell(1), count_cell(2)})).has("Max (us)"));
   for (const char *own : {"Median (us)", "Min (us)", "Max (us)"}) {
     const Joined got(call_row("a", 1, std::string(",\"") + own + "\":" + us("7")) + "," + call_row("a", 3));
     EXPECT_EQ(got.cell(0, own), "7.00");
@@ -187,7 +190,7 @@ TEST(ReportJoin, HasASpreadOfItsOwnOnlyOfJoinedDurations) {
 TEST(ReportSums, OfDevicesWorkAreOfItsRowsAlone) {
   const auto row = [](const char *name, const char *kind, int device_us) {
     return call_row(name, 1,
-                    std::string(*kind ? ",\"Kind\":" + text(kind) : "") + ",\"Device Duration (us)\":" +
+                    std::string(*kind ? ",\"Kind\":" + text_cell(kind) : "") + ",\"Device Duration (us)\":" +
                         us(std::to_string(device_us)) + ",\"Self Device Duration (us)\":" + us("1"));
   };
   const Joined works(row("launch", "", 7) + "," + row("launch", "range", 9) + "," + row("kernel", "device", 7));
@@ -197,16 +200,17 @@ TEST(ReportSums, OfDevicesWorkAreOfItsRowsAlone) {
   const Joined calls_alone(row("launch", "", 7) + "," + row("launch", "range", 9));
   EXPECT_EQ(calls_alone.sum("Device Duration (us)"), "16.00");
   EXPECT_EQ(calls_alone.sum("Self Device Duration (us)"), "2.00");
-  EXPECT_EQ(Joined(call_row("a", 1, ",\"Kind\":" + text("device"))).sum("Duration (us)"), "1.00");
+  EXPECT_EQ(Joined(call_row("a", 1, ",\"Kind\":" + text_cell("device"))).sum("Duration (us)"), "1.00");
 }
 
 TEST(ReportSums, LeaveOutCallsWithinOthers) {
   const auto row = [](const char *name, const std::string &depth) {
     return call_row(name, 4,
-                    ",\"Count\":" + count(1) + ",\"Self (us)\":" + us("3") + ",\"n\":" + count(5) +
+                    ",\"Count\":" + count_cell(1) + ",\"Self (us)\":" + us("3") + ",\"n\":" + count_cell(5) +
                         (depth.empty() ? "" : ",\"Depth\":" + depth));
   };
-  const Joined got(row("a", "") + "," + row("b", count(0)) + "," + row("c", count(1)) + "," + row("d", ratio("1")));
+  const Joined got(row("a", "") + "," + row("b", count_cell(0)) + "," + row("c", count_cell(1)) + "," +
+                   row("d", ratio("1")));
   EXPECT_EQ(got.sum("Duration (us)"), "12.00");
   EXPECT_EQ(got.sum("n"), "15");
   EXPECT_EQ(got.sum("Count"), "4") << "each call counts";

@@ -1,23 +1,19 @@
 // include/opdyno/report.h: several reports as one.
 #include <algorithm>
 
-#include "support/opdyno_test.h"
+#include "support/report_rows.h"
 
 using opdyno::check;
 using opdyno::Value;
 using opdyno_test::expect_error;
+using report_rows::JsonReport;
 
 namespace {
 
-struct Report : opdyno::Report {
-  Report() = default;
-  explicit Report(const std::string &json) { check(opd_report_from_json(json.data(), json.size(), out())); }
-};
-
-Report merge(std::initializer_list<const Report *> reports) {
+JsonReport merge(std::initializer_list<const JsonReport *> reports) {
   std::vector<const opd_report *> all;
-  for (const Report *report : reports) all.push_back(report->get());
-  Report merged;
+  for (const JsonReport *report : reports) all.push_back(report->get());
+  JsonReport merged;
   check(opd_report_merge(all.data(), all.size(), merged.out()));
   return merged;
 }
@@ -37,10 +33,10 @@ std::string report(const std::string &calls, const std::string &devices, const s
 }  // namespace
 
 TEST(ReportMerge, DifferingEntriesOfTheConfigurationBecomeColumnsAndEqualOnesStay) {
-  const Report a(report("{" + text("Name", "f") + "},{" + text("Name", "g") + "}",
-                        "\"cpu0\":{" + count("Count", 1) + "}", text("Executor", "VM") + "," + count("Rank", 0)));
-  const Report b(report("{" + text("Name", "f") + "," + count("Extra", 7) + "}", "\"cpu0\":{" + count("Count", 2) + "}",
-                        text("Executor", "VM") + "," + count("Rank", 1)));
+  const JsonReport a(report("{" + text("Name", "f") + "},{" + text("Name", "g") + "}",
+                            "\"cpu0\":{" + count("Count", 1) + "}", text("Executor", "VM") + "," + count("Rank", 0)));
+  const JsonReport b(report("{" + text("Name", "f") + "," + count("Extra", 7) + "}",
+                            "\"cpu0\":{" + count("Count", 2) + "}", text("Executor", "VM") + "," + count("Rank", 1)));
   EXPECT_EQ(
       merge({&a, &b}).json(),
       report("{" + text("Name", "f") + "," + count("Rank", 0) + "," + count("Run", 0) + "},{" + text("Name", "g") +
@@ -52,12 +48,12 @@ TEST(ReportMerge, DifferingEntriesOfTheConfigurationBecomeColumnsAndEqualOnesSta
 }
 
 TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
-  const Report a(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 0)));
-  const Report b(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 1)));
-  const Report c(report("{" + text("Name", "h") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 2)));
-  const Report ab = merge({&a, &b});
+  const JsonReport a(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 0)));
+  const JsonReport b(report("{" + text("Name", "f") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 1)));
+  const JsonReport c(report("{" + text("Name", "h") + "}", "\"cpu0\":{" + count("Count", 1) + "}", count("Rank", 2)));
+  const JsonReport ab = merge({&a, &b});
   EXPECT_EQ(merge({&ab, &c}).json(), merge({&a, &b, &c}).json());
-  const Report twice = merge({&ab, &ab});
+  const JsonReport twice = merge({&ab, &ab});
   EXPECT_EQ(opd_report_call_count(twice.get()), 4u);
   for (size_t row = 0; row < 4; ++row) {
     Value run;
@@ -67,10 +63,10 @@ TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
 }
 
 TEST(ReportMerge, LosesNothingWhereNamesCollide) {
-  const Report a(
+  const JsonReport a(
       report("{" + text("Name", "f") + "," + text("Run", "first") + "}", "", text("Name", "model_a"), ",\"more\":[1]"));
-  const Report b(report("{" + text("Name", "f") + "}", "", text("Name", "model_b"), ",\"more\":[2]"));
-  const Report empty(report("", "", text("Name", "model_c"), ",\"more\":[1]"));
+  const JsonReport b(report("{" + text("Name", "f") + "}", "", text("Name", "model_b"), ",\"more\":[2]"));
+  const JsonReport empty(report("", "", text("Name", "model_c"), ",\"more\":[1]"));
   EXPECT_EQ(merge({&a, &b, &empty}).json(),
             report("{" + text("Name", "f") + "," + text("Name (configuration)", "model_a") + "," + count("Run", 0) +
                        "," + text("Run (before)", "first") + "},{" + text("Name", "f") + "," +
@@ -83,11 +79,11 @@ TEST(ReportMerge, KeepsGapsTextsAndKinds) {
     return std::string("\"") + key + "\":{\"ratio\":" + number + "}";
   };
   const std::string half = "0.50000000000000000";
-  const Report a(report(
+  const JsonReport a(report(
       "{" + text("s", "x") + "},{" + count("n", 1) + "," + text("s", "y") + "},{" + text("s", "x") + "}", "", ""));
-  const Report b(report("{" + text("s", "y") + "},{" + ratio("n", half.c_str()) + "," + text("s", "z") + "},{" +
-                            "\"j\":{\"labels\":[1]}}",
-                        "", ""));
+  const JsonReport b(report("{" + text("s", "y") + "},{" + ratio("n", half.c_str()) + "," + text("s", "z") + "},{" +
+                                "\"j\":{\"labels\":[1]}}",
+                            "", ""));
   // Columns come in the order of the reports: s and n of a, then j of b.
   EXPECT_EQ(merge({&a, &b}).json(),
             report("{" + text("s", "x") + "," + count("Run", 0) + "},{" + text("s", "y") + "," + count("n", 1) + "," +
@@ -99,11 +95,11 @@ TEST(ReportMerge, KeepsGapsTextsAndKinds) {
 
 TEST(ReportMerge, EntriesAreCommonOnlyIfEachReportHasThemWithOneValueAndKind) {
   const auto of = [](const std::string &configuration) { return report("{" + count("n", 1) + "}", "", configuration); };
-  const Report a(of(text("Same", "x") + "," + text("Text", "x") + "," + count("Kind", 1) + "," + count("Missing", 1) +
-                    "," + count("Number", 1)));
-  const Report b(
+  const JsonReport a(of(text("Same", "x") + "," + text("Text", "x") + "," + count("Kind", 1) + "," +
+                        count("Missing", 1) + "," + count("Number", 1)));
+  const JsonReport b(
       of(count("Number", 2) + "," + text("Same", "x") + "," + text("Text", "y") + ",\"Kind\":{\"ratio\":1.5}"));
-  const Report merged = merge({&a, &b});
+  const JsonReport merged = merge({&a, &b});
   EXPECT_EQ(
       merged.json(),
       report("{" + count("n", 1) + "," + text("Text", "x") + "," + count("Kind", 1) + "," + count("Missing", 1) + "," +
@@ -116,12 +112,12 @@ TEST(ReportMerge, EntriesAreCommonOnlyIfEachReportHasThemWithOneValueAndKind) {
 }
 
 TEST(ReportMerge, RunsOfDevicesFollowThoseOfTheirRows) {
-  const Report a(report("{" + count("Run", 5) + "},{" + count("Run", 3) + "},{" + count("Run", 5) + "}",
-                        "\"cpu0 (run 3)\":{" + count("Run", 3) + "," + count("Count", 1) + "},\"cpu0\":{" +
-                            count("Run", 5) + "},\"cpu0 (run 4)\":{" + count("Run", 4) + "},\"gpu\":{" +
-                            count("Count", 2) + "}",
-                        ""));
-  const Report b(
+  const JsonReport a(report("{" + count("Run", 5) + "},{" + count("Run", 3) + "},{" + count("Run", 5) + "}",
+                            "\"cpu0 (run 3)\":{" + count("Run", 3) + "," + count("Count", 1) + "},\"cpu0\":{" +
+                                count("Run", 5) + "},\"cpu0 (run 4)\":{" + count("Run", 4) + "},\"gpu\":{" +
+                                count("Count", 2) + "}",
+                            ""));
+  const JsonReport b(
       report("", "\"cpu0\":{" + text("Run", "first") + "},\"cpu1\":{" + count("Rank", 7) + "}", count("Rank", 1)));
   // Of a: 5 becomes 0, 3 becomes 1, 4 becomes 2; a device without a number is of the first of them by its old
   // number, 3.

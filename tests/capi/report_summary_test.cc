@@ -6,13 +6,7 @@ namespace {
 using opdyno::arg;
 using opdyno::Report;
 using opdyno::ReportBuilder;
-
-std::string summary(const Report &report, int32_t width = 100, int32_t max_rows = 0, int32_t colored = 0) {
-  opd_report_write_options options;
-  opd_report_write_options_init(&options);
-  options.width = width, options.max_rows = max_rows, options.colored = colored;
-  return report.table(&options);
-}
+using opdyno_test::summary;
 
 std::string line_of(const std::string &text, size_t number) {
   std::istringstream lines(text);

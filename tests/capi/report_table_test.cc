@@ -26,8 +26,8 @@ TEST(Report, JoinsCallsOfOneOperatorWithEqualShapesOnOneDevice) {
           "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":",
       b = ",\"Argument Shapes\":{\"string\":\"float32[8]\"},\"Device\":{\"string\":\"cpu0\"},\"Count\":{\"count\":1},"
           "\"Percent\":{\"percent\":10.0},\"IPC\":{\"ratio\":";
-  const Report report(calls(call_row("add", 1.5, a + "1.0}") + "," + call_row("add", 5, b + "4.0}") + "," +
-                            call_row("add", 2.25, a + "2.0}")));
+  const JsonReport report(calls(call_row("add", 1.5, a + "1.0}") + "," + call_row("add", 5, b + "4.0}") + "," +
+                                call_row("add", 2.25, a + "2.0}")));
   // 1.5 + 2.25 = 3.75; ratios 1.0 and 2.0 average 1.5 and are not summed; 5 + 3.75 = 8.75; 3 × 10 % = 30 %.
   EXPECT_EQ(
       report.table(),
@@ -50,7 +50,7 @@ TEST(Report, RatesOfJoinedCallsComeFromTheirSums) {
                         "},\"Arithmetic Intensity (FLOP/byte)\":{\"ratio\":" + intensity +
                         "},\"Percent of Peak\":{\"percent\":" + percent + "}");
   };
-  const Report report(calls(call(1, "1.0", "100", "10", "40") + "," + call(3, "0.3333", "300", "3.3333", "30")));
+  const JsonReport report(calls(call(1, "1.0", "100", "10", "40") + "," + call(3, "0.3333", "300", "3.3333", "30")));
   const std::string table = report.table();
   const std::string rates = "        5  2000      0.5            32.50              400  \n";  // in the columns' order
   EXPECT_NE(table.find(rates), std::string::npos) << table;
@@ -59,7 +59,7 @@ TEST(Report, RatesOfJoinedCallsComeFromTheirSums) {
 
 TEST(Report, RatesOfCallsWithoutOneAreNotGuessed) {
   const std::string rate = ",\"GFLOP/s\":{\"ratio\":";
-  const Report report(
+  const JsonReport report(
       calls(call_row("a", 2, rate + "6.0}") + "," + call_row("a", 4, rate + "3.0}") + "," + call_row("a", 1000)));
   EXPECT_NE(report.table(1, 1, 0).find("1006.00"), std::string::npos);
   EXPECT_NE(report.table(1, 1, 0).find("        4  \n"), std::string::npos)
@@ -71,7 +71,7 @@ TEST(Report, KeepsWhatIsNoAmountWhereAllCallsAgree) {
   const auto at = [](const char *start, const char *run) {
     return std::string(",\"Start (us)\":{\"microseconds\":") + start + "},\"Run\":{\"count\":" + run + "}";
   };
-  const Report report(calls(call_row("a", 1, at("10", "7")) + "," + call_row("a", 1, at("20", "7"))));
+  const JsonReport report(calls(call_row("a", 1, at("10", "7")) + "," + call_row("a", 1, at("20", "7"))));
   EXPECT_EQ(report.table(0, 1, 1),
             "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Median (us)  Min (us)  Max (us)  Run  "
             "Start (us)  \n"
@@ -87,7 +87,8 @@ TEST(Report, KeepsWhatIsNoAmountWhereAllCallsAgree) {
 // A function of 10 µs that calls a kernel of 7 µs: together they take 10 µs, not 17. The kernel's count is a call.
 TEST(Report, SumsCountACallWithinAnotherOneOnce) {
   const std::string one = ",\"Count\":{\"count\":1},\"cycles\":{\"count\":", depth = "},\"Depth\":{\"count\":1}";
-  const Report report(calls(call_row("kernel", 7, one + "70" + depth) + "," + call_row("function", 10, one + "100}")));
+  const JsonReport report(
+      calls(call_row("kernel", 7, one + "70" + depth) + "," + call_row("function", 10, one + "100}")));
   EXPECT_NE(report.table().find("\nSum                 10.00                       2                      100  \n"),
             std::string::npos)
       << report.table();
@@ -103,8 +104,8 @@ TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
            "},\"Depth\":{\"count\":" + std::to_string(depth) + "}" +
            (recursive ? ",\"Recursive Calls\":{\"count\":1}" : "");
   };
-  const Report report(calls(call_row("kernel", 2, more(2, 2, false)) + "," + call_row("f", 7, more(7, 1, true)) + "," +
-                            call_row("f", 10, more(10, 0, false))));
+  const JsonReport report(calls(call_row("kernel", 2, more(2, 2, false)) + "," + call_row("f", 7, more(7, 1, true)) +
+                                "," + call_row("f", 10, more(10, 0, false))));
   const std::string table = report.table(0, 1, 0);
   EXPECT_NE(table.find("\nf               10.00   100.00              2 "), std::string::npos) << table;
   const std::string whole = report.table(0, 0, 0);
@@ -112,7 +113,7 @@ TEST(Report, AJoinedRowCountsARecursiveCallOnce) {
 }
 
 TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
-  const Report report(calls(call_row("fast", 0) + "," + call_row("slow", 0.005) + "," + call_row("tiny", 0.0049)));
+  const JsonReport report(calls(call_row("fast", 0) + "," + call_row("slow", 0.005) + "," + call_row("tiny", 0.0049)));
   const std::string table = report.table(0, 0, 0);
   EXPECT_NE(table.find("\nfast          <0.01 "), std::string::npos) << table;
   EXPECT_NE(table.find("\nslow           0.01 "), std::string::npos) << table;
@@ -123,8 +124,8 @@ TEST(Report, SaysOfADurationBelowTheResolutionThatItIsLess) {
 }
 
 TEST(Report, JoinsByHashWhereThereIsOne) {
-  const Report report(calls(call_row("a", 1, ",\"Hash\":{\"string\":\"h\"}") + "," +
-                            call_row("b", 2, ",\"Hash\":{\"string\":\"h\"}") + "," + call_row("h", 4)));
+  const JsonReport report(calls(call_row("a", 1, ",\"Hash\":{\"string\":\"h\"}") + "," +
+                                call_row("b", 2, ",\"Hash\":{\"string\":\"h\"}") + "," + call_row("h", 4)));
   // The two of hash h make a row without a common name; the operator called h is another one.
   const std::string table = report.table(1, 1, 0);
   EXPECT_NE(table.find("\n               3.00"), std::string::npos) << table;
@@ -132,20 +133,20 @@ TEST(Report, JoinsByHashWhereThereIsOne) {
 }
 
 TEST(Report, KeepsTheOrderOfFirstAppearanceWithoutSorting) {
-  const Report report(
+  const JsonReport report(
       calls(call_row("b", 1) + "," + call_row("a", 9) + "," + call_row("b", 1) + "," + call_row("c", 3)));
   EXPECT_EQ(first_words(report.table(0, 1, 0), 4), (std::vector<std::string>{"Name", "b", "a", "c"}));
 }
 
 TEST(Report, SortsByDescendingDurationAndLeavesEqualOnesInOrder) {
-  const Report report(calls(call_row("x", 1) + ",{\"Name\":{\"string\":\"none\"}}," + call_row("y", 2) + "," +
-                            call_row("z", 1) +
-                            ",{\"Name\":{\"string\":\"nan\"},\"Duration (us)\":{\"microseconds\":null}}"));
+  const JsonReport report(calls(call_row("x", 1) + ",{\"Name\":{\"string\":\"none\"}}," + call_row("y", 2) + "," +
+                                call_row("z", 1) +
+                                ",{\"Name\":{\"string\":\"nan\"},\"Duration (us)\":{\"microseconds\":null}}"));
   EXPECT_EQ(first_words(report.table(1, 0, 0), 6), (std::vector<std::string>{"Name", "y", "x", "z", "none", "nan"}));
 }
 
 TEST(Report, DoesNotAddWhatCannotBeAdded) {
-  const Report report(
+  const JsonReport report(
       calls("{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}},{\"Name\":{\"string\":\"a\"},\"M\":{\"percent\":2.0}},"
             "{\"Name\":{\"string\":\"a\"},\"M\":{\"count\":1}}"));
   EXPECT_NE(report.table().find("\na                                                                      \n"),
@@ -159,31 +160,31 @@ TEST(Report, DoesNotAddWhatCannotBeAdded) {
 
 TEST(Report, SumsOfCountsStopAtTheirLargestValue) {
   const std::string row = "{\"Name\":{\"string\":\"a\"},\"Count\":{\"count\":9223372036854775807}}";
-  const std::string table = Report(calls(row + "," + row)).table();
+  const std::string table = JsonReport(calls(row + "," + row)).table();
   EXPECT_NE(table.find("\nSum                                         9223372036854775807"), std::string::npos)
       << table;
 }
 
 TEST(Report, AlignsNamesByCodePoints) {
-  const Report report(calls(call_row("größe", 1) + "," + call_row("groesse", 2)));
+  const JsonReport report(calls(call_row("größe", 1) + "," + call_row("groesse", 2)));
   const std::string table = report.table(1, 1, 0);
   EXPECT_NE(table.find("\ngroesse           2.00"), std::string::npos) << table;
   EXPECT_NE(table.find("\ngröße             1.00"), std::string::npos) << table;
 }
 
 TEST(Report, KeepsARowOnOneLine) {
-  const Report report(calls("{\"Name\":{\"string\":\"two\\nlines\\u001b[31m\\u009b1mé\"}}"));
+  const JsonReport report(calls("{\"Name\":{\"string\":\"two\\nlines\\u001b[31m\\u009b1mé\"}}"));
   EXPECT_NE(report.table().find("\ntwo lines [31m 1mé"), std::string::npos) << report.table();
 }
 
 TEST(Report, WritesTablesOfNothing) {
-  EXPECT_EQ(Report("{\"calls\":[]}").table(),
+  EXPECT_EQ(JsonReport("{\"calls\":[]}").table(),
             "Name        Duration (us)  Percent  Device  Count  Argument Shapes  \n"
             "----------                                                          \n"
             "Sum                                                                 \n"
             "\nConfiguration\n-------------\n");
-  EXPECT_EQ(Report("{\"calls\":[]}").csv(), "\n");
-  EXPECT_EQ(Report("{\"calls\":[]}").json(), "{\"calls\":[],\"device_metrics\":{},\"configuration\":{}}");
+  EXPECT_EQ(JsonReport("{\"calls\":[]}").csv(), "\n");
+  EXPECT_EQ(JsonReport("{\"calls\":[]}").json(), "{\"calls\":[],\"device_metrics\":{},\"configuration\":{}}");
 }
 
 TEST(Report, RefusesTableOptionsItDoesNotKnow) {
@@ -194,7 +195,7 @@ TEST(Report, RefusesTableOptionsItDoesNotKnow) {
   opd_report_write_options_init(&options.known);
   options.known.struct_size = sizeof options;
   options.newer = 1;
-  const Report report("{\"calls\":[]}");
+  const JsonReport report("{\"calls\":[]}");
   opd_buffer *out = nullptr;
   expect_error(opd_report_write(report.get(), OPD_REPORT_TABLE, &options.known, &out), OPD_UNSUPPORTED,
                "does not know");
@@ -204,7 +205,7 @@ TEST(Report, RefusesTableOptionsItDoesNotKnow) {
 TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
   std::string rows;  // 20 000 rows, each with a metric of its own: 4 × 10^8 cells
   for (int i = 0; i < 20000; ++i) rows += (i ? ",{\"m" : "{\"m") + std::to_string(i) + "\":{\"count\":1}}";
-  const Report report(calls(rows));
+  const JsonReport report(calls(rows));
   opd_buffer *out = nullptr;
   opd_report_write_options options;
   opd_report_write_options_init(&options);
@@ -220,7 +221,7 @@ TEST(Report, RefusesATableThatWouldBeFarLargerThanTheReport) {
 TEST(Report, RefusesATableOfMoreThan2GiB) {
   std::string rows = call_row(std::string(1 << 20, 'x'), 1);
   for (int i = 1; i < 2100; ++i) rows += "," + call_row("a", 1);
-  const Report report(calls(rows));
+  const JsonReport report(calls(rows));
   opd_report_write_options options;
   opd_report_write_options_init(&options);
   options.aggregate = options.col_sums = 0;
@@ -232,8 +233,8 @@ TEST(Report, RefusesATableOfMoreThan2GiB) {
 }
 
 TEST(Report, HasColumnsOfMetricsThatOnlyDevicesHave) {
-  const Report report(R"({"calls":[{"Name":{"string":"a"}}],"device_metrics":{)"
-                      R"("cpu0":{"Watt":{"count":7}},"gpu":{"Amp":{"ratio":0}}}})");
+  const JsonReport report(R"({"calls":[{"Name":{"string":"a"}}],"device_metrics":{)"
+                          R"("cpu0":{"Watt":{"count":7}},"gpu":{"Amp":{"ratio":0}}}})");
   EXPECT_EQ(report.table(),
             "Name        Duration (us)  Percent  Device  Count  Argument Shapes  Amp  Watt  \n"
             "a                                                                              \n"
@@ -255,7 +256,7 @@ TEST(Report, OfJoinedCallsHasTheSpreadOfTheDurationsThatAreNumbers) {
   for (const char *us : {"4", "null", "1", "", "3"}) add("a", us);
   for (const char *us : {"null", ""}) add("b", us);
   for (const char *us : {"2", "5"}) add("c", us);
-  const Report report("{\"calls\":[" + calls + "]}");
+  const JsonReport report("{\"calls\":[" + calls + "]}");
   std::istringstream table(report.table(0, 1, 0));
   const auto words = [&] {
     std::string line, word;

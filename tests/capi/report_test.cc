@@ -31,20 +31,20 @@ std::pair<opd_code, std::string> failure(const std::string &json) {
 // ---- TVM's own output
 
 TEST(Report, WritesTheTableThatTvmPrinted) {
-  EXPECT_EQ(Report(report_file("sample.json")).table(), report_file("table.txt"));
+  EXPECT_EQ(JsonReport(report_file("sample.json")).table(), report_file("table.txt"));
 }
 TEST(Report, WritesTheTableInProgramOrderThatTvmPrinted) {
-  EXPECT_EQ(Report(report_file("sample.json")).table(0, 0, 0), report_file("table_program_order.txt"));
+  EXPECT_EQ(JsonReport(report_file("sample.json")).table(0, 0, 0), report_file("table_program_order.txt"));
 }
 TEST(Report, WritesTheCsvThatTvmPrinted) {
-  EXPECT_EQ(Report(report_file("sample.json")).csv(), report_file("sample.csv"));
+  EXPECT_EQ(JsonReport(report_file("sample.json")).csv(), report_file("sample.csv"));
 }
 TEST(Report, WritesTheJsonThatTvmPrinted) {
-  EXPECT_EQ(Report(report_file("sample.json")).json(), report_file("sample.json"));
+  EXPECT_EQ(JsonReport(report_file("sample.json")).json(), report_file("sample.json"));
 }
 
 TEST(Report, GivesItsMetrics) {
-  const Report report(report_file("sample.json"));
+  const JsonReport report(report_file("sample.json"));
   EXPECT_EQ(opd_report_call_count(report.get()), 13u);
   EXPECT_EQ(report.call_text(3, "Name"), "matmul");
   EXPECT_EQ(report.call(3, "Count").type(), OPD_INT);
@@ -61,7 +61,7 @@ TEST(Report, GivesItsMetrics) {
 }
 
 TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
-  const Report report(report_file("sample.json"));
+  const JsonReport report(report_file("sample.json"));
   opd_value value = opd_int(77);
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 13, "Name", &value, nullptr), OPD_OUT_OF_RANGE, "13");
   expect_error(opd_report_get(report.get(), OPD_REPORT_CALLS, 0, "name", &value, nullptr), OPD_NOT_FOUND,
@@ -79,7 +79,7 @@ TEST(Report, SaysWhatItHasWhenAskedForWhatItHasNot) {
 // ---- CSV
 
 TEST(Report, QuotesTextInCsv) {
-  const Report report(calls(
+  const JsonReport report(calls(
       "{\"Name\":{\"string\":\"say \\\"hi\\\", you\"},\"a,b\":{\"count\":1}},{\"z\":{\"ratio\":0.0000123456789}}"));
   EXPECT_EQ(report.csv(), "Name,\"a,b\",z\n\"say \"\"hi\"\", you\",1,\n,,1.23457e-05\n");
 }
@@ -87,7 +87,7 @@ TEST(Report, QuotesTextInCsv) {
 // ---- JSON
 
 TEST(Report, KeepsCountsOf64Bits) {
-  const Report report(
+  const JsonReport report(
       calls("{\"a\":{\"count\":9007199254740993},\"b\":{\"count\":-9223372036854775808},\"c\":{\"count\":"
             "9223372036854775807}}"));
   EXPECT_EQ(report.call(0, "a").view().u.int64, (int64_t{1} << 53) + 1);
@@ -103,19 +103,19 @@ TEST(Report, KeepsNumbersOfAnySize) {
   for (const double number : {0.0, -0.0, 1e-300, 5e-324, 3e-7, 1.7976931348623157e308, 1e45, 123456789.125, -2.5}) {
     char text[64];
     snprintf(text, sizeof text, "%.17g", number);
-    const Report report(calls("{\"x\":{\"ratio\":" + std::string(text) + "}}"));
+    const JsonReport report(calls("{\"x\":{\"ratio\":" + std::string(text) + "}}"));
     EXPECT_EQ(report.call(0, "x").view().u.float64, number);
-    EXPECT_EQ(Report(report.json()).call(0, "x").view().u.float64, number) << report.json();
+    EXPECT_EQ(JsonReport(report.json()).call(0, "x").view().u.float64, number) << report.json();
   }
 }
 
 TEST(Report, KeepsWhatIsNotANumber) {
-  const Report report(calls(
+  const JsonReport report(calls(
       "{\"x\":{\"percent\":null},\"y\":{\"microseconds\":1e999},\"z\":{\"ratio\":-1e999},\"t\":{\"ratio\":1e-999},"
       "\"u\":{\"ratio\":0." +
       std::string(400, '0') + "1e5},\"v\":{\"ratio\":1" + std::string(400, '0') + "}}"));
-  const Report again(report.json());
-  for (const Report *r : {&report, &again}) {
+  const JsonReport again(report.json());
+  for (const JsonReport *r : {&report, &again}) {
     EXPECT_TRUE(std::isnan(r->call(0, "x").view().u.float64));
     EXPECT_EQ(r->call(0, "y").view().u.float64, std::numeric_limits<double>::infinity());
     EXPECT_EQ(r->call(0, "z").view().u.float64, -std::numeric_limits<double>::infinity());
@@ -132,20 +132,20 @@ TEST(Report, KeepsWhatNewerWritersAdd) {
       "\"configuration\":{\"Host\":{\"labels\":[\"x\",{\"y\":null}]}},\"schema\":{\"version\":12345678901234567890,"
       "\"tags\":[true,false,[],{}]},"
       "\"note\":\"\\u0000 kept\"}";
-  const Report report(json);
+  const JsonReport report(json);
   EXPECT_EQ(report.json(), json);
   EXPECT_EQ(report.call_text(0, "Memory"), "{\"bytes\":18446744073709551615}");
   EXPECT_NE(report.csv().find("\"{\"\"bytes\"\":18446744073709551615}\""), std::string::npos);
 }
 
 TEST(Report, ReadsSectionsInAnyOrderAndAnyLayout) {
-  const Report report(
+  const JsonReport report(
       "\xEF\xBB\xBF { \"configuration\" : { } ,\n\t\"device_metrics\":{\"cpu0\":{}},\r\n \"calls\" : [ { } ] } \n");
   EXPECT_EQ(report.json(), "{\"calls\":[{}],\"device_metrics\":{\"cpu0\":{}},\"configuration\":{}}");
 }
 
 TEST(Report, DecodesEscapes) {
-  const Report report(
+  const JsonReport report(
       calls("{\"\\u004eame\":{\"string\":\"\\\"\\\\\\/"
             "\\b\\f\\n\\r\\t\\u00e4\\u20AC\\ud83d\\ude00\"},\"lone\":{\"string\":\"\\ud83d!\"},"
             "\"edge\":{\"string\":\"\\uffff\\ud800\\udc00\"}}"));
@@ -225,7 +225,7 @@ TEST(Report, SaysWhatItsJsonLacks) {
     for (int i = 1; i < count; ++i) json += ",\"s" + std::to_string(i) + "\":1";
     return json + "}";
   };
-  EXPECT_EQ(opd_report_call_count(Report(sections(1000)).get()), 0u);
+  EXPECT_EQ(opd_report_call_count(JsonReport(sections(1000)).get()), 0u);
   EXPECT_NE(failure(sections(1001)).second.find("is one of more than 1000 sections"), std::string::npos);
 }
 
@@ -234,7 +234,7 @@ TEST(Report, RefusesDeepNesting) {
   EXPECT_NE(failure(deep).second.find("deeper"), std::string::npos);
   const std::string fine = "{\"calls\":[],\"device_metrics\":{},\"configuration\":{},\"x\":" + std::string(99, '[') +
                            std::string(99, ']') + "}";
-  EXPECT_EQ(Report(fine).json(), fine);
+  EXPECT_EQ(JsonReport(fine).json(), fine);
 }
 
 TEST(Report, RefusesEveryTruncationOfItsJson) {
@@ -259,10 +259,10 @@ TEST(Report, BringsAnyNameThroughARoundTrip) {
     std::string bytes(random() % 40, '\0');  // every ASCII character, NUL included
     for (char &c : bytes) c = static_cast<char>(random() & 0x7F);
     if (i % 3 == 0) bytes += "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
-    const Report report(
+    const JsonReport report(
         calls("{\"Name\":{\"string\":" + quoted(bytes) + "}," + quoted("k" + bytes) + ":{\"count\":1}}"));
     EXPECT_EQ(report.call_text(0, "Name"), bytes);
-    const Report again(report.json());
+    const JsonReport again(report.json());
     EXPECT_EQ(again.call_text(0, "Name"), bytes) << i;
     EXPECT_EQ(again.json(), report.json());
     EXPECT_FALSE(report.table().empty());
@@ -280,13 +280,13 @@ TEST(Report, RefusesWhatIsNotUtf8AndNumbersThatRunIntoEachOther) {
 
 TEST(Report, CanBeReadFromManyThreads) {
   const std::string json = report_file("sample.json"), table = report_file("table.txt");
-  const Report shared(json);
+  const JsonReport shared(json);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (int round = 0; round < 20; ++round) {
         EXPECT_EQ(shared.json(), json);
-        EXPECT_EQ(Report(json).table(), table);
+        EXPECT_EQ(JsonReport(json).table(), table);
         EXPECT_EQ(shared.call_text(0, "Name"), "vm.builtin.check_tensor_info");
       }
     });
@@ -307,7 +307,7 @@ TEST(Report, IsTheSameUnderEveryLocale) {
   const std::string saved = c_before ? c_before : "C";
   for (const char *name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C"})  // those that the machine has
     if (setlocale(LC_ALL, name)) break;
-  const Report report(report_file("sample.json"));
+  const JsonReport report(report_file("sample.json"));
   EXPECT_EQ(report.table(), report_file("table.txt"));
   EXPECT_EQ(report.csv(), report_file("sample.csv"));
   EXPECT_EQ(report.json(), report_file("sample.json"));

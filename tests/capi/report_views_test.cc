@@ -13,6 +13,7 @@ using opdyno::Report;
 using opdyno::ReportBuilder;
 using opdyno_test::expect_error;
 using opdyno_test::report_file;
+using opdyno_test::summary;
 
 opd_report_write_options as_it_is() {
   opd_report_write_options options;
@@ -330,13 +331,6 @@ TEST(ReportHtml, ShowsTheLongestOperatorsAndAddsUpTheOthers) {
   EXPECT_NE(page.find(">op30</span>"), std::string::npos);
   EXPECT_NE(page.find("style=\"width:6.45%\""), std::string::npos) << "300 of the total of 4650";
   EXPECT_NE(page.find("300.00 µs · 6.5 %"), std::string::npos);
-}
-
-std::string summary(const Report &report, int32_t width, int32_t max_rows = 0, int32_t colored = 0) {
-  opd_report_write_options options;
-  opd_report_write_options_init(&options);
-  options.width = width, options.max_rows = max_rows, options.colored = colored;
-  return report.table(&options);
 }
 
 // Calls of two operators, conv2d in two shapes: 60 and 20 of 100 µs, at 2 % and 6 % of the peak: together at

@@ -7,12 +7,13 @@
 #include <optional>
 #include <sstream>
 
+#include "support/paths.h"
 #include "support/rpc_servers.h"
 
 namespace opdyno_test {
 namespace {
 
-std::string file(const std::string &name) { return OPDYNO_TEST_DATA "/tls/" + name; }
+std::string file(const std::string &name) { return opdyno_test::test_data("/tls/") + name; }
 
 std::string described(const opd_rpc_serve_options &options, const std::string &member) {
   const std::string json = opdyno::rpc_serve_describe(&options), key = "\"" + member + "\":\"";

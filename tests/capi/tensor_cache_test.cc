@@ -1,9 +1,8 @@
 // Tensor caches: one made by TVM (tests/data/params/make.py), and JSON made by hand.
 #include "support/params_test.h"
 
+namespace params_test {
 namespace {
-
-using namespace params_test;
 
 const fs::path kTvms = data_path("tensor-cache");
 
@@ -189,3 +188,5 @@ TEST(TensorCache, RefusesEveryTruncation) {
 }
 
 }  // namespace
+
+}  // namespace params_test

@@ -1,7 +1,7 @@
 // What holds values releases them: the deleter of a function in it is called, once, and only when nothing holds it.
 #include <atomic>
 
-#include "support/opdyno_test.h"
+#include "support/tensors.h"
 
 using namespace opdyno_test;
 
@@ -16,19 +16,6 @@ Function counted() {
   check(opd_function_create([](void *, const opd_value *, int32_t, opd_value *) -> opd_error * { return nullptr; },
                             &data, [](void *) { ++ended; }, function.out()));
   return function;
-}
-
-Value array_of(const opd_value &item) {
-  Handle<opd_array> array;
-  check(opd_array_create(&item, 1, array.out()));
-  return Value::retain(arg(array));
-}
-
-Value map_of(const opd_value &key, const opd_value &value) {
-  const opd_value pair[] = {key, value};
-  Handle<opd_map> map;
-  check(opd_map_create(pair, 1, map.out()));
-  return Value::retain(arg(map));
 }
 
 // Expects that the function ends with what `hold` makes of it, not before.
@@ -48,11 +35,14 @@ void expect_held(const std::function<Value(const opd_value &)> &hold, const char
 
 TEST(Containers, ReleaseWhatTheyHold) {
   expect_held([](const opd_value &item) { return Value::retain(item); }, "a value");
-  expect_held([](const opd_value &item) { return array_of(item); }, "an array");
-  expect_held([](const opd_value &item) { return map_of(opd_int(1), item); }, "the value of a map");
-  expect_held([](const opd_value &item) { return map_of(item, opd_int(1)); }, "the key of a map");
-  expect_held([](const opd_value &item) { return array_of(map_of(opd_int(1), array_of(item).view()).view()); },
-              "containers within each other");
+  expect_held([](const opd_value &item) { return array_of({item}); }, "an array");
+  expect_held([](const opd_value &item) { return map_of({opd_int(1), item}); }, "the value of a map");
+  expect_held([](const opd_value &item) { return map_of({item, opd_int(1)}); }, "the key of a map");
+  expect_held(
+      [](const opd_value &item) {
+        return array_of({map_of({opd_int(1), array_of({item}).view()}).view()});
+      },
+      "containers within each other");
 }
 
 // Their releases do not nest, which would take stack for each.
@@ -60,9 +50,9 @@ TEST(Containers, OfManyLevelsAreReleasedToTheLast) {
   ended = 0;
   {
     Function function = counted();
-    Value value = array_of(arg(function));
+    Value value = array_of({arg(function)});
     function = Function();
-    for (int i = 0; i < 500'000; ++i) value = i % 2 ? array_of(value.view()) : map_of(opd_int(i), value.view());
+    for (int i = 0; i < 500'000; ++i) value = i % 2 ? array_of({value.view()}) : map_of({opd_int(i), value.view()});
     EXPECT_EQ(ended, 0);
   }
   EXPECT_EQ(ended, 1);

@@ -1,23 +1,11 @@
 // Values as text for people: every kind, and how large ones are cut.
-#include "support/opdyno_test.h"
+#include "support/tensors.h"
 
 using namespace opdyno_test;
 
 namespace {
 
 std::string text(const opd_value &value) { return text_of(opd_value_to_string, &value); }
-
-Value array_of(const std::vector<opd_value> &items) {
-  Handle<opd_array> array;
-  check(opd_array_create(items.data(), items.size(), array.out()));
-  return Value::retain(arg(array));
-}
-
-Value map_of(const std::vector<opd_value> &pairs) {
-  Handle<opd_map> map;
-  check(opd_map_create(pairs.data(), pairs.size() / 2, map.out()));
-  return Value::retain(arg(map));
-}
 
 }  // namespace
 

@@ -19,7 +19,7 @@ int __tvm_ffi___vmtir__main(void *self, const Any *args, int32_t num_args, Any *
 )";
 
 // One function of kind 2 (compiled) with three parameters, two constants, no instructions: docs/executable.md.
-Vm compiled() {
+Vm compiled_alloc() {
   std::string bytes;
   const auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
   const auto text = [&](const std::string &s) { put(uint64_t{s.size()}), bytes += s; };
@@ -40,7 +40,7 @@ constexpr const char *kStorage = "  %s = call vm.builtin.alloc_storage(%vm, shap
 }  // namespace
 
 TEST(VmAlloc, EachTensorThatMachineCodeMakesIsChecked) {
-  const Vm vm = compiled();
+  const Vm vm = compiled_alloc();
   const Function alloc_storage = Function::global("vm.builtin.alloc_storage"),
                  alloc = Function::global("vm.builtin.alloc_tensor"),
                  make_shape = Function::global("vm.builtin.make_shape");

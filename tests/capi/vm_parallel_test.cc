@@ -16,7 +16,7 @@ struct Probe {  // what the kernel and the test share
   int32_t first, second;  // tasks of the two regions that ran
 };
 
-const std::string kKernels = kArtifactHead + R"(
+const std::string kParallelKernels = kArtifactHead + R"(
 typedef struct { void *sync; int32_t num_task; } Group;
 typedef int (*Task)(int, Group *, void *);
 SLOT(int, TVMBackendParallelLaunch, Task, void *, int)
@@ -48,7 +48,7 @@ int __tvm_ffi___vmtir__main(void *self, const Any *args, int32_t num_args, Any *
 )";
 
 Vm vm_of(const Executable &executable) {
-  static const Module kernels = Module::load(build_library("two_regions", kKernels));
+  static const Module kernels = Module::load(build_library("two_regions", kParallelKernels));
   Module module;
   check(opd_executable_to_module(executable.get(), module.out()));
   check(opd_module_add_import(module.get(), kernels.get()));
@@ -60,7 +60,7 @@ Vm vm_of(const Executable &executable) {
 Vm bytecode() { return vm_of(Executable::assemble(".func main(p) {\n  call two_regions(%p)\n  ret %void\n}\n")); }
 
 // One function of kind 2 (compiled) with one parameter; no constants, no instructions: docs/executable.md.
-Vm compiled() {
+Vm compiled_regions() {
   std::string bytes;
   const auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
   const auto text = [&](const std::string &s) { put(uint64_t{s.size()}), bytes += s; };
@@ -124,7 +124,7 @@ TEST_P(AParallelKernel, OfACallWithoutATokenIsNotEnded) {
   EXPECT_GE(probe.second, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, AParallelKernel, testing::Values(&bytecode, &compiled),
+INSTANTIATE_TEST_SUITE_P(Modes, AParallelKernel, testing::Values(&bytecode, &compiled_regions),
                          [](const auto &info) { return info.index ? "compiled" : "bytecode"; });
 
 }  // namespace

@@ -10,7 +10,7 @@ using Numbers = std::vector<float>;
 
 // add1(in, out); twice(in, out); sum(a, b, c, out); keep(tensor) holds a reference, kept(out) reads it, forget() ends
 // it.
-const std::string kKernels = kArtifactHead + R"(
+const std::string kPlanKernels = kArtifactHead + R"(
 typedef struct { void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides;
                  uint64_t byte_offset; } Tensor;
 extern int TVMFFIObjectIncRef(void *object);
@@ -42,8 +42,8 @@ void define_host_functions() {
   define("test.zero", [](const opd_value *args, int32_t, opd_value *) { std::fill_n(elements(args[0]), 4, 0.0f); });
 }
 
-Vm make_vm(const std::string &text, const opd_vm_options *options = nullptr) {
-  static const Module kernels = Module::load(build_library("plan_kernels", kKernels));
+Vm plan_vm(const std::string &text, const opd_vm_options *options = nullptr) {
+  static const Module kernels = Module::load(build_library("plan_kernels", kPlanKernels));
   define_host_functions();
   const Module program = Executable::assemble(text).to_module();
   check(opd_module_add_import(program.get(), kernels.get()));
@@ -61,7 +61,7 @@ std::string tensor(const std::string &name, const std::string &in, int offset = 
 std::string kill(const std::string &name) { return name + " = call vm.builtin.null_value()\n"; }
 
 // x + n through two storages, as TVM's memory planner lays them out; the result has a storage of its own.
-std::string chain(int n) {
+std::string chain_of_adds(int n) {
   std::string text = ".func main(x) {\n" + storage("%a") + storage("%b") + storage("%c");
   std::string before = "%x";
   for (int i = 1; i < n; ++i) {
@@ -83,7 +83,7 @@ uint64_t live_bytes() {
 }  // namespace
 
 TEST(VmPlan, RunsAgainAndAgainWithTheSameAnswers) {
-  const Vm vm = make_vm(chain(9));
+  const Vm vm = plan_vm(chain_of_adds(9));
   std::vector<Value> results;
   for (int i = 0; i < 5; ++i) results.push_back(vm.call("main", floats({float(i), 0, 1, 2})));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(to_floats(results[static_cast<size_t>(i)]), (Numbers{float(i) + 9, 9, 10, 11}));
@@ -91,7 +91,7 @@ TEST(VmPlan, RunsAgainAndAgainWithTheSameAnswers) {
 
 TEST(VmPlan, StoragesThatAreAliveTogetherShareNoMemory) {
   const Vm vm =
-      make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + storage("%b") +
+      plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + storage("%b") +
               tensor("%u", "%b") + "call twice(%x, %u)\n" + storage("%c") + tensor("%v", "%c") +
               "call twice(%u, %v)\n" + storage("%d") + tensor("%r", "%d") + "call sum(%t, %u, %v, %r)\n" + kill("%t") +
               kill("%u") + kill("%v") + kill("%a") + kill("%b") + kill("%c") + "ret %r\n}\n");
@@ -100,7 +100,7 @@ TEST(VmPlan, StoragesThatAreAliveTogetherShareNoMemory) {
 }
 
 TEST(VmPlan, KernelsReceiveEveryStringAsCText) {
-  const Vm vm = make_vm(".func main(x, text) {\n" + storage("%a") + tensor("%r", "%a") +
+  const Vm vm = plan_vm(".func main(x, text) {\n" + storage("%a") + tensor("%r", "%a") +
                         "call test.zero(%r)\ncall texts(%text, \"longer than seven\", %r)\nret %r\n}\n");
   for (const std::string text : {"", "seven 7", "eight 88"}) {  // up to seven letters lie in the value itself
     Value value;
@@ -112,7 +112,7 @@ TEST(VmPlan, KernelsReceiveEveryStringAsCText) {
 
 TEST(VmPlan, ATensorThatAKernelKeptIsNotWrittenAgain) {
   const Vm vm =
-      make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\ncall keep(%t)\n" +
+      plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\ncall keep(%t)\n" +
               kill("%t") + kill("%a") +  // the same size again
               storage("%b") + tensor("%u", "%b") + "call twice(%x, %u)\n" + kill("%u") + storage("%c") +
               tensor("%r", "%c") + "call kept(%r)\nret %r\n}\n" + ".func kept_now() {\n" + storage("%c") +
@@ -128,17 +128,17 @@ TEST(VmPlan, ATensorThatAKernelKeptIsNotWrittenAgain) {
 
 TEST(VmPlan, AKeptTensorOutlivesItsVm) {
   {
-    const Vm vm = make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") +
+    const Vm vm = plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") +
                           "call add1(%x, %t)\ncall keep(%t)\nret %void\n}\n");
     vm.call("main", floats({1, 2, 3, 4}));
   }
   const Vm reader =
-      make_vm(".func main() {\n" + storage("%c") + tensor("%r", "%c") + "call kept(%r)\ncall forget()\nret %r\n}\n");
+      plan_vm(".func main() {\n" + storage("%c") + tensor("%r", "%c") + "call kept(%r)\ncall forget()\nret %r\n}\n");
   EXPECT_EQ(to_floats(reader.call("main")), (Numbers{2, 3, 4, 5}));
 }
 
 TEST(VmPlan, TwoTensorsOfOneStorageKeepTheirPlaces) {
-  const Vm vm = make_vm(".func main(x) {\n" + storage("%a", 144) + tensor("%p", "%a", 0) + tensor("%q", "%a", 64) +
+  const Vm vm = plan_vm(".func main(x) {\n" + storage("%a", 144) + tensor("%p", "%a", 0) + tensor("%q", "%a", 64) +
                         tensor("%s", "%a", 128) + "call add1(%x, %p)\ncall twice(%p, %q)\ncall twice(%q, %s)\n" +
                         storage("%b") + tensor("%r", "%b") + "call sum(%p, %q, %s, %r)\nret %r\n}\n");
   for (int i = 0; i < 3; ++i)
@@ -148,7 +148,7 @@ TEST(VmPlan, TwoTensorsOfOneStorageKeepTheirPlaces) {
 TEST(VmPlan, BranchesAndLoopsSeeTheirOwnValues) {
   // A tensor made before the branch and used behind it; others live within a branch; a loop runs a block again.
   const Vm vm =
-      make_vm(".func main(x, c) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\nif %c else no\n" +
+      plan_vm(".func main(x, c) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\nif %c else no\n" +
               storage("%b") + tensor("%u", "%b") + "call twice(%t, %u)\ncall twice(%u, %t)\n" + kill("%u") + "no:\n" +
               storage("%c2") + tensor("%r", "%c2") + "call add1(%t, %r)\nret %r\n}\n" + ".func loop(x, n) {\n" +
               storage("%acc") + tensor("%s", "%acc") + "call twice(%x, %s)\n" + "again:\n" + storage("%a") +
@@ -164,7 +164,7 @@ TEST(VmPlan, BranchesAndLoopsSeeTheirOwnValues) {
 }
 
 TEST(VmPlan, AKilledRegisterReadsAsNone) {
-  const Vm vm = make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + kill("%t") +
+  const Vm vm = plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + kill("%t") +
                         "%n = call vm.builtin.copy(%t)\nret %n\n}\n.func other(x, c) {\n" + storage("%a") +
                         tensor("%t", "%a") + "call add1(%x, %t)\n" + kill("%t") +
                         "if %c else no\n%n = call vm.builtin.copy(%t)\nret %n\nno:\nret %t\n}\n");
@@ -175,7 +175,7 @@ TEST(VmPlan, AKilledRegisterReadsAsNone) {
 
 TEST(VmPlan, ATensorThatDoesNotFitIsRefusedWhereItIsMade) {
   const Vm vm =
-      make_vm(".func main(x) {\n" + storage("%a", 8) + tensor("%t", "%a") + "call add1(%x, %t)\nret %void\n}\n");
+      plan_vm(".func main(x) {\n" + storage("%a", 8) + tensor("%t", "%a") + "call add1(%x, %t)\nret %void\n}\n");
   expect_throws(
       [&] {
         vm.call("main", floats({1, 2, 3, 4}));
@@ -184,13 +184,13 @@ TEST(VmPlan, ATensorThatDoesNotFitIsRefusedWhereItIsMade) {
 }
 
 TEST(VmPlan, AnOperatorsErrorNamesItsInstruction) {
-  const Vm vm = make_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + kill("%t") +
+  const Vm vm = plan_vm(".func main(x) {\n" + storage("%a") + tensor("%t", "%a") + "call add1(%x, %t)\n" + kill("%t") +
                         tensor("%u", "%a") + "call add1(%x, %u)\ncall test.refuse(%x)\nret %void\n}\n");
   expect_throws([&] { vm.call("main", floats({1, 2, 3, 4})); }, OPD_CALL_FAILED, "main, instruction 6");
 }
 
 TEST(VmPlan, ProfilesAndInstrumentsSeeTheProgramAsItIs) {
-  const Vm vm = make_vm(chain(4));
+  const Vm vm = plan_vm(chain_of_adds(4));
   const Tensor x = floats({0, 0, 0, 0});
   const opd_value args[] = {arg(x)};
   Report report;
@@ -212,7 +212,7 @@ TEST(VmPlan, ProfilesAndInstrumentsSeeTheProgramAsItIs) {
 
 TEST(VmPlan, TrimGivesBackWhatFramesKeep) {
   const uint64_t before = live_bytes();
-  const Vm vm = make_vm(chain(5));
+  const Vm vm = plan_vm(chain_of_adds(5));
   vm.call("main", floats({0, 0, 0, 0}));
   EXPECT_GT(live_bytes(), before);
   check(opd_vm_trim(vm.get()));
@@ -228,7 +228,7 @@ TEST(VmPlan, WhatIdleFramesKeepMakesRoomWhenMemoryIsShort) {
   for (const int bytes : {600, 700, 800})
     text += ".func f" + std::to_string(bytes) + "(x) {\n" + storage("%a", bytes) + tensor("%t", "%a") +
             "call add1(%x, %t)\nret %void\n}\n";
-  const Vm vm = make_vm(text, &options);
+  const Vm vm = plan_vm(text, &options);
   for (int i = 0; i < 3; ++i)
     for (const char *name : {"f600", "f700", "f800"}) vm.call(name, floats({0, 0, 0, 0}));
 }
@@ -242,7 +242,7 @@ TEST(VmPlan, StoragesOfOneSizeThatFollowEachOtherAreOne) {
       text += storage("%s" + n, bytes) + tensor("%t" + n, "%s" + n) + "call add1(%x, %t" + n + ")\n" + kill("%t" + n) +
               kill("%s" + n);
     }
-  const Vm vm = make_vm(text + "ret %void\n}\n");
+  const Vm vm = plan_vm(text + "ret %void\n}\n");
   const uint64_t before = live_bytes();
   for (int i = 0; i < 2; ++i) {
     vm.call("main", floats({1, 2, 3, 4}));
@@ -255,7 +255,7 @@ TEST(VmPlan, FunctionsShareTheMemoryOfTheirFrame) {
     return ".func " + name + "(x) {\n" + storage("%a", 4096) + tensor("%t", "%a") + "call add1(%x, %t)\n" +
            storage("%r", 64) + tensor("%o", "%r") + "call add1(%t, %o)\nret %o\n}\n";
   };
-  const Vm vm = make_vm(function("f") + function("g"));
+  const Vm vm = plan_vm(function("f") + function("g"));
   const uint64_t before = live_bytes();
   for (const char *name : {"f", "g", "f"}) {
     EXPECT_EQ(to_floats(vm.call(name, floats({1, 2, 3, 4}))), (Numbers{3, 4, 5, 6}));
@@ -275,7 +275,7 @@ TEST(VmPlan, ManyTensorsOfOneStorageAreToldApart) {
       last = now;
     }
   text += storage("%q") + tensor("%r", "%q") + "call sum(%t1_0, %t1_" + std::to_string(kCount - 1) + ", %t1_9, %r)\n";
-  const Vm vm = make_vm(text + "ret %r\n}\n");
+  const Vm vm = plan_vm(text + "ret %r\n}\n");
   for (int i = 0; i < 2; ++i)  // x + 25, x + 48 and x + 34
     EXPECT_EQ(to_floats(vm.call("main", floats({0, 1, 2, 3}))), (Numbers{107, 110, 113, 116}));
 }

@@ -10,7 +10,7 @@ using namespace opdyno_test;
 namespace {
 
 // Two kernels with a tensor, calls without any, and a function that calls another.
-const char *const kProgram = R"(
+const char *const kProfiled = R"(
 .func main(x) {
   %heap = call vm.builtin.make_shape(%void, 1, 0, 4)
   call test.profile.kernel(%x)
@@ -26,7 +26,7 @@ const char *const kProgram = R"(
 Vm program() {
   define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {});
   define("test.profile.plain", [](const opd_value *, int32_t, opd_value *) {});
-  return Vm(Executable::assemble(kProgram).to_module());
+  return Vm(Executable::assemble(kProfiled).to_module());
 }
 
 std::string text(const Report &report, size_t row, const char *column) {

@@ -9,7 +9,7 @@ using namespace opdyno_test;
 
 namespace {
 
-const char *const kProgram = R"(
+const char *const kAddProgram = R"(
 .func main(x, y) {
   %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
   %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
@@ -37,12 +37,12 @@ const char *const kProgram = R"(
 
 std::atomic<int> additions{0};
 
-Vm make_vm() {
+Vm add_vm() {
   define("test.add", [](const opd_value *args, int32_t, opd_value *) {
     ++additions;
     for (int i = 0; i < 4; ++i) elements(args[2])[i] = elements(args[0])[i] + elements(args[1])[i];
   });
-  return Vm(Executable::assemble(kProgram).to_module());
+  return Vm(Executable::assemble(kAddProgram).to_module());
 }
 
 using Numbers = std::vector<float>;
@@ -69,7 +69,7 @@ Function closure_of(const Value &value) {
 // ---- closures
 
 TEST(VmClosure, IsInvokedWithArguments) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Function closure = closure_of(vm.call("closure", floats({10, 20, 30, 40})));
   const Tensor x = floats({1, 2, 3, 4});
   const opd_value argument = arg(x);
@@ -86,14 +86,14 @@ TEST(VmClosure, IsInvokedWithArguments) {
 TEST(VmClosure, KeepsItsVm) {
   Function closure;
   {
-    const Vm vm = make_vm();
+    const Vm vm = add_vm();
     closure = closure_of(vm.call("closure", floats({10, 20, 30, 40})));
   }
   EXPECT_EQ(to_floats(closure(floats({1, 2, 3, 4}))), (Numbers{11, 22, 33, 44}));
 }
 
 TEST(VmClosure, EndsWithTheTokenOfItsCall) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Function closure = closure_of(vm.call("closure", floats({1, 1, 1, 1})));
   Handle<opd_cancel_token> cancel;
   check(opd_cancel_token_create(cancel.out()));
@@ -116,7 +116,7 @@ TEST(VmClosure, EndsWithTheTokenOfItsCall) {
 // ---- saved functions
 
 TEST(VmSaved, IsCalledWithoutArguments) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4}), y = floats({1, 1, 1, 1}), z = floats({2, 2, 2, 2});
   check(save(vm, "main", "sum", {arg(x), arg(y)}));
   EXPECT_TRUE(opd_vm_has_function(vm.get(), "sum"));
@@ -155,7 +155,7 @@ TEST(VmSaved, OneOfThousandsOfNamesIsFound) {
 }
 
 TEST(VmSaved, RefusesWhatTvmRefuses) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   expect_error(save(vm, "main", "pair", {arg(x), arg(x)}), OPD_ALREADY_EXISTS, "pair");
   expect_error(save(vm, "main", "sum", {arg(x)}), OPD_INVALID_ARGUMENT, "takes 2 arguments");
@@ -168,7 +168,7 @@ TEST(VmSaved, RefusesWhatTvmRefuses) {
 // ---- stateful calls
 
 TEST(VmStateful, RunsOnItsInputs) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4}), y = floats({1, 1, 1, 1});
   check(set_input(vm, "main", {arg(x), arg(y)}));
   check(opd_vm_invoke_stateful(vm.get(), "main", nullptr));
@@ -179,7 +179,7 @@ TEST(VmStateful, RunsOnItsInputs) {
 }
 
 TEST(VmStateful, GivesItemsOfNestedTuples) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   check(set_input(vm, "pair", {arg(x)}));
   check(opd_vm_invoke_stateful(vm.get(), "pair", nullptr));
@@ -200,7 +200,7 @@ TEST(VmStateful, GivesItemsOfNestedTuples) {
 }
 
 TEST(VmStateful, EveryMisuseIsAnError) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   Value value;
   expect_error(opd_vm_invoke_stateful(vm.get(), "main", nullptr), OPD_FAILED_PRECONDITION, "set_input");
@@ -224,7 +224,7 @@ TEST(VmStateful, EveryMisuseIsAnError) {
 }
 
 TEST(VmStateful, IsProfiledWithoutArguments) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   Report report;
   check(set_input(vm, "main", {arg(x), arg(x)}));
@@ -264,7 +264,7 @@ std::vector<Seen> watch(const Vm &vm, const std::function<void()> &body) {
 }  // namespace
 
 TEST(VmInstrument, SeesEveryCallBeforeAndAfter) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   const auto seen = watch(vm, [&] { EXPECT_EQ(to_floats(vm.call("main", x, x)), (Numbers{2, 4, 6, 8})); });
   const int storage = seen.at(1).result_type;
@@ -280,7 +280,7 @@ TEST(VmInstrument, SeesEveryCallBeforeAndAfter) {
 }
 
 TEST(VmInstrument, SeesCallsOfProgramFunctionsAroundTheirs) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   const auto seen = watch(vm, [&] { vm.call("twice", x, x); });
   ASSERT_EQ(seen.size(), 2u * (2 + 6));
@@ -289,7 +289,7 @@ TEST(VmInstrument, SeesCallsOfProgramFunctionsAroundTheirs) {
 }
 
 TEST(VmInstrument, MaySkipACall) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   int after = 0;
   const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *out) {
     const bool is_add = std::string(args[1].u.cstring) == "test.add";
@@ -305,7 +305,7 @@ TEST(VmInstrument, MaySkipACall) {
 }
 
 TEST(VmInstrument, AnErrorOfItsOwnEndsTheCall) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   for (const bool before : {true, false}) {
     const Function instrument = make_function([&](const opd_value *args, int32_t, opd_value *) {
@@ -320,7 +320,7 @@ TEST(VmInstrument, AnErrorOfItsOwnEndsTheCall) {
 }
 
 TEST(VmInstrument, IsNotShownWhatItCallsItself) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   int seen = 0;
   const Function instrument = make_function([&](const opd_value *, int32_t, opd_value *) {
@@ -334,7 +334,7 @@ TEST(VmInstrument, IsNotShownWhatItCallsItself) {
 }
 
 TEST(VmInstrument, IsSwappedWhileThreadsCall) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   const Function instrument = make_function([](const opd_value *, int32_t, opd_value *) {});
   std::atomic<bool> done{false};
@@ -392,7 +392,7 @@ TEST(VmInstrument, SeesTheArgumentsOfEveryCall) {
 }
 
 TEST(VmInstrument, MaySkipAllocationsAndFunctionsOfTheProgram) {
-  const Vm vm = make_vm();
+  const Vm vm = add_vm();
   const Tensor x = floats({1, 2, 3, 4});
   std::string skipped;
   std::vector<std::string> after;

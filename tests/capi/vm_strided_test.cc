@@ -9,7 +9,7 @@ namespace {
 
 // seen(x, out): what a kernel gets of x: the address of its data, its byte offset, its shape, its strides.
 // sum(x, out): the sum of the elements, found by offset and strides as a kernel of TVM finds them.
-const std::string kKernels = kArtifactHead + R"(
+const std::string kStridedKernels = kArtifactHead + R"(
 typedef struct { void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides;
                  uint64_t byte_offset; } Tensor;
 static Tensor *tensor_of(const Any *a) { return (Tensor *)((char *)a->u.p + 24); }
@@ -36,8 +36,8 @@ KERNEL(sum) {
 }
 )";
 
-Vm make_vm(const std::string &text) {
-  static const Module kernels = Module::load(build_library("strided_kernels", kKernels));
+Vm strided_vm(const std::string &text) {
+  static const Module kernels = Module::load(build_library("strided_kernels", kStridedKernels));
   const Module program = Executable::assemble(text).to_module();
   check(opd_module_add_import(program.get(), kernels.get()));
   return Vm(program);
@@ -127,7 +127,7 @@ struct Outputs {
 
 TEST(VmStrided, ProgramsCheckTensorsAndHandThemToKernelsAsTheyLie) {
   for (const Layout &layout : kLayouts) {
-    const Vm vm = make_vm(".func main(x, seen, sum) {\n" + checks(layout) + call_kernels("%x") + "  ret %x\n}");
+    const Vm vm = strided_vm(".func main(x, seen, sum) {\n" + checks(layout) + call_kernels("%x") + "  ret %x\n}");
     const Tensor x = tensor_in_data(layout);
     const Outputs out;
     const Value back = vm.call("main", x, out.seen, out.sum);
@@ -138,7 +138,7 @@ TEST(VmStrided, ProgramsCheckTensorsAndHandThemToKernelsAsTheyLie) {
 
 TEST(VmStrided, TuplesClosuresInputsAndBranchesDoNotCopyThem) {
   for (const Layout &layout : kLayouts) {
-    const Vm vm = make_vm(
+    const Vm vm = strided_vm(
         ".func main(x, seen, sum, flag) {\n"
         "  %pair = call vm.builtin.make_tuple(%x, %seen)\n"
         "  %y = call vm.builtin.tuple_getitem(%pair, 0)\n"
@@ -170,7 +170,7 @@ TEST(VmStrided, TuplesClosuresInputsAndBranchesDoNotCopyThem) {
 TEST(VmStrided, ChecksLookAtShapesNotAtStrides) {
   const Layout transpose = kLayouts[0];
   const Vm vm =
-      make_vm(".func main(x) {\n  call vm.builtin.match_shape(%x, %void, 2, 0, 3, 0, 4, \"main\")\n  ret %x\n}");
+      strided_vm(".func main(x) {\n  call vm.builtin.match_shape(%x, %void, 2, 0, 3, 0, 4, \"main\")\n  ret %x\n}");
   expect_throws([&] { vm.call("main", tensor_in_data(transpose)); }, OPD_INVALID_ARGUMENT,
                 "expected dimension 0 to be 3, but it is 4");
 }
@@ -196,13 +196,13 @@ TEST(VmStrided, ReshapingNeedsCompactElementsAndKeepsTheOffset) {
     EXPECT_EQ(y.view().byte_offset, layout.byte_offset) << layout.name;
     EXPECT_EQ(dims_of(y), (std::vector<int64_t>{count, 1})) << layout.name;
   }
-  const Vm vm = make_vm(".func main(x) {\n  %r = call vm.builtin.reshape(%x, shape(12))\n  ret %r\n}");
+  const Vm vm = strided_vm(".func main(x) {\n  %r = call vm.builtin.reshape(%x, shape(12))\n  ret %r\n}");
   expect_throws([&] { vm.call("main", tensor_in_data(kLayouts[0])); }, OPD_INVALID_ARGUMENT,
                 "cannot give float32[4, 3] on cpu:0 the shape [12]: it is strided");
 }
 
 TEST(VmStrided, KernelsGetViewsWithTheirOffsets) {
-  const Vm vm = make_vm(
+  const Vm vm = strided_vm(
       ".func main(x, seen, sum) {\n"
       "  %outer = call runtime.TVMTensorCreateView(%x, shape(2, 4), dtype(float32), 32)\n"
       "  %inner = call runtime.TVMTensorCreateView(%outer, shape(3), dtype(float32), 4)\n" +

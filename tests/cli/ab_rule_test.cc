@@ -5,9 +5,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <random>
 
 #include "diff_report.h"
+#include "support/noise.h"
 
 namespace opd::cli {
 namespace {
@@ -17,16 +17,6 @@ constexpr int kContests = 40;
 #else
 constexpr int kContests = 400;
 #endif
-
-class Noise {  // standard distributions differ between standard libraries
- public:
-  explicit Noise(uint64_t seed) : bits_(seed) {}
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
-
- private:
-  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
-  std::mt19937_64 bits_;
-};
 
 struct Setting {
   double noise = 0.02, autocorrelation = 0, drift = 0;  // drift: of both sides alike, per turn

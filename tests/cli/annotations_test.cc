@@ -6,9 +6,9 @@
 namespace opd::cli {
 namespace {
 
-Annotation read(const std::string &text) {
+Annotation annotation_of(const std::string &text) {
   Annotations annotations;
-  return read_annotation(text, annotations) ? annotations.begin()->second : Annotation{"none", {}};
+  return annotation_of(text, annotations) ? annotations.begin()->second : Annotation{"none", {}};
 }
 
 std::string shapes(const Annotation &annotation) {
@@ -18,12 +18,12 @@ std::string shapes(const Annotation &annotation) {
 }
 
 std::string type(const std::string &annotation) {
-  return shapes(read(cat("ErrorContext(fn=f, loc=param[0], param=x, annotation=", annotation, ") ")));
+  return shapes(annotation_of(cat("ErrorContext(fn=f, loc=param[0], param=x, annotation=", annotation, ") ")));
 }
 
 TEST(Annotations, FunctionAndPlaceAreTheKey) {
   Annotations annotations;
-  EXPECT_TRUE(read_annotation("ErrorContext(fn=decode, loc=param[2], param=w, annotation=R.Shape([n])) ", annotations));
+  EXPECT_TRUE(annotation_of("ErrorContext(fn=decode, loc=param[2], param=w, annotation=R.Shape([n])) ", annotations));
   ASSERT_EQ(annotations.size(), 1U);
   EXPECT_EQ(annotations.begin()->first, (std::pair<std::string, int64_t>("decode", 2)));
 }
@@ -54,14 +54,14 @@ TEST(Annotations, OtherTextsAreNone) {
        {"", "global", "ErrorContext(", "ErrorContext(fn=f, loc=return, annotation=R.Any) ",
         "ErrorContext(fn=f, loc=param[x], param=x, annotation=R.Any) ", "ErrorContext(fn=f, loc=param[0], param=x) ",
         "ErrorContext(fn=, loc=param[0], annotation=R.Any) ", "annotation=R.Tensor((1,), dtype=\"int8\")"})
-    EXPECT_EQ(read(text).kind, "none") << text;
+    EXPECT_EQ(annotation_of(text).kind, "none") << text;
 }
 
 TEST(Annotations, ATextThatEndsAnywhereDoesNoHarm) {
   const std::string whole =
       "ErrorContext(fn=f, loc=param[0], param=x, annotation=T.Tuple(R.Tensor((T.int64(97), n), dtype=\"float32\"))) ";
   for (size_t size = 0; size < whole.size(); ++size) {
-    const Annotation annotation = read(whole.substr(0, size));
+    const Annotation annotation = annotation_of(whole.substr(0, size));
     EXPECT_LE(annotation.tensors.size(), 1U);
   }
   EXPECT_EQ(type("R.Tensor((T.int64(99999999999999999999), )), )))))"), "tensor [T.int64(99999999999999999999)]");

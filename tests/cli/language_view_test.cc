@@ -37,7 +37,7 @@ Report two_passes() {
   return recording.finish();
 }
 
-std::string shown(const TokenProfile &profile) {
+std::string shown_profile(const TokenProfile &profile) {
   const auto us = [](double seconds) { return significant(seconds * 1e6, 6); };
   std::string text = cat(us(profile.whole), " = ", us(profile.operators), " + ", us(profile.attention), " + ",
                          us(profile.bookkeeping), " + ", us(profile.dispatch));
@@ -50,7 +50,7 @@ TEST(ATokensTime, IsDividedByWhatRanAndWhoCalledIt) {
   // Medians of two passes are their means.
   const DecodingTimes plain = {{600e-6, 800e-6}, {5e-6, 15e-6}};
   const TokenProfile profile(two_passes(), 2, plain);
-  EXPECT_EQ(shown(profile),
+  EXPECT_EQ(shown_profile(profile),
             "700 = 200 + 250 + 50 + 200; attend 1 250; matmul 1.5 200; vm.builtin.rnn_state_get 0.5 25; "
             "vm.builtin.attention_kv_cache_attention 0.5 15; vm.builtin.copy 0.5 5");
   EXPECT_DOUBLE_EQ(profile.share(350e-6), 0.5);
@@ -65,7 +65,7 @@ TEST(ATokensTime, HasTheCallsOfAPassTogether) {
   Recording recording;  // embed and decode, by turns
   for (int64_t run = 0; run < 4; ++run)
     recording.row(run % 2 ? "matmul" : "take", run % 2 ? 100 * run : 10, run, "decode");
-  EXPECT_EQ(shown(TokenProfile(recording.finish(), 2, {{1e-3}, {0}})),
+  EXPECT_EQ(shown_profile(TokenProfile(recording.finish(), 2, {{1e-3}, {0}})),
             "1000 = 210 + 0 + 0 + 790; matmul 1 200; take 1 10");
 }
 

@@ -19,7 +19,7 @@ const std::string kCpu = "/sys/devices/system/cpu/", kClock = "/sys/devices/syst
 const std::string kDmi = "/sys/class/dmi/id/", kGroups = "/sys/fs/cgroup/";
 
 // "load 1.00 on 4 processors (!)"
-std::string shown(const MachineQuality::Entry &entry) {
+std::string shown_entry(const MachineQuality::Entry &entry) {
   return cat(entry.name, " ", entry.value, entry.is_doubtful ? " (!)" : "");
 }
 
@@ -103,18 +103,18 @@ TEST(DoctorOfAMachine, GovernorsAreReadInTheOrderOfTheProcessors) {
               "governor limited: the governor of the processors' clock is powersave, schedutil: times "
               "vary with the load before " +
                   mend);
-    EXPECT_EQ(shown(MachineQuality::governor()), "governor powersave, schedutil (!)");
+    EXPECT_EQ(shown_entry(MachineQuality::governor()), "governor powersave, schedutil (!)");
   }
   {
     const CopiedMachine machine(Files{{governor_of("cpu0"), "performance\n"}});
     EXPECT_EQ(shown(check_governor()), "governor ok: the governor of the processors' clock is performance []");
-    EXPECT_EQ(shown(MachineQuality::governor()), "governor performance");
+    EXPECT_EQ(shown_entry(MachineQuality::governor()), "governor performance");
   }
   {
     const CopiedMachine machine;
     EXPECT_EQ(shown(check_governor()),
               "governor missing: the kernel does not control the processors' clock: there is no cpufreq []");
-    EXPECT_EQ(shown(MachineQuality::governor()), "governor unknown");
+    EXPECT_EQ(shown_entry(MachineQuality::governor()), "governor unknown");
   }
   const CopiedMachine machine(Files{{kDmi + "sys_vendor", "Xen\n"}});
   EXPECT_EQ(shown(check_governor()),
@@ -130,7 +130,7 @@ TEST(DoctorOfAMachine, AQuotaCountsIfItIsBelowTheProcessors) {
   const int count = processors_of_this_process();
   const auto quota_of = [](const std::string &line) {
     const CopiedMachine machine(Files{{kGroups + "cpu.max", line}});
-    return shown(MachineQuality::quota());
+    return shown_entry(MachineQuality::quota());
   };
   EXPECT_EQ(quota_of(cat(count * 1000, " 1000\n")), cat("quota ", count, count == 1 ? " processor" : " processors"));
   EXPECT_EQ(quota_of("1500 3000\n"), "quota 0.5 processors (!)");
@@ -161,7 +161,7 @@ TEST(DoctorOfAMachine, AQuotaCountsIfItIsBelowTheProcessors) {
 TEST(QualityOfAMachine, TurboAndLoadAreJudged) {
   const auto entry_of = [](size_t place, const Files &files) {
     const CopiedMachine machine(files);
-    return shown(MachineQuality().entries()[place]);
+    return shown_entry(MachineQuality().entries()[place]);
   };
   const std::string intel = kCpu + "intel_pstate/no_turbo", boost = kCpu + "cpufreq/boost";
   EXPECT_EQ(entry_of(1, {{intel, "0\n"}, {boost, "0\n"}}), "turbo on (!)");
@@ -183,7 +183,7 @@ TEST(QualityOfAMachine, StolenTimeIsAShareOfTheTimeBetween) {
     const CopiedMachine machine(Files{{"/proc/stat", begin}});
     const MachineQuality quality;
     machine.write("/proc/stat", end);
-    return shown(quality.entries()[3]);
+    return shown_entry(quality.entries()[3]);
   };
   // 1000 ticks more, counted in eight fields. The guests' are among those of user and nice.
   const std::string begin = "cpu  10 20 30 40 50 60 70 80 900 900\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
@@ -246,7 +246,7 @@ TEST(DoctorOfAMachine, FactsOfCountersAreThoseOfTheFiles) {
 }
 
 // The system is asked in the same way: which events are allowed differs between machines.
-int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
+int perf_event_error(uint32_t type, uint64_t config, bool in_kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes, attributes.type = type, attributes.config = config;
   attributes.exclude_kernel = !in_kernel, attributes.exclude_hv = 1, attributes.disabled = 1;
@@ -258,9 +258,9 @@ int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
 
 TEST(DoctorOfAMachine, EventsAreTriedInTheKernelAndOutsideOfIt) {
   const CounterFacts facts = counter_facts();
-  EXPECT_EQ(facts.hardware_error, error_of_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false));
-  EXPECT_EQ(facts.software_error, error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false));
-  EXPECT_EQ(facts.kernel_error, error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true));
+  EXPECT_EQ(facts.hardware_error, perf_event_error(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false));
+  EXPECT_EQ(facts.software_error, perf_event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false));
+  EXPECT_EQ(facts.kernel_error, perf_event_error(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true));
 }
 
 TEST(SystemFiles, AreReadAsFarAsTheyMatter) {

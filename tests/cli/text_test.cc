@@ -247,7 +247,7 @@ TEST(Options, NumbersHaveBounds) {
 }
 
 // "float32[n, 4]" for a tensor, "-" for what is none.
-std::string shown(const Signature &signature) {
+std::string shown_signature(const Signature &signature) {
   Names parts;
   for (const auto &argument : signature) {
     Names dims;
@@ -276,7 +276,7 @@ TEST(Signatures, TensorsHaveSizesAndADtype) {
       {"f(x: TensorX([n], float32))", "-"},
       {"f(x: Tensor([n], float32)) -> y", ""},
   };
-  for (const auto &[text, wanted] : texts) EXPECT_EQ(shown(read_signature(text)), wanted) << text;
+  for (const auto &[text, wanted] : texts) EXPECT_EQ(shown_signature(read_signature(text)), wanted) << text;
 }
 
 }  // namespace

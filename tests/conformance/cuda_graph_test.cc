@@ -8,6 +8,7 @@
 
 #include "conformance/memory_table.h"
 #include "conformance/recorded_cuda.h"
+#include "support/occurrences.h"
 #include "support/report_test.h"
 
 using namespace opdyno_test;
@@ -80,11 +81,6 @@ std::string without_numbers(std::string log) {
   }
   return log;
 }
-size_t count_of(const std::string &log, const std::string &part) {
-  size_t count = 0;
-  for (size_t at = log.find(part); at != log.npos; at = log.find(part, at + 1)) ++count;
-  return count;
-}
 
 TEST_F(AGraph, IsCapturedByTheFirstCallAndLaunchedByOthers) {
   const Vm vm = program(body(kTwice) + kMain, kernels());
@@ -141,8 +137,8 @@ TEST_F(AGraph, IsCapturedAnewForOtherArguments) {
       EXPECT_EQ(read(y), Floats(4, 2 * value));
     }
     const std::string log = Recording::log();
-    EXPECT_EQ(count_of(log, "BeginCapture"), 1u);
-    EXPECT_EQ(count_of(log, "cuGraphLaunch"), 2u);
+    EXPECT_EQ(occurrences(log, "BeginCapture"), 1u);
+    EXPECT_EQ(occurrences(log, "cuGraphLaunch"), 2u);
   }
   EXPECT_EQ(Recording::counts()[5], counts[5] + 1) << "the others are gone";
 }
@@ -159,8 +155,8 @@ TEST_F(AGraph, IsOneForEachIndexAndShape) {
       kernels());
   const Tensor x = on(kDevice, {0, 0, 0, 0});
   const std::string log = log_of(vm, x);
-  EXPECT_EQ(count_of(log, "BeginCapture"), 4u);
-  EXPECT_EQ(count_of(log, "cuGraphLaunch"), 2u);
+  EXPECT_EQ(occurrences(log, "BeginCapture"), 4u);
+  EXPECT_EQ(occurrences(log, "cuGraphLaunch"), 2u);
   EXPECT_EQ(read(x), Floats(4, 6));
 }
 
@@ -315,9 +311,9 @@ TEST_F(AGraph, RefusesWhatCannotBePartOfIt) {
       expect_throws([&] { vm.call("main", x); }, OPD_FAILED_PRECONDITION, head);
       expect_throws([&] { vm.call("main", x); }, OPD_FAILED_PRECONDITION, why);
       const std::string log = Recording::log();
-      EXPECT_EQ(count_of(log, "BeginCapture"), 2u) << log;
-      EXPECT_EQ(count_of(log, "EndCapture"), 2u) << log;
-      EXPECT_EQ(count_of(log, "cuGraphLaunch"), 0u) << log;
+      EXPECT_EQ(occurrences(log, "BeginCapture"), 2u) << log;
+      EXPECT_EQ(occurrences(log, "EndCapture"), 2u) << log;
+      EXPECT_EQ(occurrences(log, "cuGraphLaunch"), 0u) << log;
     }
     EXPECT_EQ(opdyno::set_stream(kDevice, nullptr), nullptr) << line;
     EXPECT_EQ(read(x), (Floats{1, 2, 3, 4}));

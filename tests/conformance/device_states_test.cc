@@ -32,7 +32,6 @@ class KernelLog {
 };
 
 Value numbers(const std::vector<int64_t> &values) { return shape_of(values); }
-Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
 
 }  // namespace
 

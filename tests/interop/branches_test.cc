@@ -1,6 +1,7 @@
 // TVM's own pipeline lets one branch of `branches` use the storage that only the other one allocates. TVM crashes
 // there; that the good branch gives TVM's answers is replay_test.cc's.
 #include "interop/recorded.h"
+#include "support/paths.h"
 
 using namespace opdyno_test;
 namespace fs = std::filesystem;
@@ -41,7 +42,7 @@ TEST(ABranchThatReadsWhatOnlyTheOtherWrote, IsAnErrorThatSaysWhere) {
 }
 
 TEST(ABranchThatReadsWhatOnlyTheOtherWrote, NamesTheRegisterThatTvmsListingShows) {
-  const Vm vm(Module::load(OPDYNO_INTEROP_DATA "/0.27/branches.so"));
+  const Vm vm(Module::load(interop_data("/0.27/branches.so")));
   // branches.txt, @run: instruction 6 is `If %3, 16`, and the second of its other branch is `alloc_tensor in: %5`.
   expect_throws([&] { run(vm, "run", false); }, OPD_BAD_FORMAT,
                 "register %5 is read before it is written in run, instruction 23, a call of vm.builtin.alloc_tensor");

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 using namespace opdyno_test;
 
@@ -15,7 +16,7 @@ namespace {
 constexpr const char *kReleases[] = {"0.25", "0.27"};  // before and after TVM changed how code finds functions
 
 std::string path(const std::string &release, const std::string &mode = "compiled/") {
-  return OPDYNO_INTEROP_DATA "/" + mode + release + "/mlp.so";
+  return interop_data("/") + mode + release + "/mlp.so";
 }
 
 Tensor input() {

@@ -7,6 +7,7 @@
 #include "interop/gpu_programs.h"
 #include "support/c_artifact.h"
 #include "support/cuda/recording.h"
+#include "support/paths.h"
 
 using namespace opdyno_test;
 using cuda_driver::Recording;
@@ -26,7 +27,7 @@ void emulate_kernels(const std::string &model) {
   std::string &library = libraries[model];
   if (library.empty()) {
     const Module kernels = kernels_of(Module::load(program_file({kDLCUDA, 0}, model, "bytecode")));
-    std::string source = std::string("#include \"") + OPDYNO_TEST_EMULATION + "\"\n" + kernels.source();
+    std::string source = "#include \"" + test_data("/../support/cuda/emulation.h") + "\"\n" + kernels.source();
     const std::string include = "#include <cuda.h>";
     if (const size_t at = source.find(include); at != source.npos) source.erase(at, include.size());
     for (const std::string &name : kernels.functions()) source += "EMULATED_KERNEL(" + name + ")\n";

@@ -1,5 +1,6 @@
 // What TVM compiled for two CPU devices, in both execution modes.
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 #include "support/tensors.h"
 
 using namespace opdyno_test;
@@ -9,7 +10,7 @@ namespace {
 class AProgramForTwoDevices : public testing::TestWithParam<const char *> {
  protected:
   Vm vm_on(int32_t first, int32_t second) {
-    const Module module = Module::load(std::string(OPDYNO_INTEROP_DATA "/modules/devices_") + GetParam() + ".so");
+    const Module module = Module::load(interop_data("/modules/devices_") + GetParam() + ".so");
     const DLDevice devices[] = {{kDLCPU, first}, {kDLCPU, second}};
     opd_vm_options options;
     opd_vm_options_init(&options);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "support/embedded_modules.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 namespace {
@@ -20,7 +21,7 @@ std::string tvm_python() {
 // Runs tests/interop/SCRIPT with real TVM's Python; gives what it printed. Only where there is one.
 std::string run_tvm(const std::string &script, const std::string &arguments) {
   const std::string log = scratch_directory() + "/log";
-  const std::string command = "env -u LD_PRELOAD TVM_BACKTRACE=1 '" + tvm_python() + "' '" OPDYNO_INTEROP_DATA "/../" +
+  const std::string command = "env -u LD_PRELOAD TVM_BACKTRACE=1 '" + tvm_python() + "' '" + interop_data("/../") +
                               script + "' " + arguments + " >'" + log + "' 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << read_bytes(log);
   return read_bytes(log);
@@ -63,7 +64,7 @@ TEST_F(AnExportedModule, GetsItsConstantsAsInRealTvm) {
 
 // What TVM says of its kinds of modules, and opdyno of the same. Where TVM lists no formats to write, opdyno may.
 TEST_F(AnExportedModule, IsOfTheKindsThatTvmHas) {
-  const std::string path = OPDYNO_INTEROP_DATA "/0.27/mlp.so", object = OPDYNO_INTEROP_DATA "/modules/system_kernels.o";
+  const std::string path = interop_data("/0.27/mlp.so"), object = interop_data("/modules/system_kernels.o");
   const Module program = Module::load(path);
   opd_array *imports = nullptr;
   check(opd_module_list_imports(program.get(), &imports));

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 
@@ -13,7 +14,7 @@ constexpr const char *kModes[] = {"bytecode", "compiled"};
 
 inline std::string program_file(DLDevice device, const std::string &model, const std::string &mode) {
   const std::string kind = opdyno::to_string(DLDevice{device.device_type, 0});
-  return OPDYNO_INTEROP_DATA "/" + kind.substr(0, kind.find(':')) + "/" + model + "_" + mode + ".so";
+  return interop_data("/") + kind.substr(0, kind.find(':')) + "/" + model + "_" + mode + ".so";
 }
 
 // Of the cache directory, nullptr means the usual one.
@@ -29,7 +30,7 @@ inline Vm program(DLDevice device, const std::string &model, const std::string &
 
 // The tensors of a kind, in their order: "in0", "in1" …
 inline std::vector<Tensor> recorded(const std::string &model, const std::string &kind) {
-  const Params params = Params::load(OPDYNO_INTEROP_DATA "/opencl/" + model + ".npz");  // the same for all
+  const Params params = Params::load(interop_data("/opencl/") + model + ".npz");  // the same for all
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < params.size(); ++i)
     if (std::string(params.name(i)).starts_with(kind))

@@ -2,6 +2,7 @@
 #include <opdyno/compare.h>
 #include <opdyno/replay.h>
 
+#include "support/paths.h"
 #include "support/recorded_calls.h"
 #include "support/tiny_llama.h"
 
@@ -10,7 +11,7 @@ using namespace opdyno_test;
 namespace {
 
 const TinyLlama &model() {
-  static const TinyLlama made(OPDYNO_INTEROP_DATA "/language/");
+  static const TinyLlama made(interop_data("/language/"));
   return made;
 }
 
@@ -97,7 +98,7 @@ TEST(ARecordedPass, OfASequenceWithAWindowHasIt) {
 }
 
 TEST(ComparedPasses, HaveACacheEach) {
-  const TinyLlama other(OPDYNO_INTEROP_DATA "/language/");
+  const TinyLlama other(interop_data("/language/"));
   const Value cache = model().make_cache();
   const KvState state(cache);
   state.add(0);

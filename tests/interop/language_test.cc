@@ -2,6 +2,7 @@
 // (language/run.py).
 #include <thread>
 
+#include "support/paths.h"
 #include "support/tiny_llama.h"
 
 using namespace opdyno_test;
@@ -28,7 +29,7 @@ std::vector<float> generate(const TinyLlama &model, int32_t first, int num_token
 
 TEST(ALanguageModel, IsOneForThreadsThatEachHaveACache) {
   constexpr int kThreads = 4, kTokens = 12;
-  const TinyLlama model(OPDYNO_INTEROP_DATA "/language/");
+  const TinyLlama model(interop_data("/language/"));
   std::vector<std::vector<float>> alone(kThreads), together(kThreads);
   for (int t = 0; t < kThreads; ++t) alone[static_cast<size_t>(t)] = generate(model, t, kTokens);
   EXPECT_NE(alone[0], alone[1]);

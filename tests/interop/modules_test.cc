@@ -1,10 +1,11 @@
 // What TVM exports for others to link: archives of objects and of C sources, with and without bytecode.
 #include "support/module_test.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 namespace {
 
-std::string artifact(const std::string &name) { return OPDYNO_INTEROP_DATA "/modules/" + name; }
+std::string artifact(const std::string &name) { return interop_data("/modules/") + name; }
 
 int notes = 0;
 opd_error *note(void *, const opd_value *, int32_t num_args, opd_value *) {

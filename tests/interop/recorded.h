@@ -10,6 +10,7 @@
 #include <set>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 
@@ -204,7 +205,7 @@ inline std::vector<std::string> recorded_artifacts(const std::set<std::string> &
                                                    Newest newest = Newest::kToo) {
   std::vector<std::string> files;
   const char *more = std::getenv("OPDYNO_INTEROP_DIR");
-  for (const std::string &directory : {std::string(more ? more : ""), std::string(OPDYNO_INTEROP_DATA)})
+  for (const std::string &directory : {std::string(more ? more : ""), interop_data("")})
     if (!directory.empty() && std::filesystem::exists(directory) && (newest == Newest::kToo || files.empty()))
       for (const auto &entry : std::filesystem::recursive_directory_iterator(directory)) {
         const auto &path = entry.path();

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 #include "support/vulkan_kernels.h"
 
 using namespace opdyno_test;
@@ -115,7 +116,8 @@ TEST(VulkanInAChild, StartsAfterFork) {
 // The loader finds its drivers by these variables; without it the reason names its own package.
 TEST(VulkanWithoutADriver, IsAbsentAndNamesThePackageThatHasOne) {
   const std::string said = scratch_directory() + "/info";
-  const std::string command = "VK_ICD_FILENAMES=/none VK_DRIVER_FILES=/none " OPDYNO_PROGRAM " info > '" + said + "'";
+  const std::string command =
+      "VK_ICD_FILENAMES=/none VK_DRIVER_FILES=/none " + opdyno_program() + " info > '" + said + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string text = read_bytes(said);
   EXPECT_EQ(text.find("vulkan:0"), std::string::npos) << text;
@@ -170,7 +172,7 @@ void main() { to[gl_GlobalInvocationID.x] = value + gl_LocalInvocationID.x; })")
   options.num_devices = 1;
   EXPECT_EQ(back(Tensor::of(Vm(Module::load(path), &options).call("main"))), (std::vector<float>{2, 3, 4, 5}));
   const std::string said = scratch_directory() + "/said";
-  ASSERT_EQ(std::system((OPDYNO_PROGRAM " run '" + path + "' --device vulkan:0 > '" + said + "'").c_str()), 0);
+  ASSERT_EQ(std::system((opdyno_program() + " run '" + path + "' --device vulkan:0 > '" + said + "'").c_str()), 0);
   EXPECT_NE(read_bytes(said).find("float32[4]"), std::string::npos) << read_bytes(said);
 }
 

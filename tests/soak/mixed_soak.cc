@@ -5,27 +5,20 @@
 #include <thread>
 
 #include "interop/replay.h"
+#include "support/paths.h"
 #include "support/soak_threads.h"
 
 using namespace opdyno_test;
 
 namespace {
 
-const std::string kData = OPDYNO_INTEROP_DATA;
-
-Tensor input(int seed) {
-  Tensor x({2, 16}, "float32");
-  for (int i = 0; i < 32; ++i) x.data<float>()[i] = static_cast<float>((i * 7 + seed) % 11) / 11 - 0.5f;
-  return x;
-}
-
 std::string bytes_of_result(const Value &value) { return bytes_of(Tensor::of(value)); }
 
 // A program that is called all the time, and its answers.
 struct Subject {
-  explicit Subject(const std::string &file) : module(Module::load(kData + file)), vm(module) {
+  explicit Subject(const std::string &file) : module(Module::load(interop_data(file))), vm(module) {
     for (int seed = 0; seed < 11; ++seed) {
-      inputs.push_back(input(seed));
+      inputs.push_back(soak_input(seed));
       wanted.push_back(bytes_of_result(vm.call("with_constants", inputs.back())));
     }
   }

@@ -4,18 +4,12 @@
 #include <thread>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
+#include "support/soak_threads.h"
 
 using namespace opdyno_test;
 
 namespace {
-
-const std::string kData = OPDYNO_INTEROP_DATA;
-
-Tensor input(int seed) {
-  Tensor x({2, 16}, "float32");
-  for (int i = 0; i < 32; ++i) x.data<float>()[i] = static_cast<float>((i * 7 + seed) % 11) / 11 - 0.5f;
-  return x;
-}
 
 std::string answer(const Vm &vm, const Tensor &x) {
   const Tensor y = Tensor::of(vm.call("with_constants", x));
@@ -32,11 +26,11 @@ void on_threads(int count, F body) {
 }  // namespace
 
 TEST(ThreadsSoak, OneVmGivesEightThreadsTheRightAnswers) {
-  const Vm vm(Module::load(kData + "/0.27/mlp.so"));
+  const Vm vm(Module::load(interop_data("/0.27/mlp.so")));
   std::vector<Tensor> inputs;
   std::vector<std::string> wanted;
   for (int seed = 0; seed < 11; ++seed) {
-    inputs.push_back(input(seed));
+    inputs.push_back(soak_input(seed));
     wanted.push_back(answer(vm, inputs.back()));
   }
   std::atomic<int> wrong{0};
@@ -51,13 +45,13 @@ TEST(ThreadsSoak, OneVmGivesEightThreadsTheRightAnswers) {
 }
 
 TEST(ThreadsSoak, LoadingAndReleasingFromManyThreads) {
-  const Tensor x = input(3);
-  const std::string wanted = answer(Vm(Module::load(kData + "/0.26/mlp.so")), x);
+  const Tensor x = soak_input(3);
+  const std::string wanted = answer(Vm(Module::load(interop_data("/0.26/mlp.so"))), x);
   std::atomic<int> wrong{0};
   on_threads(4, [&](int t) {
     const char *const releases[] = {"/0.25/mlp.so", "/0.26/mlp.so", "/0.27/mlp.so"};
     for (int i = 0; i < 40; ++i) {
-      const Vm vm(Module::load(kData + releases[(i + t) % 3]));
+      const Vm vm(Module::load(interop_data(releases[(i + t) % 3])));
       const Tensor y = Tensor::of(vm.call("with_constants", x));
       wrong += opd_tensor_bytes(y.get()) != wanted.size();
     }
@@ -66,8 +60,8 @@ TEST(ThreadsSoak, LoadingAndReleasingFromManyThreads) {
 }
 
 TEST(ThreadsSoak, ParallelKernelsFromManyCallers) {
-  const Vm vm(Module::load(kData + "/0.27/parallel.so"));
-  const Params recorded = Params::load(kData + "/0.27/parallel.npz");
+  const Vm vm(Module::load(interop_data("/0.27/parallel.so")));
+  const Params recorded = Params::load(interop_data("/0.27/parallel.npz"));
   std::vector<std::pair<std::string, std::string>> calls;  // function, key of its only input
   for (size_t i = 0; i < opd_params_count(recorded.get()); ++i) {
     const std::string key = opd_params_name(recorded.get(), i);
@@ -110,9 +104,9 @@ TEST(ThreadsSoak, ParallelKernelsFromManyCallers) {
 
 TEST(ThreadsSoak, ProfilingAndCancellingBesideOtherCalls) {
   define("soak.nothing", [](const opd_value *, int32_t, opd_value *) {});
-  const Vm vm(Module::load(kData + "/0.27/mlp.so"));
+  const Vm vm(Module::load(interop_data("/0.27/mlp.so")));
   const Vm endless(Executable::assemble(".func loop() {\nagain:\n  call soak.nothing()\n  goto again\n}").to_module());
-  const Tensor x = input(1);
+  const Tensor x = soak_input(1);
   const std::string wanted = answer(vm, x);
   std::atomic<int> wrong{0};
   on_threads(4, [&](int t) {

@@ -18,6 +18,8 @@
 
 namespace opdyno_test {
 
+inline constexpr uint64_t kLong = 60'000'000'000;  // ns
+
 /** A connection to "127.0.0.1:PORT". */
 class Connection {
  public:

@@ -130,6 +130,17 @@ inline opd_error *load_text(const std::string &bytes, const char *name = "memory
   Module module;
   return opd_module_load_bytes(bytes.data(), bytes.size(), name, nullptr, module.out());
 }
+inline Module echo_program() { return Executable::assemble(".func main(x) {\n  ret %x\n}\n").to_module(); }
+
+// A library of the C function half(), which has a signature.
+inline Module native_half(const std::string &name) {
+  const std::string path = build_library(name, "double half(double x) { return x / 2; }\n");
+  const char *names[] = {"half"}, *signatures[] = {"f64(f64)"};
+  Module module;
+  check(opd_module_load_native(path.c_str(), names, signatures, 1, nullptr, module.out()));
+  return module;
+}
+
 inline std::string json_of(const Module &module) { return text_of(opd_module_to_json, module.get()); }
 inline bool holds(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 

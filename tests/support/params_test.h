@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 namespace params_test {
 
@@ -25,7 +26,7 @@ inline std::string read_bytes(const fs::path &path) {
   content << in.rdbuf();
   return content.str();
 }
-inline fs::path data_path(const std::string &name) { return fs::path(OPDYNO_TEST_DATA) / "params" / name; }
+inline fs::path data_path(const std::string &name) { return fs::path(opdyno_test::test_data("")) / "params" / name; }
 inline std::string data_bytes(const std::string &name) {
   const std::string bytes = read_bytes(data_path(name));
   EXPECT_FALSE(bytes.empty()) << name;

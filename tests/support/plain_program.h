@@ -1,8 +1,11 @@
-// A program of one function, which returns its argument.
+// A program of one function, which returns its argument, and recordings of its calls.
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "program/builder.h"
+#include "record/recording.h"
 
 namespace opdyno_test {
 
@@ -12,6 +15,18 @@ inline std::string program() {
   builder.emit_ret(0);
   builder.end_function();
   return builder.get()->write();
+}
+
+// A recording of these blocks.
+inline std::string file_of(const std::vector<std::pair<opd::BlockKind, std::string>> &blocks) {
+  std::string file = opd::recording_header();
+  uint32_t number = 0;
+  for (const auto &[kind, content] : blocks) {
+    const opd::BlockHead head = opd::head_of(kind, number++, content);
+    file.append(reinterpret_cast<const char *>(&head), sizeof head);
+    file += content;
+  }
+  return file;
 }
 
 }  // namespace opdyno_test

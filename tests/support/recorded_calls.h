@@ -5,13 +5,14 @@
 #include <iterator>
 
 #include "support/add_one.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 
 /** A file of one test. */
 inline std::string recording_path(const std::string &suffix = "") {
   const auto *info = testing::UnitTest::GetInstance()->current_test_info();
-  return std::string(OPDYNO_TEST_SCRATCH) + "/" + info->test_suite_name() + "." + info->name() + suffix + ".opdrec";
+  return test_scratch("/") + info->test_suite_name() + "." + info->name() + suffix + ".opdrec";
 }
 
 inline std::string bytes_of(const std::string &path) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 
+#include "support/paths.h"
 #include "support/report_test.h"
 
 namespace opdyno_test {
@@ -15,7 +16,7 @@ namespace opdyno_test {
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    std::string pattern = std::string(OPDYNO_TEST_SCRATCH) + "/recordings.XXXXXX";
+    std::string pattern = test_scratch("/recordings.XXXXXX");
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("no directory " + pattern);
     path_ = pattern;
   }

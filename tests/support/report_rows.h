@@ -9,8 +9,9 @@ namespace report_rows {
 using opdyno::check;
 using opdyno::Value;
 
-struct Report : opdyno::Report {
-  explicit Report(const std::string &json) { check(opd_report_from_json(json.data(), json.size(), out())); }
+struct JsonReport : opdyno::Report {
+  JsonReport() = default;
+  explicit JsonReport(const std::string &json) { check(opd_report_from_json(json.data(), json.size(), out())); }
   using opdyno::Report::table;
   std::string table(int sort, int aggregate, int col_sums) const {
     opd_report_write_options options;

@@ -4,11 +4,12 @@
 #include <sstream>
 
 #include "support/opdyno_test.h"
+#include "support/paths.h"
 
 namespace opdyno_test {
 
 inline std::string report_file(const std::string &name) {
-  std::ifstream in(std::string(OPDYNO_TEST_DATA) + "/report/" + name, std::ios::binary);
+  std::ifstream in(test_data("/report/") + name, std::ios::binary);
   std::stringstream content;
   content << in.rdbuf();
   EXPECT_FALSE(content.str().empty()) << name;
@@ -43,6 +44,20 @@ inline Value configuration_value(const Report &report, const char *key) {
 
 inline double number_of(const Value &value) {
   return value.type() == OPD_INT ? static_cast<double>(value.view().u.int64) : value.view().u.float64;
+}
+
+inline double call_number(const Report &report, size_t row, const char *column) {
+  return number_of(call_value(report, row, column));
+}
+inline std::string call_text(const Report &report, size_t row, const char *column) {
+  return text_value(call_value(report, row, column));
+}
+
+inline std::string summary(const Report &report, int32_t width = 100, int32_t max_rows = 0, int32_t colored = 0) {
+  opd_report_write_options options;
+  opd_report_write_options_init(&options);
+  options.width = width, options.max_rows = max_rows, options.colored = colored;
+  return report.table(&options);
 }
 
 }  // namespace opdyno_test

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/opdyno_test.h"
+
 namespace opdyno_test {
 
 class SoakThreads {
@@ -37,5 +39,11 @@ class SoakThreads {
   std::vector<std::thread> threads_;
   std::atomic<bool> over_{false};
 };
+
+inline Tensor soak_input(int seed) {
+  Tensor x({2, 16}, "float32");
+  for (int i = 0; i < 32; ++i) x.data<float>()[i] = static_cast<float>((i * 7 + seed) % 11) / 11 - 0.5f;
+  return x;
+}
 
 }  // namespace opdyno_test

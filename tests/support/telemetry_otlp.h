@@ -10,7 +10,6 @@ namespace opdyno_test::otlp {
 
 using opdyno::Telemetry;
 
-inline constexpr uint64_t kLong = 60'000'000'000;
 inline const std::string kTraces = "/v1/traces", kMetrics = "/v1/metrics";
 inline const std::string kTrace = "0af7651916cd43dd8448eb211c80319c", kCaller = "b7ad6b7169203331";
 inline const std::string kParent = "00-" + kTrace + "-" + kCaller + "-01";

@@ -8,8 +8,6 @@ namespace opdyno_test {
 
 using opdyno::Telemetry;
 
-inline constexpr uint64_t kLong = 60'000'000'000;
-
 class Options : public opd_telemetry_options {
  public:
   Options() : opd_telemetry_options(opdyno::defaults(opd_telemetry_options_init)) {}

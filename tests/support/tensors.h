@@ -32,12 +32,21 @@ inline Value shape_of(const std::vector<int64_t> &dims) {
   return Value::retain(arg(shape));
 }
 
+inline Value array_of(const std::vector<opd_value> &items) {
+  Handle<opd_array> array;
+  check(opd_array_create(items.data(), items.size(), array.out()));
+  return Value::retain(arg(array));
+}
+
+inline Value map_of(const std::vector<opd_value> &pairs) {
+  Handle<opd_map> map;
+  check(opd_map_create(pairs.data(), pairs.size() / 2, map.out()));
+  return Value::retain(arg(map));
+}
+
 template <class... Items>
 Value tuple_of(const Items &...items) {
-  const opd_value views[] = {arg(items)..., opd_none()};
-  Handle<opd_array> array;
-  check(opd_array_create(views, sizeof...(items), array.out()));
-  return Value::retain(arg(array));
+  return array_of({arg(items)...});
 }
 
 /** Item @p index of a tuple. */
@@ -46,6 +55,8 @@ inline Value item_of(const Value &tuple, size_t index) {
   check(opd_array_get(reinterpret_cast<const opd_array *>(tuple.view().u.object), index, item.out()));
   return item;
 }
+
+inline Function builtin(const std::string &name) { return Function::global(("vm.builtin." + name).c_str()); }
 
 inline Vm vm_of(const std::string &assembly) { return Vm(Executable::assemble(assembly).to_module()); }
 

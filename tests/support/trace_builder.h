@@ -76,4 +76,9 @@ class TraceBuilder {
   Track track_;
 };
 
+inline constexpr ClockCalibration kNanoseconds{{0, 0}, 1};  // ticks are nanoseconds
+
+inline Ref<Trace> trace_of(TraceParts parts) { return make_object<Trace>(std::move(parts)); }
+inline Ref<Trace> trace_of(TraceBuilder &built) { return trace_of(built.parts(kNanoseconds)); }
+
 }  // namespace opd

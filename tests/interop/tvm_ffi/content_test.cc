@@ -127,10 +127,6 @@ TEST(Json, IsWrittenAsItIsRead) {
   EXPECT_EQ(written(nested(1001)), "ValueError: JSON text cannot hold values nested more than 1000 deep");
 }
 
-std::string graph_of(const Value &value) {
-  const Value graph = call("ffi.ToJSONGraphString", {value, {}});
-  return last_error.empty() ? text(graph) : last_error;
-}
 std::string decoded(const std::string &graph) {
   const Value value = call("ffi.FromJSONGraphString", {graph.c_str()});
   return last_error.empty() ? repr(value) : last_error;

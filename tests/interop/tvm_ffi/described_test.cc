@@ -141,10 +141,6 @@ Value enum_of(const char *key, const Value &value) {
              ? call("ffi.MakeObjectFromPackedArgs", {key, "_int_index", 3, "_str_index", "three"})
              : call("ffi.MakeObjectFromPackedArgs", {key, "_int_index", 3, "_str_index", "three", "value", value});
 }
-std::string graph_of(const Value &value) {
-  const Value graph = call("ffi.ToJSONGraphString", {value, {}});
-  return last_error.empty() ? text(graph) : last_error;
-}
 
 TEST(Enums, AreKeptInGraphsByTheirNumberOrTheirName) {
   const auto graph = [](const char *key, const std::string &data) {

@@ -158,4 +158,9 @@ inline std::string write_field(const char *key, std::string_view name, const Val
   return text;
 }
 
+inline std::string graph_of(const Value &value) {
+  const Value graph = call("ffi.ToJSONGraphString", {value, {}});
+  return last_error.empty() ? text(graph) : last_error;
+}
+
 }  // namespace tvm_ffi_test

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <random>
 #include <vector>
+
+#include "support/noise.h"
 
 namespace opd {
 namespace {
@@ -15,20 +16,12 @@ namespace {
 using Runs = std::vector<double>;
 constexpr int kSimulated = 8000;  // the standard error of a rate of 50 % is 0.6 %
 
-class Noise {
- public:
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
-  Runs series(size_t count, double phi) {  // AR(1), of unit variance
-    Runs runs(count);
-    double last = normal();
-    for (double &run : runs) run = last, last = phi * last + std::sqrt(1 - phi * phi) * normal();
-    return runs;
-  }
-
- private:
-  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
-  std::mt19937_64 bits_{1};
-};
+Runs series(Noise &noise, size_t count, double phi) {  // AR(1), of unit variance
+  Runs runs(count);
+  double last = noise.normal();
+  for (double &run : runs) run = last, last = phi * last + std::sqrt(1 - phi * phi) * noise.normal();
+  return runs;
+}
 
 // Logarithms of densities, up to a constant that depends on the number of runs alone.
 
@@ -80,7 +73,7 @@ double density_of_change(const Runs &before, const Runs &after, double shift) {
 // The share of changes by `shift` standard deviations, in either direction, that the best test finds if it errs in 5 %
 // of the pairs of series without a change.
 double most_found(size_t runs, double shift, double phi) {
-  Noise noise;
+  Noise noise(1);
   const auto ratio = [&](const Runs &before, const Runs &after) {
     const double up = density_of_change(before, after, shift), down = density_of_change(before, after, -shift);
     const double both = std::max(up, down) + std::log1p(std::exp(-std::abs(up - down)));
@@ -88,15 +81,15 @@ double most_found(size_t runs, double shift, double phi) {
   };
   Runs ratios(kSimulated);
   for (double &each : ratios) {
-    const Runs before = noise.series(runs, phi);
-    each = ratio(before, noise.series(runs, phi));
+    const Runs before = series(noise, runs, phi);
+    each = ratio(before, series(noise, runs, phi));
   }
   std::sort(ratios.begin(), ratios.end());
   const double limit = ratios[static_cast<size_t>(kSimulated * 0.95)];
   int found = 0;
   for (int i = 0; i < kSimulated; ++i) {
-    const Runs before = noise.series(runs, 0);
-    Runs after = noise.series(runs, 0);
+    const Runs before = series(noise, runs, 0);
+    Runs after = series(noise, runs, 0);
     for (double &run : after) run += shift;
     found += ratio(before, after) > limit;
   }

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <random>
 
 #include "analysis/diff.h"
+#include "support/noise.h"
 
 namespace opd {
 namespace {
@@ -17,16 +17,6 @@ constexpr int kDivisor = 10;
 #else
 constexpr int kDivisor = 1;
 #endif
-
-class Noise {  // of unit variance; standard distributions differ between standard libraries
- public:
-  explicit Noise(uint64_t seed) : bits_(seed) {}
-  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
-
- private:
-  std::mt19937_64 bits_;
-};
 
 // Makes the noise of one operator's runs, in the order in time.
 using Series = std::function<std::vector<double>(Noise &, size_t)>;

@@ -14,7 +14,7 @@ struct Times {
   uint64_t slow, same, other;
 };
 // Parts of the run "main", whose ranges take these times in ns, a few more in some parts.
-Ref<Trace> trace_of(const Times &times, const char *other, uint64_t parts = 12) {
+Ref<Trace> timed_trace(const Times &times, const char *other, uint64_t parts = 12) {
   TraceBuilder built;
   for (uint64_t i = 0; i < parts; ++i) {
     uint64_t at = i * 1'000'000;
@@ -41,7 +41,7 @@ struct Box {
   std::string style, title;
   double width;
 };
-std::map<std::string, Box> boxes(const std::string &svg) {
+std::map<std::string, Box> diff_boxes(const std::string &svg) {
   const std::regex box(
       "<g class=\"([^\"]*)\"><title>([^\n]*)\n([^<]*)</title><rect x=\"[^\"]*\" y=\"[^\"]*\" width=\"([^\"]*)\"");
   std::map<std::string, Box> found;
@@ -52,8 +52,9 @@ std::map<std::string, Box> boxes(const std::string &svg) {
 bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
 TEST(FlameDiff, ColoursWhatChangedItself) {
-  const std::string svg = picture(trace_of({20'000, 50'000, 10'000}, "old"), trace_of({30'000, 50'000, 10'000}, "new"));
-  const auto found = boxes(svg);
+  const std::string svg =
+      picture(timed_trace({20'000, 50'000, 10'000}, "old"), timed_trace({30'000, 50'000, 10'000}, "new"));
+  const auto found = diff_boxes(svg);
   ASSERT_EQ(found.size(), 6u) << svg;
   EXPECT_EQ(found.at("slow").style, "s2") << "10 µs of 25 are 40 %";
   EXPECT_TRUE(has(found.at("slow").title, "before 20.00 µs, after 30.00 µs (+50.0 %)")) << found.at("slow").title;
@@ -73,19 +74,22 @@ TEST(FlameDiff, ColoursWhatChangedItself) {
 }
 
 TEST(FlameDiff, IsBlueForWhatBecameFaster) {
-  const auto found = boxes(picture(trace_of({30'000, 50'000, 10}, "x"), trace_of({20'000, 50'000, 10}, "x")));
+  const auto found =
+      diff_boxes(picture(timed_trace({30'000, 50'000, 10}, "x"), timed_trace({20'000, 50'000, 10}, "x")));
   EXPECT_EQ(found.at("slow").style, "f2");
   EXPECT_TRUE(has(found.at("slow").title, ", improvement, by −")) << found.at("slow").title;
 }
 
 TEST(FlameDiff, IsOnlyALineWhereTheChangeMayBeChance) {
-  const auto found = boxes(picture(trace_of({20'000, 50'000, 10}, "x", 1), trace_of({30'000, 50'000, 10}, "x", 1)));
+  const auto found =
+      diff_boxes(picture(timed_trace({20'000, 50'000, 10}, "x", 1), timed_trace({30'000, 50'000, 10}, "x", 1)));
   EXPECT_EQ(found.at("slow").style, "s2 p") << "one part on each side proves nothing";
   EXPECT_TRUE(has(found.at("slow").title, ", undecided")) << found.at("slow").title;
 }
 
 TEST(FlameDiff, ComparesPartsOfDifferentNumbers) {
-  const auto found = boxes(picture(trace_of({20'000, 50'000, 10}, "x", 24), trace_of({20'000, 50'000, 10}, "x", 12)));
+  const auto found =
+      diff_boxes(picture(timed_trace({20'000, 50'000, 10}, "x", 24), timed_trace({20'000, 50'000, 10}, "x", 12)));
   EXPECT_EQ(found.at("slow").style, "z") << "half as many parts, but each takes as long";
 }
 
@@ -93,9 +97,9 @@ TEST(FlameDiff, OfNothingIsEmpty) {
   TraceBuilder nothing;
   const Ref<Trace> empty = make_object<Trace>(nothing.parts({{0, 0}, 1}));
   const std::string svg = picture(empty, empty);
-  EXPECT_TRUE(boxes(svg).empty());
+  EXPECT_TRUE(diff_boxes(svg).empty());
   EXPECT_FALSE(has(svg, "nan"));
-  EXPECT_EQ(boxes(picture(empty, trace_of({100, 100, 100}, "x"))).at("slow").style, "s3 o");
+  EXPECT_EQ(diff_boxes(picture(empty, timed_trace({100, 100, 100}, "x"))).at("slow").style, "s3 o");
 }
 
 // One part of 100 µs on each side, of which "slow" takes 40 and 60; within it "gone" takes 5 before and "new" 10 after,
@@ -157,7 +161,7 @@ alone: before 19.80 µs, after 20.20 µs (+2.0 %), undecided</title><rect x="0.0
 }
 
 TEST(FlameDiff, StatesItsScaleInLightAndDark) {
-  const std::string svg = picture(trace_of({10, 10, 10}, "<a&"), trace_of({10, 10, 10}, "<a&"));
+  const std::string svg = picture(timed_trace({10, 10, 10}, "<a&"), timed_trace({10, 10, 10}, "<a&"));
   for (const char *text : {">−50 %<", ">−1 %<", ">same<", ">+1 %<", ">+50 %<", "may be chance", "only in one"})
     EXPECT_TRUE(has(svg, text)) << text;
   for (const char *rule :

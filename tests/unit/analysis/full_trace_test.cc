@@ -15,7 +15,7 @@ namespace {
 
 Ref<Trace> trace() { return make_object<Trace>(full_trace()); }
 template <class Write>
-std::string written(const Write &write) {
+std::string form_of(const Write &write) {
   StringSink sink;
   write(*trace(), sink);
   return sink.take();
@@ -24,7 +24,7 @@ std::string written(const Write &write) {
 // Unix time 0 is the origin, so times are those of full_trace() in µs. A device is a process with the number 0.
 TEST(AFullTrace, InChromesForm) {
   EXPECT_EQ(
-      written([](const Trace &of, ByteSink &out) { write_chrome_trace(of, R"({"model":"m"} )", out); }),
+      form_of([](const Trace &of, ByteSink &out) { write_chrome_trace(of, R"({"model":"m"} )", out); }),
       R"x({"schemaVersion":1,"deviceProperties":[],"model":"m","opdyno_dropped_calls":2,"opdyno_device_clocks":[{"pid":41,"device":"opencl:0","method":"bracketed events","error_ns":100,"offset_ns":-500,"drift_ppm":null,"drift_error_ppm":null}],"displayTimeUnit":"ms","baseTimeNanoseconds":0,"traceEvents":[
 {"ph":"M","name":"process_name","pid":41,"tid":0,"ts":1.000,"args":{"name":"server"}},
 {"ph":"M","name":"process_labels","pid":41,"tid":0,"ts":1.000,"args":{"labels":"CPU"}},
@@ -82,7 +82,7 @@ TEST(AFullTrace, InChromesForm) {
 
 TEST(AFullTrace, InSpeedscopesForm) {
   EXPECT_EQ(
-      written(write_speedscope),
+      form_of(write_speedscope),
       R"x({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"opdyno","name":"server, dropped events: 2","activeProfileIndex":0,"profiles":[
 {"type":"evented","unit":"nanoseconds","name":"thread 7 (main)","startValue":0,"endValue":10000,"events":[
 {"type":"O","frame":0,"at":0},
@@ -144,7 +144,7 @@ TEST(AFullTrace, InSpeedscopesForm) {
 
 TEST(AFullTrace, AsLinesOfStacks) {
   const auto lines = [](bool per_event, bool of_devices) {
-    return written([&](const Trace &of, ByteSink &out) { write_stacks(of, per_event, of_devices, out); });
+    return form_of([&](const Trace &of, ByteSink &out) { write_stacks(of, per_event, of_devices, out); });
   };
   EXPECT_EQ(lines(false, false), R"(ProfilerStep* 1000
 ProfilerStep*;a.py(12):_serve;outer 1000
@@ -278,7 +278,7 @@ Device clock: opencl0: bracketed events, error 100 ns, offset -500 ns, drift not
 
 // 100 bytes were in use before. The block of 64 came and went within the run, and its call allocated it.
 TEST(AFullTrace, AsAPageOfItsMemory) {
-  std::string page = written([](const Trace &of, ByteSink &out) { write_memory_timeline_html(of, "cpu:0", out); });
+  std::string page = form_of([](const Trace &of, ByteSink &out) { write_memory_timeline_html(of, "cpu:0", out); });
   for (const std::string_view part : {kTimelineStyle, kTimelineScript}) page.replace(page.find(part), part.size(), "…");
   EXPECT_EQ(page, R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">

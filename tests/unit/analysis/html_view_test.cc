@@ -72,8 +72,6 @@ Content content(const std::string &page, size_t spans) {
   return found;
 }
 
-constexpr ClockCalibration kNanoseconds{{0, 0}, 1};  // ticks are nanoseconds
-
 TEST(HtmlView, HasTheColumnsOfAllSpans) {
   TraceBuilder built;
   built.range(1'000, 1'300, "inner").range(500, 2'500, "outer").range(2'000, 2'700, "crossing");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr DLDevice kHostDevice = {kDLCPU, 0}, kGpu = {kDLCUDA, 1};
 
-Ref<Trace> trace_of(TraceBuilder &built) {
+Ref<Trace> memory_trace(TraceBuilder &built) {
   TraceParts parts = built.parts({{0, 0}, 1});
   parts.has_memory = true;
   return make_object<Trace>(std::move(parts));
@@ -39,7 +39,7 @@ TEST(MemoryTimeline, TellsWhatBlocksAreForAndHasARowForEachMicrosecond) {
   built.memory(EventKind::kAlloc, 7000, kHostDevice, {3, 30, 804, 2000});
   built.call({4500, 6500, name_id("kernel")}, {});
   built.run(1, 4000, 8000, name_id("main"));
-  const Ref<Trace> trace = trace_of(built);
+  const Ref<Trace> trace = memory_trace(built);
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw),
             "[[-1,1,300,7],\n[-1,1,700,7],\n[2000,2,64,0],\n[3000,4,-300,7],\n[3500,2,10,2],\n"
             "[5000,2,20,3],\n[6000,4,-20,3],\n[7000,2,30,4]]\n");
@@ -64,7 +64,7 @@ TEST(MemoryTimeline, TakesWhatLivesWithinACallForTemporary) {
   at(EventKind::kFree, 7000, 40);
   built.call({4500, 6500, name_id("kernel")}, {});
   built.run(1, 4000, 8000, name_id("main"));
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
             "[[4200,2,40,4],\n[5010,2,10,3],\n[5020,2,20,3],\n[5030,2,30,4],\n[5200,3,-10,3],\n[5200,3,10,3],\n"
             "[6000,4,-10,3],\n[6500,4,-20,3],\n[6501,4,-30,4],\n[7000,4,-40,4]]\n");
 }
@@ -75,14 +75,15 @@ TEST(MemoryTimeline, TakesABlockThatComesAgainForFreed) {
   built.memory(EventKind::kBind, 1500, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 8, 8, 64});  // the event of its return was dropped
   built.memory(EventKind::kBind, 2500, kHostDevice, {1, 8, 8, 64});   // it is filled, as the block before
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw), "[[1000,2,5,2],\n[2000,4,-5,2],\n[2000,2,8,2]]\n");
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
+            "[[1000,2,5,2],\n[2000,4,-5,2],\n[2000,2,8,2]]\n");
 }
 
 TEST(MemoryTimeline, IsOfTheDeviceThatIsNotTheHostIfThereIsOne) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
   built.memory(EventKind::kAlloc, 2000, kGpu, {1, 70, 70, 128});
-  const Ref<Trace> trace = trace_of(built);
+  const Ref<Trace> trace = memory_trace(built);
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw), "[[2000,2,70,2]]\n");
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw, "cuda:1"), "[[2000,2,70,2]]\n");
   EXPECT_EQ(text_of(*trace, write_memory_timeline_raw, "cuda:0"), "[]\n");
@@ -122,18 +123,19 @@ TEST(MemoryTimeline, HasARowOnlyWhereASumChanges) {
   built.memory(EventKind::kBind, 2'000, kHostDevice, {1, 64, 64, 0});
   built.memory(EventKind::kBind, 3'000, kHostDevice, {1, 64, 64, 0});
   built.memory(EventKind::kAlloc, 4'000, kHostDevice, {2, 8, 72, 0});
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
             "[[1000,2,64,0],\n[3000,3,-64,0],\n[3000,3,64,0],\n[4000,2,8,2]]\n");
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline), "[[1,4],[[0,64,0,0,0,0,0,0,0],[0,64,0,8,0,0,0,0,0]]]\n");
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline),
+            "[[1,4],[[0,64,0,0,0,0,0,0,0],[0,64,0,8,0,0,0,0,0]]]\n");
   TraceBuilder empty;
-  EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline), "[[],[]]\n");
-  EXPECT_EQ(text_of(*trace_of(empty), write_memory_timeline_raw), "[]\n");
+  EXPECT_EQ(text_of(*memory_trace(empty), write_memory_timeline), "[[],[]]\n");
+  EXPECT_EQ(text_of(*memory_trace(empty), write_memory_timeline_raw), "[]\n");
 }
 
 TEST(MemoryTimeline, HasAVersionForEachWriteAndItsCategory) {
   TraceBuilder built;
   add_versions(built);
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
             "[[1000,2,10,2],\n[1500,2,64,0],\n[3000,2,20,4],\n"
             "[3200,3,-20,4],\n[3200,3,20,4],\n"  // the second tensor in it
             "[3300,3,-10,2],\n[3300,3,10,4],\n"  // a run wrote the input
@@ -141,14 +143,14 @@ TEST(MemoryTimeline, HasAVersionForEachWriteAndItsCategory) {
             "[3500,2,8,3],\n[3700,3,-8,3],\n[3700,3,8,3],\n[3800,4,-8,3],\n"
             "[5000,3,-20,4],\n[5000,3,20,2],\n"  // the user wrote a result
             "[5100,3,-10,4],\n[5100,3,10,4],\n[6000,4,-20,2]]\n");
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline),
             "[[1,3,5,6],[[0,64,0,10,0,0,0,0,0],[0,64,0,0,0,30,0,0,0],[0,64,0,20,0,10,0,0,0],[0,64,0,0,0,10,0,0,0]]]\n");
 }
 
 TEST(MemoryTimeline, HasPartsOfBlocksByCategoryOnItsPage) {
   TraceBuilder built;
   add_versions(built);
-  const std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  const std::string page = text_of(*memory_trace(built), write_memory_timeline_html);
   EXPECT_NE(page.find("Allocations: 4. Writes to blocks that had contents: 6.</p>"), std::string::npos);
   // The scratch memory, which is smaller, comes last.
   EXPECT_NE(page.find("blocks:[\n[0.500,-1,64,0,-1],\n"), std::string::npos);
@@ -167,7 +169,7 @@ TEST(MemoryTimeline, KnowsBlocksFromBeforeByTheirFirstWrite) {
   built.memory(EventKind::kBind, 4000, kHostDevice, {7, 0, 1000, 0});
   built.memory(EventKind::kFree, 5000, kHostDevice, {7, 300, 700, 0});
   built.memory(EventKind::kBind, 6000, kHostDevice, {7, 0, 700, 0});  // it is not there any more
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
             "[[-1,1,300,7],\n[-1,1,700,7],\n[2000,3,-300,7],\n[2000,3,300,2],\n[4000,3,-300,2],\n[4000,3,300,2],\n"
             "[5000,4,-300,2]]\n");
 }
@@ -176,7 +178,7 @@ TEST(MemoryTimeline, HasEventsOfOneTickInTheOrderThatTheyCanHave) {
   TraceBuilder built;
   for (const EventKind kind : {EventKind::kAlloc, EventKind::kBind, EventKind::kBind, EventKind::kFree})
     built.memory(kind, 1000, kHostDevice, {1, 5, 5, 64});
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw),
             "[[1000,2,5,2],\n[1000,3,-5,2],\n[1000,3,5,2],\n[1000,4,-5,2]]\n");
 }
 
@@ -184,9 +186,9 @@ TEST(MemoryTimeline, HasVersionsOfItsDeviceOnly) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 1000, kHostDevice, {1, 5, 5, 64});
   for (int i = 0; i < 2; ++i) built.memory(EventKind::kBind, 2000, kGpu, {1, 5, 5, 64});
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw), "[[1000,2,5,2]]\n")
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw), "[[1000,2,5,2]]\n")
       << "and they choose no device: nothing of it came or went";
-  EXPECT_EQ(text_of(*trace_of(built), write_memory_timeline_raw, "cuda:1"),
+  EXPECT_EQ(text_of(*memory_trace(built), write_memory_timeline_raw, "cuda:1"),
             "[[-1,1,5,7],\n[2000,3,-5,7],\n[2000,3,5,2],\n[2000,3,-5,2],\n[2000,3,5,2]]\n");
 }
 
@@ -204,7 +206,7 @@ TEST(MemoryTimeline, LeavesAllOtherFormsAsTheyAreWithoutVersions) {
     version(3100, kHostDevice);
     built.memory(EventKind::kFree, 3500, kHostDevice, {1, 160, 0, 0});
     built.run(1, 1000, 4000, name_id("main"));
-    return trace_of(built);
+    return memory_trace(built);
   };
   const Ref<Trace> with = made(true), without = made(false);
   EXPECT_EQ(with->parts.tracks[0].binds.size(), 3u);
@@ -228,7 +230,7 @@ TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
     built.memory(EventKind::kAlloc, 1000 * (2 * i + 1), kHostDevice, {1 + i, bytes, live += bytes, 0});
     built.memory(EventKind::kFree, 1000 * (2 * i + 2), kHostDevice, {1 + i, bytes, live -= bytes, 0});
   }
-  const std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  const std::string page = text_of(*memory_trace(built), write_memory_timeline_html);
   EXPECT_LT(page.size(), size_t{400'000});
   EXPECT_NE(page.find("peak:987654321,"), std::string::npos);
   EXPECT_NE(page.find("\n[62834.000,[0,0,987654321,0,0,0],-1,987654321]"), std::string::npos) << "in its row";
@@ -249,7 +251,7 @@ TEST(MemoryTimeline, OfALongRecordingHasTheExtremesOfEachPart) {
     step(EventKind::kAlloc, 5), step(EventKind::kFree, 5), step(EventKind::kAlloc, 9);
     step(EventKind::kFree, 9), step(EventKind::kAlloc, 5), step(EventKind::kFree, 5);
   }
-  std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  std::string page = text_of(*memory_trace(built), write_memory_timeline_html);
   const size_t begin = page.find("rows:[") + 6, end = page.find("],\nblocks:");
   std::string expected;
   const auto row = [&](int at, int now, int change) {
@@ -270,7 +272,7 @@ TEST(MemoryTimeline, HasNamesThatCannotEndTheScript) {
   TraceBuilder built;
   built.memory(EventKind::kAlloc, 2000, kHostDevice, {1, 5, 5, 64});
   built.range(1000, 3000, "</script><b>\"");
-  const std::string page = text_of(*trace_of(built), write_memory_timeline_html);
+  const std::string page = text_of(*memory_trace(built), write_memory_timeline_html);
   EXPECT_NE(page.find(R"(names:["\u003c/script>\u003cb>\""])"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);
 }
@@ -283,7 +285,7 @@ TEST(TraceTable, HasTorchsColumnsOfMemory) {
   built.memory(EventKind::kFree, 3500, kHostDevice, {2, 108'360, 0, 0});
   built.range(2000, 4000, "inner").range(1000, 5000, "outer");
   EXPECT_EQ(
-      trace_table(*trace_of(built), {}),
+      trace_table(*memory_trace(built), {}),
       R"(---------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  
      Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg       CPU Mem  Self CPU Mem      CUDA Mem  Self CUDA Mem    # of Calls  
 ---------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  

@@ -7,16 +7,18 @@
 #include "analysis/formats/chrome_trace.h"
 #include "analysis/formats/trace_formats.h"
 #include "analysis/trace_report.h"
+#include "support/merged_traces.h"
+#include "support/occurrences.h"
 #include "trace/merge.h"
 #include "trace/stacks.h"
 
 namespace opd {
 namespace {
 
-constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
+using opdyno_test::occurrences;
 
 // A run from tick 1000 to 9000 that the function at 0x1011 called; a task of its loop from 2000 to 5000.
-TraceParts recorded(const char *run_name, const char *object, double ns_per_tick) {
+TraceParts recorded_run(const char *run_name, const char *object, double ns_per_tick) {
   const uint64_t frames[] = {0x1011};
   Event run{}, task{};
   run.begin = 1000, run.end = 9000, run.kind = EventKind::kRun, run.recordings = 1, run.run = 1;
@@ -35,8 +37,8 @@ TraceParts recorded(const char *run_name, const char *object, double ns_per_tick
   return made;
 }
 
-Ref<Trace> sample() {
-  TraceParts near = recorded("of near", "/near.so", 1), far = recorded("of far", "/far.so", 2);
+Ref<Trace> two_hosts() {
+  TraceParts near = recorded_run("of near", "/near.so", 1), far = recorded_run("of far", "/far.so", 2);
   far.processes[0].host = "elsewhere";
   far.tracks[0].dropped = 3;
   const Ref<Trace> one = make_object<Trace>(near), other = make_object<Trace>(far);
@@ -46,17 +48,6 @@ Ref<Trace> sample() {
   return merge_traces(traces, options);
 }
 
-template <class Write>
-std::string written(const Write &write) {
-  StringSink sink;
-  write(sink);
-  return sink.take();
-}
-size_t count(const std::string &text, std::string_view part) {
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
 std::string column_texts(const Ref<Report> &report, const char *name) {
   std::string texts;
   const Column *column = report->find_column(name);
@@ -70,7 +61,7 @@ std::string column_texts(const Ref<Report> &report, const char *name) {
 }
 
 TEST(MergedProcesses, HaveTheirOwnFunctionsOfTheHost) {
-  const Ref<Trace> trace = sample();
+  const Ref<Trace> trace = two_hosts();
   EXPECT_TRUE(trace->parts.has_stacks);
   EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, false, out); }),
             "near;/near.so(+0x11);of_near 8000\nfar;/far.so(+0x11);of_far 16000\n");
@@ -82,8 +73,8 @@ TEST(MergedProcesses, HaveTheirOwnFunctionsOfTheHost) {
   EXPECT_EQ(column_texts(report_of_paths(*trace, false), "Name"), "near;of near | far;of far | ")
       << "of spans, without the host's functions";
   const std::string json = chrome_trace(*trace);
-  EXPECT_EQ(count(json, R"("Call stack":"/near.so(+0x11);")"), 2u) << "the run and its function";
-  EXPECT_EQ(count(json, R"("Call stack":"/far.so(+0x11);")"), 2u);
+  EXPECT_EQ(occurrences(json, R"("Call stack":"/near.so(+0x11);")"), 2u) << "the run and its function";
+  EXPECT_EQ(occurrences(json, R"("Call stack":"/far.so(+0x11);")"), 2u);
   for (const auto write : {&write_speedscope, &write_perfetto, &write_pprof, &write_otlp, &write_flame_svg}) {
     const std::string text = written([&](ByteSink &out) { write(*trace, out); });
     EXPECT_NE(text.find("/near.so"), std::string::npos);
@@ -92,7 +83,7 @@ TEST(MergedProcesses, HaveTheirOwnFunctionsOfTheHost) {
 }
 
 TEST(MergedProcesses, HaveTheirOwnLoops) {
-  const Ref<Trace> trace = sample();
+  const Ref<Trace> trace = two_hosts();
   const Ref<Report> tasks = report_of_tasks(*trace);
   EXPECT_EQ(column_texts(tasks, "Name"), "of near | of far | ");
   EXPECT_EQ(column_texts(tasks, "Process"), "near | far | ");
@@ -102,22 +93,22 @@ TEST(MergedProcesses, HaveTheirOwnLoops) {
   EXPECT_EQ(column_texts(tasks, "Duration (us)"), "3 | 6 | ");
   EXPECT_EQ(column_texts(tasks, "Wait (us)"), "0 | 0 | ");
   const std::string json = chrome_trace(*trace);
-  EXPECT_EQ(count(json, R"("cat":"parallel_task","name":"of near","pid":41,)"), 1u);
-  EXPECT_EQ(count(json, R"("cat":"parallel_task","name":"of far","pid":10000041,)"), 1u);
+  EXPECT_EQ(occurrences(json, R"("cat":"parallel_task","name":"of near","pid":41,)"), 1u);
+  EXPECT_EQ(occurrences(json, R"("cat":"parallel_task","name":"of far","pid":10000041,)"), 1u);
   const std::string lanes = written([&](ByteSink &out) { write_speedscope(*trace, out); });
-  EXPECT_EQ(count(lanes, "of near (task)"), 1u);
-  EXPECT_EQ(count(lanes, "of far (task)"), 1u);
+  EXPECT_EQ(occurrences(lanes, "of near (task)"), 1u);
+  EXPECT_EQ(occurrences(lanes, "of far (task)"), 1u);
 }
 
 TEST(MergedProcesses, AreResourcesOfOpenTelemetry) {
-  const std::string bytes = written([](ByteSink &out) { write_otlp(*sample(), out); });
-  EXPECT_EQ(count(bytes, "service.instance.id"), 2u);
-  EXPECT_EQ(count(bytes, "process.pid"), 2u);
-  EXPECT_EQ(count(bytes, "elsewhere"), 1u);
+  const std::string bytes = written([](ByteSink &out) { write_otlp(*two_hosts(), out); });
+  EXPECT_EQ(occurrences(bytes, "service.instance.id"), 2u);
+  EXPECT_EQ(occurrences(bytes, "process.pid"), 2u);
+  EXPECT_EQ(occurrences(bytes, "elsewhere"), 1u);
   const auto times = [&](int64_t ns) {
     char time[sizeof ns];
     std::memcpy(time, &ns, sizeof ns);
-    return count(bytes, {time, sizeof time});
+    return occurrences(bytes, {time, sizeof time});
   };
   EXPECT_EQ(times(kEpoch + 1000), 3u) << "the begin of near's run, and that of the trace in both profiles";
   EXPECT_EQ(times(kEpoch + 2000), 1u) << "the begin of far's run";
@@ -125,8 +116,8 @@ TEST(MergedProcesses, AreResourcesOfOpenTelemetry) {
 
 // Ticks of two processes say nothing about which task began first.
 TEST(AMergedTraceOfEqualNumbers, HasTasksInTheOrderOfTheirTimes) {
-  const Ref<Trace> slow = make_object<Trace>(recorded("slow", "/slow.so", 3));  // its task begins at 6000 ns
-  const Ref<Trace> fast = make_object<Trace>(recorded("fast", "/fast.so", 0.5));
+  const Ref<Trace> slow = make_object<Trace>(recorded_run("slow", "/slow.so", 3));  // its task begins at 6000 ns
+  const Ref<Trace> fast = make_object<Trace>(recorded_run("fast", "/fast.so", 0.5));
   const Trace *traces[] = {slow.get(), fast.get()};
   EXPECT_EQ(column_texts(report_of_tasks(*merge_traces(traces, {})), "Name"), "fast | slow | ");
 }

@@ -5,6 +5,8 @@
 #include "analysis/formats/trace_formats.h"
 #include "analysis/formats/trace_table.h"
 #include "analysis/trace_report.h"
+#include "support/merged_traces.h"
+#include "support/occurrences.h"
 #include "support/trace_builder.h"
 #include "trace/memory_event.h"
 #include "trace/merge.h"
@@ -12,11 +14,11 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
+using opdyno_test::occurrences;
 
 // "near" ticks each ns, "far" each 2 ns. Unix times, in ns from kEpoch: near runs from 1000 to 5000 and allocates at
 // 2000; far from 3000 to 5000, and its range "work" within from 4000 to 4800.
-Ref<Trace> sample() {
+Ref<Trace> near_and_far() {
   constexpr DLDevice kCpu{kDLCPU, 0};
   TraceBuilder a, b;
   a.memory(EventKind::kAlloc, 2000, kCpu, {0x40, 64, 164, 200}).run(1, 1000, 5000, name_id("main"));
@@ -36,41 +38,30 @@ Ref<Trace> sample() {
   return merge_traces(traces, options);
 }
 
-template <class Write>
-std::string written(const Write &write) {
-  StringSink sink;
-  write(sink);
-  return sink.take();
-}
-size_t count(const std::string &text, const std::string &part) {
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
-  return found;
-}
 void expect_has(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
 }
 
 TEST(AMergedTrace, InChromesFormHasItsProcesses) {
-  const std::string json = chrome_trace(*sample());
+  const std::string json = chrome_trace(*near_and_far());
   expect_has(json,
              R"("opdyno_processes":[{"pid":41,"label":"near","name":"python","process_id":41,"host":"","clock":"",)"
              R"("clock_error_ns":null,"offset_ns":0},{"pid":10000041,"label":"far","name":"python",)"
              R"("process_id":41,"host":"else\"where","clock":"","clock_error_ns":1500,"offset_ns":0}])");
   expect_has(json, R"("process_name","pid":10000041,"tid":0)");
   expect_has(json, R"("args":{"labels":"CPU, else\"where"}})");
-  EXPECT_EQ(count(json, R"("name":"thread_name","pid":41,)"), 1u);
-  EXPECT_EQ(count(json, R"("name":"thread_name","pid":10000041,)"), 1u);
+  EXPECT_EQ(occurrences(json, R"("name":"thread_name","pid":41,)"), 1u);
+  EXPECT_EQ(occurrences(json, R"("name":"thread_name","pid":10000041,)"), 1u);
   expect_has(json, R"("name":"work","pid":10000041,"tid":7)");
   expect_has(json, R"("name":"run 0","pid":41)");
   expect_has(json, R"("name":"run 1","pid":10000041)");
-  EXPECT_EQ(count(json, R"(,"dur":4.000)"), 2u) << "near's run and its function: 4000 ticks of 1 ns";
-  EXPECT_EQ(count(json, R"(,"dur":2.000)"), 2u) << "far's: 1000 ticks of 2 ns";
-  EXPECT_EQ(count(json, R"("name":"Memory of cpu:0","pid":10000041)"), 1u);
+  EXPECT_EQ(occurrences(json, R"(,"dur":4.000)"), 2u) << "near's run and its function: 4000 ticks of 1 ns";
+  EXPECT_EQ(occurrences(json, R"(,"dur":2.000)"), 2u) << "far's: 1000 ticks of 2 ns";
+  EXPECT_EQ(occurrences(json, R"("name":"Memory of cpu:0","pid":10000041)"), 1u);
 }
 
 TEST(AMergedTrace, HasItsEventsInTheOrderOfTheCommonTime) {
-  const Ref<Report> report = report_of_events(*sample());
+  const Ref<Report> report = report_of_events(*near_and_far());
   const auto text = [&](size_t row, const char *name) {
     const Column *column = report->find_column(name);
     const Metric cell = column ? column->at(row) : Metric{};
@@ -91,13 +82,13 @@ TEST(AMergedTrace, HasItsEventsInTheOrderOfTheCommonTime) {
 }
 
 TEST(AMergedTrace, AddsLengthsOfDifferentClocks) {
-  const std::string table = trace_table(*sample(), {});
+  const std::string table = trace_table(*near_and_far(), {});
   expect_has(table, "Self CPU time total: 6.000us");
   expect_has(table, "6.000us       3.000us          48 B          48 B             2");  // main: 4 µs and 2 µs
 }
 
 TEST(AMergedTrace, HasItsProcessesAsTheOutermostNames) {
-  const Ref<Trace> trace = sample();
+  const Ref<Trace> trace = near_and_far();
   EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, false, out); }),
             "near;main 4000\nfar;main 1200\nfar;main;work 800\n");
   expect_has(written([&](ByteSink &out) { write_stacks(*trace, true, false, out); }), "far;main 1\n");
@@ -108,18 +99,18 @@ TEST(AMergedTrace, HasItsProcessesAsTheOutermostNames) {
 }
 
 TEST(AMergedTrace, InSpeedscopesFormHasProfilesOfItsProcesses) {
-  const std::string json = written([](ByteSink &out) { write_speedscope(*sample(), out); });
+  const std::string json = written([](ByteSink &out) { write_speedscope(*near_and_far(), out); });
   expect_has(json, R"x("name":"near: thread 7 (main)","startValue":0,"endValue":4000)x");
   expect_has(json, R"x("name":"far: thread 7 (main)","startValue":0,"endValue":4000)x");
   expect_has(json, R"({"type":"O","frame":1,"at":3000})");
 }
 
 TEST(AMergedTrace, InPerfettosFormHasItsProcesses) {
-  const std::string bytes = written([](ByteSink &out) { write_perfetto(*sample(), out); });
-  EXPECT_EQ(count(bytes, "near"), 1u);
-  EXPECT_EQ(count(bytes, "far"), 1u);
-  EXPECT_EQ(count(bytes, "else\"where"), 1u);
-  EXPECT_EQ(count(bytes, "Memory of cpu:0: allocated"), 2u);
+  const std::string bytes = written([](ByteSink &out) { write_perfetto(*near_and_far(), out); });
+  EXPECT_EQ(occurrences(bytes, "near"), 1u);
+  EXPECT_EQ(occurrences(bytes, "far"), 1u);
+  EXPECT_EQ(occurrences(bytes, "else\"where"), 1u);
+  EXPECT_EQ(occurrences(bytes, "Memory of cpu:0: allocated"), 2u);
 }
 
 Ref<Trace> merged(const TraceParts &a, const TraceParts &b) {
@@ -171,7 +162,7 @@ TEST(AMergedTrace, ListsNamesInTheOrderOfTheCommonTime) {
 
 // Addresses are those of a process.
 TEST(AMergedTrace, HasTheMemoryOfAllProcesses) {
-  EXPECT_EQ(written([](ByteSink &out) { write_memory_timeline_raw(*sample(), "", out); }),
+  EXPECT_EQ(written([](ByteSink &out) { write_memory_timeline_raw(*near_and_far(), "", out); }),
             concat("[[-1,1,16,7],\n[-1,1,100,7],\n[", kEpoch + 2000, ",2,64,4],\n[", kEpoch + 3200, ",4,-16,7]]\n"));
 }
 

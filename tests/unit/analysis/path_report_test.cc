@@ -11,9 +11,6 @@
 namespace opd {
 namespace {
 
-constexpr ClockCalibration kNanoseconds{{0, 0}, 1};
-Ref<Trace> trace_of(TraceBuilder &built) { return make_object<Trace>(built.parts(kNanoseconds)); }
-
 // "Name|Run count total self" of each row, times in ns.
 std::string rows(const Ref<Report> &report) {
   std::string out;

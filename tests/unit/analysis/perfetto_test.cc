@@ -111,7 +111,6 @@ TraceParts recorded(uint64_t recording = 1) {
   process.recording = recording;
   return parts;
 }
-Ref<Trace> trace_of(TraceParts parts) { return make_object<Trace>(std::move(parts)); }
 
 TEST(Perfetto, HasAPacketForEachBeginAndEnd) {
   const Lines expected{"1: at 500 clock 6=500 clock 1=1000500",

@@ -13,7 +13,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 template <class Write>
-ProtoMessage written(const Trace &trace, const Write &write) {
+ProtoMessage proto_of(const Trace &trace, const Write &write) {
   StringSink sink;
   write(trace, sink);
   return ProtoMessage(sink.take());
@@ -25,7 +25,7 @@ std::string joined(const std::vector<uint64_t> &numbers) {
 }
 
 // Two threads of a process; the ranges of the second one have stacks of a language.
-TraceParts recorded(int64_t recording = 1) {
+TraceParts recorded_threads(int64_t recording = 1) {
   TraceBuilder first(5), second;
   const View none[] = {opd_int(1)};
   first.call({1500, 2500, name_id("add")}, none).call({3000, 3500, name_id("add")}, none);
@@ -48,11 +48,10 @@ TraceParts recorded(int64_t recording = 1) {
   process.recording = static_cast<uint64_t>(recording);
   return parts;
 }
-Ref<Trace> trace_of(TraceParts parts) { return make_object<Trace>(std::move(parts)); }
-Ref<Trace> merged() {
-  TraceParts other = recorded(2);
+Ref<Trace> merged_threads() {
+  TraceParts other = recorded_threads(2);
   other.processes[0].host = "", other.tracks.pop_back();
-  const Ref<Trace> one = trace_of(recorded()), two = trace_of(other);
+  const Ref<Trace> one = trace_of(recorded_threads()), two = trace_of(other);
   const Trace *traces[] = {one.get(), two.get()};
   return merge_traces(traces, {.labels = {"left", "right"}});
 }
@@ -62,7 +61,7 @@ Ref<Trace> merged() {
 class Profiles {
  public:
   explicit Profiles(const Trace &trace)
-      : data_(written(trace, &write_otlp)), dictionary_(data_.message(2)), texts_(dictionary_.texts(5)) {}
+      : data_(proto_of(trace, &write_otlp)), dictionary_(data_.message(2)), texts_(dictionary_.texts(5)) {}
 
   std::vector<ProtoMessage> resources() const { return data_.messages(1); }
   static ProtoMessage profile(const ProtoMessage &resource) { return resource.message(2).message(2); }
@@ -116,7 +115,7 @@ const Lines kSecondThread{"thread.id=43 main < 400 at 1002000", "thread.id=43 a 
                           "thread.id=43 c < serve in b.py < 600 at 1005000"};
 
 TEST(OpenTelemetry, HasASampleForEachStackOfAThread) {
-  const Profiles profiles(*trace_of(recorded()));
+  const Profiles profiles(*trace_of(recorded_threads()));
   ASSERT_EQ(profiles.resources().size(), 1u);
   const ProtoMessage resource = profiles.resources()[0], profile = Profiles::profile(resource);
   EXPECT_EQ(Profiles::resource_text(resource),
@@ -134,7 +133,7 @@ TEST(OpenTelemetry, HasASampleForEachStackOfAThread) {
 }
 
 TEST(OpenTelemetry, HasTablesWhoseFirstItemsAreNone) {
-  const Profiles profiles(*trace_of(recorded()));
+  const Profiles profiles(*trace_of(recorded_threads()));
   for (const uint32_t table : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
     EXPECT_EQ(profiles.dictionary().texts(table).at(0), "") << "table " << table;
   EXPECT_EQ(profiles.dictionary().texts(1).size(), 1u) << "mappings";
@@ -144,7 +143,7 @@ TEST(OpenTelemetry, HasTablesWhoseFirstItemsAreNone) {
 }
 
 TEST(OpenTelemetry, HasAResourceForEachProcess) {
-  const Profiles profiles(*merged());
+  const Profiles profiles(*merged_threads());
   ASSERT_EQ(profiles.resources().size(), 2u);
   const ProtoMessage left = profiles.resources()[0], right = profiles.resources()[1];
   EXPECT_EQ(Profiles::resource_text(left),
@@ -172,7 +171,7 @@ TEST(OpenTelemetry, OfNothingHasNoTime) {
 // ---- pprof
 
 TEST(Pprof, HasASampleForEachStack) {
-  const ProtoMessage profile = written(*trace_of(recorded()), &write_pprof);
+  const ProtoMessage profile = proto_of(*trace_of(recorded_threads()), &write_pprof);
   const Lines texts = profile.texts(6);
   EXPECT_EQ(texts.at(0), "");
   Lines types, samples;
@@ -208,7 +207,7 @@ TEST(Pprof, HasASampleForEachStack) {
 }
 
 TEST(Pprof, OfNothingHasItsTypesAlone) {
-  const ProtoMessage profile = written(*trace_of({}), &write_pprof);
+  const ProtoMessage profile = proto_of(*trace_of({}), &write_pprof);
   EXPECT_EQ(profile.messages(1).size(), 2u);
   for (const uint32_t field : {2u, 4u, 5u, 9u, 10u, 13u}) EXPECT_FALSE(profile.has(field)) << field;
 }

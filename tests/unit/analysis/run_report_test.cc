@@ -24,7 +24,7 @@ struct Call {
   uint64_t us, run;
 };
 
-std::unique_ptr<TraceBuilder> trace_of(std::initializer_list<Call> calls, uint64_t max_calls = 1 << 20) {
+std::unique_ptr<TraceBuilder> built_calls(std::initializer_list<Call> calls, uint64_t max_calls = 1 << 20) {
   auto trace = std::make_unique<TraceBuilder>(max_calls);
   int64_t shape[] = {4, 8};
   DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0},
@@ -61,7 +61,7 @@ std::string text(const Ref<Report> &report, size_t row, const char *column) {
 
 TEST(RunReport, HasARowPerCallInProgramOrder) {
   const DLDevice devices[] = {kCpu, kCuda, kCpu};
-  const auto report = report_of(trace_of({{1, 10, 0}, {0, 30, 0}}), {50 * kTicksPerUs}, devices, 4);
+  const auto report = report_of(built_calls({{1, 10, 0}, {0, 30, 0}}), {50 * kTicksPerUs}, devices, 4);
   ASSERT_EQ(report->num_rows(), 4u);
   std::string columns;
   for (const auto &column : report->columns()) columns += column.name() + "|";
@@ -96,7 +96,7 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
 }
 
 TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
-  const auto report = report_of(trace_of({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
+  const auto report = report_of(built_calls({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
                                 {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1);
   ASSERT_EQ(report->num_rows(), 6u);
   EXPECT_EQ(report->get_call(4, "Count").u.int64, 2);
@@ -129,17 +129,17 @@ TEST(RunReport, TakesOffWhatAnEmptyIntervalReads) {
   EXPECT_EQ(number(report, 0, "Percent"), 0) << "no total to relate to";
 }
 
-struct Span {
+struct NamedSpan {
   uint32_t name;
   uint64_t begin, end;
 };
 // Calls in the order in which they end; some within others.
-std::unique_ptr<TraceBuilder> nested_trace_of(const std::vector<Span> &calls, uint64_t ticks = kTicksPerUs) {
+std::unique_ptr<TraceBuilder> nested_trace_of(const std::vector<NamedSpan> &calls, uint64_t ticks = kTicksPerUs) {
   auto trace = std::make_unique<TraceBuilder>();
   int64_t shape[] = {4, 8};
   DLTensor tensor{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&tensor)};
-  for (const Span &call : calls)
+  for (const NamedSpan &call : calls)
     trace->call({1000 + call.begin * ticks, 1000 + call.end * ticks, name_at(call.name)}, args, call.name);
   return trace;
 }
@@ -153,7 +153,7 @@ double duration_of(const Ref<Report> &report, std::string_view name) {
 
 // Recording the inner calls took its time within the outer one.
 TEST(RunReport, TakesForProfilingOnlyWhatLiesBetweenTheOutermostCalls) {
-  std::vector<Span> calls;
+  std::vector<NamedSpan> calls;
   for (uint64_t i = 0; i < 10'000; ++i) calls.push_back({0, 10 * i, 10 * i + 5});
   calls.push_back({1, 0, 100'000});
   const auto report = report_of(nested_trace_of(calls, 1), {200'000}, {&kCpu, 1}, 1);
@@ -229,7 +229,7 @@ class Items {
  private:
   EventItems items_;
 };
-Metric count(int64_t number) { return Metric::of_count(number); }
+Metric counted(int64_t number) { return Metric::of_count(number); }
 constexpr Metric kText{MetricKind::kString, 0};
 
 // Of what collectors measured of each run on cpu0: texts stay the last ones, ratios, hertz and percentages are
@@ -237,15 +237,15 @@ constexpr Metric kText{MetricKind::kString, 0};
 // items of another recording.
 const EventItems &measured(Items &items, int64_t misses, double ratio, int64_t peak, const char *text) {
   const auto number = [](MetricKind kind, double value) { return Metric::of_number(kind, value); };
-  items.add(EventItem::Type::kObserved, count(static_cast<int64_t>(2 * kTicksPerUs)));
-  items.metric("Before a device", count(1)).device(kCpu).metric("Misses", count(misses));
+  items.add(EventItem::Type::kObserved, counted(static_cast<int64_t>(2 * kTicksPerUs)));
+  items.metric("Before a device", counted(1)).device(kCpu).metric("Misses", counted(misses));
   items.metric("Ratio", number(MetricKind::kRatio, ratio)).metric("Clock", number(MetricKind::kHertz, 10 * ratio));
   items.metric("Load", number(MetricKind::kPercent, 20 * ratio)).metric("Busy", number(MetricKind::kDuration, ratio));
   items.metric("Peak (bytes)", Metric{MetricKind::kBytes, static_cast<uint64_t>(peak)});
   items.metric("Max (us)", number(MetricKind::kDuration, 5 - ratio)).metric("Governor", kText, text);
-  items.metric("Count", count(99)).metric("Misses", count(1000), "", 2);
-  items.device(kCpu).metric("Misses", count(5000));  // again: not counted twice
-  return items.device(kCuda).metric("Misses", count(1));
+  items.metric("Count", counted(99)).metric("Misses", counted(1000), "", 2);
+  items.device(kCpu).metric("Misses", counted(5000));  // again: not counted twice
+  return items.device(kCuda).metric("Misses", counted(1));
 }
 
 // Two runs, from 5 to 55 and from 60 to 100 µs. In the first one the call "matmul", with an item of each kind, gives
@@ -257,8 +257,10 @@ TEST(RunReport, HasAllThatWasRecordedAndAskedFor) {
   DLTensor host{nullptr, kCpu, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
   const View args[] = {opd_dltensor(&host)};
   Items of_call, of_run, of_other;
-  of_call.add(EventItem::Type::kError, kText, "", "no luck").metric("Misses", count(7)).metric("Where", kText, "here");
-  of_call.metric("Row Kind", kText, "dispatch").metric("Misses", count(70), "", 2);
+  of_call.add(EventItem::Type::kError, kText, "", "no luck")
+      .metric("Misses", counted(7))
+      .metric("Where", kText, "here");
+  of_call.metric("Row Kind", kText, "dispatch").metric("Misses", counted(70), "", 2);
   built.call({10 * kUs, 30 * kUs, name_at(0), 1}, args, 0, of_call);
   built.run(1, 5 * kUs, 55 * kUs, name_at(1), measured(of_run, 3, 2, 40, "slow"));
   built.call({70 * kUs, 80 * kUs, name_at(1), 2}, args, 1);
@@ -305,7 +307,7 @@ Collector cost: memory (us): 0
 }
 
 TEST(RunReport, TellsDroppedCalls) {
-  const auto report = report_of(trace_of({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
+  const auto report = report_of(built_calls({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
   EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
 }

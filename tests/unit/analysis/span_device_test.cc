@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-constexpr DLDevice kGpu = {kDLOpenCL, 0};
+constexpr DLDevice kOpenCl = {kDLOpenCL, 0};
 
 Event event(EventKind kind, const char *name, uint64_t begin, uint64_t end) {
   Event made{};
@@ -24,7 +24,7 @@ Event event(EventKind kind, const char *name, uint64_t begin, uint64_t end) {
 Event kernel(const char *name, uint64_t launched, uint64_t begin, uint64_t end, uint32_t thread = 7,
              uint16_t stream = 0) {
   Event made = event(EventKind::kDeviceWork, name, begin, end);
-  made.device = kGpu;
+  made.device = kOpenCl;
   set_device_work(made, {launched, 10, thread, 0, stream, WorkKind::kKernel});
   return made;
 }
@@ -75,7 +75,7 @@ TEST(WorkOfDevices, HasATrackForEachStreamBehindTheThreads) {
 
 Event clock(uint64_t tick, uint64_t device_ns, uint64_t error_ns) {
   Event made = event(EventKind::kDeviceClock, "", tick, tick);
-  made.device = kGpu;
+  made.device = kOpenCl;
   set_device_moment(made, {name_id("bracketed events"), tick, device_ns, error_ns});
   return made;
 }
@@ -252,7 +252,7 @@ TEST(WorkOfDevices, HasItsTimeAndThatOfItsDeviceInReportsOfRuns) {
   TraceParts parts = sample();
   parts.processes[0].recordings = 1;
   RunReportOptions options;
-  options.devices = {kGpu};
+  options.devices = {kOpenCl};
   const Ref<Report> report = report_of_run(*make_object<Trace>(parts), options);
   const auto cell = [&](const char *column) {
     const Column *found = report->find_column(column);

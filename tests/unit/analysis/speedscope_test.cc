@@ -18,7 +18,7 @@ std::string speedscope(TraceParts parts) {
 }
 
 // The events as "O3@1000 C3@2000 …", of all profiles; checks that they nest.
-std::string events(const std::string &json) {
+std::string nested_events(const std::string &json) {
   std::string all;
   std::vector<long> open;
   long last = 0;
@@ -64,7 +64,7 @@ TEST(Speedscope, OpensAndClosesFunctionsOfTheHostAroundTheirSpans) {
   parts.tracks[0].add_open(std::array{run, plain, deep});
   const std::string json = speedscope(std::move(parts));
   // Frames are numbered as they first appear: the two functions, the run, the first range, two functions, the second.
-  EXPECT_EQ(events(json),
+  EXPECT_EQ(nested_events(json),
             "O0@0 O1@0 O2@0 O3@1000 C3@3000 O4@4000 O5@4000 O6@4000 C6@5000 C5@5000 C4@5000 C2@8000 C1@8000 C0@8000");
   const size_t frames = json.find("\"frames\":");
   ASSERT_NE(frames, std::string::npos);

@@ -11,9 +11,6 @@
 namespace opd {
 namespace {
 
-// Ticks are nanoseconds.
-Ref<Trace> trace_of(TraceBuilder &built) { return make_object<Trace>(built.parts({{0, 0}, 1})); }
-
 // conv2d 578.234 µs, of which 11.828 are its own; the range 1454.889, of which 219.122 are its own.
 void add_sample(TraceBuilder &built) {
   built.range(100'000, 666'406, "aten::convolution_overrideable").range(90'000, 668'234, "aten::conv2d");

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int32_t kDriverVersion = 13000;
-constexpr const char *kSource =
+constexpr const char *kScaleCuda =
     "extern \"C\" __global__ void scale(const float *from, float *to, float factor, int64_t n) {\n"
     "  const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;\n"
     "  if (i < n) to[i] = from[i] < INFINITY ? factor * from[i] : NAN;\n"
@@ -42,7 +42,7 @@ class CudaSource : public testing::Test {
     if (!nvrtc().absence.empty()) GTEST_SKIP() << nvrtc().absence;
   }
   static const Nvrtc &nvrtc() { return Nvrtc::get(kDriverVersion); }
-  static std::string compiled(int32_t compute_version, std::string_view source = kSource) {
+  static std::string compiled(int32_t compute_version, std::string_view source = kScaleCuda) {
     return compile_source(nvrtc(), compute_version, source, "kernels.so");
   }
 };
@@ -155,7 +155,7 @@ class KeptCudaSource : public CudaSource {
     with_header_.include_directories = {headers_};
     with_header_.has_standard_headers = false;
   }
-  std::string kept(std::string_view source = kSource) const { return kept_by(nvrtc(), source); }
+  std::string kept(std::string_view source = kScaleCuda) const { return kept_by(nvrtc(), source); }
   std::string kept_by(const Nvrtc &nvrtc, std::string_view source, int32_t version = 90) const {
     return kept_or_compiled(nvrtc, version, source, "kernels.so", directory_);
   }
@@ -202,13 +202,13 @@ TEST_F(KeptCudaSource, IsCompiledAgainIfWhatIsKeptIsDamaged) {
 
 TEST_F(KeptCudaSource, IsPtxForADeviceThatIsNewerThanTheCompiler) {
   const int newest = nvrtc().architectures.back();
-  const std::string ptx = kept_by(nvrtc(), kSource, newest + 1);
-  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 1), ptx);
+  const std::string ptx = kept_by(nvrtc(), kScaleCuda, newest + 1);
+  EXPECT_EQ(kept_by(nvrtc(), kScaleCuda, newest + 1), ptx);
   EXPECT_EQ(files().size(), 1u);
-  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 2), ptx) << "which is for that device, too";
+  EXPECT_EQ(kept_by(nvrtc(), kScaleCuda, newest + 2), ptx) << "which is for that device, too";
   EXPECT_EQ(files().size(), 1u);
   replace(ptx + ptx);
-  EXPECT_EQ(kept_by(nvrtc(), kSource, newest + 1), ptx) << "with a NUL in it, that is no PTX";
+  EXPECT_EQ(kept_by(nvrtc(), kScaleCuda, newest + 1), ptx) << "with a NUL in it, that is no PTX";
 }
 
 TEST_F(KeptCudaSource, IsCompiledAgainForEachChangeOfWhatItIsMadeOf) {
@@ -219,17 +219,17 @@ TEST_F(KeptCudaSource, IsCompiledAgainForEachChangeOfWhatItIsMadeOf) {
     kept_by(nvrtc, source, version);
     EXPECT_EQ(files().size(), expected);
   };
-  expect_new(nvrtc(), kSource);
-  expect_new(nvrtc(), kSource, 80);
-  expect_new(nvrtc(), std::string(kSource) + " ");
+  expect_new(nvrtc(), kScaleCuda);
+  expect_new(nvrtc(), kScaleCuda, 80);
+  expect_new(nvrtc(), std::string(kScaleCuda) + " ");
   EXPECT_NE(nvrtc().identity.find("/libnvrtc"), std::string::npos) << nvrtc().identity;
   Nvrtc other = nvrtc();
   other.identity += " changed";
-  expect_new(other, kSource);
+  expect_new(other, kScaleCuda);
   other = nvrtc();
   other.name = "NVRTC 13.6";
-  expect_new(other, kSource);
-  expect_new(with_header_, kSource);
+  expect_new(other, kScaleCuda);
+  expect_new(with_header_, kScaleCuda);
 }
 
 TEST_F(KeptCudaSource, IsCompiledAgainWhenAHeaderChanges) {

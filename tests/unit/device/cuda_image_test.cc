@@ -13,7 +13,7 @@
 namespace opd::cuda {
 namespace {
 
-std::string refusal(const char *format, const std::string &code) {
+std::string image_refusal(const char *format, const std::string &code) {
   try {
     EXPECT_EQ(checked_image({format, code, "m.so"}), code);
   } catch (const Exception &e) {
@@ -27,13 +27,13 @@ std::string refusal(const char *format, const std::string &code) {
 
 TEST(Ptx, IsTextThatMayEndWithANul) {
   for (const char *text : {".version 8.0", " .version 8.0", "\t.version 8.0", "\r\n.version 8.0", "~"})
-    EXPECT_EQ(refusal("ptx", text), "");
-  EXPECT_EQ(refusal("ptx", std::string(".version\0", 9)), "");
-  EXPECT_EQ(refusal("ptx", std::string(".version\0\0", 10)), "byte 8 is NUL, but PTX is text");
-  EXPECT_EQ(refusal("ptx", std::string(".v\0n", 4)), "byte 2 is NUL, but PTX is text");
+    EXPECT_EQ(image_refusal("ptx", text), "");
+  EXPECT_EQ(image_refusal("ptx", std::string(".version\0", 9)), "");
+  EXPECT_EQ(image_refusal("ptx", std::string(".version\0\0", 10)), "byte 8 is NUL, but PTX is text");
+  EXPECT_EQ(image_refusal("ptx", std::string(".v\0n", 4)), "byte 2 is NUL, but PTX is text");
   for (const char *text : {"\x08", "\x0E", "\x1F", "\x7F", "\x80"})
-    EXPECT_EQ(refusal("ptx", text), "byte 0 is no character, but PTX is text");
-  EXPECT_EQ(refusal("ptx", ""), "there is no PTX");
+    EXPECT_EQ(image_refusal("ptx", text), "byte 0 is no character, but PTX is text");
+  EXPECT_EQ(image_refusal("ptx", ""), "there is no PTX");
 }
 
 // An ELF file of a header, sections and segments, with some bytes after them.
@@ -65,7 +65,7 @@ struct Cubin {
 std::string cubin(const std::function<void(Cubin &)> &change) {
   Cubin made;
   change(made);
-  return refusal("cubin", made.bytes());
+  return image_refusal("cubin", made.bytes());
 }
 
 TEST(Cubin, IsALittleEndianElfFileOf64Bits) {
@@ -119,29 +119,30 @@ TEST(Cubin, HasNothingBeyondItsEnd) {
 }
 
 template <class T>
-std::string raw(T value) {
+std::string raw_bytes(T value) {
   return {reinterpret_cast<const char *>(&value), sizeof value};
 }
 std::string fatbin(uint16_t header_bytes, const std::string &contents, uint32_t magic = 0xBA55ED50) {
-  return raw(magic) + raw(uint16_t{1}) + raw(header_bytes) + raw(uint64_t{contents.size()}) +
+  return raw_bytes(magic) + raw_bytes(uint16_t{1}) + raw_bytes(header_bytes) + raw_bytes(uint64_t{contents.size()}) +
          std::string(header_bytes > 16 ? header_bytes - 16u : 0, '?') + contents;
 }
-std::string entry(uint32_t header_bytes, uint64_t bytes, const std::string &rest) {
-  return raw(uint32_t{0x01010002}) + raw(header_bytes) + raw(bytes) + rest;
+std::string fatbin_entry(uint32_t header_bytes, uint64_t bytes, const std::string &rest) {
+  return raw_bytes(uint32_t{0x01010002}) + raw_bytes(header_bytes) + raw_bytes(bytes) + rest;
 }
 
 TEST(Fatbin, HasEntriesOneAfterTheOther) {
-  EXPECT_EQ(refusal("fatbin", fatbin(16, "")), "");
-  EXPECT_EQ(refusal("fatbin", fatbin(16, entry(16, 4, "four"))), "");
-  EXPECT_EQ(refusal("fatbin", fatbin(24, entry(20, 4, "headfour") + entry(16, 0, ""))), "");
-  EXPECT_EQ(refusal("fatbin", fatbin(24, entry(20, 4, "headfour") + entry(16, 4, "")) + "tail"),
+  EXPECT_EQ(image_refusal("fatbin", fatbin(16, "")), "");
+  EXPECT_EQ(image_refusal("fatbin", fatbin(16, fatbin_entry(16, 4, "four"))), "");
+  EXPECT_EQ(image_refusal("fatbin", fatbin(24, fatbin_entry(20, 4, "headfour") + fatbin_entry(16, 0, ""))), "");
+  EXPECT_EQ(image_refusal("fatbin", fatbin(24, fatbin_entry(20, 4, "headfour") + fatbin_entry(16, 4, "")) + "tail"),
             "entry 1 has 4 bytes at offset 64, but there are 64")
       << "what follows the contents is none of theirs";
-  EXPECT_EQ(refusal("fatbin", fatbin(16, entry(20, 4, "headfou"))),
+  EXPECT_EQ(image_refusal("fatbin", fatbin(16, fatbin_entry(20, 4, "headfou"))),
             "entry 0 has 4 bytes at offset 36, but there are 39");
-  EXPECT_EQ(refusal("fatbin", fatbin(16, entry(16, 4, "four") + entry(15, 1, "1"))),
+  EXPECT_EQ(image_refusal("fatbin", fatbin(16, fatbin_entry(16, 4, "four") + fatbin_entry(15, 1, "1"))),
             "the header of entry 1 has 15 bytes, but must have 16");
-  EXPECT_EQ(refusal("fatbin", fatbin(16, "", 0xBA55ED51)), "a fatbin begins with 3126193488, but this with 3126193489");
+  EXPECT_EQ(image_refusal("fatbin", fatbin(16, "", 0xBA55ED51)),
+            "a fatbin begins with 3126193488, but this with 3126193489");
 }
 
 TEST(CodeForCuda, HasOneOfTheFormatsThatAreRead) {

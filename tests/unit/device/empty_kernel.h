@@ -6,6 +6,11 @@
 
 namespace opd {
 
+template <class T>
+std::string raw(T value) {
+  return {reinterpret_cast<const char *>(&value), sizeof value};
+}
+
 struct EmptyKernel {
   std::array<uint32_t, 3> block = {4, 1, 1};
   uint32_t version = 0x10300, capability = 1;  // 1: Shader, which each kernel has
@@ -55,12 +60,6 @@ struct EmptyKernel {
     const std::string code = spirv();
     return raw(uint64_t{1}) + raw(uint64_t{5}) + "scale" + raw(uint32_t{has_uniform}) + raw(uint64_t{code.size() / 4}) +
            code;
-  }
-
- private:
-  template <class T>
-  static std::string raw(T value) {
-    return {reinterpret_cast<const char *>(&value), sizeof value};
   }
 };
 

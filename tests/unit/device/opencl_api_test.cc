@@ -5,6 +5,7 @@
 
 #if __has_include(<CL/cl.h>)
 #define CL_TARGET_OPENCL_VERSION 210
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue
 #include <CL/cl.h>
 
 #include "unit/device/called_alike.h"

@@ -14,9 +14,9 @@
 namespace opd::cl {
 namespace {
 
-constexpr DLDevice kDevice = {kDLOpenCL, 0};
+constexpr DLDevice kOpenClDevice = {kDLOpenCL, 0};
 constexpr Status kRefused = -59;
-constexpr const char *kSource = R"(
+constexpr const char *kScaleOpenCl = R"(
 __kernel void scale(__global const float *from, __global float *to, float factor, __local float *stage) {
   const size_t i = get_global_id(0);
   stage[get_local_id(0)] = from[i];
@@ -176,8 +176,8 @@ class OpenClsCalls : public testing::Test {
  protected:
   using Alive = std::map<std::string, int>;
   void SetUp() override {
-    if (const std::string absence = absence_of(kDevice); !absence.empty()) GTEST_SKIP() << absence;
-    backend_ = &device_backend(kDevice);
+    if (const std::string absence = absence_of(kOpenClDevice); !absence.empty()) GTEST_SKIP() << absence;
+    backend_ = &device_backend(kOpenClDevice);
     backend_->sync(0);
     counted_ = std::make_unique<CountedOpenCl>();
   }
@@ -219,10 +219,10 @@ struct Block {
   DeviceBackend &backend;
   char *const data;
 };
-struct OwnStream {
-  explicit OwnStream(DeviceBackend &b) : backend(b), handle(b.create_stream(0)) {}
-  ~OwnStream() { backend.free_stream(0, handle); }
-  OwnStream(const OwnStream &) = delete;
+struct BackendStream {
+  explicit BackendStream(DeviceBackend &b) : backend(b), handle(b.create_stream(0)) {}
+  ~BackendStream() { backend.free_stream(0, handle); }
+  BackendStream(const BackendStream &) = delete;
   DeviceBackend &backend;
   void *const handle;
 };
@@ -244,23 +244,23 @@ struct Launch {
 TEST_F(OpenClsCalls, LoseNothingWhicheverFails) {
   const size_t part = alignment();
   const auto use = [&](bool is_timed) {
-    const OwnStream stream(backend());
+    const BackendStream stream(backend());
     const Block first(backend(), 256), second(backend(), part + 256);
     std::vector<float> values(64, 2), back(64);
     const auto copy = [&](const void *from, DLDevice from_device, void *to, DLDevice to_device) {
       if (is_timed) return backend().copy_timed(from, from_device, to, to_device, 256, stream.handle);
       return backend().copy(from, from_device, to, to_device, 256, stream.handle), std::unique_ptr<PendingWork>();
     };
-    const auto written = copy(values.data(), kHost, first.data, kDevice);
-    const auto program = built(kSource);
+    const auto written = copy(values.data(), kHost, first.data, kOpenClDevice);
+    const auto program = built(kScaleOpenCl);
     const auto kernel = program->find("scale");
     const Launch given(first.data, second.data + part);
     std::unique_ptr<PendingWork> work;
     if (is_timed) work = kernel->launch_timed(stream.handle, given.launch);
     else kernel->launch(stream.handle, given.launch);
-    const auto copied = copy(second.data + part, kDevice, first.data, kDevice);
+    const auto copied = copy(second.data + part, kOpenClDevice, first.data, kOpenClDevice);
     backend().sync_stream(0, stream.handle);
-    const auto read = copy(first.data, kDevice, back.data(), kHost);
+    const auto read = copy(first.data, kOpenClDevice, back.data(), kHost);
     EXPECT_EQ(back, std::vector<float>(64, 6));
   };
   for (const bool is_timed : {false, true}) {
@@ -307,12 +307,12 @@ TEST_F(OpenClsCalls, SayWhatIsWrongWithCodeAndLaunches) {
             0u)
       << failure.message;
   EXPECT_NE(failure.message.find("unknown"), std::string::npos) << "the compiler's own words: " << failure.message;
-  failure = failure_of([&] { built(kSource, "spirv"); });
+  failure = failure_of([&] { built(kScaleOpenCl, "spirv"); });
   EXPECT_EQ(failure.code, OPD_UNSUPPORTED);
   EXPECT_EQ(failure.message,
             "the code for OpenCL in m.so has the format \"spirv\"; this build reads \"cl\", which is source");
 
-  const auto program = built(kSource);
+  const auto program = built(kScaleOpenCl);
   failure = failure_of([&] { program->find("none"); });
   EXPECT_EQ(failure.code, OPD_NOT_FOUND);
   EXPECT_EQ(failure.message, "the program for OpenCL has no kernel none");

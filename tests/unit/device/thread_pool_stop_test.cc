@@ -6,13 +6,10 @@
 
 #include "base/thread_state.h"
 #include "device/cpu/worker_set.h"
+#include "support/pool_launch.h"
 
 namespace opd {
 namespace {
-
-using Body = std::function<int(int, ParallelGroup *)>;
-int run_body(int id, ParallelGroup *group, void *body) { return (*static_cast<const Body *>(body))(id, group); }
-int launch(int32_t num_task, Body body) { return parallel_launch(&run_body, &body, num_task); }
 
 // Stands for a call of the test's thread that can be ended.
 struct StoppableCall {

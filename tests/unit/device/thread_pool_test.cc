@@ -21,13 +21,10 @@
 #include "device/cpu/worker_observer.h"
 #include "device/machine.h"
 #include "support/log_messages.h"
+#include "support/pool_launch.h"
 
 namespace opd {
 namespace {
-
-using Body = std::function<int(int, ParallelGroup *)>;
-int run_body(int id, ParallelGroup *group, void *body) { return (*static_cast<const Body *>(body))(id, group); }
-int launch(int32_t num_task, Body body) { return parallel_launch(&run_body, &body, num_task); }
 
 struct ThreadCount {  // sets it for a test
   explicit ThreadCount(int32_t count) { set_thread_count(count); }

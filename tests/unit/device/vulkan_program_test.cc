@@ -14,12 +14,8 @@
 namespace opd {
 namespace {
 
-constexpr DLDevice kDevice = {kDLVulkan, 0};
+constexpr DLDevice kVulkanDevice = {kDLVulkan, 0};
 
-template <class T>
-std::string raw(T value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
 std::string text(const std::string &content) { return raw(uint64_t{content.size()}) + content; }
 
 // The shortest kernel: its entry point and an empty function.
@@ -32,18 +28,18 @@ std::string spirv() {
                             5u << 16 | 54, 2,       1,  0,          3,    1u << 16 | 56};  // a function and its end
   return {reinterpret_cast<const char *>(words), sizeof words};
 }
-std::string kernel() { return raw(uint32_t{0}) + raw(uint64_t{spirv().size() / 4}) + spirv(); }
+std::string packed_kernel() { return raw(uint32_t{0}) + raw(uint64_t{spirv().size() / 4}) + spirv(); }
 std::string one_kernel(bool has_size) {
-  return raw(uint64_t{1}) + text("scale") + (has_size ? text(kernel()) : kernel());
+  return raw(uint64_t{1}) + text("scale") + (has_size ? text(packed_kernel()) : packed_kernel());
 }
 
 class KernelsForVulkan : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    if (const std::string absence = absence_of(kDevice); !absence.empty()) GTEST_SKIP() << absence;
+    if (const std::string absence = absence_of(kVulkanDevice); !absence.empty()) GTEST_SKIP() << absence;
   }
   static void read(const std::string &code) {
-    device_backend(kDevice).build(0, {"vulkan", code, "m.so"})->find("scale");
+    device_backend(kVulkanDevice).build(0, {"vulkan", code, "m.so"})->find("scale");
   }
 };
 
@@ -75,7 +71,7 @@ TEST_P(KernelsForVulkan, MayHaveAnyBytes) {
 }
 
 TEST_P(KernelsForVulkan, HaveNamesOfTheirOwn) {
-  const std::string kernels = GetParam() ? text("scale") + text(kernel()) : text("scale") + kernel();
+  const std::string kernels = GetParam() ? text("scale") + text(packed_kernel()) : text("scale") + packed_kernel();
   try {
     read(raw(uint64_t{2}) + kernels + kernels);
     ADD_FAILURE() << "accepted";
@@ -93,7 +89,7 @@ class LimitsOfVulkan : public testing::Test {
  protected:
   static constexpr int32_t kNumber = 7;
   void SetUp() override {
-    if (const std::string absence = absence_of(kDevice); !absence.empty()) GTEST_SKIP() << absence;
+    if (const std::string absence = absence_of(kVulkanDevice); !absence.empty()) GTEST_SKIP() << absence;
     facts_ = vk::list_devices(vk::Api::get())[0];
   }
   void TearDown() override {

@@ -11,7 +11,7 @@ namespace {
 // The digest of "abc" is that of FIPS 180's example.
 const std::string kDigest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-std::string told(const std::string &list, const std::string &content = "abc") {
+std::string verdict(const std::string &list, const std::string &content = "abc") {
   std::string code = "accepted";
   try {
     AllowedModules(list).require(as_bytes(content), "m.so");
@@ -35,28 +35,28 @@ TEST(AllowedModules, AreThoseWithADigestOfTheList) {
        {kDigest, kDigest + "\n", kDigest + "  a.so\n", kDigest + " *a.so", upper + "  a.so", "\\" + kDigest + "  a\\nb",
         kDigest + "\r\n", "\n\r\n# a comment\n" + other + "  b.so\n" + kDigest + "  a.so\n# the end",
         kDigest + "  a.so\n" + other + "  b.so\n"})
-    EXPECT_EQ(told(list), "accepted") << list;
+    EXPECT_EQ(verdict(list), "accepted") << list;
   for (const std::string &list :
        {std::string(), std::string("\n"), std::string("# only a comment"), other + "  m.so", "# " + kDigest + "  m.so"})
-    EXPECT_EQ(told(list), not_there) << list;
-  EXPECT_EQ(told(kDigest + "  a.so", "abd").substr(0, 33), "the module m.so with the SHA-256 ");
+    EXPECT_EQ(verdict(list), not_there) << list;
+  EXPECT_EQ(verdict(kDigest + "  a.so", "abd").substr(0, 33), "the module m.so with the SHA-256 ");
 }
 
 TEST(AllowedModules, AreListedLineByLine) {
   const std::string good = kDigest + "  a.so\n";
-  EXPECT_EQ(told(kDigest.substr(1)), odd_line(1));
-  EXPECT_EQ(told(kDigest + "0"), odd_line(1));
-  EXPECT_EQ(told(kDigest + "\t a.so"), odd_line(1));
-  EXPECT_EQ(told(" " + good), odd_line(1));
-  EXPECT_EQ(told("\\\\" + good), odd_line(1));
-  EXPECT_EQ(told("\n" + good + "#\nx\n"), odd_line(4));
-  EXPECT_EQ(told(good + kDigest.substr(0, 63)), odd_line(2));
+  EXPECT_EQ(verdict(kDigest.substr(1)), odd_line(1));
+  EXPECT_EQ(verdict(kDigest + "0"), odd_line(1));
+  EXPECT_EQ(verdict(kDigest + "\t a.so"), odd_line(1));
+  EXPECT_EQ(verdict(" " + good), odd_line(1));
+  EXPECT_EQ(verdict("\\\\" + good), odd_line(1));
+  EXPECT_EQ(verdict("\n" + good + "#\nx\n"), odd_line(4));
+  EXPECT_EQ(verdict(good + kDigest.substr(0, 63)), odd_line(2));
   for (const char digit : {'/', ':', '`', 'g', '@', 'G', ' '}) {  // beside those of hexadecimal numbers
     std::string line = kDigest;
     line[63] = digit;
-    EXPECT_EQ(told(line), odd_line(1)) << digit;
+    EXPECT_EQ(verdict(line), odd_line(1)) << digit;
   }
-  EXPECT_EQ(told("0123456789abcdefABCDEF0123456789abcdefABCDEF0123456789abcdefABCD\n" + good), "accepted");
+  EXPECT_EQ(verdict("0123456789abcdefABCDEF0123456789abcdefABCDEF0123456789abcdefABCD\n" + good), "accepted");
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 namespace opd {
 namespace {
 
-using Names = std::vector<std::string_view>;
+using Views = std::vector<std::string_view>;
 
 TEST(Artifact, HasThePrefixOfASystemLibraryIfItIsTheOnlyOne) {
-  const std::pair<Names, const char *> cases[] = {
+  const std::pair<Views, const char *> cases[] = {
       {{}, ""},
       {{"__tvm_ffi__library_ctx", "__tvm_ffi__library_bin"}, ""},
       {{"one___tvm_ffi__library_ctx"}, "one_"},
@@ -24,7 +24,7 @@ TEST(Artifact, HasThePrefixOfASystemLibraryIfItIsTheOnlyOne) {
 }
 
 TEST(Artifact, IsOfTheReleaseThatTheNamesOfItsSymbolsTell) {
-  const std::pair<Names, const char *> cases[] = {
+  const std::pair<Views, const char *> cases[] = {
       {{}, ""},
       {{"f", "TVMFFIFunctionCall"}, ""},
       {{"__tvm_module_ctx", "__TVMFFIHandleInitOnce"}, "0.20 or older"},

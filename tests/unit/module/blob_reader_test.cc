@@ -5,6 +5,7 @@
 
 #include "module/kinds/native_module.h"
 #include "module/kinds/placeholder_module.h"
+#include "support/refusal.h"
 
 namespace opd {
 namespace {
@@ -33,16 +34,9 @@ struct Blob {
 // A Relax library: the executable is the root and imports the code.
 Blob relax() { return {{0, 1, 1}, {1}, {{"test.Executable", "abc"}, {"_lib", ""}}}; }
 
-std::string refusal(const std::string &text) {
-  try {
-    read_embedded_modules(as_bytes(text), "model.so");
-  } catch (const Exception &e) {
-    EXPECT_EQ(e.error()->code, OPD_BAD_FORMAT) << e.what();
-    return e.what();
-  }
-  return "accepted";
+std::string blob_refusal(const std::string &text) {
+  return refusal(OPD_BAD_FORMAT, [&] { read_embedded_modules(as_bytes(text), "model.so"); });
 }
-
 std::vector<Ref<Object>> derived;
 
 struct Named final : Module {
@@ -160,11 +154,11 @@ TEST(BlobReader, KnowsTheFunctionsOfDeviceModulesAndRefusesOnlyThose) {
 
 TEST(BlobReader, RefusesEveryLengthButTheRightOne) {
   const std::string text = relax().text();
-  for (size_t size = 0; size < text.size(); ++size) EXPECT_NE(refusal(text.substr(0, size)), "accepted") << size;
-  EXPECT_EQ(refusal(text + "padding"), "accepted");  // the symbol may be longer than the modules
+  for (size_t size = 0; size < text.size(); ++size) EXPECT_NE(blob_refusal(text.substr(0, size)), "accepted") << size;
+  EXPECT_EQ(blob_refusal(text + "padding"), "accepted");  // the symbol may be longer than the modules
   std::string longer = text + "x";
   longer[0] = static_cast<char>(longer[0] + 1);
-  EXPECT_NE(refusal(longer).find("is followed by 1 bytes"), std::string::npos) << refusal(longer);
+  EXPECT_NE(blob_refusal(longer).find("is followed by 1 bytes"), std::string::npos) << blob_refusal(longer);
 }
 
 TEST(BlobReader, RefusesAnyDamagedByteOrReadsIt) {
@@ -173,13 +167,13 @@ TEST(BlobReader, RefusesAnyDamagedByteOrReadsIt) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = text;
       damaged[at] = static_cast<char>(damaged[at] ^ 1 << bit);
-      refusal(damaged);  // must end, within its bytes
+      blob_refusal(damaged);  // must end, within its bytes
     }
 }
 
 TEST(BlobReader, RefusesTreesThatAreNone) {
   const auto with = [](std::vector<uint64_t> starts, std::vector<uint64_t> children) {
-    return refusal(Blob{std::move(starts), std::move(children), {{"odd.a", ""}, {"_lib", ""}}}.text());
+    return blob_refusal(Blob{std::move(starts), std::move(children), {{"odd.a", ""}, {"_lib", ""}}}.text());
   };
   EXPECT_NE(with({}, {}).find("has no root"), std::string::npos);
   EXPECT_NE(with({0}, {}).find("has no root"), std::string::npos);
@@ -197,16 +191,17 @@ TEST(BlobReader, RefusesCountsThatTheBytesCannotHold) {
   body.write<uint64_t>(UINT64_MAX / 8);
   ByteWriter whole;
   whole.write_string(body.take());
-  EXPECT_NE(refusal(whole.take()).find("offset 16"), std::string::npos);
+  EXPECT_NE(blob_refusal(whole.take()).find("offset 16"), std::string::npos);
   std::vector<uint64_t> rows(1200, 0);  // more modules than any library has
-  EXPECT_NE(refusal(Blob{rows, {}, {}}.text()).find("more than"), std::string::npos);
+  EXPECT_NE(blob_refusal(Blob{rows, {}, {}}.text()).find("more than"), std::string::npos);
 }
 
 TEST(BlobReader, RefusesTheLibraryTwiceAndKindsWithoutAName) {
-  EXPECT_NE(refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"),
+  EXPECT_NE(blob_refusal(Blob{{0, 1, 1}, {1}, {{"_lib", ""}, {"_lib", ""}}}.text()).find("a second time"),
             std::string::npos);
-  EXPECT_NE(refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
-  EXPECT_NE(refusal(Blob{{0, 0}, {}, {{std::string("a\0b", 3), "x"}}}.text()).find("0 byte in it"), std::string::npos);
+  EXPECT_NE(blob_refusal(Blob{{0, 0}, {}, {{"", "x"}}}.text()).find("has 0 bytes"), std::string::npos);
+  EXPECT_NE(blob_refusal(Blob{{0, 0}, {}, {{std::string("a\0b", 3), "x"}}}.text()).find("0 byte in it"),
+            std::string::npos);
 }
 
 // ---- our own tree beside TVM's

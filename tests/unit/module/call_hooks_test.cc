@@ -13,8 +13,8 @@ namespace {
 
 int kernel(void *, const View *, int32_t, View *) { return 0; }
 
-struct Library {
-  explicit Library(size_t kernels) : places(kernels, reinterpret_cast<void *>(&kernel)) {
+struct HookedKernels {
+  explicit HookedKernels(size_t kernels) : places(kernels, reinterpret_cast<void *>(&kernel)) {
     std::vector<CallHooks::Slot> slots;
     for (void *&place : places) slots.push_back({&place, "kernel", false});
     hooks = std::make_unique<CallHooks>(std::move(slots));
@@ -31,10 +31,10 @@ struct Library {
 
 TEST(CallHooks, KernelsWithoutATrampolineStayAsTheyAreAndAreCounted) {
   constexpr size_t kTooMany = 7;
-  const Library most(kMostHookedKernels - 2);
+  const HookedKernels most(kMostHookedKernels - 2);
   most.hooks->add();
   {
-    const Library rest(2 + kTooMany);
+    const HookedKernels rest(2 + kTooMany);
     EXPECT_EQ(rest.hooks->num_hidden(), 0U);  // not hooked yet
     rest.hooks->add();
     EXPECT_EQ(rest.hooks->num_hidden(), kTooMany);
@@ -43,7 +43,7 @@ TEST(CallHooks, KernelsWithoutATrampolineStayAsTheyAreAndAreCounted) {
     rest.hooks->remove();
     EXPECT_EQ(rest.num_changed(), 0U);
   }
-  const Library next(2);  // gets the trampolines of the library that ended
+  const HookedKernels next(2);  // gets the trampolines of the library that ended
   next.hooks->add(), next.hooks->add();
   next.hooks->remove();
   EXPECT_EQ(next.num_changed(), 2U);

@@ -34,25 +34,25 @@ std::string head(const std::string &format, const std::vector<Kernel> &kernels) 
   }
   return out.take();
 }
-std::string text(const std::string &code) {
+std::string sized_text(const std::string &code) {
   ByteWriter out;
   out.write_string(code);
   return out.take();
 }
-DeviceModuleBytes read(const std::string &bytes, CodeForm form = CodeForm::kOneForAll) {
+DeviceModuleBytes read_code(const std::string &bytes, CodeForm form = CodeForm::kOneForAll) {
   return read_device_module(as_bytes(bytes), "code", form);
 }
 std::string unsupported(const Kernel &kernel) {
-  const std::string bytes = head("ptx", {kernel}) + text("");
-  return read(bytes).kernels.at(0).unsupported;
+  const std::string bytes = head("ptx", {kernel}) + sized_text("");
+  return read_code(bytes).kernels.at(0).unsupported;
 }
 
 constexpr DLDataType kHandle{kDLOpaqueHandle, 64, 1}, kFloat{kDLFloat, 32, 1};
 
 TEST(DeviceCode, HasAFormatKernelsAndCode) {
-  const std::string bytes =
-      head("ptx", {{"one", {kHandle, kFloat}, {"threadIdx.x", "blockIdx.x"}, {0, 0}}, {"two"}}) + text("the code");
-  const DeviceModuleBytes found = read(bytes);
+  const std::string bytes = head("ptx", {{"one", {kHandle, kFloat}, {"threadIdx.x", "blockIdx.x"}, {0, 0}}, {"two"}}) +
+                            sized_text("the code");
+  const DeviceModuleBytes found = read_code(bytes);
   EXPECT_EQ(found.format, "ptx");
   EXPECT_EQ(found.code, "the code");
   ASSERT_EQ(found.kernels.size(), 2u);
@@ -67,7 +67,7 @@ TEST(DeviceCode, HasAFormatKernelsAndCode) {
   EXPECT_EQ(two.name, "two");
   EXPECT_TRUE(two.params.empty() && two.values.empty());
   // Of the form that has a code for each kernel, all that follows the descriptions is left to the device's reader.
-  EXPECT_EQ(read(bytes, CodeForm::kEachItsOwn).code, text("the code"));
+  EXPECT_EQ(read_code(bytes, CodeForm::kEachItsOwn).code, sized_text("the code"));
 }
 
 // The tags are those that TVM writes, `use_programtic_dependent_launch` included.
@@ -90,8 +90,8 @@ TEST(DeviceCode, HasTheLaunchValuesAndTheMannerOfTheLaunchThatItsTagsName) {
   Kernel kernel{"k"};
   std::vector<LaunchValue> values;
   for (const auto &[name, value] : tags) kernel.launch.push_back(name), values.push_back(value);
-  const std::string all = head("ptx", {kernel}) + text("");
-  EXPECT_EQ(read(all).kernels[0].values, values);
+  const std::string all = head("ptx", {kernel}) + sized_text("");
+  EXPECT_EQ(read_code(all).kernels[0].values, values);
   struct Manner {
     std::string tag;
     bool is_cooperative, is_programmatic;
@@ -106,8 +106,8 @@ TEST(DeviceCode, HasTheLaunchValuesAndTheMannerOfTheLaunchThatItsTagsName) {
         {"tirx.use_a_new_thing", false, false, "the launch parameter tirx.use_a_new_thing"},
         {"blockIdx.w", false, false, "the launch parameter blockIdx.w"},
         {"", false, false, "the launch parameter "}}) {
-    const std::string bytes = head("ptx", {{"k", {}, {tag}}}) + text("");
-    const DeviceModuleBytes found = read(bytes);
+    const std::string bytes = head("ptx", {{"k", {}, {tag}}}) + sized_text("");
+    const DeviceModuleBytes found = read_code(bytes);
     EXPECT_EQ(found.kernels[0].is_cooperative, is_cooperative) << tag;
     EXPECT_EQ(found.kernels[0].is_programmatic, is_programmatic) << tag;
     EXPECT_EQ(found.kernels[0].unsupported, what) << tag;
@@ -134,7 +134,7 @@ TEST(DeviceCode, SaysWhichParametersCannotBePassed) {
 }
 
 TEST(DeviceCode, IsReadWithinItsBytes) {
-  const auto told = [](const std::string &bytes) { return refusal(OPD_BAD_FORMAT, [&] { read(bytes); }); };
+  const auto told = [](const std::string &bytes) { return refusal(OPD_BAD_FORMAT, [&] { read_code(bytes); }); };
   EXPECT_EQ(told(head("a b", {})), "code: the format at offset 11 is not printable");
   EXPECT_EQ(told(head("", {})), "code: the format at offset 8 is not printable");
   EXPECT_EQ(told(head("ptx", {}) + "1234567"), "code: the code at offset 19 needs 8 bytes, 7 remain");
@@ -144,7 +144,7 @@ TEST(DeviceCode, IsReadWithinItsBytes) {
   EXPECT_EQ(told(many + std::string(79, '\0')),
             "code: the number of kernels at offset 19 counts 2 entries, but only 79 bytes remain");
   EXPECT_EQ(told(many + std::string(80, '\0')), "code: a kernel's name at offset 27 is not printable");
-  const std::string whole = head("ptx", {{"k", {kFloat}, {"blockIdx.x"}, {0}}}) + text("x");
+  const std::string whole = head("ptx", {{"k", {kFloat}, {"blockIdx.x"}, {0}}}) + sized_text("x");
   for (size_t size = 0; size < whole.size(); ++size) EXPECT_NE(told(whole.substr(0, size)), "accepted") << size;
   EXPECT_EQ(told(whole), "accepted");
   for (const auto &[name, good] : {std::pair<std::string, bool>{"", false},
@@ -169,7 +169,8 @@ TEST(DeviceCode, IsForADeviceOfItsKind) {
 }
 
 TEST(DeviceCode, OfADeviceThatNoBackEndHasIsKeptAndDescribed) {
-  const std::string bytes = head("hip", {{"one", {kHandle}, {"blockIdx.x"}}, {"two"}}) + text("a\tb\v\r\n \xc3\xa9");
+  const std::string bytes =
+      head("hip", {{"one", {kHandle}, {"blockIdx.x"}}, {"two"}}) + sized_text("a\tb\v\r\n \xc3\xa9");
   const Ref<DeviceModule> module = make_object<DeviceModule>("hip", kDLROCM, as_bytes(bytes), "m.so", "");
   EXPECT_STREQ(module->kind(), "hip");
   EXPECT_STREQ(module->format(), "hip");
@@ -189,7 +190,7 @@ TEST(DeviceCode, OfADeviceThatNoBackEndHasIsKeptAndDescribed) {
   EXPECT_EQ(module->serialize(), bytes);
   EXPECT_EQ(json_of(*module), concat(R"({"supported":false,"size_bytes":)", bytes.size(), "}"));
   for (const char byte : {'\b', '\x0e', '\x1f', '\0'}) {
-    const std::string binary = head("hsaco", {}) + text(std::string("text") + byte);
+    const std::string binary = head("hsaco", {}) + sized_text(std::string("text") + byte);
     const auto made = make_object<DeviceModule>("hip", kDLROCM, as_bytes(binary), "m.so", "");
     EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { made->source(""); }), "a module of kind hip has no source") << int{byte};
     EXPECT_EQ(made->save("hsaco").size(), 5u);

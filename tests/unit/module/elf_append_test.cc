@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-const std::string kSource = R"(
+const std::string kAppendSource = R"(
 #include <math.h>
 #include <stdlib.h>
 int shared = 1;
@@ -26,7 +26,7 @@ Library appended(const Library &library, const std::vector<AddedData> &added) {
 std::string data_of(const Library &library, const std::string &symbol) {
   return std::string(as_text(embedded_in(ElfFile(as_bytes(library.bytes), "calls.so"), symbol)));
 }
-std::vector<std::string> names_of(const Library &library) {
+std::vector<std::string> symbol_names(const Library &library) {
   std::vector<std::string> names;
   const ElfFile file(as_bytes(library.bytes), "calls.so");
   for (const ElfSymbol &symbol : file.symbols()) names.emplace_back(symbol.name);
@@ -57,8 +57,8 @@ void expect_sections_that_fit(const Library &library) {
       EXPECT_EQ(section.sh_addr, library.dynamic_value(tag)) << type;
       EXPECT_EQ(section.sh_offset, library.offset_of(section.sh_addr)) << type;
       if (tag == DT_STRTAB) { EXPECT_EQ(section.sh_size, library.dynamic_value(DT_STRSZ)); }
-      if (tag == DT_SYMTAB) { EXPECT_EQ(section.sh_size, names_of(library).size() * sizeof(Elf64_Sym)); }
-      if (tag == DT_VERSYM) { EXPECT_EQ(section.sh_size, names_of(library).size() * 2); }
+      if (tag == DT_SYMTAB) { EXPECT_EQ(section.sh_size, symbol_names(library).size() * sizeof(Elf64_Sym)); }
+      if (tag == DT_VERSYM) { EXPECT_EQ(section.sh_size, symbol_names(library).size() * 2); }
     }
     EXPECT_EQ(found, 1) << type;
   }
@@ -66,7 +66,7 @@ void expect_sections_that_fit(const Library &library) {
 
 // Of one bucket: all symbols but the first stand in its chain.
 void expect_one_chain(const Library &library) {
-  const size_t at = library.offset_of(library.dynamic_value(DT_HASH)), count = names_of(library).size();
+  const size_t at = library.offset_of(library.dynamic_value(DT_HASH)), count = symbol_names(library).size();
   EXPECT_EQ(library.get<uint32_t>(at), 1u);
   EXPECT_EQ(library.get<uint32_t>(at + 4), count);
   std::vector<uint32_t> chain;
@@ -81,15 +81,15 @@ void expect_one_chain(const Library &library) {
 TEST(AddedData, IsFoundByItsNameAndMovesNothingElse) {
   const std::string first(100, 'x'), second = "other";
   for (const std::string style : {"gnu", "sysv", "both"}) {
-    const Library good(kSource, "-lm -Wl,--hash-style=" + style);
+    const Library good(kAppendSource, "-lm -Wl,--hash-style=" + style);
     const Library made = appended(good, {{"__new_data", first}, {"old_data", second}});
     EXPECT_EQ(made.told(), "accepted") << style;
     EXPECT_EQ(data_of(made, "__new_data"), first);
     EXPECT_EQ(data_of(made, "old_data"), second) << "in place of what it was";
     EXPECT_EQ(data_of(good, "old_data"), std::string("abcd\0", 5));
-    auto names = names_of(good);
+    auto names = symbol_names(good);
     names.emplace_back("__new_data");
-    EXPECT_EQ(names_of(made), names);
+    EXPECT_EQ(symbol_names(made), names);
     for (const char *name : {"f", "g", "shared", "exp", "getenv"})
       EXPECT_EQ(version_of(made, name), version_of(good, name)) << name;
     EXPECT_EQ(version_of(made, "__new_data"), VER_NDX_GLOBAL);
@@ -127,7 +127,7 @@ TEST(AddedData, IsFoundByItsNameAndMovesNothingElse) {
 }
 
 TEST(AddedData, LiesInOneMoreSegmentBehindTheOthers) {
-  const Library good(kSource, "-lm");
+  const Library good(kAppendSource, "-lm");
   const Library made = appended(good, {{"__new_data", std::string(5000, 'x')}});
   const auto before = good.get<Elf64_Ehdr>(0), header = made.get<Elf64_Ehdr>(0);
   EXPECT_EQ(header.e_phnum, before.e_phnum + 1);
@@ -155,13 +155,13 @@ TEST(AddedData, LiesInOneMoreSegmentBehindTheOthers) {
   // Once more, with the data replaced and without any.
   const Library again = appended(made, {{"__new_data", "short"}});
   EXPECT_EQ(data_of(again, "__new_data"), "short");
-  EXPECT_EQ(names_of(again), names_of(made));
-  EXPECT_EQ(names_of(appended(good, {})), names_of(good));
+  EXPECT_EQ(symbol_names(again), symbol_names(made));
+  EXPECT_EQ(symbol_names(appended(good, {})), symbol_names(good));
 }
 
 // Programs have a program header for their program headers, and so may libraries.
 TEST(AddedData, TakesTheProgramHeadersWithIt) {
-  Library library(kSource, "-lm");
+  Library library(kAppendSource, "-lm");
   const auto header = library.get<Elf64_Ehdr>(0);
   const uint64_t size = header.e_phnum * sizeof(Elf64_Phdr);
   library.set(library.segment(PT_GNU_EH_FRAME),
@@ -181,7 +181,7 @@ TEST(AddedData, TakesTheProgramHeadersWithIt) {
 
 TEST(AnotherRunPath, IsTheOnlyThingThatChanges) {
   for (const char *flags : {"-Wl,-rpath,/old", "-Wl,--disable-new-dtags,-rpath,/old"}) {
-    const Library good(kSource, std::string("-lm -Wl,-soname,named.so ") + flags);
+    const Library good(kAppendSource, std::string("-lm -Wl,-soname,named.so ") + flags);
     Library made = good;
     const std::string path = "/somewhere/much/longer:" + std::string(300, 'd');
     made.bytes = with_run_path(ElfFile(as_bytes(good.bytes), "calls.so"), path);
@@ -190,7 +190,7 @@ TEST(AnotherRunPath, IsTheOnlyThingThatChanges) {
     EXPECT_EQ(file.run_path(), path);
     EXPECT_EQ(made.dynamic_value(DT_STRSZ), good.dynamic_value(DT_STRSZ) + path.size() + 1);
     EXPECT_TRUE(std::equal(file.needed().begin(), file.needed().end(), before.needed().begin(), before.needed().end()));
-    EXPECT_EQ(names_of(made), names_of(good));
+    EXPECT_EQ(symbol_names(made), symbol_names(good));
     expect_sections_that_fit(made);
   }
 }

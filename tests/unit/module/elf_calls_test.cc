@@ -9,7 +9,7 @@ namespace opd {
 namespace {
 
 constexpr uint64_t kOutside = uint64_t{1} << 30;
-const std::string kSource = R"(
+const std::string kCallsSource = R"(
 int data = 1;
 __attribute__((constructor)) static void start(void) { data = 2; }
 __attribute__((destructor)) static void stop(void) { data = 3; }
@@ -32,7 +32,7 @@ void expect_refused(const Library &library, const std::string &what) {
 class Arrays : public testing::TestWithParam<const char *> {};
 
 TEST_P(Arrays, MayOnlyNameFunctions) {
-  const Library good(kSource, GetParam());
+  const Library good(kCallsSource, GetParam());
   ASSERT_EQ(good.refusal(), "accepted");
   struct Case {
     int64_t array, size;
@@ -54,7 +54,7 @@ TEST_P(Arrays, MayOnlyNameFunctions) {
 }
 
 TEST_P(Arrays, OfProgramsAreCheckedToo) {  // the loader calls DT_PREINIT_ARRAY of libraries, too
-  Library library(kSource, GetParam());
+  Library library(kCallsSource, GetParam());
   library.set<int64_t>(library.dynamic(DT_INIT_ARRAY), DT_PREINIT_ARRAY);
   expect_refused(library, "has tag");
   library.set<int64_t>(library.dynamic(DT_INIT_ARRAYSZ), DT_PREINIT_ARRAYSZ);
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Relocated, Arrays, testing::Values("", "-Wl,-z,pack-rel
                          [](const auto &info) { return info.index ? "Packed" : "OneByOne"; });
 
 TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
-  Library library(kSource, "-Wl,-z,pack-relative-relocs");
+  Library library(kCallsSource, "-Wl,-z,pack-relative-relocs");
   if (!library.dynamic(DT_RELR)) GTEST_SKIP() << "this linker packs no relocations";
   // The first word is the lowest address; without it, that word is no longer moved when the library is.
   library.set<uint64_t>(library.offset_of(library.dynamic_value(DT_RELR)), library.address_of("data") & ~uint64_t{7});
@@ -75,7 +75,7 @@ TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
 }
 
 TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
-  const Library good(kSource, "-Wl,-init,first,-fini,last");
+  const Library good(kCallsSource, "-Wl,-init,first,-fini,last");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const uint64_t last_finaliser = good.dynamic_value(DT_FINI_ARRAY) + good.dynamic_value(DT_FINI_ARRAYSZ) - 8;
@@ -106,7 +106,7 @@ void aim_chooser(Library &library, uint64_t choose, uint64_t target) {
 }
 
 TEST(Choosers, OfRelocationsMustBeFunctions) {
-  const Library good(kSource + kChosenHere, "");
+  const Library good(kCallsSource + kChosenHere, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const uint64_t choose = good.address_of("choose");
   for (const uint64_t target : {good.address_of("data"), kOutside, good.address_of("resolved") + 4}) {
@@ -117,7 +117,7 @@ TEST(Choosers, OfRelocationsMustBeFunctions) {
 }
 
 TEST(Choosers, OfSymbolsMustBeFunctions) {
-  const Library good(kSource + kChosen, "");
+  const Library good(kCallsSource + kChosen, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const auto symbols = file.symbols();
@@ -132,23 +132,24 @@ TEST(Choosers, OfSymbolsMustBeFunctions) {
 
 // ld -s leaves the header as it is without them, and so does lld.
 TEST(Choosers, NeedNotBeToldByTheHeader) {
-  for (const std::string &source : {kSource + kChosenHere, kSource + kChosen + kChosenHere,
-                                    kSource + kChosen + "int chosen2(int) __attribute__((ifunc(\"choose\")));\n"}) {
+  for (const std::string &source :
+       {kCallsSource + kChosenHere, kCallsSource + kChosen + kChosenHere,
+        kCallsSource + kChosen + "int chosen2(int) __attribute__((ifunc(\"choose\")));\n"}) {
     Library library(source, "-s");
     EXPECT_EQ(library.refusal(), "accepted");
     library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);
     EXPECT_EQ(library.refusal(), "accepted");
   }
-  Library library(kSource + kChosen, "");
+  Library library(kCallsSource + kChosen, "");
   library.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as lld links it: .symtab tells
   EXPECT_EQ(library.refusal(), "accepted");
-  Library stripped(kSource + kChosen, "-s");
+  Library stripped(kCallsSource + kChosen, "-s");
   stripped.set<uint8_t>(EI_OSABI, ELFOSABI_SYSV);  // as any function looks after one bit of its symbol was changed
   expect_refused(stripped, "nothing else in the file says");
 }
 
 TEST(Choosers, AreNotMadeByOneChangedBit) {
-  const Library good(kSource, "");
+  const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   for (const auto &symbol : file.symbols()) {
     if (!symbol.is_defined() || symbol.type != STT_FUNC) continue;
@@ -162,7 +163,7 @@ TEST(Choosers, AreNotMadeByOneChangedBit) {
 // The unwinder's search table, by the format of .eh_frame_hdr: four bytes that tell its form, the place of the records,
 // a count, and for each function a start and a record, which are relative to the table.
 TEST(EntryPoints, MayLieInsideAFunctionOnlyIfNothingTellsItsEnds) {
-  const Library good(kSource, "");
+  const Library good(kCallsSource, "");
   const auto segment = good.get<Elf64_Phdr>(good.segment(PT_GNU_EH_FRAME));
   const size_t table = segment.p_offset;
   const auto count = good.get<uint32_t>(table + 8);
@@ -198,8 +199,9 @@ TEST(EntryPoints, MayLieInsideAFunctionOnlyIfNothingTellsItsEnds) {
 }
 
 TEST(EntryPoints, LieInSectionsOfFunctions) {
-  const Library good(kSource + "#include <stdlib.h>\nint calls(void) { return abs(data) + (getenv(\"HOME\") != 0); }\n",
-                     "-fno-builtin -Wl,-z,lazy");
+  const Library good(
+      kCallsSource + "#include <stdlib.h>\nint calls(void) { return abs(data) + (getenv(\"HOME\") != 0); }\n",
+      "-fno-builtin -Wl,-z,lazy");
   const auto header = good.get<Elf64_Ehdr>(0);
   uint64_t plt = 0, behind = 0;  // the table of calls; the first byte behind a section, in none
   for (size_t i = 0; i < header.e_shnum; ++i) {
@@ -233,7 +235,7 @@ TEST(EntryPoints, LieInSectionsOfFunctions) {
 TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
   const std::string bare =
       "__asm__(\".text\\n.globl bare\\n.type bare, %function\\nbare: ret\\nret\\n.size bare, . - bare\\n\");\n";
-  const Library good(kSource + kChosenHere + bare, "");
+  const Library good(kCallsSource + kChosenHere + bare, "");
   const uint64_t choose = good.address_of("choose"), target = good.address_of("bare");
   Library library = good;
   aim_chooser(library, choose, target);
@@ -247,7 +249,7 @@ TEST(Choosers, MustBeFunctionsThatAreKnownAsSuch) {
 
 // The linker's own initialiser and finaliser test the first two by a slot and call them, on AArch64 by another slot.
 TEST(SlotsOfTheStartFiles, MustBeTheirs) {
-  const Library good(kSource, "");
+  const Library good(kCallsSource, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const auto symbols = file.symbols();
@@ -272,7 +274,7 @@ TEST(SlotsOfTheStartFiles, MustBeTheirs) {
 }
 
 TEST(Slots, AreNotTwoOfOneKindForASymbol) {
-  const Library good(kSource, "");
+  const Library good(kCallsSource, "");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
   const auto symbols = file.symbols();
   std::map<Relocates, std::vector<size_t>> places;  // of relocations that fill a slot, by kind

@@ -18,7 +18,7 @@ using opdyno_test::build_library;
 using opdyno_test::read_bytes;
 using opdyno_test::Tries;
 
-const std::string kSource = opdyno_test::kArtifactHead + R"(
+const std::string kDamageSource = opdyno_test::kArtifactHead + R"(
 #include <math.h>
 #include <string.h>
 SLOT(int, TVMFFIFunctionCall, void *, Any *, int32_t, Any *)
@@ -102,7 +102,7 @@ class Damage : public testing::TestWithParam<const char *> {
 };
 
 TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
-  const std::string good = read_bytes(build_library("damaged", kSource, GetParam()));
+  const std::string good = read_bytes(build_library("damaged", kDamageSource, GetParam()));
   const auto linked_with = [](const char *flag) { return std::strstr(GetParam(), flag) != nullptr; };
   const bool is_packed = linked_with("pack-relative");
   try {
@@ -131,7 +131,7 @@ TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
 }
 
 TEST_P(Damage, ByCuttingShortIsRefusedAtAnyLength) {
-  const std::string good = read_bytes(build_library("cut", kSource, GetParam()));
+  const std::string good = read_bytes(build_library("cut", kDamageSource, GetParam()));
   constexpr size_t kStep = kFew ? 8 : 1;
   const size_t lengths = (good.size() - 1) / kStep;
   const Tries tries = load_all(lengths, [&](size_t i) { return good.substr(0, i * kStep + 1); });

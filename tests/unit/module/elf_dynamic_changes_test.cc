@@ -4,7 +4,7 @@
 namespace opd {
 namespace {
 
-const std::string kSource = R"(
+const std::string kDynamicSource = R"(
 #include <math.h>
 extern int absent(int);
 _Thread_local int counter = 3;
@@ -20,8 +20,8 @@ __attribute__((constructor)) static void start(void) { shared = 2; }
 constexpr int64_t kIgnored = 0x6000000d;  // a tag that loaders ignore
 constexpr size_t kValue = offsetof(Elf64_Dyn, d_un);
 
-const Library &good() {
-  static const Library library(kSource,
+const Library &good_dynamic() {
+  static const Library library(kDynamicSource,
                                "-lm -Wl,-z,lazy -Wl,-soname,changed.so -Wl,-rpath,/nowhere -Wl,--hash-style=both");
   return library;
 }
@@ -63,7 +63,7 @@ constexpr Pair kPairs[] = {{DT_RELA, DT_RELASZ},
 
 TEST(ElfDynamicSection, HasTagsThatNeedEachOther) {
   for (const auto &[tag, needs] : kPairs) {
-    Library library = good();
+    Library library = good_dynamic();
     // Entries that nothing needs become the tag, and what else it needs.
     std::vector<int64_t> spare{DT_SONAME, DT_RUNPATH, DT_INIT, DT_FINI};
     const auto add = [&, needs = needs](int64_t wanted) {
@@ -87,9 +87,9 @@ TEST(ElfDynamicSection, HasTagsThatNeedEachOther) {
 }
 
 TEST(ElfDynamicSection, IsCheckedEntryByEntry) {
-  const size_t segment = good().segment(PT_DYNAMIC);
-  const auto d = good().get<Elf64_Phdr>(segment);
-  const auto entry = [](int64_t tag) { return good().dynamic(tag); };
+  const size_t segment = good_dynamic().segment(PT_DYNAMIC);
+  const auto d = good_dynamic().get<Elf64_Phdr>(segment);
+  const auto entry = [](int64_t tag) { return good_dynamic().dynamic(tag); };
   const auto missing = [&](int64_t tag) {
     return ElfChange{retagged(tag, kIgnored), bad_at(d.p_offset, "the dynamic section has no tag ", tag)};
   };
@@ -100,7 +100,7 @@ TEST(ElfDynamicSection, IsCheckedEntryByEntry) {
   const auto both = [](auto first, auto then) { return [=](Library &l) { first(l), then(l); }; };
   const std::string code = "unsupported: calls.so changes its own code when it is loaded; compile it with -fPIC";
   expect_each(
-      good(),
+      good_dynamic(),
       {{[=](Library &l) {
           auto moved = d;
           moved.p_offset += 4, moved.p_vaddr += 4, moved.p_filesz -= 4, moved.p_memsz -= 4;
@@ -143,12 +143,12 @@ TEST(ElfDynamicSection, IsCheckedEntryByEntry) {
 
 TEST(ElfDynamicSection, SaysHowTheLibraryIsBound) {
   const auto binds_now = [](int64_t tag, uint64_t flags) {
-    Library library = good();
+    Library library = good_dynamic();
     library.set<int64_t>(library.dynamic(DT_RUNPATH), tag);
     library.set<uint64_t>(library.dynamic(tag) + kValue, flags);
     return ElfFile(as_bytes(library.bytes), "calls.so").binds_now();
   };
-  EXPECT_FALSE(binds_now(DT_RUNPATH, good().dynamic_value(DT_RUNPATH)));
+  EXPECT_FALSE(binds_now(DT_RUNPATH, good_dynamic().dynamic_value(DT_RUNPATH)));
   EXPECT_TRUE(binds_now(DT_BIND_NOW, 0));
   EXPECT_TRUE(binds_now(DT_FLAGS, DF_BIND_NOW));
   EXPECT_FALSE(binds_now(DT_FLAGS, DF_ORIGIN));
@@ -157,8 +157,9 @@ TEST(ElfDynamicSection, SaysHowTheLibraryIsBound) {
 }
 
 TEST(ElfStrings, AreThoseOfTheirTable) {
-  const uint64_t size = good().dynamic_value(DT_STRSZ), at = good().offset_of(good().dynamic_value(DT_STRTAB));
-  const auto entry = [](int64_t tag) { return good().dynamic(tag); };
+  const uint64_t size = good_dynamic().dynamic_value(DT_STRSZ),
+                 at = good_dynamic().offset_of(good_dynamic().dynamic_value(DT_STRTAB));
+  const auto entry = [](int64_t tag) { return good_dynamic().dynamic(tag); };
   const auto outside = [&](int64_t tag) {
     return ElfChange{value(tag, size), bad_at(entry(tag), "a name in the dynamic section is string ", size,
                                               " of a table of ", size, " bytes")};
@@ -181,17 +182,17 @@ TEST(ElfStrings, AreThoseOfTheirTable) {
   for (const int64_t tag : {DT_RPATH, DT_AUXILIARY, DT_FILTER, DT_AUDIT, DT_DEPAUDIT, DT_CONFIG})
     changes.push_back({as(tag, size), bad_at(entry(DT_SONAME), "a name in the dynamic section is string ", size,
                                              " of a table of ", size, " bytes")});
-  expect_each(good(), changes);
+  expect_each(good_dynamic(), changes);
 
-  const ElfFile file(as_bytes(good().bytes), "calls.so");
+  const ElfFile file(as_bytes(good_dynamic().bytes), "calls.so");
   EXPECT_EQ(file.run_path(), "/nowhere");
   EXPECT_EQ(file.soname_entry(), entry(DT_SONAME));
   ASSERT_FALSE(file.needed().empty());
   EXPECT_EQ(file.needed()[0], "libm.so.6");
   EXPECT_EQ(file.needed_entries()[0], entry(DT_NEEDED));
   // Of the two kinds of run path the newer one counts, wherever it stands.
-  Library older = good();
-  as(DT_RPATH, good().dynamic_value(DT_SONAME))(older);
+  Library older = good_dynamic();
+  as(DT_RPATH, good_dynamic().dynamic_value(DT_SONAME))(older);
   EXPECT_EQ(ElfFile(as_bytes(older.bytes), "calls.so").run_path(), "/nowhere");
   older.set<int64_t>(older.dynamic(DT_RUNPATH), kIgnored);
   EXPECT_EQ(ElfFile(as_bytes(older.bytes), "calls.so").run_path(), "changed.so");
@@ -199,8 +200,8 @@ TEST(ElfStrings, AreThoseOfTheirTable) {
 
 // Where the first relocation of a kind lies, of a symbol if it is named.
 size_t of_kind(Relocates kind, std::string_view symbol = {}) {
-  const uint64_t number = symbol.empty() ? 0 : good().symbol_number(symbol);
-  return good().relocation([&](const Elf64_Rela &r) {
+  const uint64_t number = symbol.empty() ? 0 : good_dynamic().symbol_number(symbol);
+  return good_dynamic().relocation([&](const Elf64_Rela &r) {
     return relocates(static_cast<uint32_t>(ELF64_R_TYPE(r.r_info))) == kind &&
            (symbol.empty() || ELF64_R_SYM(r.r_info) == number);
   });
@@ -210,27 +211,28 @@ TEST(ElfRelocations, AreCheckedOneByOne) {
   const size_t relative = of_kind(Relocates::kRelative), data = of_kind(Relocates::kData, "shared"),
                got = of_kind(Relocates::kGot, "shared"), call = of_kind(Relocates::kCall, "absent"),
                variable = of_kind(Relocates::kThreadLocal, "counter");
-  const uint64_t count = good().dynamic_value(DT_RELASZ) / 24, ahead = good().dynamic_value(DT_RELACOUNT);
-  const size_t table = good().offset_of(good().dynamic_value(DT_RELA));
+  const uint64_t count = good_dynamic().dynamic_value(DT_RELASZ) / 24,
+                 ahead = good_dynamic().dynamic_value(DT_RELACOUNT);
+  const size_t table = good_dynamic().offset_of(good_dynamic().dynamic_value(DT_RELA));
   const auto place = [](size_t at, uint64_t address) {
     return [=](Library &l) { l.set<uint64_t>(at + offsetof(Elf64_Rela, r_offset), address); };
   };
   const auto kind = [](size_t at, uint64_t symbol, uint64_t type) {
     return [=](Library &l) { l.set<uint64_t>(at + offsetof(Elf64_Rela, r_info), ELF64_R_INFO(symbol, type)); };
   };
-  const auto type_of = [](size_t at) { return ELF64_R_TYPE(good().get<Elf64_Rela>(at).r_info); };
+  const auto type_of = [](size_t at) { return ELF64_R_TYPE(good_dynamic().get<Elf64_Rela>(at).r_info); };
   const auto number = [&](size_t at) { return (at - table) / 24; };
-  const auto entry = [](int64_t tag) { return good().dynamic(tag); };
-  const uint64_t f = good().address_of("f"), word = good().get<Elf64_Rela>(relative).r_offset;
-  const auto dynamic = good().get<Elf64_Phdr>(good().segment(PT_DYNAMIC));
+  const auto entry = [](int64_t tag) { return good_dynamic().dynamic(tag); };
+  const uint64_t f = good_dynamic().address_of("f"), word = good_dynamic().get<Elf64_Rela>(relative).r_offset;
+  const auto dynamic = good_dynamic().get<Elf64_Phdr>(good_dynamic().segment(PT_DYNAMIC));
   const auto not_writable = [](uint64_t address) {
     return concat("a relocation changes address ", address, ", which is not in writable data of the file");
   };
-  const auto d = good().get<Elf64_Phdr>(good().segment(PT_LOAD, 0, PF_R | PF_W));
-  const auto addend = good().get<Elf64_Rela>(relative).r_addend;
+  const auto d = good_dynamic().get<Elf64_Phdr>(good_dynamic().segment(PT_LOAD, 0, PF_R | PF_W));
+  const auto addend = good_dynamic().get<Elf64_Rela>(relative).r_addend;
   expect_each(
-      good(),
-      {{value(DT_JMPREL, good().dynamic_value(DT_RELA) + 24),
+      good_dynamic(),
+      {{value(DT_JMPREL, good_dynamic().dynamic_value(DT_RELA) + 24),
         bad_at(entry(DT_JMPREL), "the relocation tables overlap")},
        {value(DT_RELASZ, 24 * count - 8),
         bad_at(entry(DT_RELASZ), "a relocation table has ", 24 * count - 8, " bytes")},
@@ -252,25 +254,26 @@ TEST(ElfRelocations, AreCheckedOneByOne) {
        {kind(data, 0, type_of(data)), bad_at(data, "a relocation of its type must name a symbol")},
        {kind(got, 0, type_of(got)), bad_at(got, "a relocation of its type must name a symbol")},
        {kind(call, 0, type_of(call)), bad_at(call, "a relocation of its type must name a symbol")},
-       {kind(variable, good().symbol_number("f"), type_of(variable)),
+       {kind(variable, good_dynamic().symbol_number("f"), type_of(variable)),
         bad_at(variable, "a relocation is for thread-local variables, but f is none")},
-       {kind(call, good().symbol_number("shared"), type_of(call)),
+       {kind(call, good_dynamic().symbol_number("shared"), type_of(call)),
         bad_at(call, "a call slot is for shared, which is no function")},
-       {kind(call, good().symbol_number("absent"), type_of(got)),
+       {kind(call, good_dynamic().symbol_number("absent"), type_of(got)),
         bad_at(call, "the relocation table of the PLT has one of another kind")},
        {[=](Library &l) { l.set<int64_t>(got + offsetof(Elf64_Rela, r_addend), 8); },
-        bad_at(got, "a relocation fills a slot at address ", good().get<Elf64_Rela>(got).r_offset, " with addend 8")},
-       {place(got, good().get<Elf64_Rela>(got).r_offset + 4),
-        bad_at(got, "a relocation fills a slot at address ", good().get<Elf64_Rela>(got).r_offset + 4,
+        bad_at(got, "a relocation fills a slot at address ", good_dynamic().get<Elf64_Rela>(got).r_offset,
+               " with addend 8")},
+       {place(got, good_dynamic().get<Elf64_Rela>(got).r_offset + 4),
+        bad_at(got, "a relocation fills a slot at address ", good_dynamic().get<Elf64_Rela>(got).r_offset + 4,
                " with addend 0")},
        {[=](Library &l) { l.set<int64_t>(data + offsetof(Elf64_Rela, r_addend), 8); }, "accepted"},
        {[=](Library &l) { l.set<uint64_t>(l.offset_of(word), static_cast<uint64_t>(addend)); }, "accepted"},
        {[=](Library &l) { l.set<uint64_t>(l.offset_of(word), uint64_t{0}); }, "accepted"},
        {[=](Library &l) { l.set<uint64_t>(l.offset_of(word), static_cast<uint64_t>(addend) + 4); },
         bad_at(relative, "a relocation says address ", addend, ", the word it fills says ", addend + 4)},
-       {place(data, good().get<Elf64_Rela>(got).r_offset),
-        bad_at(good().offset_of(good().get<Elf64_Rela>(got).r_offset), "two relocations change address ",
-               good().get<Elf64_Rela>(got).r_offset)}});
+       {place(data, good_dynamic().get<Elf64_Rela>(got).r_offset),
+        bad_at(good_dynamic().offset_of(good_dynamic().get<Elf64_Rela>(got).r_offset),
+               "two relocations change address ", good_dynamic().get<Elf64_Rela>(got).r_offset)}});
 }
 
 TEST(ElfRelocations, OfThreadLocalVariablesNeedSome) {
@@ -303,8 +306,8 @@ TEST(ElfRelocations, OfThePackedKindStartWithAnAddress) {
 }
 
 TEST(ElfRelocations, LeaveTheHeadOfTheOffsetTableToTheLoader) {
-  const uint64_t head = good().dynamic_value(DT_PLTGOT);
-  const size_t entry = good().dynamic(DT_PLTGOT), at = good().offset_of(head);
+  const uint64_t head = good_dynamic().dynamic_value(DT_PLTGOT);
+  const size_t entry = good_dynamic().dynamic(DT_PLTGOT), at = good_dynamic().offset_of(head);
   const size_t data = of_kind(Relocates::kData, "shared");
   const auto aimed = [=](uint64_t address) {
     return [=](Library &l) { l.set<uint64_t>(data + offsetof(Elf64_Rela, r_offset), address); };
@@ -312,20 +315,21 @@ TEST(ElfRelocations, LeaveTheHeadOfTheOffsetTableToTheLoader) {
   const std::string changed = bad_at(entry, "a relocation changes the head of the global offset table");
   const std::string filled = bad_at(at + 8, "the global offset table is filled in already");
   const std::string outside = bad_at(entry, "DT_PLTGOT lies outside writable data");
-  expect_each(good(), {{value(DT_PLTGOT, good().address_of("f")), outside},
-                       {value(DT_PLTGOT, 1 << 30), outside},
-                       {value(DT_PLTGOT, head + 4), outside},
-                       {[=](Library &l) { l.set<uint64_t>(at + 8, 1); }, filled},
-                       {[=](Library &l) { l.set<uint64_t>(at + 16, 1); }, filled},
-                       {aimed(head + 8), changed},
-                       {aimed(head + 16), changed}});
+  expect_each(good_dynamic(), {{value(DT_PLTGOT, good_dynamic().address_of("f")), outside},
+                               {value(DT_PLTGOT, 1 << 30), outside},
+                               {value(DT_PLTGOT, head + 4), outside},
+                               {[=](Library &l) { l.set<uint64_t>(at + 8, 1); }, filled},
+                               {[=](Library &l) { l.set<uint64_t>(at + 16, 1); }, filled},
+                               {aimed(head + 8), changed},
+                               {aimed(head + 16), changed}});
 }
 
 TEST(ElfCallArrays, HoldRelocatedPointersOfTheLibrary) {
-  const uint64_t array = good().dynamic_value(DT_INIT_ARRAY), size = good().dynamic_value(DT_INIT_ARRAYSZ);
-  const size_t entry = good().dynamic(DT_INIT_ARRAYSZ), at = good().offset_of(array);
-  const size_t relocation = good().relocation([=](const Elf64_Rela &r) { return r.r_offset == array; });
-  const uint64_t type = ELF64_R_TYPE(good().get<Elf64_Rela>(of_kind(Relocates::kData)).r_info);
+  const uint64_t array = good_dynamic().dynamic_value(DT_INIT_ARRAY),
+                 size = good_dynamic().dynamic_value(DT_INIT_ARRAYSZ);
+  const size_t entry = good_dynamic().dynamic(DT_INIT_ARRAYSZ), at = good_dynamic().offset_of(array);
+  const size_t relocation = good_dynamic().relocation([=](const Elf64_Rela &r) { return r.r_offset == array; });
+  const uint64_t type = ELF64_R_TYPE(good_dynamic().get<Elf64_Rela>(of_kind(Relocates::kData)).r_info);
   const auto as_data = [=](const char *symbol, int64_t addend) {
     return [=](Library &l) {
       l.set<uint64_t>(l.dynamic(DT_RELACOUNT) + kValue, 0);
@@ -333,19 +337,20 @@ TEST(ElfCallArrays, HoldRelocatedPointersOfTheLibrary) {
       l.set<int64_t>(relocation + offsetof(Elf64_Rela, r_addend), addend);
     };
   };
-  expect_each(good(), {{value(DT_INIT_ARRAYSZ, size - 4),
-                        bad_at(entry, "the initialisers take ", size - 4, " bytes at address ", array)},
-                       {value(DT_INIT_ARRAY, array + 4),
-                        bad_at(entry, "the initialisers take ", size, " bytes at address ", array + 4)},
-                       {value(DT_INIT_ARRAYSZ, 0), "accepted"},
-                       {[=](Library &l) { l.set<uint64_t>(relocation, l.address_of("spare")); },
-                        bad_at(at, "the initialisers hold an entry 0 without a relocation")},
-                       {as_data("g", 0), "accepted"},
-                       {as_data("absent", 0), bad_at(at, "the initialisers hold an entry 0 of another library")},
-                       {as_data("shared", 0), bad_at(at, "an entry of the initialisers at address ",
-                                                     good().address_of("shared"), " lies outside the code")},
-                       {as_data("g", 1), bad_at(at, "an entry of the initialisers at address ",
-                                                good().address_of("g") + 1, " lies inside a function")}});
+  expect_each(good_dynamic(),
+              {{value(DT_INIT_ARRAYSZ, size - 4),
+                bad_at(entry, "the initialisers take ", size - 4, " bytes at address ", array)},
+               {value(DT_INIT_ARRAY, array + 4),
+                bad_at(entry, "the initialisers take ", size, " bytes at address ", array + 4)},
+               {value(DT_INIT_ARRAYSZ, 0), "accepted"},
+               {[=](Library &l) { l.set<uint64_t>(relocation, l.address_of("spare")); },
+                bad_at(at, "the initialisers hold an entry 0 without a relocation")},
+               {as_data("g", 0), "accepted"},
+               {as_data("absent", 0), bad_at(at, "the initialisers hold an entry 0 of another library")},
+               {as_data("shared", 0), bad_at(at, "an entry of the initialisers at address ",
+                                             good_dynamic().address_of("shared"), " lies outside the code")},
+               {as_data("g", 1), bad_at(at, "an entry of the initialisers at address ",
+                                        good_dynamic().address_of("g") + 1, " lies inside a function")}});
 }
 
 }  // namespace

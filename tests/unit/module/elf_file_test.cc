@@ -21,7 +21,7 @@ using opdyno_test::build_library;
 using opdyno_test::kArtifactHead;
 using opdyno_test::read_bytes;
 
-const std::string kSource = kArtifactHead + R"(
+const std::string kFileSource = kArtifactHead + R"(
 SLOT(int, TVMBackendParallelLaunch, int (*)(int, void *, void *), void *, int)
 int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
   (void)self, (void)args, (void)result;
@@ -30,7 +30,7 @@ int __tvm_ffi_f(void *self, const Any *args, int32_t n, Any *result) {
 )";
 
 std::string good_bytes() {
-  static const std::string bytes = read_bytes(build_library("good", kSource, "-Wl,-soname,good.so"));
+  static const std::string bytes = read_bytes(build_library("good", kFileSource, "-Wl,-soname,good.so"));
   return bytes;
 }
 
@@ -38,7 +38,7 @@ struct Refusal {
   opd_code code;
   std::string message;
 };
-Refusal refusal(const std::string &bytes) {
+Refusal elf_refusal(const std::string &bytes) {
   try {
     ElfFile(as_bytes(bytes), "model.so");
   } catch (const Exception &e) { return {e.error()->code, e.what()}; }
@@ -63,7 +63,7 @@ TEST(ElfFile, RefusesToImportWhatItDefines) {
   const auto *defined = find(file, "__tvm_ffi_f"), *needed = find(file, "TVMFFIErrorSetRaisedFromCStrParts");
   uint32_t name;
   std::memcpy(&name, bytes.data() + defined->entry, sizeof name);
-  const auto [code, message] = refusal(with(bytes, needed->entry, name));
+  const auto [code, message] = elf_refusal(with(bytes, needed->entry, name));
   EXPECT_EQ(code, OPD_BAD_FORMAT);
   EXPECT_NE(message.find("symbol __tvm_ffi_f is both defined and undefined"), std::string::npos) << message;
 }
@@ -73,14 +73,15 @@ TEST(ElfFile, RefusesALibraryThatIsNeededWithoutAName) {
       read_bytes(build_library("needs", "#include <math.h>\ndouble f(double x) { return exp(x); }", "-lm"));
   const ElfFile file(as_bytes(bytes), "needs.so");
   ASSERT_FALSE(file.needed_entries().empty());
-  const auto [code, message] = refusal(with(bytes, file.needed_entries()[0] + offsetof(Elf64_Dyn, d_un), uint64_t{0}));
+  const auto [code, message] =
+      elf_refusal(with(bytes, file.needed_entries()[0] + offsetof(Elf64_Dyn, d_un), uint64_t{0}));
   EXPECT_EQ(code, OPD_BAD_FORMAT);
   EXPECT_NE(message.find("a library without a name"), std::string::npos) << message;
 }
 
 TEST(ElfFile, HasAtMost256ProgramHeaders) {
   const auto refused = [](uint16_t count) {
-    return refusal(with(good_bytes(), offsetof(Elf64_Ehdr, e_phnum), count)).message;
+    return elf_refusal(with(good_bytes(), offsetof(Elf64_Ehdr, e_phnum), count)).message;
   };
   EXPECT_NE(refused(257).find("257 program headers"), std::string::npos) << refused(257);
   EXPECT_EQ(refused(256).find("256 program headers"), std::string::npos) << refused(256);
@@ -106,7 +107,7 @@ TEST(ElfFile, RefusesVersionsThatLeaveTheirTable) {
   // The loader goes from one to the next until there is none, and never looks at the count.
   for (const auto &[stated, step] :
        {std::pair<Elf64_Half, uint32_t>{1, 16}, {0xffff, static_cast<uint32_t>(bytes.size() - aux - 16)}})
-    EXPECT_NE(refusal(with(with(bytes, next, step), place + offsetof(Elf64_Verneed, vn_cnt), stated)).code, OPD_OK)
+    EXPECT_NE(elf_refusal(with(with(bytes, next, step), place + offsetof(Elf64_Verneed, vn_cnt), stated)).code, OPD_OK)
         << step;
 }
 
@@ -126,7 +127,8 @@ TEST(ElfFile, TellsSymbolsAndWhereTheyLie) {
 
 TEST(ElfFile, ReadsTablesOfBothHashStyles) {
   for (const char *style : {"gnu", "sysv", "both"}) {
-    const std::string bytes = read_bytes(build_library("hashed", kSource, std::string("-Wl,--hash-style=") + style));
+    const std::string bytes =
+        read_bytes(build_library("hashed", kFileSource, std::string("-Wl,--hash-style=") + style));
     const ElfFile file(as_bytes(bytes), "hashed.so");
     EXPECT_NE(find(file, "__tvm_ffi_f"), nullptr) << style;
   }
@@ -134,7 +136,7 @@ TEST(ElfFile, ReadsTablesOfBothHashStyles) {
 
 TEST(ElfFile, SaysHowItIsBound) {
   for (const auto &[flags, now] : {std::pair{"-Wl,-z,lazy", false}, {"-Wl,-z,now", true}}) {
-    const std::string bytes = read_bytes(build_library("bound", kSource, flags));
+    const std::string bytes = read_bytes(build_library("bound", kFileSource, flags));
     EXPECT_EQ(ElfFile(as_bytes(bytes), "bound.so").binds_now(), now);
   }
 }
@@ -143,29 +145,29 @@ TEST(ElfFile, RefusesOtherMachinesAndOtherKindsOfFile) {
   const std::string good = good_bytes();
   const auto other =
       with<uint16_t>(good, offsetof(Elf64_Ehdr, e_machine), kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64);
-  EXPECT_EQ(refusal(other).code, OPD_UNSUPPORTED);
-  EXPECT_NE(refusal(other).message.find("this process runs on"), std::string::npos) << refusal(other).message;
-  EXPECT_EQ(refusal(with<uint8_t>(good, EI_CLASS, ELFCLASS32)).code, OPD_UNSUPPORTED);
-  EXPECT_EQ(refusal(with<uint8_t>(good, EI_DATA, ELFDATA2MSB)).code, OPD_UNSUPPORTED);
-  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_REL)).message.find("object file"),
+  EXPECT_EQ(elf_refusal(other).code, OPD_UNSUPPORTED);
+  EXPECT_NE(elf_refusal(other).message.find("this process runs on"), std::string::npos) << elf_refusal(other).message;
+  EXPECT_EQ(elf_refusal(with<uint8_t>(good, EI_CLASS, ELFCLASS32)).code, OPD_UNSUPPORTED);
+  EXPECT_EQ(elf_refusal(with<uint8_t>(good, EI_DATA, ELFDATA2MSB)).code, OPD_UNSUPPORTED);
+  EXPECT_NE(elf_refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_REL)).message.find("object file"),
             std::string::npos);
-  EXPECT_NE(refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_EXEC)).message.find("program"),
+  EXPECT_NE(elf_refusal(with<uint16_t>(good, offsetof(Elf64_Ehdr, e_type), ET_EXEC)).message.find("program"),
             std::string::npos);
-  EXPECT_EQ(refusal("not an ELF file").code, OPD_BAD_FORMAT);
+  EXPECT_EQ(elf_refusal("not an ELF file").code, OPD_BAD_FORMAT);
 }
 
 TEST(ElfFile, RefusesAFileThatWasCutShortAndSaysSo) {
   const std::string good = good_bytes();
-  const auto told = refusal(good.substr(0, good.size() - 1));
+  const auto told = elf_refusal(good.substr(0, good.size() - 1));
   EXPECT_EQ(told.code, OPD_BAD_FORMAT);
   EXPECT_NE(told.message.find("cut short"), std::string::npos) << told.message;
   EXPECT_NE(told.message.find("offset"), std::string::npos) << told.message;
 }
 
 TEST(ElfFile, RefusesAnExecutableStack) {
-  const std::string bytes = read_bytes(build_library("stack", kSource, "-Wl,-z,execstack"));
-  EXPECT_EQ(refusal(bytes).code, OPD_UNSUPPORTED);
-  EXPECT_NE(refusal(bytes).message.find("executable stack"), std::string::npos);
+  const std::string bytes = read_bytes(build_library("stack", kFileSource, "-Wl,-z,execstack"));
+  EXPECT_EQ(elf_refusal(bytes).code, OPD_UNSUPPORTED);
+  EXPECT_NE(elf_refusal(bytes).message.find("executable stack"), std::string::npos);
 }
 
 // The libraries that this program has loaded: other directories of the system may hold those of another architecture.
@@ -180,7 +182,7 @@ TEST(ElfFile, FindsTheCommonLibrariesOfTheSystemGood) {
   EXPECT_GT(paths.size(), 2u) << "at least the libraries of C, of C++ and libm";
   for (const std::string &path : paths) {
     const std::string bytes = read_bytes(path);
-    EXPECT_EQ(refusal(bytes).message, "accepted") << path;
+    EXPECT_EQ(elf_refusal(bytes).message, "accepted") << path;
     EXPECT_FALSE(uses_tvm_names(ElfFile(as_bytes(bytes), path)));
   }
 }

@@ -5,7 +5,7 @@ namespace opd {
 namespace {
 
 // Its parts: code, constants, writable data, zeroed memory, thread-local variables.
-const std::string kSource = R"(
+const std::string kHeaderSource = R"(
 #include <math.h>
 _Thread_local int counter = 3;
 int shared = 1;
@@ -15,8 +15,8 @@ __attribute__((constructor)) static void start(void) { shared = 2; }
 )";
 constexpr uint64_t kMostAddresses = uint64_t{1} << 36;
 
-const Library &good() {
-  static const Library library(kSource, "-lm");
+const Library &good_header() {
+  static const Library library(kHeaderSource, "-lm");
   return library;
 }
 
@@ -31,7 +31,7 @@ std::function<void(Library &)> byte(size_t at, uint8_t value) {
 
 TEST(ElfHeader, IsCheckedFieldByField) {
   expect_each(
-      good(),
+      good_header(),
       {{byte(3, 'G'), bad_at(0, "this is not an ELF file")},
        {[](Library &l) { l.bytes.resize(3); }, bad_at(0, "this is not an ELF file")},
        {[](Library &l) { l.bytes.resize(63); }, bad_at(0, "the ELF header lies past the end of the file")},
@@ -47,8 +47,8 @@ TEST(ElfHeader, IsCheckedFieldByField) {
        {HEADER(e_type, ET_CORE), bad_at(16, "ELF type 4 is not a shared library")},
        {HEADER(e_phentsize, 32), bad_at(54, "program headers of 32 bytes")},
        {HEADER(e_phnum, 0), bad_at(56, "0 program headers")},
-       {HEADER(e_phoff, good().bytes.size() - 64),
-        bad_at(good().bytes.size() - 64, "the program headers lie past the end of the file")},
+       {HEADER(e_phoff, good_header().bytes.size() - 64),
+        bad_at(good_header().bytes.size() - 64, "the program headers lie past the end of the file")},
        {HEADER(e_phoff, UINT64_MAX - 8), bad_at(UINT64_MAX - 8, "the program headers lie past the end of the file")}});
 }
 
@@ -62,7 +62,7 @@ TEST(ElfHeader, NamesTheMachineThatTheLibraryIsFor) {
                                       {22, "S/390"},
                                       {8, "an unknown processor"},
                                       {kMachine == 62 ? 183 : 62, kMachine == 62 ? "AArch64" : "x86-64"}}) {
-    Library library = good();
+    Library library = good_header();
     library.set<uint16_t>(offsetof(Elf64_Ehdr, e_machine), machine);
     EXPECT_EQ(library.told(), concat("unsupported: calls.so is made for ", name, " (ELF machine ", machine,
                                      "); this process runs on ", here, ": export it for this target"));
@@ -70,19 +70,19 @@ TEST(ElfHeader, NamesTheMachineThatTheLibraryIsFor) {
 }
 
 TEST(ElfSections, ShowWhetherTheFileIsWhole) {
-  const auto header = good().get<Elf64_Ehdr>(0);
-  const uint64_t size = good().bytes.size(), table = header.e_shoff;
+  const auto header = good_header().get<Elf64_Ehdr>(0);
+  const uint64_t size = good_header().bytes.size(), table = header.e_shoff;
   const auto section = [&](size_t i) { return table + i * sizeof(Elf64_Shdr); };
   const auto set = [](size_t at, auto field, uint64_t value) {
     return [=](Library &l) { l.set<uint64_t>(at + field, value); };
   };
   constexpr size_t kSize = offsetof(Elf64_Shdr, sh_size), kOffset = offsetof(Elf64_Shdr, sh_offset);
-  const auto first = good().get<Elf64_Shdr>(section(1));
+  const auto first = good_header().get<Elf64_Shdr>(section(1));
   size_t zeroed = 0;
   for (size_t i = 0; i < header.e_shnum; ++i)
-    if (good().get<Elf64_Shdr>(section(i)).sh_type == SHT_NOBITS) zeroed = section(i);
+    if (good_header().get<Elf64_Shdr>(section(i)).sh_type == SHT_NOBITS) zeroed = section(i);
   ASSERT_NE(zeroed, 0u);
-  expect_each(good(),
+  expect_each(good_header(),
               {{HEADER(e_shoff, 0), "accepted"},
                {HEADER(e_shentsize, 40), bad_at(58, "section headers of 40 bytes")},
                {HEADER(e_shoff, size - 64), bad_at(size - 64, "the file is cut short: ", header.e_shnum,
@@ -114,14 +114,15 @@ TEST(ElfSections, ShowWhetherTheFileIsWhole) {
 }
 
 TEST(ElfSegments, ToBeLoadedAreCheckedFieldByField) {
-  const uint64_t size = good().bytes.size();
-  const size_t code = good().segment(PT_LOAD, 0, PF_R | PF_X), data = good().segment(PT_LOAD, 0, PF_R | PF_W),
-               front = good().segment(PT_LOAD);
+  const uint64_t size = good_header().bytes.size();
+  const size_t code = good_header().segment(PT_LOAD, 0, PF_R | PF_X),
+               data = good_header().segment(PT_LOAD, 0, PF_R | PF_W), front = good_header().segment(PT_LOAD);
   ASSERT_TRUE(code && data && front < code);
-  const auto c = good().get<Elf64_Phdr>(code), d = good().get<Elf64_Phdr>(data), b = good().get<Elf64_Phdr>(front);
+  const auto c = good_header().get<Elf64_Phdr>(code), d = good_header().get<Elf64_Phdr>(data),
+             b = good_header().get<Elf64_Phdr>(front);
   ASSERT_LT(d.p_filesz, d.p_memsz);
   expect_each(
-      good(),
+      good_header(),
       {{[](Library &l) {
           for (size_t at; (at = l.segment(PT_LOAD));) l.set<uint32_t>(at, PT_NULL);
         },
@@ -146,17 +147,17 @@ TEST(ElfSegments, ToBeLoadedAreCheckedFieldByField) {
 }
 
 TEST(ElfSegments, OfOtherTypesAreCheckedAsFarAsTheLoaderFollowsThem) {
-  const auto header = good().get<Elf64_Ehdr>(0);
-  const size_t dynamic = good().segment(PT_DYNAMIC), unwind = good().segment(PT_GNU_EH_FRAME),
-               stack = good().segment(PT_GNU_STACK), relro = good().segment(PT_GNU_RELRO), tls = good().segment(PT_TLS),
-               data = good().segment(PT_LOAD, 0, PF_R | PF_W);
+  const auto header = good_header().get<Elf64_Ehdr>(0);
+  const size_t dynamic = good_header().segment(PT_DYNAMIC), unwind = good_header().segment(PT_GNU_EH_FRAME),
+               stack = good_header().segment(PT_GNU_STACK), relro = good_header().segment(PT_GNU_RELRO),
+               tls = good_header().segment(PT_TLS), data = good_header().segment(PT_LOAD, 0, PF_R | PF_W);
   ASSERT_TRUE(dynamic && unwind && stack && relro && tls && data);
-  const auto t = good().get<Elf64_Phdr>(tls), u = good().get<Elf64_Phdr>(unwind);
+  const auto t = good_header().get<Elf64_Phdr>(tls), u = good_header().get<Elf64_Phdr>(unwind);
   const std::string malformed_tls = bad_at(tls, "the segment of thread-local variables is malformed");
   const std::string no_stack = "unsupported: calls.so asks for an executable stack; link it with -z noexecstack";
   const auto twice = [&](size_t of) { return [=](Library &l) { l.set(unwind, l.get<Elf64_Phdr>(of)); }; };
   const auto second = [&](size_t of) {
-    return bad_at(std::max(of, unwind), "a second program header of type ", good().get<uint32_t>(of));
+    return bad_at(std::max(of, unwind), "a second program header of type ", good_header().get<uint32_t>(of));
   };
   const auto with_table = [=](uint64_t offset, uint64_t address, uint64_t size) {  // a PT_PHDR, which programs have
     return [=](Library &l) {
@@ -169,7 +170,7 @@ TEST(ElfSegments, OfOtherTypesAreCheckedAsFarAsTheLoaderFollowsThem) {
   const uint64_t table = header.e_phnum * sizeof(Elf64_Phdr);
   const std::string not_placed = bad_at(unwind, "PT_PHDR does not place the program headers");
   const std::string outside = bad_at(unwind, "program header of type ", PT_GNU_EH_FRAME, " lies outside the segments");
-  expect_each(good(),
+  expect_each(good_header(),
               {{twice(dynamic), second(dynamic)},
                {twice(stack), second(stack)},
                {twice(relro), second(relro)},
@@ -224,9 +225,9 @@ TEST(ElfSegments, OfOtherTypesAreCheckedAsFarAsTheLoaderFollowsThem) {
 
 // What the loader protects is the front of the writable segment, and may be rounded up to a page if it is all of it.
 TEST(ElfSegments, ThatBecomeReadOnlyAreTheFrontOfAWritableOne) {
-  const size_t relro = good().segment(PT_GNU_RELRO), data = good().segment(PT_LOAD, 0, PF_R | PF_W);
+  const size_t relro = good_header().segment(PT_GNU_RELRO), data = good_header().segment(PT_LOAD, 0, PF_R | PF_W);
   ASSERT_TRUE(relro && data);
-  const auto d = good().get<Elf64_Phdr>(data);
+  const auto d = good_header().get<Elf64_Phdr>(data);
   const std::string refused = bad_at(relro, "the part that becomes read-only is not the front of a writable segment");
   const uint64_t end = d.p_vaddr + d.p_filesz, page = (end + 4095) / 4096 * 4096 - d.p_vaddr;
   ASSERT_NE(end % 4096, 0u);
@@ -236,22 +237,22 @@ TEST(ElfSegments, ThatBecomeReadOnlyAreTheFrontOfAWritableOne) {
       l.set<uint64_t>(relro + offsetof(Elf64_Phdr, p_memsz), bytes);
     };
   };
-  expect_each(good(), {{SEGMENT(relro, p_vaddr, d.p_vaddr + 8), refused},
-                       {SEGMENT(relro, p_memsz, d.p_filesz + 1), refused},
-                       {SEGMENT(relro, p_memsz, d.p_filesz), "accepted"},
-                       {SEGMENT(relro, p_memsz, d.p_memsz), "accepted"},
-                       {SEGMENT(relro, p_memsz, 0), "accepted"},
-                       {without_zeroed(page), "accepted"},
-                       {without_zeroed(page + 1), refused},
-                       {without_zeroed(page - 1), refused},
-                       {without_zeroed(page + 65536), refused}});
+  expect_each(good_header(), {{SEGMENT(relro, p_vaddr, d.p_vaddr + 8), refused},
+                              {SEGMENT(relro, p_memsz, d.p_filesz + 1), refused},
+                              {SEGMENT(relro, p_memsz, d.p_filesz), "accepted"},
+                              {SEGMENT(relro, p_memsz, d.p_memsz), "accepted"},
+                              {SEGMENT(relro, p_memsz, 0), "accepted"},
+                              {without_zeroed(page), "accepted"},
+                              {without_zeroed(page + 1), refused},
+                              {without_zeroed(page - 1), refused},
+                              {without_zeroed(page + 65536), refused}});
 }
 
 TEST(ElfSegments, GiveTheAddressesOfCodeConstantsAndMemory) {
-  const ElfFile file(as_bytes(good().bytes), "calls.so");
+  const ElfFile file(as_bytes(good_header().bytes), "calls.so");
   std::vector<std::pair<uint64_t, uint64_t>> code, constants;
   uint64_t memory = 0;
-  for (const auto &s : good().segments()) {
+  for (const auto &s : good_header().segments()) {
     if (s.p_type != PT_LOAD) continue;
     memory += s.p_memsz;
     if (s.p_flags & PF_X) code.emplace_back(s.p_vaddr, s.p_vaddr + s.p_memsz);
@@ -280,10 +281,10 @@ TEST(ElfSegments, GiveTheAddressesOfCodeConstantsAndMemory) {
   EXPECT_TRUE(range.contains(10) && range.contains(19));
   EXPECT_FALSE(range.contains(9) || range.contains(20));
   try {
-    file.address_of(good().bytes.size() - 1);  // of the section headers, which are in no segment
+    file.address_of(good_header().bytes.size() - 1);  // of the section headers, which are in no segment
     ADD_FAILURE();
   } catch (const Exception &e) {
-    EXPECT_EQ(std::string(e.what()), concat("calls.so: byte ", good().bytes.size() - 1, " is not loaded"));
+    EXPECT_EQ(std::string(e.what()), concat("calls.so: byte ", good_header().bytes.size() - 1, " is not loaded"));
   }
 }
 

@@ -4,7 +4,7 @@
 namespace opd {
 namespace {
 
-const std::string kSource = R"(
+const std::string kSymbolSource = R"(
 #include <math.h>
 #include <stdlib.h>
 extern int absent(int), missing(int);
@@ -14,8 +14,8 @@ double f(double x) { return exp(x) + ++counter + shared; }
 int g(int x) { return absent(x) + missing(x) + abs(x) + (malloc(1) != 0); }
 )";
 
-const Library &good() {
-  static const Library library(kSource, "-lm -Wl,--hash-style=both");
+const Library &good_symbols() {
+  static const Library library(kSymbolSource, "-lm -Wl,--hash-style=both");
   return library;
 }
 
@@ -23,14 +23,15 @@ const Library &good() {
   [=](Library &l) { l.set<decltype(Elf64_Sym::field)>(l.symbol(name) + offsetof(Elf64_Sym, field), value); }
 
 TEST(ElfSymbols, AreCheckedFieldByField) {
-  const size_t f = good().symbol("f"), shared = good().symbol("shared"), absent = good().symbol("absent"),
-               counter = good().symbol("counter"), table = good().offset_of(good().dynamic_value(DT_SYMTAB));
-  const auto sections = good().get<Elf64_Ehdr>(0).e_shnum;
+  const size_t f = good_symbols().symbol("f"), shared = good_symbols().symbol("shared"),
+               absent = good_symbols().symbol("absent"), counter = good_symbols().symbol("counter"),
+               table = good_symbols().offset_of(good_symbols().dynamic_value(DT_SYMTAB));
+  const auto sections = good_symbols().get<Elf64_Ehdr>(0).e_shnum;
   const auto info = [](int binding, int type) { return static_cast<uint8_t>(ELF64_ST_INFO(binding, type)); };
   const std::string local = bad_at(absent, "symbol absent is undefined, but local or with a value");
-  const uint64_t strings = good().dynamic_value(DT_STRSZ), code = good().address_of("f");
+  const uint64_t strings = good_symbols().dynamic_value(DT_STRSZ), code = good_symbols().address_of("f");
   uint64_t end = 0;  // of all segments in memory
-  for (const auto &s : good().segments())
+  for (const auto &s : good_symbols().segments())
     if (s.p_type == PT_LOAD) end = std::max(end, s.p_vaddr + s.p_memsz);
   const auto no_type = [=](uint64_t address) {
     return [=](Library &l) {
@@ -40,7 +41,7 @@ TEST(ElfSymbols, AreCheckedFieldByField) {
     };
   };
   expect_each(
-      good(),
+      good_symbols(),
       {{[=](Library &l) { l.set<uint8_t>(table + 5, 1); }, bad_at(table, "symbol 0 is not empty")},
        {SYMBOL("f", st_name, strings),
         bad_at(f, "the name of a symbol is string ", strings, " of a table of ", strings, " bytes")},
@@ -63,13 +64,13 @@ TEST(ElfSymbols, AreCheckedFieldByField) {
           l.set(shared, symbol);
         },
         "accepted"},
-       {SYMBOL("f", st_value, good().address_of("shared")),
-        bad_at(f, "function f at address ", good().address_of("shared"), " lies outside the code")},
+       {SYMBOL("f", st_value, good_symbols().address_of("shared")),
+        bad_at(f, "function f at address ", good_symbols().address_of("shared"), " lies outside the code")},
        {SYMBOL("f", st_size, uint64_t{1} << 30), bad_at(f, "function f at address ", code, " lies outside the code")},
        {SYMBOL("shared", st_value, uint64_t{1} << 30),
         bad_at(shared, "data shared at address 1073741824 lies outside the segments")},
        {SYMBOL("shared", st_size, uint64_t{1} << 30),
-        bad_at(shared, "data shared at address ", good().address_of("shared"), " lies outside the segments")},
+        bad_at(shared, "data shared at address ", good_symbols().address_of("shared"), " lies outside the segments")},
        {SYMBOL("shared", st_value, code), "accepted"},
        {SYMBOL("counter", st_size, 5), bad_at(counter, "thread-local counter lies outside its segment")},
        {SYMBOL("counter", st_value, 1), bad_at(counter, "thread-local counter lies outside its segment")},
@@ -84,59 +85,61 @@ TEST(ElfSymbols, AreCheckedFieldByField) {
 
 TEST(ElfSymbols, AreUndefinedOnceForEachVersion) {
   const auto both_named = [](std::string_view one, std::string_view other) {
-    Library library = good();
+    Library library = good_symbols();
     library.set<uint32_t>(library.symbol(one), library.get<uint32_t>(library.symbol(other)));
     return library.told();
   };
-  EXPECT_EQ(both_named("absent", "missing"), bad_at(std::max(good().symbol("absent"), good().symbol("missing")),
-                                                    "there are two undefined symbols missing"));
-  EXPECT_EQ(both_named("absent", "exp"),
-            bad_at(std::max(good().symbol("absent"), good().symbol("exp")), "there are two undefined symbols exp"))
+  EXPECT_EQ(both_named("absent", "missing"),
+            bad_at(std::max(good_symbols().symbol("absent"), good_symbols().symbol("missing")),
+                   "there are two undefined symbols missing"));
+  EXPECT_EQ(both_named("absent", "exp"), bad_at(std::max(good_symbols().symbol("absent"), good_symbols().symbol("exp")),
+                                                "there are two undefined symbols exp"))
       << "one of them has no version";
   EXPECT_EQ(both_named("malloc", "exp"), "accepted") << "their versions differ";
 }
 
 // The layout of the table is that of GNU's hash section: four words, the filter, the buckets, the chains.
 TEST(ElfHashTables, OfGnuFindEverySymbol) {
-  const size_t at = good().offset_of(good().dynamic_value(DT_GNU_HASH)), entry = good().dynamic(DT_GNU_HASH);
+  const size_t at = good_symbols().offset_of(good_symbols().dynamic_value(DT_GNU_HASH)),
+               entry = good_symbols().dynamic(DT_GNU_HASH);
   const auto word = [](size_t place, uint32_t value) { return [=](Library &l) { l.set<uint32_t>(place, value); }; };
-  const auto buckets = good().get<uint32_t>(at), first = good().get<uint32_t>(at + 4),
-             filter = good().get<uint32_t>(at + 8);
+  const auto buckets = good_symbols().get<uint32_t>(at), first = good_symbols().get<uint32_t>(at + 4),
+             filter = good_symbols().get<uint32_t>(at + 8);
   const size_t first_bucket = at + 16 + 8 * filter, chains = first_bucket + 4 * buckets;
   ASSERT_GT(first, 1u);
   const auto odd = [&](uint32_t b, uint32_t f) {
     return bad_at(at, "the hash table has ", b, " buckets and ", f, " filter words");
   };
   uint32_t used = 0;
-  while (good().get<uint32_t>(first_bucket + 4 * used) == 0) ++used;
-  const ElfFile file(as_bytes(good().bytes), "calls.so");
+  while (good_symbols().get<uint32_t>(first_bucket + 4 * used) == 0) ++used;
+  const ElfFile file(as_bytes(good_symbols().bytes), "calls.so");
   const ElfSymbol &symbol = file.symbols()[first];
   const std::string misfit =
       bad_at(symbol.entry, "the hash table does not fit symbol ", first, ", \"", symbol.name, "\"");
-  expect_each(good(), {{word(at, 0), odd(0, filter)},
-                       {word(at + 8, 3), odd(buckets, 3)},
-                       {word(at + 8, 0), odd(buckets, 0)},
-                       {word(at + 12, 32), odd(buckets, filter)},
-                       {word(first_bucket + 4 * used, 1),
-                        bad_at(at, "a bucket of the hash table holds symbol 1, which is before ", first)},
-                       {word(chains, good().get<uint32_t>(chains) ^ 2), misfit},
-                       {[=](Library &l) { l.set<uint64_t>(at + 16, 0); }, misfit},
-                       {[=](Library &l) { l.set<uint64_t>(entry + 8, l.dynamic_value(DT_GNU_HASH) + 4); },
-                        bad_at(at + 4, "the hash table is not aligned")}});
+  expect_each(good_symbols(), {{word(at, 0), odd(0, filter)},
+                               {word(at + 8, 3), odd(buckets, 3)},
+                               {word(at + 8, 0), odd(buckets, 0)},
+                               {word(at + 12, 32), odd(buckets, filter)},
+                               {word(first_bucket + 4 * used, 1),
+                                bad_at(at, "a bucket of the hash table holds symbol 1, which is before ", first)},
+                               {word(chains, good_symbols().get<uint32_t>(chains) ^ 2), misfit},
+                               {[=](Library &l) { l.set<uint64_t>(at + 16, 0); }, misfit},
+                               {[=](Library &l) { l.set<uint64_t>(entry + 8, l.dynamic_value(DT_GNU_HASH) + 4); },
+                                bad_at(at + 4, "the hash table is not aligned")}});
   EXPECT_EQ(gnu_hash(""), 5381u);
   EXPECT_EQ(gnu_hash("a"), 5381u * 33 + 'a');
   EXPECT_EQ(gnu_hash("\xff"), 5381u * 33 + 255);
 }
 
 TEST(ElfHashTables, OfSystemVAreChainsThatEnd) {
-  const size_t at = good().offset_of(good().dynamic_value(DT_HASH));
-  const auto buckets = good().get<uint32_t>(at), chains = good().get<uint32_t>(at + 4);
+  const size_t at = good_symbols().offset_of(good_symbols().dynamic_value(DT_HASH));
+  const auto buckets = good_symbols().get<uint32_t>(at), chains = good_symbols().get<uint32_t>(at + 4);
   uint32_t used = 0;
-  while (good().get<uint32_t>(at + 8 + 4 * used) == 0) ++used;
+  while (good_symbols().get<uint32_t>(at + 8 + 4 * used) == 0) ++used;
   const size_t bucket = at + 8 + 4 * used;
-  const uint32_t head = good().get<uint32_t>(bucket);
+  const uint32_t head = good_symbols().get<uint32_t>(bucket);
   const auto word = [](size_t place, uint32_t value) { return [=](Library &l) { l.set<uint32_t>(place, value); }; };
-  expect_each(good(),
+  expect_each(good_symbols(),
               {{word(at, 0), bad_at(at, "the hash table has no buckets")},
                {word(bucket, chains), bad_at(at, "a hash chain is broken at symbol ", chains)},
                {word(at + 8 + 4 * (buckets + head), head), bad_at(at, "a hash chain is broken at symbol ", head)},
@@ -144,16 +147,16 @@ TEST(ElfHashTables, OfSystemVAreChainsThatEnd) {
 }
 
 TEST(ElfVersions, ThatAreRequiredAreDeclared) {
-  const size_t versions = good().offset_of(good().dynamic_value(DT_VERSYM)),
-               needs = good().offset_of(good().dynamic_value(DT_VERNEED));
-  const size_t f = versions + 2 * good().symbol_number("f");
-  ASSERT_GE(good().dynamic_value(DT_VERNEEDNUM), 2u) << "of libm and of libc";
-  const auto first = good().get<Elf64_Verneed>(needs);
-  const size_t strings = good().offset_of(good().dynamic_value(DT_STRTAB));
-  const auto text = [&](uint64_t at) { return std::string(good().bytes.c_str() + strings + at); };
+  const size_t versions = good_symbols().offset_of(good_symbols().dynamic_value(DT_VERSYM)),
+               needs = good_symbols().offset_of(good_symbols().dynamic_value(DT_VERNEED));
+  const size_t f = versions + 2 * good_symbols().symbol_number("f");
+  ASSERT_GE(good_symbols().dynamic_value(DT_VERNEEDNUM), 2u) << "of libm and of libc";
+  const auto first = good_symbols().get<Elf64_Verneed>(needs);
+  const size_t strings = good_symbols().offset_of(good_symbols().dynamic_value(DT_STRTAB));
+  const auto text = [&](uint64_t at) { return std::string(good_symbols().bytes.c_str() + strings + at); };
   const std::string file = text(first.vn_file);
-  const auto f_name = good().get<uint32_t>(good().symbol("f"));
-  expect_each(good(),
+  const auto f_name = good_symbols().get<uint32_t>(good_symbols().symbol("f"));
+  expect_each(good_symbols(),
               {{[=](Library &l) { l.set<uint16_t>(f, 0x7ffe); },
                 bad_at(f, "symbol f has version 32766, which is not declared")},
                {[=](Library &l) { l.set<uint16_t>(f, 0x8001); }, "accepted"},  // the highest bit hides a symbol

@@ -6,6 +6,7 @@
 #include "module/kinds/placeholder_module.h"
 #include "module/module.h"
 #include "support/described_module.h"
+#include "support/refusal.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -21,25 +22,15 @@ std::string list(const Names &names) {
   return out;
 }
 
-Ref<Module> read(const char *kind, const std::string &bytes) {
+Ref<Module> read_kind(const char *kind, const std::string &bytes) {
   register_static_library_kind();
   register_const_loader_kind();
   register_source_kind();
   const std::string name = "m.so";
   return find_module_kind(kind)({as_bytes(bytes), name, {}});
 }
-template <class F>
-std::string told(F &&body, opd_code code = OPD_BAD_FORMAT) {
-  try {
-    body();
-  } catch (const Exception &e) {
-    EXPECT_EQ(e.error()->code, code) << e.what();
-    return e.what();
-  }
-  return "accepted";
-}
-std::string refusal(const char *kind, const std::string &bytes) {
-  return told([&] { read(kind, bytes); });
+std::string kind_refusal(const char *kind, const std::string &bytes) {
+  return refusal(OPD_BAD_FORMAT, [&] { read_kind(kind, bytes); });
 }
 
 TEST(EmbeddedSources, AreReadFieldByField) {
@@ -47,64 +38,65 @@ TEST(EmbeddedSources, AreReadFieldByField) {
   const auto source = [](const std::string &format, const std::string &rest = list({"f"}) + list({"c"})) {
     return text("x;") + text(format) + rest;
   };
-  EXPECT_EQ(refusal("c", source("c")), "accepted");
-  EXPECT_EQ(refusal("c", source(std::string(16, 'f'))), "accepted");
-  EXPECT_EQ(refusal("c", number(3) + "x;"), what + "the source at offset 8 needs 3 bytes, 2 remain");
-  EXPECT_EQ(refusal("c", text("x;") + "1234567"), what + "its format at offset 10 needs 8 bytes, 7 remain");
-  EXPECT_EQ(refusal("c", source("")), what + "its format at offset 18 has 0 bytes, or a 0 byte among them");
-  EXPECT_EQ(refusal("c", source(std::string(17, 'f'))),
+  EXPECT_EQ(kind_refusal("c", source("c")), "accepted");
+  EXPECT_EQ(kind_refusal("c", source(std::string(16, 'f'))), "accepted");
+  EXPECT_EQ(kind_refusal("c", number(3) + "x;"), what + "the source at offset 8 needs 3 bytes, 2 remain");
+  EXPECT_EQ(kind_refusal("c", text("x;") + "1234567"), what + "its format at offset 10 needs 8 bytes, 7 remain");
+  EXPECT_EQ(kind_refusal("c", source("")), what + "its format at offset 18 has 0 bytes, or a 0 byte among them");
+  EXPECT_EQ(kind_refusal("c", source(std::string(17, 'f'))),
             what + "its format at offset 35 has 17 bytes, or a 0 byte among them");
-  EXPECT_EQ(refusal("c", source(std::string("c\0", 2))),
+  EXPECT_EQ(kind_refusal("c", source(std::string("c\0", 2))),
             what + "its format at offset 20 has 2 bytes, or a 0 byte among them");
-  EXPECT_EQ(refusal("c", source("c", number(2) + text("f"))),
+  EXPECT_EQ(kind_refusal("c", source("c", number(2) + text("f"))),
             what + "function names at offset 27 counts 2 entries, but only 9 bytes remain");
-  EXPECT_EQ(refusal("c", source("c", list({}) + number(1))),
+  EXPECT_EQ(kind_refusal("c", source("c", list({}) + number(1))),
             what + "names of constants at offset 35 counts 1 entries, but only 0 bytes remain");
-  EXPECT_EQ(refusal("c", source("c") + "??"), what + "the end at offset 53 is followed by 2 bytes");
-  const auto module = read("c", source("cu"));
-  EXPECT_EQ(told([&] { module->find("f"); }, OPD_UNSUPPORTED),
+  EXPECT_EQ(kind_refusal("c", source("c") + "??"), what + "the end at offset 53 is followed by 2 bytes");
+  const auto module = read_kind("c", source("cu"));
+  EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { module->find("f"); }),
             "function \"f\" of m.so is in a source of format cu, which is not compiled here; C sources are");
   EXPECT_EQ(module->find("g").get(), nullptr);
   EXPECT_EQ(module->list(), Names{"f"});
   EXPECT_EQ(module->serialize(), text("x;") + text("cu") + list({"f"}) + number(0)) << "without names of constants";
   EXPECT_EQ(json_of(*module), "{}");
-  const auto open = read("c", source("cu", list({}) + list({})));
-  EXPECT_EQ(told([&] { open->find("any"); }, OPD_UNSUPPORTED).substr(0, 14), "function \"any\"")
+  const auto open = read_kind("c", source("cu", list({}) + list({})));
+  EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { open->find("any"); }).substr(0, 14), "function \"any\"")
       << "names that are not listed may exist";
 }
 
 TEST(EmbeddedStaticLibraries, AreReadFieldByField) {
   const std::string what = "m.so: embedded static library: ";
   const std::string good = text("ELF") + list({"f", "g"});
-  EXPECT_EQ(refusal("static_library", good), "accepted");
-  EXPECT_EQ(refusal("static_library", number(9) + "x"), what + "the object code at offset 8 needs 9 bytes, 1 remain");
-  EXPECT_EQ(refusal("static_library", text("ELF") + number(1)),
+  EXPECT_EQ(kind_refusal("static_library", good), "accepted");
+  EXPECT_EQ(kind_refusal("static_library", number(9) + "x"),
+            what + "the object code at offset 8 needs 9 bytes, 1 remain");
+  EXPECT_EQ(kind_refusal("static_library", text("ELF") + number(1)),
             what + "function names at offset 19 counts 1 entries, but only 0 bytes remain");
-  EXPECT_EQ(refusal("static_library", text("ELF") + number(1) + number(2) + "f"),
+  EXPECT_EQ(kind_refusal("static_library", text("ELF") + number(1) + number(2) + "f"),
             what + "a function name at offset 27 needs 2 bytes, 1 remain");
-  EXPECT_EQ(refusal("static_library", good + "?"), what + "the end at offset 37 is followed by 1 bytes");
-  const auto module = read("static_library", good);
+  EXPECT_EQ(kind_refusal("static_library", good + "?"), what + "the end at offset 37 is followed by 1 bytes");
+  const auto module = read_kind("static_library", good);
   EXPECT_EQ(module->serialize(), good);
   EXPECT_EQ(json_of(*module), R"({"size_bytes":3})");
-  EXPECT_EQ(told([&] { module->find("g"); }, OPD_UNSUPPORTED),
+  EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { module->find("g"); }),
             "function \"g\" is in the object code of a static library, which is kept as it is: export the module and "
             "load the result, or load its object file as a module, which links it");
 }
 
 TEST(EmbeddedConstants, AreReadFieldByField) {
   const std::string what = "m.so: embedded constants: ";
-  EXPECT_EQ(refusal("const_loader", list({}) + number(0) + list({}) + number(0)), "accepted");
-  EXPECT_EQ(refusal("const_loader", number(1)),
+  EXPECT_EQ(kind_refusal("const_loader", list({}) + number(0) + list({}) + number(0)), "accepted");
+  EXPECT_EQ(kind_refusal("const_loader", number(1)),
             what + "names of constants at offset 8 counts 1 entries, but only 0 bytes remain");
-  EXPECT_EQ(refusal("const_loader", list({"a"}) + number(2)),
+  EXPECT_EQ(kind_refusal("const_loader", list({"a"}) + number(2)),
             what + "the number of tensors at offset 25 is not that of their names, 1");
-  EXPECT_EQ(refusal("const_loader", list({}) + number(0) + list({"f"}) + number(0)),
+  EXPECT_EQ(kind_refusal("const_loader", list({}) + number(0) + list({"f"}) + number(0)),
             what + "the number of lists at offset 41 is not that of their functions, 1");
-  EXPECT_EQ(refusal("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({"gone"})),
+  EXPECT_EQ(kind_refusal("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({"gone"})),
             what + "constants of a function at offset 61 name one that is not there");
-  EXPECT_EQ(refusal("const_loader", list({}) + number(0) + list({}) + number(0) + "?"),
+  EXPECT_EQ(kind_refusal("const_loader", list({}) + number(0) + list({}) + number(0) + "?"),
             what + "the end at offset 32 is followed by 1 bytes");
-  const auto module = read("const_loader", list({}) + number(0) + list({}) + number(0));
+  const auto module = read_kind("const_loader", list({}) + number(0) + list({}) + number(0));
   EXPECT_EQ(module->list(), Names{"get_const_var_tensor"});
   EXPECT_EQ(json_of(*module), R"({"constants":0,"initializes":[]})");
 }
@@ -126,7 +118,7 @@ int64_t asked(Module &module, const char *name) {
 TEST(EmbeddedConstants, AreGivenToTheInitialisersOfTheImportsBeforeTheirFirstUse) {
   const std::string bytes = list({"a", "b"}) + number(2) + tensor({1, 2}) + tensor({3}) + list({"f", "g", "gone"}) +
                             number(3) + list({"b", "a", "b"}) + list({}) + list({});
-  const auto module = read("const_loader", bytes);
+  const auto module = read_kind("const_loader", bytes);
   EXPECT_EQ(json_of(*module), R"({"constants":2,"initializes":["f","g","gone"]})");
   EXPECT_EQ(module->serialize(), bytes);
   EXPECT_EQ(module->properties(), OPD_MODULE_SERIALIZABLE);
@@ -164,18 +156,18 @@ TEST(EmbeddedConstants, AreGivenToTheInitialisersOfTheImportsBeforeTheirFirstUse
 }
 
 TEST(EmbeddedConstants, TellOfInitialisersThatGaveAnErrorUntilOneDoesNot) {
-  const auto module = read("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({}));
+  const auto module = read_kind("const_loader", list({}) + number(0) + list({"f"}) + number(1) + list({}));
   const auto import = make_object<Functions>();
   module->add_import(import);
   import->gives("f", Value(int64_t{1}));
   for (const int64_t status : {int64_t{7}, int64_t{-1}}) {
     import->gives("__init_f", Value(status));
-    EXPECT_EQ(told([&] { module->find("f"); }, OPD_CALL_FAILED),
+    EXPECT_EQ(refusal(OPD_CALL_FAILED, [&] { module->find("f"); }),
               concat("__init_f, which takes the constants of f, gave ", status));
   }
   import->all["__init_f"] = make_function([](Args) -> Value { fail(OPD_OUT_OF_RANGE, "too much");
 });
-EXPECT_EQ(told([&] { module->find("f"); }, OPD_OUT_OF_RANGE), "too much");
+EXPECT_EQ(refusal(OPD_OUT_OF_RANGE, [&] { module->find("f"); }), "too much");
 import->gives("__init_f", Value(1.5));  // only an integer is a status
 EXPECT_EQ(asked(*module, "f"), 1);
 import->gives("__init_f", Value(int64_t{7}));
@@ -183,12 +175,12 @@ EXPECT_EQ(asked(*module, "f"), 1) << "it is not asked again";
 }  // namespace
 
 // A device module: format; for each function its key, name, argument types, launch parameters, argument tags; code.
-struct Kernel {
+struct KernelEntry {
   std::string key;
   uint64_t types = 0, tags = 0;
   Names launch = {};
 };
-std::string device(const std::string &format, const std::vector<Kernel> &functions, const std::string &code) {
+std::string device(const std::string &format, const std::vector<KernelEntry> &functions, const std::string &code) {
   std::string out = text(format) + number(functions.size());
   for (const auto &[key, types, tags, launch] : functions) {
     out += text(key) + text(key) + number(types) + std::string(4 * types, 't') + list(launch);
@@ -213,10 +205,10 @@ TEST(CodeOfDevices, NamesItsFunctionsIfItsFormIsKnown) {
     EXPECT_EQ(made->serialize(), good);
     EXPECT_EQ(json_of(*made), concat(R"({"supported":false,"size_bytes":)", good.size(), "}"));
     EXPECT_EQ(made->find("three").get(), nullptr);
-    EXPECT_EQ(told([&] { made->find("two"); }, OPD_UNSUPPORTED),
+    EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { made->find("two"); }),
               concat("function \"two\" of m.so is in its embedded module of kind ", kind,
                      ", for which this build of opdyno has no back end"));
-    EXPECT_EQ(told([&] { made->source("cubin"); }, OPD_UNSUPPORTED),
+    EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { made->source("cubin"); }),
               concat("a module of kind ", kind, " has no source of format cubin"));
   }
   // Code that is no text has no source, but can be saved.
@@ -224,7 +216,7 @@ TEST(CodeOfDevices, NamesItsFunctionsIfItsFormIsKnown) {
                                             std::string("\x7f"
                                                         "ELF\0",
                                                         5)));
-  EXPECT_EQ(told([&] { binary->source(""); }, OPD_UNSUPPORTED), "a module of kind cuda has no source");
+  EXPECT_EQ(refusal(OPD_UNSUPPORTED, [&] { binary->source(""); }), "a module of kind cuda has no source");
   EXPECT_EQ(binary->save("cubin").size(), 5u);
   EXPECT_EQ(module("metal", device("metal", {}, "a\tb\r\n\xc3\xa9"))->source(""), "a\tb\r\n\xc3\xa9");
   // What cannot be read: any function may be there.
@@ -235,7 +227,7 @@ TEST(CodeOfDevices, NamesItsFunctionsIfItsFormIsKnown) {
     EXPECT_FALSE(made->names_known());
     EXPECT_TRUE(made->list().empty());
     EXPECT_EQ(
-        told([&] { made->refuse("f"); }, OPD_UNSUPPORTED),
+        refusal(OPD_UNSUPPORTED, [&] { made->refuse("f"); }),
         "function \"f\" of m.so may be in its embedded module of kind cuda, for which this build of opdyno has no "
         "back end");
   }
@@ -258,7 +250,7 @@ std::string blob(const std::vector<uint64_t> &rows, const std::vector<uint64_t> 
 
 TEST(EmbeddedTrees, HaveAtMost1024ModulesAnd65536Imports) {
   const auto refused = [](const std::string &bytes) {
-    return told([&] { read_embedded_modules(as_bytes(bytes), "m.so"); });
+    return refusal(OPD_BAD_FORMAT, [&] { read_embedded_modules(as_bytes(bytes), "m.so"); });
   };
   const auto modules = [](size_t count, size_t imports = 0) {
     std::vector<uint64_t> rows(count + 1, imports);

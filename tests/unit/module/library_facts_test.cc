@@ -35,7 +35,7 @@ std::string json_of(const LibrarySizes &sizes) {
   return json.take();
 }
 
-const std::string kSource = R"(
+const std::string kFactsSource = R"(
 int __tvm_ffi_one(void *s, void *a, int n, void *r) { return n; }
 int __tvm_ffi_two(void *s, void *a, int n, void *r) { return n + 1; }
 static int __tvm_ffi_own(void *s) { return s != 0; }
@@ -49,7 +49,7 @@ const char __tvm_ffi__library_bin[5] = "abcd";
 
 TEST(LibraryFacts, AreThoseOfItsSymbolsAndSegments) {
   register_tvmffi_symbols();
-  const std::string bytes = read_bytes(opdyno_test::build_library("facts", kSource));
+  const std::string bytes = read_bytes(opdyno_test::build_library("facts", kFactsSource));
   const ElfFile file(as_bytes(bytes), "facts.so");
   const LibraryFacts facts = facts_of(file);
   EXPECT_EQ(names_of(facts), (Names{"one", "two"}));
@@ -63,7 +63,7 @@ TEST(LibraryFacts, AreThoseOfItsSymbolsAndSegments) {
   EXPECT_EQ(facts.sizes.file, bytes.size());
   EXPECT_EQ(facts.sizes.embedded, 5u);
   uint64_t memory = 0, code = 0;
-  Library library(kSource, "");
+  Library library(kFactsSource, "");
   library.bytes = bytes;
   for (const auto &s : library.segments())
     if (s.p_type == PT_LOAD) memory += s.p_memsz, code += s.p_flags & PF_X ? s.p_memsz : 0;
@@ -128,7 +128,7 @@ TEST(LibraryFacts, RefuseEmbeddedBytesThatAreNotInTheFile) {
 }
 
 TEST(ObjectFacts, AreThoseOfAllObjectsArchivesAndSources) {
-  const std::string object = object_bytes(kSource);
+  const std::string object = object_bytes(kFactsSource);
   const ObjectFacts facts = facts_of({{"a.o", object}}, "x.tar");
   EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
   EXPECT_EQ(facts.embedded, std::string("abcd", 5));
@@ -174,7 +174,7 @@ std::string_view raw(const T &value) {
 }
 
 TEST(ObjectFiles, AreReadWithinTheirBytes) {
-  const std::string object = object_bytes(kSource);
+  const std::string object = object_bytes(kFactsSource);
   Elf64_Ehdr header;
   std::memcpy(&header, object.data(), sizeof header);
   size_t symbols = 0;
@@ -273,7 +273,7 @@ TEST(Archives, GiveTheirObjectsAndLeaveTheirIndexOut) {
 }
 
 TEST(ObjectFacts, OfArchivesAreThoseOfTheirMembers) {
-  const std::string object = object_bytes(kSource), archive = "!<arch>\n" + member("one.o/", object);
+  const std::string object = object_bytes(kFactsSource), archive = "!<arch>\n" + member("one.o/", object);
   const ObjectFacts alone = facts_of({{"one.o", object}}, "one.o"), facts = facts_of({{"x.a", archive}}, "x.a");
   EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
   EXPECT_EQ(facts.embedded, std::string("abcd", 5));

@@ -7,7 +7,7 @@ using namespace opd;
 
 namespace {
 
-std::string error_of(const std::string &block, const std::vector<KeptModule> &before) {
+std::string block_error(const std::string &block, const std::vector<KeptModule> &before) {
   try {
     read_module(as_bytes(block), before, "call.opdrec");
   } catch (const Exception &e) { return e.what(); }
@@ -24,13 +24,13 @@ TEST(ModulesOfARecording, MayNotMakeATreeThatIsWalkedForEver) {
     modules.push_back(read_module(as_bytes(blocks.back()), modules, "call.opdrec"));
   }
   EXPECT_EQ(modules.back().tree_size, 511U);
-  EXPECT_NE(error_of(write_program_module("p", {8, 8}), modules).find("makes a tree of more than 1000 modules"),
+  EXPECT_NE(block_error(write_program_module("p", {8, 8}), modules).find("makes a tree of more than 1000 modules"),
             std::string::npos);
 }
 
 TEST(ModulesOfARecording, MayOnlyImportThoseBeforeThem) {
-  EXPECT_NE(error_of(write_program_module("p", {0}), {}).find("import at offset "), std::string::npos);
-  EXPECT_NE(error_of(write_program_module("p", {0}), {}).find("is not of a module before it"), std::string::npos);
+  EXPECT_NE(block_error(write_program_module("p", {0}), {}).find("import at offset "), std::string::npos);
+  EXPECT_NE(block_error(write_program_module("p", {0}), {}).find("is not of a module before it"), std::string::npos);
 }
 
 TEST(ModulesOfARecording, MayOnlyBePartsOfALibraryThatIsThere) {
@@ -44,9 +44,9 @@ TEST(ModulesOfARecording, MayOnlyBePartsOfALibraryThatIsThere) {
   KeptModule library;
   const std::string bytes(100, 'x');
   library.bytes = as_bytes(bytes);
-  EXPECT_EQ(error_of(part(0, 0, 100), {library}), "");
-  EXPECT_EQ(error_of(part(0, 100, 0), {library}), "");
+  EXPECT_EQ(block_error(part(0, 0, 100), {library}), "");
+  EXPECT_EQ(block_error(part(0, 100, 0), {library}), "");
   for (const std::string &outside :
        {part(0, 1, 100), part(0, 101, 0), part(0, UINT64_MAX, 2), part(0, 2, UINT64_MAX), part(1, 0, 1)})
-    EXPECT_NE(error_of(outside, {library}).find("exceeds its library"), std::string::npos);
+    EXPECT_NE(block_error(outside, {library}).find("exceeds its library"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include "support/plain_program.h"
 
 using namespace opd;
+using opdyno_test::file_of;
 using opdyno_test::program;
 
 namespace {
@@ -30,19 +31,8 @@ Blocks whole() {
           {BlockKind::kEnd, end_of(7)}};
 }
 
-std::string file_of(const Blocks &blocks) {
-  std::string file = recording_header();
-  uint32_t number = 0;
-  for (const auto &[kind, content] : blocks) {
-    const BlockHead head = head_of(kind, number++, content);
-    file.append(reinterpret_cast<const char *>(&head), sizeof head);
-    file += content;
-  }
-  return file;
-}
-
 template <class Action>
-std::string error_of(const Action &action) {
+std::string read_error(const Action &action) {
   try {
     action();
   } catch (const Exception &e) {
@@ -50,10 +40,10 @@ std::string error_of(const Action &action) {
   }
   return "";
 }
-std::string error_of(const std::string &file) {
-  return error_of([&] { CallRecording::read(file, "c.opdrec"); });
+std::string read_error(const std::string &file) {
+  return read_error([&] { CallRecording::read(file, "c.opdrec"); });
 }
-std::string error_of(const Blocks &blocks) { return error_of(file_of(blocks)); }
+std::string read_error(const Blocks &blocks) { return read_error(file_of(blocks)); }
 
 // `whole()` with another content of the block at this place.
 Blocks with(size_t place, const std::string &content) {
@@ -79,48 +69,49 @@ void expect_part(const std::string &message, const std::string &part) {
 }  // namespace
 
 TEST(ARecording, NeedsEachPartOfTheCallInItsOrder) {
-  EXPECT_EQ(error_of(whole()), "");
-  EXPECT_EQ(error_of(without(5)), "") << "a call that did not end";
+  EXPECT_EQ(read_error(whole()), "");
+  EXPECT_EQ(read_error(without(5)), "") << "a call that did not end";
   const std::string lacks = "c.opdrec lacks a part of the call: the process, a module, the function or an argument";
-  for (const size_t place : {0, 1, 2, 3}) EXPECT_EQ(error_of(without(place)), lacks) << place;
-  EXPECT_EQ(error_of(with(2, call_of(2).write())), lacks);
-  EXPECT_EQ(error_of(with(2, call_of(0).write())), lacks);
-  expect_part(error_of(Blocks{whole()[0], whole()[1], whole()[2], whole()[3]}),
+  for (const size_t place : {0, 1, 2, 3}) EXPECT_EQ(read_error(without(place)), lacks) << place;
+  EXPECT_EQ(read_error(with(2, call_of(2).write())), lacks);
+  EXPECT_EQ(read_error(with(2, call_of(0).write())), lacks);
+  expect_part(read_error(Blocks{whole()[0], whole()[1], whole()[2], whole()[3]}),
               " is cut: it ends after " +
                   std::to_string(file_of({whole()[0], whole()[1], whole()[2], whole()[3]}).size()) +
                   " bytes, before what leads to the call is complete");
-  expect_part(error_of(file_of(whole()) + "x"), " bytes, amid something behind its end");
-  EXPECT_EQ(error_of(file_of(without(5)) + "x"), "") << "a block that was being written";
-  expect_part(error_of(with_more(6, BlockKind::kEnd, end_of(7))), ": the block of kind 8 at offset ");
-  expect_part(error_of(with_more(6, BlockKind::kEnd, end_of(7))), " follows the end of the call");
-  expect_part(error_of(with_more(5, BlockKind::kValue, value(7))), ": the block of kind 4 at offset ");
-  expect_part(error_of(with_more(5, BlockKind::kValue, value(7))), " follows the beginning of the call");
-  expect_part(error_of(with_more(5, BlockKind::kReady, "")), " follows the beginning of the call");
-  expect_part(error_of(with_more(0, BlockKind::kEnd, end_of(7))), " precedes its beginning");
-  expect_part(error_of(with_more(4, BlockKind::kOperator, KeptOperator{"f", {}}.write())), " precedes its beginning");
-  expect_part(error_of(with_more(5, static_cast<BlockKind>(9), "")), "block of kind 9 at offset ");
-  expect_part(error_of(with_more(5, static_cast<BlockKind>(9), "")), " is unknown");
-  expect_part(error_of(with_more(0, static_cast<BlockKind>(0), "")), " is unknown");
+  expect_part(read_error(file_of(whole()) + "x"), " bytes, amid something behind its end");
+  EXPECT_EQ(read_error(file_of(without(5)) + "x"), "") << "a block that was being written";
+  expect_part(read_error(with_more(6, BlockKind::kEnd, end_of(7))), ": the block of kind 8 at offset ");
+  expect_part(read_error(with_more(6, BlockKind::kEnd, end_of(7))), " follows the end of the call");
+  expect_part(read_error(with_more(5, BlockKind::kValue, value(7))), ": the block of kind 4 at offset ");
+  expect_part(read_error(with_more(5, BlockKind::kValue, value(7))), " follows the beginning of the call");
+  expect_part(read_error(with_more(5, BlockKind::kReady, "")), " follows the beginning of the call");
+  expect_part(read_error(with_more(0, BlockKind::kEnd, end_of(7))), " precedes its beginning");
+  expect_part(read_error(with_more(4, BlockKind::kOperator, KeptOperator{"f", {}}.write())), " precedes its beginning");
+  expect_part(read_error(with_more(5, static_cast<BlockKind>(9), "")), "block of kind 9 at offset ");
+  expect_part(read_error(with_more(5, static_cast<BlockKind>(9), "")), " is unknown");
+  expect_part(read_error(with_more(0, static_cast<BlockKind>(0), "")), " is unknown");
 }
 
 TEST(ARecording, SaysWhichBytesAreTooMany) {
   for (const size_t place : {0, 2, 3, 5})
-    expect_part(error_of(with(place, whole()[place].second + "ab")), "has 2 bytes too many");
-  EXPECT_EQ(error_of(with(4, "ab")), "") << "of an empty block nothing is read";
+    expect_part(read_error(with(place, whole()[place].second + "ab")), "has 2 bytes too many");
+  EXPECT_EQ(read_error(with(4, "ab")), "") << "of an empty block nothing is read";
 }
 
 TEST(ARecording, HasAHeaderOfAKnownVersion) {
   const auto changed = [](size_t at, char byte) {
     std::string file = file_of(whole());
     file[at] = byte;
-    return error_of(file);
+    return read_error(file);
   };
   EXPECT_EQ(changed(0, 'x'), "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
   EXPECT_EQ(changed(8, 2), std::to_string(OPD_UNSUPPORTED) +
                                " c.opdrec has version 2 of the format of recordings; this opdyno reads 1 and older");
   expect_part(changed(8, 0), "must be 1, but is 0");
   expect_part(changed(12, 1), "must end with 0");
-  EXPECT_EQ(error_of(std::string("opdyno")), "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
+  EXPECT_EQ(read_error(std::string("opdyno")),
+            "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
 }
 
 TEST(ARecording, NumbersItsBlocksAndHasTheirChecksums) {
@@ -129,12 +120,12 @@ TEST(ARecording, NumbersItsBlocksAndHasTheirChecksums) {
   const size_t first = sizeof(BlockHead) + whole()[0].second.size(),
                second = sizeof(BlockHead) + whole()[1].second.size();
   moved += file.substr(16 + first, second) + file.substr(16, first) + file.substr(16 + first + second);
-  expect_part(error_of(moved), "is damaged: number 0 does not have its checksum");
+  expect_part(read_error(moved), "is damaged: number 0 does not have its checksum");
   std::string damaged = file;
   damaged[16 + first + sizeof(BlockHead)] ^= 1;
-  expect_part(error_of(damaged), "c.opdrec: block 1 at offset " + std::to_string(16 + first + sizeof(BlockHead)) +
-                                     " is damaged: its " + std::to_string(whole()[1].second.size()) +
-                                     " bytes do not have its checksum");
+  expect_part(read_error(damaged), "c.opdrec: block 1 at offset " + std::to_string(16 + first + sizeof(BlockHead)) +
+                                       " is damaged: its " + std::to_string(whole()[1].second.size()) +
+                                       " bytes do not have its checksum");
 }
 
 TEST(TheRecordedCall, ComesBackAsItWas) {
@@ -165,7 +156,7 @@ TEST(TheRecordedCall, ComesBackAsItWas) {
   }
   const auto error = [](KeptCall changed) {
     const std::string bytes = changed.write();
-    return error_of([&] { KeptCall::read(as_bytes(bytes), "c"); });
+    return read_error([&] { KeptCall::read(as_bytes(bytes), "c"); });
   };
   call.names = {"x"};
   expect_part(error(call), "must be one for each argument");
@@ -175,7 +166,7 @@ TEST(TheRecordedCall, ComesBackAsItWas) {
   for (const size_t flag : {size_t{1}, size_t{2}}) {
     std::string changed = bytes;
     changed[bytes.size() - flag] = 2;
-    expect_part(error_of([&] { KeptCall::read(as_bytes(changed), "c"); }), "must be 0 or 1, but is 2");
+    expect_part(read_error([&] { KeptCall::read(as_bytes(changed), "c"); }), "must be 0 or 1, but is 2");
   }
 }
 
@@ -219,7 +210,7 @@ TEST(TheRecordedError, HasItsFirstCause) {
       std::string changed = bytes;
       std::memcpy(&changed[place], &code, sizeof code);
       ByteReader from(as_bytes(changed), "c");
-      const std::string error = error_of([&] { KeptError::read(from); });
+      const std::string error = read_error([&] { KeptError::read(from); });
       if (code == 256) {
         EXPECT_EQ(error, "");
       } else {

@@ -10,23 +10,17 @@
 #include "vm/executable_module.h"
 
 using namespace opd;
+using opdyno_test::file_of;
 using opdyno_test::program;
 
 namespace {
 
-std::string file_of(const KeptCall &call) {
-  const std::pair<BlockKind, std::string> blocks[] = {{BlockKind::kAbout, RecordedProcess::of_this(false).write()},
-                                                      {BlockKind::kModule, write_program_module(program(), {})},
-                                                      {BlockKind::kCall, call.write()},
-                                                      {BlockKind::kReady, ""}};
-  std::string path = testing::TempDir() + "unit_record_replay.opdrec", file = recording_header();
-  uint32_t number = 0;
-  for (const auto &[kind, content] : blocks) {
-    const BlockHead head = head_of(kind, number++, content);
-    file.append(reinterpret_cast<const char *>(&head), sizeof head);
-    file += content;
-  }
-  std::ofstream(path, std::ios::binary) << file;
+std::string written_file(const KeptCall &call) {
+  const std::string path = testing::TempDir() + "unit_record_replay.opdrec";
+  std::ofstream(path, std::ios::binary) << file_of({{BlockKind::kAbout, RecordedProcess::of_this(false).write()},
+                                                    {BlockKind::kModule, write_program_module(program(), {})},
+                                                    {BlockKind::kCall, call.write()},
+                                                    {BlockKind::kReady, ""}});
   return path;
 }
 
@@ -37,7 +31,7 @@ TEST(ARecording, ThatAsksForAVmThatCannotBeIsDamaged) {
   KeptCall call;
   call.function = "main";
   call.vm.max_depth = 0;
-  const std::string path = file_of(call);
+  const std::string path = written_file(call);
   try {
     Replay(path, {});
     FAIL() << "it was replayed";

@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-std::string refusal(int signal) {
+std::string signal_refusal(int signal) {
   try {
     check_alarm_signal(signal);
   } catch (const Exception &e) { return e.error()->message; }
@@ -22,11 +22,11 @@ std::string refusal(int signal) {
 TEST(AnAlarmSignal, IsOneAfterWhichAProgramGoesOn) {
   const std::set<int> refused{SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
   for (int signal = 1; signal <= 31; ++signal)
-    EXPECT_EQ(refusal(signal).empty(), !refused.contains(signal)) << "signal " << signal;
-  for (const int signal : {SIGRTMIN, SIGRTMIN + 1, SIGRTMAX}) EXPECT_EQ(refusal(signal), "");
+    EXPECT_EQ(signal_refusal(signal).empty(), !refused.contains(signal)) << "signal " << signal;
+  for (const int signal : {SIGRTMIN, SIGRTMIN + 1, SIGRTMAX}) EXPECT_EQ(signal_refusal(signal), "");
   for (const int signal : {-1, 0, 32, SIGRTMIN - 1, SIGRTMAX + 1, 1000})
     EXPECT_EQ(
-        refusal(signal),
+        signal_refusal(signal),
         concat("signal ", signal, " cannot ask for a dump: choose one such as SIGUSR2, after which a program goes on"));
 }
 

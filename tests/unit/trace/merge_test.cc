@@ -18,7 +18,6 @@ TraceParts recorded(int64_t id, double ns_per_tick = 1, int64_t unix_offset_ns =
   process.id = id, process.name = "python", process.host = "here", process.unix_offset_ns = unix_offset_ns;
   return parts;
 }
-Ref<Trace> trace_of(TraceParts parts) { return make_object<Trace>(std::move(parts)); }
 
 Ref<Trace> merged(const std::vector<Ref<Trace>> &traces, const TraceMergeOptions &options = {}) {
   std::vector<const Trace *> all;
@@ -132,7 +131,7 @@ TEST(MergedTraces, ShareEventsAndKeepWhatElseTracesHave) {
   EXPECT_EQ(merged({one})->parts.tracks.size(), 1u);
 }
 
-std::string refusal(const std::vector<Ref<Trace>> &traces, const TraceMergeOptions &options = {}) {
+std::string merge_refusal(const std::vector<Ref<Trace>> &traces, const TraceMergeOptions &options = {}) {
   try {
     merged(traces, options);
   } catch (const Exception &e) { return e.error()->message; }
@@ -141,25 +140,25 @@ std::string refusal(const std::vector<Ref<Trace>> &traces, const TraceMergeOptio
 
 TEST(MergedTraces, AreRefusedIfTheOptionsDoNotFit) {
   const Ref<Trace> one = trace_of(recorded(1)), two = trace_of(recorded(2));
-  EXPECT_EQ(refusal({}), "at least one trace is expected");
-  EXPECT_EQ(refusal({one, two, one}), "trace 2 is trace 0 again");
-  EXPECT_EQ(refusal({one, two}, {.labels = {"a"}}), "labels must be as many as the traces, 2, but are 1");
-  EXPECT_EQ(refusal({one, two}, {.labels = {"a", "a"}}), "labels 0 and 1 are both \"a\"");
-  EXPECT_EQ(refusal({one, two}, {.labels = {"", ""}}), "");
-  EXPECT_EQ(refusal({one}, {.shifts_ns = {1, 2}}), "offsets_ns must be as many as the traces, 1, but are 2");
+  EXPECT_EQ(merge_refusal({}), "at least one trace is expected");
+  EXPECT_EQ(merge_refusal({one, two, one}), "trace 2 is trace 0 again");
+  EXPECT_EQ(merge_refusal({one, two}, {.labels = {"a"}}), "labels must be as many as the traces, 2, but are 1");
+  EXPECT_EQ(merge_refusal({one, two}, {.labels = {"a", "a"}}), "labels 0 and 1 are both \"a\"");
+  EXPECT_EQ(merge_refusal({one, two}, {.labels = {"", ""}}), "");
+  EXPECT_EQ(merge_refusal({one}, {.shifts_ns = {1, 2}}), "offsets_ns must be as many as the traces, 1, but are 2");
   constexpr int64_t kMost = int64_t{1} << 60;
-  EXPECT_EQ(refusal({one}, {.shifts_ns = {kMost}}), "");
-  EXPECT_EQ(refusal({one}, {.shifts_ns = {-kMost - 1}}),
+  EXPECT_EQ(merge_refusal({one}, {.shifts_ns = {kMost}}), "");
+  EXPECT_EQ(merge_refusal({one}, {.shifts_ns = {-kMost - 1}}),
             "offsets_ns[0] is -1152921504606846977; times can be moved by at most 1152921504606846976 ns");
   const Ref<Trace> moved = merged({one}, {.shifts_ns = {kMost}});
-  EXPECT_NE(refusal({two, moved}, {.shifts_ns = {0, 1}}).find("offsets_ns[1] is 1;"), std::string::npos);
-  EXPECT_NE(refusal({moved}, {.shifts_ns = {INT64_MAX}}), "");
-  EXPECT_NE(refusal({one}, {.clock_errors_ns = {-2}}).find("clock_errors_ns[0] is -2"), std::string::npos);
+  EXPECT_NE(merge_refusal({two, moved}, {.shifts_ns = {0, 1}}).find("offsets_ns[1] is 1;"), std::string::npos);
+  EXPECT_NE(merge_refusal({moved}, {.shifts_ns = {INT64_MAX}}), "");
+  EXPECT_NE(merge_refusal({one}, {.clock_errors_ns = {-2}}).find("clock_errors_ns[0] is -2"), std::string::npos);
   std::vector<TraceProcess> many(4096, TraceProcess{});
   TraceParts crowd;
   crowd.processes = many;
-  EXPECT_EQ(refusal({trace_of(crowd), one}), "the traces have 4097 processes; a trace has at most 4096");
-  EXPECT_EQ(refusal({trace_of(crowd)}), "");
+  EXPECT_EQ(merge_refusal({trace_of(crowd), one}), "the traces have 4097 processes; a trace has at most 4096");
+  EXPECT_EQ(merge_refusal({trace_of(crowd)}), "");
 }
 
 TEST(TraceProcess, OfThisKnowsItsClock) {

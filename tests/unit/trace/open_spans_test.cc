@@ -17,7 +17,7 @@ OpenSpan span_of(uint64_t begin, EventKind kind = EventKind::kRange) {
 void push(OpenSpans &spans, uint64_t first, uint64_t last) {
   for (uint64_t begin = first; begin <= last; ++begin) spans.push(span_of(begin));
 }
-std::vector<uint64_t> begins(const OpenSpans &spans) {
+std::vector<uint64_t> open_begins(const OpenSpans &spans) {
   std::vector<uint64_t> found;
   for (const OpenSpan &span : spans.read()) found.push_back(span.begin);
   return found;
@@ -69,7 +69,7 @@ TEST(OpenSpans, OfARunEndWithIt) {
     spans.cut(1000);
     EXPECT_EQ(spans.find(count), count) << "there is none of this begin";
     spans.cut(8);
-    EXPECT_EQ(begins(spans), (Begins{1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(open_begins(spans), (Begins{1, 2, 3, 4, 5, 6, 7}));
     spans.push(span_of(9));
     EXPECT_EQ(spans.find(9), 8u);
   }
@@ -108,7 +108,7 @@ TEST(OpenSpans, AreForgottenFromTheOutermostOn) {
   spans.pop(spans.find(75));
   EXPECT_EQ(spans.num_ranges_since(70), 10u);
   spans.drop_before(63);
-  EXPECT_EQ(begins(spans), (Begins{63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 76, 77, 78, 79, 80, 81}));
+  EXPECT_EQ(open_begins(spans), (Begins{63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 76, 77, 78, 79, 80, 81}));
   EXPECT_EQ(spans.find(81), 18u);
 }
 
@@ -119,7 +119,7 @@ TEST(OpenSpans, AreAllForgottenWhenThereAreTooMany) {
   EXPECT_EQ(spans.num_ranges_since(1), size_t{1} << 16);
   spans.push(span_of(100'000));
   EXPECT_FALSE(spans.is_full());
-  EXPECT_EQ(begins(spans), Begins{100'000});
+  EXPECT_EQ(open_begins(spans), Begins{100'000});
 }
 
 }  // namespace

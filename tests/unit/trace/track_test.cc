@@ -98,7 +98,7 @@ TEST(Track, KeepsCallsOfMoreTensorsThanAChunkHasRoomFor) {
   EXPECT_EQ(shapes_text(*calls.events()[3]), "float32[5]");
 }
 
-EventItems items_of(const std::string &error, int64_t count) {
+EventItems error_items(const std::string &error, int64_t count) {
   EventItems items;
   items.add({EventItem::Type::kError, UINT16_MAX, kNoName, {MetricKind::kString}, error});
   items.add({EventItem::Type::kMetric, 2, name_id("cycles"), Metric::of_count(count), {}});
@@ -113,7 +113,7 @@ TEST(Track, KeepsItemsWithTheirEvents) {
     std::vector<size_t> lengths;
     for (size_t length = 0; length < longest; length += longest / 300) lengths.push_back(length);
     for (const size_t length : lengths)
-      calls.add(length, {static_cast<int64_t>(length), 3}, 1, items_of(std::string(length, 'x'), -1));
+      calls.add(length, {static_cast<int64_t>(length), 3}, 1, error_items(std::string(length, 'x'), -1));
     const auto events = calls.events();
     ASSERT_EQ(events.size(), lengths.size());
     for (size_t i = 0; i < events.size(); ++i) {
