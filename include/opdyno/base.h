@@ -1,29 +1,28 @@
-/** @file base.h  What every other header needs: export macros, objects, errors, buffers, the log, versions.
+/** @file base.h  The basis of all other headers: export macros, objects, errors, buffers, the log, versions.
  *
  * Ownership, for all of opdyno. A function gives the caller a new reference if its verb is create, open, load, connect,
  * retain, copy, take or to_…; every parameter named out_… gives one, too. The caller ends the reference of a handle
- * with opd_<noun>_release(), and an opd_value with opd_value_release(). Everything else is borrowed: it lives as long
- * as the handle that it was asked from. Pointers to plain data are always borrowed, also from an out_… parameter:
+ * with opd_<noun>_release(), and an opd_value with opd_value_release(). Everything else is borrowed: it is valid as
+ * long as the handle that returned it. Pointers to plain data are always borrowed, also from an out_… parameter:
  * opd_string_get() points into its argument. All handles are counted atomically and keep their parents alive, so they
  * may be released in any order and on any thread. Releasing NULL does nothing.
  *
  * Errors, for all of opdyno. A function that can fail returns NULL for success, or a new opd_error that the caller
- * releases. If it fails, it writes no output; only the result of a call becomes OPD_NONE. An argument that must not be
- * NULL and is, or a size that cannot be, is OPD_INVALID_ARGUMENT; an allocation that fails is OPD_OUT_OF_MEMORY. Any
- * function may return these two, so their comments name them only where more is to be said. The library never aborts,
- * never throws across this boundary, and never prints.
+ * releases. If it fails, it writes no output, with one exception: the result of a call becomes OPD_NONE. NULL for an
+ * argument that must not be NULL is OPD_INVALID_ARGUMENT, and so is an impossible size. A failed allocation is
+ * OPD_OUT_OF_MEMORY. Any function may return these two codes, so a comment names them only if it says more about them.
+ * The library never aborts, never throws across this boundary, and never prints.
  *
- * Structs that begin with struct_size may grow in later versions. Options have an …_init() function, which is inline,
- * so that the size is that of the header the caller was compiled with. Structs of results and tables of functions take
- * `struct_size = sizeof(the struct)` from the caller. In a result the library changes struct_size to the number of
- * bytes that it filled, and sets the rest to 0. Fields of options that only the caller knows must be 0; others are
- * OPD_UNSUPPORTED. A struct_size that cannot be right is OPD_INVALID_ARGUMENT.
+ * Structs that begin with struct_size may grow in later versions. Options have an inline …_init() function. It writes
+ * the size that the struct has in the caller's header. Structs of results and tables of functions take `struct_size =
+ * sizeof(the struct)` from the caller. In a result the library changes struct_size to the number of bytes that it
+ * filled, and sets the rest to 0. If the caller's options have fields that the library does not know, these must be 0;
+ * otherwise the call returns OPD_UNSUPPORTED. An impossible struct_size is OPD_INVALID_ARGUMENT.
  *
- * Comments, for all of opdyno. An argument may be NULL if the comment on it has that word. "Blocks." says that the
- * function may run programs or compilers, work on files or wait: bindings let other threads of their language go on
- * meanwhile. "1: …" begins the comment on a number that is 0 or 1, "an opd_x" that on a value of that enum. "For
- * each of
- * @p x" says that an array has as many items as x.
+ * Comments, for all of opdyno; bindings rely on these words. If an argument may be NULL, its comment contains "NULL".
+ * "Blocks." means that the function may run programs or compilers, access files or wait. Bindings let other threads of
+ * their language run meanwhile. A comment that begins with "1: …" is on a number that is 0 or 1; one that begins with
+ * "an opd_x" is on a value of that enum. "For each of @p x" means that an array has as many items as x.
  */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_
@@ -121,12 +120,12 @@ OPD_API opd_code opd_error_code(const opd_error *error);
 /** Returns the name of @p code, as "OPD_NOT_FOUND"; static storage. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_code_name(opd_code code);
 
-/** Returns the kind of @p error, by which bindings name exceptions: "TypeError", "ValueError", "IndexError" …
- * The names are those of tvm-ffi's errors. A called function may raise any other.
+/** Returns the kind of @p error: "TypeError", "ValueError", "IndexError" … Bindings choose the class of their exception
+ * by it. opdyno's own kinds are those of tvm-ffi; a called function may raise any other kind.
  * @return Borrowed; "" for NULL. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_error_kind(const opd_error *error);
 
-/** Returns the sentence that says what happened.
+/** Returns the message: one sentence that says what happened.
  * @return Borrowed UTF-8; "" for NULL. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_error_message(const opd_error *error);
 
@@ -172,7 +171,7 @@ OPD_API OPD_NODISCARD opd_error *opd_file_write(const char *path, const void *da
 
 /* ---- log ---------------------------------------------------------------------------------------------------- */
 
-/** How important a message of the log is. */
+/** The severity of a log message. */
 typedef enum opd_log_level OPD_ENUM_TYPE {
   OPD_LOG_DEBUG = 0,
   OPD_LOG_INFO = 1,
@@ -184,7 +183,7 @@ typedef enum opd_log_level OPD_ENUM_TYPE {
 /** Receives one message: UTF-8 without a newline, borrowed for the call. Called on any thread, by several threads at
  * the same time. */
 typedef void (*opd_log_fn)(void *user_data, opd_log_level level, const char *message);
-/** Ends the use of a callback's user_data. Called once, on any thread. */
+/** Releases a callback's user_data. Called once, on any thread. */
 typedef void (*opd_deleter)(void *user_data);
 
 /** Sets the function that receives warnings. Without one they are dropped: the library itself never prints.
@@ -200,7 +199,8 @@ OPD_API void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_dele
 OPD_API const char *opd_version(void);
 
 /** Describes how the library was built, as one JSON object: version, compiler, build_type, architecture, features (name
- * to true or false), tvm_artifacts (TVM releases whose artifacts it loads), tvm_tested (those that its tests run).
+ * to true or false), tvm_artifacts (TVM releases whose artifacts it loads), tvm_tested (TVM releases that its tests
+ * run).
  * @param out_json New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_build_info(opd_buffer **out_json);

@@ -41,7 +41,7 @@ class Handle {
   T *handle_ = nullptr;
 };
 
-/** What a C function returned as opd_error. */
+/** The opd_error of a C function as an exception. */
 class Error : public std::runtime_error {
  public:
   explicit Error(opd_error *owned)
@@ -101,7 +101,7 @@ std::string text_of(F function, Args... args) {
   return take(buffer);
 }
 
-/** Options with their defaults, by the function that writes these: `defaults(opd_vm_options_init)`. */
+/** Options with their defaults, written by an _init function: `defaults(opd_vm_options_init)`. */
 template <class Options>
 Options defaults(void (*init)(Options *)) {
   Options options;

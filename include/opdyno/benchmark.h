@@ -1,4 +1,4 @@
-/** @file benchmark.h  How long functions take: TVM's time_evaluator and its results. */
+/** @file benchmark.h  Benchmarks: TVM's time_evaluator and its results. */
 #ifndef OPDYNO_BENCHMARK_H_
 #define OPDYNO_BENCHMARK_H_
 
@@ -6,7 +6,8 @@
 
 OPD_BEGIN_DECLS
 
-/** Measures one function. One at a time: the number of calls that it found is used by later measurements. */
+/** Measures one function. One thread at a time: later measurements reuse the number of calls that an earlier one
+ * found. */
 typedef struct opd_evaluator opd_evaluator;
 OPD_HANDLE(opd_evaluator);
 
@@ -28,13 +29,13 @@ typedef struct opd_evaluator_options {
   int64_t cache_flush_bytes;          /**< copied from one array to another before each measurement; 0: none */
   opd_function *preprocess;           /**< borrowed; called with the arguments before each repeat; NULL: none */
   int64_t warmup;                     /**< calls of each thread before the measured ones; 1 */
-  int64_t steady_ms; /**< further warm-up calls until their times are steady, for at most this long (but a running call
-                          is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
-                          are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+  int64_t steady_ms; /**< longest time for further warm-up calls, which end once their times are steady; a running call
+                          is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
+                          Times are steady if two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
                           by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
                           Evaluation (windows of calls that agree). 0: none */
-  int64_t concurrency; /**< threads that call at once, beginning together at each repeat; not with cache_flush_bytes;
-                          1: the calling thread */
+  int64_t concurrency; /**< threads that call at the same time; they begin each repeat together. Not with
+                            cache_flush_bytes; 1: the calling thread */
 } opd_evaluator_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
@@ -44,8 +45,9 @@ static inline void opd_evaluator_options_init(opd_evaluator_options *options) {
   if (options) *options = defaults;
 }
 
-/** Makes an evaluator of any packed function: of a module, of a VM, a saved function. A function of a session (rpc.h)
- * is measured there, without preprocess, steady_ms and concurrency; warmup must be 1, as there.
+/** Makes an evaluator of any packed function: a module's, a VM's or a saved one. A function of a session (rpc.h) is
+ * measured on the server; its preprocess must be a function of the same session. If the server is TVM's, preprocess,
+ * steady_ms and concurrency are not available, and warmup must be 1.
  * @param function      Borrowed; retained.
  * @param options       Borrowed; NULL means all defaults.
  * @param out_evaluator New reference.
@@ -56,11 +58,12 @@ OPD_API OPD_NODISCARD opd_error *opd_evaluator_create(opd_function *function, co
 
 /** Calls the function warmup + number × repeat times (more with min_repeat_ms or steady_ms) on each of `concurrency`
  * threads. The warm-up is not measured.
- * @param args          Borrowed, @p num_args values, the same for every call. With concurrency the function is called
- * on several threads at once, as functions of a VM may be. The cancel token of the calling thread holds for all of
- * them.
+ * @param args          Borrowed, @p num_args values, the same for every call. With concurrency, several threads call
+ *                      the function at once, which a VM's functions allow. The calling thread's cancel token applies to
+ *                      all of them.
  * @param out_benchmark New reference.
- * @return NULL, or the first error that the function raised (OPD_CALL_FAILED …), after which no thread calls it again.
+ * @return NULL, or the first error that the function raised (OPD_CALL_FAILED …). After an error, no thread calls it
+ *         again.
  * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, int32_t num_args,
                                                     opd_benchmark **out_benchmark);
@@ -74,7 +77,7 @@ OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, siz
 
 /** Returns seconds per call, one value for each repeat, in the order of measurement. With concurrency there is one for
  * each thread of a repeat; for number = 1 these are the latencies of the calls.
- * @param out_count How many there are; NULL if that is of no interest.
+ * @param out_count The number of values; NULL if it is not wanted.
  * @return Borrowed; NULL for NULL. Threads: safe. Since: 0.2 */
 OPD_API const double *opd_benchmark_seconds(const opd_benchmark *benchmark, size_t *out_count);
 
@@ -87,16 +90,16 @@ typedef struct opd_benchmark_stats {
   uint32_t struct_size; /**< sizeof(opd_benchmark_stats), set by the caller; then the bytes that were filled */
   uint32_t is_noisy;    /**< 1: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
                              the median */
-  double median_low;    /**< lower end of the 95 % confidence interval of the median: an order statistic by the binomial
-                             distribution, further out if repeats resemble the ones before or the threads of a repeat
-                             resemble each other; 0 with too few */
+  double median_low;    /**< lower end of the 95 % confidence interval of the median: an order statistic from the
+                             binomial distribution. If consecutive repeats or the threads of a repeat are correlated,
+                             the interval is wider. 0 with too few repeats */
   double median_high;   /**< upper end; infinite with fewer than 6 repeats */
-  double autocorrelation; /**< of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1 */
-  int64_t outlier_count;  /**< repeats further from the quartiles than 1.5 times the distance between them; none is left
-                               out of any figure */
-  int64_t number;         /**< calls of a thread in the last repeat. This and the next three are 0 for times measured
-                               elsewhere. */
-  int64_t warmup_count;   /**< calls of all threads before the measured ones */
+  double autocorrelation;  /**< of the ranks of consecutive repeats, as the interval accounts for it; 0 to 1 */
+  int64_t outlier_count;   /**< repeats that lie more than 1.5 interquartile ranges outside the quartiles. All figures
+                                include them */
+  int64_t number;          /**< calls of a thread in the last repeat. This and the next three are 0 for times measured
+                                elsewhere. */
+  int64_t warmup_count;    /**< calls of all threads before the measured ones */
   double calls_per_second; /**< of all threads together, while the repeats ran */
   uint32_t is_steady; /**< 1: the warm-up ended because the times were steady; 0: they were not within steady_ms, or
                            steady_ms was 0 */

@@ -44,12 +44,12 @@ typedef struct opd_metrics opd_metrics;
 OPD_API OPD_NODISCARD opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_kind kind,
                                                  const opd_value *value);
 
-/** A program's own collector. A function may be NULL: then nothing is done there. Errors that the functions return are
- * taken over. */
+/** A program's own collector. If a function is NULL, its step is skipped. Errors that the functions return are taken
+ * over. */
 typedef struct opd_collector_table {
   uint32_t struct_size; /**< sizeof(opd_collector_table) */
   uint32_t reserved;    /**< 0 */
-  /** Prepares what is expensive. @p devices are those of the run. */
+  /** Does expensive preparations. @p devices are the devices of the run. */
   opd_error *(*init)(void *user_data, const DLDevice *devices, int32_t num_devices);
   /** Begins to measure a call on @p device. Writes the state for its stop into @p out_state, which is NULL before. If
    * it stays NULL, the device is not supported and stop is not called. */
@@ -74,36 +74,36 @@ OPD_API OPD_NODISCARD opd_error *opd_collector_create(const char *name, const op
 /** A built-in collector. Counters of threads cover the calling thread and each pool worker while it runs tasks of this
  * call, nested ones included. Concurrent calls do not see each other's counts. */
 typedef enum opd_collector_kind OPD_ENUM_TYPE {
-  /** "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", which all threads of the call used together. Takes no
+  /** "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", the sum over all threads of the call. Takes no
    * events. */
   OPD_COLLECTOR_TIME = 0,
   /** The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
-   * and "Peak (bytes)", the most that was in use at a time above the use before the call. A program keeps memory
-   * between calls; it is not allocated again. Takes no options. */
+   * and "Peak (bytes)": the highest use during the call minus the use before it. A program keeps its memory between
+   * calls, so later calls do not allocate it again. Takes no options. */
   OPD_COLLECTOR_MEMORY = 1,
-  /** The kernel's counters, one group for each thread, so that all count the same stretches: cycles, instructions,
-   * cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns), page-faults,
-   * minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only part of the
-   * time, it is scaled, and the configuration says so. Source: perf_event_open(2). */
+  /** The kernel's counters. All counters of a thread are in one group, so they count during the same time. If no events
+   * are named: cycles, instructions, cache-references, cache-misses, branch-misses. There are also task-clock (ns),
+   * page-faults, minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only
+   * part of the time, it is scaled, and the configuration says so. Source: perf_event_open(2). */
   OPD_COLLECTOR_PERF = 2,
-  /** PAPI's events, each in a column of its name; TVM's five unless others are named: perf::CYCLES,
+  /** PAPI's events, each in a column of its name. If no events are named, they are TVM's five: perf::CYCLES,
    * perf::STALLED-CYCLES-FRONTEND, perf::STALLED-CYCLES-BACKEND, perf::INSTRUCTIONS, perf::CACHE-MISSES. The PAPI
-   * library is loaded at the first use. Events of components other than perf_event are of the whole process. Source:
-   * TVM 0.23 PAPIMetricCollector; PAPI 7. */
+   * library is loaded at the first use. Events of components other than perf_event count the whole process. Source: TVM
+   * 0.23 PAPIMetricCollector; PAPI 7. */
   OPD_COLLECTOR_PAPI = 3,
   /** The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
    * no options. Source: Linux powercap, intel-rapl. */
   OPD_COLLECTOR_ENERGY = 4,
-  /** NVIDIA's GPUs, as NVML tells them when the call ends. The columns have NVML's number of the GPU:
+  /** NVIDIA's GPUs, read from NVML when the call ends. The columns have NVML's number of the GPU:
    * - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
    * - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
    * - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
    * - "Energy of GPU 0 (uJ)", during the call.
    *
-   * What a GPU does not tell is left out, and the configuration says so. Measures the GPUs of the run's CUDA devices;
-   * if it has none, all GPUs. Traces of recordings that run have these values as counters, but for the energy. Calls
-   * that follow within a millisecond share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with
-   * NVIDIA's driver. */
+   * If a GPU does not report a value, its column is missing, and the configuration says so. The collector measures the
+   * GPUs of the run's CUDA devices; if the run has none, it measures all GPUs. Traces of running recordings show these
+   * values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
+   * Source: NVML, which comes with NVIDIA's driver. */
   OPD_COLLECTOR_NVML = 5,
   OPD_COLLECTOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_collector_kind;
@@ -115,8 +115,8 @@ typedef struct opd_counter_options {
   int32_t best_effort;       /**< 1: events that cannot be counted here are left out; the configuration says why; 0 */
   int32_t num_events;        /**< 0: the collector's usual ones */
   const char *const *events; /**< borrowed; @p num_events names of events; NULL: the usual ones */
-  const DLDevice
-      *devices; /**< borrowed; a device for each of @p events, which is counted during calls on it; NULL: the CPU */
+  const DLDevice *devices;   /**< borrowed; a device for each of @p events: the event is counted during calls on that
+                                device; NULL:   the CPU */
 } opd_counter_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
@@ -150,7 +150,7 @@ OPD_API OPD_NODISCARD opd_error *opd_collector_list_events(opd_collector_kind ki
  * times, then once with the collectors around it. Its result is a map from a metric's name to an array of its kind
  * (opd_metric_kind) and its value; "Duration (us)" is always there. A collector that fails is an error here.
  * @param function     Borrowed; retained.
- * @param device       What collectors are started with. It is synchronised before the clock is read.
+ * @param device       The device that collectors are started with. It is synchronised before the clock is read.
  * @param collectors   Borrowed; @p num_collectors of them, retained.
  * @param out_function New reference. One call at a time.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED device.

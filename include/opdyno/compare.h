@@ -1,5 +1,5 @@
-/** @file compare.h  Where two builds of one program part: the first operator whose values differ, and which one caused
- * it.
+/** @file compare.h  Finds where two builds of one program diverge: the first operator with different values, and the
+ * operator that caused the difference.
  */
 #ifndef OPDYNO_COMPARE_H_
 #define OPDYNO_COMPARE_H_
@@ -13,20 +13,22 @@ OPD_BEGIN_DECLS
 typedef struct opd_compare_options {
   uint32_t struct_size; /**< set by opd_compare_options_init() */
   int32_t repeat;       /**< measured runs of each program, for out_times; 0: none; 20 */
-  const char *rtol; /**< borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
-                         of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
-                         integers 0. Of two dtypes the larger one counts; NULL */
-  const char *atol; /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
-  uint64_t keep_bytes; /**< most memory for copies of values. Of values beyond it only a hash is kept, which tells
-                            whether they are equal bit for bit; 2^31 */
-  const char *save_directory; /**< borrowed; where a.npz and b.npz with the tensors around the first difference are
-                                   written; NULL: nowhere */
+  const char *rtol;     /**< borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. For
+                             other dtypes, PyTorch's assert_close() tells: float16 1e-3, bfloat16 1.6e-2, float32
+                             1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts;
+                             NULL */
+  const char *atol;     /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
+  uint64_t keep_bytes;  /**< most memory for copies of values. If a value does not fit, only its hash is kept, which
+                             shows bitwise equality only; 2^31 */
+  const char *save_directory; /**< borrowed; a directory for a.npz and b.npz, the tensors around the first difference;
+                                   NULL: nowhere */
   int64_t timeout_ns;         /**< for everything; 0: none */
-  opd_cancel_token *cancel;   /**< borrowed; ends it, as the thread's default token does; NULL: that one only */
+  opd_cancel_token *cancel;   /**< borrowed; cancels it, as the thread's default token also does; NULL: the default
+                                   token only */
   int32_t equal_nan;          /**< 1: NaN agrees with NaN; 1 */
   uint32_t reserved;          /**< 0 */
-  opd_array *b_args;          /**< borrowed; what B gets in place of @p args, such as a KV cache that B made: as many
-                                   values; NULL: the same ones */
+  opd_array *b_args;          /**< borrowed; the arguments of B, as many as @p args: for a KV cache that B made, say;
+                                   NULL: those of A */
 } opd_compare_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -39,29 +41,29 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
 /** Runs a function of two programs on the same arguments, and compares what their operators read and write.
  *
  * The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
- * 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if both programs return, nothing differs, and nothing
- * is undecided: a value that was not kept, or functions as results. Its rows are the operators of both programs, then
- * the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within the tolerance), "differs", "unknown"
- * (not kept), "only in A" or "only in B". "Matched By" says how operators were found to correspond: by "name" and
- * shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel", "Tolerance", "Mismatches" and "Elements" are of the
- * output that differs most.
+ * 1e-5), caused by matmul3 whose inputs agree"; and "Equal". It is 1 if both programs return, nothing differs, and
+ * nothing is undecided. A value that was not kept is undecided, and so are functions as results. The report's rows are
+ * the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within
+ * the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how an operator of A
+ * was matched with one of B: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
+ * "Tolerance", "Mismatches" and "Elements" describe the output that differs most.
  *
- * Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
- * point than a tensor has, its copy is converted. Of a paged KV cache or RNN state, B gets a copy of what A begins
- * with, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says
- * so. With options->b_args, B gets what is there. Memory that a program allocates is filled with NaN, so that elements
- * which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
- * and the verdict begins with the failure.
+ * Each program runs once, and gets copies of the tensors among the arguments. If the program expects another
+ * floating-point dtype than a tensor has, the copy is converted. For a paged KV cache or RNN state, B gets a copy of
+ * A's initial state, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them,
+ * and a note says so. If options->b_args is given, B gets those arguments instead. Memory that a program allocates is
+ * filled with NaN, so that elements which a kernel leaves unwritten show as differences. If an operator fails, its
+ * program's run ends. The operators before it are compared, and the verdict begins with the failure.
  *
- * @param a          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
+ * @param a          Borrowed. During the comparison its instrument is not called, not even for calls of other threads.
  * @param b          Borrowed; another VM than @p a.
  * @param function   Borrowed: a function of both programs.
  * @param args       As in opd_vm_call(): @p num_args values.
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
- * @param out_times  New reference: whose operators became slower, as opd_report_diff() gives it for runs made in turns.
- *                   NULL if it is not wanted, and then nothing is measured. It becomes NULL if repeat is 0,
- *                   or a program failed.
+ * @param out_times  New reference: which operators are slower, as opd_report_diff() reports it for runs made in turns.
+ *                   NULL if it is not wanted; then nothing is measured. It becomes NULL if repeat is 0, or a program
+ *                   failed.
  * @return NULL, or
  *   - OPD_INVALID_ARGUMENT: programs that take different arguments; arguments as in opd_vm_call(); an option;
  *   - OPD_NOT_FOUND: the function, with close names;

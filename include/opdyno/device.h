@@ -50,14 +50,14 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
 /** Gives a property of a device.
  * @param device    Any, also an absent one.
  * @param attr      Which property; see opd_device_attr.
- * @param out_value New reference; OPD_NONE if the device does not tell. An absent device has only OPD_ATTR_EXIST and
- *                  OPD_ATTR_ABSENCE.
+ * @param out_value New reference; OPD_NONE if the device does not report it. An absent device has only OPD_ATTR_EXIST
+ *                  and OPD_ATTR_ABSENCE.
  * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message says why it is absent and
  *         lists the present ones.
  * Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
-/** Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
+/** Waits until a device has completed the work of all its streams. The CPU never has pending work.
  * @param device A present one.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
@@ -75,11 +75,11 @@ OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
  * Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_stream);
 
-/** Waits for the work in a stream and ends it. It may be no thread's current stream.
+/** Waits for the work in a stream and frees the stream. It must not be any thread's current stream.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device; NULL does nothing.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; what the device
- *         reports of work that failed, after the stream has ended.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; the device's error
+ *         if work in the stream failed; the stream is freed then, too.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 
@@ -94,8 +94,8 @@ OPD_API OPD_NODISCARD opd_error *opd_stream_set(DLDevice device, void *stream, v
 /** Waits until the work in a stream has ended.
  * @param device A present one.
  * @param stream Of opd_stream_create() for the same device, or NULL for the default one.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; what the device
- *         reports of work that failed.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; the device's error
+ *         if work in the stream failed.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_sync(DLDevice device, void *stream);
 
@@ -117,8 +117,8 @@ typedef struct opd_memory_stats {
   uint64_t reserved_bytes; /**< taken from the system: live and pooled */
   uint64_t alloc_count;    /**< requests */
   uint64_t pool_hit_count; /**< requests served from a pool */
-  uint64_t idle_bytes;     /**< the part of live_bytes that VMs keep for their next call and nobody uses now;
-                                opd_vm_trim() frees it, and so does a VM that runs short of memory */
+  uint64_t idle_bytes;     /**< the part of live_bytes that VMs keep for their next call and that is not in use now.
+                                opd_vm_trim() frees it; so does a VM that runs short of memory */
 } opd_memory_stats;
 
 /** Reads the statistics of a device's memory.
@@ -139,20 +139,20 @@ OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 
-/** Where CPU memory comes from, for programs with an arena of their own. Both functions must be thread-safe. */
+/** An allocator for CPU memory, for programs with an arena of their own. Both functions must be thread-safe. */
 typedef struct opd_memory_hooks {
   uint32_t struct_size; /**< sizeof(opd_memory_hooks) */
   uint32_t reserved;    /**< 0 */
   /** Returns @p size bytes at a multiple of @p alignment (a power of two, at least 64), or NULL. */
   void *(*allocate)(void *user_data, size_t size, size_t alignment);
-  /** Takes a block of allocate back, with the same numbers. */
+  /** Frees a block that allocate returned, with the same size and alignment. */
   void (*deallocate)(void *user_data, void *data, size_t size, size_t alignment);
   void *user_data;     /**< handed to both */
-  opd_deleter deleter; /**< called with user_data once the hooks were replaced and all their blocks are back; may be
+  opd_deleter deleter; /**< called with user_data once the hooks were replaced and all their blocks were freed; may be
                             NULL */
 } opd_memory_hooks;
 
-/** Sets where the CPU's memory comes from. Blocks that are in use return to the hooks that they came from.
+/** Sets the allocator of CPU memory. Blocks in use are later freed by the hooks that allocated them.
  * @param hooks Borrowed; its user_data is taken over on success. NULL restores the system's allocator.
  * @return NULL, or OPD_INVALID_ARGUMENT for a wrong struct_size or a missing function. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_set_hooks(const opd_memory_hooks *hooks);

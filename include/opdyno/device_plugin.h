@@ -8,7 +8,8 @@ OPD_BEGIN_DECLS
 
 /** One argument of a kernel. Its layout is final. */
 typedef struct opd_kernel_arg {
-  const void *value;   /**< @p size_bytes bytes, as the kernel's parameter has them; not aligned for more than 8 */
+  const void *value;   /**< @p size_bytes bytes in the layout of the kernel's parameter; the alignment may be as small
+                            as 8 */
   uint32_t size_bytes; /**< of the value */
   uint32_t is_address; /**< 1: the value is an address on the device, or NULL */
 } opd_kernel_arg;
@@ -26,63 +27,63 @@ typedef struct opd_kernel_launch {
   void *stream;                  /**< of create_stream, or NULL for the default one */
 } opd_kernel_launch;
 
-/** What a kind of devices does. Functions may be NULL where their comments say so: then devices of the kind lack it.
- * All are called on any thread, several at once. Errors that they return are taken over; they name the cause, and
- * opdyno adds the operator.
+/** The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
+ * lack that feature. All functions are called on any thread, several at once. Errors that they return are taken over.
+ * An error names the cause; opdyno adds the operator.
  *
- * Work of one stream is done in the order in which it was given; work of other streams may be done at the same time. A
- * function that gives work to a stream need not wait for it. If the functions for streams are NULL, work has ended when
- * its function returns.
+ * Work in one stream runs in the order of submission; different streams may run concurrently. A function that submits
+ * work need not wait for it. If the functions for streams are NULL, work must be complete when its function returns.
  *
- * Addresses are the device's own. No two blocks may have the same address, nor one of memory of the host; opdyno adds
- * offsets to them. The host does not access them. */
+ * Addresses are device addresses: the host never accesses them, but opdyno adds offsets to them. No two blocks may have
+ * the same address, and no block may have an address of host memory. */
 typedef struct opd_device_table {
   uint32_t struct_size; /**< sizeof(opd_device_table) */
   uint32_t reserved;    /**< 0 */
-  /** Gives a property of device @p id. Must answer OPD_ATTR_EXIST for any id: a bool. For a device that does not exist,
-   * OPD_ATTR_ABSENCE may give a text that says why. Leaves @p out_value as it is for what the device does not tell. */
+  /** Gives a property of device @p id. Must answer OPD_ATTR_EXIST for any id, with a bool. If a device does not exist,
+   * OPD_ATTR_ABSENCE may give the reason as text. If the device does not report the property, @p out_value stays as it
+   * is. */
   opd_error *(*get_attr)(void *user_data, int32_t id, opd_device_attr attr, opd_value *out_value);
   /** Returns @p size bytes at a multiple of @p alignment (a power of two, at least 64); NULL if there is no memory. */
   void *(*allocate)(void *user_data, int32_t id, uint64_t size, uint64_t alignment);
-  /** Takes a block of allocate back. Work that was given before may still use it. */
+  /** Frees a block that allocate returned. Work that was submitted before may still use it. */
   void (*deallocate)(void *user_data, int32_t id, void *data, uint64_t size);
-  /** Copies bytes in the order of @p stream. One side or both are of the kind; the other may be the CPU's. If it is,
-   * the copy has ended when the function returns. */
+  /** Copies bytes, in the order of @p stream. At least one side is a device of the kind; the other may be the CPU. If
+   * one side is the CPU, the copy must be complete when the function returns. */
   opd_error *(*copy)(void *user_data, const void *from, DLDevice from_device, void *to, DLDevice to_device,
                      uint64_t size, void *stream);
-  /** Waits until the work of a stream has ended; if @p all_streams is 1, that of all streams. */
+  /** Waits until the work of a stream is complete. If @p all_streams is 1, it waits for all streams. */
   opd_error *(*sync)(void *user_data, int32_t id, void *stream, int all_streams);
   /** Makes a stream. May be NULL. */
   opd_error *(*create_stream)(void *user_data, int32_t id, void **out_stream);
-  /** Ends a stream; its work still runs to its end. NULL if create_stream is. */
+  /** Frees a stream; its work still completes. NULL if create_stream is NULL. */
   void (*free_stream)(void *user_data, int32_t id, void *stream);
-  /** Compiles the code of a module of kernels for device @p id. @p format is the code's as the artifact states it;
-   * @p code has @p size bytes. May be NULL: then the kind has no kernels of its own, and so are the next three. */
+  /** Compiles the code of a module of kernels for device @p id. @p format is the format that the artifact states;
+   * @p code has @p size bytes. May be NULL together with the next three: then the kind has no kernels of its own. */
   opd_error *(*build)(void *user_data, int32_t id, const char *format, const void *code, size_t size,
                       void **out_program);
-  /** Ends a program and its kernels, when none of them will be launched any more. Launches that were given before may
-   * still be at work. */
+  /** Frees a program and its kernels. None of them is launched afterwards, but earlier launches may still be
+   * running. */
   void (*free_program)(void *user_data, int32_t id, void *program);
-  /** Finds a kernel of a program, which it lasts as long as. */
+  /** Finds a kernel of a program. It is valid as long as the program. */
   opd_error *(*find_kernel)(void *user_data, int32_t id, void *program, const char *name, void **out_kernel);
-  /** Gives a kernel to a stream. */
+  /** Submits a kernel to a stream. */
   opd_error *(*launch)(void *user_data, int32_t id, void *kernel, const opd_kernel_launch *launch);
   void *user_data; /**< handed to all; it must last as long as the process */
-  /** Notes a moment of a stream: when the work that it was given before has ended. Does not wait for it. May be NULL:
-   * then recordings lack the work of the kind's devices, and so are the next three. */
+  /** Records an event in a stream: the moment when all work submitted before it is complete. Does not wait for it. May
+   * be NULL together with the next three: then recordings lack the work of the kind's devices. */
   opd_error *(*record_event)(void *user_data, int32_t id, void *stream, void **out_event);
-  /** Waits for the moment of an event. @p out_ns: its time on the device's clock, in nanoseconds. */
+  /** Waits until an event has happened. @p out_ns: its time on the device's clock, in nanoseconds. */
   opd_error *(*wait_event)(void *user_data, int32_t id, void *event, uint64_t *out_ns);
-  /** Ends an event; its moment may not have come yet. */
+  /** Frees an event, which may not have happened yet. */
   void (*free_event)(void *user_data, int32_t id, void *event);
   /** Gives the time of the device's clock now, in nanoseconds. It must not run backwards. */
   opd_error *(*get_time)(void *user_data, int32_t id, uint64_t *out_ns);
 } opd_device_table;
 
-/** Adds a kind of devices to the process. Its devices are then used as others are: tensors, copies, VMs, kernels of
- * modules whose kind has that name, profiles.
- * @param kind     Borrowed; a name of DLPack that opdyno has no back end for, as "ext_dev" or "vpi"; or a name of its
- *                 own: 1 to 32 small letters, digits and underscores, a letter first.
+/** Adds a kind of devices to the process. Its devices then serve tensors, copies, VMs and profiles like other devices.
+ * Kernels of modules of the same kind run on them.
+ * @param kind     Borrowed; a name of DLPack that opdyno has no back end for, as "ext_dev" or "vpi"; or a new name: 1
+ *                 to 32 lower-case letters, digits and underscores, a letter first.
  * @param table    Borrowed; it is copied. A kind lasts as long as the process.
  * @param out_type Written: the kind's number for DLDevice. One of DLPack's, or the next from 48.
  * @return NULL, or OPD_INVALID_ARGUMENT for a wrong name or struct_size or a missing function, OPD_ALREADY_EXISTS if

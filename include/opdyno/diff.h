@@ -1,17 +1,17 @@
-/** @file diff.h  Differences between two sets of runs: which operators became slower, and when the data cannot tell.
+/** @file diff.h  Compares two sets of runs: which operators became slower, and for which the data cannot tell.
  *
- * The unit is a run, not a call. For each operator the durations of its calls are summed per run, and the two sets of
- * sums are compared by Mann-Whitney's rank test (runs made in turns: by Wilcoxon's signed ranks), with the
- * Hodges-Lehmann shift of the logarithms as the change and the interval that belongs to it. If runs have different
- * numbers of calls of the program, times are per call of it. Fewer than 15 runs on a side must be independent of each
- * other: so few do not show how similar consecutive runs are. docs/diff.md says more.
+ * The unit is a run, not a call. For each operator, the durations of its calls are summed per run. Mann-Whitney's rank
+ * test compares the two sets of sums; for runs made in turns, Wilcoxon's signed ranks do. The change is the
+ * Hodges-Lehmann shift of the logarithms, with its confidence interval. If runs call the program different numbers of
+ * times, times are per call of the program. With fewer than 15 runs on a side, these must be independent of each other:
+ * so few runs do not show how similar consecutive runs are. docs/diff.md says more.
  *
  * A diff is a report. It has a row for each operator, then rows for replaced operators and for the total. The columns
- * Name, Argument Shapes and Device tell what is compared. Verdict and Change, with its interval, tell the result.
- * Others have the medians, runs and calls of both sides, the p-values and the runs needed to see a change. The last
- * tell whether the row decides and fails. A verdict is "same",
- * "regression", "improvement", "undecided", "new" or "vanished". The configuration has the verdict on all ("Verdict"),
- * how many rows fail ("Fails"), and the options.
+ * Name, Argument Shapes and Device identify the operator. Verdict and Change, with its interval, are the result. Other
+ * columns are the medians, runs and calls of both sides, the p-values, and the number of runs needed to see a change.
+ * The last columns say whether the row decides and whether it fails. A verdict is "same", "regression", "improvement",
+ * "undecided", "new" or "vanished". The configuration has the verdict on all ("Verdict"), how many rows fail ("Fails"),
+ * and the options.
  */
 #ifndef OPDYNO_DIFF_H_
 #define OPDYNO_DIFF_H_
@@ -41,13 +41,13 @@ static inline void opd_diff_options_init(opd_diff_options *options) {
 }
 
 /** Compares two sets of runs. A report is one run; a report with a column "Run", as opd_report_merge() makes it, holds
- * a run for each value of it. Operators are told apart by name, argument shapes and device.
+ * a run for each value of it. Rows with equal name, argument shapes and device are one operator.
  * @param before     Borrowed, @p num_before reports in the order of time.
  * @param after      Borrowed, @p num_after reports in the order of time.
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT (no reports on one side; an option out of range; a metric that is no number of
- *         at least 0, with report and row), OPD_NOT_FOUND (a report with calls lacks the metric).
+ * @return NULL, or OPD_INVALID_ARGUMENT (no reports on one side; an option out of range; a value of the metric that is
+ *         negative or no number, with report and row), OPD_NOT_FOUND (a report with calls lacks the metric).
  * Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
  * Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
  * weighting, Biometrika 93 (2006). */

@@ -37,11 +37,11 @@ typedef enum opd_executable_format OPD_ENUM_TYPE {
   OPD_EXECUTABLE_ASSEMBLY = 0, /**< text that assembles to the same program; source: TVM VMExecutable.as_text */
   OPD_EXECUTABLE_PYTHON = 1,   /**< a Python script that builds the same program with TVM's relax.ExecBuilder, constants
                                     included; compiled functions are named in comments; source: TVM as_python */
-  OPD_EXECUTABLE_JSON = 2,     /**< for programs: for each function its name, kind, parameters (with dtype and shape as
-                                    far as the program checks them), result (of a tuple its items, as far as the
-                                    instructions tell), registers, instructions, bytes of code, instructions that may
-                                    read a register which no path has written; the packed functions it needs; constants;
-                                    bytes of each section */
+  OPD_EXECUTABLE_JSON = 2,     /**< for programs. Of each function: name, kind, parameters (with dtype and shape as far
+                                    as the program checks them) and result (of a tuple its items, as far as the
+                                    instructions tell). Then its registers, instructions, bytes of code, and the
+                                    instructions that may read a register which no path has written. Of the program: the
+                                    packed functions it needs, constants, bytes of each section */
   OPD_EXECUTABLE_STATS = 3,    /**< for people: functions, those it needs, instructions by kind, constants, and their
                                     bytes; source: TVM VMExecutable.stats */
   OPD_EXECUTABLE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */

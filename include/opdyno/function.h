@@ -12,8 +12,8 @@ typedef struct opd_function opd_function;
 OPD_HANDLE(opd_function);
 
 /** The C code behind a packed function. It must return: pthread_exit(), pthread_cancel() and longjmp() out of it are
- * undefined. It must not release the last reference to what the running call borrowed: the VM, the function, its
- * arguments.
+ * undefined. It must not release the last reference to an object that the running call borrows: the VM, the function,
+ * its arguments.
  * @param user_data  As given to opd_function_create().
  * @param args       Borrowed, @p num_args values.
  * @param out_result Holds OPD_NONE. Write an owned value or leave it; leave it when returning an error.
@@ -32,8 +32,8 @@ OPD_API OPD_NODISCARD opd_error *opd_function_create(opd_packed_fn callback, voi
 /** Calls a function and waits for its result.
  * @param function   Borrowed.
  * @param args       Borrowed, @p num_args values; NULL if there are none.
- * @param out_result New reference; NULL if the result is of no interest. Its former content is not kept: it is
- *                   OPD_NONE while the function runs and after an error.
+ * @param out_result New reference; NULL if the result is not wanted. Former content is lost: the value is OPD_NONE
+ *                   while the function runs and after an error.
  * @return NULL, or the error that the function raised: OPD_CALL_FAILED, unless it has a code of its own.
  * Threads: as the function. Cost: an indirect call, no allocation. Blocks. Since: 0.1. Source: tvm-ffi safe-call. */
 OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args,

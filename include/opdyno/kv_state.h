@@ -1,4 +1,5 @@
-/** @file kv_state.h  What the program of a language model keeps of its sequences between calls. */
+/** @file kv_state.h  KV caches and RNN states: the data that a language model's program keeps for its sequences between
+ * calls. */
 #ifndef OPDYNO_KV_STATE_H_
 #define OPDYNO_KV_STATE_H_
 
@@ -15,18 +16,18 @@ OPD_BEGIN_DECLS
  *     opd_vm_call(vm, "prefill", …);                     the program computes them
  *     opd_kv_state_end(state, 1);
  *
- * One at a time: what uses a state while another thread does, a call of the program among them, is
- * OPD_FAILED_PRECONDITION. These functions do what the global functions `vm.builtin.kv_state_*` do. What only a kind
- * of state has are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source: TVM
- * KVState. */
+ * One thread at a time: if another thread is using the state, also in a call of the program, a function returns
+ * OPD_FAILED_PRECONDITION. These functions do the same as the global functions `vm.builtin.kv_state_*`. Features of
+ * only one kind of state are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source:
+ * TVM KVState. */
 typedef struct opd_kv_state opd_kv_state;
 OPD_HANDLE(opd_kv_state);
 
 /** Gives the state that a value holds.
  * @param value     Borrowed: what the program's function returned.
  * @param out_state New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT of the kind "TypeError" for another value; a state of a session (rpc.h) is one:
- *         the global functions of that session work on it.
+ * @return NULL, or OPD_INVALID_ARGUMENT of the kind "TypeError" for another value. A state of a session (rpc.h) counts
+ *         as another value: use the global functions of that session.
  * Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_from_value(const opd_value *value, opd_kv_state **out_state);
 
@@ -40,7 +41,7 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_from_value(const opd_value *value,
  *         OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_add_sequence. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_add(opd_kv_state *state, int64_t id);
 
-/** Removes a sequence. Its pages are free, but for those that others share.
+/** Removes a sequence and frees its pages, except pages that other sequences share.
  * @param id Its number.
  * @return NULL, or OPD_NOT_FOUND, OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM
  * kv_state_remove_sequence. */
@@ -50,20 +51,20 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_remove(opd_kv_state *state, int64_
  * @return NULL, or OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_clear. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_clear(opd_kv_state *state);
 
-/** Makes a sequence that begins as another one. They share full pages; the page where they part is copied. Of an RNN
- * state, all is copied.
- * @param parent       The number of the sequence that there is.
+/** Makes a sequence that begins with the tokens of another one. The two share full pages; the page where they diverge
+ * is copied. An RNN state is copied as a whole.
+ * @param parent       The number of the existing sequence.
  * @param child        The number of the new one.
  * @param num_tokens   How many of the parent's tokens it begins with; -1: all. An RNN state always gives all.
- * @return NULL, or OPD_NOT_FOUND (@p parent), OPD_INVALID_ARGUMENT (@p child is there), OPD_OUT_OF_RANGE (@p num_tokens
- *         is; no page is free), OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM
- * kv_state_fork_sequence. */
+ * @return NULL, or OPD_NOT_FOUND (@p parent), OPD_INVALID_ARGUMENT (@p child exists), OPD_OUT_OF_RANGE (@p num_tokens
+ *         is out of range; no page is free), OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM
+ *         kv_state_fork_sequence. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_fork(opd_kv_state *state, int64_t parent, int64_t child,
                                                    int64_t num_tokens);
 
-/** Takes the last tokens of a sequence back.
+/** Removes the last tokens of a sequence.
  * @param id         Its number.
- * @param num_tokens How many; an RNN state returns to as many states as its program keeps.
+ * @param num_tokens How many. An RNN state can go back only as far as the states that its program keeps.
  * @return NULL, or OPD_NOT_FOUND, OPD_OUT_OF_RANGE, OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2.
  * Source: TVM kv_state_popn. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t id, int64_t num_tokens);
@@ -76,9 +77,8 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t i
  * @param num_ids     At least 1, and as many as the state takes in a pass.
  * @param counts      Borrowed: for each of them the number of its new tokens, at least 1.
  * @param num_counts  Equal to @p num_ids.
- * @param parents     Borrowed: for each new token, all sequences after each other, the token of its sequence's tree
- *                    that it follows, counted from 0 in that tree, or -1 for a root. NULL: the tokens follow each
- * other.
+ * @param parents     Borrowed: the parent of each new token, one sequence after the other. A parent is an index from 0
+ *                    into the tree of the token's sequence; -1 makes a root. NULL: each token follows the one before.
  * @param num_parents The sum of @p counts, or 0.
  * @return NULL, or OPD_NOT_FOUND; OPD_OUT_OF_RANGE with the pages that are needed and free; OPD_INVALID_ARGUMENT;
  *         OPD_FAILED_PRECONDITION. Threads: one at a time. Cost: some 100 ns, without allocation once warm. Since: 0.2.
@@ -88,26 +88,26 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const i
                                                     size_t num_parents);
 
 /** Ends the pass. Without one it does nothing.
- * @param keep 0: the tokens of the pass are taken back, as after a call that failed or was cancelled. A sliding window
- *             that forgot tokens for them does not get these back. Else they stay.
+ * @param keep 0: removes the tokens of the pass, for example after a call that failed or was cancelled. If a sliding
+ *             window dropped older tokens for them, those are lost. Any other value keeps the tokens.
  * @return NULL, or OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_end(opd_kv_state *state, int keep);
 
 /* ---- what it holds ---------------------------------------------------------------------------------------------- */
 
 /** Gives the lengths of all sequences.
- * @param out_lengths New reference: their tokens by their numbers, in the numbers' order. Those of a pass that runs
- *                    count in a paged cache, not in an RNN state.
+ * @param out_lengths New reference: a map from the number of a sequence to its number of tokens, in the order of the
+ *                    sequences' numbers. The tokens of a running pass count in a paged cache, but not in an RNN state.
  * @return NULL, or OPD_FAILED_PRECONDITION, OPD_OUT_OF_MEMORY. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_lengths(opd_kv_state *state, opd_map **out_lengths);
 
-/** How full a state is. A page of a paged cache holds `page_size` tokens; one of an RNN state is the place of a
- * sequence, of whatever length. */
+/** How full a state is. A page of a paged cache holds `page_size` tokens. A page of an RNN state holds one sequence of
+ * any length. */
 typedef struct opd_kv_stats {
   uint32_t struct_size;  /**< sizeof(opd_kv_stats), set by the caller; then the bytes that were filled */
   uint32_t reserved;     /**< 0 */
   int64_t num_sequences; /**< that it holds */
-  int64_t num_tokens;    /**< of all sequences; those that several share count for each */
+  int64_t num_tokens;    /**< of all sequences; a shared token counts for each sequence that has it */
   int64_t max_batch;     /**< largest number of sequences in a pass */
   int64_t page_size;     /**< tokens in a page; 0: any number */
   int64_t num_pages;     /**< in all */

@@ -1,4 +1,5 @@
-/** @file kv_state.hpp  What the program of a language model keeps of its sequences between calls. */
+/** @file kv_state.hpp  KV caches and RNN states: the data that a language model's program keeps for its sequences
+ * between calls. */
 #ifndef OPDYNO_KV_STATE_HPP_
 #define OPDYNO_KV_STATE_HPP_
 
@@ -14,12 +15,12 @@ namespace opdyno {
 class KvState : public Handle<opd_kv_state> {
  public:
   using Handle::Handle;
-  /** Of what the program's function returned. */
+  /** Takes the value that the program's function returned. */
   explicit KvState(const Value &value) { check(opd_kv_state_from_value(&value.view(), out())); }
   void add(int64_t id) const { check(opd_kv_state_add(get(), id)); }
   void remove(int64_t id) const { check(opd_kv_state_remove(get(), id)); }
   void clear() const { check(opd_kv_state_clear(get())); }
-  /** @p num_tokens of the parent's; -1: all. */
+  /** The child begins with @p num_tokens tokens of the parent; -1: all. */
   void fork(int64_t parent, int64_t child, int64_t num_tokens = -1) const {
     check(opd_kv_state_fork(get(), parent, child, num_tokens));
   }
@@ -29,7 +30,7 @@ class KvState : public Handle<opd_kv_state> {
     check(opd_kv_state_begin(get(), ids.data(), ids.size(), counts.data(), counts.size(), parents.data(),
                              parents.size()));
   }
-  /** Without @p keep, the tokens of the pass are taken back. */
+  /** Without @p keep, the tokens of the pass are removed. */
   void end(bool keep = true) const { check(opd_kv_state_end(get(), keep)); }
   /** The tokens of each sequence, by its number. */
   std::map<int64_t, int64_t> lengths() const {
@@ -51,8 +52,8 @@ class KvState : public Handle<opd_kv_state> {
   }
 };
 
-/** A pass, from here to the end of the object. Unless keep() was called, its tokens are taken back: so they are if the
- * program's call fails. */
+/** A pass that lasts as long as the object. Unless keep() was called, its tokens are removed at the end, as after a
+ * failed call. */
 class KvPass {
  public:
   KvPass(KvState state, const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,

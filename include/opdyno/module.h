@@ -46,7 +46,7 @@ typedef enum opd_module_lookup OPD_ENUM_TYPE {
 typedef struct opd_module_options {
   uint32_t struct_size;     /**< set by opd_module_options_init() */
   int32_t copy;             /**< an opd_copy_policy; OPD_COPY_ALWAYS */
-  const char *format;       /**< "so", "vmexec", "c", "o", "a", "tar"; NULL: told by content, then by suffix */
+  const char *format;       /**< "so", "vmexec", "c", "o", "a", "tar"; NULL: detected by content, then by suffix */
   const char *compiler;     /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;      /**< its flags, split at spaces; NULL: "-O2" */
   const char *cache_dir;    /**< for compiled and linked files; NULL: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno,
@@ -104,8 +104,8 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load(const char *path, const opd_mod
 OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name,
                                                        const opd_module_options *options, opd_module **out_module);
 
-/** Keeps an object file as it is, as a module of kind "static_library". It is not run, but linked into the file that a
- * tree which imports it is exported to.
+/** Keeps an object file as it is, as a module of kind "static_library". It cannot run. If a tree that imports it is
+ * exported, it is linked into the exported file.
  * @param path       Borrowed. An object file (.o) or an archive of them (.a).
  * @param func_names Borrowed; @p num_func_names names of the functions that it has, without their prefix.
  * @param out_module New reference.
@@ -114,10 +114,11 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_bytes(const void *data, size_t 
 OPD_API OPD_NODISCARD opd_error *opd_module_load_static_library(const char *path, const char *const *func_names,
                                                                 int32_t num_func_names, opd_module **out_module);
 
-/** Loads a shared library as a module of kind "opdyno.native", which offers C functions of it as packed functions.
+/** Loads a shared library as a module of kind "opdyno.native", which offers C functions of the library as packed
+ * functions.
  *
- * Exporting such a module stores its table and its path, relative to the exported file's directory if it lies in there.
- * TVM ignores such modules.
+ * Exporting such a module stores its table and the library's path. If the library lies in the exported file's
+ * directory, the path is relative to that. TVM ignores such modules.
  * @param path       Borrowed.
  * @param names      Borrowed; @p num_functions names of C functions.
  * @param signatures Borrowed; as many signatures, as in opd_function_create_native().
@@ -130,8 +131,9 @@ OPD_API OPD_NODISCARD opd_error *opd_module_load_native(const char *path, const 
                                                         const char *const *signatures, int32_t num_functions,
                                                         const opd_module_options *options, opd_module **out_module);
 
-/** Gives the module of the objects that are linked into the program and registered themselves at start-up: objects that
- * TVM compiled for a system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi.
+/** Gives the module of a system library: objects that are linked into the program and register themselves at start-up.
+ * TVM must have compiled them for a system library. Link them whole (-Wl,--whole-archive), together with
+ * libopdyno_tvmffi.
  * @param prefix     Borrowed. Their `system_lib_prefix`; NULL means "". Without any such object the module is empty.
  * @param out_module New reference: the same module at each call with that prefix, as long as the process lives.
  * @return NULL, or OPD_BAD_FORMAT if the embedded data cannot be read. Threads: safe. Since: 0.1 */
@@ -145,8 +147,8 @@ OPD_API int opd_module_enabled(const char *target);
 /* ---- functions ------------------------------------------------------------------------------------------------- */
 
 /** Gives a function of a module.
- * @param name          Borrowed. NULL means the function that the module is called by: "main" (in a library the symbol
- *                      __tvm_ffi_main), its own or an import's.
+ * @param name          Borrowed. NULL means the entry function: "main" (in a library the symbol __tvm_ffi_main), of the
+ *                      module or of an import.
  * @param query_imports 1: looks also in imported modules, depth first.
  * @param out_function  New reference; keeps the module.
  * @return NULL, or OPD_NOT_FOUND with close names; OPD_UNSUPPORTED for a function that must first be linked, or run by
@@ -230,8 +232,9 @@ OPD_API OPD_NODISCARD opd_error *opd_module_save(opd_module *module, const char 
 typedef struct opd_export_options {
   uint32_t struct_size;      /**< set by opd_export_options_init() */
   int32_t num_addons;        /**< 0 */
-  const char *const *addons; /**< further object files, archives of them and C sources, which are linked in. If the tree
-                                  has no module of code, the root imports what they offer. NULL: none */
+  const char *const *addons; /**< further object files, archives of them and C sources, which are linked in. If no
+                                  module of the tree has code, the root imports a module with their functions. NULL:
+                                  none */
   const char *compiler;      /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;       /**< its flags, split at spaces; NULL: "-O2" */
   const char *workspace_dir; /**< keeps intermediate files; NULL: a temporary directory that is removed */
@@ -243,7 +246,7 @@ static inline void opd_export_options_init(opd_export_options *options) {
   if (options) *options = defaults;
 }
 
-/** Writes one file of a module and all its imports, which opdyno and TVM load.
+/** Writes a module and all its imports to one file, which opdyno and TVM can load.
  *
  * C sources and static libraries are compiled and linked. VM executables and other serialisable modules are embedded in
  * TVM's format. If the only code is a library that is linked already, it is kept as it is and its embedded modules are

@@ -33,7 +33,7 @@ class Module : public Handle<opd_module> {
     return made<Module>(opd_module_load_native, path.c_str(), names.data(), signatures.data(),
                         static_cast<int32_t>(names.size()), options);
   }
-  /** What is linked into the program; opd_module_system_lib() tells more. */
+  /** The objects that are linked into the program; see opd_module_system_lib(). */
   static Module system_lib(const std::string &prefix = "") {
     return made<Module>(opd_module_system_lib, prefix.c_str());
   }
@@ -43,7 +43,7 @@ class Module : public Handle<opd_module> {
   Function function(const char *name, bool query_imports = true) const {
     return made<Function>(opd_module_get_function, get(), name, static_cast<int>(query_imports));
   }
-  /** The function that the module is called by. */
+  /** The entry function. */
   Function entry() const { return function(nullptr); }
   /** A C symbol of a shared library by its signature, as "f64(f64, i32)". */
   Function native_function(const char *symbol, const char *signature) const {

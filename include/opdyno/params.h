@@ -7,8 +7,8 @@
 
 OPD_BEGIN_DECLS
 
-/** Tensors by name, in order. One at a time while tensors are added; else thread-safe: threads that ask for a tensor at
- * once get the same one. */
+/** Tensors by name, in order. One thread at a time while tensors are added; else thread-safe. Threads that request the
+ * same tensor at once get the same one. */
 typedef struct opd_params opd_params;
 OPD_HANDLE(opd_params);
 
@@ -32,7 +32,7 @@ static inline void opd_params_options_init(opd_params_options *options) {
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_create(opd_params **out_params);
 
-/** Opens a file, whose content tells the format, or a tensor cache by its directory or its JSON file.
+/** Opens a file, or a tensor cache by its directory or its JSON file. The content of a file tells its format.
  *
  * The file is mapped. Names, dtypes and shapes are read and checked at once, tensors when they are asked for. If the
  * elements of a tensor lie at a multiple of 64, the tensor is a view of the mapping; else it is copied once into memory
@@ -43,8 +43,8 @@ OPD_API OPD_NODISCARD opd_error *opd_params_create(opd_params **out_params);
  * @param path       Borrowed. An .npy file gives one tensor, named "".
  * @param options    Borrowed; NULL means all defaults.
  * @param out_params New reference.
- * @return NULL, or OPD_NOT_FOUND; OPD_IO; OPD_BAD_FORMAT with the offset; OPD_UNSUPPORTED for content that no tensor or
- *         no reader here can hold; OPD_OUT_OF_MEMORY.
+ * @return NULL, or OPD_NOT_FOUND; OPD_IO; OPD_BAD_FORMAT with the offset; OPD_UNSUPPORTED for content that no tensor
+ *         can hold or that this build cannot read; OPD_OUT_OF_MEMORY.
  * Threads: safe. Cost: the headers; the elements are not touched. Blocks. Since: 0.1. Source: TVM load_param_dict,
  * tensor cache; NumPy NEP 1; safetensors 0.8. */
 OPD_API OPD_NODISCARD opd_error *opd_params_open(const char *path, const opd_params_options *options,
@@ -95,8 +95,8 @@ OPD_API OPD_NODISCARD opd_error *opd_params_save_bytes(const opd_params *params,
 /** Returns the number of tensors. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_params_count(const opd_params *params);
 
-/** What is known of a tensor of a set before it is made. Pointers are borrowed from the set, until it is released or
- * the tensor is replaced. */
+/** The properties of a tensor in a set, known before the tensor is made. Pointers are borrowed from the set, until it
+ * is released or the tensor is replaced. */
 typedef struct opd_tensor_info {
   uint32_t struct_size; /**< sizeof(opd_tensor_info), set by the caller; then the bytes that were filled */
   int32_t ndim;         /**< number of dimensions */
@@ -107,7 +107,7 @@ typedef struct opd_tensor_info {
   int32_t is_view;      /**< 1: the tensor is, or once asked for will be, a view of the file */
 } opd_tensor_info;
 
-/** Gives what is known of the tensor at a place, without making it.
+/** Gives the properties of the tensor at a place, without making it.
  * @param index    0 to opd_params_count() - 1.
  * @param out_info Written. Its struct_size must be set.
  * @return NULL, or OPD_OUT_OF_RANGE; OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: safe. Since: 0.2 */
@@ -123,7 +123,7 @@ static inline const char *opd_params_name(const opd_params *params, size_t index
   return error ? NULL : info.name;
 }
 
-/** What became of the tensors so far. Sizes in bytes. */
+/** How the tensors have been made so far. Sizes in bytes. */
 typedef struct opd_params_stats {
   uint32_t struct_size;  /**< sizeof(opd_params_stats), set by the caller; then the bytes that were filled */
   uint32_t reserved;     /**< 0 */

@@ -11,10 +11,10 @@ OPD_BEGIN_DECLS
 typedef struct opd_profiler opd_profiler;
 OPD_HANDLE(opd_profiler);
 
-/** What becomes of events for which there is no room. Append-only. */
+/** Which events are dropped if the buffer is full. Append-only. */
 typedef enum opd_profiler_buffer OPD_ENUM_TYPE {
-  OPD_PROFILER_KEEP_FIRST = 0,              /**< the newest are left out */
-  OPD_PROFILER_KEEP_LAST = 1,               /**< the oldest of all threads make room for them: a ring */
+  OPD_PROFILER_KEEP_FIRST = 0,              /**< the newest events */
+  OPD_PROFILER_KEEP_LAST = 1,               /**< the oldest events of all threads: a ring buffer */
   OPD_PROFILER_BUFFER_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_profiler_buffer;
 
@@ -22,43 +22,44 @@ typedef enum opd_profiler_buffer OPD_ENUM_TYPE {
 typedef struct opd_profiler_options {
   uint32_t struct_size; /**< set by opd_profiler_options_init() */
   int32_t all_calls;    /**< 1: also calls without a tensor among their arguments; 0 */
-  uint64_t max_events;  /**< of each thread, calls and ranges together; further ones are counted as dropped. Not of a
-                             ring, nor in a file; 2^20 */
-  /** Of a schedule: of the steps that opd_profiler_step() ends, the first `skip_first` are left out; then cycles follow
-   * of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0 */
+  uint64_t max_events;  /**< limit for each thread, calls and ranges together; further events are counted as dropped. It
+                             does not apply to a ring buffer or a file; 2^20 */
+  /** Of a schedule of steps, which opd_profiler_step() ends. The first `skip_first` steps are not recorded. Then cycles
+   * follow: each has `wait` and `warmup` steps that are not recorded, then `active` steps that are. 0 */
   uint64_t wait;
   uint64_t warmup;            /**< of a schedule, see `wait`; 0 */
   uint64_t active;            /**< 0: there is no schedule, and all is recorded; 0 */
   uint64_t repeat;            /**< number of cycles; 0: without end; 0 */
   uint64_t skip_first;        /**< steps before the first cycle; 0 */
   int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */
-  int32_t profile_memory;     /**< 1: also each block of memory that a device hands out to tensors and kernels, or gets
-                                 back, or that the library gives new contents, on all threads; an event each; 0 */
-  int32_t with_stack;         /**< 1: also which functions of the host call when a run of a program, a range or a mark
-                                   begins; 0 */
+  int32_t profile_memory;     /**< 1: also memory, on all threads. There is an event when a block is allocated for
+                                   tensors and kernels, when it is freed, and when the library gives it new contents;
+                                   0 */
+  int32_t with_stack;         /**< 1: also the host's call stack when a run of a program, a range or a mark begins; 0 */
   int32_t parallel_tasks;     /**< 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1 */
-  opd_profiler_buffer buffer; /**< what becomes of events beyond `max_bytes`; they are counted as dropped;
+  opd_profiler_buffer buffer; /**< which events are dropped beyond `max_bytes`; they are counted;
                                    OPD_PROFILER_KEEP_FIRST */
   int32_t keep_in_file;       /**< 1: opd_profiler_stop() and opd_profiler_step() do not read the file, so they give no
                                    trace: a file of some GiB would take as much memory; 0 */
-  /** Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
-   * of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
-   * 64 MiB of a ring; 0 */
+  /** Limit for the events of all threads together: of their memory, or of the file's size. Events are kept in blocks of
+   * 64 KiB; each thread has at least one. With a file, FILE.live has one block for each thread, and names and counts
+   * come in addition. 0: no limit, but 64 MiB for a ring buffer; 0 */
   uint64_t max_bytes;
-  /** Borrowed: path of a file that events are written to while they are recorded, in place of memory; opd_trace_load()
-   * reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
-   * recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
-   * file anew. NULL: events stay in memory; NULL */
+  /** Borrowed: path of a file. Events are written to it, not to memory, while they are recorded; opd_trace_load() reads
+   * it. If the process is killed, the events that it published are in FILE and FILE.live. The next recording into FILE
+   * renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the file anew. NULL:
+   * events stay in memory; NULL */
   const char *file;
-  uint64_t last_ns; /**< traces leave out what ended more than so many ns before they are made; 0: nothing; 0 */
-  /** How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
-   * what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
-   * the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0 */
+  uint64_t last_ns; /**< a trace leaves out events that ended more than so many ns before it is made; 0: none; 0 */
+  /** Interval at which a thread of the library syncs the file to the disk, at most a day. If the machine loses power,
+   * the files have all events from before the last sync but one; docs/tracing.md has the exception. 0: the system
+   * decides when, often 30 s later. A killed process loses nothing in either case; 0 */
   uint64_t flush_interval_ns;
-  /** 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-   * by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
-   * of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
-   * overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1 */
+  /** 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
+   * clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
+   * have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
+   * process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
+   * a time; 1 */
   int32_t device_work;
   int32_t reserved; /**< 0 */
 } opd_profiler_options;
@@ -94,43 +95,44 @@ typedef enum opd_profiler_action OPD_ENUM_TYPE {
 } opd_profiler_action;
 
 /** Says what the profiler does in the step that begins with the next opd_profiler_start() or opd_profiler_step(), in
- * place of the schedule. For schedules of one's own.
+ * place of the schedule. Use it for a schedule of your own.
  * @param action As a schedule would say it for that step.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown action. Threads: safe. Since: 0.2
  * Source: torch.profiler.ProfilerAction */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action);
 
-/** Ends a step of the program, which the next one follows. Before opd_profiler_start() it only counts.
+/** Ends a step of the program and begins the next one. Before opd_profiler_start() it only counts.
  * @param out_trace New reference if the schedule says that a cycle ends with this step; else NULL.
  * @return NULL, or OPD_FAILED_PRECONDITION as opd_profiler_start().
  * Threads: safe. Blocks. Since: 0.2. Source: torch.profiler.profile.step */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace);
 
-/** Ends the recording at once. Ranges and runs of programs that have not ended are in the trace, up to now and marked
- * as open. A profiler may be started again.
+/** Ends the recording at once. Unfinished ranges and runs of programs are in the trace up to now, marked as open. A
+ * profiler may be started again.
  * @param out_trace New reference; NULL if the schedule was not recording.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started.
  * Threads: safe, also inside of a recorded call. Blocks. Since: 0.2. Source: torch.profiler.profile.stop */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace);
 
-/** Gives what has been recorded so far, as opd_profiler_stop() would, and goes on. For a ring: the last events.
+/** Gives the events recorded so far, as opd_profiler_stop() would, and goes on recording. With a ring buffer, these are
+ * the last events.
  * @param out_trace New reference; NULL if the schedule is not recording.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler was not started; OPD_IO for its file.
  * Threads: safe. Cost: 8 bytes an event; of a file, reading it. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace);
 
-/** When a profiler writes down what it has, so that one that always records (OPD_PROFILER_KEEP_LAST) tells what came
- * before something rare. */
+/** When a profiler writes a dump of its events. With a ring buffer (OPD_PROFILER_KEEP_LAST) it can record all the time,
+ * and a dump shows what came before a rare event. */
 typedef struct opd_profiler_dump_options {
   uint32_t struct_size;    /**< set by opd_profiler_dump_options_init() */
   opd_trace_format format; /**< of the files; OPD_TRACE_CHROME */
-  /** Borrowed: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
-   * replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required; NULL */
+  /** Borrowed: the path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is
+   * "%". An existing file is replaced. If the path ends in ".gz", files are compressed by gzip. Required; NULL */
   const char *path;
-  int32_t signal;           /**< this signal asks for a dump, such as SIGUSR2; 0: none does; 0 */
-  int32_t on_error;         /**< 1: a run of a program that fails does; 0 */
-  uint64_t slow_ns;         /**< a range or a run of a program that took at least so many ns does, when it ends; 0: none
-                                 does; 0 */
+  int32_t signal;           /**< this signal triggers a dump, such as SIGUSR2; 0: none does; 0 */
+  int32_t on_error;         /**< 1: a run of a program that fails triggers a dump; 0 */
+  uint64_t slow_ns;         /**< a range or a run of a program that took at least so many ns triggers a dump when it
+                                 ends; 0: none does; 0 */
   uint64_t min_interval_ns; /**< least time from a dump for an error or a slow span to the next one; 10^10 */
   uint64_t max_dumps;       /**< most dumps for errors and slow spans, of each recording; 100 */
 } opd_profiler_dump_options;
@@ -142,13 +144,13 @@ static inline void opd_profiler_dump_options_init(opd_profiler_dump_options *opt
   *options = defaults;
 }
 
-/** Makes a profiler a flight recorder: from the next opd_profiler_start() on, what it has is written to a file when
- * something asks for it, by a thread of the library, while it goes on to record. What asks is not delayed. What is
- * asked for while a dump is being written is in one dump after it; opd_profiler_stop() waits for it. Why a dump was
- * written is the member "dump_reason" of a Chrome trace, and is given to the log callback, as is why one could not be.
+/** Makes a profiler a flight recorder: from the next opd_profiler_start() on, a trigger dumps its events to a file. A
+ * thread of the library writes the dump while the profiler goes on recording, so a trigger delays nothing. Triggers
+ * that come during a dump share one dump after it; opd_profiler_stop() waits for it. The reason of a dump is the member
+ * "dump_reason" of a Chrome trace. The log callback gets it, too, and the reason why a dump failed.
  *
- * The signal is handled by the library from opd_profiler_start() to opd_profiler_stop(), and the process goes on; it
- * must have no handler of the program. In a step that is not recorded it does nothing. A forked child writes no dumps.
+ * From opd_profiler_start() to opd_profiler_stop() the library handles the signal, and the process goes on. The program
+ * must have no handler for it. In a step that is not recorded, the signal does nothing. A forked child writes no dumps.
  * Dumps of a memory timeline need `profile_memory`.
  * @param options Borrowed; NULL: no dumps.
  * @return NULL, OPD_FAILED_PRECONDITION if the profiler was started, or OPD_INVALID_ARGUMENT for an option. Then
@@ -158,40 +160,40 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_set_dumps(opd_profiler *profiler,
                                                         const opd_profiler_dump_options *options);
 
 /** Asks for a dump, and does not wait for it.
- * @param reason Borrowed; UTF-8. It stands in the dump.
+ * @param reason Borrowed; UTF-8. The dump contains it.
  * @return NULL, or OPD_FAILED_PRECONDITION if the profiler does not record, or has no dumps.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_dump(opd_profiler *profiler, const char *reason);
 
-/** Returns the number of dumps written so far; that of the newest one. Threads: safe. Blocks. Since: 0.2 */
+/** Returns the number of dumps written so far, which is the newest dump's number. Threads: safe. Blocks. Since: 0.2 */
 OPD_API uint64_t opd_profiler_dump_count(const opd_profiler *profiler);
 
-/** Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
+/** Returns a number for the name of ranges. Equal names have equal numbers. For frequent ranges, keep the number.
  * @param name Borrowed; UTF-8. NULL is "".
  * Threads: safe. Cost: a lock and a hash. Since: 0.2 */
 OPD_API uint32_t opd_range_name(const char *name);
 
-/** Returns 1 if a profiler, or a tool by opd_itt_is_available(), records ranges now, else 0. For bindings: while none
- * does, names need no numbers. Threads: safe. Cost: a load. Since: 0.2 */
+/** Returns 1 if a profiler records ranges now, or a tool that opd_itt_is_available() reports; else 0. For bindings:
+ * while the result is 0, names need no numbers. Threads: safe. Cost: a load. Since: 0.2 */
 OPD_API int32_t opd_range_is_recorded(void);
 
-/** Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows those that overlap on
- * tracks of their own.
- * @param name Result of opd_range_name(); it is not looked at if no profiler records.
- * @return What opd_range_end() takes: 0 if no profiler records.
+/** Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows overlapping ranges on
+ * separate tracks.
+ * @param name Result of opd_range_name(); ignored if no profiler records.
+ * @return The range for opd_range_end(); 0 if no profiler records.
  * Threads: safe. Cost: some 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
  * Source: torch.profiler.record_function */
 OPD_API uint64_t opd_range_begin(uint32_t name);
 
-/** Ends a range, on the thread that began it; on another one it does nothing. Profilers that have recorded since its
- * begin get it.
+/** Ends a range, on the thread that began it; on another thread it does nothing. Profilers that have recorded since the
+ * range began get it.
  * @param range Result of opd_range_begin().
  * Threads: safe. Since: 0.2 */
 OPD_API void opd_range_end(uint64_t range);
 
 /** Begins a range that opd_range_pop() ends.
  * @param name Borrowed; UTF-8. NULL is "". It is not read if no profiler records.
- * @return The number of ranges that were pushed around it on this thread, from 0.
+ * @return The depth: the number of pushed ranges around it on this thread, from 0.
  * Threads: safe. Cost: as opd_range_begin(), and that of opd_range_name() if a profiler records. Since: 0.2
  * Source: torch.profiler.itt.range_push */
 OPD_API int32_t opd_range_push(const char *name);
@@ -206,33 +208,33 @@ OPD_API int32_t opd_range_pop(void);
  * Threads: safe. Since: 0.2. Source: torch.profiler.itt.mark */
 OPD_API void opd_range_mark(uint32_t name);
 
-/** Returns 1 if a tool listens to ranges and marks by Intel's ITT API, else 0: the environment variable
- * INTEL_LIBITTNOTIFY64 named its collector, a library, when this library was loaded. Then each range is a task of the
- * domain "opdyno", and each mark a marker, also while no profiler records. Tasks of a thread end in reverse, so ranges
- * should be nested.
+/** Returns 1 if a tool receives ranges and marks through Intel's ITT API, else 0. It does if the environment variable
+ * INTEL_LIBITTNOTIFY64 named the tool's collector library when this library was loaded. Then each range is a task of
+ * the domain "opdyno", and each mark a marker, also while no profiler records. ITT ends the tasks of a thread in
+ * reverse order, so ranges should be nested.
  * Threads: safe. Cost: the first call, or the first range, loads the collector. Since: 0.2
  * Source: torch.profiler.itt.is_available; Intel's ITT API reference, "Task API" */
 OPD_API int32_t opd_itt_is_available(void);
 
-/** A function of a language that does not run on the native stack, as an interpreter's. */
+/** A stack frame of a language that has no native frames, such as an interpreted one. */
 typedef struct opd_stack_frame {
   uint32_t function; /**< result of opd_range_name() */
   uint32_t file;     /**< likewise */
-  uint32_t line;     /**< of the file, from 1 on; 0: not known; above 2^21 - 1, that */
+  uint32_t line;     /**< in the file, from 1; 0: not known; at most 2^21 - 1, which stands for all larger numbers */
 } opd_stack_frame;
 
 /** Returns 1 if a profiler records stacks now, else 0. Threads: safe. Cost: a load. Since: 0.2 */
 OPD_API int32_t opd_stack_is_recorded(void);
 
-/** Says which functions of a language run on the calling thread, until opd_stack_pop(). For bindings, around what they
- * call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
- * function and of the native functions that called it.
- * @param frames Borrowed, @p num_frames of them: from the innermost one on, all of the thread. Of more than 256, the
- *               innermost ones are taken.
+/** Sets which functions of a language run on the calling thread, until opd_stack_pop(). For bindings, around each
+ * native call for their language. Stacks recorded meanwhile have these functions in place of the native caller of
+ * opd_stack_push() and that caller's own callers.
+ * @param frames Borrowed: all @p num_frames frames of the thread, innermost first. If there are more than 256, the
+ *               innermost 256 count.
  * Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2 */
 OPD_API void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames);
 
-/** Takes back what the calling thread's last opd_stack_push() said. Threads: safe. Since: 0.2 */
+/** Undoes the calling thread's last opd_stack_push(). Threads: safe. Since: 0.2 */
 OPD_API void opd_stack_pop(void);
 
 OPD_END_DECLS

@@ -19,9 +19,9 @@ class Profiler : public Handle<opd_profiler> {
   Trace step() const { return made<Trace>(opd_profiler_step, get()); }
   /** Empty if the schedule was not recording. */
   Trace stop() const { return made<Trace>(opd_profiler_stop, get()); }
-  /** What has been recorded so far. */
+  /** The events recorded so far. */
   Trace snapshot() const { return made<Trace>(opd_profiler_snapshot, get()); }
-  /** When to write down what it has, while it goes on; from the next start() on. */
+  /** Sets when it dumps its events while it records; from the next start() on. */
   void set_dumps(const opd_profiler_dump_options &options) const { check(opd_profiler_set_dumps(get(), &options)); }
   void dump(const char *reason = nullptr) const { check(opd_profiler_dump(get(), reason)); }
   uint64_t dump_count() const { return opd_profiler_dump_count(get()); }

@@ -1,4 +1,4 @@
-/** @file replay.h  Calls of programs that are kept in files, and happen again elsewhere. */
+/** @file replay.h  Records calls of programs in files, and replays them elsewhere. */
 #ifndef OPDYNO_REPLAY_H_
 #define OPDYNO_REPLAY_H_
 
@@ -7,17 +7,16 @@
 
 OPD_BEGIN_DECLS
 
-/** What a recording of a call keeps. */
+/** What to keep of a recorded call. */
 typedef struct opd_record_options {
   uint32_t struct_size; /**< set by opd_record_options_init() */
   int32_t with_program; /**< 1: the bytes of program and kernels; 0: their SHA-256 only, so that a replay must be given
                              the program; 1 */
   int32_t with_outputs; /**< 1: the elements of the result; 0: a hash of each tensor; 0 */
-  int32_t
-      with_operators; /**< 1: a hash of what each operator leaves, so that a replay names the first one that differs;
-                           0 */
-  int32_t with_paths; /**< 1: the paths of program and libraries, and the machine's name; 0: none of them; 0 */
-  uint32_t reserved;  /**< 0 */
+  int32_t with_operators; /**< 1: a hash of the values after each operator, so that a replay names the first operator
+                             that differs; 0 */
+  int32_t with_paths;     /**< 1: the paths of program and libraries, and the machine's name; 0: none of them; 0 */
+  uint32_t reserved;      /**< 0 */
 } opd_record_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -26,17 +25,17 @@ static inline void opd_record_options_init(opd_record_options *options) {
   if (options) *options = defaults;
 }
 
-/** Records the next call of @p vm, from any thread: all that it takes to make it again by opd_replay().
+/** Records the next call of @p vm, from any thread, in a file for opd_replay().
  *
  * The file has program and kernels, the function, its arguments, the options of the VM, and the settings of the
- * environment that matter. It also has what functions of the host returned to the program, and how the call ended. It
- * is in its place before the call begins, and completed afterwards: if the process ends within the call, it has what
- * led there. The call itself goes on as ever, whatever becomes of the file. A process that is forked amid the call
- * leaves the file to its parent. While a call is recorded that uses functions of the host,
- * memory that the program allocates is filled with NaN, as in opd_compare().
+ * environment that matter. It also has the results of host functions that the program called, and how the call ended.
+ * The file is written before the call begins, and completed afterwards: if the process ends within the call, the file
+ * has what led there. A problem with the file never affects the call. If the process is forked during the call, only
+ * the parent writes the file. If the recorded call uses functions of the host, memory that the program allocates is
+ * filled with NaN, as in opd_compare().
  *
- * @param path    Borrowed. A file there is replaced. NULL: nothing is recorded any more, and the error says what became
- *                of the call that was to be recorded.
+ * @param path    Borrowed. A file there is replaced. NULL: ends the recording. The result is then NULL if the call was
+ *                recorded, or an error that says why not.
  * @param options Borrowed; NULL means all defaults.
  * @return NULL, or
  *   - OPD_FAILED_PRECONDITION: a call is to be recorded already; without @p path: no call was made, it has not ended,
@@ -57,14 +56,15 @@ typedef struct opd_replay_options {
   opd_module *module;   /**< borrowed; a module of kind "relax.VMExecutable" that runs instead of the recorded program;
                              NULL: that one */
   opd_function *instrument; /**< borrowed; shown the calls, as by opd_vm_set_instrument(); NULL: none */
-  const char *minimise; /**< borrowed; where a recording of one operator goes: of the one that fails, ends the process,
+  const char *minimise; /**< borrowed; path for a recording of a single operator: the one that fails, ends the process,
                              or is the first that differs; NULL: nowhere */
   const char *rtol;     /**< borrowed, with @p atol: tolerances of results whose elements were kept, as in
                              opd_compare_options; NULL: as there */
   const char *atol;     /**< borrowed; NULL */
   int64_t timeout_ns;   /**< of the replayed call; 0: none */
-  opd_cancel_token *cancel; /**< borrowed; ends it, as the thread's default token does; NULL: that one only */
-  int32_t repeat;           /**< measured calls of out_profile, after one that is not; 0: none; 1 */
+  opd_cancel_token *cancel; /**< borrowed; cancels it, as the thread's default token also does; NULL: the default token
+                                 only */
+  int32_t repeat;           /**< measured calls for out_profile, after an unmeasured one; 0: none; 1 */
   uint32_t reserved;        /**< 0 */
 } opd_replay_options;
 
@@ -74,23 +74,23 @@ static inline void opd_replay_options_init(opd_replay_options *options) {
   if (options) *options = defaults;
 }
 
-/** Makes a recorded call again, and compares what comes of it with what came of it then.
+/** Makes a recorded call again, and compares the outcome with the recorded one.
  *
- * It runs the code of the file: replay only what you would run. Functions of the host are not called; their results are
- * those of the file, and it is compared what they are given.
+ * It runs the code of the file: replay only files that you would run. Functions of the host are not called: the program
+ * gets the results in the file. Their arguments are compared with the recorded ones.
  *
  * The report's configuration has the "Verdict", a sentence: "the call returned what was recorded: 1 tensor is equal bit
- * for bit"; and "Same", 1 if the call ended as it did then: with results that are equal, or whose kept elements are
- * within the tolerances, or by the same error. "Minimised" is the operator that the option minimise has kept. Rows are
- * the arguments, the functions of the host, the operators that differ, and the tensors of the result. With run 0 it has
- * neither verdict nor states.
+ * for bit"; and "Same", which is 1 if the call ended as recorded: with equal results, with kept elements within the
+ * tolerances, or with the same error. "Minimised" is the operator that the option minimise has written. Rows are the
+ * arguments, the functions of the host, the operators that differ, and the tensors of the result. If run is 0, there
+ * are no verdict and no states.
  *
  * @param path        Borrowed.
  * @param options     Borrowed; NULL means all defaults.
  * @param out_module  New reference: the program; NULL if it is not wanted. It becomes NULL if the file has only hashes,
  *                    and no module is given.
  * @param out_report  New reference.
- * @param out_profile New reference, as of opd_vm_profile(); NULL if it is not wanted, and then nothing is measured. It
+ * @param out_profile New reference, as of opd_vm_profile(); NULL if it is not wanted; then nothing is measured. It
  *                    becomes NULL if the call did not return, or run or repeat is 0.
  * @return NULL, or
  *   - OPD_NOT_FOUND, OPD_IO: the file;

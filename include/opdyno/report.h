@@ -49,13 +49,13 @@ OPD_API OPD_NODISCARD opd_error *opd_report_builder_create(opd_report_builder **
  * @return NULL, or OPD_FAILED_PRECONDITION if the report was taken. Threads: one at a time. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_report_builder_add_call(opd_report_builder *builder);
 
-/** Sets a metric of the newest call, of a device, or of the configuration.
+/** Sets a metric of the newest call, a device or the configuration.
  *
- * @param section Of what: the newest call, a device or the configuration.
+ * @param section Whose metric: that of the newest call, a device or the configuration.
  * @param device  Borrowed; for OPD_REPORT_DEVICES the device's name, as "cpu0"; else NULL.
  * @param name    Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended
- *                unless it ends so.
- * @param kind    What @p value is, not NONE and not JSON.
+ *                unless the name ends with it.
+ * @param kind    The kind of @p value; neither NONE nor JSON.
  * @param value   Borrowed: an int for counts and bytes, a string, else a float or int.
  * @return NULL, or OPD_ALREADY_EXISTS (the row has that metric), OPD_INVALID_ARGUMENT (the value does not fit the kind,
  *         or is not UTF-8; a device is missing or not expected), OPD_FAILED_PRECONDITION (no call was added, or the
@@ -80,8 +80,8 @@ OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t s
 /** Reads a report from a text table, as opd_report_write() and TVM's Report.table() write it.
  *
  * Numbers may be grouped as in any locale. Rounded numbers stay rounded, joined rows stay joined, and the row of sums
- * is left out. A table does not tell the kinds of columns that not every report has: they are read by their units, else
- * whole numbers as counts, numbers with decimals as ratios, anything else as text.
+ * is left out. A table does not state the kinds of its columns. If a column is not one that every report has, its unit
+ * decides. Without a unit, whole numbers are counts, numbers with decimals are ratios, and anything else is text.
  * @param text       Borrowed, @p size bytes.
  * @param out_report New reference.
  * @return NULL, or OPD_BAD_FORMAT with the line. Threads: safe. Since: 0.1 */
@@ -89,10 +89,10 @@ OPD_API OPD_NODISCARD opd_error *opd_report_from_table(const char *text, size_t 
 
 /** Joins reports of several runs, machines or ranks into one.
  *
- * Entries of the configuration that are equal in all reports stay there. The others become columns of the rows (and
- * metrics of the devices) of their reports, with " (configuration)" after the name if the rows have such a column. The
- * column "Run" counts the runs from 0; runs of reports that were merged before stay apart. Devices are listed for each
- * run, as "cpu0 (run 1)".
+ * Configuration entries that are equal in all reports stay in the configuration. The others become columns of the rows
+ * (and metrics of the devices) of their reports. If the rows already have a column of that name, " (configuration)" is
+ * appended to the name. The column "Run" counts the runs from 0; runs of reports that were merged before stay apart.
+ * Devices are listed for each run, as "cpu0 (run 1)".
  * @param reports    Borrowed, @p num of them, at least one.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports), OPD_UNSUPPORTED (more than 2^32 - 1 rows).
@@ -121,9 +121,9 @@ typedef struct opd_report_write_options {
   int32_t sort;         /**< 1: by descending duration; 0: program order; 1 */
   int32_t aggregate;    /**< 1: calls of one operator with equal shapes on one device make one row; 1 */
   int32_t col_sums;     /**< 1: a row of sums; 1 */
-  /** Of OPD_REPORT_TABLE. 0: every column, as wide as needed, as TVM writes it. Else a summary in lines of at most so
-   * many characters, 40 at least: the slowest operators, times with units, and a sentence on what would help. A summary
-   * is for people and cannot be read back. 0 */
+  /** For OPD_REPORT_TABLE. 0: every column, as wide as needed, as TVM writes it. Any other number, at least 40: a
+   * summary in lines of at most so many characters: the slowest operators, times with units, and a sentence on what
+   * would help. A summary is for people and cannot be read back. 0 */
   int32_t width;
   int32_t max_rows; /**< rows of operators in a summary; 0: all; 0 */
   int32_t colored;  /**< 1: a summary has bars and the colours of a terminal (ECMA-48); 0 */
@@ -147,9 +147,9 @@ OPD_API OPD_NODISCARD opd_error *opd_report_write(const opd_report *report, opd_
 /** Gives the calls as one batch of an Arrow stream, with the report's own memory if its layout is Arrow's.
  *
  * Counts and bytes are int64; durations, percentages, ratios and hertz are float64; text is a dictionary of int64 and
- * utf8, which all text columns share; a column of different kinds is float64 if all are numbers, else utf8. A missing
- * metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the schema's have
- * "device_metrics" and "configuration" as JSON.
+ * utf8, which all text columns share. A column of different kinds is float64 if all its values are numbers, else utf8.
+ * A missing metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the metadata of the
+ * schema has "device_metrics" and "configuration" as JSON.
  * @param out_stream Written, not read. It and its arrays keep the memory alive until they are released, on any thread,
  *                   also after @p report.
  * @return NULL, or OPD_OUT_OF_MEMORY.

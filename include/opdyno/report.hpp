@@ -10,7 +10,7 @@
 
 namespace opdyno {
 
-/** Measures for about half a second what this machine's processors reach at most. */
+/** Measures the peaks of this machine's processors for about half a second. */
 inline opd_machine_peak measure_peak() {
   auto peak = sized<opd_machine_peak>();
   check(opd_machine_measure_peak(&peak));
@@ -36,7 +36,7 @@ class Report : public Handle<opd_report> {
     const auto a = handles(before), b = handles(after);
     return made<Report>(opd_report_diff, a.data(), a.size(), b.data(), b.size(), options);
   }
-  /** With what the operators compute and move; without peaks if these are not given. */
+  /** Adds the operations and memory traffic of the operators; without peaks if these are not given. */
   Report with_roofline(double peak_gflops = 0, double peak_bandwidth_gbps = 0) const {
     return made<Report>(opd_report_add_roofline, get(), peak_gflops, peak_bandwidth_gbps);
   }

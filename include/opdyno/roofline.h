@@ -1,5 +1,5 @@
-/** @file roofline.h  How near operators come to what the machine can do: their arithmetic, the bytes that they move,
- * and the peaks of both.
+/** @file roofline.h  Rooflines: compares the arithmetic and the memory traffic of operators with the peaks of the
+ * machine.
  */
 #ifndef OPDYNO_ROOFLINE_H_
 #define OPDYNO_ROOFLINE_H_
@@ -8,35 +8,36 @@
 
 OPD_BEGIN_DECLS
 
-/** What this machine's processors reach at most, all together. */
+/** The peak performance of this machine's processors, all together. */
 typedef struct opd_machine_peak {
   uint32_t struct_size;  /**< set by the caller to sizeof(opd_machine_peak) */
-  int32_t num_threads;   /**< that were at work */
+  int32_t num_threads;   /**< threads that measured */
   double gflops;         /**< GFLOP/s: fused multiply-adds of float32, each two operations */
   double bandwidth_gbps; /**< GB/s: a[i] = b[i] + s * c[i] over arrays that no cache holds; reads and writes counted */
-  double spread; /**< how noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
-                      the peaks may be too low. */
+  double spread; /**< noise of the tries: the median time divided by the shortest, minus 1. From 0.1 on, the peaks may
+                      be too low. */
 } opd_machine_peak;
 
-/** Measures the peaks with as many threads as a parallel launch has, for about half a second: the best of several
- * tries, so that what else runs on the machine matters little.
+/** Measures the peaks with as many threads as a parallel launch has, for about half a second. The best of several tries
+ * counts, so that other load on the machine matters little.
  * @param out_peak Its struct_size must be set.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe, but two at once measure each other. Blocks. Since: 0.1. Source:
  * STREAM (triad) for the bandwidth. */
 OPD_API OPD_NODISCARD opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak);
 
-/** Gives @p report with what its operators compute and move, as far as their names and shapes tell.
+/** Copies @p report and adds the operations and the memory traffic of its operators, as far as their names and shapes
+ * tell.
  *
- * New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, where
- * the peaks are known, "Percent of Peak": of the roofline, which is the lower of the peak of arithmetic and the
- * bandwidth times the intensity. Calls whose operator is not known have no FLOP. What lies in caches may be moved
- * faster than memory allows: more than 100 percent.
+ * New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, if
+ * the peaks are known, "Percent of Peak". This peak is the roofline: the lower of the arithmetic peak and the bandwidth
+ * times the intensity. If its operator is not known, a call has no FLOP. Data in caches may move faster than memory
+ * allows, so more than 100 percent is possible.
  *
- * Operators are known by the words of their names as TVM gives them ("fused_conv2d_add1_relu"): contractions (matmul,
- * dense, conv1d to conv3d and their transposes) count 2 operations for each multiply-add, elementwise ones and
- * reductions one or more for each element. The last tensor is the result, as destination-passing kernels have it. A
- * global function "opdyno.flop.<name>", of the name without its last digits, is asked first: it gets the text of
- * "Argument Shapes" and returns the number of operations.
+ * Operators are recognised by the words in their names, as TVM gives them ("fused_conv2d_add1_relu"): contractions
+ * (matmul, dense, conv1d to conv3d and their transposes) count 2 operations for each multiply-add, elementwise ones and
+ * reductions one or more for each element. The last tensor is the result, as destination-passing kernels have it. If
+ * there is a global function "opdyno.flop.<name>" (the name without its last digits), it is called first: it gets the
+ * text of "Argument Shapes" and returns the number of operations.
  *
  * @param report Borrowed. @param peak_gflops, peak_bandwidth_gbps As opd_machine_measure_peak() gives them, which the
  * configuration gets as "Peak GFLOP/s" and "Peak Bandwidth (GB/s)"; 0 and 0: not known. @param out_report New

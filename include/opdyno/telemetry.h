@@ -6,13 +6,13 @@
 
 OPD_BEGIN_DECLS
 
-/** Telemetry of this process, until its last reference is released: that sends what there is, and takes a second at
- * most. Thread-safe. Several may run at once, beside profilers and recordings from outside; each is a recording, of
- * which a process has at most 16. In a child of fork() it has ended.
+/** Telemetry of this process, until its last reference is released. The release sends all pending data, and takes a
+ * second at most. Thread-safe. Several may run at once, beside profilers and recordings from outside. Each counts as a
+ * recording; a process has at most 16. In a child of fork(), telemetry has ended.
  *
- * Metrics are made of the events that profilers record, by a thread of the library: calls of functions of programs, how
- * long they took and whether they failed; also memory of devices, modules, and the process. docs/telemetry.md lists
- * them. While no telemetry runs, nothing is added to a call. */
+ * A thread of the library computes the metrics from the events that profilers record: calls of functions of programs,
+ * how long they took and whether they failed. There are also metrics of device memory, modules, and the process.
+ * docs/telemetry.md lists them. While no telemetry runs, nothing is added to a call. */
 typedef struct opd_telemetry opd_telemetry;
 OPD_HANDLE(opd_telemetry);
 
@@ -22,8 +22,8 @@ typedef struct opd_telemetry_options {
   int32_t per_operator; /**< 1: also operators: metrics, and spans within those of their calls; each call of an operator
                              then costs what it costs in a profiler; 0 */
   /** Borrowed: "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
-   * "localhost"; of the port 0, opd_telemetry_address() gives the number. Who reaches the address can read the metrics;
-   * nothing is encrypted. NULL: nowhere */
+   * "localhost". If the port is 0, the system chooses one, and opd_telemetry_address() gives it. Anyone who reaches the
+   * address can read the metrics; nothing is encrypted. NULL: nowhere */
   const char *prometheus_address;
   /** Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
    * NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc */
@@ -31,14 +31,15 @@ typedef struct opd_telemetry_options {
   const char *otlp_headers; /**< borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector;
                                  NULL: OTEL_EXPORTER_OTLP_HEADERS */
   const char *service_name; /**< borrowed; NULL: OTEL_SERVICE_NAME, or the name of the process */
-  /** Borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded: what OpenTelemetry's resource has besides. Those of
-   * OTEL_RESOURCE_ATTRIBUTES are added; NULL */
+  /** Borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded: further attributes of OpenTelemetry's resource. The attributes
+   * of OTEL_RESOURCE_ATTRIBUTES are added; NULL */
   const char *resource_attributes;
   uint64_t interval_ns;    /**< between two sendings of metrics to the collector, at least 1 ms; 10000000000 */
-  int32_t max_queue;       /**< spans that wait to be sent; beyond, the oldest are dropped and counted; 2048 */
-  int32_t max_series;      /**< label sets that a metric has; what is beyond has the labels "other"; 1000 */
-  uint64_t max_bytes;      /**< of events that wait to be read, of all threads; beyond, the oldest are dropped and
-                                counted; 67108864 */
+  int32_t max_queue;       /**< limit of spans that wait to be sent; beyond it, the oldest are dropped and counted;
+                                2048 */
+  int32_t max_series;      /**< limit of label sets of a metric; values beyond it have the labels "other"; 1000 */
+  uint64_t max_bytes;      /**< limit of events that wait to be read, of all threads; beyond it, the oldest are dropped
+                                and counted; 67108864 */
   int32_t spans;           /**< 1: the collector also gets spans; 1 */
   int32_t process_metrics; /**< 1: also processor time, memory and descriptors of the process, as "process_…"; 1 */
 } opd_telemetry_options;
@@ -114,14 +115,14 @@ static inline void opd_telemetry_value_init(opd_telemetry_value *value) {
  * labels" */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_set_value(opd_telemetry *telemetry, const opd_telemetry_value *value);
 
-/** Sends what there is to the collector, and waits until it has taken it.
+/** Sends all pending data to the collector, and waits until the collector has accepted it.
  * @param timeout_ns How long to wait at most.
  * @return NULL, or OPD_DEADLINE_EXCEEDED, OPD_IO (the collector refused, or there is none; the spans wait for the next
  *         try), OPD_FAILED_PRECONDITION in a child of fork().
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_flush(opd_telemetry *telemetry, uint64_t timeout_ns);
 
-/** What has been sent. */
+/** Counts of sent and dropped data. */
 typedef struct opd_telemetry_stats {
   uint32_t struct_size;          /**< sizeof(opd_telemetry_stats), set by the caller; then the bytes that were filled */
   uint32_t reserved;             /**< 0 */
@@ -134,15 +135,15 @@ typedef struct opd_telemetry_stats {
   uint64_t events_dropped_count; /**< events for which there was no room; they are in no other metric */
 } opd_telemetry_stats;
 
-/** Reads what has been sent so far.
+/** Reads the counts of sent and dropped data.
  * @param out_stats Written. Its struct_size must be set.
  * @return NULL, or OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_get_stats(opd_telemetry *telemetry, opd_telemetry_stats *out_stats);
 
-/** Says which request the calling thread works for: spans of calls that it begins from now on lie within that of the
- * caller, and are left out if the caller does not keep its trace.
+/** Sets the request that the calling thread works for. Spans of its later calls become children of the caller's span.
+ * If the caller does not keep its trace, they are left out.
  * @param traceparent Borrowed: the value of the request's header `traceparent`; NULL: none, as at first.
- * @return NULL, or OPD_INVALID_ARGUMENT for what is no such value; then nothing changes.
+ * @return NULL, or OPD_INVALID_ARGUMENT for any other text; then nothing changes.
  * Threads: safe. Cost: some 50 ns. Since: 0.2. Source: W3C Trace Context, level 1 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_set_parent(const char *traceparent);
 

@@ -27,7 +27,7 @@ class Telemetry : public Handle<opd_telemetry> {
   }
 };
 
-/** The request that the calling thread works for, from here to the end of the object. */
+/** Sets the request that the calling thread works for, as long as the object lives. */
 class TraceParent {
  public:
   explicit TraceParent(const std::string &traceparent) { check(opd_telemetry_set_parent(traceparent.c_str())); }

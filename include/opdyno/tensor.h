@@ -6,12 +6,12 @@
 
 OPD_BEGIN_DECLS
 
-/** A tensor. Its shape, dtype and device are immutable. opdyno does not guard its data: programs that read and write it
- * on several threads must.
+/** A tensor. Its shape, dtype and device are immutable. opdyno does not synchronise access to its data: a program that
+ * reads and writes it on several threads must do so.
  *
  * A tensor is read-only if it was taken over from a DLPack tensor with DLPACK_FLAG_BITMASK_READ_ONLY, or is a view of
- * one that is. opdyno writes no such tensor: copies into it are OPD_INVALID_ARGUMENT, and so is its use as an output.
- * docs/tensors.md says which functions take it as an input. */
+ * one that is. opdyno never writes to a read-only tensor: a copy into it is OPD_INVALID_ARGUMENT, and so is its use as
+ * an output. docs/tensors.md says which functions take it as an input. */
 typedef struct opd_tensor opd_tensor;
 OPD_HANDLE(opd_tensor);
 
@@ -73,15 +73,15 @@ OPD_API OPD_NODISCARD opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from
 OPD_API OPD_NODISCARD opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim,
                                                     opd_tensor **out_tensor);
 
-/** Makes a tensor of memory that its owner lends until opd_tensor_end_borrow(): of an argument of kind OPD_DLTENSOR,
- * whose memory is the caller's. Functions that take tensors, not views, can be called with it.
+/** Makes a tensor of borrowed memory, valid until opd_tensor_end_borrow(). It lets a callback pass an argument of kind
+ * OPD_DLTENSOR, whose memory is the caller's, to functions that take tensors, not views.
  * @param from       Borrowed, as its memory.
- * @param out_tensor New reference. Views of it, as opd_tensor_reshape() makes them, are of the same loan.
+ * @param out_tensor New reference. Its views, as opd_tensor_reshape() makes them, belong to the same loan.
  * @return NULL, or OPD_INVALID_ARGUMENT as opd_tensor_from_dlpack(). Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_borrow(const DLTensor *from, opd_tensor **out_tensor);
 
-/** Ends a loan. Whoever still has the tensor or a view of it has a tensor of shape [0] without data, of the same dtype.
- * DLPack exports must have ended before. Does nothing for other tensors.
+/** Ends a loan. Remaining references to the tensor or its views then have a tensor of shape [0] and the same dtype,
+ * without data. DLPack exports must have ended before. Does nothing for other tensors.
  * Threads: not while another thread uses a tensor of the loan. Since: 0.2 */
 OPD_API void opd_tensor_end_borrow(opd_tensor *tensor);
 
@@ -92,9 +92,9 @@ OPD_API int opd_tensor_is_borrowed(const opd_tensor *tensor);
 /** Returns 1 if the tensor is borrowed and opd_tensor_end_borrow() was called, else 0. Threads: safe. Since: 0.2 */
 OPD_API int opd_tensor_has_ended(const opd_tensor *tensor);
 
-/** Returns 1 if there is no other reference to the tensor, nor to its memory as far as opdyno knows, else 0: then no
- * other part of the program can read it or write to it by opdyno. Memory that was taken over by DLPack may have further
- * users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
+/** Returns 1 if this is the only reference to the tensor and, as far as opdyno knows, to its memory; else 0. If it is
+ * 1, no other part of the program can read or write the tensor through opdyno. Memory that was taken over by DLPack may
+ * have further users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
  * Threads: safe. Since: 0.2 */
 OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
 
@@ -102,7 +102,8 @@ OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
  * @param managed    Taken over on success only. Its deleter runs after the last reference.
  * @param out_tensor New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT: padded elements smaller than a byte, no data, a dtype of 0 lanes, elements not
- * at a multiple of their size; OPD_UNSUPPORTED: of OpenCL or Vulkan. Threads: safe. Since: 0.1. Source: DLPack 1.3. */
+ *         at a multiple of their size; OPD_UNSUPPORTED: a tensor of OpenCL or Vulkan. Threads: safe. Since: 0.1.
+ *         Source: DLPack 1.3. */
 OPD_API OPD_NODISCARD opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor);
 
 /** Takes over a versioned DLPack tensor, as opd_tensor_from_dlpack() does an old one. Its flag READ_ONLY stays with the

@@ -10,9 +10,9 @@ OPD_BEGIN_DECLS
 typedef struct opd_trace opd_trace;
 OPD_HANDLE(opd_trace);
 
-/** Reads the file of a recording (`opd_profiler_options.file`): a finished one, one that a process is writing, or what
- * a process that was killed has left. Beside PATH it reads PATH.live, if there is one. Times are on the clock of the
- * process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
+/** Reads the file of a recording (`opd_profiler_options.file`): a finished recording, one that a process is still
+ * writing, or the rest that a killed process has left. Beside PATH it reads PATH.live, if there is one. Times are on
+ * the clock of the process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
  * @param path      Borrowed. Hostile files do no harm.
  * @param out_trace New reference.
  * @return NULL, or OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the file is no recording.
@@ -22,8 +22,8 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_load(const char *path, opd_trace **ou
 /** Returns the number of recorded calls. Threads: safe. Since: 0.1 */
 OPD_API size_t opd_trace_call_count(const opd_trace *trace);
 
-/** Returns the number of calls, of operators and of programs, and ranges for which there was no room. Threads: safe.
- * Since: 0.1 */
+/** Returns the number of dropped events: calls of operators and of programs, and ranges for which there was no room.
+ * Threads: safe. Since: 0.1 */
 OPD_API uint64_t opd_trace_dropped_count(const opd_trace *trace);
 
 /** Writes the Chrome trace event format, which Perfetto opens.
@@ -36,27 +36,27 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_to_chrome(const opd_trace *trace, opd
 typedef enum opd_trace_format OPD_ENUM_TYPE {
   OPD_TRACE_CHROME = 0,     /**< Chrome trace events, as torch.profiler writes them */
   OPD_TRACE_TABLE = 1,      /**< a text table as torch.profiler's key_averages().table() */
-  OPD_TRACE_STACKS = 2,     /**< lines of names from the outermost span inwards, joined by ';', and the time
-                                 of the last one without those within it; for flame graphs */
+  OPD_TRACE_STACKS = 2,     /**< for flame graphs: lines of span names, outermost first, joined by ';', and the self
+                                 time of the innermost span */
   OPD_TRACE_SPEEDSCOPE = 3, /**< JSON for speedscope */
   OPD_TRACE_PERFETTO = 4,   /**< Perfetto's protocol buffers: a .pftrace file */
   OPD_TRACE_PPROF = 5,      /**< a profile for pprof: protocol buffers, compressed by gzip */
   OPD_TRACE_HTML = 6,       /**< a page for a browser, without a network: time line, flame graph, table of operators.
                                  Since: 0.2 */
-  OPD_TRACE_FLAME_SVG = 7,  /**< a flame graph: SVG without a script; the title of a box has its total and own time.
+  OPD_TRACE_FLAME_SVG = 7,  /**< a flame graph: SVG without a script; the title of a box has its total time and self
+                                 time.
                                  Since: 0.2 */
   /** JSON: [times, sizes], of a trace with memory. Times are µs of Unix time; sizes[i] are 9 numbers of bytes: 0, then
    * those in use from times[i] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
-   * detail and unknown. What was in use before the recording is a row of its own, the first one. */
+   * detail and unknown. The first row is the memory that was in use before the recording. */
   OPD_TRACE_MEMORY_TIMELINE = 8,
-  /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: was there before the recording, with the
-   * time -1; 2: comes; 3: gets new contents, in two rows: negative bytes of the old category, then the new one; 4:
-   * goes, with negative bytes. Categories: 0 to 7, in the order above. */
+  /** JSON: a list of [ns of Unix time, action, bytes, category]. Actions: 1: existed before the recording, with the
+   * time -1; 2: allocated; 3: new contents, in two rows: negative bytes of the old category, then bytes of the new one;
+   * 4: freed, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
-  OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< a page that shows it: one file that fetches nothing */
-  /** Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample
-   * for each stack and thread, with the begin of each span as its time and what it took without those within it as its
-   * value. Since: 0.2 */
+  OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< a page that shows the memory timeline: one file that fetches nothing */
+  /** Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. Each
+   * stack of a thread has a sample. Its times are the begins of the spans, its values their self times. Since: 0.2 */
   OPD_TRACE_OTLP = 11,
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
@@ -64,19 +64,19 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
 /** What is written. The fields from `group_by_input_shape` to `time_unit` are of OPD_TRACE_TABLE. */
 typedef struct opd_trace_write_options {
   uint32_t struct_size; /**< set by opd_trace_write_options_init() */
-  int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: one for all of one stack,
-                             or of one name; 0 */
-  const char *metric; /**< of OPD_TRACE_STACKS: NULL or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
-                           on other devices than the host; NULL */
+  int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: a line for each stack, or
+                             for each name; 0 */
+  const char *metric;   /**< of OPD_TRACE_STACKS: "self_cpu_time_total" is the self time on the host in µs,
+                             "self_cuda_time_total" that on other devices; NULL: "self_cpu_time_total"; NULL */
   const char *metadata; /**< of OPD_TRACE_CHROME: a JSON object whose members become those of the file; NULL */
 
-  int32_t group_by_input_shape; /**< 1: spans of different shapes have rows of their own; 0 */
-  int32_t with_flops;           /**< 1: a column of floating-point operations, where they are known; 0 */
-  const char *sort_by; /**< "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
-                            times with cuda or device instead of cpu, or "cpu_memory_usage",
-                            "self_cpu_memory_usage" and these with cuda or device: the largest come first; NULL: in the
-                          order of the first begins */
-  int32_t row_limit;   /**< -1: all rows; 100 */
+  int32_t group_by_input_shape;    /**< 1: spans of different shapes have rows of their own; 0 */
+  int32_t with_flops;              /**< 1: a column of floating-point operations, where they are known; 0 */
+  const char *sort_by;             /**< "count", "flops", "key", "self_cpu_time_total", "cpu_time_total", "cpu_time",
+                                        "cpu_memory_usage" or "self_cpu_memory_usage"; the last five also with "cuda" or
+                                        "device" for "cpu". The largest come first; NULL: in the order of the first
+                                        begins */
+  int32_t row_limit;               /**< -1: all rows; 100 */
   int32_t top_level_events_only;   /**< 1: only spans that no other one contains; 0 */
   int32_t max_name_column_width;   /**< in characters; 55 */
   int32_t max_shapes_column_width; /**< in characters; 80 */
@@ -86,13 +86,14 @@ typedef struct opd_trace_write_options {
   const char *device; /**< of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
                            memory of one, else the host */
 
-  int32_t group_by_stack_n;     /**< of OPD_TRACE_TABLE and opd_trace_to_averages(): spans are not joined that differ in
-                                     so many of the host's functions, from the innermost on; of a trace with stacks; 0 */
+  int32_t group_by_stack_n;     /**< of OPD_TRACE_TABLE and opd_trace_to_averages(): spans are joined only if so many of
+                                     the host's functions are equal, from the innermost on. Needs a trace with stacks;
+                                     0 */
   int32_t max_src_column_width; /**< of OPD_TRACE_TABLE, in characters; 75 */
 
-  /** Of OPD_TRACE_FLAME_SVG: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
-   * its times in a part of either; opd_trace_view says what the parts are. Its colour shows how much the time
-   * without the spans within changed. It is without the host's functions. NULL. Since: 0.2 */
+  /** Of OPD_TRACE_FLAME_SVG: an earlier trace, borrowed. Then the picture compares both. The width of a box is the mean
+   * of its times in a part of either trace; opd_trace_view says what the parts are. Its colour shows how much its self
+   * time changed. The host's functions are not shown. NULL. Since: 0.2 */
   opd_trace *before;
 } opd_trace_write_options;
 
@@ -125,13 +126,13 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_tra
 OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                                                 const opd_trace_write_options *options);
 
-/** What a report of a trace has a row for.
+/** What has a row in a report of a trace.
  *
- * Views by part divide a trace, so that opd_report_diff() can tell what changed from what varies: they have a column
- * "Run" with the number of the part, from 0, and a row for each name, or path, in it. The parts are the steps of a
- * profiler's schedule, with what happened meanwhile on all threads of the process. If the trace has none, they are the
- * runs of programs that no other run contains, or else the ranges that no other contains, with the spans within, or
- * else the whole. Spans outside of all parts are left out, and parts that had not ended when the recording did. */
+ * Views by part divide a trace into parts, so that opd_report_diff() can tell changes from noise. They have a row for
+ * each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
+ * profiler's schedule, with the spans of all threads of the process during the step. If the trace has no steps, the
+ * parts are the outermost runs of programs. If it has no runs, they are the outermost ranges, else the whole trace.
+ * Spans outside of all parts are left out, and so are parts that had not ended when the recording did. */
 typedef enum opd_trace_view OPD_ENUM_TYPE {
   OPD_TRACE_EVENTS = 0,                /**< each span, in the order of their begins */
   OPD_TRACE_KEY_AVERAGES = 1,          /**< all spans of one name */
@@ -145,26 +146,28 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
 
 /** Makes a report of calls, runs of programs, ranges and steps.
  *
- * Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
- * "Self (us)" without the spans within; "Kind": call, run, range, step, mark or device; "FLOP" where it is known. If
- * memory was recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it
- * gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
+ * Columns: "Name"; "Duration (us)" and "Percent", nested spans included; "Device"; "Count"; "Argument Shapes"; "Self
+ * (us)", nested spans excluded; "Kind": call, run, range, step, mark or device; "FLOP" where it is known. If memory was
+ * recorded: "Memory (bytes)" and "Self Memory (bytes)", the memory that the thread allocated on the host minus the
+ * memory it freed, with and without nested spans; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
  * devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
- * of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
- * time alone. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of the span around the
- * launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of events, also
- * "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
- * "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a merged trace
- * "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's functions that
- * called when the span, or else the one around it, began, from the innermost on, each as "file(line): function;".
+ * of the work that the thread submitted, with and without nested spans. Kernels and copies have rows of their own, with
+ * only the time on the device. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of
+ * the span around the launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of
+ * events, also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span
+ * around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a
+ * merged trace "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's call
+ * stack at the begin of the span, or else of the span around it. The innermost function is first, each as "file(line):
+ * function;".
  *
- * The "Name" of a path has the names from the outermost one inwards, joined by ";"; in names, that is "_". Paths have
- * no shapes, memory and FLOP; views by part have "Run" and count the time of a span within one of its own name once.
+ * The "Name" of a path has the names of its spans, outermost first, joined by ";"; a ";" in a name becomes "_". Paths
+ * have no shapes, memory and FLOP. Views by part have "Run". If a span is nested in one of the same name, they count
+ * its time once.
  *
- * Tasks are in no other view, since the calls that launch their loops are. Their columns: "Name" of the innermost span
- * that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to that of the
- * loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
- * "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
+ * Tasks are in no other view, because the calls that launch their loops are in those. Their columns: "Name" of the
+ * innermost span that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to
+ * the end of the loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has;
+ * "Thread ID"; "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
  * @param view       Of which spans, and what makes one row; see opd_trace_view.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Blocks. Since: 0.2
@@ -185,14 +188,13 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, c
 typedef struct opd_trace_merge_options {
   uint32_t struct_size; /**< set by opd_trace_merge_options_init() */
   int32_t num_labels;   /**< 0 */
-  /** Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
-   * NULL: all have */
+  /** Borrowed; distinct names for the processes, such as "rank 0". "": a process keeps its own name; NULL: all do */
   const char *const *labels;
   int32_t num_offsets_ns;         /**< 0 */
   int32_t num_clock_errors_ns;    /**< 0 */
   const int64_t *offsets_ns;      /**< borrowed; added to the times of each trace; NULL: nothing */
-  const int64_t *clock_errors_ns; /**< borrowed; how far its times may be wrong, to be shown; -1: what the system said;
-                                     NULL: that for all */
+  const int64_t *clock_errors_ns; /**< borrowed; the error of each clock, to be shown; -1: the error that the system
+                                       stated; NULL: -1 for all */
 } opd_trace_merge_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -201,12 +203,12 @@ static inline void opd_trace_merge_options_init(opd_trace_merge_options *options
   if (options) *options = defaults;
 }
 
-/** Joins traces of several processes and machines to one, on one time line: that of Unix time. Each process keeps its
- * own threads, runs and number. Processes of one machine since one start of it are placed by the monotonic clock that
- * they share, so a change of the system's time does not move them apart. On several machines, the times are as right
- * as the clocks; the errors that are stated, or that NTP states, are in Chrome traces and on the page.
+/** Joins traces of several processes and machines into one, on the time line of Unix time. Each process keeps its own
+ * threads, runs and number. Processes on one machine are aligned by its monotonic clock, unless it was restarted in
+ * between; so a change of the system's time does not move them apart. On several machines, the times are as accurate as
+ * the clocks. Chrome traces and the page show the clock errors that the options or NTP state.
  *
- * Merged traces may be merged again. Then a label stands before that of each process.
+ * Merged traces may be merged again. Then a label is put before the label of each process.
  * @param traces    Borrowed, @p num_traces of them, each another one. The result shares their events.
  * @param options   Borrowed; NULL means all defaults.
  * @param out_trace New reference.

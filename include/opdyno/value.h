@@ -162,7 +162,7 @@ OPD_HANDLE(opd_shape);
 OPD_API OPD_NODISCARD opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_shape);
 
 /** Returns the numbers of a shape.
- * @param out_ndim How many there are; NULL if that is of no interest.
+ * @param out_ndim The number of sizes; NULL if it is not wanted.
  * @return Borrowed; NULL for NULL. Threads: safe. Since: 0.2 */
 OPD_API const int64_t *opd_shape_dims(const opd_shape *shape, size_t *out_ndim);
 

@@ -134,7 +134,7 @@ opd_value arg(const Handle<T> &x) {
 template <class T>
 opd_value arg(T *) = delete;  // a pointer to anything else: its meaning would be a guess
 
-/** One argument of a call for its time: the view, and the value that had to be made for it. */
+/** One argument for the duration of a call: its view, and the value that was made for it if one was needed. */
 template <class T, class = void>
 struct Converted {
   const opd_value view;
@@ -160,7 +160,7 @@ Value Value::of(const T &x) {
   return retain(Converted<T>(x).view);
 }
 
-/** The arguments of a call as borrowed views, where their number is not known when the program is compiled. */
+/** The arguments of a call as borrowed views, for calls with a number of arguments that is known only at run time. */
 using Views = std::vector<opd_value>;
 
 class Shape : public Handle<opd_shape> {

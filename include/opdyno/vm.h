@@ -34,8 +34,8 @@ static inline void opd_vm_options_init(opd_vm_options *options) {
 }
 
 /** Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
- * functions. Of a module of a session (rpc.h), the VM is there: its devices are of the session, cpu:0 if none is given,
- * and memory_limit_bytes and max_depth must have their defaults.
+ * functions. If the module is of a session (rpc.h), the VM is on the server: its devices are the session's, cpu:0 if
+ * none is given, and memory_limit_bytes and max_depth must have their defaults.
  * @param module  Borrowed; retained.
  * @param options Borrowed; NULL means all defaults.
  * @param out_vm  New reference.
@@ -54,7 +54,8 @@ typedef struct opd_call_options {
                                    all are positional */
   int64_t timeout_ns;         /**< from the beginning of the call. Checked at calls, backward jumps and where a kernel
                                    starts parallel tasks; a running task is not interrupted. 0: none */
-  opd_cancel_token *cancel;   /**< borrowed; ends the call, as the thread's default token does; NULL: that one only */
+  opd_cancel_token *cancel;   /**< borrowed; cancels the call, as the thread's default token also does; NULL: the
+                                   default token only */
   opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
                                    the program has run; NULL: none */
   int32_t num_outputs;        /**< 0 */
@@ -252,10 +253,10 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * recording; with them the outermost rows add up to the total.
  * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
  * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option. After an error there is no
- * report. A VM of a session (rpc.h) is measured there, by the collectors of opd_collector_create_builtin() only, and
- * the trace is on the clock of this process; OPD_UNSUPPORTED if the server is TVM's. To see what ran before a call
- * failed, make that call between opd_vm_profile_start() and opd_vm_profile_stop(): each call that failed has a row with
- * its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
+ * report. A VM of a session (rpc.h) is measured on the server. It can use only collectors of
+ * opd_collector_create_builtin(), and the trace is on this process's clock; OPD_UNSUPPORTED if the server is TVM's. To
+ * see what ran before a call failed, make that call between opd_vm_profile_start() and opd_vm_profile_stop(): each call
+ * that failed has a row with its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,

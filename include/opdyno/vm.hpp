@@ -22,7 +22,7 @@ class CancelToken : public Handle<opd_cancel_token> {
   void reset() const { opd_cancel_token_reset(get()); }
   /** The operator that is running; NULL if there is none. */
   const char *current_operator() const { return opd_cancel_token_current_operator(get()); }
-  /** Ends calls of this thread from now on; one without a handle: not any more. */
+  /** Makes this the default token of the calling thread. A token without a handle removes the default. */
   void set_default() const { check(opd_cancel_token_set_default(get())); }
 };
 
@@ -84,7 +84,7 @@ inline Function profiled(const Function &function, DLDevice device, const std::v
                         static_cast<int32_t>(handles.size()), warmup_iters);
 }
 
-/** What a recording gives. */
+/** The results of a recording. */
 struct Profile {
   Report report;
   Trace trace;
@@ -133,7 +133,7 @@ class Vm : public Handle<opd_vm> {
     return result;
   }
 
-  /** One without a handle ends it. */
+  /** A function without a handle removes the instrument. */
   void set_instrument(const Function &instrument) const { check(opd_vm_set_instrument(get(), instrument.get())); }
   bool has_function(const char *name) const { return opd_vm_has_function(get(), name) != 0; }
   std::vector<std::string> functions() const { return made<Array>(opd_vm_list_functions, get()).strings(); }
@@ -169,7 +169,7 @@ class Vm : public Handle<opd_vm> {
   static int32_t count(const Views &args) { return static_cast<int32_t>(args.size()); }
 };
 
-/** What two programs were found to differ in. */
+/** The differences between two programs. */
 struct Comparison {
   Report report; /**< the operators of both, with the verdict in its configuration */
   Report times;  /**< as Report::diff() gives it; without a handle if a program failed, or nothing was measured */
@@ -184,7 +184,7 @@ inline Comparison compare(const Vm &a, const Vm &b, const char *function, const 
   return found;
 }
 
-/** What a recorded call became when it was made again. */
+/** The outcome of a replayed call. */
 struct Replayed {
   Module module;  /**< the program; without a handle if the recording has only hashes */
   Report report;  /**< with the verdict in its configuration */
