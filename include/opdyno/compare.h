@@ -13,8 +13,8 @@ OPD_BEGIN_DECLS
 typedef struct opd_compare_options {
   uint32_t struct_size; /**< set by opd_compare_options_init() */
   int32_t repeat;       /**< measured runs of each program, for out_times; 0: none; 20 */
-  const char *rtol;     /**< borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. For
-                             other dtypes, PyTorch's assert_close() tells: float16 1e-3, bfloat16 1.6e-2, float32
+  const char *rtol;     /**< borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
+                             dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
                              1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts;
                              NULL */
   const char *atol;     /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
