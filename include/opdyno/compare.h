@@ -13,13 +13,13 @@ OPD_BEGIN_DECLS
 typedef struct opd_compare_options {
   uint32_t struct_size; /**< set by opd_compare_options_init() */
   int32_t repeat;       /**< measured runs of each program, for out_times; 0: none; 20 */
-  const char *rtol;     /**< borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
-                             dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
-                             1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts;
-                             NULL */
-  const char *atol;     /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
-  uint64_t keep_bytes;  /**< most memory for copies of values. If a value does not fit, only its hash is kept, which
-                             shows bitwise equality only; 2^31 */
+  const char *rtol; /**< borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
+                         dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
+                         1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts;
+                         NULL */
+  const char *atol; /**< borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL */
+  uint64_t keep_bytes; /**< most memory for copies of values. If a value does not fit, only its hash is kept, which
+                            shows bitwise equality only; 2^31 */
   const char *save_directory; /**< borrowed; a directory for a.npz and b.npz, the tensors around the first difference;
                                    NULL: nowhere */
   int64_t timeout_ns;         /**< for everything; 0: none */

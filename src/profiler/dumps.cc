@@ -74,7 +74,8 @@ void Dumps::write_until_disarmed() noexcept {
   }
 }
 
-// Somebody waits for what a signal or the program asked for. But each of many slow calls may ask.
+// Dumps for a signal or a request of the program have no limit, because a person waits for them. Dumps for slow or
+// failed spans need one: each of many slow calls may trigger one.
 bool Dumps::may_write(const Alarm::Raised &raised) {
   if (raised.by_signal || raised.by_request) return true;
   const uint64_t now = monotonic_ns();
@@ -107,7 +108,7 @@ void Dumps::write(const Alarm::Raised &raised) {
   const std::string path = expand_path(options_.path, num_written_.load(std::memory_order_relaxed) + 1);
   std::error_code unknown;  // then it is no pipe
   if (std::filesystem::is_fifo(path, unknown))
-    fail(OPD_INVALID_ARGUMENT, path, " is a pipe: the end of the recording would wait until somebody reads it");
+    fail(OPD_INVALID_ARGUMENT, path, " is a pipe: the end of the recording would wait until a program reads it");
   const Ref<Trace> trace = recording_->snapshot(notes);
   save_trace_file(path, options_.form, [&](ByteSink &out) { options_.write(*trace, options_.form, out); });
   num_written_.fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Flight recorders: what a recording has is written to a file when its alarm is raised (trace/alarm.h), by a thread of
-// its own, while the recording goes on.
+// Flight recorders: when the alarm of a recording is raised (trace/alarm.h), a separate thread writes the recording's
+// events to a file, while the recording goes on.
 #pragma once
 #include <pthread.h>
 
@@ -35,8 +35,8 @@ class Dumps : public std::enable_shared_from_this<Dumps> {
       : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}
   Dumps(const Dumps &) = delete;
 
-  // To be called once. What was asked for before is written first, unless the thread that writes calls it: the
-  // program's log callback may end the recording.
+  // To be called once. Dumps that were requested before are written first, unless the writing thread itself calls
+  // this: the program's log callback may end the recording.
   void finish() noexcept;
   void request(std::string reason);
   // The earlier ones included.

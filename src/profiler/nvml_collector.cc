@@ -83,11 +83,11 @@ class Gpu {
   Gpu(const Gpu &) = delete;
 
   uint32_t index() const { return index_; }
-  const std::string &missing() const { return missing_; }  // what it does not tell; "" if it tells all
+  const std::string &missing() const { return missing_; }  // the values that it does not report, as text
   bool tells(Quantity quantity) const { return !names_[quantity].empty(); }
   const std::string &name_of(size_t quantity) const { return names_[quantity]; }
 
-  // Thread-safe. Of threads that come together one asks NVML, and the others take what was there.
+  // Thread-safe. If several threads come at the same time, one reads NVML and the others take the previous readings.
   Readings now() {
     constexpr uint64_t kFreshNs = 1'000'000;
     uint64_t before = read_ns_.load();
@@ -185,7 +185,7 @@ class NvmlCollector final : public Collector {
     if (api_.is_inherited())
       fail(OPD_UNSUPPORTED, "NVML cannot be used in a child of fork(): it was started in the parent");
   }
-  // CUDA and NVML number GPUs differently, so the place on the bus tells which is which.
+  // CUDA and NVML number GPUs differently, so GPUs are matched by their place on the bus.
   Gpu &gpu_of(int32_t cuda_device) {
     const std::string place = cuda::get_cuda_device(cuda_device).pci_bus_id();
     nvml::Device *handle = nullptr;

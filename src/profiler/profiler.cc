@@ -88,7 +88,7 @@ Ref<Trace> Profiler::stop() {
   return end(std::move(ended));
 }
 
-// Reading a file may take long, so what asks for a dump does not wait for it.
+// Reading a file may take long, so a thread that triggers a dump does not wait for it.
 Ref<Trace> Profiler::snapshot() {
   Ref<Recording> recording;
   {

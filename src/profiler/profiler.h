@@ -36,7 +36,7 @@ class Profiler final : public Object {
   void set_action(ProfilerAction action);  // of the step that begins next, whatever the schedule says
 
  private:
-  // What records. The dumps end first, and write what was asked for before.
+  // The running recording. Its dumps end first, and write the requested dumps before.
   struct Running {
     Ref<Recording> recording;  // null: it does not record
     std::shared_ptr<Dumps> dumps;

@@ -98,8 +98,8 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   RecordingOptions how = recording_options(vm, options);
   how.thread = thread_number();
   if (!options.file.empty()) {
-    // What is in a file cannot be forgotten, so the warm-up has a recording of its own: the code that records is warm,
-    // too.
+    // Events in a file cannot be dropped again, so the warm-up calls get a recording in memory. They must be recorded,
+    // so that the recording code is warm, too.
     const Ref<Recording> forgotten = Recording::start(how);
     for (int32_t i = 0; i < options.warmup; ++i) call();
     forgotten->stop();
@@ -153,7 +153,7 @@ VmProfile stop_profile(Vm &vm) {
   const Run *const run = Run::of_thread();
   const Ref<Recording> current = Started::get().find(vm);
   if ((run && run->vm == &vm) || (current && current->is_of_this_thread()))
-    fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call, whose end it waits for");
+    fail(OPD_FAILED_PRECONDITION, "profiling cannot be stopped from inside of a call: it would wait for that call");
   const Started::Profile profile = Started::get().take(vm);
   if (!profile.recording) fail(OPD_FAILED_PRECONDITION, "the VM is not being profiled; start a recording first");
   const HookScope hooks(vm.libraries());

@@ -142,7 +142,7 @@ std::string greet_server(Socket &socket, const std::string &key, const std::stri
       fail(OPD_FAILED_PRECONDITION, "the server has another key",
            secret.empty() ? ", or wants a secret, which was not given" : "");
     case kWantsTls:
-      fail(OPD_FAILED_PRECONDITION, "the server demands TLS, of which this client was told nothing");
+      fail(OPD_FAILED_PRECONDITION, "the server demands TLS, but this client was given no TLS options");
     case kMagic + 1:
       fail(OPD_FAILED_PRECONDITION, "the server has a client of the same key already");
     default:

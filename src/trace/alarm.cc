@@ -33,7 +33,8 @@ void sum_up() {
 
 void Alarm::arm(const AlarmOptions &options) noexcept {
   const std::scoped_lock lock(Recorder::get().guard);
-  // In a forked child, nobody completes what a thread of the parent was writing. Else it may come late: once too often.
+  // If a thread of the parent was writing the span during fork(), nothing completes it in the child, so the state is
+  // reset. Otherwise such a span may still arrive late, as one dump too many.
   if (std::exchange(generation_, fork_generation()) != fork_generation()) span_state_.store(State::kNone);
   State written = State::kWritten;
   span_state_.compare_exchange_strong(written, State::kNone);
@@ -86,7 +87,7 @@ Alarm::Raised Alarm::wait() noexcept {
       raised.span = span_;
       span_state_.store(State::kNone);
     }
-    // Also without a span of its own: some may have come after the last one was taken, before its place was free.
+    // Also if there is no span now: others may have come between taking the last span and freeing its place.
     if (raised.is_any()) raised.other_spans = other_spans_.exchange(0);
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}

@@ -1,5 +1,5 @@
-// What makes a recording write down what it has: a span took too long, a run failed, a signal came, the program asked.
-// The thread to which it happened only takes note of it and wakes the thread that writes, which waits here.
+// Triggers of a recording's dump: a span took too long, a run failed, a signal came, or the program requested it. The
+// triggering thread only notes the trigger and wakes the thread that writes dumps, which waits here.
 #pragma once
 #include <semaphore.h>
 
@@ -47,7 +47,7 @@ class Alarm {
   void raise_by_signal() noexcept { raise(by_signal_); }
   void raise_by_request() noexcept { raise(by_request_); }
   void raise(NameId name, uint64_t ticks, bool has_failed) noexcept;
-  // Waits until it was raised, or disarmed. What was raised before it was disarmed comes first.
+  // Waits until the alarm is raised or disarmed. If it was raised before it was disarmed, that is returned first.
   Raised wait() noexcept;
 
   uint64_t slow_ticks() const { return slow_ticks_.load(std::memory_order_relaxed); }

@@ -3,8 +3,8 @@
 
 namespace opd {
 
-// While one lives, the process handles the signal; after the last one, it is as it was. A signal that comes while no
-// alarm is armed does nothing, where it might end the process.
+// While an object lives, the process handles the signal; after the last one, the former handler is restored. If the
+// signal comes while no alarm is armed, it does nothing; without the handler it might end the process.
 class AlarmSignal {
  public:
   // 0: none; others have passed check_alarm_signal(). Throws OPD_FAILED_PRECONDITION if the program handles the signal.

@@ -37,8 +37,9 @@ class Chunk {
     return chunk.first + static_cast<uint64_t>(chunk.event(0) - &event);
   }
 
-  // Gives the system the whole pages between the words below `top` and the events below `count`. Others may read these
-  // meanwhile. A program that starts a thread for each task would keep 64 KiB for each one's few events.
+  // Gives the system the whole pages between the words below `top` and the events below `count`. Others may read the
+  // chunk meanwhile. Without this, a program that starts a thread for each task would keep 64 KiB for a few events of
+  // each thread.
   void release_free_pages(uint32_t top, uint32_t count) noexcept;
 
   uint64_t first = 0;              // number of its first event on the track

@@ -76,7 +76,8 @@ class Queue {
   }
 
  private:
-  // Under the guard. A forked child lacks the thread, and what its parent gave to a device is the parent's.
+  // Under the guard. A forked child does not have the thread, and the work that its parent submitted belongs to the
+  // parent.
   void start_thread() {
     if (generation_ != fork_generation()) {
       for (Pending &each : pending_) (void)each.work.release();
@@ -122,9 +123,9 @@ class Queue {
     }
   }
 
-  // The clock's event comes first, so that a trace that has work also has the clock that it was placed by. One event
-  // for all work that is taken together is enough, unless the error has grown. All recordings that run get it, whenever
-  // they began: the work of each of them may follow.
+  // The clock's event comes first, so that a trace with the work also has the clock by which its times were converted.
+  // One event is enough for all work that is read together, unless the error has grown. All running recordings get the
+  // event, whenever they began, because work of each of them may follow.
   void add_events(const Pending &pending, const WorkTimes &times) noexcept {
     const LaunchedWork &launched = pending.launched;
     const auto is_same = [&](const Told &told) { return same(told.device, launched.device); };

@@ -1,5 +1,5 @@
-// Events of the work of devices: kernels and copies. A device tells the times of its work after it. So the work waits
-// in a queue, and a thread of the library asks for its times and adds the events to its own track; the trace has a
+// Events of the work of devices: kernels and copies. A device reports the times of its work only afterwards. So the
+// work waits in a queue; a thread of the library reads its times and adds the events to its own track; the trace has a
 // track for each stream (TraceParts::divide_device_work()). Cost: a load if no recording asks for them, else that of
 // the queue and of keeping the times on the device (tools/bench, device_launch_recorded).
 #pragma once

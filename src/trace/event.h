@@ -1,4 +1,4 @@
-// An event: 64 bytes, and what it has beside that in the words of its chunk (trace/chunk.h).
+// An event: 64 bytes. Its variable part is in the words of its chunk (trace/chunk.h).
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -65,8 +65,8 @@ struct Event {
 };
 static_assert(sizeof(Event) == 64);
 
-// What an event of kAlloc, kFree or kBind has in place of `run` and of the members after `device`, which is the
-// memory's: so it has no tensors and no items. The name of an allocation says what it is for; kNoName: tensors.
+// In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the device of the memory.
+// So such an event has no tensors and no items. The name of an allocation says its purpose; kNoName: tensors.
 struct MemoryChange {
   uint64_t address, bytes;       // of the block; kBind has 0 bytes if nothing tells whether the block is the library's
   uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
@@ -88,7 +88,7 @@ inline void set_memory_change(Event &event, const MemoryChange &change) {
   words[3] = change.address, words[5] = change.bytes, words[6] = change.allocated, words[7] = change.reserved;
   event = std::bit_cast<Event>(words);
 }
-// The other kinds have none of their own, or have other things in its place.
+// Events of other kinds have no stack, or use the member for other data.
 inline StackId stack_of(const Event &event) {
   const bool may_have =
       event.kind == EventKind::kRun || event.kind == EventKind::kRange || event.kind == EventKind::kMark;
@@ -99,8 +99,8 @@ inline int64_t signed_bytes(const Event &event) {  // negative: given back
   return event.kind == EventKind::kAlloc ? bytes : event.kind == EventKind::kFree ? -bytes : 0;
 }
 
-// What an event of kTask has in place of the members after `run`, which is the launching run's. It has no name: its
-// loop lies within a call, a run or a range of the thread that launched it.
+// In events of kTask, these replace the members after `run`, the launching run. A task has no name: its loop is within
+// a call, a run or a range of the launching thread, which has one.
 struct LoopTask {
   uint64_t loop;  // number of the loop
   uint32_t task, num_tasks;
@@ -112,15 +112,15 @@ inline void set_loop_task(Event &event, const LoopTask &task) {
   event.location = task.task, event.depth = task.num_tasks, event.stack = task.thread;
 }
 
-// What an event of kDeviceWork has in place of the members after `device`, which did the work. `run` is the run that it
-// was given to the device in. Its begin and end are those of the work itself, in ticks of the process's clock.
+// In events of kDeviceWork, these replace the members after `device`, which did the work. `run` is the run that
+// submitted it. Begin and end are the times of the work itself, in ticks of the process's clock.
 enum class WorkKind : uint8_t {
   kKernel,
   kCopyToDevice,
   kCopyToHost,
   kCopyOnDevice,
   kFill,     // of memory with a value
-  kOverhead  // of the driver or of what observes it: no work of the device, and in none of its times
+  kOverhead  // of the driver or of CUPTI: no work of the device, and not part of its times
 };
 inline constexpr WorkKind kLastWorkKind = WorkKind::kOverhead;
 inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // in place of a stream's number
@@ -170,7 +170,7 @@ inline void set_device_moment(Event &event, const DeviceMoment &moment) {
   event = std::bit_cast<Event>(words);
 }
 
-// What an event of kCounter has in place of the members after `device`, which it is of. Its name says what was
+// In events of kCounter, this replaces the members after `device`, the measured device. The name says what was
 // measured.
 inline double counter_value(const Event &event) {
   return std::bit_cast<double>(std::bit_cast<std::array<uint64_t, 8>>(event)[5]);

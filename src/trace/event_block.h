@@ -1,6 +1,6 @@
-// The form of files of events, which are written while a recording goes on: see docs/tracing.md. Such a file is a row
-// of blocks of 64 KiB that each tell what they are, so a reader can take any of them alone. A block of events is a
-// chunk (trace/chunk.h) with this header in front. Numbers are little-endian.
+// The form of files of events, which are written while a recording goes on: see docs/tracing.md. Such a file is a
+// sequence of self-describing blocks of 64 KiB, so a reader can read any of them alone. A block of events is a chunk
+// (trace/chunk.h) with this header in front. Numbers are little-endian.
 //
 // FILE has sealed blocks, each with a checksum. FILE.live is mapped by the process that records: it has the newest
 // block of each thread, so a process that is killed loses at most the event that it was about to publish.

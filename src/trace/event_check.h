@@ -1,4 +1,4 @@
-// Events from outside: what a reader may rely on is checked, and names get the numbers of this process.
+// Checks events from files: everything that readers rely on. Gives their names the numbers of this process.
 #pragma once
 #include <bitset>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// Reads files of events: finished ones, those that a process is writing, and what a process that was killed has left.
+// Reads files of events: finished ones, files that a process is still writing, and files of killed processes.
 #pragma once
 #include <string>
 

@@ -111,7 +111,8 @@ class OpenSpans {
   static constexpr uint32_t kLimit =
       1 << 16;  // a program that ends no range must not fill the memory: all are forgotten
 
-  // `begin` is 0 while the others change, and a reader that saw the same twice has read those of one span.
+  // A sequence lock: `begin` is 0 while the other members change. If a reader sees the same `begin` before and after,
+  // the members that it read belong to one span.
   struct Shared {
     std::atomic<uint64_t> begin{0}, packed{0}, run{0}, parent_run{0};
     static_assert(kMostStacks <= 1 << 24);

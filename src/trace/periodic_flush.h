@@ -1,5 +1,5 @@
-// Writes files to the disk again and again, so that what was written before survives when the machine loses power.
-// A thread of the library does it: those that record do not wait for the disk.
+// Syncs files to the disk periodically, so that earlier writes survive a power failure. A thread of the library does
+// it, so that recording threads do not wait for the disk.
 #pragma once
 #include <pthread.h>
 

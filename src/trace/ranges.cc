@@ -11,8 +11,8 @@ namespace opd {
 
 namespace {
 
-// The thread's part in those of the recordings that ran at the tick `begin`. Loops without a lambda, since the compiler
-// makes a function of its own of one that is called for each recording, and most often there is just one.
+// The thread's part in those recordings that ran at the tick `begin`. The loops use no lambda: the compiler would not
+// inline it, which costs too much for the usual case of just one recording.
 class Entered {
  public:
   [[gnu::always_inline]] Entered(Track &track, Recordings recordings, uint64_t begin) : track_(track) {
@@ -41,8 +41,8 @@ class Entered {
   Recordings set_ = 0;
 };
 
-// Adds an event to the calling thread's track, for those of the recordings that ran at the tick `begin`. `complete`
-// sets the members that tell one kind from another.
+// Adds an event to the calling thread's track, for those recordings that ran at the tick `begin`. `complete` sets the
+// members that depend on the kind.
 template <class Complete>
 [[gnu::always_inline]] inline void add_event(Track &track, Recordings recordings, uint64_t begin, uint64_t end,
                                              const Complete &complete) {

@@ -51,8 +51,8 @@ Track &Recorder::track_slowly(Track *track) {
   return *fresh;
 }
 
-// A thread that has ended, and of whose events a recording has none any more, would take memory for each thread that
-// ever was.
+// True if a thread has ended and no recording has events of it. Such tracks must be freed; otherwise each thread that
+// ever existed would take memory.
 bool Recorder::is_forgotten(Track &track) const {
   if (!track.has_ended() && !track.is_lost()) return false;
   for (uint32_t place = 0; place < kMostRecordings; ++place) {

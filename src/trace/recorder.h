@@ -19,15 +19,15 @@ namespace opd {
 
 namespace detail {
 extern std::atomic<uint32_t> taking_ranges;      // a bit for each recording that takes ranges which end
-extern std::atomic<uint32_t> filing_recordings;  // those of them that write to a file
+extern std::atomic<uint32_t> filing_recordings;  // of these, the recordings that write to a file
 }  // namespace detail
 
 inline Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
-// A recording as the threads that run see it. They read it without a lock: first `id`, then the filter. Then they enter
-// (Track::Part::under_way), and look whether `id` is the same; if not, the filter may have been that of two recordings.
-// A store of `under_way` comes before the thread's next load, and the end stores `id` before it passes a fence of all
-// threads: either the thread sees that the recording has ended, or the end sees the run and waits for it.
+// A recording as the running threads see it. They read it without a lock. A thread reads `id`, then the filter. It
+// enters (Track::Part::under_way) and reads `id` again. If `id` has changed, the filter may be a mix of two recordings.
+// The thread stores `under_way` before its next load; the end of the recording stores `id` and then makes all threads
+// pass a fence. So either the thread sees that the recording has ended, or the end sees the run and waits for it.
 struct Slot {
   std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
   std::atomic<const void *> source{nullptr};
@@ -118,7 +118,7 @@ void open_part(Track &track, uint32_t place, uint64_t id);
 
 inline bool goes_to_itt() { return detail::ranging_recordings.load(std::memory_order_relaxed) & kIttRanges; }
 
-// Raises the alarms of those of the recordings that were there at the begin of a span which took so long, or failed.
+// If a span took too long or failed: raises the alarms of those recordings that ran when it began.
 void raise_alarms_slowly(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed) noexcept;
 inline void raise_alarms(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed = false) {
   if (end - begin >= detail::slow_ticks.load(std::memory_order_relaxed) || failed) [[unlikely]]

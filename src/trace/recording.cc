@@ -18,8 +18,8 @@ std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{
 
 namespace {
 
-// First nothing begins any more, then nothing that ends is taken any more. What is open between the two is among the
-// events, or in its thread's OpenSpans.
+// In two steps: first no span begins for the recording any more, then no ending span is added to it. Between the two,
+// an open span is among the events or in its thread's OpenSpans, so none is missed.
 void end_begins(uint32_t place) {
   const uint32_t others = ~uint32_t{bit_of(place)};
   detail::running_recordings.fetch_and(others);
@@ -192,7 +192,7 @@ void Recording::wait_for_runs() noexcept {
   }
 }
 
-// To be called after close(): frees the slot as soon as no run uses it, and what only this recording needed.
+// To be called after close(): frees the slot as soon as no run uses it, and all memory that only this recording needed.
 void Recording::leave() noexcept {
   left_ = true;
   Recorder &recorder = Recorder::get();

@@ -24,10 +24,10 @@ struct RecordingOptions {
   uint64_t max_calls = UINT64_MAX;     // per thread
   uint64_t sample_interval = 1;        // records one of so many runs
   bool ranges = false;                 // also records ranges of the user, of all sources
-  bool memory = false;                 // also records memory that devices hand out and get back, of all sources
+  bool memory = false;                 // also records memory that devices allocate and free, of all sources
   bool tasks = false;                  // also records tasks of parallel loops, of all sources
   bool device_work = false;            // also records kernels and copies of devices, of all sources
-  ActivitySource *activity = nullptr;  // is asked for what it has at the end; its user keeps it started
+  ActivitySource *activity = nullptr;  // its events are fetched at the end; its owner keeps it started
   bool stacks = false;                 // also records the stack that runs, ranges and marks begin in
   bool calls = true;                   // false: runs without their calls, so these cost nothing
   bool all_calls = false;              // also records calls without a tensor, which TVM's profiler leaves out
@@ -58,16 +58,16 @@ class Recording final : public Object {
   // Forgets the events so far, and makes room for `times` as many. Only for a recording of the calling thread alone,
   // outside of a run. `observers` are those from now on.
   void restart(uint64_t times, std::unique_ptr<CallObservers> observers);
-  // Opens now what the calling thread would open in its first run, which takes the time of system calls with a file:
-  // it gets a block of the thread, and the names that there are. Also memory for the first events: 40 us.
+  // Prepares the calling thread now instead of in its first run. With a file, this takes system calls: the file gets a
+  // block of the thread and all names so far. It also allocates memory for the first events: 40 us.
   void open_thread();
   Ref<Trace> stop();  // to be called once; null if the events are left in a file
   using Notes = std::vector<std::pair<std::string, std::string>>;
-  // What is there now, as if it ended; only if it does not wait. Null if it has ended. By any thread, also beside
-  // stop(). `notes` are added to the trace's metadata.
+  // The events so far, as if the recording ended now; only if it does not wait. Null if it has ended. Callable by any
+  // thread, also concurrently with stop(). `notes` are added to the trace's metadata.
   Ref<Trace> snapshot(const Notes &notes = {}) const;
-  // What ended since the start, or since the last take(), and what is open; the recording goes on without the former.
-  // Only for one that does not wait, has no observers and no file; by one thread.
+  // The spans that ended since the start or the last take(), and the open ones. The recording goes on without the ended
+  // ones. Only for a recording that does not wait and has no observers and no file; by one thread.
   Ref<Trace> take() { return make_object<Trace>(take_parts()); }
   TraceParts take_parts();
   Alarm &alarm() const;          // of its slot: only between start() and stop()
@@ -116,8 +116,8 @@ uint64_t begin_range_slowly(NameId name) noexcept;
 inline uint64_t begin_range(NameId name) { return is_recording_ranges() ? begin_range_slowly(name) : 0; }
 void end_range(uint64_t begin) noexcept;
 void add_mark(NameId name) noexcept;
-// Ranges that end in reverse. push_range() returns the number of those around it, pop_range() that of the one that it
-// ends; -1: there is none. `name` is only read if something records.
+// A stack of ranges. push_range() returns the new range's depth, pop_range() the depth of the range that it ends; -1:
+// there is none. `name` is only read if something records.
 int32_t push_range(std::string_view name) noexcept;
 int32_t pop_range() noexcept;
 
@@ -216,7 +216,7 @@ class RunRecording {
   RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
   Recordings begun_ = 0;             // those that began with it
   const Error *failure_ = nullptr;
-  int exceptions_ = INT_MAX;  // under way at its begin, if somebody asks whether runs fail
+  int exceptions_ = INT_MAX;  // uncaught exceptions at its begin, if a recording takes outcomes
   // Of a recorded run:
   Track *track_;
   Event event_;           // it has a begin once the run has begun

@@ -48,8 +48,8 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
 
 }  // namespace
 
-// Recordings get rising numbers, and are seen to begin in that order. So the highest number that a run has considered
-// tells which ones are new to the runs within it.
+// Recordings get rising numbers, and threads see them begin in that order. So a nested run only needs to consider
+// recordings above the highest number that the outer run has considered.
 bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
   const uint64_t considered = recorder.considered_;

@@ -36,8 +36,8 @@ inline bool is_recording_stacks() { return detail::stack_recordings.load(std::me
 // The stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
 StackId capture_stack() noexcept;
 
-// A language whose stack is not the native one says what runs on the calling thread: its frames stand in place of the
-// native ones whose frames end further out than the address `place` of the stack, until they are popped.
+// For languages without native frames: `frames` are the language's functions on the calling thread. Until they are
+// popped, they replace the native frames that end further out than the stack address `place`.
 void push_language_stack(std::span<const uint64_t> frames, uintptr_t place) noexcept;
 void pop_language_stack() noexcept;
 

@@ -83,12 +83,12 @@ struct TraceParts {
     const double own = process_of(track).line.ns_per_tick, first = processes[0].line.ns_per_tick;
     return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
   }
-  void drop_before(uint64_t tick);  // of one process: leaves out what ended earlier
-  // Of one process: leaves out what began later, or, of what is no run, range or step, ended later. Of work of devices
-  // the launch counts.
+  void drop_before(uint64_t tick);  // of one process: drops events that ended earlier
+  // Of one process: drops runs, ranges and steps that began later, and other events that ended later. For work of
+  // devices, the time of the launch counts.
   void drop_after(uint64_t tick);
-  // Gives the work of each stream a track of its own, behind the threads'. It was on the track of the thread that asked
-  // for its times.
+  // Moves the work of each stream to a track of its own, after the tracks of threads. Before, it is on the track of the
+  // thread that read its times.
   void divide_device_work();
   // One of each device, among those whose clocks are known.
   std::vector<const TraceTrack *> tracks_with_clocks() const;

@@ -1,5 +1,5 @@
-// Blocks of memory that the library itself gives new contents while a recording asks for memory: an event for each such
-// version (kBind). What a kernel writes to a tensor that it was given is not seen.
+// If a recording asks for memory: an event (kBind) for each version of a block, that is, each time the library itself
+// gives the block new contents. Writes of a kernel to its arguments are not seen.
 // Cost: a load if no recording asks for it.
 #pragma once
 #include "trace/memory_event.h"
@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// A tensor was made in the storage, which a kernel is about to fill. To be called if is_recording_memory().
+// A tensor was made in the storage; a kernel will fill it next. To be called if is_recording_memory().
 void record_version(const VmStorage &storage) noexcept;
 
 void record_write(const Tensor &tensor, MemoryUse use) noexcept;

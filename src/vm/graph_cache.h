@@ -1,6 +1,6 @@
-// What vm.builtin.cuda_graph.* keep between calls: memory, and graphs of a device with the results of their functions.
-// A graph changes the memory that it was captured with. So each run has graphs and memory of its own, which no other
-// thread's call uses meanwhile; and both go when an idle run does.
+// State of vm.builtin.cuda_graph.* between calls: memory, and device graphs with the results of their functions. A
+// launch writes the memory that the graph was captured with. So graphs and memory belong to a Run, which only one call
+// uses at a time. Both are freed with an idle run.
 #pragma once
 #include <map>
 #include <memory>

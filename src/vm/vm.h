@@ -60,8 +60,8 @@ class Vm final : public AnyVm {
   std::vector<std::string> param_list(std::string_view function) const override {
     return executable().get(function).param_names;
   }
-  // Keeps the hooks of the kernels set from a call with true to one with false, for many recorded calls: each sets what
-  // it needs itself, but doing that anew for each call is slow.
+  // Keeps the kernels' hooks set between a call with true and a call with false. A recorded call would set them by
+  // itself, but setting them anew for each of many recorded calls is slow.
   void expect_recordings(bool is_expected);
 
   // Waits for the device of the last tensor argument. Returns 0, or -1 with a raised error.

@@ -10,7 +10,7 @@ namespace opd {
 
 // Throws OPD_UNSUPPORTED unless rows of the cache mean the same elsewhere: MHA without windows and rope factors.
 void require_checkpoints(const KvConfig &config);
-// 16 digits: TVM's hash of what two caches must share so that rows of one fit the other.
+// 16 digits: TVM's hash of the layout. If two caches have the same hash, rows of one can be stored in the other.
 std::string checkpoint_layout_hash(const KvConfig &config);
 std::string checkpoint_metadata(const KvConfig &config, int64_t id, int64_t length);
 // The length of the sequence that `metadata` describes. Throws unless it fits a sequence `id` of the cache.

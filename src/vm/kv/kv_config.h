@@ -1,4 +1,4 @@
-// What vm.builtin.paged_attention_kv_cache_create is told of a cache.
+// The configuration of a cache: the checked arguments of vm.builtin.paged_attention_kv_cache_create.
 #pragma once
 #include <vector>
 

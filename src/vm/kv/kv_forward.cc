@@ -81,8 +81,8 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
   is_running_ = true;
 }
 
-// The new rows are the last ones, because what changes a sequence ends the pass. If a window slid, the rows that it
-// forgot do not come back: of those behind its sink, as many fewer are left.
+// The pass's rows are the last ones, because any change of a sequence ends the pass. If a window slid in this pass, the
+// rows that it dropped are lost: the sequence then has that many fewer rows behind its sink than before the pass.
 void KvForward::undo(KvSequences &sequences) {
   for (size_t i = 0; i < batch_.size(); ++i) {
     const KvSequence &sequence = *batch_[i];
@@ -232,9 +232,9 @@ void KvForward::make_pages(const KvSequences &sequences, size_t depth, KvPages &
   }
 }
 
-// The kernel looks the order of a row up before it asks whether the row is in the tree. For rows before the tree it so
-// reads before the table, and for chunks without a tree, too: as many entries as there are rows and queries. They lie
-// in a margin.
+// The kernel reads a row's entry in the table before it checks whether the row is in the tree. For rows before the
+// tree, and for chunks without a tree, it therefore reads before the table, by up to the number of rows and queries. A
+// margin in front of the table makes these reads valid.
 void KvForward::make_orders(size_t depth) {
   KvDepth &made = depths_[depth];
   made.masks = false;

@@ -39,9 +39,10 @@ class KvForward {
   void begin(KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
              std::optional<std::span<const int64_t>> parents);
   void end() { is_running_ = false; }
-  void undo(KvSequences &sequences);  // of a pass that runs: its rows are gone again, and it has ended
-  // The arguments with which the pass that runs began. `sequences`, a copy, becomes what the pass began with. Throws
-  // OPD_UNSUPPORTED if a window slid, because the rows that it forgot are gone, or will slide in another begin().
+  void undo(KvSequences &sequences);  // of a running pass: removes its rows and ends it
+  // Returns the arguments with which the running pass began, and restores `sequences`, a copy, to the state before it.
+  // Throws OPD_UNSUPPORTED if a window slid, because the rows that it dropped are lost, or if it would slide in another
+  // begin().
   struct Pass {
     std::vector<int64_t> ids, counts;
     std::optional<std::vector<int64_t>> parents;

@@ -142,7 +142,7 @@ int64_t KvSequences::checked_position(int64_t parent, int64_t child, int64_t pos
   require(sequence.tree.is_empty(), "sequence ", parent,
           " has a token tree; commit one of its paths before the sequence is forked");
   if (position < 0) position = sequence.length;
-  // Rows behind the sink move while a window slides, so nobody else may share them.
+  // Rows behind the sink move while a window slides, so no other sequence may share them.
   const int64_t fixed = std::max(sequence.sink, block(sequence.last).start);
   require(sequence.window == 0 || position <= fixed, "sequence ", parent, " has a sliding window that keeps its first ",
           fixed, " rows; fork_pos must be within them, but is ", position);

@@ -70,7 +70,7 @@ class KvSequences {
   // Adds rows at the end, after require_pages(). A sequence with a window then forgets rows.
   void extend(KvSequence &sequence, int64_t count);
 
-  // A sequence of `length` rows that are yet to come takes the place of sequence `id`, if there is one.
+  // Makes sequence `id`, or replaces it, with `length` rows that will be imported.
   void replace(int64_t id, int64_t length);
   const KvSequence &importing(int64_t id) const { return const_cast<KvSequences *>(this)->any(id); }
   void finish_import(int64_t id) { any(id).is_importing = false; }

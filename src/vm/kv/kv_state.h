@@ -41,7 +41,7 @@ class KvState : public Object {
   virtual void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) = 0;
   virtual void end_forward() = 0;
-  // Ends the pass, if one runs, and takes its tokens back, whose kernels may have failed.
+  // Ends the running pass, if any, and removes its tokens, because their kernels may have failed.
   virtual void cancel_forward() = 0;
 
   virtual std::vector<KvSequenceLength> lengths() const = 0;  // in no order
@@ -65,11 +65,11 @@ class KvState : public Object {
 // Throws unless there are sequences, each named once, and a number for each, at least `least`. `what` names these.
 void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least);
 
-// What maker() made with its arguments, and what save() wrote. Throws OPD_BAD_FORMAT also for a builtin that makes no
-// state.
+// Calls the builtin `maker` with the saved arguments, and restores the bytes of save(). Throws OPD_BAD_FORMAT also if
+// the builtin makes no state.
 Value make_saved_state(const std::string &maker, Args args, ByteReader &saved);
-// Another state that goes on as this one. Its kernels are what `counterpart` returns for this one's, or throws for.
-// Throws as save() does.
+// A copy of the state. `counterpart` gives the copy's kernel for each kernel of the state, or throws. Throws as save()
+// does.
 Value copy_of(const KvState &state, const std::function<Ref<Function>(const Function &)> &counterpart);
 
 KvState *try_kv_state(const View &v);  // null for another kind of value

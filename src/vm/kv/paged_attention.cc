@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// Layers with windows of their own are computed with these, whatever the cache has, as TVM does.
+// TVM computes layers that have their own window with these values, not with the cache's.
 constexpr double kWindowTheta = 10000, kWindowScale = 1;
 
 }  // namespace
