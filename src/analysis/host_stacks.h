@@ -10,8 +10,8 @@
 
 namespace opd {
 
-// Frames have numbers, from 0 on. Those of a trace without stacks are never asked for: all its stacks are 0. Stacks
-// have numbers of their own, since the addresses of one StackId are other functions in another process.
+// Frames have numbers, from 0 on. A trace without stacks has no frames: all its stacks are 0. Stacks are numbered anew,
+// not by StackId, because in a merged trace equal ids and addresses of two processes are different functions.
 class HostStacks {
  public:
   using StackNumber = uint32_t;  // 0: none
@@ -23,8 +23,8 @@ class HostStacks {
 
   bool is_recorded() const { return is_recorded_; }
   const Frames &frames_of(StackNumber stack);  // from the innermost on
-  // Those, from the outermost on, that come to the functions which `outer` has already: what lies between a span and
-  // the one around it.
+  // The frames of `stack` that `outer` does not have, outermost first: the functions between a span and the span around
+  // it.
   const Frames &frames_within(StackNumber stack, StackNumber outer);
   const HostFrame &frame(FrameNumber number) const { return frames_[number].frame; }
   const std::string &text(FrameNumber number) const { return frames_[number].text; }

@@ -60,8 +60,8 @@ struct MemoryTimeline {
   int64_t unix_ns(const TraceParts &parts, const MemoryStep &step) const {  // of a step with an event
     return unix_ns(parts, block(step), *step.event);
   }
-  // Calls visit(category, bytes) for what the step changes: one category, or if a version replaces another, that of the
-  // old one and then that of the new one.
+  // Calls visit(category, bytes) for what the step changes: one category, or, if a version replaces another, first the
+  // old version's category and then the new one's.
   template <class Visit>
   void each_change(const MemoryStep &step, const Visit &visit) const {
     const auto bytes = static_cast<int64_t>(block(step).bytes);
@@ -81,13 +81,13 @@ struct MemoryTimeline {
 };
 
 // `device`: such as "cuda:0"; "": a device other than the host if the trace has events of its memory, else the host.
-// What was in use before the recording and stays is one block of each process, apart from blocks that were written.
+// Memory that was in use before the recording and is never freed is one block of each process, except blocks that were
+// written.
 //
 // Versions: the first event of kBind of a block is part of its creation, unless it changes the category. Each later one
 // makes a version. A version that a run wrote is an activation, and one that was written outside of runs an input.
-// Parameters, caches and scratch memory stay what they are, as in PyTorch, which knows parameters by their block.
-// Throws OPD_FAILED_PRECONDITION if memory
-// was not recorded, OPD_INVALID_ARGUMENT for a text that is no device.
+// Parameters, caches and scratch memory keep their category, as in PyTorch, which identifies parameters by their block.
+// Throws OPD_FAILED_PRECONDITION if memory was not recorded, OPD_INVALID_ARGUMENT for a text that is no device.
 MemoryTimeline memory_timeline(const Trace &trace, std::string_view device);
 
 }  // namespace opd

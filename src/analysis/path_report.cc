@@ -74,8 +74,8 @@ class PathReportMaker : SpanRows {
     size_t operator()(uint64_t key) const { return key * 0x9E3779B97F4A7C15u >> 20; }
   };
 
-  // Spans of one name are one subject whatever they are, since names tell the rows of a diff apart; on other devices
-  // they are others.
+  // Spans of one name and device are one subject, whatever their kinds, because a diff identifies rows by name and
+  // device.
   uint32_t subject_of(const Event &event) {
     const DLDevice device = span_device(event);
     const uint64_t place =

@@ -210,7 +210,8 @@ class Rows {
     if (nesting.is_recursive[i]) builder_.set(builder_.column(kRecursiveColumn), Metric::of_count(1));
   }
 
-  // The time on devices of what a call gave them, and how long they waited for it at first. `works`: of its thread.
+  // Adds the device time of the work that a call submitted, and the wait before the first of it. `works`: of its
+  // thread.
   void add_device(const Event &call, std::span<const Event *const> works) {
     const auto launched = [](const Event *work) { return device_work(*work).launched; };
     const auto first = std::ranges::lower_bound(works, call.begin, {}, launched);

@@ -18,7 +18,7 @@ std::vector<const Event *> by_end(const TraceTrack &track, bool with_tasks) {
     if (list == &track.tasks && !with_tasks) continue;
     const auto middle = static_cast<std::ptrdiff_t>(all.size());
     all.insert(all.end(), list->begin(), list->end());
-    // An observer that calls programs writes their events before that of the call that it observed.
+    // If an observer calls a program, the events of that program are written before the event of the observed call.
     if (!std::is_sorted(all.begin() + middle, all.end(), ends_before))
       std::sort(all.begin() + middle, all.end(), ends_before);
     std::inplace_merge(all.begin(), all.begin() + middle, all.end(), ends_before);

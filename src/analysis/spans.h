@@ -1,4 +1,4 @@
-// The spans of a trace, nested: which one contains which, and the time of each less that of the spans within it.
+// The nesting of a trace's spans: for each span its parent, and its self time, without nested spans.
 // Cost: with key_averages() some 100 ns a span (tools/bench, trace_table).
 #pragma once
 #include <vector>

@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// False: the system does not offer the call, and both sides have fences of their own.
+// False: the system does not offer the call, and each side uses its own fence.
 extern std::atomic<bool> fence_is_asymmetric;
 
 // The frequent side: a store that no later load of the thread overtakes.
@@ -18,8 +18,8 @@ inline void store_before_loads(std::atomic<uint32_t> &place, uint32_t value) {
     place.store(value, std::memory_order_seq_cst);
   }
 }
-// The rare side, between its stores and its loads: it sees what threads stored, or they see what it stored. Cost: 7 µs
-// with another thread at work.
+// The rare side, between its stores and its loads: either it sees the stores of a thread, or the thread sees its
+// stores. Cost: 7 µs with another thread at work.
 void fence_all_threads() noexcept;
 
 }  // namespace opd

@@ -7,8 +7,8 @@
 namespace opd {
 
 // Writes the return addresses of the calling functions, from the innermost on, and returns their number, at most
-// `most`. Those of this library at the beginning are left out, and so are the functions whose frames end further out
-// than the address `limit` of the stack.
+// `most`. Leading functions of this library are left out. If a function's frame ends further out than the stack address
+// `limit`, it is left out, too.
 size_t walk_stack(uint64_t *addresses, size_t most, uintptr_t limit = UINTPTR_MAX) noexcept;
 
 }  // namespace opd

@@ -12,13 +12,14 @@ namespace opd::cli {
 
 struct Program;
 
-// Before a kernel is called, it is called twice with copies of its tensors between pages that nobody may touch: once
-// they lie at the guard behind them, once at the one before, with other bytes around them. So a kernel is found if
+// Before a kernel is called, it is called twice with copies of its tensors between guard pages. In the first call the
+// copies end at the guard behind them, in the second they begin at the guard before them, with other bytes around them.
+// So a kernel is found if
 //   it touches a guard: the process ends with a message (see FaultWatch);
 //   it changed bytes between copy and guard;
 //   the two calls had different results, as after reading these bytes.
-// The call itself is then made as ever. So results, aliases and memory are those of a call that is not checked, but a
-// kernel with a state of its own goes through three calls.
+// Then the call itself is made normally. So results, aliases and memory are the same as without the check. But a kernel
+// that keeps a state is called three times.
 class BoundsCheck {
  public:
   // `program` must outlive this. `others`: functions that are no kernels, although its modules offer them.
@@ -30,7 +31,7 @@ class BoundsCheck {
   // Throws Failure with Exit::mismatch.
   void check(const Function &kernel, const std::string &name, const std::vector<opd_value> &arguments);
 
-  // The first finding of the instrument, whose errors lose their type on the way through the library.
+  // The first finding of the instrument. It is kept here because errors lose their type on the way through the library.
   const std::optional<std::string> &finding() const { return finding_; }
   std::string summary() const;  // "checked 3 calls of 2 kernels"
 

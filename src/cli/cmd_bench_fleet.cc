@@ -43,9 +43,9 @@ struct Spread {
   }
   double relative() const { return median > 0 ? (most - least) / median : 0; }
 
-  // A machine that is unlike the others: its distance is 3.5 times what a normal distribution has for 1 sigma, and no
-  // chance of its own measurement. Two machines cannot tell which of them is odd. Differences below 2 % are common
-  // between equal machines.
+  // An outlier: its distance is more than 3.5 estimated standard deviations, and its own measurement's noise does not
+  // explain it. With two machines it is unknown which one is the outlier. Differences below 2 % are common between
+  // equal machines.
   bool is_outlier(const BenchRow &row) const {
     constexpr double kSigma = 1.4826, kMost = 3.5, kLeast = 0.02;
     if (medians.size() < 3) return false;

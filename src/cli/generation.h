@@ -36,15 +36,15 @@ class Generation {
   void begin();
   // Takes all sequences out of the states, and adds those of the plan.
   void restart();
-  // Of a run: the prompts one after the other, cut where a pass is full, or each in passes of its own if a state is
-  // that of a recurrent network; then the decoding ones.
+  // The passes of a run. Prompts follow each other and are split where a pass is full; if a state is a recurrent
+  // network's, each prompt has its own passes. Then come the decoding passes.
   std::vector<LanguagePass> prompt_passes() const;
   LanguagePass decoding_pass() const;
   struct Times {
     double whole, bookkeeping;  // seconds
   };
-  // Begins a pass on the states, gives `compute` what the function of such a pass takes, and ends it. If that throws,
-  // the states are as before.
+  // Begins a pass on the states, calls `compute` with the function of the pass and its arguments, and ends the pass. If
+  // `compute` throws, the states are restored.
   using Compute = std::function<void(const LanguageFunction &, const std::vector<Value> &args)>;
   Times with_pass(const LanguagePass &pass, const Compute &compute);
   // Computes all; `before_decoding` and `after_decoding` are called around the decoding passes. The states stay full.

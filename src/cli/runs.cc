@@ -45,7 +45,7 @@ std::vector<Report> read_reports(const std::string &path) {
   return reports;
 }
 
-// What a killed process left may have no whole block but those of FILE.live.
+// A killed process may have left no complete block except those in FILE.live.
 bool are_recordings(const std::string &words) {
   constexpr std::string_view kMagic = "opdynoE1";
   const auto begins_so = [&](const std::string &path) {

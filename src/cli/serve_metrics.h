@@ -10,8 +10,8 @@
 
 namespace opd::cli {
 
-// Sessions are processes of their own. What happens in one and how it ended is known in it alone, so it counts that in
-// memory that it shares with the server; what ends a process otherwise, the server sees.
+// Each session is a separate process. Only this process knows its requests and how it ended, so it counts them in
+// memory that it shares with the server. If the process ends in another way, the server sees that.
 class ServeMetrics {
  public:
   explicit ServeMetrics(const std::string &address);  // listens

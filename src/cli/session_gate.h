@@ -1,5 +1,5 @@
-// Between a server and the process of a session whose client has not been let in yet. The client may be anybody who
-// connected; so it takes no session's place until it has said the key, and has asked here.
+// Between a server and the process of a session whose client is not authenticated yet. Anyone may connect. So a client
+// takes no session's place until it has sent the key and was admitted here.
 #pragma once
 #include "file.h"
 

@@ -12,9 +12,9 @@ struct DecodingTimes {
   std::vector<double> whole, bookkeeping;
 };
 
-// Medians over the decoding passes, in seconds, so that a disturbed pass does not matter. `whole`, and what
-// `bookkeeping` has of begins and ends, are of passes that were not recorded. The others are of a recording, which
-// would make the rest look longer than it is.
+// Medians over the decoding passes, in seconds, so that a disturbed pass does not matter. `whole`, and the begins and
+// ends in `bookkeeping`, come from passes without a recording, because a recording would make them look longer. The
+// others come from a recording.
 struct TokenProfile {
   struct Operator {
     std::string name;

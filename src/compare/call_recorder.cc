@@ -118,7 +118,7 @@ void CallRecorder::begin(std::string_view name, Args args) {
 }
 
 void CallRecorder::end(std::string_view name, Args args, const View &result) {
-  // What a foreign function called within, and whose error it caught, did not end.
+  // If a foreign function called a program and caught its error, the nested calls never ended: discard them.
   while (!open_.empty() && open_.back().args != args.data()) open_.pop_back();
   if (open_.empty()) return;
   OpenCall open = std::move(open_.back());

@@ -161,7 +161,7 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
   count_agreements();
 }
 
-// A's run changes KV states. Unless B was given its own, it gets a copy of what A begins with, with kernels of B.
+// A's run changes KV states. Unless B was given its own, it gets a copy of A's initial state, with B's kernels.
 void Comparison::separate_states() {
   const auto counterpart = [this](const Function &kernel) {
     const std::string name = a_vm_.name_of(kernel);
@@ -180,7 +180,7 @@ void Comparison::separate_states() {
   }
 }
 
-// Counts how the operators agree, and finds what would have to be known before the programs could be said to agree.
+// Counts how many operators agree, and finds the values that must be known to decide whether the programs agree.
 void Comparison::count_agreements() {
   for (size_t b = 0; b < b_.calls.size(); ++b) {
     const int32_t a = matching_->of_b()[b];

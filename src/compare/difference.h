@@ -43,7 +43,7 @@ struct Difference {
   uint64_t mismatches = 0;          // beyond the tolerance
   bool as_bits = false;             // bytes were compared
   double max_abs = 0, max_rel = 0;  // over all numbers that are finite on both sides
-  // The number that exceeds its tolerance most: where, what A and B have there, and what was allowed.
+  // The number that exceeds its tolerance most: its index, its values in A and B, and its tolerance.
   uint64_t worst = 0;
   double worst_a = 0, worst_b = 0, allowed = 0;
   bool agrees() const { return mismatches == 0; }

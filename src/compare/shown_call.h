@@ -18,9 +18,10 @@ const Function *kernel_of(std::string_view name, Args args);
 // False while the tensor's device captures a graph: a copy would become part of it.
 bool is_readable(const DLTensor &tensor);
 
-// Fills memory that the program has just allocated with bytes 0xFF, which are NaN in floating point. So a kernel that
-// leaves elements unwritten does not pass because the memory happens to hold the right numbers of an earlier run, and a
-// function writes those arguments whose contents change. Of a device that cannot be written, the call itself will tell.
+// Fills memory that the program has just allocated with bytes 0xFF, which are NaN in floating point. Otherwise
+// unwritten elements could hold the right numbers of an earlier run by chance, and a kernel that forgets to write them
+// would pass. It also makes writes visible as changed contents. Errors of the device are ignored here, because the call
+// itself will report them.
 void fill_unwritten(const DLTensor &tensor) noexcept;
 
 }  // namespace opd

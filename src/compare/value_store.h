@@ -23,7 +23,7 @@ struct Contents {
   ContentsHash hash;                        // of the compact elements
   std::shared_ptr<const std::string> kept;  // the elements; null: they did not fit
   Ref<Tensor> live;         // instead of a copy: a parameter or constant, which the program is not expected to change
-  bool is_readable = true;  // false: it lies on a device that captures a graph, and nothing is known of it
+  bool is_readable = true;  // false: its device was capturing a graph, so its contents are not known
 
   uint64_t elements() const;
   bool has_same_bits(const Contents &other) const { return is_readable && other.is_readable && hash == other.hash; }

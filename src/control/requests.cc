@@ -108,7 +108,7 @@ class Reader {
 
 ControlRequest next_request(Connection &connection) { return ControlRequest::parse(connection.take_line()); }
 
-// Waits until that moment, until a request to stop, or until the client is gone, which throws.
+// Waits until that time or a request to stop. Throws if the client disconnects.
 bool is_stopped_before(Connection &connection, uint64_t until_ns) {
   switch (connection.wait(until_ns)) {
     case Connection::Waited::kTime:

@@ -1,6 +1,6 @@
-// Addresses for buffers that have none of their own, as those of OpenCL and Vulkan. Each buffer gets a range of
-// addresses that nothing else in the process has and that nobody can read. So tensors of such devices have data
-// pointers, views of parts of them are pointers into the range, and a pointer leads back to its buffer.
+// Addresses for buffers that have none, such as OpenCL's and Vulkan's. Each buffer gets its own range of addresses in
+// the process, which is not readable. So tensors of such devices have data pointers, views of parts of them are
+// pointers into the range, and a pointer leads back to its buffer.
 // Cost: allocating maps a range, a system call; finding takes a shared lock and a search of a tree.
 #pragma once
 #include <cstddef>

@@ -57,8 +57,8 @@ class DeviceBackend {
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 
-  // Graphs (device/graph.h). From begin_capture() to end_capture(), which one thread calls, the device keeps what is
-  // given to the stream instead of doing it.
+  // Graphs (device/graph.h). Between begin_capture() and end_capture(), called by one thread, the device captures the
+  // stream's work instead of executing it.
   virtual bool has_graphs() const { return false; }
   virtual void begin_capture(int32_t id, void *stream);
   // Ends the capture also if it throws.

@@ -23,8 +23,8 @@ void DeviceClock::observe_not_after(uint64_t device_ns, uint64_t tick) {
   narrow({-kFar, host_ns(tick) - static_cast<int64_t>(device_ns)}, host_ns(tick));
 }
 
-// If the observation contradicts what was known, the clock was set anew, or drifts more than real ones do: then only
-// the observation counts.
+// If the observation contradicts the earlier ones, the clock was set anew, or drifts more than real clocks do. Then
+// only the observation counts.
 void DeviceClock::narrow(Range known, int64_t now) {
   const int64_t drift = observed_ == INT64_MIN ? 0 : drift_ns(now - observed_);
   const Range both{std::max(known.earliest, zero_.earliest - drift), std::min(known.latest, zero_.latest + drift)};
@@ -46,8 +46,8 @@ uint64_t DeviceClock::ticks_at(uint64_t device_ns) const {
   return line_.anchor.ticks + static_cast<uint64_t>(static_cast<int64_t>(distance / line_.ns_per_tick));
 }
 
-// The nearer end of the range is as possible as the farther one, so the farther one counts. A time of the device is
-// rounded in the observation and in what is placed; conversions to ticks and back round, too.
+// The true zero may be anywhere in the range, so the distance to the farther end is the error. Two times of the device
+// are rounded, the observed and the converted one; conversions to ticks and back round, too.
 uint64_t DeviceClock::error_ns_at(uint64_t device_ns) const {
   if (!zero_.has_begin() || !zero_.has_end()) return DeviceMoment::kNotKnown;
   constexpr int64_t kRoundingNs = 4;

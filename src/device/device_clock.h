@@ -1,5 +1,5 @@
-// A device's clock on the line of the process's ticks. Each moment of the device's clock that is known to lie after or
-// before a tick narrows where its zero can be; as clocks drift, what was known becomes less certain.
+// A device's clock on the line of the process's ticks. Each device time that is known to be before or after a tick
+// narrows the range of the clock's zero. Clocks drift, so the range widens again with time.
 #pragma once
 #include <cstdint>
 #include <string_view>

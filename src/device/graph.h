@@ -23,8 +23,9 @@ struct GivenBlock {
 
 class Graph {
  public:
-  // Captures what `give` gives to the calling thread's current stream, which is one of the capture's own meanwhile.
-  // Throws what `give` throws, or what the device says against it. The device must have graphs.
+  // Captures the work that `give` submits to the calling thread's current stream; during the capture this is a separate
+  // stream. Passes on exceptions of `give`, and throws the device's error if the work cannot be captured. The device
+  // must have graphs.
   static std::unique_ptr<Graph> capture(DLDevice device, const std::function<void()> &give);
   ~Graph();
   Graph(const Graph &) = delete;

@@ -230,7 +230,7 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a directory");
   const InputFile file(path);
   if (options.allowed) {
-    // As from memory: what is loaded are the bytes that were looked up, and no file beside this one comes with them.
+    // Loaded like memory: exactly the bytes that were checked are loaded, and no other file beside this one.
     const std::string content = file.read();
     return load_module_bytes(as_bytes(content), path, options);
   }

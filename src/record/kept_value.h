@@ -41,9 +41,9 @@ struct KeptValue {
     kArray,
     kMap,  // keys and values in turns
     kTensor,
-    kSameTensor,   // as one before, counted from 0 over the arguments of the call and the results of the host's
-                   // functions
-    kGivenTensor,  // as one among the arguments of the function of the host whose result it is, counted from 0
+    kSameTensor,   // the same as an earlier tensor: its number, from 0, in the call's arguments and the host functions'
+                   // results
+    kGivenTensor,  // the same tensor as argument number N, from 0, of the host function that returned it
     kOpaque,       // an object that cannot be kept; `text` is its type
     kFunction,     // of the program: `text` is its name there
     kState,        // a KV state: `text` is the builtin that makes it, `items` its arguments, `saved` all else

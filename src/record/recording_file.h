@@ -1,5 +1,6 @@
-// A recording's file while it is written. What leads to the call is written beside the path and takes it when it is
-// complete; what follows is appended. So the path never has less than what leads to a call, also after a crash.
+// A recording's file while it is written. The data from before the call are written to a temporary file, which is
+// renamed to the path when complete. Later data are appended. So even after a crash, the file at the path has all that
+// is needed to make the call.
 #pragma once
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
-// Tells the client of a session what ran when its process crashed: a handler of the signals that end a process writes
-// the answer to the request that is never answered otherwise, and lets the signal end the process then.
+// If the process of a session crashes, its client is told which operator ran. A handler of the fatal signals writes the
+// answer to the open request, which would otherwise never be answered. Then it lets the signal end the process.
 #pragma once
 #include <opdyno/rpc.h>
 

@@ -215,7 +215,8 @@ DLDevice Remote::there(DLDevice device) const {
 
 // ---- packets
 
-// What others want to be freed from here on is sent by them, or here if they found the connection busy.
+// Objects that other threads free from here on are freed by requests of those threads, or here if they found the
+// connection busy.
 void Remote::end_turn() noexcept {
   bool is_full = false;
   do {
@@ -280,7 +281,7 @@ Remote::Answer Remote::exchange(const Request &request) {
   const uint64_t size = request.packet.size() + request.rest.size();
   std::string frame(reinterpret_cast<const char *>(&size), sizeof size);
   frame += request.packet;
-  // A server that stops amid a request is as good as gone, also if the wait has a limit.
+  // If the server stops reading amid a request, the session ends, even if the wait has a limit.
   try {
     socket_.write(frame, request.rest);
   } catch (const Exception &e) { end(request.place, e.error()->message); }
@@ -331,7 +332,7 @@ void Remote::settle(const Request &request) {
   while (send_frees());
 }
 
-// What a call gave whose caller did not wait is freed.
+// If the caller of a call did not wait, the call's result is freed.
 void Remote::skip_answer(std::string_view place) {
   const Answer answer = receive({.packet = {}, .place = place});
   --owed_;

@@ -11,8 +11,8 @@
 namespace opd::rpc {
 namespace {
 
-// The other side's Unix time less that of this one. It is asked several times: of the shortest question and answer, the
-// middle is taken for the moment in which the other clock was read, so it is wrong by half of its length at most.
+// The other side's Unix time minus this side's. It is requested several times. For the shortest round trip, the other
+// clock is assumed to have been read in the middle, so the error is at most half of the round trip.
 struct ClockOffset {
   int64_t ns = 0, error_ns = INT64_MAX;
 };

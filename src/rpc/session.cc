@@ -56,7 +56,8 @@ bool Session::answer(uint64_t size) {
   if (code == Code::kCopyToRemote && is_started_) {
     answer.packet = receive_copy(std::string_view(packet).substr(sizeof code), size - packet.size());
   } else {
-    // Memory for it is taken as it comes, so that a client does not get memory for the bytes that it only promises.
+    // Memory is allocated as the bytes arrive, so that a client cannot make the server allocate memory by announcing a
+    // large packet.
     constexpr uint64_t kPiece = 1 << 20;
     for (uint64_t have = packet.size(); have < size; have = packet.size()) {
       packet.resize(have + std::min(size - have, std::max(kPiece, have)));

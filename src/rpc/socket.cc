@@ -85,9 +85,9 @@ bool Socket::has_input(Time limit) {
   return tls_ ? has_secure_input(limit) : poll_for(POLLIN, limit);
 }
 
-// Who asks whether there is something does not expect that it is broken: whoever reads it hears that.
-// What TLS has received may be a part of a record, or one that is its own. So only what it gives says that there is
-// something, and it is asked before the descriptor, of which it may have taken all.
+// An error found here is kept and thrown by the next read, because callers of this function expect no errors. The bytes
+// that TLS has received may be a part of a record, or a record of TLS itself. So only decrypted bytes count as input.
+// TLS is asked before the descriptor, because it may already have read everything from it.
 bool Socket::has_secure_input(Time limit) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();

@@ -48,7 +48,8 @@ class Socket {
 
  private:
   bool poll_for(short events, Time limit);
-  // Gets what has come, without waiting: its size; 0: the peer has closed the connection; -1: there is nothing yet.
+  // Receives the available bytes without waiting. Returns their number; 0: the peer has closed the connection; -1:
+  // there are none yet.
   ssize_t receive(void *to, size_t size);
   bool has_secure_input(Time limit);
   void write_secure(std::string_view bytes);
@@ -56,7 +57,7 @@ class Socket {
   int descriptor_;
   Time stall_;
   std::chrono::steady_clock::time_point end_{};
-  // What has come and was not read: a small message is received whole, by one system call.
+  // Received bytes that were not read yet: a small message is received as a whole, by one system call.
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
   Ref<Error> broken_;       // what TLS found while it was only asked whether there is something

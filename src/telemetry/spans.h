@@ -41,8 +41,8 @@ class SpanQueue {
   uint64_t num_dropped_ = 0;
 };
 
-// The numbers of spans and traces follow from those of the runs, so the parts of a run that lasts are told apart before
-// it ends. A run belongs to the trace of its thread's context, else to one of its own.
+// Ids of spans and traces are computed from the numbers of runs. So nested spans can name their parent before the outer
+// run has ended. A run belongs to the trace of its thread's context, else to a trace of its own.
 class SpanMaker {
  public:
   SpanMaker(bool per_operator, SpanQueue &queue);

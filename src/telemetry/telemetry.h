@@ -1,6 +1,6 @@
-// A telemetry session: what its recording has is folded into metrics and spans by a thread of its own, which also
-// answers Prometheus; another one sends them to a collector. Cost for the program: that of a recording of runs; with
-// operators, that of their calls.
+// A telemetry session. One thread folds the events of its recording into metrics and spans, and answers Prometheus;
+// another thread sends them to a collector. Cost for the program: that of a recording of runs; with operators, also
+// that of recording their calls.
 #pragma once
 #include <condition_variable>
 #include <memory>

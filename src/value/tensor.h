@@ -64,8 +64,8 @@ DLManagedTensorVersioned *to_dlpack_versioned(Ref<Tensor> tensor);
 
 // A tensor of the memory of `from`, until end_borrow().
 Ref<Tensor> borrow(const DLTensor &from);
-// Of a tensor of borrow() or a view of one; else it does nothing. All tensors of that memory have the shape [0] and no
-// data from now on, so that whoever kept one reads nothing. Not while another thread uses one of them.
+// Of a tensor of borrow() or a view of one; else it does nothing. All tensors of that memory get the shape [0] and no
+// data, so that a kept reference cannot read it. Not while another thread uses one of them.
 void end_borrow(Tensor &tensor) noexcept;
 bool is_borrowed(const Tensor &tensor);  // also after end_borrow()
 bool has_ended(const Tensor &tensor);    // by end_borrow()

@@ -28,8 +28,8 @@ constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
 // 2^22.
 constexpr int64_t kLaneStep = 10'000'000;
 
-// What of an event is the same for all calls of one thread and name, or with the same shapes, is made once: it is two
-// thirds of the text.
+// The parts of an event that are equal for all calls of one thread and name, or with the same shapes, are made once and
+// reused: they are two thirds of the text.
 class ChromeTraceWriter {
  public:
   ChromeTraceWriter(const Trace &trace, ByteSink &sink)

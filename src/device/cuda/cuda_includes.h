@@ -8,9 +8,10 @@
 
 namespace opd::cuda {
 
-// Adds every file to the hash that the source, or a file that it includes, may include: all of the name, in all folders
-// and whatever the conditions around the directive are. So the hash changes when a file does, or when one appears or
-// goes. Returns false if the text does not tell what is compiled: a name made by a macro, the date, or too many files.
+// Adds to the hash every file that the source may include, directly or indirectly: all files of an included name, in
+// all directories, whatever the conditions around the directive are. So the hash changes if such a file changes,
+// appears or disappears. Returns false if the text does not determine the included files: a name made by a macro, the
+// date, or too many files.
 // Cost: 15 ms for what TVM's kernels include of NVIDIA's headers.
 bool add_included_files(ContentHash &hash, std::string_view source, const std::vector<std::string> &directories);
 

@@ -1,5 +1,5 @@
-// The times of kernels and copies, by events before and after them. The driver tells the time between two events only,
-// so there is an event whose moment is known on the host's clock, too.
+// The times of kernels and copies, by events before and after them. The driver reports only the time between two
+// events. So one reference event exists whose time on the host's clock is known, too.
 #pragma once
 #include <chrono>
 #include <memory>

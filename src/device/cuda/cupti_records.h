@@ -1,5 +1,6 @@
-// Records of CUPTI's buffers. A record says its kind and nothing of its size, and structures grow from release to
-// release; what is read here has had the same place in all of them since CUDA 9. Reads are bounded by the record's end.
+// Records of CUPTI's buffers. A record states its kind but not its size, and the structures grow from release to
+// release. The members that are read here have had the same offsets in all releases since CUDA 9. Reads are bounded by
+// the record's end.
 #pragma once
 #include <cstdint>
 #include <optional>

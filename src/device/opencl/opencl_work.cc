@@ -6,8 +6,8 @@ bool OpenClWork::read(EventTime which, uint64_t &out) const noexcept {
   return context_.api().clGetEventProfilingInfo(event_, which, sizeof out, &out, nullptr) == kSuccess;
 }
 
-// The driver notes the device's time when the host queues a command, so that moment lies within the launch. Of a copy
-// that the launch waits for, only the ends are narrow.
+// The driver records the device's time when the host queues a command, so this time is within the launch. If the launch
+// waits for a copy, its interval is long, and only its two ends bound the clock tightly.
 bool OpenClWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   const Api &api = context_.api();
   uint64_t queued = 0, started = 0, ended = 0;

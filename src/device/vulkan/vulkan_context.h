@@ -63,7 +63,7 @@ class DeviceContext {
   bool tell_time(uint64_t &device_ns) const;  // false: the driver does not
   uint64_t compared_ns = 0;                   // when it was compared with the host's; 0: never
 
-  // Held while work is recorded and given to the queue, and while what finished work has used is taken back.
+  // Held while work is recorded and submitted to the queue, and while resources of finished work are reclaimed.
   ForkMutex &queue_guard() { return queue_guard_; }
   void submit(const SubmitInfo &info) { check(api_.vkQueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit"); }
 

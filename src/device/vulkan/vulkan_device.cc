@@ -19,7 +19,7 @@ std::string version_text(uint32_t version) {
   return concat(major_of(version), ".", minor_of(version), ".", patch_of(version));
 }
 
-// Of a driver's number each vendor makes something else, so its text is told if there is one.
+// Each vendor encodes the driver's version number differently, so the driver's text is preferred if there is one.
 std::string driver_version_of(const DeviceFacts &facts) {
   const std::string text = facts.properties12.driver_info;
   return text.empty() ? version_text(facts.properties.driver_version) : text;

@@ -118,9 +118,9 @@ void ElfFile::check_slots_once() {
       bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
-  // The linker's own initialiser and finaliser call the first two if they are there. They test one slot, and on AArch64
-  // call by another. A slot that went to another symbol would make them call what is not there. The other two are
-  // called by their tested address alone.
+  // The linker's own initialiser and finaliser call the first two symbols if they exist. They test one slot, and on
+  // AArch64 call through another. If one slot belonged to another symbol, they would call a function that does not
+  // exist. The other two are called only through the tested address.
   for (size_t i = 1; i < slots.size(); ++i) {
     const ElfSymbol &s = symbols_[i];
     if (s.name == "__gmon_start__" || s.name == "__cxa_finalize") {
