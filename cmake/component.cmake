@@ -62,10 +62,10 @@ function(opd_precompile target owner)
 endfunction()
 
 # opd_compile_together(TARGET): compiles eight files as one, in half to two thirds of the time. So no two files of a
-# component may give different things one name. Files with options of their own, and those that say so by CMake's property
-# SKIP_UNITY_BUILD_INCLUSION, are compiled alone. The presets dev and aarch64 compile each file alone: they notice that a
-# file lacks an #include. CMake's own UNITY_BUILD writes other files in each release of CMake, and ccache would not know the
-# objects of the Python package, which a newer CMake builds.
+# component or of a test program may give different things one name. Files with options of their own, and those that say
+# so by CMake's property SKIP_UNITY_BUILD_INCLUSION, are compiled alone. The preset dev compiles each file alone: it
+# notices that a file lacks an #include. CMake's own UNITY_BUILD writes other files in each release of CMake, and ccache
+# would not know the objects of the Python package, which a newer CMake builds.
 function(opd_compile_together target)
   if(OPDYNO_COMPILE_TOGETHER)
     # Once the properties of all its files are set. DEFER alone would look at the variable then.
@@ -83,6 +83,9 @@ function(opd_join_sources target)
     if(options OR is_alone OR NOT source MATCHES "[.]cc$")
       list(APPEND alone ${source})
     else()
+      if(IS_ABSOLUTE ${source})  # as file(GLOB) gives them; ccache would not know the file of another checkout
+        file(RELATIVE_PATH source ${CMAKE_CURRENT_SOURCE_DIR} ${source})
+      endif()
       list(APPEND sources ${source})
     endif()
   endforeach()
