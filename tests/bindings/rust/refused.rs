@@ -77,6 +77,18 @@ fn a_collector_is_not_sync(state: Cell<i64>) -> Result<Collector> {
     Collector::new("counting", Counting(state))
 }
 
+// What owns a tensor's elements is dropped on any thread, and any time later.
+
+fn an_owner_is_not_send() -> Result<Tensor> {
+    let elements: Rc<[f32]> = [1.0].into();
+    Tensor::from_owner(elements, [1]) //~ E0277 `Rc<[f32]>` cannot be sent between threads safely
+}
+
+fn an_owner_is_a_local_of_the_function() -> Result<Tensor> {
+    let elements = [1.0_f32];
+    Tensor::from_owner::<f32, &[f32]>(&elements, [1]) //~ E0597 `elements` does not live long enough
+}
+
 // A range ends on the thread that began it.
 
 fn a_range_is_sent(range: Range) {

@@ -12,8 +12,8 @@ use ffi::{opd_value, opd_value_u};
 ///
 /// It is a value of the library itself, so a call needs no conversion and no allocation; but for text of more than 7 bytes
 /// and for shapes, which are copied. `&Tensor` is for what the callee reads, `&mut Tensor` for what it writes: such a tensor
-/// must have no other reference, else the call is an error. An argument that is written is good for one call, which takes it
-/// over: in an array, a tuple or a `Vec`, not in a slice.
+/// must have no other reference and must not be read-only, else the call is an error. An argument that is written is good for
+/// one call, which takes it over: in an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
     raw: opd_value,
@@ -229,10 +229,10 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
     }
 }
 impl<'a> From<&'a mut Tensor> for Arg<'a> {
-    /// For what the callee writes: a tensor with other references makes the call an error.
+    /// For what the callee writes: a tensor with other references, or a read-only one, makes the call an error.
     #[inline]
     fn from(value: &'a mut Tensor) -> Self {
-        match value.require_unique() {
+        match value.require_writable() {
             Ok(()) => {
                 let mut written = Self::object(value.as_ptr().cast());
                 written.raw.length = WRITTEN;

@@ -1,13 +1,42 @@
 //! Errors of the library, and of the functions that it called.
 use crate::text::{until_nul, with_c_text};
 use crate::{Code, ffi};
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use core::fmt;
 use core::ptr::{NonNull, null};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
 /// What functions of this crate return.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// A chain of sources may have no end: what stands behind so many is left out.
+const MOST_SOURCES: usize = 64;
+
+/// How an error begins. This is tvm-ffi's layout, by which libraries give each other errors with their causes. The C API has
+/// no function that sets a cause.
+#[repr(C)]
+struct Cell {
+    references: AtomicU64, // the high half counts weak ones
+    type_index: i32,
+    reserved: u32,
+    deleter: *mut c_void,
+    texts: [[usize; 2]; 3],
+    update_backtrace: *mut c_void,
+    cause: *mut ffi::opd_error,
+}
+
+impl Cell {
+    const SOLE_OWNER: u64 = 1 << 32 | 1;
+
+    /// Of an error that was made just now. Where there was no memory for one, that is the error which the library keeps for
+    /// this case: it is everybody's, and stays as it is.
+    fn set_cause(&mut self, cause: Error) {
+        if self.references.load(Ordering::Acquire) == Self::SOLE_OWNER {
+            self.cause = cause.into_raw();
+        }
+    }
+}
 
 /// An error. Through callbacks it travels as it is, so who called a Rust closure by the library gets the closure's error.
 pub struct Error {
@@ -20,11 +49,42 @@ unsafe impl Sync for Error {}
 impl Error {
     /// `kind` is a name as "ValueError"; "" means the usual one of the code. Texts end at a NUL character.
     pub fn new(code: Code, kind: &str, message: &str) -> Self {
+        Self::made(code, kind, message, None)
+    }
+    /// Likewise, of an error that another one led to: its `source()` gives `cause`, with all that led to that one. A cause
+    /// of another type than this one becomes an error of its text and of code [`Code::CallFailed`].
+    /// ```
+    /// use std::error::Error as _;
+    /// let reason = "x".parse::<i64>().unwrap_err();
+    /// let error = opdyno::Error::with_cause(opdyno::Code::InvalidArgument, "", "no size", &reason);
+    /// assert_eq!(error.source().unwrap().to_string(), "RuntimeError: invalid digit found in string");
+    /// ```
+    pub fn with_cause(code: Code, kind: &str, message: &str, cause: &(dyn std::error::Error + 'static)) -> Self {
+        Self::made(code, kind, message, Some(Self::of_any(cause)))
+    }
+    /// Any error as one of the library, with its chain of sources.
+    pub(crate) fn of_any(error: &(dyn std::error::Error + 'static)) -> Self {
+        type Any = dyn std::error::Error + 'static;
+        fn next<'a>(each: &&'a Any) -> Option<&'a Any> {
+            if each.is::<Error>() { None } else { each.source() }
+        }
+        let chain: Vec<_> = core::iter::successors(Some(error), next).take(MOST_SOURCES).collect();
+        let joined = chain.into_iter().rev().fold(None, |cause, each| match each.downcast_ref::<Self>() {
+            Some(own) => Some(own.clone()), // the last one, which has its own causes
+            None => Some(Self::made(Code::CallFailed, "", &each.to_string(), cause)),
+        });
+        joined.expect("a chain has at least the error itself")
+    }
+    pub(crate) fn made(code: Code, kind: &str, message: &str, cause: Option<Self>) -> Self {
         let made = with_c_text(until_nul(kind), |kind_text| {
             let kind = if kind.is_empty() { null() } else { kind_text };
             with_c_text(until_nul(message), |message| unsafe { ffi::opd_error_create(code as _, kind, message) })
         });
-        Self::of(NonNull::new(made).expect("opd_error_create gives an error"))
+        let made = Self::of(NonNull::new(made).expect("opd_error_create gives an error"));
+        if let Some(cause) = cause {
+            unsafe { (*made.raw.as_ptr().cast::<Cell>()).set_cause(cause) }
+        }
+        made
     }
     /// With the code [`Code::InvalidArgument`] and its usual kind.
     pub fn invalid(message: &str) -> Self {

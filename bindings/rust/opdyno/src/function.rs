@@ -22,8 +22,9 @@ impl Function {
     /// assert_eq!(power.call::<f64>((2.0, 10))?, 1024.0);
     /// # Ok(()) }
     /// ```
-    /// Its error comes out of the call as itself if it is an [`Error`], else as one of its text. A panic is an error of kind
-    /// "Panic". It may be called on any thread, and on several at once.
+    /// Its error comes out of the call as itself if it is an [`Error`], else as one of its text, whose
+    /// [`source`](core::error::Error::source) is the error's. A panic is an error of kind "Panic". It may be called on any
+    /// thread, and on several at once.
     pub fn from_fn<A>(closure: impl IntoFunction<A>) -> Result<Self> {
         closure.into_function()
     }
@@ -190,7 +191,7 @@ impl<T: IntoResult, E: Into<Box<dyn core::error::Error + Send + Sync>>> IntoResu
 fn error_of(error: impl Into<Box<dyn core::error::Error + Send + Sync>>) -> Error {
     match error.into().downcast::<Error>() {
         Ok(own) => *own,
-        Err(other) => Error::new(Code::CallFailed, "", &other.to_string()),
+        Err(other) => Error::of_any(&*other),
     }
 }
 
@@ -226,7 +227,12 @@ closures!(0: ; 1: A; 2: A B; 3: A B C; 4: A B C D; 5: A B C D E; 6: A B C D E G;
 fn argument<'a, T: FromArg<'a>>(arg: &ValueRef<'a>, args: &[ValueRef<'a>]) -> Result<T> {
     arg.to().map_err(|error| {
         let place = args.iter().position(|each| core::ptr::eq(each, arg)).unwrap_or(0);
-        Error::new(error.code(), error.kind(), &format!("argument {place}: {}", error.message()))
+        Error::made(
+            error.code(),
+            error.kind(),
+            &format!("argument {place}: {}", error.message()),
+            error.cause().cloned(),
+        )
     })
 }
 

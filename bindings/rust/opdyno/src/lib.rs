@@ -168,6 +168,7 @@ mod module;
 mod ndarray;
 mod object;
 mod options;
+mod owned;
 mod params;
 mod report;
 mod rpc;

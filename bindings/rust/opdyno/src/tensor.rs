@@ -129,6 +129,10 @@ pub(crate) fn not_unique() -> Error {
     Error::new(Code::FailedPrecondition, "", message)
 }
 
+pub(crate) fn read_only() -> Error {
+    Error::invalid("the elements of the tensor are to be written, but the tensor is read-only; write a copy")
+}
+
 pub(crate) fn not_aligned<T>() -> Error {
     Error::invalid(&format!("the elements do not lie at a multiple of {} bytes; copy it", align_of::<T>()))
 }
@@ -185,7 +189,8 @@ handle! {
     /// does a reshaped tensor.
     ///
     /// Elements are read through `&Tensor`, and written only through `&mut Tensor`, and only while nothing else refers to
-    /// them: no clone, no reshaped tensor, no module or VM that keeps it ([`Tensor::is_unique`]). Else writing is an error.
+    /// them: no clone, no reshaped tensor, no module or VM that keeps it ([`Tensor::is_unique`]). Else writing is an error,
+    /// and so is writing a read-only tensor ([`Tensor::is_read_only`]).
     Tensor, opd_tensor
 }
 
@@ -301,11 +306,12 @@ impl Tensor {
     pub fn is_unique(&self) -> bool {
         unsafe { ffi::opd_tensor_is_unique(self.as_ptr()) != 0 }
     }
-    pub(crate) fn require_unique(&mut self) -> Result<()> {
-        if self.is_unique() {
-            return Ok(());
+    /// Asked before anything is given the right to write the elements.
+    pub(crate) fn require_writable(&mut self) -> Result<()> {
+        if !self.is_unique() {
+            return Err(not_unique());
         }
-        Err(not_unique())
+        if self.is_read_only() { Err(read_only()) } else { Ok(()) }
     }
 
     /// The elements, in row-major order; an error for another dtype, for strides and for memory of another device than the host.
@@ -314,23 +320,24 @@ impl Tensor {
     }
     /// The elements, to be written: an error also if something else refers to them, or if the tensor is read-only.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
-        self.require_unique()?;
+        self.require_writable()?;
         unsafe { self.view().as_mut_slice() }
     }
     /// A copy of the elements, in row-major order, from any device.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.view().to_vec()
     }
-    /// Copies the elements in; their number must be the tensor's. An error if something else refers to them.
+    /// Copies the elements in; their number must be the tensor's. An error if something else refers to them, or if the
+    /// tensor is read-only.
     pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
-        self.require_unique()?;
+        self.require_writable()?;
         check_dtype::<T>(self.dtype())?;
         check!(opd_tensor_copy_from_bytes(self.as_ptr(), elements.as_ptr().cast(), size_of_val(elements)))
     }
     /// Copies the elements of a tensor of the same shape and dtype, from any device. An error if something else refers to
-    /// the elements of this one.
+    /// the elements of this one, or if it is read-only.
     pub fn copy_from(&mut self, from: &Tensor) -> Result<()> {
-        self.require_unique()?;
+        self.require_writable()?;
         check!(opd_tensor_copy(ffi::opd_tensor_view(from.as_ptr()), self.as_ptr()))
     }
     /// A copy on a device.

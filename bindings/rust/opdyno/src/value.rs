@@ -161,6 +161,22 @@ impl core::fmt::Display for Value {
     }
 }
 
+// No implementation for every FromValue is possible: the standard library has one of its own for what Value becomes.
+macro_rules! try_from {
+    ($($type:ty),* $(,)?) => {$(
+        impl TryFrom<Value> for $type {
+            type Error = Error;
+            #[inline]
+            fn try_from(value: Value) -> Result<Self> {
+                Self::from_value(value)
+            }
+        }
+    )*};
+}
+try_from!((), bool, i8, i16, i32, i64, u8, u16, u32, u64, usize, isize, f32, f64, String, Vec<u8>, Vec<i64>);
+try_from!(Pointer, DType, Device, Tensor, Function, Module, Array, Map, crate::KvState, Error, Object);
+try_from!(Vec<Value>, Vec<Tensor>, Vec<String>);
+
 /// The bytes of text or bytes of any kind, which lie in the value itself if it is small.
 pub(crate) unsafe fn text_bytes(raw: &opd_value) -> &[u8] {
     let (mut data, mut size) = (core::ptr::null(), 0);
@@ -179,7 +195,8 @@ pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
     Error::new(crate::Code::InvalidArgument, "TypeError", &format!("expected {expected}, but got {given}"))
 }
 
-/// What the result of a call can be asked for as. An error names the kind that was expected and the one that came.
+/// What the result of a call can be asked for as. An error names the kind that was expected and the one that came. All but
+/// `Option` are `TryFrom<Value>`, too.
 pub trait FromValue: Sized {
     /// Takes the value apart.
     fn from_value(value: Value) -> Result<Self>;
@@ -352,6 +369,12 @@ macro_rules! tuples {
                     return Err(mismatch(concat!("a tuple of ", $count), &format!("one of {}", array.len())));
                 }
                 Ok(($(array.get($place)?.to::<$name>()?,)+))
+            }
+        }
+        impl<$($name: FromValue),+> TryFrom<Value> for ($($name,)+) {
+            type Error = Error;
+            fn try_from(value: Value) -> Result<Self> {
+                Self::from_value(value)
             }
         }
     )*};

@@ -202,7 +202,7 @@ impl<'a> TensorRef<'a> {
     pub unsafe fn as_mut_slice<T: Element>(&self) -> Result<&'a mut [T]> {
         check_element::<T>(self)?;
         if self.object.is_some_and(|object| unsafe { ffi::opd_tensor_is_read_only(object.as_ptr()) } != 0) {
-            return Err(crate::Error::invalid("the tensor is read-only"));
+            return Err(crate::tensor::read_only());
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }

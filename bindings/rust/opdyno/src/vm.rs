@@ -250,7 +250,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
         self.options = self.options.names(names);
         self
     }
-    /// Tensors that the results are copied into, in their order. Nothing else may refer to them.
+    /// Tensors that the results are copied into, in their order. Nothing else may refer to them, and none is read-only.
     pub fn outputs(mut self, outputs: &'a mut [&'a mut Tensor]) -> Self {
         self.outputs = Some(outputs);
         self
@@ -261,7 +261,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
         let (args, mut kept, mut result) = (args.raw()?, Kept::default(), NONE);
         let mut options = self.options.raw(&mut kept, args.len())?;
         if let Some(outputs) = self.outputs {
-            outputs.iter_mut().try_for_each(|each| each.require_unique())?;
+            outputs.iter_mut().try_for_each(|each| each.require_writable())?;
             options.num_outputs = count_of(outputs)?;
             options.outputs = kept.handles(outputs.iter().map(|each| each.as_ptr()));
         }

@@ -3,7 +3,7 @@ use opdyno::*;
 use std::error::Error as _;
 
 mod common;
-use common::expect;
+use common::{Directory, expect};
 
 #[test]
 fn errors_have_a_code_a_kind_and_a_message() {
@@ -96,5 +96,138 @@ fn an_error_is_a_value_too() -> Result<()> {
     drop(error);
     assert_eq!(back.message(), "as a value");
     expect(same.call::<i64>((&back,)), Code::InvalidArgument, "expected an int, but got an error");
+    Ok(())
+}
+
+/// An error of a program, which another one led to.
+#[derive(Debug)]
+struct Failed(&'static str, Option<Box<dyn std::error::Error + Send + Sync>>);
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+impl std::error::Error for Failed {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.1.as_deref().map(|error| error as _)
+    }
+}
+
+/// The messages of an error and of its sources.
+fn messages(error: &Error) -> Vec<&str> {
+    fn source<'a>(error: &&'a Error) -> Option<&'a Error> {
+        let error: &'a Error = error;
+        error.source().map(|source| source.downcast_ref().expect("of this crate"))
+    }
+    std::iter::successors(Some(error), source).map(Error::message).collect()
+}
+
+#[test]
+fn an_error_of_a_closure_keeps_its_sources() -> Result<()> {
+    let fails = Function::from_fn(|with_own: bool| -> std::result::Result<(), Failed> {
+        let file = std::io::Error::other("the file is gone");
+        let own = Error::new(Code::NotFound, "KeyError", "no key");
+        let deepest: Box<dyn std::error::Error + Send + Sync> = if with_own { own.into() } else { file.into() };
+        Err(Failed("no model", Some(Failed("no parameters", Some(deepest)).into())))
+    })?;
+    let error = expect(fails.call::<()>((false,)), Code::CallFailed, "no model");
+    assert_eq!(messages(&error), ["no model", "no parameters", "the file is gone"]);
+    let cause = error.cause().expect("a cause");
+    assert_eq!((cause.code(), cause.kind()), (Code::CallFailed, "RuntimeError"));
+
+    let error = fails.call::<()>((true,)).expect_err("an error");
+    assert_eq!(messages(&error), ["no model", "no parameters", "no key"]);
+    let deepest = error.source().and_then(|error| error.source()).and_then(|error| error.downcast_ref::<Error>());
+    assert_eq!(deepest.map(|error| (error.code(), error.kind())), Some((Code::NotFound, "KeyError")));
+
+    // Through a program and a function of Rust in between.
+    let vm = common::vm();
+    let error = vm.call::<()>("apply", (&fails, true)).expect_err("an error");
+    assert_eq!(messages(&error)[messages(&error).len() - 2..], ["no parameters", "no key"]);
+    assert!(messages(&error)[0].contains("no model"), "{error}");
+    let clone = error.clone();
+    drop((error, fails, vm));
+    assert_eq!(messages(&clone).last().copied(), Some("no key"), "a cause lives as long as its error");
+    Ok(())
+}
+
+#[test]
+fn an_error_is_made_with_its_cause() -> Result<()> {
+    let reason = "x".parse::<i64>().expect_err("no number");
+    let error = Error::with_cause(Code::OutOfRange, "SizeError", "no size", &reason);
+    let outer = Error::with_cause(Code::Io, "", "no file", &error);
+    assert_eq!((outer.code(), outer.kind(), outer.message()), (Code::Io, "OSError", "no file"));
+    drop(error);
+    assert_eq!(messages(&outer), ["no file", "no size", "invalid digit found in string"]);
+    assert_eq!(outer.cause().map(|cause| (cause.code(), cause.kind())), Some((Code::OutOfRange, "SizeError")));
+    let given = outer.clone();
+    let refuse = Function::from_fn(move || Err::<(), _>(given.clone()))?;
+    assert_eq!(messages(&refuse.call::<()>(()).expect_err("an error")).len(), 3);
+    drop(refuse);
+    std::thread::spawn(move || assert_eq!(messages(&outer).len(), 3)).join().expect("a thread");
+    Ok(())
+}
+
+/// It says that it came of itself.
+#[test]
+fn a_chain_of_sources_without_an_end_is_cut() {
+    #[derive(Debug)]
+    struct Round;
+    impl std::fmt::Display for Round {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("round")
+        }
+    }
+    impl std::error::Error for Round {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(self)
+        }
+    }
+    let error = Error::with_cause(Code::Internal, "", "outer", &Round);
+    assert_eq!(messages(&error).len(), 1 + 64);
+}
+
+#[test]
+fn an_argument_that_cannot_be_made_says_why() -> Result<()> {
+    struct Size;
+    impl<'a> FromArg<'a> for Size {
+        fn from_arg(_: ValueRef<'a>) -> Result<Self> {
+            Err(Error::with_cause(Code::OutOfRange, "", "no size", &std::io::Error::other("no disk")))
+        }
+    }
+    let takes = Function::from_fn(|_: i64, _: Size| ())?;
+    let error = expect(takes.call::<()>((1, 2)), Code::OutOfRange, "argument 1: no size");
+    assert_eq!(messages(&error), ["argument 1: no size", "no disk"]);
+    Ok(())
+}
+
+/// As TVM's own code, and that of its compiler, gives them.
+#[test]
+fn an_error_of_c_has_its_causes() -> Result<()> {
+    const SOURCE: &str = r#"
+#include <stddef.h>
+#include <stdint.h>
+typedef struct { const char *data; size_t size; } Text;
+extern int TVMFFIErrorCreateWithCauseAndExtraContext(const Text *kind, const Text *message, const Text *backtrace,
+                                                     void *cause, void *extra, void **out);
+extern void TVMFFIErrorSetRaised(void *error);
+extern int TVMFFIObjectDecRef(void *object);
+int __tvm_ffi_fails(void *self, const void *args, int32_t n, void *result) {
+  Text key = {"KeyError", 8}, no_key = {"no key", 6}, value = {"ValueError", 10}, no_model = {"no model", 8}, none = {"", 0};
+  void *cause = NULL, *error = NULL;
+  if (TVMFFIErrorCreateWithCauseAndExtraContext(&key, &no_key, &none, NULL, NULL, &cause)) return -1;
+  if (TVMFFIErrorCreateWithCauseAndExtraContext(&value, &no_model, &none, cause, NULL, &error)) return -1;
+  TVMFFIErrorSetRaised(error);
+  TVMFFIObjectDecRef(cause), TVMFFIObjectDecRef(error);
+  return -1;
+}
+"#;
+    let directory = Directory::new();
+    let options = ModuleOptions::new().format("c").cache_dir(directory.path());
+    let module = Module::load_bytes(SOURCE.as_bytes(), Some("fails.c"), &options)?;
+    let error = module.function("fails")?.call::<()>(()).expect_err("an error of C");
+    drop(module);
+    assert_eq!((error.kind(), messages(&error)), ("ValueError", vec!["no model", "no key"]));
+    assert_eq!(error.cause().map(Error::kind), Some("KeyError"));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The features that join the crate with others: record batches of Arrow, arrays of ndarray, spans of tracing.
-#![cfg(all(feature = "arrow", feature = "ndarray", feature = "tracing"))]
+//! The features that join the crate with others: record batches of Arrow, arrays of ndarray, rows by serde, spans of tracing.
+#![cfg(all(feature = "arrow", feature = "ndarray", feature = "serde", feature = "tracing"))]
 use common::expect;
 use opdyno::*;
 
@@ -103,5 +103,40 @@ fn spans_end_behind_their_thread() -> Result<()> {
     let trace = profiler.stop()?.expect("it was recording");
     let names: Vec<Option<String>> = trace.to_report(TraceView::Events)?.column(ReportSection::Calls, "Name")?;
     assert!(names.contains(&Some("in the thread".to_owned())), "{names:?}");
+    Ok(())
+}
+
+/// Rows lack what they have no value of; numbers stay numbers.
+#[test]
+fn reports_are_serialized_as_their_rows() -> Result<()> {
+    let mut builder = ReportBuilder::new()?;
+    for (name, duration) in [("größer", 1.5), ("add", 2.0)] {
+        builder.add_call()?;
+        builder.set("Name", Metric::Text(name))?;
+        builder.set("Duration (us)", Metric::Duration(duration))?;
+    }
+    builder.set("Count", Metric::Count(1 << 60))?;
+    builder.set_device("cpu0", "Energy", Metric::Ratio(0.25))?;
+    builder.set_configuration("Compiler", Metric::Text("cc"))?;
+    let report = builder.finish()?;
+    let text = serde_json::to_string(&report).expect("JSON");
+    let mut value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["calls"][1]["Count"].as_i64(), Some(1 << 60));
+    assert_eq!(value["calls"][0].get("Count"), None);
+    assert_eq!(
+        (value["calls"][0]["Name"].as_str(), value["calls"][0]["Duration (us)"].as_f64()),
+        (Some("größer"), Some(1.5))
+    );
+    assert_eq!(
+        (value["calls"].as_array().map(Vec::len), value["device_metrics"].as_array().map(Vec::len)),
+        (Some(2), Some(1))
+    );
+    assert_eq!(value["device_metrics"][0]["Energy"].as_f64(), Some(0.25));
+    assert_eq!(value["configuration"]["Compiler"].as_str(), Some("cc"));
+    let object = value.as_object_mut().expect("an object");
+    let names: Vec<_> = object.keys().map(String::as_str).collect();
+    assert_eq!(names, ["calls", "configuration", "device_metrics"], "no other fields");
+    let empty = serde_json::to_value(ReportBuilder::new()?.finish()?).expect("JSON");
+    assert_eq!(empty, serde_json::json!({"calls": [], "device_metrics": [], "configuration": {}}));
     Ok(())
 }

@@ -210,6 +210,58 @@ fn handles_are_used_by_several_threads() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn tensors_are_made_of_memory_of_the_program() -> Result<()> {
+    let mut others = Vec::new();
+    for is_aligned in [true, false] {
+        let elements = loop {
+            let mut made = Vec::with_capacity(4 * (1 + others.len() % 7)); // of other sizes, to begin elsewhere
+            made.extend([1.0_f32, 2.0, 3.0]);
+            if (made.as_ptr().addr() % 64 == 0) == is_aligned {
+                break made;
+            }
+            others.push(made);
+        };
+        let mut x = Tensor::from_vec(elements, [3])?;
+        x.as_mut_slice::<f32>()?[1] = 5.0;
+        let line = x.reshape([3, 1])?;
+        drop(x);
+        assert_eq!(line.as_slice::<f32>()?, [1.0, 5.0, 3.0]);
+    }
+    let shared: Arc<[i32]> = [1, 2].into();
+    let x = Tensor::from_owner::<i32, _>(shared.clone(), [2])?;
+    let (own, other) = (Tensor::from_owner::<i32, _>([3, 4], [2])?, x.clone());
+    let thread = std::thread::spawn(move || (other.to_vec::<i32>(), own.to_vec::<i32>()));
+    let (others, owns) = thread.join().expect("a thread");
+    assert_eq!((x.as_slice::<i32>()?, others?, owns?), (&[1, 2][..], vec![1, 2], vec![3, 4]));
+    let mut x = x;
+    let write = Function::from_args(|args: &[ValueRef<'_>]| args.len() as i64)?;
+    assert!(write.call::<i64>((&mut x,)).unwrap_err().message().contains("read-only"));
+    assert!(x.as_mut_slice::<i32>().is_err() && Arc::strong_count(&shared) == 2);
+    drop(x);
+    assert!(Arc::strong_count(&shared) == 1 && Tensor::from_owner::<i32, _>(shared.clone(), [3]).is_err());
+    assert!(Arc::strong_count(&shared) == 1 && Tensor::from_owner::<i32, _>(shared.clone(), [-2]).is_err());
+    assert_eq!(Arc::strong_count(&shared), 1);
+    Ok(())
+}
+
+#[test]
+fn errors_keep_their_causes() -> Result<()> {
+    let fails = Function::from_fn(|| {
+        let reason = "x".parse::<i64>().expect_err("no number");
+        Err::<(), _>(Error::with_cause(Code::NotFound, "KeyError", "no size", &reason))
+    })?;
+    let error = fails.call::<()>(()).unwrap_err();
+    drop(fails);
+    let outer = Error::with_cause(Code::Io, "", "no file", &error.clone());
+    drop(error);
+    let inner = outer.cause().and_then(Error::cause).expect("a cause").clone();
+    assert_eq!((outer.cause().map(Error::kind), inner.message()), (Some("KeyError"), "invalid digit found in string"));
+    drop(outer);
+    assert!(inner.cause().is_none());
+    Ok(())
+}
+
 struct Stopwatch(Arc<AtomicUsize>);
 impl MetricCollector for Stopwatch {
     type State = (Arc<AtomicUsize>, Device);

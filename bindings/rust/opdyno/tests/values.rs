@@ -234,3 +234,54 @@ fn handles_cross_as_raw_pointers() -> Result<()> {
     assert!(unsafe { Tensor::from_raw(std::ptr::null_mut()) }.is_none());
     Ok(())
 }
+
+/// `try_into()` gives what `to()` gives.
+#[test]
+fn values_are_converted_by_the_standard_trait() -> Result<()> {
+    #[track_caller]
+    fn same<T: FromValue + TryFrom<Value, Error = Error> + PartialEq + std::fmt::Debug>(
+        value: impl Into<Value>,
+        expected: T,
+    ) {
+        let value = value.into();
+        assert_eq!(T::try_from(value.clone()).expect("of that type"), expected);
+        assert_eq!(value.to::<T>().expect("of that type"), expected);
+    }
+    same(7_i64, 7_i64);
+    same(7_i64, 7_i8);
+    same(7_i64, 7_u8);
+    same(-7_i64, -7_i16);
+    same(7_i64, 7_u16);
+    same(7_i64, 7_i32);
+    same(7_i64, 7_u32);
+    same(7_i64, 7_u64);
+    same(7_i64, 7_usize);
+    same(7_i64, 7_isize);
+    same(7_i64, 7.0_f64);
+    same(0.5_f64, 0.5_f32);
+    same(true, true);
+    same("text", "text".to_owned());
+    same(vec![1_u8, 2], vec![1_u8, 2]);
+    same(vec![1_i64, 2], vec![1_i64, 2]);
+    same(DType::INT8, DType::INT8);
+    same(Device::CPU, Device::CPU);
+    same((), ());
+    same(Array::new(&args![1, "two"])?, (1_i64, "two".to_owned()));
+    same(Array::new(&args!["one", "two"])?, vec!["one".to_owned(), "two".to_owned()]);
+    let y: Tensor = same_value(common::input())?.try_into()?;
+    assert_eq!(y.as_slice::<f32>()?.len(), 4);
+    let (a, b): (Tensor, Tensor) = same_value(Array::new(&args![&y, &y])?)?.try_into()?;
+    assert_eq!((a.as_ptr(), b.as_ptr()), (y.as_ptr(), y.as_ptr()));
+    let all: Vec<Value> = same_value(Array::new(&args![1, 2, 3])?)?.try_into()?;
+    assert_eq!(all.len(), 3);
+    expect(Tensor::try_from(Value::Int(1)), Code::InvalidArgument, "expected a tensor, but got an int");
+    expect(u8::try_from(Value::Int(256)), Code::OutOfRange, "256 does not fit u8");
+    expect(KvState::try_from(Value::Int(1)), Code::InvalidArgument, "");
+    expect(<(i64, i64)>::try_from(Value::Array(Array::new(&args![1])?)), Code::InvalidArgument, "a tuple of 2");
+    Ok(())
+}
+
+fn same_value(value: impl Into<Value>) -> Result<Value> {
+    let value = value.into();
+    same().call(args![&value])
+}

@@ -7,18 +7,24 @@ mod tensors;
 use opdyno::ffi::*;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Kinds without a number in the header.
 pub const BUFFER: i32 = 90;
 pub const OTHER: i32 = 91;
 
-/// What every handle points to.
+/// What every handle points to. It begins as tvm-ffi's errors do, whose `cause` the crate sets.
+#[repr(C)]
 pub struct Object {
-    references: AtomicUsize,
+    references: AtomicU64, // and one weak one
     kind: i32,
+    deleter: *mut c_void,
+    texts: [usize; 6],
+    update_backtrace: *mut c_void,
+    cause: *mut opd_error,
     pub content: Content,
 }
+const WEAK: u64 = 1 << 32;
 
 pub enum Content {
     Bytes(Vec<u8>),
@@ -33,7 +39,10 @@ pub enum Content {
 }
 
 pub fn make<T>(kind: i32, content: Content) -> *mut T {
-    Box::into_raw(Box::new(Object { references: AtomicUsize::new(1), kind, content })).cast()
+    let (deleter, update_backtrace, cause) = (null_mut(), null_mut(), null_mut());
+    let references = AtomicU64::new(WEAK + 1);
+    Box::into_raw(Box::new(Object { references, kind, deleter, texts: [0; 6], update_backtrace, cause, content }))
+        .cast()
 }
 pub unsafe fn object<'a, T>(handle: *const T) -> &'a Object {
     unsafe { &*handle.cast() }
@@ -53,6 +62,7 @@ pub unsafe fn retained(value: &opd_value) -> opd_value {
 }
 impl Drop for Object {
     fn drop(&mut self) {
+        unsafe { opd_object_release(self.cause.cast()) };
         match &mut self.content {
             Content::Items(items) => items.iter_mut().for_each(|item| unsafe { opd_value_release(item) }),
             Content::Profiled { function, collectors } => {
@@ -73,12 +83,12 @@ unsafe extern "C" fn opd_object_retain(handle: *const c_void) -> *mut c_void {
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_object_release(handle: *mut c_void) {
-    if !handle.is_null() && unsafe { object(handle) }.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+    if !handle.is_null() && unsafe { object(handle) }.references.fetch_sub(1, Ordering::AcqRel) == WEAK + 1 {
         drop(unsafe { Box::from_raw(handle.cast::<Object>()) });
     }
 }
-pub fn references(object: &Object) -> usize {
-    object.references.load(Ordering::Acquire)
+pub fn references(object: &Object) -> u64 {
+    object.references.load(Ordering::Acquire) - WEAK
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_object_type(handle: *const c_void) -> i32 {
@@ -141,6 +151,10 @@ unsafe extern "C" fn opd_error_code(error: *const opd_error) -> opd_code {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_error_kind(error: *const opd_error) -> *const c_char {
     unsafe { error_of(error) }.1.as_ptr()
+}
+#[unsafe(no_mangle)]
+unsafe extern "C" fn opd_error_cause(error: *const opd_error) -> *const opd_error {
+    unsafe { object(error) }.cause
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_error_message(error: *const opd_error) -> *const c_char {

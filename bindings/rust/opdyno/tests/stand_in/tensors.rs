@@ -73,8 +73,11 @@ unsafe extern "C" fn opd_tensor_bytes(handle: *const opd_tensor) -> u64 {
     unsafe { count_of(view) as u64 * u64::from(view.dtype.bits) / 8 }
 }
 #[unsafe(no_mangle)]
-extern "C" fn opd_tensor_is_read_only(_: *const opd_tensor) -> i32 {
-    0
+unsafe extern "C" fn opd_tensor_is_read_only(handle: *const opd_tensor) -> i32 {
+    match *unsafe { tensor(handle) }.memory {
+        Memory::Own(..) => 0,
+        Memory::Managed(managed) => unsafe { (*managed).flags as i32 & 1 },
+    }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_tensor_is_unique(handle: *const opd_tensor) -> i32 {
@@ -131,6 +134,9 @@ unsafe extern "C" fn opd_tensor_from_dlpack_versioned(
     out: *mut *mut opd_tensor,
 ) -> *mut opd_error {
     let view = unsafe { (*managed).dl_tensor };
+    if unsafe { shape_of(&view) }.iter().any(|dim| *dim < 0) {
+        return failed(OPD_INVALID_ARGUMENT, "a negative size");
+    }
     let (shape, memory) = (unsafe { shape_of(&view) }, Arc::new(Memory::Managed(managed)));
     let strides = (!view.strides.is_null()).then(|| unsafe { items(view.strides, shape.len()) });
     unsafe { out.write(make_tensor(memory, view, shape, strides)) };

@@ -1,0 +1,112 @@
+//! Tensors of memory that Rust code owns: vectors, and whatever else has elements.
+use crate::object::create;
+use crate::tensor::{Dims, Element};
+use crate::{Error, Result, Tensor, callback, ffi};
+use core::ptr::null_mut;
+
+/// Programs refuse arguments that do not begin at a multiple of it.
+const ALIGNMENT: usize = 64;
+const READ_ONLY: u64 = 1; // DLPACK_FLAG_BITMASK_READ_ONLY
+
+impl Tensor {
+    /// A tensor of a vector's elements, which can be written. It takes the vector's memory over if that begins at a multiple
+    /// of 64 bytes, as programs demand of their arguments. Else the elements are copied.
+    /// ```
+    /// # fn main() -> opdyno::Result<()> {
+    /// let tensor = opdyno::Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0], [2, 2])?;
+    /// assert_eq!(tensor.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+    /// # Ok(()) }
+    /// ```
+    pub fn from_vec<T: Element>(elements: Vec<T>, shape: impl Dims) -> Result<Self> {
+        if elements.is_empty() || elements.as_ptr().addr() % ALIGNMENT != 0 {
+            return Self::from_slice(&elements, shape);
+        }
+        Owned::new(elements, 0).into_tensor(shape, |elements: *mut Vec<T>| {
+            let elements = unsafe { &mut *elements };
+            (elements.as_mut_ptr(), elements.len())
+        })
+    }
+
+    /// A read-only tensor of elements that something owns: an `Arc`, a mapped file, bytes of another library. Nothing is
+    /// copied. The owner is dropped behind the last tensor of these elements, by the thread that drops that one.
+    /// ```
+    /// # fn main() -> opdyno::Result<()> {
+    /// let weights: std::sync::Arc<[f32]> = [1.0, 2.0].into();
+    /// let tensor = opdyno::Tensor::from_owner::<f32, _>(weights.clone(), [2])?;
+    /// assert!(tensor.is_read_only() && tensor.as_slice::<f32>()?.as_ptr() == weights.as_ptr());
+    /// # Ok(()) }
+    /// ```
+    /// Programs refuse a tensor that does not begin at a multiple of 64 bytes; [`Tensor::to_device`] copies it.
+    pub fn from_owner<T: Element, O: AsRef<[T]> + Send + 'static>(owner: O, shape: impl Dims) -> Result<Self> {
+        Owned::new(owner, READ_ONLY).into_tensor(shape, |owner: *mut O| {
+            // Borrowed until the owner is dropped: nobody else has it, so nothing can end that.
+            let elements = unsafe { &*owner }.as_ref();
+            (elements.as_ptr().cast_mut(), elements.len())
+        })
+    }
+}
+
+/// A tensor of DLPack with what it needs, at one place.
+#[repr(C)] // what DLPack's deleter gets is the first field
+struct Content<O> {
+    managed: ffi::DLManagedTensorVersioned,
+    dims: Vec<i64>,
+    owner: O,
+}
+
+const NOTHING: ffi::DLTensor = ffi::DLTensor {
+    data: null_mut(),
+    device: ffi::DLDevice { device_type: ffi::kDLCPU, device_id: 0 },
+    ndim: 0,
+    dtype: ffi::DLDataType { code: 0, bits: 0, lanes: 0 },
+    shape: null_mut(),
+    strides: null_mut(),
+    byte_offset: 0,
+};
+
+/// The content until a tensor takes it over.
+struct Owned<O>(*mut Content<O>);
+
+impl<O: Send + 'static> Owned<O> {
+    fn new(owner: O, flags: u64) -> Self {
+        let managed = ffi::DLManagedTensorVersioned {
+            version: ffi::DLPackVersion { major: 1, minor: 3 },
+            manager_ctx: null_mut(),
+            deleter: Some(end::<O>),
+            flags,
+            dl_tensor: NOTHING,
+        };
+        Self(Box::into_raw(Box::new(Content { managed, dims: Vec::new(), owner })))
+    }
+
+    /// `elements` is asked once, when the owner has its place.
+    fn into_tensor<T: Element>(
+        self,
+        shape: impl Dims,
+        elements: impl FnOnce(*mut O) -> (*mut T, usize),
+    ) -> Result<Tensor> {
+        // Field by field: elements that lie in the owner itself are borrowed meanwhile.
+        let dims = unsafe { &mut (*self.0).dims };
+        *dims = shape.to_dims()?;
+        let ndim = dims.len().try_into().map_err(|_| Error::invalid("a tensor has at most 2^31 - 1 axes"))?;
+        let (dtype, shape) = (T::DTYPE.into(), dims.as_mut_ptr());
+        let (data, count) = elements(unsafe { &raw mut (*self.0).owner });
+        unsafe { (*self.0).managed.dl_tensor = ffi::DLTensor { data: data.cast(), ndim, dtype, shape, ..NOTHING } };
+        let tensor = create!(Tensor, opd_tensor_from_dlpack_versioned(self.0.cast()))?;
+        core::mem::forget(self); // taken over
+        if tensor.len() != count {
+            return Err(Error::invalid(&format!("{count} elements do not fill {:?}", tensor.shape())));
+        }
+        Ok(tensor)
+    }
+}
+
+impl<O> Drop for Owned<O> {
+    fn drop(&mut self) {
+        unsafe { callback::end::<Content<O>>(self.0.cast()) }
+    }
+}
+
+unsafe extern "C" fn end<O>(managed: *mut ffi::DLManagedTensorVersioned) {
+    unsafe { callback::end::<Content<O>>(managed.cast()) }
+}
