@@ -11,6 +11,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in (".", "golden")]
 from compare import compare
+from layouts import check_layouts
+from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
 from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
 
@@ -87,6 +89,8 @@ def main():
     check_functions(SOURCE, list((SOURCE / "opdyno" / "src").glob("*.rs")))
     check_options(files)
     check_results(files)
+    check_layouts(arguments, SOURCE / GENERATED[0])
+    check_threads(ROOT, files)
 
     libraries = library_directory(arguments)
     settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),

@@ -1,0 +1,66 @@
+"""The structs and constants of ffi.rs are laid out and numbered as those of C: both compilers print them, without a tool between."""
+
+import os
+import re
+import subprocess
+import sys
+
+from common import include_flags
+
+NAMELESS = {"opd_value_u": "__typeof__(((opd_value *)0)->u)"}  # in C; SWIG names it by where it stands
+
+
+def structs(ffi):
+    """By name, the fields; what is opaque has none to compare."""
+    for name, body in re.findall(r"^pub (?:struct|union) (\w+) \{\n(.*?)^\}", ffi, re.MULTILINE | re.DOTALL):
+        if fields := re.findall(r"^    pub (?:r#)?(\w+):", body, re.MULTILINE):
+            yield name, fields
+
+
+def constants(ffi):
+    return re.findall(r"^pub const (\w+):", ffi, re.MULTILINE)
+
+
+def printed_by_c(ffi, out, flags):
+    lines = []
+    for name, fields in structs(ffi):
+        c = NAMELESS.get(name, name)
+        lines.append(f'  printf("{name} %zu %zu\\n", sizeof({c}), _Alignof({c}));')
+        lines += [f'  printf("{name}.{field} %zu %zu\\n", offsetof({c}, {field}), sizeof((({c} *)0)->{field}));' for field in fields]
+    lines += [f'  printf("{name} %lld\\n", (long long)({name}));' for name in constants(ffi)]
+    source = out / "layouts.c"
+    source.write_text("#include <opdyno/opdyno.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n")
+    return compiled(out / "layouts-c", os.environ.get("CC", "cc"), "-std=gnu11", "-o", out / "layouts-c", *flags, source)
+
+
+def printed_by_rust(ffi, out, path):
+    names = re.compile(r"^    pub (r#\w+)", re.MULTILINE).findall(ffi)
+    raw = {name.removeprefix("r#"): name for name in names}
+    lines = []
+    for name, fields in structs(ffi):
+        lines.append(f'    println!("{name} {{}} {{}}", size_of::<ffi::{name}>(), align_of::<ffi::{name}>());')
+        for field in fields:
+            f = raw.get(field, field)
+            lines.append(f'    println!("{name}.{field} {{}} {{}}", core::mem::offset_of!(ffi::{name}, {f}), '
+                         f"size(|p: *const ffi::{name}| unsafe {{ &raw const (*p).{f} }}));")
+    lines += [f'    println!("{name} {{}}", i128::from(ffi::{name}));' for name in constants(ffi)]
+    source = out / "layouts.rs"
+    source.write_text(f'#[allow(warnings)]\n#[path = "{path}"]\nmod ffi;\n'
+                      "fn size<T, F>(_: fn(*const T) -> *const F) -> usize {\n    size_of::<F>()\n}\n"
+                      "fn main() {\n" + "\n".join(lines) + "\n}\n")
+    return compiled(out / "layouts-rust", "rustc", "--edition", "2024", "-o", out / "layouts-rust", source)
+
+
+def compiled(program, *command):
+    subprocess.run(command, check=True)
+    return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+
+
+def check_layouts(arguments, path):
+    ffi, out = path.read_text(), arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    c, rust = printed_by_c(ffi, out, include_flags(arguments)), printed_by_rust(ffi, out, path)
+    if differ := [f"C has {a}, but Rust {b}" for a, b in zip(c, rust, strict=True) if a != b]:
+        sys.exit("\n".join(["ffi.rs differs from the headers:", *differ]))
+    if len(list(structs(ffi))) < 40 or len(constants(ffi)) < 150:  # what is compared at least
+        sys.exit("ffi.rs was not understood: too few structs or constants were compared")
