@@ -127,15 +127,22 @@ void require_sized(const Stats &out) {
   require_struct_size<Stats>(out.struct_size, "set it to the size of the struct");
 }
 
-// Writes results as far as the caller's header has them. Fields that only the caller knows become 0, and struct_size
-// becomes the number of bytes that were filled.
+// Settles how many bytes of the caller's struct for results are filled: as many as both headers have. Fields that only
+// the caller knows become 0.
+template <class Stats>
+void begin_sized(Stats *out) {
+  require_sized(*out);
+  const uint32_t size = out->struct_size, filled = std::min<uint32_t>(size, sizeof *out);
+  std::memset(reinterpret_cast<char *>(out) + filled, 0, size - filled);
+  out->struct_size = filled;
+}
+
+// Writes results as far as the caller's header has them.
 template <class Stats>
 void write_sized(Stats stats, Stats *out) {
-  const uint32_t size = out->struct_size, filled = std::min<uint32_t>(size, sizeof stats);
-  require_sized(*out);
-  stats.struct_size = filled;
-  std::memcpy(out, &stats, filled);
-  std::memset(reinterpret_cast<char *>(out) + filled, 0, size - filled);
+  begin_sized(out);
+  stats.struct_size = out->struct_size;
+  std::memcpy(out, &stats, stats.struct_size);
 }
 
 }  // namespace opd

@@ -184,7 +184,11 @@ void opd_rpc_session_close(opd_rpc_session *session) {
 }
 
 opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
-  return guard([&] { rpc::serve(socket, options_of(options)); });
+  return guard([&] {
+    const rpc::ServeOptions how = options_of(options);
+    if (how.progress) begin_sized(how.progress);
+    rpc::serve(socket, how);
+  });
 }
 
 opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json) {

@@ -14,7 +14,7 @@
 namespace opd::rpc {
 namespace {
 
-constexpr size_t kStack = 64 << 10, kMostName = sizeof(opd_rpc_progress::crashed_in) - 1;
+constexpr size_t kStack = 64 << 10;
 constexpr unsigned kMostSeconds = 5;  // for the answer, after which the process ends without it
 
 bool is_free(const struct sigaction &action) { return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL; }
@@ -76,7 +76,7 @@ const char *kernel_on_stack() noexcept {
 
 std::atomic<CrashReport *> CrashReport::reporting_{nullptr};
 
-CrashReport::CrashReport(Socket &socket, bool is_wanted, opd_rpc_progress *progress)
+CrashReport::CrashReport(Socket &socket, bool is_wanted, const Progress &progress)
     : socket_(socket), is_wanted_(is_wanted), progress_(progress), serving_(thread_state()) {
   if (!is_wanted) return;
   CrashReport *none = nullptr;
@@ -147,11 +147,8 @@ void CrashReport::tell(int signal) noexcept {
   ::signal(SIGALRM, SIG_DFL);
   ::alarm(kMostSeconds);  // what crashed may hold a lock that is needed here
   const char *const name = running_operator();
-  const std::string_view operator_name = std::string_view(name ? name : "").substr(0, kMostName);
-  if (progress_) {
-    std::memcpy(progress_->crashed_in, operator_name.data(), operator_name.size());
-    progress_->crashed_in[operator_name.size()] = '\0';
-  }
+  const std::string_view operator_name = std::string_view(name ? name : "").substr(0, Progress::kMostName);
+  progress_.note_crash(operator_name);
   Text text;
   text << kCrashAnswer << name_of(signal);
   if (name) text << " in the operator " << operator_name;

@@ -1,8 +1,6 @@
 // If the process of a session crashes, its client is told which operator ran. A handler of the fatal signals writes the
 // answer to the open request, which would otherwise never be answered. Then it lets the signal end the process.
 #pragma once
-#include <opdyno/rpc.h>
-
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -10,6 +8,7 @@
 #include <string_view>
 
 #include "base/thread_state.h"
+#include "rpc/progress.h"
 #include "rpc/socket.h"
 
 namespace opd::rpc {
@@ -20,7 +19,7 @@ inline constexpr std::string_view kCrashAnswer = "ConnectionError: the session's
 class CrashReport {
  public:
   // To be made by the thread that serves the session. Throws OPD_FAILED_PRECONDITION if the process has one already.
-  CrashReport(Socket &socket, bool is_wanted, opd_rpc_progress *progress);
+  CrashReport(Socket &socket, bool is_wanted, const Progress &progress);
   ~CrashReport();
   CrashReport(const CrashReport &) = delete;
 
@@ -45,7 +44,7 @@ class CrashReport {
 
   Socket &socket_;
   const bool is_wanted_;
-  opd_rpc_progress *const progress_;
+  const Progress progress_;
   const ThreadState &serving_;  // of the thread that serves
   std::atomic<bool> is_amid_request_{false};
   std::array<bool, kSignals.size()> is_handled_{};

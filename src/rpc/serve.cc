@@ -104,9 +104,10 @@ void serve(int descriptor, const ServeOptions &options) {
   if (!options.user.empty()) become_user(options.user);
   auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes, options.allowed);
   restrict_process(options, folder->directory());
-  CrashReport crashes(socket, options.report_crashes, options.progress);
+  const Progress progress(options.progress);
+  CrashReport crashes(socket, options.report_crashes, progress);
   try {
-    Session(socket, std::move(folder), options.limits, crashes, options.progress).run();
+    Session(socket, std::move(folder), options.limits, crashes, progress).run();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
     fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),

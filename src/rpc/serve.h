@@ -25,7 +25,7 @@ struct ServeOptions {
   std::shared_ptr<const AllowedModules> allowed;  // null: all
   TlsServerOptions tls;
   std::function<void()> admit;           // called once the client is known; may wait, and throw; null: does not exist
-  opd_rpc_progress *progress = nullptr;  // written while the session runs; null: nowhere
+  opd_rpc_progress *progress = nullptr;  // written while the session runs, struct_size bytes of it; null: nowhere
   bool report_crashes = false;
 };
 

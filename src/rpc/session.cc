@@ -16,12 +16,6 @@ DLDevice device_in(const Arguments &args, size_t place) {
   return args[place].u.device;
 }
 
-// Written by one thread, read by others and by other processes.
-void add(uint64_t &to, uint64_t count) {
-  std::atomic_ref<uint64_t> number(to);
-  number.store(number.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
-}
-
 std::string message_of(const Error &error) { return error.kind + ": " + error.message; }
 
 }  // namespace
@@ -40,7 +34,8 @@ void Session::run() {
     if (size == 0) continue;
     if (size < sizeof(Code) || size > limits_.message_bytes)
       fail(OPD_BAD_FORMAT, kWhat, " has ", size, " bytes, not from ", sizeof(Code), " to ", limits_.message_bytes);
-    if (progress_) add(progress_->num_requests, 1), add(progress_->received_bytes, sizeof size + size);
+    progress_.add(&opd_rpc_progress::num_requests, 1);
+    progress_.add(&opd_rpc_progress::received_bytes, sizeof size + size);
     if (!answer(size)) return;
   }
 }
@@ -72,7 +67,7 @@ bool Session::answer(uint64_t size) {
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
   const std::string head(reinterpret_cast<const char *>(&answered), sizeof answered);
-  if (progress_) add(progress_->sent_bytes, sizeof answered + answered);
+  progress_.add(&opd_rpc_progress::sent_bytes, sizeof answered + answered);
   try {
     if (answer.rest.empty()) socket_.write(head, answer.packet);
     else socket_.write(head + answer.packet, answer.rest);

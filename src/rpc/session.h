@@ -7,6 +7,7 @@
 #include "rpc/crash_report.h"
 #include "rpc/objects.h"
 #include "rpc/packets.h"
+#include "rpc/progress.h"
 #include "rpc/socket.h"
 #include "rpc/work_folder.h"
 
@@ -21,9 +22,8 @@ struct SessionLimits {
 
 class Session {
  public:
-  // `progress`: where what happens is noted; null: nowhere.
   Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
-          opd_rpc_progress *progress)
+          const Progress &progress)
       : socket_(socket), folder_(std::move(folder)), limits_(limits), crashes_(crashes), progress_(progress) {}
   ~Session();  // ends the client's streams
   Session(const Session &) = delete;
@@ -61,7 +61,7 @@ class Session {
   const std::shared_ptr<WorkFolder> folder_;
   const SessionLimits limits_;
   CrashReport &crashes_;
-  opd_rpc_progress *const progress_;
+  const Progress progress_;
   Objects objects_;
   std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
   std::map<uint64_t, Stream> streams_;      // those that the client made

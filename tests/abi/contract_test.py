@@ -97,6 +97,19 @@ class Layout(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{done.stdout}{done.stderr}\nCONTRIBUTING.md, \"Changes of the ABI\", says what to do")
 
 
+class SizedStructs(unittest.TestCase):
+    def test_each_is_tested_with_callers_whose_header_knows_more_or_less(self):
+        sized = {name for name, members in structs().items() if members[0] == "struct_size"}
+        # The library makes it: its size is the library's, and a plug-in with a newer header must look at it.
+        sized -= {"opd_kernel_launch"}
+        lists = re.findall(r"using \w+Structs =\s*testing::Types<(.*?)>;", (HERE / "struct_sizes_test.cc").read_text(), re.S)
+        self.assertEqual(sorted(re.findall(r"opd_\w+", ", ".join(lists))), sorted(sized))
+
+    def test_all_of_them_are_found(self):
+        declared = sum(len(re.findall(r"^ +uint32_t struct_size;", header.read_text(), re.M)) for header in headers())
+        self.assertEqual(declared, sum(members[0] == "struct_size" for members in structs().values()))
+
+
 class Size(unittest.TestCase):
     def test_there_are_no_more_functions_than_agreed(self):
         self.assertLessEqual(len(exported()), LIMIT)
