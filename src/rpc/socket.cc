@@ -8,17 +8,32 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "rpc/tls.h"
 
 namespace opd::rpc {
 namespace {
 
 constexpr const char *kReadsNothing = "the peer reads nothing; a message is not sent whole";
+
+// Whether nothing came for `limit` while the kernel sent the same bytes again and again, or asked a peer without room
+// for more whether it has room. The kernel itself gives up after some 15 minutes. TCP_USER_TIMEOUT is no substitute: it
+// also ends connections to peers that are busy, and so have no room for long, but answer each question.
+bool is_peer_gone(int descriptor, std::chrono::milliseconds limit) {
+  constexpr int kLeast = 3;  // so that one lost packet, or an answer on its way, is not taken for an absence
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;  // no TCP
+  if (size < offsetof(tcp_info, tcpi_last_ack_recv) + sizeof info.tcpi_last_ack_recv) return false;
+  const bool asks_in_vain = info.tcpi_retransmits >= kLeast || info.tcpi_probes >= kLeast;
+  return asks_in_vain && std::chrono::milliseconds(info.tcpi_last_ack_recv) >= limit;
+}
 
 }  // namespace
 
@@ -29,24 +44,27 @@ int milliseconds_until(std::chrono::steady_clock::time_point end) {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kMost));
 }
 
-Socket::Socket(int descriptor, Time stall) : descriptor_(descriptor), stall_(stall) {
+Socket::Socket(int descriptor, Time stall, const PeerCheck &check)
+    : descriptor_(descriptor),
+      stall_(stall),
+      check_(check),
+      next_look_(std::chrono::steady_clock::now() + check.between) {
   const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // A peer that lost its power or its network says nothing. The kernel asks it, and sees after 35 s that it is gone,
-  // however long a call may take.
-  const int idle_s = 15, between_s = 5, questions = 4;
+  // The kernel asks a peer that says nothing, and ends the connection if it is gone, however long a call may take.
+  // While sent bytes are not acknowledged, the kernel does not ask: see is_peer_gone().
+  const int idle_s = static_cast<int>(check.idle.count()), between_s = static_cast<int>(check.between.count());
   setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &questions, sizeof questions);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &check.questions, sizeof check.questions);
 }
 
 Socket::~Socket() = default;
 
 void Socket::secure(std::unique_ptr<Tls> tls) {
   for (Tls::Wants wants; (wants = tls->shake_hands()) != Tls::Wants::kNothing;)
-    if (!poll_for(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, stall_))
-      fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid the handshake of TLS");
+    await_part(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, "the peer stopped amid the handshake of TLS");
   tls_ = std::move(tls);
 }
 
@@ -59,7 +77,24 @@ int Socket::peek(Time limit) {
   return found > 0 ? first : -1;
 }
 
+bool Socket::looks_at_peer() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_) return false;
+  next_look_ = now + check_.between;
+  if (!is_peer_gone(descriptor_, check_.limit())) return false;
+  broken_ = make_error(OPD_IO, concat("the peer's machine or network is gone: it has acknowledged nothing for ",
+                                      check_.limit().count(), " s"));
+  return true;
+}
+
+template <class... Text>
+void Socket::await_part(short events, const Text &...text) {
+  if (!poll_for(events, stall_)) fail(OPD_DEADLINE_EXCEEDED, text...);
+  if (broken_) throw Exception(broken_);
+}
+
 bool Socket::poll_for(short events, Time limit) {
+  if (broken_) return true;
   const bool has_end = end_ != std::chrono::steady_clock::time_point(), is_limited = limit.count() || has_end;
   constexpr Time kMost = std::chrono::hours(24 * 365);  // later times would not fit the clock
   auto end = limit.count() ? std::chrono::steady_clock::now() + std::min(limit, kMost) : end_;
@@ -73,10 +108,10 @@ bool Socket::poll_for(short events, Time limit) {
     for (const auto asleep = std::chrono::steady_clock::now() + kAwake; std::chrono::steady_clock::now() < asleep;)
       if (::poll(&waited, 1, 0) > 0) return true;
   for (;;) {
-    const int found = ::poll(&waited, 1, is_limited ? milliseconds_until(end) : -1);
-    if (found > 0) return true;
-    if (found == 0) return false;
-    if (errno != EINTR) fail(OPD_IO, "cannot wait for the peer: ", error_text(errno));
+    const int found = ::poll(&waited, 1, milliseconds_until(is_limited ? std::min(end, next_look_) : next_look_));
+    if (found < 0 && errno != EINTR) fail(OPD_IO, "cannot wait for the peer: ", error_text(errno));
+    if (found > 0 || looks_at_peer()) return true;
+    if (is_limited && std::chrono::steady_clock::now() >= end) return false;
   }
 }
 
@@ -145,8 +180,7 @@ void Socket::read(void *to, size_t size) {
     const ssize_t found = is_large ? receive(at, size) : receive(received_.data(), received_.size());
     if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
     if (found < 0) {
-      if (!poll_for(POLLIN, stall_))
-        fail(OPD_DEADLINE_EXCEEDED, "the peer stopped amid a message; ", size, " bytes are missing");
+      await_part(POLLIN, "the peer stopped amid a message; ", size, " bytes are missing");
     } else if (is_large) {
       at += found, size -= static_cast<size_t>(found);
     } else {
@@ -167,8 +201,7 @@ void Socket::write_secure(std::string_view bytes) {
     Tls::Wants wants{};
     const size_t taken = tls_->write(bytes, wants);
     bytes.remove_prefix(taken);
-    if (taken == 0 && !poll_for(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, stall_))
-      fail(OPD_DEADLINE_EXCEEDED, kReadsNothing);
+    if (taken == 0) await_part(wants == Tls::Wants::kInput ? POLLIN : POLLOUT, kReadsNothing);
   }
 }
 
@@ -191,7 +224,7 @@ void Socket::write(std::string_view head, std::string_view rest) {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN) fail(OPD_IO, "cannot write to the peer: ", error_text(errno));
-    if (!poll_for(POLLOUT, stall_)) fail(OPD_DEADLINE_EXCEEDED, kReadsNothing);
+    await_part(POLLOUT, kReadsNothing);
   }
 }
 

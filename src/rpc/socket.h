@@ -18,11 +18,18 @@ class Tls;
 // For poll(): at least 0, and rounded up.
 int milliseconds_until(std::chrono::steady_clock::time_point end);
 
+// How a peer is noticed that lost its power or its network, and so says nothing.
+struct PeerCheck {
+  std::chrono::seconds idle{15}, between{5};  // from the last sign of life to the first question, and to the next one
+  int questions = 4;                          // that stay without an answer
+  std::chrono::seconds limit() const { return idle + questions * between; }
+};
+
 class Socket {
  public:
   using Time = std::chrono::nanoseconds;
   // `descriptor` stays the caller's. `stall`: most time between two parts of a message.
-  Socket(int descriptor, Time stall);
+  Socket(int descriptor, Time stall, const PeerCheck &check = {});
   ~Socket();
 
   // From now on, what is read and written goes through TLS. Its handshake is made here, before anything else is read.
@@ -47,7 +54,12 @@ class Socket {
   void write_number(int32_t number) { write({reinterpret_cast<const char *>(&number), sizeof number}); }
 
  private:
+  // False: the time is over. True also if the peer is gone: then `broken_` says so.
   bool poll_for(short events, Time limit);
+  // Waits for the next part of a message. Throws if it does not come, with the parts of that text.
+  template <class... Text>
+  void await_part(short events, const Text &...text);
+  bool looks_at_peer();  // whether it is time to, and the peer is gone
   // Receives the available bytes without waiting. Returns their number; 0: the peer has closed the connection; -1:
   // there are none yet.
   ssize_t receive(void *to, size_t size);
@@ -56,11 +68,13 @@ class Socket {
 
   int descriptor_;
   Time stall_;
+  PeerCheck check_;
+  std::chrono::steady_clock::time_point next_look_;
   std::chrono::steady_clock::time_point end_{};
   // Received bytes that were not read yet: a small message is received as a whole, by one system call.
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
-  Ref<Error> broken_;       // what TLS found while it was only asked whether there is something
+  Ref<Error> broken_;       // found while it was only asked whether there is something; whoever reads hears it
   bool is_closed_ = false;  // by the peer, as TLS says
   std::unique_ptr<Tls> tls_;
 };
