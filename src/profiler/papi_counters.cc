@@ -58,7 +58,7 @@ class PapiCollector final : public CounterCollector {
   explicit PapiCollector(const CounterOptions &options)
       : CounterCollector("papi", options.per_thread), papi_(Papi::get()), best_effort_(options.best_effort) {
     require(options.events.size() <= kMostEvents, "at most ", kMostEvents, " events can be counted at a time");
-    for (const auto &wish : options.events) add_event(wish.name, wish.device);
+    for (const auto &event : options.events) add_event(event.name, event.device);
     if (options.events.empty())
       for (const auto name : usual_events) add_event(std::string(name), {kDLCPU, -1});
     for (Group &group : groups_) choose_multiplexing(group);

@@ -173,7 +173,7 @@ std::vector<std::string> perf_events() {
 
 Ref<Collector> make_perf_collector(const CounterOptions &options) {
   std::vector<std::pair<const KnownEvent *, DLDevice>> events;
-  for (const auto &wish : options.events) events.emplace_back(&known_event(wish.name), wish.device);
+  for (const auto &event : options.events) events.emplace_back(&known_event(event.name), event.device);
   if (events.empty())
     for (size_t i = 0; i < kUsual; ++i) events.emplace_back(&known_events[i], DLDevice{kDLCPU, -1});
   if (events.size() > std::size(known_events)) fail(OPD_INVALID_ARGUMENT, "an event is named more than once");

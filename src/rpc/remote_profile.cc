@@ -4,7 +4,7 @@
 
 #include "base/build_directory.h"
 #include "base/file.h"
-#include "rpc/profile_wishes.h"
+#include "rpc/remote_profile_options.h"
 #include "trace/event_file_reader.h"
 #include "trace/merge.h"
 
@@ -69,14 +69,14 @@ VmProfile profile_in(const Value &found, Remote &remote, bool wants_trace) {
 VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options, bool wants_trace) {
   Remote &remote = profiling_server(vm);
-  const Value wishes(write_wishes({std::string(name), options, wants_trace}));
-  return profile_in(vm.call_with(kProfileFunction, {wishes.view()}, name, args, settings), remote, wants_trace);
+  const Value written(write_profile_options({std::string(name), options, wants_trace}));
+  return profile_in(vm.call_with(kProfileFunction, {written.view()}, name, args, settings), remote, wants_trace);
 }
 
 void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
   profiling_server(vm);
-  const Value wishes(write_wishes({"", options, true}));
-  vm.call_with(kProfileStart, {wishes.view()}, "", {}, {});
+  const Value written(write_profile_options({"", options, true}));
+  vm.call_with(kProfileStart, {written.view()}, "", {}, {});
 }
 
 VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "rpc/packets.h"
-#include "rpc/profile_wishes.h"
 #include "rpc/remote_evaluator.h"
+#include "rpc/remote_profile_options.h"
 #include "rpc/session_vm.h"
 
 namespace opd::rpc {

@@ -1,6 +1,6 @@
 #include "rpc/session_vm.h"
 
-#include "rpc/profile_wishes.h"
+#include "rpc/remote_profile_options.h"
 #include "vm/executable_module.h"
 #include "vm/vm.h"
 
@@ -140,27 +140,27 @@ class VmModule final : public Module {
     WorkFolder &files_;
     const std::string name_;
   };
-  static ProfileWishes wishes_in(Args args) {
-    ProfileWishes wishes = read_wishes(text_of(args, 0, "what is wished of the profile"));
-    wishes.options.machine = TraceProcess::of_this().host;
-    return wishes;
+  static RemoteProfileOptions options_in(Args args) {
+    RemoteProfileOptions remote = read_profile_options(text_of(args, 0, "the options of the profile"));
+    remote.options.machine = TraceProcess::of_this().host;
+    return remote;
   }
 
-  // (what the client wishes, arguments …) → report and trace
+  // (the options, arguments …) → report and trace
   Value profile(Args args) {
-    ProfileWishes wishes = wishes_in(args);
+    RemoteProfileOptions remote = options_in(args);
     const Recorded recorded(*files_, "profile.opdtrace");
-    if (wishes.wants_trace) wishes.options.file = recorded.path();
-    const VmProfile made = profile_named(vm(), wishes.function, args.subspan(1), {}, wishes.options);
-    return recorded.with(made, wishes.wants_trace);
+    if (remote.wants_trace) remote.options.file = recorded.path();
+    const VmProfile made = profile_named(vm(), remote.function, args.subspan(1), {}, remote.options);
+    return recorded.with(made, remote.wants_trace);
   }
-  // (what the client wishes)
+  // (the options)
   Value profile_start(Args args) {
-    ProfileWishes wishes = wishes_in(args);
+    RemoteProfileOptions remote = options_in(args);
     static int last = 0;  // of all VMs: a session's requests come one after the other
     const std::string name = concat("started-", ++last, ".opdtrace");
-    wishes.options.file = files_->path(name);
-    start_profile(vm(), wishes.options);
+    remote.options.file = files_->path(name);
+    start_profile(vm(), remote.options);
     started_ = name;
     return {};
   }

@@ -24,7 +24,7 @@ constexpr size_t kManyPending = kMostPending / 64;  // then the thread is woken
 struct Pending {
   LaunchedWork launched;
   WorkLauncher by;
-  std::unique_ptr<PendingWork> work;  // null: a wish to know when all before it is done
+  std::unique_ptr<PendingWork> work;  // null: asks when all before it is done
 };
 
 class Queue {

@@ -31,7 +31,7 @@ struct Wishes {  // of a recording
 
 // The track, if the recording began after those that were considered, and the run passes its filter. The run is then
 // under way in the recording.
-Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, Wishes &wishes) {
+Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, Wishes &options) {
   Slot &slot = Recorder::get().slots[place];
   id = slot.id.load();
   if (id <= considered) return nullptr;
@@ -40,8 +40,8 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
   if ((wanted && wanted != source) || (thread && thread != thread_number())) return nullptr;
   if (slot.calls.fetch_add(1, std::memory_order_relaxed) % slot.interval.load(std::memory_order_relaxed) != 0)
     return nullptr;
-  wishes = {slot.with_calls.load(std::memory_order_relaxed), slot.all_calls.load(std::memory_order_relaxed),
-            slot.outcomes.load(std::memory_order_relaxed)};
+  options = {slot.with_calls.load(std::memory_order_relaxed), slot.all_calls.load(std::memory_order_relaxed),
+             slot.outcomes.load(std::memory_order_relaxed)};
   Track &track = Recorder::get().track();
   return enter(track, place, id) ? &track : nullptr;
 }
@@ -54,20 +54,20 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
   const uint64_t considered = recorder.considered_;
   each_recording(running, [&](uint32_t place) {
-    Wishes wishes{};
+    Wishes options{};
     uint64_t id;
-    Track *const track = enter_run(place, source, considered, id, wishes);
+    Track *const track = enter_run(place, source, considered, id, options);
     recorder.considered_ = std::max(recorder.considered_, id);
     if (!track) return;
     // From here on end() leaves the recording, also after an exception.
     if (!recorder_) recorder_ = &recorder, event_ = {};
     track_ = track;
     begun_ |= bit_of(place);
-    if (wishes.outcomes) recorder.outcomes_ |= bit_of(place);
-    if (!wishes.calls) return void(recorder.only_run_ |= bit_of(place));
+    if (options.outcomes) recorder.outcomes_ |= bit_of(place);
+    if (!options.calls) return void(recorder.only_run_ |= bit_of(place));
     recorder.track_ = track;
     recorder.recordings_ |= bit_of(place);
-    if (wishes.all_calls) recorder.all_calls_ |= bit_of(place);
+    if (options.all_calls) recorder.all_calls_ |= bit_of(place);
     if (Recorder::get().slots[place].syncs.load(std::memory_order_relaxed)) recorder.syncs_ |= bit_of(place);
     if (track->part(place).observer) recorder.observed_ |= bit_of(place);
   });

@@ -90,16 +90,16 @@ class _BuiltIn(MetricCollector):
         return self._made
 
 
-def _wishes(
+def _options_of(
     metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None, per_thread: bool, best_effort: bool
 ) -> dict[str, Any]:
-    wishes: dict[str, Any] = {"per_thread": int(per_thread), "best_effort": int(best_effort)}
+    options: dict[str, Any] = {"per_thread": int(per_thread), "best_effort": int(best_effort)}
     if metric_names is None:
-        return wishes
+        return options
     pairs = [(getattr(dev, "device", dev), name) for dev, names in metric_names.items() for name in names]
     if not pairs:
         raise ValueError("metric_names has no event; None means the usual ones")
-    return {**wishes, "devices": [dev for dev, _ in pairs], "events": [name for _, name in pairs]}
+    return {**options, "devices": [dev for dev, _ in pairs], "events": [name for _, name in pairs]}
 
 
 class TimeMetricCollector(_BuiltIn):
@@ -130,7 +130,7 @@ class _Counters(_BuiltIn):
         per_thread: bool = False,
         best_effort: bool = False,
     ) -> None:
-        self._made = _native.opd_collector_create_builtin(self._kind, _wishes(metric_names, per_thread, best_effort))
+        self._made = _native.opd_collector_create_builtin(self._kind, _options_of(metric_names, per_thread, best_effort))
 
 
 class PerfMetricCollector(_Counters):

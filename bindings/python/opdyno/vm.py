@@ -233,7 +233,7 @@ class VirtualMachine(_native.CollectedHandle):
         outputs: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Calls a function, as `vm[func_name](…)`, with further wishes.
+        """Calls a function, as `vm[func_name](…)`, with further options.
 
         `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
         `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are

@@ -7,7 +7,7 @@
 
 #include "device/device.h"
 #include "rpc/connect.h"
-#include "rpc/profile_wishes.h"
+#include "rpc/remote_profile_options.h"
 #include "rpc/secret.h"
 #include "rpc/work_folder.h"
 #include "value/function.h"
@@ -226,11 +226,11 @@ TEST(TheObjectsOfASession, AreAtMostAMillion) {
 }
 
 TEST(WishesForAProfile, AreReadAsTheyWereWritten) {
-  ProfileWishes wishes;
-  wishes.function = "main", wishes.wants_trace = true;
-  wishes.options.warmup = 2, wishes.options.repeat = 3, wishes.options.max_calls = 4, wishes.options.turn = 5;
-  wishes.options.all_calls = true, wishes.options.details = true;
-  const ProfileWishes again = read_wishes(write_wishes(wishes));
+  RemoteProfileOptions remote;
+  remote.function = "main", remote.wants_trace = true;
+  remote.options.warmup = 2, remote.options.repeat = 3, remote.options.max_calls = 4, remote.options.turn = 5;
+  remote.options.all_calls = true, remote.options.details = true;
+  const RemoteProfileOptions again = read_profile_options(write_profile_options(remote));
   EXPECT_EQ(again.function, "main");
   EXPECT_TRUE(again.wants_trace && again.options.all_calls && again.options.details);
   EXPECT_FALSE(again.options.folds_builtins);
@@ -239,32 +239,32 @@ TEST(WishesForAProfile, AreReadAsTheyWereWritten) {
   EXPECT_EQ(again.options.max_calls, 4u);
   EXPECT_EQ(again.options.turn, 5);
   EXPECT_TRUE(again.options.collectors.empty());
-  wishes.options.folds_builtins = true, wishes.options.max_calls = UINT64_MAX;
-  EXPECT_TRUE(read_wishes(write_wishes(wishes)).options.folds_builtins);
-  EXPECT_EQ(read_wishes(write_wishes(wishes)).options.max_calls, static_cast<uint64_t>(INT64_MAX));
+  remote.options.folds_builtins = true, remote.options.max_calls = UINT64_MAX;
+  EXPECT_TRUE(read_profile_options(write_profile_options(remote)).options.folds_builtins);
+  EXPECT_EQ(read_profile_options(write_profile_options(remote)).options.max_calls, static_cast<uint64_t>(INT64_MAX));
 }
 
 TEST(WishesForAProfile, NameCollectorsWithTheirCounters) {
-  ProfileWishes wishes;
-  wishes.options.sample_interval = 7;
+  RemoteProfileOptions remote;
+  remote.options.sample_interval = 7;
   BuiltinCollector perf{OPD_COLLECTOR_PERF, {}};
   perf.options.per_thread = perf.options.best_effort = true;
   perf.options.events = {{"task-clock", {kDLCPU, 0}}, {"page-faults", {kDLCPU, 0}}};
-  wishes.options.collectors = {make_builtin_collector({OPD_COLLECTOR_MEMORY, {}}), make_builtin_collector(perf)};
-  const std::string json = write_wishes(wishes);
+  remote.options.collectors = {make_builtin_collector({OPD_COLLECTOR_MEMORY, {}}), make_builtin_collector(perf)};
+  const std::string json = write_profile_options(remote);
   EXPECT_EQ(json.substr(json.find("\"collectors\"")),
             R"("collectors":[{"kind":1,"per_thread":false,"best_effort":false,"events":[]},)"
             R"({"kind":2,"per_thread":true,"best_effort":true,"events":[{"name":"task-clock","device":[1,0]},)"
             R"({"name":"page-faults","device":[1,0]}]}]})");
   EXPECT_NE(json.find("\"sample_interval\":7,"), std::string::npos) << json;
-  const ProfileWishes again = read_wishes(json);
+  const RemoteProfileOptions again = read_profile_options(json);
   EXPECT_EQ(again.options.sample_interval, 7u);
   ASSERT_EQ(again.options.collectors.size(), 2u);
-  EXPECT_EQ(write_wishes(again), json);
+  EXPECT_EQ(write_profile_options(again), json);
   const auto refusal = [&](const char *from, const char *to) {
     std::string text = json;
     text.replace(text.find(from), std::string(from).size(), to);
-    return refusal_of([&] { read_wishes(text); });
+    return refusal_of([&] { read_profile_options(text); });
   };
   // A device of a session is sent as its server calls it: its kind has a multiple of 128 on this side.
   EXPECT_NE(refusal("[1,0]", "[1]").find("must be a kind and a number"), std::string::npos);
@@ -275,17 +275,18 @@ TEST(WishesForAProfile, NameCollectorsWithTheirCounters) {
   EXPECT_NE(refusal("\"sample_interval\":7", "\"sample_interval\":0").find("must be 1 to 9223372036854775807"),
             std::string::npos);
   EXPECT_EQ(refusal("\"sample_interval\":7", "\"sample_interval\":1"), "");
-  wishes.options.sample_interval = UINT64_MAX;
-  EXPECT_EQ(read_wishes(write_wishes(wishes)).options.sample_interval, static_cast<uint64_t>(INT64_MAX));
+  remote.options.sample_interval = UINT64_MAX;
+  EXPECT_EQ(read_profile_options(write_profile_options(remote)).options.sample_interval,
+            static_cast<uint64_t>(INT64_MAX));
 }
 
 TEST(WishesForAProfile, AreRefusedIfTheyAreNone) {
-  const std::string good = write_wishes({});
-  EXPECT_EQ(refusal_of([&] { read_wishes(good); }), "");
+  const std::string good = write_profile_options({});
+  EXPECT_EQ(refusal_of([&] { read_profile_options(good); }), "");
   const auto refusal = [&](const char *from, const char *to) {
     std::string text = good;
     text.replace(text.find(from), std::string(from).size(), to);
-    return refusal_of([&] { read_wishes(text); });
+    return refusal_of([&] { read_profile_options(text); });
   };
   EXPECT_NE(refusal("\"warmup\":1", "\"warmup\":-1").find("must be 0 to 2147483647"), std::string::npos);
   EXPECT_EQ(refusal("\"warmup\":1", "\"warmup\":2147483647"), "");

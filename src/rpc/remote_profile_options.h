@@ -1,4 +1,4 @@
-// What a client says of a profile that its server is to make: JSON, of which both sides skip what they do not know.
+// The options of a profile that a server makes for its client, as JSON. Both sides skip members that they do not know.
 #pragma once
 #include <string>
 
@@ -10,13 +10,15 @@ namespace opd::rpc {
 inline constexpr const char *kProfileFunction = "opdyno.profile", *kProfileStart = "opdyno.profile_start",
                             *kProfileStop = "opdyno.profile_stop", *kClockFunction = "opdyno.rpc.unix_ns";
 
-struct ProfileWishes {
+struct RemoteProfileOptions {
   std::string function;
   VmProfileOptions options;  // without `file`
   bool wants_trace = false;
 };
 
-std::string write_wishes(const ProfileWishes &wishes);  // throws for collectors that cannot be made there
-ProfileWishes read_wishes(std::string_view json);       // makes the collectors; throws
+// Throws for collectors that the server cannot make.
+std::string write_profile_options(const RemoteProfileOptions &remote);
+// Makes the collectors; throws.
+RemoteProfileOptions read_profile_options(std::string_view json);
 
 }  // namespace opd::rpc

@@ -1,4 +1,4 @@
-#include "rpc/profile_wishes.h"
+#include "rpc/remote_profile_options.h"
 
 #include "base/json_document.h"
 #include "base/json_writer.h"
@@ -29,12 +29,12 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : json_(text, "what the client says of a profile") {}
 
-  ProfileWishes read() {
+  RemoteProfileOptions read() {
     const cJSON *const root = json_.root();
-    ProfileWishes wishes;
-    wishes.function = text(root, "function");
-    wishes.wants_trace = flag(root, "trace");
-    VmProfileOptions &options = wishes.options;
+    RemoteProfileOptions remote;
+    remote.function = text(root, "function");
+    remote.wants_trace = flag(root, "trace");
+    VmProfileOptions &options = remote.options;
     options.warmup = static_cast<int32_t>(number(root, "warmup", 0, INT32_MAX));
     options.repeat = static_cast<int32_t>(number(root, "repeat", 0, INT32_MAX));
     options.max_calls = static_cast<uint64_t>(number(root, "max_records", 0, INT64_MAX));
@@ -45,7 +45,7 @@ class Reader {
     options.details = flag(root, "details");
     const cJSON *one;
     cJSON_ArrayForEach(one, member(root, "collectors")) options.collectors.push_back(collector(one));
-    return wishes;
+    return remote;
   }
 
  private:
@@ -92,10 +92,10 @@ class Reader {
 
 }  // namespace
 
-std::string write_wishes(const ProfileWishes &wishes) {
-  const VmProfileOptions &options = wishes.options;
+std::string write_profile_options(const RemoteProfileOptions &remote) {
+  const VmProfileOptions &options = remote.options;
   JsonWriter json;
-  json.begin_object().key("function").value(wishes.function).key("trace").value(wishes.wants_trace);
+  json.begin_object().key("function").value(remote.function).key("trace").value(remote.wants_trace);
   json.key("warmup").value(options.warmup).key("repeat").value(options.repeat);
   json.key("max_records").value(std::min<uint64_t>(options.max_calls, INT64_MAX)).key("turn").value(options.turn);
   json.key("sample_interval").value(std::min<uint64_t>(options.sample_interval, INT64_MAX));
@@ -106,6 +106,6 @@ std::string write_wishes(const ProfileWishes &wishes) {
   return json.take();
 }
 
-ProfileWishes read_wishes(std::string_view json) { return Reader(json).read(); }
+RemoteProfileOptions read_profile_options(std::string_view json) { return Reader(json).read(); }
 
 }  // namespace opd::rpc
