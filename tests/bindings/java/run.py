@@ -94,6 +94,8 @@ def main():
         if status or not shown.endswith("ok\n"):
             sys.exit(f"the Java program with a server failed: {shown}{errors}")
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
+                           ([], ["Handles", "orders", artifact()]),
+                           (["-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1"], ["Handles", "many"]),
                            *((["-Xmx96m"], ["Fresh", "dropped", holder])
                              for holder in ("tensor", "list", "map", "result", "params", "loaded params", "view", "reshape"))):
         status, shown, errors = run(own, *flags, *program)
