@@ -201,7 +201,9 @@ opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buff
     write_phrases(json, "enforced", facts.enforced);
     write_phrases(json, "missing", facts.missing);
     json.key("tls_fingerprint").value(how.tls.is_wanted() ? rpc::server_fingerprint(how.tls) : "");
-    json.key("tls_absence").value(openssl::Api::get().absence);
+    // To look for OpenSSL is to load it, and takes memory that servers without TLS do without.
+    const bool asks_for_tls = !options || how.tls.is_wanted();
+    json.key("tls_absence").value(asks_for_tls ? openssl::Api::get().absence : "");
     json.end_object();
     give_text(json.take(), out_json);
   });

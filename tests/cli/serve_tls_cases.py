@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import ssl
+from pathlib import Path
 
 import rpc_client
 from case import FAILED, HERE, OK, USAGE, WORK, compile_kernels, run
@@ -59,6 +60,11 @@ class ServeTls(ServerCliTest):
         self.assertEqual(digest("server.pem"), self.fingerprint)
         self.assertEqual(RESULT, self.succeeds(*ADD_ONE, *self.on(port, tls_fingerprint=self.fingerprint)))
         self.assertEqual(RESULT, self.succeeds(*ADD_ONE, *self.on(port, tls_ca=DATA / "ca.pem", tls_name="localhost")))
+
+    def test_openssl_takes_memory_only_of_servers_with_a_certificate(self):
+        for start, is_loaded in ((self.serve, False), (self.start, True)):
+            start()
+            self.assertEqual(is_loaded, "libssl" in Path("/proc/%d/maps" % self.server.pid).read_text())
 
     def test_another_certificate_is_an_error_that_names_why(self):
         port = self.start()

@@ -4360,7 +4360,8 @@ unsafe extern "C" {
     /// `out_json`: New reference: {"enforced": \["files (Landlock ABI 7)", "no network"\], "missing": \[\],
     /// "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
     /// nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
-    /// there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can.
+    /// there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can,
+    /// or `options` are given that want no TLS, for which OpenSSL is not looked for.
     ///
     /// Returns NULL, or an error:
     /// - `OPD_INVALID_ARGUMENT`: an option is wrong, or the key is not the certificate's.
