@@ -8,7 +8,7 @@ namespace {
 
 Annotation annotation_of(const std::string &text) {
   Annotations annotations;
-  return annotation_of(text, annotations) ? annotations.begin()->second : Annotation{"none", {}};
+  return read_annotation(text, annotations) ? annotations.begin()->second : Annotation{"none", {}};
 }
 
 std::string shapes(const Annotation &annotation) {
@@ -23,7 +23,7 @@ std::string type(const std::string &annotation) {
 
 TEST(Annotations, FunctionAndPlaceAreTheKey) {
   Annotations annotations;
-  EXPECT_TRUE(annotation_of("ErrorContext(fn=decode, loc=param[2], param=w, annotation=R.Shape([n])) ", annotations));
+  EXPECT_TRUE(read_annotation("ErrorContext(fn=decode, loc=param[2], param=w, annotation=R.Shape([n])) ", annotations));
   ASSERT_EQ(annotations.size(), 1U);
   EXPECT_EQ(annotations.begin()->first, (std::pair<std::string, int64_t>("decode", 2)));
 }

@@ -135,7 +135,7 @@ TEST(TheRecordedCall, ComesBackAsItWas) {
   call.vm.memory_limit_bytes = 123, call.vm.max_depth = 45, call.timeout_ns = 678, call.num_args = 2;
   call.names = {"x", ""}, call.host_functions = {"f", "g", "h"};
   for (const bool has_operators : {false, true}) {
-    call.has_operators = has_operators, call.is_watched = !has_operators;
+    call.has_operators = has_operators, call.is_observed = !has_operators;
     const std::string bytes = call.write();
     const KeptCall again = KeptCall::read(as_bytes(bytes), "c");
     EXPECT_EQ(again.function, "decode");
@@ -151,7 +151,7 @@ TEST(TheRecordedCall, ComesBackAsItWas) {
     EXPECT_EQ(again.names, call.names);
     EXPECT_EQ(again.host_functions, call.host_functions);
     EXPECT_EQ(again.has_operators, has_operators);
-    EXPECT_EQ(again.is_watched, !has_operators);
+    EXPECT_EQ(again.is_observed, !has_operators);
     EXPECT_EQ(again.write(), bytes);
   }
   const auto error = [](KeptCall changed) {
