@@ -57,12 +57,12 @@ constexpr Option record_call = {"record", 0, "FILE.opdrec", "keep the call in a 
 constexpr Option with_paths = {"with-paths", 0, "", "let --record keep paths and the machine's name, too"};
 constexpr Option with_outputs = {"with-outputs", 0, "", "let --record keep the result's elements, not only its hash"};
 constexpr Option with_operators = {"with-operators", 0, "",
-                                   "let --record keep a hash of what each operator leaves, so that replay names the "
-                                   "first one that differs"};
+                                   "let --record keep a hash of the values after each operator, so that replay names "
+                                   "the first one that differs"};
 constexpr Option without_program = {"without-program", 0, "",
                                     "let --record keep only hashes of the program; replay then needs --with"};
 
-constexpr Option replay_info = {"info", 0, "", "show what the file has; nothing of it is called"};
+constexpr Option replay_info = {"info", 0, "", "show the contents of the file, and call nothing"};
 constexpr Option replay_profile = {"profile", 0, "", "measure each operator of the call, too"};
 constexpr Option replay_minimise = {
     "minimise", 0, "FILE",
@@ -123,10 +123,9 @@ constexpr Option no_sums = {"no-sums", 0, "", "no row of sums"};
 constexpr Option builtins = {
     "builtins", 0, "WHICH",
     "calls of the VM's builtins that are rows: with_tensors, all, or folded into one row; with_tensors"};
-constexpr Option details = {"details", 0, "",
-                            "columns for when, on which thread, in which run and within what each call ran"};
+constexpr Option details = {"details", 0, "", "columns for the start, thread, run and call path of each call"};
 constexpr Option roofline = {"roofline", 0, "",
-                             "measure what the machine can do, and how near each operator comes to it"};
+                             "measure the peaks of the machine, and how near each operator comes to them"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
 constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown, html or arrow; table"};
 constexpr Option diff_form = {"as", 0, "FORM", "table, csv, json or markdown; table"};
@@ -201,7 +200,7 @@ constexpr Option collector = {
     true};
 
 constexpr Option collectors = {"collectors", 0, "",
-                               "show what profile --collector can measure here, and why not the rest"};
+                               "show which collectors work on this machine, and why others do not"};
 constexpr Option functions = {"functions", 0, "", "list the global functions, too"};
 constexpr Option object = {"object", 0, "FILE",
                            "link an object file (.o), an archive of them (.a) or a C source (.c) in", true};
@@ -221,7 +220,8 @@ constexpr Option within = {"within", 0, "TIME", "wait so long for drivers, compi
 
 constexpr Option listen = {"listen", 0, "HOST:PORT",
                            "where clients connect; 127.0.0.1:9090, which only this machine reaches"};
-constexpr Option serve_key = {"key", 0, "NAME", "what clients must say, and the name at the tracker"};
+constexpr Option serve_key = {"key", 0, "NAME",
+                              "the key that clients must send, which is also the name at the tracker"};
 constexpr Option tracker = {"tracker", 0, "HOST:PORT",
                             "a tracker of TVM's that hands this server out to one client at a time"};
 constexpr Option secret_file = {"secret-file", 0, "FILE",
@@ -239,7 +239,7 @@ constexpr Option cpu_limit = {"cpu-limit", 0, "TIME", "end a session that used s
 constexpr Option session_limit = {"session-limit", 0, "TIME", "end a session after that time, whatever it does"};
 constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
 constexpr Option allow_read = {"allow-read", 0, "PATH",
-                               "a file or directory that sessions may read, too, and execute what is in it", true};
+                               "a further file or directory that sessions may read and execute", true};
 constexpr Option allow_network = {"allow-network", 0, "", "let sessions open connections"};
 constexpr Option allow_modules = {"allow-modules", 0, "FILE",
                                   "load only modules whose SHA-256 is in the file, as sha256sum prints them"};
@@ -248,7 +248,7 @@ constexpr Option no_sandbox = {"no-sandbox", 0, "", "let sessions do all that th
 constexpr Option metrics = {
     "metrics", 0, "HOST:PORT",
     "where Prometheus finds metrics of the sessions; who reaches the address can read them; else nowhere"};
-constexpr Option silence = {"timeout", 0, "TIME", "end a session whose client asks nothing for so long, as 5m"};
+constexpr Option silence = {"timeout", 0, "TIME", "end a session if its client sends no request for so long, as 5m"};
 
 constexpr std::string_view inspect_text =
     R"(MOD is a shared library (.so), objects (.o, .a, .tar), VM executable (.vmexec), VM assembly (.opdasm) or C source (.c).
@@ -471,13 +471,13 @@ const std::vector<Command> &commands() {
                           &decode_function,
                           &json}),
        run_profile},
-      {"replay", "FILE.opdrec", 1, 1, "make a recorded call again, and compare what comes of it", replay_text,
+      {"replay", "FILE.opdrec", 1, 1, "make a recorded call again, and compare the outcomes", replay_text,
        std::vector{&replay_info, &replay_with, &replay_profile, &check_bounds, &replay_minimise, &replay_rtol,
                    &replay_atol, &import_, &c_flags, &copy_, &threads, &timeout, &json, &help},
        run_replay},
-      {"record", "PATH", 1, 1, "record a process that runs, from outside", record_text,
+      {"record", "PATH", 1, 1, "record a running process from outside", record_text,
        std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},
-      {"top", "PATH", 1, 1, "show what the operators of a process that runs do now", top_text,
+      {"top", "PATH", 1, 1, "show what the operators of a running process do now", top_text,
        std::vector{&interval, &once, &help}, run_top},
       {"trace", "ACTION FILE…", 2, 4097,
        "show, convert or join files of recordings, also of processes that were killed", trace_text,

@@ -114,9 +114,10 @@ Check judge_tvm(const std::string &python, const Packages &found, const std::vec
             cat("artifacts of ", what, " load here, but are not tested; those of ", join(tested, ", "), " are"), ""};
   if (!loaded.empty() && is_older(release, loaded.front()))
     return {"tvm", State::missing, cat("artifacts of ", what, " are refused here; those of ", range, " load"), fitting};
-  return {"tvm", State::limited,
-          cat(what, " is newer than this opdyno, so nobody knows whether its artifacts load; those of ", range, " do"),
-          fitting};
+  return {
+      "tvm", State::limited,
+      cat(what, " is newer than this opdyno, so it is not known whether its artifacts load; those of ", range, " do"),
+      fitting};
 }
 
 Check judge_ffi(const std::string &python, const Packages &found) {
@@ -135,7 +136,8 @@ Check judge_ffi(const std::string &python, const Packages &found) {
     return {"tvm-ffi", State::limited,
             cat("kernels of ", what, " have the C interface of ", kTestedFfi, ", but only that release is tested"),
             install};
-  return {"tvm-ffi", State::limited, cat("nobody knows whether kernels of ", what, " load; those of 0.1 do"), install};
+  return {"tvm-ffi", State::limited, cat("it is not known whether kernels of ", what, " load; those of 0.1 do"),
+          install};
 }
 
 bool is_program(const std::string &path) { return access(path.c_str(), X_OK) == 0; }

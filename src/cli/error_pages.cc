@@ -52,8 +52,8 @@ const std::vector<ErrorPage> &error_pages() {
        "$ opdyno info none.npz\n"
        "opdyno info: cannot open none.npz: No such file or directory\n"
        "Try 'opdyno explain OPD_NOT_FOUND'.\n",
-       "Check the spelling. `opdyno inspect MOD` lists functions, `opdyno info --collectors` what can be counted. A "
-       "function that a program needs and nobody offers comes with `--import FILE`."},
+       "Check the spelling. `opdyno inspect MOD` lists functions, `opdyno info --collectors` what can be counted. If "
+       "a program needs a function that no module has, add it by `--import FILE`."},
       {OPD_ALREADY_EXISTS,
        "The name is taken, and no permission to replace was given. In the process there is one registry of global "
        "functions, types and kinds of devices.",
@@ -71,14 +71,14 @@ const std::vector<ErrorPage> &error_pages() {
        "Compare the file's size and checksum with its source, and copy it again. `opdyno inspect MOD --verify` "
        "checks all parts of a module, and runs none of it."},
       {OPD_UNSUPPORTED,
-       "opdyno understands what is asked, but this build, this machine or this version does not offer it: a device "
+       "opdyno understands the request, but this build, machine or version does not support it: a device "
        "without a driver, a counter that is forbidden, a module of a release of TVM that is too old, a library for "
        "another processor.",
        "",
        "$ opdyno run model.so --device metal:0\n"
        "opdyno run: there is no device metal:0 here: this build has no back end for devices of kind metal, …\n"
        "Try 'opdyno doctor'.\n",
-       "`opdyno doctor` tells what is missing on this machine, and the command that mends it. If the message names a "
+       "`opdyno doctor` shows what is missing on this machine, and the command that fixes it. If the message names a "
        "release of TVM, export the model anew."},
       {OPD_OUT_OF_MEMORY,
        "Memory does not suffice, or a limit that was set on it (`--memory-limit`, `memory_limit` of a VM's options).",
@@ -101,7 +101,7 @@ const std::vector<ErrorPage> &error_pages() {
        "Allow more time, or find the slow operator: `opdyno profile MOD`."},
       {OPD_FAILED_PRECONDITION,
        "The handle is not in a state that allows this: something must be begun, ended or loaded before.", kNotStarted,
-       not_started, "The comment on the function in `include/opdyno` says what must come before."},
+       not_started, "The comment on the function in `include/opdyno` says which call must come before."},
       {OPD_IO,
        "Reading, writing or connecting failed. The message has the system's reason, as a full disk, missing rights or "
        "a refused connection.",
@@ -120,7 +120,7 @@ const std::vector<ErrorPage> &error_pages() {
        "opdyno run: the C compiler … could not compile kernel.c:\n"
        "…\n"
        "Try 'opdyno explain OPD_CALL_FAILED'.\n",
-       "The message tells what that function found. `OPDYNO_BACKTRACE=1` adds the native frames at the place where the "
+       "The message is that function's own. `OPDYNO_BACKTRACE=1` adds the native frames at the place where the "
        "error was made."},
       {OPD_INTERNAL,
        "A defect in opdyno, or a code of a newer version, which reads as this one. No input may lead here.", kUnknown,
