@@ -25,13 +25,13 @@ void RunRecording::begin(RunRecorder &recorder, const Source &source, const RunR
 
 namespace {
 
-struct Wishes {  // of a recording
+struct RunOptions {  // of a recording
   bool calls, all_calls, outcomes;
 };
 
 // The track, if the recording began after those that were considered, and the run passes its filter. The run is then
 // under way in the recording.
-Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, Wishes &options) {
+Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, RunOptions &options) {
   Slot &slot = Recorder::get().slots[place];
   id = slot.id.load();
   if (id <= considered) return nullptr;
@@ -54,7 +54,7 @@ bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
   const uint64_t considered = recorder.considered_;
   each_recording(running, [&](uint32_t place) {
-    Wishes options{};
+    RunOptions options{};
     uint64_t id;
     Track *const track = enter_run(place, source, considered, id, options);
     recorder.considered_ = std::max(recorder.considered_, id);

@@ -225,7 +225,7 @@ TEST(TheObjectsOfASession, AreAtMostAMillion) {
   EXPECT_EQ(objects.add(Value()), (uint64_t{1} << 20) + 1);
 }
 
-TEST(WishesForAProfile, AreReadAsTheyWereWritten) {
+TEST(RemoteProfileOptions, AreReadAsTheyWereWritten) {
   RemoteProfileOptions remote;
   remote.function = "main", remote.wants_trace = true;
   remote.options.warmup = 2, remote.options.repeat = 3, remote.options.max_calls = 4, remote.options.turn = 5;
@@ -244,7 +244,7 @@ TEST(WishesForAProfile, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read_profile_options(write_profile_options(remote)).options.max_calls, static_cast<uint64_t>(INT64_MAX));
 }
 
-TEST(WishesForAProfile, NameCollectorsWithTheirCounters) {
+TEST(RemoteProfileOptions, NameCollectorsWithTheirCounters) {
   RemoteProfileOptions remote;
   remote.options.sample_interval = 7;
   BuiltinCollector perf{OPD_COLLECTOR_PERF, {}};
@@ -280,7 +280,7 @@ TEST(WishesForAProfile, NameCollectorsWithTheirCounters) {
             static_cast<uint64_t>(INT64_MAX));
 }
 
-TEST(WishesForAProfile, AreRefusedIfTheyAreNone) {
+TEST(RemoteProfileOptions, AreRefusedIfTheyAreNone) {
   const std::string good = write_profile_options({});
   EXPECT_EQ(refusal_of([&] { read_profile_options(good); }), "");
   const auto refusal = [&](const char *from, const char *to) {
