@@ -16,6 +16,7 @@ import loading
 from jdks import newer_jdks
 from compare import compare
 from common import artifact, check_functions, option_fields, parse_arguments, rpc_server
+from metadata import check_metadata
 from make import JAVA, java_home, make
 
 
@@ -66,6 +67,7 @@ def check_records(generated):
 
 def main():
     arguments = parse_arguments(__doc__, "java")
+    check_metadata()
     arguments.static, arguments.aarch64 = False, None
     generated, natives = make(arguments)
     check_options(generated)

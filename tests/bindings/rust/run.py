@@ -15,6 +15,7 @@ from layouts import check_layouts
 from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
 from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
+from metadata import check_metadata
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
@@ -80,6 +81,7 @@ def main():
         sys.argv.remove("--renew")
         return generate(parse_arguments(__doc__, "rust"), SOURCE)
     arguments = parse_arguments(__doc__, "rust")
+    check_metadata()
     for program in ("cargo", "rustfmt"):
         if not shutil.which(program):
             sys.exit(f"{program} is missing: rustup or the distribution has it; 1.85 or newer is needed")
