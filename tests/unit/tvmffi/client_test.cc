@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-std::string raised() {
+std::string raised_by_client() {
   const auto error = take_raised();
   return concat(error->kind, ": ", error->message);
 }
@@ -32,7 +32,7 @@ TEST(TvmTypes, KeepTheIndicesOfDerivedTypesTogether) {
   EXPECT_EQ(child, base + 1);
   EXPECT_EQ(other, base + 2);
   EXPECT_EQ(make_type("test.Third", base, 2), -1);  // two slots were reserved, and no more may follow
-  EXPECT_NE(raised().find("no room"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("no room"), std::string::npos);
   const auto *info = symbol<const TypeInfo *(int32_t)>("TVMFFIGetTypeInfo")(child);
   ASSERT_NE(info, nullptr);
   EXPECT_EQ(text_of(info->key), "test.Child");
@@ -45,18 +45,18 @@ TEST(TvmTypes, KeepTheIndicesOfDerivedTypesTogether) {
 
 TEST(TvmTypes, RefuseWhatDoesNotFit) {
   EXPECT_EQ(make_type("test.Deep", OPD_OBJECT, 5), -1);
-  EXPECT_NE(raised().find("test.Deep of depth 5"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("test.Deep of depth 5"), std::string::npos);
   EXPECT_EQ(make_type("test.Orphan", 1 << 29, 1), -1);
-  EXPECT_NE(raised().find("no type of index"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("no type of index"), std::string::npos);
   EXPECT_EQ(make_type("test.Taken", OPD_OBJECT, 1, 0, true, OPD_TENSOR), -1);
-  EXPECT_NE(raised().find("ffi.Tensor has"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("ffi.Tensor has"), std::string::npos);
   EXPECT_EQ(make_type("test.Absent", -2, 1), -2);  // only asked for
   EXPECT_EQ(symbol<const TypeInfo *(int32_t)>("TVMFFIGetTypeInfo")(-7), nullptr);
-  raised();
+  raised_by_client();
   const ByteArray absent = bytes_of("test.Absent");
   int32_t index = 0;
   EXPECT_EQ(symbol<int(const ByteArray *, int32_t *)>("TVMFFITypeKeyToIndex")(&absent, &index), -1);
-  EXPECT_EQ(raised(), "RuntimeError: Cannot find type `test.Absent`");
+  EXPECT_EQ(raised_by_client(), "RuntimeError: Cannot find type `test.Absent`");
 }
 
 TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
@@ -71,10 +71,10 @@ TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
     field.default_value = opd_cstring("kept");
     EXPECT_EQ(add(type, &field), 0);
     EXPECT_EQ(add(type, &field), -1);
-    EXPECT_NE(raised().find("has a field a field already"), std::string::npos);
+    EXPECT_NE(raised_by_client().find("has a field a field already"), std::string::npos);
     EXPECT_EQ(add(1 << 29, &field), -1);
     EXPECT_EQ(add(type, nullptr), -1);
-    raised();
+    raised_by_client();
   }
   const TypeInfo *info = find_type(type);
   ASSERT_EQ(info->num_fields, 1);
@@ -89,7 +89,7 @@ TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
     EXPECT_EQ(add_method(type, &method), 0);
   }
   EXPECT_EQ(add_method(type, nullptr), -1);
-  raised();
+  raised_by_client();
   ASSERT_EQ(info->num_methods, 2);
   EXPECT_EQ(text_of(info->methods[0].name), "first");
   EXPECT_EQ(text_of(info->methods[1].name), "second");
@@ -100,7 +100,7 @@ TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
   auto *describe = symbol<int(int32_t, const TypeMetadata *)>("TVMFFITypeRegisterMetadata");
   EXPECT_EQ(describe(type, &metadata), 0);
   EXPECT_EQ(describe(type, &metadata), -1);
-  EXPECT_NE(raised().find("described before"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("described before"), std::string::npos);
   EXPECT_EQ(info->metadata->total_size, 32);
 
   const ByteArray name = bytes_of("test.attribute");
@@ -110,7 +110,7 @@ TEST(TvmTypes, KeepFieldsMethodsAndAttributes) {
   const View value = opd_int(7);
   EXPECT_EQ(set(type, &name, &value), 0);
   EXPECT_EQ(set(type, &name, &value), -1);
-  EXPECT_NE(raised().find("registered already"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("registered already"), std::string::npos);
   const AttributeColumn *found = column(&name);
   ASSERT_NE(found, nullptr);
   ASSERT_GT(found->size, type - found->begin);
@@ -128,7 +128,7 @@ TEST(TvmClient, KeepsOpaqueObjectsAndEndsThem) {
   symbol<int(void *)>("TVMFFIObjectDecRef")(object);
   EXPECT_EQ(ended, 1);
   EXPECT_EQ(create(nullptr, OPD_TENSOR, nullptr, &object), -1);
-  EXPECT_NE(raised().find("ffi.OpaquePyObject, not ffi.Tensor"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("ffi.OpaquePyObject, not ffi.Tensor"), std::string::npos);
 }
 
 TEST(TvmClient, SetsStreamsForEachThread) {
@@ -145,7 +145,7 @@ TEST(TvmClient, SetsStreamsForEachThread) {
   std::thread([&] { EXPECT_EQ(get(kDLCUDA, 1), nullptr); }).join();
   EXPECT_EQ(set(kDLCUDA, 1, nullptr, nullptr), 0);
   EXPECT_EQ(set(-1, 0, &one, nullptr), -1);
-  raised();
+  raised_by_client();
 }
 
 TEST(TvmClient, MakesNumbersOfManyWordsAsShortAsTheyCanBe) {
@@ -177,11 +177,11 @@ TEST(TvmClient, MakesNumbersOfManyWordsAsShortAsTheyCanBe) {
   EXPECT_EQ(words(Value(-7)), std::vector<int64_t>{-7});
   EXPECT_EQ(words(Value(true)), std::vector<int64_t>{1});
   EXPECT_EQ(content(&Value("text").view()).size, 0u);
-  EXPECT_EQ(raised(), "TypeError: the number must be ffi.BigInt, but is ffi.SmallStr");
+  EXPECT_EQ(raised_by_client(), "TypeError: the number must be ffi.BigInt, but is ffi.SmallStr");
   const ByteArray odd = bytes_of("123");
   View out = opd_none();
   EXPECT_EQ(make(&odd, &out), -1);
-  EXPECT_NE(raised().find("whole 64-bit words"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("whole 64-bit words"), std::string::npos);
 }
 
 TEST(TvmClient, OwnsWhatIsMovedToIt) {
@@ -211,7 +211,7 @@ TEST(TvmClient, AllocatesTensorsAsItsFrontEndWants) {
       },
       0, nullptr);
   EXPECT_EQ(allocate(&prototype, &made), -1);
-  EXPECT_EQ(raised(), "MemoryError: none left");
+  EXPECT_EQ(raised_by_client(), "MemoryError: none left");
   use(nullptr, 0, nullptr);
   ASSERT_EQ(allocate(&prototype, &made), 0);  // ours
   const auto tensor = Ref<Tensor>::take(static_cast<Tensor *>(static_cast<Object *>(made)));
@@ -242,7 +242,7 @@ void allocate_with_what_frees_them() {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(body) % 8, 0u);
   static_cast<void (**)(void *)>(body)[-1](body);
   EXPECT_EQ(usual->allocate(40, 32, OPD_OBJECT, usual->context), nullptr);
-  EXPECT_EQ(raised(), "ValueError: objects aligned to 32 bytes cannot be allocated");
+  EXPECT_EQ(raised_by_client(), "ValueError: objects aligned to 32 bytes cannot be allocated");
   body = usual->allocate(40, 16, OPD_OBJECT, usual->context);
   ASSERT_NE(body, nullptr);
   static_cast<void (**)(void *)>(body)[-1](body);
@@ -253,7 +253,7 @@ void allocate_with_what_frees_them() {
   EXPECT_EQ(get(), usual);
   Allocator empty{nullptr, nullptr};
   EXPECT_EQ(set(&empty), -1);
-  EXPECT_EQ(raised(), "ValueError: TVMFFISetCustomAllocator was given an allocator without a function");
+  EXPECT_EQ(raised_by_client(), "ValueError: TVMFFISetCustomAllocator was given an allocator without a function");
 }
 
 TEST(TvmClient, AllocatesObjectsWithWhatFreesThem) { allocate_with_what_frees_them(); }
@@ -268,10 +268,10 @@ TEST(TvmClient, RegistersFunctionsWithTheirMetadata) {
   EXPECT_EQ(add(&method, 0), 0);
   EXPECT_EQ(function_metadata("test.described"), "{}");
   EXPECT_EQ(add(&method, 0), -1);
-  EXPECT_NE(raised().find("exists already"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("exists already"), std::string::npos);
   method.method = opd_int(1);
   EXPECT_EQ(add(&method, 1), -1);
-  EXPECT_NE(raised().find("must be ffi.Function"), std::string::npos);
+  EXPECT_NE(raised_by_client().find("must be ffi.Function"), std::string::npos);
   remove_function("test.described");
 }
 
