@@ -106,7 +106,7 @@ pub const OPD_CALL_FAILED: opd_code = 12;
 pub const OPD_INTERNAL: opd_code = 13;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_CODE_MAX_ENUM: opd_code = 0x7FFFFFFF;
-/// How important a message of the log is.
+/// The severity of a log message.
 pub type opd_log_level = c_uint;
 /// Of `opd_log_level`.
 pub const OPD_LOG_DEBUG: opd_log_level = 0;
@@ -251,11 +251,11 @@ pub const OPD_EXECUTABLE_ASSEMBLY: opd_executable_format = 0;
 /// a Python script that builds the same program with TVM's relax.ExecBuilder, constants
 /// included; compiled functions are named in comments; source: TVM as_python
 pub const OPD_EXECUTABLE_PYTHON: opd_executable_format = 1;
-/// for programs: for each function its name, kind, parameters (with dtype and shape as
-/// far as the program checks them), result (of a tuple its items, as far as the
-/// instructions tell), registers, instructions, bytes of code, instructions that may
-/// read a register which no path has written; the packed functions it needs; constants;
-/// bytes of each section
+/// for programs. Of each function: name, kind, parameters (with dtype and shape as far
+/// as the program checks them) and result (of a tuple its items, as far as the
+/// instructions tell). Then its registers, instructions, bytes of code, and the
+/// instructions that may read a register which no path has written. Of the program: the
+/// packed functions it needs, constants, bytes of each section
 pub const OPD_EXECUTABLE_JSON: opd_executable_format = 2;
 /// for people: functions, those it needs, instructions by kind, constants, and their
 /// bytes; source: TVM VMExecutable.stats
@@ -327,37 +327,37 @@ pub const OPD_REPORT_FORMAT_MAX_ENUM: opd_report_format = 0x7FFFFFFF;
 /// A built-in collector. Counters of threads cover the calling thread and each pool worker while it runs tasks of this
 /// call, nested ones included. Concurrent calls do not see each other's counts.
 pub type opd_collector_kind = c_uint;
-/// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", which all threads of the call used together. Takes no
+/// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", the sum over all threads of the call. Takes no
 /// events.
 pub const OPD_COLLECTOR_TIME: opd_collector_kind = 0;
 /// The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
-/// and "Peak (bytes)", the most that was in use at a time above the use before the call. A program keeps memory
-/// between calls; it is not allocated again. Takes no options.
+/// and "Peak (bytes)": the highest use during the call minus the use before it. A program keeps its memory between
+/// calls, so later calls do not allocate it again. Takes no options.
 pub const OPD_COLLECTOR_MEMORY: opd_collector_kind = 1;
-/// The kernel's counters, one group for each thread, so that all count the same stretches: cycles, instructions,
-/// cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns), page-faults,
-/// minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only part of the
-/// time, it is scaled, and the configuration says so. Source: perf_event_open(2).
+/// The kernel's counters. All counters of a thread are in one group, so they count during the same time. If no events
+/// are named: cycles, instructions, cache-references, cache-misses, branch-misses. There are also task-clock (ns),
+/// page-faults, minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only
+/// part of the time, it is scaled, and the configuration says so. Source: perf_event_open(2).
 pub const OPD_COLLECTOR_PERF: opd_collector_kind = 2;
-/// PAPI's events, each in a column of its name; TVM's five unless others are named: perf::CYCLES,
+/// PAPI's events, each in a column of its name. If no events are named, they are TVM's five: perf::CYCLES,
 /// perf::STALLED-CYCLES-FRONTEND, perf::STALLED-CYCLES-BACKEND, perf::INSTRUCTIONS, perf::CACHE-MISSES. The PAPI
-/// library is loaded at the first use. Events of components other than perf_event are of the whole process. Source:
-/// TVM 0.23 PAPIMetricCollector; PAPI 7.
+/// library is loaded at the first use. Events of components other than perf_event count the whole process. Source: TVM
+/// 0.23 PAPIMetricCollector; PAPI 7.
 pub const OPD_COLLECTOR_PAPI: opd_collector_kind = 3;
 /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
 /// no options. Source: Linux powercap, intel-rapl.
 pub const OPD_COLLECTOR_ENERGY: opd_collector_kind = 4;
-/// NVIDIA's GPUs, as NVML tells them when the call ends. The columns have NVML's number of the GPU:
+/// NVIDIA's GPUs, read from NVML when the call ends. The columns have NVML's number of the GPU:
 /// - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
 /// - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
 /// - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
 /// - "Energy of GPU 0 (uJ)", during the call.
 ///
 ///
-/// What a GPU does not tell is left out, and the configuration says so. Measures the GPUs of the run's CUDA devices;
-/// if it has none, all GPUs. Traces of recordings that run have these values as counters, but for the energy. Calls
-/// that follow within a millisecond share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with
-/// NVIDIA's driver.
+/// If a GPU does not report a value, its column is missing, and the configuration says so. The collector measures the
+/// GPUs of the run's CUDA devices; if the run has none, it measures all GPUs. Traces of running recordings show these
+/// values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
+/// Source: NVML, which comes with NVIDIA's driver.
 pub const OPD_COLLECTOR_NVML: opd_collector_kind = 5;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_COLLECTOR_KIND_MAX_ENUM: opd_collector_kind = 0x7FFFFFFF;
@@ -367,8 +367,8 @@ pub type opd_trace_format = c_uint;
 pub const OPD_TRACE_CHROME: opd_trace_format = 0;
 /// a text table as torch.profiler's key_averages().table()
 pub const OPD_TRACE_TABLE: opd_trace_format = 1;
-/// lines of names from the outermost span inwards, joined by ';', and the time
-/// of the last one without those within it; for flame graphs
+/// for flame graphs: lines of span names, outermost first, joined by ';', and the self
+/// time of the innermost span
 pub const OPD_TRACE_STACKS: opd_trace_format = 2;
 /// JSON for speedscope
 pub const OPD_TRACE_SPEEDSCOPE: opd_trace_format = 3;
@@ -379,32 +379,32 @@ pub const OPD_TRACE_PPROF: opd_trace_format = 5;
 /// a page for a browser, without a network: time line, flame graph, table of operators.
 /// Since: 0.2
 pub const OPD_TRACE_HTML: opd_trace_format = 6;
-/// a flame graph: SVG without a script; the title of a box has its total and own time.
+/// a flame graph: SVG without a script; the title of a box has its total time and self
+/// time.
 /// Since: 0.2
 pub const OPD_TRACE_FLAME_SVG: opd_trace_format = 7;
 /// JSON: \[times, sizes\], of a trace with memory. Times are µs of Unix time; sizes\[i\] are 9 numbers of bytes: 0, then
 /// those in use from times\[i\] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
-/// detail and unknown. What was in use before the recording is a row of its own, the first one.
+/// detail and unknown. The first row is the memory that was in use before the recording.
 pub const OPD_TRACE_MEMORY_TIMELINE: opd_trace_format = 8;
-/// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: was there before the recording, with the
-/// time -1; 2: comes; 3: gets new contents, in two rows: negative bytes of the old category, then the new one; 4:
-/// goes, with negative bytes. Categories: 0 to 7, in the order above.
+/// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: existed before the recording, with the
+/// time -1; 2: allocated; 3: new contents, in two rows: negative bytes of the old category, then bytes of the new one;
+/// 4: freed, with negative bytes. Categories: 0 to 7, in the order above.
 pub const OPD_TRACE_MEMORY_TIMELINE_RAW: opd_trace_format = 9;
-/// a page that shows it: one file that fetches nothing
+/// a page that shows the memory timeline: one file that fetches nothing
 pub const OPD_TRACE_MEMORY_TIMELINE_HTML: opd_trace_format = 10;
-/// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample
-/// for each stack and thread, with the begin of each span as its time and what it took without those within it as its
-/// value. Since: 0.2
+/// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. Each
+/// stack of a thread has a sample. Its times are the begins of the spans, its values their self times. Since: 0.2
 pub const OPD_TRACE_OTLP: opd_trace_format = 11;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TRACE_FORMAT_MAX_ENUM: opd_trace_format = 0x7FFFFFFF;
-/// What a report of a trace has a row for.
+/// What has a row in a report of a trace.
 ///
-/// Views by part divide a trace, so that `opd_report_diff()` can tell what changed from what varies: they have a column
-/// "Run" with the number of the part, from 0, and a row for each name, or path, in it. The parts are the steps of a
-/// profiler's schedule, with what happened meanwhile on all threads of the process. If the trace has none, they are the
-/// runs of programs that no other run contains, or else the ranges that no other contains, with the spans within, or
-/// else the whole. Spans outside of all parts are left out, and parts that had not ended when the recording did.
+/// Views by part divide a trace into parts, so that `opd_report_diff()` can tell changes from noise. They have a row for
+/// each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
+/// profiler's schedule, with the spans of all threads of the process during the step. If the trace has no steps, the
+/// parts are the outermost runs of programs. If it has no runs, they are the outermost ranges, else the whole trace.
+/// Spans outside of all parts are left out, and so are parts that had not ended when the recording did.
 pub type opd_trace_view = c_uint;
 /// each span, in the order of their begins
 pub const OPD_TRACE_EVENTS: opd_trace_view = 0;
@@ -422,11 +422,11 @@ pub const OPD_TRACE_KEY_AVERAGES_BY_PART: opd_trace_view = 5;
 pub const OPD_TRACE_PATHS_BY_PART: opd_trace_view = 6;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TRACE_VIEW_MAX_ENUM: opd_trace_view = 0x7FFFFFFF;
-/// What becomes of events for which there is no room. Append-only.
+/// Which events are dropped if the buffer is full. Append-only.
 pub type opd_profiler_buffer = c_uint;
-/// the newest are left out
+/// the newest events
 pub const OPD_PROFILER_KEEP_FIRST: opd_profiler_buffer = 0;
-/// the oldest of all threads make room for them: a ring
+/// the oldest events of all threads: a ring buffer
 pub const OPD_PROFILER_KEEP_LAST: opd_profiler_buffer = 1;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_PROFILER_BUFFER_MAX_ENUM: opd_profiler_buffer = 0x7FFFFFFF;
@@ -604,11 +604,11 @@ pub struct opd_memory_stats {
     pub alloc_count: u64,
     /// requests served from a pool
     pub pool_hit_count: u64,
-    /// the part of live_bytes that VMs keep for their next call and nobody uses now;
-    /// `opd_vm_trim()` frees it, and so does a VM that runs short of memory
+    /// the part of live_bytes that VMs keep for their next call and that is not in use now.
+    /// `opd_vm_trim()` frees it; so does a VM that runs short of memory
     pub idle_bytes: u64,
 }
-/// Where CPU memory comes from, for programs with an arena of their own. Both functions must be thread-safe.
+/// An allocator for CPU memory, for programs with an arena of their own. Both functions must be thread-safe.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_memory_hooks {
@@ -622,7 +622,7 @@ pub struct opd_memory_hooks {
     pub deallocate: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize, usize)>,
     /// handed to both
     pub user_data: *mut c_void,
-    /// called with user_data once the hooks were replaced and all their blocks are back; may be
+    /// called with user_data once the hooks were replaced and all their blocks were freed; may be
     /// NULL
     pub deleter: opd_deleter,
 }
@@ -630,7 +630,8 @@ pub struct opd_memory_hooks {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_kernel_arg {
-    /// `size_bytes` bytes, as the kernel's parameter has them; not aligned for more than 8
+    /// `size_bytes` bytes in the layout of the kernel's parameter; the alignment may be as small
+    /// as 8
     pub value: *const c_void,
     /// of the value
     pub size_bytes: u32,
@@ -660,16 +661,15 @@ pub struct opd_kernel_launch {
     /// of create_stream, or NULL for the default one
     pub stream: *mut c_void,
 }
-/// What a kind of devices does. Functions may be NULL where their comments say so: then devices of the kind lack it.
-/// All are called on any thread, several at once. Errors that they return are taken over; they name the cause, and
-/// opdyno adds the operator.
+/// The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
+/// lack that feature. All functions are called on any thread, several at once. Errors that they return are taken over.
+/// An error names the cause; opdyno adds the operator.
 ///
-/// Work of one stream is done in the order in which it was given; work of other streams may be done at the same time. A
-/// function that gives work to a stream need not wait for it. If the functions for streams are NULL, work has ended when
-/// its function returns.
+/// Work in one stream runs in the order of submission; different streams may run concurrently. A function that submits
+/// work need not wait for it. If the functions for streams are NULL, work must be complete when its function returns.
 ///
-/// Addresses are the device's own. No two blocks may have the same address, nor one of memory of the host; opdyno adds
-/// offsets to them. The host does not access them.
+/// Addresses are device addresses: the host never accesses them, but opdyno adds offsets to them. No two blocks may have
+/// the same address, and no block may have an address of host memory.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_device_table {
@@ -742,8 +742,8 @@ impl Default for opd_params_options {
         Self { struct_size: size_of::<Self>() as u32, copy: 0, prefetch: 0, verify_checksums: 0 }
     }
 }
-/// What is known of a tensor of a set before it is made. Pointers are borrowed from the set, until it is released or
-/// the tensor is replaced.
+/// The properties of a tensor in a set, known before the tensor is made. Pointers are borrowed from the set, until it
+/// is released or the tensor is replaced.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_tensor_info {
@@ -762,7 +762,7 @@ pub struct opd_tensor_info {
     /// 1: the tensor is, or once asked for will be, a view of the file
     pub is_view: i32,
 }
-/// What became of the tensors so far. Sizes in bytes.
+/// How the tensors have been made so far. Sizes in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_params_stats {
@@ -785,7 +785,7 @@ pub struct opd_module_options {
     pub struct_size: u32,
     /// an `opd_copy_policy`; `OPD_COPY_ALWAYS`
     pub copy: i32,
-    /// "so", "vmexec", "c", "o", "a", "tar"; NULL: told by content, then by suffix
+    /// "so", "vmexec", "c", "o", "a", "tar"; NULL: detected by content, then by suffix
     pub format: *const c_char,
     /// compiles C sources and links objects; NULL: $CC, then cc
     pub compiler: *const c_char,
@@ -823,8 +823,9 @@ pub struct opd_export_options {
     pub struct_size: u32,
     /// 0
     pub num_addons: i32,
-    /// further object files, archives of them and C sources, which are linked in. If the tree
-    /// has no module of code, the root imports what they offer. NULL: none
+    /// further object files, archives of them and C sources, which are linked in. If no
+    /// module of the tree has code, the root imports a module with their functions. NULL:
+    /// none
     pub addons: *const *const c_char,
     /// compiles C sources and links objects; NULL: $CC, then cc
     pub compiler: *const c_char,
@@ -879,9 +880,9 @@ pub struct opd_report_write_options {
     pub aggregate: i32,
     /// 1: a row of sums; 1
     pub col_sums: i32,
-    /// Of `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Else a summary in lines of at most so
-    /// many characters, 40 at least: the slowest operators, times with units, and a sentence on what would help. A summary
-    /// is for people and cannot be read back. 0
+    /// For `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Any other number, at least 40: a
+    /// summary in lines of at most so many characters: the slowest operators, times with units, and a sentence on what
+    /// would help. A summary is for people and cannot be read back. 0
     pub width: i32,
     /// rows of operators in a summary; 0: all; 0
     pub max_rows: i32,
@@ -902,8 +903,8 @@ impl Default for opd_report_write_options {
         }
     }
 }
-/// A program's own collector. A function may be NULL: then nothing is done there. Errors that the functions return are
-/// taken over.
+/// A program's own collector. If a function is NULL, its step is skipped. Errors that the functions return are taken
+/// over.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_collector_table {
@@ -936,7 +937,8 @@ pub struct opd_counter_options {
     pub num_events: i32,
     /// borrowed; `num_events` names of events; NULL: the usual ones
     pub events: *const *const c_char,
-    /// borrowed; a device for each of `events`, which is counted during calls on it; NULL: the CPU
+    /// borrowed; a device for each of `events`: the event is counted during calls on that
+    /// device; NULL:   the CPU
     pub devices: *const DLDevice,
 }
 impl Default for opd_counter_options {
@@ -958,11 +960,11 @@ impl Default for opd_counter_options {
 pub struct opd_trace_write_options {
     /// set by `opd_trace_write_options_init()`
     pub struct_size: u32,
-    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: 1: a line for each span; 0: one for all of one stack,
-    /// or of one name; 0
+    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: 1: a line for each span; 0: a line for each stack, or
+    /// for each name; 0
     pub per_event: i32,
-    /// of `OPD_TRACE_STACKS`: NULL or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
-    /// on other devices than the host; NULL
+    /// of `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host in µs,
+    /// "self_cuda_time_total" that on other devices; NULL: "self_cpu_time_total"; NULL
     pub metric: *const c_char,
     /// of `OPD_TRACE_CHROME`: a JSON object whose members become those of the file; NULL
     pub metadata: *const c_char,
@@ -970,10 +972,10 @@ pub struct opd_trace_write_options {
     pub group_by_input_shape: i32,
     /// 1: a column of floating-point operations, where they are known; 0
     pub with_flops: i32,
-    /// "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
-    /// times with cuda or device instead of cpu, or "cpu_memory_usage",
-    /// "self_cpu_memory_usage" and these with cuda or device: the largest come first; NULL: in the
-    /// order of the first begins
+    /// "count", "flops", "key", "self_cpu_time_total", "cpu_time_total", "cpu_time",
+    /// "cpu_memory_usage" or "self_cpu_memory_usage"; the last five also with "cuda" or
+    /// "device" for "cpu". The largest come first; NULL: in the order of the first
+    /// begins
     pub sort_by: *const c_char,
     /// -1: all rows; 100
     pub row_limit: i32,
@@ -990,14 +992,15 @@ pub struct opd_trace_write_options {
     /// of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
     /// memory of one, else the host
     pub device: *const c_char,
-    /// of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are not joined that differ in
-    /// so many of the host's functions, from the innermost on; of a trace with stacks; 0
+    /// of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are joined only if so many of
+    /// the host's functions are equal, from the innermost on. Needs a trace with stacks;
+    /// 0
     pub group_by_stack_n: i32,
     /// of `OPD_TRACE_TABLE`, in characters; 75
     pub max_src_column_width: i32,
-    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
-    /// its times in a part of either; `opd_trace_view` says what the parts are. Its colour shows how much the time
-    /// without the spans within changed. It is without the host's functions. NULL. Since: 0.2
+    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture compares both. The width of a box is the mean
+    /// of its times in a part of either trace; `opd_trace_view` says what the parts are. Its colour shows how much its self
+    /// time changed. The host's functions are not shown. NULL. Since: 0.2
     pub before: *mut opd_trace,
 }
 impl Default for opd_trace_write_options {
@@ -1032,8 +1035,7 @@ pub struct opd_trace_merge_options {
     pub struct_size: u32,
     /// 0
     pub num_labels: i32,
-    /// Borrowed; names for the processes, each of them another one, such as "rank 0". "": a process has its own name;
-    /// NULL: all have
+    /// Borrowed; distinct names for the processes, such as "rank 0". "": a process keeps its own name; NULL: all do
     pub labels: *const *const c_char,
     /// 0
     pub num_offsets_ns: i32,
@@ -1041,8 +1043,8 @@ pub struct opd_trace_merge_options {
     pub num_clock_errors_ns: i32,
     /// borrowed; added to the times of each trace; NULL: nothing
     pub offsets_ns: *const i64,
-    /// borrowed; how far its times may be wrong, to be shown; -1: what the system said;
-    /// NULL: that for all
+    /// borrowed; the error of each clock, to be shown; -1: the error that the system
+    /// stated; NULL: -1 for all
     pub clock_errors_ns: *const i64,
 }
 impl Default for opd_trace_merge_options {
@@ -1067,11 +1069,11 @@ pub struct opd_profiler_options {
     pub struct_size: u32,
     /// 1: also calls without a tensor among their arguments; 0
     pub all_calls: i32,
-    /// of each thread, calls and ranges together; further ones are counted as dropped. Not of a
-    /// ring, nor in a file; 2^20
+    /// limit for each thread, calls and ranges together; further events are counted as dropped. It
+    /// does not apply to a ring buffer or a file; 2^20
     pub max_events: u64,
-    /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
-    /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded. 0
+    /// Of a schedule of steps, which `opd_profiler_step()` ends. The first `skip_first` steps are not recorded. Then cycles
+    /// follow: each has `wait` and `warmup` steps that are not recorded, then `active` steps that are. 0
     pub wait: u64,
     /// of a schedule, see `wait`; 0
     pub warmup: u64,
@@ -1083,39 +1085,40 @@ pub struct opd_profiler_options {
     pub skip_first: u64,
     /// 1: the first cycle does not wait; 0
     pub skip_first_wait: i32,
-    /// 1: also each block of memory that a device hands out to tensors and kernels, or gets
-    /// back, or that the library gives new contents, on all threads; an event each; 0
+    /// 1: also memory, on all threads. There is an event when a block is allocated for
+    /// tensors and kernels, when it is freed, and when the library gives it new contents;
+    /// 0
     pub profile_memory: i32,
-    /// 1: also which functions of the host call when a run of a program, a range or a mark
-    /// begins; 0
+    /// 1: also the host's call stack when a run of a program, a range or a mark begins; 0
     pub with_stack: i32,
     /// 1: also each task of a parallel loop, on the thread that runs it; 0: none; 1
     pub parallel_tasks: i32,
-    /// what becomes of events beyond `max_bytes`; they are counted as dropped;
+    /// which events are dropped beyond `max_bytes`; they are counted;
     /// `OPD_PROFILER_KEEP_FIRST`
     pub buffer: opd_profiler_buffer,
     /// 1: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no
     /// trace: a file of some GiB would take as much memory; 0
     pub keep_in_file: i32,
-    /// Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
-    /// of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
-    /// 64 MiB of a ring; 0
+    /// Limit for the events of all threads together: of their memory, or of the file's size. Events are kept in blocks of
+    /// 64 KiB; each thread has at least one. With a file, FILE.live has one block for each thread, and names and counts
+    /// come in addition. 0: no limit, but 64 MiB for a ring buffer; 0
     pub max_bytes: u64,
-    /// Borrowed: path of a file that events are written to while they are recorded, in place of memory; `opd_trace_load()`
-    /// reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
-    /// recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
-    /// file anew. NULL: events stay in memory; NULL
+    /// Borrowed: path of a file. Events are written to it, not to memory, while they are recorded; `opd_trace_load()` reads
+    /// it. If the process is killed, the events that it published are in FILE and FILE.live. The next recording into FILE
+    /// renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the file anew. NULL:
+    /// events stay in memory; NULL
     pub file: *const c_char,
-    /// traces leave out what ended more than so many ns before they are made; 0: nothing; 0
+    /// a trace leaves out events that ended more than so many ns before it is made; 0: none; 0
     pub last_ns: u64,
-    /// How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
-    /// what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
-    /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that; 0
+    /// Interval at which a thread of the library syncs the file to the disk, at most a day. If the machine loses power,
+    /// the files have all events from before the last sync but one; docs/tracing.md has the exception. 0: the system
+    /// decides when, often 30 s later. A killed process loses nothing in either case; 0
     pub flush_interval_ns: u64,
-    /// 1: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
-    /// of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
-    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1
+    /// 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
+    /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
+    /// have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
+    /// process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
+    /// a time; 1
     pub device_work: i32,
     /// 0
     pub reserved: i32,
@@ -1147,8 +1150,8 @@ impl Default for opd_profiler_options {
         }
     }
 }
-/// When a profiler writes down what it has, so that one that always records (`OPD_PROFILER_KEEP_LAST`) tells what came
-/// before something rare.
+/// When a profiler writes a dump of its events. With a ring buffer (`OPD_PROFILER_KEEP_LAST`) it can record all the time,
+/// and a dump shows what came before a rare event.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_profiler_dump_options {
@@ -1156,15 +1159,15 @@ pub struct opd_profiler_dump_options {
     pub struct_size: u32,
     /// of the files; `OPD_TRACE_CHROME`
     pub format: opd_trace_format,
-    /// Borrowed: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
-    /// replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required; NULL
+    /// Borrowed: the path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is
+    /// "%". An existing file is replaced. If the path ends in ".gz", files are compressed by gzip. Required; NULL
     pub path: *const c_char,
-    /// this signal asks for a dump, such as SIGUSR2; 0: none does; 0
+    /// this signal triggers a dump, such as SIGUSR2; 0: none does; 0
     pub signal: i32,
-    /// 1: a run of a program that fails does; 0
+    /// 1: a run of a program that fails triggers a dump; 0
     pub on_error: i32,
-    /// a range or a run of a program that took at least so many ns does, when it ends; 0: none
-    /// does; 0
+    /// a range or a run of a program that took at least so many ns triggers a dump when it
+    /// ends; 0: none does; 0
     pub slow_ns: u64,
     /// least time from a dump for an error or a slow span to the next one; 10^10
     pub min_interval_ns: u64,
@@ -1186,7 +1189,7 @@ impl Default for opd_profiler_dump_options {
         }
     }
 }
-/// A function of a language that does not run on the native stack, as an interpreter's.
+/// A stack frame of a language that has no native frames, such as an interpreted one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_stack_frame {
@@ -1194,7 +1197,7 @@ pub struct opd_stack_frame {
     pub function: u32,
     /// likewise
     pub file: u32,
-    /// of the file, from 1 on; 0: not known; above 2^21 - 1, that
+    /// in the file, from 1; 0: not known; at most 2^21 - 1, which stands for all larger numbers
     pub line: u32,
 }
 /// How to make a VM.
@@ -1246,7 +1249,8 @@ pub struct opd_call_options {
     /// from the beginning of the call. Checked at calls, backward jumps and where a kernel
     /// starts parallel tasks; a running task is not interrupted. 0: none
     pub timeout_ns: i64,
-    /// borrowed; ends the call, as the thread's default token does; NULL: that one only
+    /// borrowed; cancels the call, as the thread's default token also does; NULL: the
+    /// default token only
     pub cancel: *mut opd_cancel_token,
     /// borrowed, num_outputs tensors. The results are copied into them in their order once
     /// the program has run; NULL: none
@@ -1321,8 +1325,8 @@ impl Default for opd_profile_options {
         }
     }
 }
-/// How full a state is. A page of a paged cache holds `page_size` tokens; one of an RNN state is the place of a
-/// sequence, of whatever length.
+/// How full a state is. A page of a paged cache holds `page_size` tokens. A page of an RNN state holds one sequence of
+/// any length.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_kv_stats {
@@ -1332,7 +1336,7 @@ pub struct opd_kv_stats {
     pub reserved: u32,
     /// that it holds
     pub num_sequences: i64,
-    /// of all sequences; those that several share count for each
+    /// of all sequences; a shared token counts for each sequence that has it
     pub num_tokens: i64,
     /// largest number of sequences in a pass
     pub max_batch: i64,
@@ -1373,14 +1377,14 @@ pub struct opd_evaluator_options {
     pub preprocess: *mut opd_function,
     /// calls of each thread before the measured ones; 1
     pub warmup: i64,
-    /// further warm-up calls until their times are steady, for at most this long (but a running call
-    /// is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
-    /// are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+    /// longest time for further warm-up calls, which end once their times are steady; a running call
+    /// is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
+    /// Times are steady if two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
     /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
     /// Evaluation (windows of calls that agree). 0: none
     pub steady_ms: i64,
-    /// threads that call at once, beginning together at each repeat; not with cache_flush_bytes;
-    /// 1: the calling thread
+    /// threads that call at the same time; they begin each repeat together. Not with
+    /// cache_flush_bytes; 1: the calling thread
     pub concurrency: i64,
 }
 impl Default for opd_evaluator_options {
@@ -1413,16 +1417,16 @@ pub struct opd_benchmark_stats {
     /// 1: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
     /// the median
     pub is_noisy: u32,
-    /// lower end of the 95 % confidence interval of the median: an order statistic by the binomial
-    /// distribution, further out if repeats resemble the ones before or the threads of a repeat
-    /// resemble each other; 0 with too few
+    /// lower end of the 95 % confidence interval of the median: an order statistic from the
+    /// binomial distribution. If consecutive repeats or the threads of a repeat are correlated,
+    /// the interval is wider. 0 with too few repeats
     pub median_low: f64,
     /// upper end; infinite with fewer than 6 repeats
     pub median_high: f64,
-    /// of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1
+    /// of the ranks of consecutive repeats, as the interval accounts for it; 0 to 1
     pub autocorrelation: f64,
-    /// repeats further from the quartiles than 1.5 times the distance between them; none is left
-    /// out of any figure
+    /// repeats that lie more than 1.5 interquartile ranges outside the quartiles. All figures
+    /// include them
     pub outlier_count: i64,
     /// calls of a thread in the last repeat. This and the next three are 0 for times measured
     /// elsewhere.
@@ -1447,20 +1451,20 @@ pub struct opd_benchmark_stats {
     /// As in C's `opd_benchmark_stats`.
     pub max: f64,
 }
-/// What this machine's processors reach at most, all together.
+/// The peak performance of this machine's processors, all together.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_machine_peak {
     /// set by the caller to sizeof(`opd_machine_peak`)
     pub struct_size: u32,
-    /// that were at work
+    /// threads that measured
     pub num_threads: i32,
     /// GFLOP/s: fused multiply-adds of float32, each two operations
     pub gflops: f64,
     /// GB/s: a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds; reads and writes counted
     pub bandwidth_gbps: f64,
-    /// how noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
-    /// the peaks may be too low.
+    /// noise of the tries: the median time divided by the shortest, minus 1. From 0.1 on, the peaks may
+    /// be too low.
     pub spread: f64,
 }
 /// How to connect.
@@ -1639,28 +1643,30 @@ pub struct opd_compare_options {
     pub struct_size: u32,
     /// measured runs of each program, for out_times; 0: none; 20
     pub repeat: i32,
-    /// borrowed: "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
-    /// of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
-    /// integers 0. Of two dtypes the larger one counts; NULL
+    /// borrowed: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
+    /// dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
+    /// 1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts;
+    /// NULL
     pub rtol: *const c_char,
     /// borrowed, as rtol. Without it 1e-5, float64 1e-7, integers 0; NULL
     pub atol: *const c_char,
-    /// most memory for copies of values. Of values beyond it only a hash is kept, which tells
-    /// whether they are equal bit for bit; 2^31
+    /// most memory for copies of values. If a value does not fit, only its hash is kept, which
+    /// shows bitwise equality only; 2^31
     pub keep_bytes: u64,
-    /// borrowed; where a.npz and b.npz with the tensors around the first difference are
-    /// written; NULL: nowhere
+    /// borrowed; a directory for a.npz and b.npz, the tensors around the first difference;
+    /// NULL: nowhere
     pub save_directory: *const c_char,
     /// for everything; 0: none
     pub timeout_ns: i64,
-    /// borrowed; ends it, as the thread's default token does; NULL: that one only
+    /// borrowed; cancels it, as the thread's default token also does; NULL: the default
+    /// token only
     pub cancel: *mut opd_cancel_token,
     /// 1: NaN agrees with NaN; 1
     pub equal_nan: i32,
     /// 0
     pub reserved: u32,
-    /// borrowed; what B gets in place of `args`, such as a KV cache that B made: as many
-    /// values; NULL: the same ones
+    /// borrowed; the arguments of B, as many as `args`: for a KV cache that B made, say;
+    /// NULL: those of A
     pub b_args: *mut opd_array,
 }
 impl Default for opd_compare_options {
@@ -1681,7 +1687,7 @@ impl Default for opd_compare_options {
         }
     }
 }
-/// What a recording of a call keeps.
+/// What to keep of a recorded call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_record_options {
@@ -1692,8 +1698,8 @@ pub struct opd_record_options {
     pub with_program: i32,
     /// 1: the elements of the result; 0: a hash of each tensor; 0
     pub with_outputs: i32,
-    /// 1: a hash of what each operator leaves, so that a replay names the first one that differs;
-    /// 0
+    /// 1: a hash of the values after each operator, so that a replay names the first operator
+    /// that differs; 0
     pub with_operators: i32,
     /// 1: the paths of program and libraries, and the machine's name; 0: none of them; 0
     pub with_paths: i32,
@@ -1726,7 +1732,7 @@ pub struct opd_replay_options {
     pub module: *mut opd_module,
     /// borrowed; shown the calls, as by `opd_vm_set_instrument()`; NULL: none
     pub instrument: *mut opd_function,
-    /// borrowed; where a recording of one operator goes: of the one that fails, ends the process,
+    /// borrowed; path for a recording of a single operator: the one that fails, ends the process,
     /// or is the first that differs; NULL: nowhere
     pub minimise: *const c_char,
     /// borrowed, with `atol`: tolerances of results whose elements were kept, as in
@@ -1736,9 +1742,10 @@ pub struct opd_replay_options {
     pub atol: *const c_char,
     /// of the replayed call; 0: none
     pub timeout_ns: i64,
-    /// borrowed; ends it, as the thread's default token does; NULL: that one only
+    /// borrowed; cancels it, as the thread's default token also does; NULL: the default token
+    /// only
     pub cancel: *mut opd_cancel_token,
-    /// measured calls of out_profile, after one that is not; 0: none; 1
+    /// measured calls for out_profile, after an unmeasured one; 0: none; 1
     pub repeat: i32,
     /// 0
     pub reserved: u32,
@@ -1771,8 +1778,8 @@ pub struct opd_telemetry_options {
     /// then costs what it costs in a profiler; 0
     pub per_operator: i32,
     /// Borrowed: "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
-    /// "localhost"; of the port 0, `opd_telemetry_address()` gives the number. Who reaches the address can read the metrics;
-    /// nothing is encrypted. NULL: nowhere
+    /// "localhost". If the port is 0, the system chooses one, and `opd_telemetry_address()` gives it. Anyone who reaches the
+    /// address can read the metrics; nothing is encrypted. NULL: nowhere
     pub prometheus_address: *const c_char,
     /// Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
     /// NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc
@@ -1782,17 +1789,18 @@ pub struct opd_telemetry_options {
     pub otlp_headers: *const c_char,
     /// borrowed; NULL: OTEL_SERVICE_NAME, or the name of the process
     pub service_name: *const c_char,
-    /// Borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded: what OpenTelemetry's resource has besides. Those of
-    /// OTEL_RESOURCE_ATTRIBUTES are added; NULL
+    /// Borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded: further attributes of OpenTelemetry's resource. The attributes
+    /// of OTEL_RESOURCE_ATTRIBUTES are added; NULL
     pub resource_attributes: *const c_char,
     /// between two sendings of metrics to the collector, at least 1 ms; 10000000000
     pub interval_ns: u64,
-    /// spans that wait to be sent; beyond, the oldest are dropped and counted; 2048
+    /// limit of spans that wait to be sent; beyond it, the oldest are dropped and counted;
+    /// 2048
     pub max_queue: i32,
-    /// label sets that a metric has; what is beyond has the labels "other"; 1000
+    /// limit of label sets of a metric; values beyond it have the labels "other"; 1000
     pub max_series: i32,
-    /// of events that wait to be read, of all threads; beyond, the oldest are dropped and
-    /// counted; 67108864
+    /// limit of events that wait to be read, of all threads; beyond it, the oldest are dropped
+    /// and counted; 67108864
     pub max_bytes: u64,
     /// 1: the collector also gets spans; 1
     pub spans: i32,
@@ -1858,7 +1866,7 @@ impl Default for opd_telemetry_value {
         }
     }
 }
-/// What has been sent.
+/// Counts of sent and dropped data.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_telemetry_stats {
@@ -1937,19 +1945,19 @@ pub struct opd_closure {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
-/// A tensor. Its shape, dtype and device are immutable. opdyno does not guard its data: programs that read and write it
-/// on several threads must.
+/// A tensor. Its shape, dtype and device are immutable. opdyno does not synchronise access to its data: a program that
+/// reads and writes it on several threads must do so.
 ///
 /// A tensor is read-only if it was taken over from a `DLPack` tensor with `DLPACK_FLAG_BITMASK_READ_ONLY`, or is a view of
-/// one that is. opdyno writes no such tensor: copies into it are `OPD_INVALID_ARGUMENT`, and so is its use as an output.
-/// docs/tensors.md says which functions take it as an input.
+/// one that is. opdyno never writes to a read-only tensor: a copy into it is `OPD_INVALID_ARGUMENT`, and so is its use as
+/// an output. docs/tensors.md says which functions take it as an input.
 #[repr(C)]
 pub struct opd_tensor {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
-/// Tensors by name, in order. One at a time while tensors are added; else thread-safe: threads that ask for a tensor at
-/// once get the same one.
+/// Tensors by name, in order. One thread at a time while tensors are added; else thread-safe. Threads that request the
+/// same tensor at once get the same one.
 #[repr(C)]
 pub struct opd_params {
     _opaque: [u8; 0],
@@ -2053,16 +2061,17 @@ pub struct opd_vm {
 /// `opd_vm_call`(vm, "prefill", …);                     the program computes them
 /// `opd_kv_state_end`(state, 1);
 ///
-/// One at a time: what uses a state while another thread does, a call of the program among them, is
-/// `OPD_FAILED_PRECONDITION`. These functions do what the global functions `vm.builtin.kv_state_*` do. What only a kind
-/// of state has are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source: TVM
-/// KVState.
+/// One thread at a time: if another thread is using the state, also in a call of the program, a function returns
+/// `OPD_FAILED_PRECONDITION`. These functions do the same as the global functions `vm.builtin.kv_state_*`. Features of
+/// only one kind of state are global functions, too: windows, trees of tokens, checkpoints (docs/builtins.md). Source:
+/// TVM KVState.
 #[repr(C)]
 pub struct opd_kv_state {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
-/// Measures one function. One at a time: the number of calls that it found is used by later measurements.
+/// Measures one function. One thread at a time: later measurements reuse the number of calls that an earlier one
+/// found.
 #[repr(C)]
 pub struct opd_evaluator {
     _opaque: [u8; 0],
@@ -2091,13 +2100,13 @@ pub struct opd_rpc_session {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
-/// Telemetry of this process, until its last reference is released: that sends what there is, and takes a second at
-/// most. Thread-safe. Several may run at once, beside profilers and recordings from outside; each is a recording, of
-/// which a process has at most 16. In a child of fork() it has ended.
+/// Telemetry of this process, until its last reference is released. The release sends all pending data, and takes a
+/// second at most. Thread-safe. Several may run at once, beside profilers and recordings from outside. Each counts as a
+/// recording; a process has at most 16. In a child of fork(), telemetry has ended.
 ///
-/// Metrics are made of the events that profilers record, by a thread of the library: calls of functions of programs, how
-/// long they took and whether they failed; also memory of devices, modules, and the process. docs/telemetry.md lists
-/// them. While no telemetry runs, nothing is added to a call.
+/// A thread of the library computes the metrics from the events that profilers record: calls of functions of programs,
+/// how long they took and whether they failed. There are also metrics of device memory, modules, and the process.
+/// docs/telemetry.md lists them. While no telemetry runs, nothing is added to a call.
 #[repr(C)]
 pub struct opd_telemetry {
     _opaque: [u8; 0],
@@ -2130,12 +2139,12 @@ unsafe extern "C" {
     pub fn opd_error_code(error: *const opd_error) -> opd_code;
     /// Returns the name of `code`, as "`OPD_NOT_FOUND`"; static storage. Threads: safe. Since: 0.1
     pub fn opd_code_name(code: opd_code) -> *const c_char;
-    /// Returns the kind of `error`, by which bindings name exceptions: "TypeError", "ValueError", "IndexError" …
-    /// The names are those of tvm-ffi's errors. A called function may raise any other.
+    /// Returns the kind of `error`: "TypeError", "ValueError", "IndexError" … Bindings choose the class of their exception
+    /// by it. opdyno's own kinds are those of tvm-ffi; a called function may raise any other kind.
     ///
     /// Returns Borrowed; "" for NULL. Threads: safe. Since: 0.1
     pub fn opd_error_kind(error: *const opd_error) -> *const c_char;
-    /// Returns the sentence that says what happened.
+    /// Returns the message: one sentence that says what happened.
     ///
     /// Returns Borrowed UTF-8; "" for NULL. Threads: safe. Since: 0.1
     pub fn opd_error_message(error: *const opd_error) -> *const c_char;
@@ -2187,7 +2196,8 @@ unsafe extern "C" {
     /// Returns the library's version, as "0.2.0"; static storage. Threads: safe. Since: 0.1
     pub fn opd_version() -> *const c_char;
     /// Describes how the library was built, as one JSON object: version, compiler, build_type, architecture, features (name
-    /// to true or false), tvm_artifacts (TVM releases whose artifacts it loads), tvm_tested (those that its tests run).
+    /// to true or false), tvm_artifacts (TVM releases whose artifacts it loads), tvm_tested (TVM releases that its tests
+    /// run).
     ///
     /// `out_json`: New reference.
     ///
@@ -2262,7 +2272,7 @@ unsafe extern "C" {
     pub fn opd_shape_create(dims: *const i64, ndim: usize, out_shape: *mut *mut opd_shape) -> *mut opd_error;
     /// Returns the numbers of a shape.
     ///
-    /// `out_ndim`: How many there are; NULL if that is of no interest.
+    /// `out_ndim`: The number of sizes; NULL if it is not wanted.
     ///
     /// Returns Borrowed; NULL for NULL. Threads: safe. Since: 0.2
     pub fn opd_shape_dims(shape: *const opd_shape, out_ndim: *mut usize) -> *const i64;
@@ -2352,8 +2362,8 @@ unsafe extern "C" {
     ///
     /// `args`:       Borrowed, `num_args` values; NULL if there are none.
     ///
-    /// `out_result`: New reference; NULL if the result is of no interest. Its former content is not kept: it is
-    /// `OPD_NONE` while the function runs and after an error.
+    /// `out_result`: New reference; NULL if the result is not wanted. Former content is lost: the value is `OPD_NONE`
+    /// while the function runs and after an error.
     ///
     /// Returns NULL, or the error that the function raised: `OPD_CALL_FAILED`, unless it has a code of its own.
     /// Threads: as the function. Cost: an indirect call, no allocation. Blocks. Since: 0.1. Source: tvm-ffi safe-call.
@@ -2467,14 +2477,14 @@ unsafe extern "C" {
     ///
     /// `attr`:      Which property; see `opd_device_attr`.
     ///
-    /// `out_value`: New reference; `OPD_NONE` if the device does not tell. An absent device has only `OPD_ATTR_EXIST` and
-    /// `OPD_ATTR_ABSENCE`.
+    /// `out_value`: New reference; `OPD_NONE` if the device does not report it. An absent device has only `OPD_ATTR_EXIST`
+    /// and `OPD_ATTR_ABSENCE`.
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for any other property of an absent device; the message says why it is absent and
     /// lists the present ones.
     /// Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1
     pub fn opd_device_get_attr(device: DLDevice, attr: opd_device_attr, out_value: *mut opd_value) -> *mut opd_error;
-    /// Waits until all work given to a device, on all its streams, has ended. The CPU never has any left.
+    /// Waits until a device has completed the work of all its streams. The CPU never has pending work.
     ///
     /// `device`: A present one.
     ///
@@ -2489,14 +2499,14 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device or one without streams, as the CPU.
     /// Threads: safe. Since: 0.2
     pub fn opd_stream_create(device: DLDevice, out_stream: *mut *mut c_void) -> *mut opd_error;
-    /// Waits for the work in a stream and ends it. It may be no thread's current stream.
+    /// Waits for the work in a stream and frees the stream. It must not be any thread's current stream.
     ///
     /// `device`: A present one.
     ///
     /// `stream`: Of `opd_stream_create()` for the same device; NULL does nothing.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; what the device
-    /// reports of work that failed, after the stream has ended.
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; the device's error
+    /// if work in the stream failed; the stream is freed then, too.
     /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_stream_free(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Sets the calling thread's current stream of a device.
@@ -2516,8 +2526,8 @@ unsafe extern "C" {
     ///
     /// `stream`: Of `opd_stream_create()` for the same device, or NULL for the default one.
     ///
-    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; what the device
-    /// reports of work that failed.
+    /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device, `OPD_INVALID_ARGUMENT` for no stream of it; the device's error
+    /// if work in the stream failed.
     /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_stream_sync(device: DLDevice, stream: *mut c_void) -> *mut opd_error;
     /// Reads the statistics of a device's memory.
@@ -2542,7 +2552,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` for an absent device. Threads: safe. Blocks. Since: 0.1
     pub fn opd_memory_trim(device: DLDevice) -> *mut opd_error;
-    /// Sets where the CPU's memory comes from. Blocks that are in use return to the hooks that they came from.
+    /// Sets the allocator of CPU memory. Blocks in use are later freed by the hooks that allocated them.
     ///
     /// `hooks`: Borrowed; its user_data is taken over on success. NULL restores the system's allocator.
     ///
@@ -2558,11 +2568,11 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_OUT_OF_RANGE`. Threads: safe. Since: 0.1
     pub fn opd_threads_set_count(count: i32) -> *mut opd_error;
-    /// Adds a kind of devices to the process. Its devices are then used as others are: tensors, copies, VMs, kernels of
-    /// modules whose kind has that name, profiles.
+    /// Adds a kind of devices to the process. Its devices then serve tensors, copies, VMs and profiles like other devices.
+    /// Kernels of modules of the same kind run on them.
     ///
-    /// `kind`:     Borrowed; a name of `DLPack` that opdyno has no back end for, as "ext_dev" or "vpi"; or a name of its
-    /// own: 1 to 32 small letters, digits and underscores, a letter first.
+    /// `kind`:     Borrowed; a name of `DLPack` that opdyno has no back end for, as "ext_dev" or "vpi"; or a new name: 1
+    /// to 32 lower-case letters, digits and underscores, a letter first.
     ///
     /// `table`:    Borrowed; it is copied. A kind lasts as long as the process.
     ///
@@ -2653,17 +2663,17 @@ unsafe extern "C" {
         ndim: i32,
         out_tensor: *mut *mut opd_tensor,
     ) -> *mut opd_error;
-    /// Makes a tensor of memory that its owner lends until `opd_tensor_end_borrow()`: of an argument of kind `OPD_DLTENSOR`,
-    /// whose memory is the caller's. Functions that take tensors, not views, can be called with it.
+    /// Makes a tensor of borrowed memory, valid until `opd_tensor_end_borrow()`. It lets a callback pass an argument of kind
+    /// `OPD_DLTENSOR`, whose memory is the caller's, to functions that take tensors, not views.
     ///
     /// `from`:       Borrowed, as its memory.
     ///
-    /// `out_tensor`: New reference. Views of it, as `opd_tensor_reshape()` makes them, are of the same loan.
+    /// `out_tensor`: New reference. Its views, as `opd_tensor_reshape()` makes them, belong to the same loan.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` as `opd_tensor_from_dlpack()`. Threads: safe. Since: 0.2
     pub fn opd_tensor_borrow(from: *const DLTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
-    /// Ends a loan. Whoever still has the tensor or a view of it has a tensor of shape \[0\] without data, of the same dtype.
-    /// `DLPack` exports must have ended before. Does nothing for other tensors.
+    /// Ends a loan. Remaining references to the tensor or its views then have a tensor of shape \[0\] and the same dtype,
+    /// without data. `DLPack` exports must have ended before. Does nothing for other tensors.
     /// Threads: not while another thread uses a tensor of the loan. Since: 0.2
     pub fn opd_tensor_end_borrow(tensor: *mut opd_tensor);
     /// Returns 1 for a tensor of `opd_tensor_borrow()` and its views, also after the end of the loan, else 0.
@@ -2671,9 +2681,9 @@ unsafe extern "C" {
     pub fn opd_tensor_is_borrowed(tensor: *const opd_tensor) -> c_int;
     /// Returns 1 if the tensor is borrowed and `opd_tensor_end_borrow()` was called, else 0. Threads: safe. Since: 0.2
     pub fn opd_tensor_has_ended(tensor: *const opd_tensor) -> c_int;
-    /// Returns 1 if there is no other reference to the tensor, nor to its memory as far as opdyno knows, else 0: then no
-    /// other part of the program can read it or write to it by opdyno. Memory that was taken over by `DLPack` may have further
-    /// users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
+    /// Returns 1 if this is the only reference to the tensor and, as far as opdyno knows, to its memory; else 0. If it is
+    /// 1, no other part of the program can read or write the tensor through opdyno. Memory that was taken over by `DLPack` may
+    /// have further users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
     /// Threads: safe. Since: 0.2
     pub fn opd_tensor_is_unique(tensor: *const opd_tensor) -> c_int;
     /// Takes over a `DLPack` tensor without a copy.
@@ -2683,7 +2693,8 @@ unsafe extern "C" {
     /// `out_tensor`: New reference.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT`: padded elements smaller than a byte, no data, a dtype of 0 lanes, elements not
-    /// at a multiple of their size; `OPD_UNSUPPORTED`: of OpenCL or Vulkan. Threads: safe. Since: 0.1. Source: `DLPack` 1.3.
+    /// at a multiple of their size; `OPD_UNSUPPORTED`: a tensor of OpenCL or Vulkan. Threads: safe. Since: 0.1.
+    /// Source: `DLPack` 1.3.
     pub fn opd_tensor_from_dlpack(managed: *mut DLManagedTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
     /// Takes over a versioned `DLPack` tensor, as `opd_tensor_from_dlpack()` does an old one. Its flag READ_ONLY stays with the
     /// tensor and its views.
@@ -2721,7 +2732,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
     pub fn opd_params_create(out_params: *mut *mut opd_params) -> *mut opd_error;
-    /// Opens a file, whose content tells the format, or a tensor cache by its directory or its JSON file.
+    /// Opens a file, or a tensor cache by its directory or its JSON file. The content of a file tells its format.
     ///
     /// The file is mapped. Names, dtypes and shapes are read and checked at once, tensors when they are asked for. If the
     /// elements of a tensor lie at a multiple of 64, the tensor is a view of the mapping; else it is copied once into memory
@@ -2735,8 +2746,8 @@ unsafe extern "C" {
     ///
     /// `out_params`: New reference.
     ///
-    /// Returns NULL, or `OPD_NOT_FOUND`; `OPD_IO`; `OPD_BAD_FORMAT` with the offset; `OPD_UNSUPPORTED` for content that no tensor or
-    /// no reader here can hold; `OPD_OUT_OF_MEMORY`.
+    /// Returns NULL, or `OPD_NOT_FOUND`; `OPD_IO`; `OPD_BAD_FORMAT` with the offset; `OPD_UNSUPPORTED` for content that no tensor
+    /// can hold or that this build cannot read; `OPD_OUT_OF_MEMORY`.
     /// Threads: safe. Cost: the headers; the elements are not touched. Blocks. Since: 0.1. Source: TVM load_param_dict,
     /// tensor cache; NumPy NEP 1; safetensors 0.8.
     pub fn opd_params_open(
@@ -2790,7 +2801,7 @@ unsafe extern "C" {
     pub fn opd_params_save_bytes(params: *const opd_params, out_bytes: *mut *mut opd_buffer) -> *mut opd_error;
     /// Returns the number of tensors. Threads: safe. Since: 0.1
     pub fn opd_params_count(params: *const opd_params) -> usize;
-    /// Gives what is known of the tensor at a place, without making it.
+    /// Gives the properties of the tensor at a place, without making it.
     ///
     /// `index`:    0 to `opd_params_count()` - 1.
     ///
@@ -2889,8 +2900,8 @@ unsafe extern "C" {
         options: *const opd_module_options,
         out_module: *mut *mut opd_module,
     ) -> *mut opd_error;
-    /// Keeps an object file as it is, as a module of kind "static_library". It is not run, but linked into the file that a
-    /// tree which imports it is exported to.
+    /// Keeps an object file as it is, as a module of kind "static_library". It cannot run. If a tree that imports it is
+    /// exported, it is linked into the exported file.
     ///
     /// `path`:       Borrowed. An object file (.o) or an archive of them (.a).
     ///
@@ -2906,10 +2917,11 @@ unsafe extern "C" {
         num_func_names: i32,
         out_module: *mut *mut opd_module,
     ) -> *mut opd_error;
-    /// Loads a shared library as a module of kind "opdyno.native", which offers C functions of it as packed functions.
+    /// Loads a shared library as a module of kind "opdyno.native", which offers C functions of the library as packed
+    /// functions.
     ///
-    /// Exporting such a module stores its table and its path, relative to the exported file's directory if it lies in there.
-    /// TVM ignores such modules.
+    /// Exporting such a module stores its table and the library's path. If the library lies in the exported file's
+    /// directory, the path is relative to that. TVM ignores such modules.
     ///
     /// `path`:       Borrowed.
     ///
@@ -2932,8 +2944,9 @@ unsafe extern "C" {
         options: *const opd_module_options,
         out_module: *mut *mut opd_module,
     ) -> *mut opd_error;
-    /// Gives the module of the objects that are linked into the program and registered themselves at start-up: objects that
-    /// TVM compiled for a system library, linked whole (-Wl,--whole-archive) together with libopdyno_tvmffi.
+    /// Gives the module of a system library: objects that are linked into the program and register themselves at start-up.
+    /// TVM must have compiled them for a system library. Link them whole (-Wl,--whole-archive), together with
+    /// libopdyno_tvmffi.
     ///
     /// `prefix`:     Borrowed. Their `system_lib_prefix`; NULL means "". Without any such object the module is empty.
     ///
@@ -2947,8 +2960,8 @@ unsafe extern "C" {
     pub fn opd_module_enabled(target: *const c_char) -> c_int;
     /// Gives a function of a module.
     ///
-    /// `name`:          Borrowed. NULL means the function that the module is called by: "main" (in a library the symbol
-    /// __tvm_ffi_main), its own or an import's.
+    /// `name`:          Borrowed. NULL means the entry function: "main" (in a library the symbol __tvm_ffi_main), of the
+    /// module or of an import.
     ///
     /// `query_imports`: 1: looks also in imported modules, depth first.
     ///
@@ -3042,7 +3055,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_UNSUPPORTED` with the possible formats, `OPD_IO`. Threads: safe. Blocks. Since: 0.1
     pub fn opd_module_save(module: *mut opd_module, path: *const c_char, format: *const c_char) -> *mut opd_error;
-    /// Writes one file of a module and all its imports, which opdyno and TVM load.
+    /// Writes a module and all its imports to one file, which opdyno and TVM can load.
     ///
     /// C sources and static libraries are compiled and linked. VM executables and other serialisable modules are embedded in
     /// TVM's format. If the only code is a library that is linked already, it is kept as it is and its embedded modules are
@@ -3212,16 +3225,16 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the report was taken. Threads: one at a time. Since: 0.1
     pub fn opd_report_builder_add_call(builder: *mut opd_report_builder) -> *mut opd_error;
-    /// Sets a metric of the newest call, of a device, or of the configuration.
+    /// Sets a metric of the newest call, a device or the configuration.
     ///
-    /// `section`: Of what: the newest call, a device or the configuration.
+    /// `section`: Whose metric: that of the newest call, a device or the configuration.
     ///
     /// `device`:  Borrowed; for `OPD_REPORT_DEVICES` the device's name, as "cpu0"; else NULL.
     ///
     /// `name`:    Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended
-    /// unless it ends so.
+    /// unless the name ends with it.
     ///
-    /// `kind`:    What `value` is, not NONE and not JSON.
+    /// `kind`:    The kind of `value`; neither NONE nor JSON.
     ///
     /// `value`:   Borrowed: an int for counts and bytes, a string, else a float or int.
     ///
@@ -3258,8 +3271,8 @@ unsafe extern "C" {
     /// Reads a report from a text table, as `opd_report_write()` and TVM's Report.table() write it.
     ///
     /// Numbers may be grouped as in any locale. Rounded numbers stay rounded, joined rows stay joined, and the row of sums
-    /// is left out. A table does not tell the kinds of columns that not every report has: they are read by their units, else
-    /// whole numbers as counts, numbers with decimals as ratios, anything else as text.
+    /// is left out. A table does not state the kinds of its columns. If a column is not one that every report has, its unit
+    /// decides. Without a unit, whole numbers are counts, numbers with decimals are ratios, and anything else is text.
     ///
     /// `text`:       Borrowed, `size` bytes.
     ///
@@ -3269,10 +3282,10 @@ unsafe extern "C" {
     pub fn opd_report_from_table(text: *const c_char, size: usize, out_report: *mut *mut opd_report) -> *mut opd_error;
     /// Joins reports of several runs, machines or ranks into one.
     ///
-    /// Entries of the configuration that are equal in all reports stay there. The others become columns of the rows (and
-    /// metrics of the devices) of their reports, with " (configuration)" after the name if the rows have such a column. The
-    /// column "Run" counts the runs from 0; runs of reports that were merged before stay apart. Devices are listed for each
-    /// run, as "cpu0 (run 1)".
+    /// Configuration entries that are equal in all reports stay in the configuration. The others become columns of the rows
+    /// (and metrics of the devices) of their reports. If the rows already have a column of that name, " (configuration)" is
+    /// appended to the name. The column "Run" counts the runs from 0; runs of reports that were merged before stay apart.
+    /// Devices are listed for each run, as "cpu0 (run 1)".
     ///
     /// `reports`:    Borrowed, `num` of them, at least one.
     ///
@@ -3303,9 +3316,9 @@ unsafe extern "C" {
     /// Gives the calls as one batch of an Arrow stream, with the report's own memory if its layout is Arrow's.
     ///
     /// Counts and bytes are int64; durations, percentages, ratios and hertz are float64; text is a dictionary of int64 and
-    /// utf8, which all text columns share; a column of different kinds is float64 if all are numbers, else utf8. A missing
-    /// metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the schema's have
-    /// "device_metrics" and "configuration" as JSON.
+    /// utf8, which all text columns share. A column of different kinds is float64 if all its values are numbers, else utf8.
+    /// A missing metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the metadata of the
+    /// schema has "device_metrics" and "configuration" as JSON.
     ///
     /// `out_stream`: Written, not read. It and its arrays keep the memory alive until they are released, on any thread,
     /// also after `report`.
@@ -3433,7 +3446,7 @@ unsafe extern "C" {
     ///
     /// `function`:     Borrowed; retained.
     ///
-    /// `device`:       What collectors are started with. It is synchronised before the clock is read.
+    /// `device`:       The device that collectors are started with. It is synchronised before the clock is read.
     ///
     /// `collectors`:   Borrowed; `num_collectors` of them, retained.
     ///
@@ -3449,9 +3462,9 @@ unsafe extern "C" {
         warmup_iters: i32,
         out_function: *mut *mut opd_function,
     ) -> *mut opd_error;
-    /// Reads the file of a recording (`opd_profiler_options.file`): a finished one, one that a process is writing, or what
-    /// a process that was killed has left. Beside PATH it reads PATH.live, if there is one. Times are on the clock of the
-    /// process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
+    /// Reads the file of a recording (`opd_profiler_options.file`): a finished recording, one that a process is still
+    /// writing, or the rest that a killed process has left. Beside PATH it reads PATH.live, if there is one. Times are on
+    /// the clock of the process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
     ///
     /// `path`:      Borrowed. Hostile files do no harm.
     ///
@@ -3462,8 +3475,8 @@ unsafe extern "C" {
     pub fn opd_trace_load(path: *const c_char, out_trace: *mut *mut opd_trace) -> *mut opd_error;
     /// Returns the number of recorded calls. Threads: safe. Since: 0.1
     pub fn opd_trace_call_count(trace: *const opd_trace) -> usize;
-    /// Returns the number of calls, of operators and of programs, and ranges for which there was no room. Threads: safe.
-    /// Since: 0.1
+    /// Returns the number of dropped events: calls of operators and of programs, and ranges for which there was no room.
+    /// Threads: safe. Since: 0.1
     pub fn opd_trace_dropped_count(trace: *const opd_trace) -> u64;
     /// Writes the Chrome trace event format, which Perfetto opens.
     ///
@@ -3510,26 +3523,28 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Makes a report of calls, runs of programs, ranges and steps.
     ///
-    /// Columns: "Name"; "Duration (us)" and "Percent" with the spans within; "Device"; "Count"; "Argument Shapes";
-    /// "Self (us)" without the spans within; "Kind": call, run, range, step, mark or device; "FLOP" where it is known. If
-    /// memory was recorded: "Memory (bytes)" and "Self Memory (bytes)", what the thread allocated on the host less what it
-    /// gave back, with and without the spans within; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
+    /// Columns: "Name"; "Duration (us)" and "Percent", nested spans included; "Device"; "Count"; "Argument Shapes"; "Self
+    /// (us)", nested spans excluded; "Kind": call, run, range, step, mark or device; "FLOP" where it is known. If memory was
+    /// recorded: "Memory (bytes)" and "Self Memory (bytes)", the memory that the thread allocated on the host minus the
+    /// memory it freed, with and without nested spans; "Device Memory (bytes)" and "Self Device Memory (bytes)" of other
     /// devices. If work of devices was recorded: "Device Duration (us)" and "Self Device Duration (us)", the time on devices
-    /// of what the thread gave them, with and without the spans within. Kernels and copies have rows of their own, with that
-    /// time alone. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of the span around the
-    /// launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of events, also
-    /// "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span around it),
-    /// "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a merged trace
-    /// "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's functions that
-    /// called when the span, or else the one around it, began, from the innermost on, each as "file(line): function;".
+    /// of the work that the thread submitted, with and without nested spans. Kernels and copies have rows of their own, with
+    /// only the time on the device. Of events they have "Stream", a number; "Launch Thread ID"; "Launched In", the row of
+    /// the span around the launch; "Launch Gap (us)", how long the work waited on the device; and of copies "Bytes". Of
+    /// events, also "Start (us)" from the begin of the first one, "Thread ID", "Thread", "Parent" (the row of the span
+    /// around it), "Depth", "Open" (1: it had not ended when the recording did), "Step" (its number) and "Error"; of a
+    /// merged trace "Process ID", "Process" and "Host", too. If stacks were recorded, events have "Stack": the host's call
+    /// stack at the begin of the span, or else of the span around it. The innermost function is first, each as "file(line):
+    /// function;".
     ///
-    /// The "Name" of a path has the names from the outermost one inwards, joined by ";"; in names, that is "_". Paths have
-    /// no shapes, memory and FLOP; views by part have "Run" and count the time of a span within one of its own name once.
+    /// The "Name" of a path has the names of its spans, outermost first, joined by ";"; a ";" in a name becomes "_". Paths
+    /// have no shapes, memory and FLOP. Views by part have "Run". If a span is nested in one of the same name, they count
+    /// its time once.
     ///
-    /// Tasks are in no other view, since the calls that launch their loops are. Their columns: "Name" of the innermost span
-    /// that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to that of the
-    /// loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has; "Thread ID";
-    /// "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
+    /// Tasks are in no other view, because the calls that launch their loops are in those. Their columns: "Name" of the
+    /// innermost span that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its end to
+    /// the end of the loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has;
+    /// "Thread ID"; "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
     ///
     /// `view`:       Of which spans, and what makes one row; see `opd_trace_view`.
     ///
@@ -3556,12 +3571,12 @@ unsafe extern "C" {
         options: *const opd_trace_write_options,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;
-    /// Joins traces of several processes and machines to one, on one time line: that of Unix time. Each process keeps its
-    /// own threads, runs and number. Processes of one machine since one start of it are placed by the monotonic clock that
-    /// they share, so a change of the system's time does not move them apart. On several machines, the times are as right
-    /// as the clocks; the errors that are stated, or that NTP states, are in Chrome traces and on the page.
+    /// Joins traces of several processes and machines into one, on the time line of Unix time. Each process keeps its own
+    /// threads, runs and number. Processes on one machine are aligned by its monotonic clock, unless it was restarted in
+    /// between; so a change of the system's time does not move them apart. On several machines, the times are as accurate as
+    /// the clocks. Chrome traces and the page show the clock errors that the options or NTP state.
     ///
-    /// Merged traces may be merged again. Then a label stands before that of each process.
+    /// Merged traces may be merged again. Then a label is put before the label of each process.
     ///
     /// `traces`:    Borrowed, `num_traces` of them, each another one. The result shares their events.
     ///
@@ -3598,42 +3613,43 @@ unsafe extern "C" {
     /// Source: torch.profiler.profile.start
     pub fn opd_profiler_start(profiler: *mut opd_profiler) -> *mut opd_error;
     /// Says what the profiler does in the step that begins with the next `opd_profiler_start()` or `opd_profiler_step()`, in
-    /// place of the schedule. For schedules of one's own.
+    /// place of the schedule. Use it for a schedule of your own.
     ///
     /// `action`: As a schedule would say it for that step.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown action. Threads: safe. Since: 0.2
     /// Source: torch.profiler.ProfilerAction
     pub fn opd_profiler_set_action(profiler: *mut opd_profiler, action: opd_profiler_action) -> *mut opd_error;
-    /// Ends a step of the program, which the next one follows. Before `opd_profiler_start()` it only counts.
+    /// Ends a step of the program and begins the next one. Before `opd_profiler_start()` it only counts.
     ///
     /// `out_trace`: New reference if the schedule says that a cycle ends with this step; else NULL.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` as `opd_profiler_start()`.
     /// Threads: safe. Blocks. Since: 0.2. Source: torch.profiler.profile.step
     pub fn opd_profiler_step(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
-    /// Ends the recording at once. Ranges and runs of programs that have not ended are in the trace, up to now and marked
-    /// as open. A profiler may be started again.
+    /// Ends the recording at once. Unfinished ranges and runs of programs are in the trace up to now, marked as open. A
+    /// profiler may be started again.
     ///
     /// `out_trace`: New reference; NULL if the schedule was not recording.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler was not started.
     /// Threads: safe, also inside of a recorded call. Blocks. Since: 0.2. Source: torch.profiler.profile.stop
     pub fn opd_profiler_stop(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
-    /// Gives what has been recorded so far, as `opd_profiler_stop()` would, and goes on. For a ring: the last events.
+    /// Gives the events recorded so far, as `opd_profiler_stop()` would, and goes on recording. With a ring buffer, these are
+    /// the last events.
     ///
     /// `out_trace`: New reference; NULL if the schedule is not recording.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler was not started; `OPD_IO` for its file.
     /// Threads: safe. Cost: 8 bytes an event; of a file, reading it. Blocks. Since: 0.2
     pub fn opd_profiler_snapshot(profiler: *mut opd_profiler, out_trace: *mut *mut opd_trace) -> *mut opd_error;
-    /// Makes a profiler a flight recorder: from the next `opd_profiler_start()` on, what it has is written to a file when
-    /// something asks for it, by a thread of the library, while it goes on to record. What asks is not delayed. What is
-    /// asked for while a dump is being written is in one dump after it; `opd_profiler_stop()` waits for it. Why a dump was
-    /// written is the member "dump_reason" of a Chrome trace, and is given to the log callback, as is why one could not be.
+    /// Makes a profiler a flight recorder: from the next `opd_profiler_start()` on, a trigger dumps its events to a file. A
+    /// thread of the library writes the dump while the profiler goes on recording, so a trigger delays nothing. Triggers
+    /// that come during a dump share one dump after it; `opd_profiler_stop()` waits for it. The reason of a dump is the member
+    /// "dump_reason" of a Chrome trace. The log callback gets it, too, and the reason why a dump failed.
     ///
-    /// The signal is handled by the library from `opd_profiler_start()` to `opd_profiler_stop()`, and the process goes on; it
-    /// must have no handler of the program. In a step that is not recorded it does nothing. A forked child writes no dumps.
+    /// From `opd_profiler_start()` to `opd_profiler_stop()` the library handles the signal, and the process goes on. The program
+    /// must have no handler for it. In a step that is not recorded, the signal does nothing. A forked child writes no dumps.
     /// Dumps of a memory timeline need `profile_memory`.
     ///
     /// `options`: Borrowed; NULL: no dumps.
@@ -3647,32 +3663,32 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Asks for a dump, and does not wait for it.
     ///
-    /// `reason`: Borrowed; UTF-8. It stands in the dump.
+    /// `reason`: Borrowed; UTF-8. The dump contains it.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION` if the profiler does not record, or has no dumps.
     /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_profiler_dump(profiler: *mut opd_profiler, reason: *const c_char) -> *mut opd_error;
-    /// Returns the number of dumps written so far; that of the newest one. Threads: safe. Blocks. Since: 0.2
+    /// Returns the number of dumps written so far, which is the newest dump's number. Threads: safe. Blocks. Since: 0.2
     pub fn opd_profiler_dump_count(profiler: *const opd_profiler) -> u64;
-    /// Returns a number for the name of ranges. Equal names have equal numbers; keep it where a range is frequent.
+    /// Returns a number for the name of ranges. Equal names have equal numbers. For frequent ranges, keep the number.
     ///
     /// `name`: Borrowed; UTF-8. NULL is "".
     /// Threads: safe. Cost: a lock and a hash. Since: 0.2
     pub fn opd_range_name(name: *const c_char) -> u32;
-    /// Returns 1 if a profiler, or a tool by `opd_itt_is_available()`, records ranges now, else 0. For bindings: while none
-    /// does, names need no numbers. Threads: safe. Cost: a load. Since: 0.2
+    /// Returns 1 if a profiler records ranges now, or a tool that `opd_itt_is_available()` reports; else 0. For bindings:
+    /// while the result is 0, names need no numbers. Threads: safe. Cost: a load. Since: 0.2
     pub fn opd_range_is_recorded() -> i32;
-    /// Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows those that overlap on
-    /// tracks of their own.
+    /// Begins a range on the calling thread. Ranges of a thread should be nested; a trace shows overlapping ranges on
+    /// separate tracks.
     ///
-    /// `name`: Result of `opd_range_name()`; it is not looked at if no profiler records.
+    /// `name`: Result of `opd_range_name()`; ignored if no profiler records.
     ///
-    /// Returns What `opd_range_end()` takes: 0 if no profiler records.
+    /// Returns The range for `opd_range_end()`; 0 if no profiler records.
     /// Threads: safe. Cost: some 3 ns with its end if no profiler records, else a reading of the clock. Since: 0.2
     /// Source: torch.profiler.record_function
     pub fn opd_range_begin(name: u32) -> u64;
-    /// Ends a range, on the thread that began it; on another one it does nothing. Profilers that have recorded since its
-    /// begin get it.
+    /// Ends a range, on the thread that began it; on another thread it does nothing. Profilers that have recorded since the
+    /// range began get it.
     ///
     /// `range`: Result of `opd_range_begin()`.
     /// Threads: safe. Since: 0.2
@@ -3681,7 +3697,7 @@ unsafe extern "C" {
     ///
     /// `name`: Borrowed; UTF-8. NULL is "". It is not read if no profiler records.
     ///
-    /// Returns The number of ranges that were pushed around it on this thread, from 0.
+    /// Returns The depth: the number of pushed ranges around it on this thread, from 0.
     /// Threads: safe. Cost: as `opd_range_begin()`, and that of `opd_range_name()` if a profiler records. Since: 0.2
     /// Source: torch.profiler.itt.range_push
     pub fn opd_range_push(name: *const c_char) -> i32;
@@ -3695,24 +3711,24 @@ unsafe extern "C" {
     /// `name`: Result of `opd_range_name()`.
     /// Threads: safe. Since: 0.2. Source: torch.profiler.itt.mark
     pub fn opd_range_mark(name: u32);
-    /// Returns 1 if a tool listens to ranges and marks by Intel's ITT API, else 0: the environment variable
-    /// INTEL_LIBITTNOTIFY64 named its collector, a library, when this library was loaded. Then each range is a task of the
-    /// domain "opdyno", and each mark a marker, also while no profiler records. Tasks of a thread end in reverse, so ranges
-    /// should be nested.
+    /// Returns 1 if a tool receives ranges and marks through Intel's ITT API, else 0. It does if the environment variable
+    /// INTEL_LIBITTNOTIFY64 named the tool's collector library when this library was loaded. Then each range is a task of
+    /// the domain "opdyno", and each mark a marker, also while no profiler records. ITT ends the tasks of a thread in
+    /// reverse order, so ranges should be nested.
     /// Threads: safe. Cost: the first call, or the first range, loads the collector. Since: 0.2
     /// Source: torch.profiler.itt.is_available; Intel's ITT API reference, "Task API"
     pub fn opd_itt_is_available() -> i32;
     /// Returns 1 if a profiler records stacks now, else 0. Threads: safe. Cost: a load. Since: 0.2
     pub fn opd_stack_is_recorded() -> i32;
-    /// Says which functions of a language run on the calling thread, until `opd_stack_pop()`. For bindings, around what they
-    /// call for their language: the stacks that are recorded meanwhile have these functions in place of the caller of this
-    /// function and of the native functions that called it.
+    /// Sets which functions of a language run on the calling thread, until `opd_stack_pop()`. For bindings, around each
+    /// native call for their language. Stacks recorded meanwhile have these functions in place of the native caller of
+    /// `opd_stack_push()` and that caller's own callers.
     ///
-    /// `frames`: Borrowed, `num_frames` of them: from the innermost one on, all of the thread. Of more than 256, the
-    /// innermost ones are taken.
+    /// `frames`: Borrowed: all `num_frames` frames of the thread, innermost first. If there are more than 256, the
+    /// innermost 256 count.
     /// Threads: safe. Cost: a lock and a hash of the frames. Since: 0.2
     pub fn opd_stack_push(frames: *const opd_stack_frame, num_frames: i32);
-    /// Takes back what the calling thread's last `opd_stack_push()` said. Threads: safe. Since: 0.2
+    /// Undoes the calling thread's last `opd_stack_push()`. Threads: safe. Since: 0.2
     pub fn opd_stack_pop();
     /// Makes a token.
     ///
@@ -3740,8 +3756,8 @@ unsafe extern "C" {
     /// Returns Borrowed from the VM of that call; NULL if there is none. Threads: safe. Since: 0.2
     pub fn opd_cancel_token_current_operator(token: *const opd_cancel_token) -> *const c_char;
     /// Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
-    /// functions. Of a module of a session (rpc.h), the VM is there: its devices are of the session, cpu:0 if none is given,
-    /// and memory_limit_bytes and max_depth must have their defaults.
+    /// functions. If the module is of a session (rpc.h), the VM is on the server: its devices are the session's, cpu:0 if
+    /// none is given, and memory_limit_bytes and max_depth must have their defaults.
     ///
     /// `module`:  Borrowed; retained.
     ///
@@ -3940,10 +3956,10 @@ unsafe extern "C" {
     /// `out_trace`:    New reference: the same calls on a time line; NULL if it is not wanted.
     ///
     /// Returns NULL, or an error as `opd_vm_call()`; `OPD_INVALID_ARGUMENT` also for an option. After an error there is no
-    /// report. A VM of a session (rpc.h) is measured there, by the collectors of `opd_collector_create_builtin()` only, and
-    /// the trace is on the clock of this process; `OPD_UNSUPPORTED` if the server is TVM's. To see what ran before a call
-    /// failed, make that call between `opd_vm_profile_start()` and `opd_vm_profile_stop()`: each call that failed has a row with
-    /// its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile.
+    /// report. A VM of a session (rpc.h) is measured on the server. It can use only collectors of
+    /// `opd_collector_create_builtin()`, and the trace is on this process's clock; `OPD_UNSUPPORTED` if the server is TVM's. To
+    /// see what ran before a call failed, make that call between `opd_vm_profile_start()` and `opd_vm_profile_stop()`: each call
+    /// that failed has a row with its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile.
     pub fn opd_vm_profile(
         vm: *mut opd_vm,
         name: *const c_char,
@@ -3983,8 +3999,8 @@ unsafe extern "C" {
     ///
     /// `out_state`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` of the kind "TypeError" for another value; a state of a session (rpc.h) is one:
-    /// the global functions of that session work on it.
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` of the kind "TypeError" for another value. A state of a session (rpc.h) counts
+    /// as another value: use the global functions of that session.
     /// Threads: safe. Since: 0.2
     pub fn opd_kv_state_from_value(value: *const opd_value, out_state: *mut *mut opd_kv_state) -> *mut opd_error;
     /// Adds an empty sequence.
@@ -3994,7 +4010,7 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` if there is one of that number; `OPD_OUT_OF_RANGE` if an RNN state is full;
     /// `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_add_sequence.
     pub fn opd_kv_state_add(state: *mut opd_kv_state, id: i64) -> *mut opd_error;
-    /// Removes a sequence. Its pages are free, but for those that others share.
+    /// Removes a sequence and frees its pages, except pages that other sequences share.
     ///
     /// `id`: Its number.
     ///
@@ -4005,24 +4021,24 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_clear.
     pub fn opd_kv_state_clear(state: *mut opd_kv_state) -> *mut opd_error;
-    /// Makes a sequence that begins as another one. They share full pages; the page where they part is copied. Of an RNN
-    /// state, all is copied.
+    /// Makes a sequence that begins with the tokens of another one. The two share full pages; the page where they diverge
+    /// is copied. An RNN state is copied as a whole.
     ///
-    /// `parent`:       The number of the sequence that there is.
+    /// `parent`:       The number of the existing sequence.
     ///
     /// `child`:        The number of the new one.
     ///
     /// `num_tokens`:   How many of the parent's tokens it begins with; -1: all. An RNN state always gives all.
     ///
-    /// Returns NULL, or `OPD_NOT_FOUND` (`parent`), `OPD_INVALID_ARGUMENT` (`child` is there), `OPD_OUT_OF_RANGE` (`num_tokens`
-    /// is; no page is free), `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM
+    /// Returns NULL, or `OPD_NOT_FOUND` (`parent`), `OPD_INVALID_ARGUMENT` (`child` exists), `OPD_OUT_OF_RANGE` (`num_tokens`
+    /// is out of range; no page is free), `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM
     /// kv_state_fork_sequence.
     pub fn opd_kv_state_fork(state: *mut opd_kv_state, parent: i64, child: i64, num_tokens: i64) -> *mut opd_error;
-    /// Takes the last tokens of a sequence back.
+    /// Removes the last tokens of a sequence.
     ///
     /// `id`:         Its number.
     ///
-    /// `num_tokens`: How many; an RNN state returns to as many states as its program keeps.
+    /// `num_tokens`: How many. An RNN state can go back only as far as the states that its program keeps.
     ///
     /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_OUT_OF_RANGE`, `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2.
     /// Source: TVM kv_state_popn.
@@ -4038,9 +4054,8 @@ unsafe extern "C" {
     ///
     /// `num_counts`:  Equal to `num_ids`.
     ///
-    /// `parents`:     Borrowed: for each new token, all sequences after each other, the token of its sequence's tree
-    /// that it follows, counted from 0 in that tree, or -1 for a root. NULL: the tokens follow each
-    /// other.
+    /// `parents`:     Borrowed: the parent of each new token, one sequence after the other. A parent is an index from 0
+    /// into the tree of the token's sequence; -1 makes a root. NULL: each token follows the one before.
     ///
     /// `num_parents`: The sum of `counts`, or 0.
     ///
@@ -4058,15 +4073,15 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Ends the pass. Without one it does nothing.
     ///
-    /// `keep`: 0: the tokens of the pass are taken back, as after a call that failed or was cancelled. A sliding window
-    /// that forgot tokens for them does not get these back. Else they stay.
+    /// `keep`: 0: removes the tokens of the pass, for example after a call that failed or was cancelled. If a sliding
+    /// window dropped older tokens for them, those are lost. Any other value keeps the tokens.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward.
     pub fn opd_kv_state_end(state: *mut opd_kv_state, keep: c_int) -> *mut opd_error;
     /// Gives the lengths of all sequences.
     ///
-    /// `out_lengths`: New reference: their tokens by their numbers, in the numbers' order. Those of a pass that runs
-    /// count in a paged cache, not in an RNN state.
+    /// `out_lengths`: New reference: a map from the number of a sequence to its number of tokens, in the order of the
+    /// sequences' numbers. The tokens of a running pass count in a paged cache, but not in an RNN state.
     ///
     /// Returns NULL, or `OPD_FAILED_PRECONDITION`, `OPD_OUT_OF_MEMORY`. Threads: one at a time. Since: 0.2
     pub fn opd_kv_state_lengths(state: *mut opd_kv_state, out_lengths: *mut *mut opd_map) -> *mut opd_error;
@@ -4077,8 +4092,9 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_FAILED_PRECONDITION`; `OPD_INVALID_ARGUMENT` for a wrong struct_size. Threads: one at a time.
     /// Since: 0.2. Source: TVM attention_kv_cache_get_num_available_pages, …_get_total_sequence_length.
     pub fn opd_kv_state_get_stats(state: *mut opd_kv_state, out_stats: *mut opd_kv_stats) -> *mut opd_error;
-    /// Makes an evaluator of any packed function: of a module, of a VM, a saved function. A function of a session (rpc.h)
-    /// is measured there, without preprocess, steady_ms and concurrency; warmup must be 1, as there.
+    /// Makes an evaluator of any packed function: a module's, a VM's or a saved one. A function of a session (rpc.h) is
+    /// measured on the server; its preprocess must be a function of the same session. If the server is TVM's, preprocess,
+    /// steady_ms and concurrency are not available, and warmup must be 1.
     ///
     /// `function`:      Borrowed; retained.
     ///
@@ -4096,13 +4112,14 @@ unsafe extern "C" {
     /// Calls the function warmup + number × repeat times (more with min_repeat_ms or steady_ms) on each of `concurrency`
     /// threads. The warm-up is not measured.
     ///
-    /// `args`:          Borrowed, `num_args` values, the same for every call. With concurrency the function is called
-    /// on several threads at once, as functions of a VM may be. The cancel token of the calling thread holds for all of
-    /// them.
+    /// `args`:          Borrowed, `num_args` values, the same for every call. With concurrency, several threads call
+    /// the function at once, which a VM's functions allow. The calling thread's cancel token applies to
+    /// all of them.
     ///
     /// `out_benchmark`: New reference.
     ///
-    /// Returns NULL, or the first error that the function raised (`OPD_CALL_FAILED` …), after which no thread calls it again.
+    /// Returns NULL, or the first error that the function raised (`OPD_CALL_FAILED` …). After an error, no thread calls it
+    /// again.
     /// Threads: one at a time. Blocks. Since: 0.1
     pub fn opd_evaluator_call(
         evaluator: *mut opd_evaluator,
@@ -4127,7 +4144,7 @@ unsafe extern "C" {
     /// Returns seconds per call, one value for each repeat, in the order of measurement. With concurrency there is one for
     /// each thread of a repeat; for number = 1 these are the latencies of the calls.
     ///
-    /// `out_count`: How many there are; NULL if that is of no interest.
+    /// `out_count`: The number of values; NULL if it is not wanted.
     ///
     /// Returns Borrowed; NULL for NULL. Threads: safe. Since: 0.2
     pub fn opd_benchmark_seconds(benchmark: *const opd_benchmark, out_count: *mut usize) -> *const f64;
@@ -4151,26 +4168,27 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
     pub fn opd_benchmark_to_text(benchmark: *const opd_benchmark, out_text: *mut *mut opd_buffer) -> *mut opd_error;
-    /// Measures the peaks with as many threads as a parallel launch has, for about half a second: the best of several
-    /// tries, so that what else runs on the machine matters little.
+    /// Measures the peaks with as many threads as a parallel launch has, for about half a second. The best of several tries
+    /// counts, so that other load on the machine matters little.
     ///
     /// `out_peak`: Its struct_size must be set.
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe, but two at once measure each other. Blocks. Since: 0.1. Source:
     /// STREAM (triad) for the bandwidth.
     pub fn opd_machine_measure_peak(out_peak: *mut opd_machine_peak) -> *mut opd_error;
-    /// Gives `report` with what its operators compute and move, as far as their names and shapes tell.
+    /// Copies `report` and adds the operations and the memory traffic of its operators, as far as their names and shapes
+    /// tell.
     ///
-    /// New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, where
-    /// the peaks are known, "Percent of Peak": of the roofline, which is the lower of the peak of arithmetic and the
-    /// bandwidth times the intensity. Calls whose operator is not known have no FLOP. What lies in caches may be moved
-    /// faster than memory allows: more than 100 percent.
+    /// New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, if
+    /// the peaks are known, "Percent of Peak". This peak is the roofline: the lower of the arithmetic peak and the bandwidth
+    /// times the intensity. If its operator is not known, a call has no FLOP. Data in caches may move faster than memory
+    /// allows, so more than 100 percent is possible.
     ///
-    /// Operators are known by the words of their names as TVM gives them ("fused_conv2d_add1_relu"): contractions (matmul,
-    /// dense, conv1d to conv3d and their transposes) count 2 operations for each multiply-add, elementwise ones and
-    /// reductions one or more for each element. The last tensor is the result, as destination-passing kernels have it. A
-    /// global function "opdyno.flop.\<name\>", of the name without its last digits, is asked first: it gets the text of
-    /// "Argument Shapes" and returns the number of operations.
+    /// Operators are recognised by the words in their names, as TVM gives them ("fused_conv2d_add1_relu"): contractions
+    /// (matmul, dense, conv1d to conv3d and their transposes) count 2 operations for each multiply-add, elementwise ones and
+    /// reductions one or more for each element. The last tensor is the result, as destination-passing kernels have it. If
+    /// there is a global function "opdyno.flop.\<name\>" (the name without its last digits), it is called first: it gets the
+    /// text of "Argument Shapes" and returns the number of operations.
     ///
     /// `report`: Borrowed.
     /// `peak_gflops`:, peak_bandwidth_gbps As `opd_machine_measure_peak()` gives them, which the
@@ -4378,7 +4396,7 @@ unsafe extern "C" {
         out_json: *mut *mut opd_buffer,
     ) -> *mut opd_error;
     /// Compares two sets of runs. A report is one run; a report with a column "Run", as `opd_report_merge()` makes it, holds
-    /// a run for each value of it. Operators are told apart by name, argument shapes and device.
+    /// a run for each value of it. Rows with equal name, argument shapes and device are one operator.
     ///
     /// `before`:     Borrowed, `num_before` reports in the order of time.
     ///
@@ -4388,8 +4406,8 @@ unsafe extern "C" {
     ///
     /// `out_report`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` (no reports on one side; an option out of range; a metric that is no number of
-    /// at least 0, with report and row), `OPD_NOT_FOUND` (a report with calls lacks the metric).
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` (no reports on one side; an option out of range; a value of the metric that is
+    /// negative or no number, with report and row), `OPD_NOT_FOUND` (a report with calls lacks the metric).
     /// Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
     /// Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
     /// weighting, Biometrika 93 (2006).
@@ -4422,21 +4440,21 @@ unsafe extern "C" {
     /// Runs a function of two programs on the same arguments, and compares what their operators read and write.
     ///
     /// The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
-    /// 1e-5), caused by matmul3 whose inputs agree"; and "Equal", 1 if both programs return, nothing differs, and nothing
-    /// is undecided: a value that was not kept, or functions as results. Its rows are the operators of both programs, then
-    /// the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within the tolerance), "differs", "unknown"
-    /// (not kept), "only in A" or "only in B". "Matched By" says how operators were found to correspond: by "name" and
-    /// shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel", "Tolerance", "Mismatches" and "Elements" are of the
-    /// output that differs most.
+    /// 1e-5), caused by matmul3 whose inputs agree"; and "Equal". It is 1 if both programs return, nothing differs, and
+    /// nothing is undecided. A value that was not kept is undecided, and so are functions as results. The report's rows are
+    /// the operators of both programs, then the tensors of the results. "State" is "equal" (bit for bit), "agrees" (within
+    /// the tolerance), "differs", "unknown" (not kept), "only in A" or "only in B". "Matched By" says how an operator of A
+    /// was matched with one of B: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
+    /// "Tolerance", "Mismatches" and "Elements" describe the output that differs most.
     ///
-    /// Each program runs once, and gets copies of the tensors among the arguments. If it checks another dtype of floating
-    /// point than a tensor has, its copy is converted. Of a paged KV cache or RNN state, B gets a copy of what A begins
-    /// with, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says
-    /// so. With options-\>b_args, B gets what is there. Memory that a program allocates is filled with NaN, so that elements
-    /// which a kernel leaves unwritten differ. An operator that fails ends its program's run; what ran before is compared,
-    /// and the verdict begins with the failure.
+    /// Each program runs once, and gets copies of the tensors among the arguments. If the program expects another
+    /// floating-point dtype than a tensor has, the copy is converted. For a paged KV cache or RNN state, B gets a copy of
+    /// A's initial state, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them,
+    /// and a note says so. If options-\>b_args is given, B gets those arguments instead. Memory that a program allocates is
+    /// filled with NaN, so that elements which a kernel leaves unwritten show as differences. If an operator fails, its
+    /// program's run ends. The operators before it are compared, and the verdict begins with the failure.
     ///
-    /// `a`:          Borrowed; its instrument is not called meanwhile, nor for calls that other threads make.
+    /// `a`:          Borrowed. During the comparison its instrument is not called, not even for calls of other threads.
     ///
     /// `b`:          Borrowed; another VM than `a`.
     ///
@@ -4448,9 +4466,9 @@ unsafe extern "C" {
     ///
     /// `out_report`: New reference.
     ///
-    /// `out_times`:  New reference: whose operators became slower, as `opd_report_diff()` gives it for runs made in turns.
-    /// NULL if it is not wanted, and then nothing is measured. It becomes NULL if repeat is 0,
-    /// or a program failed.
+    /// `out_times`:  New reference: which operators are slower, as `opd_report_diff()` reports it for runs made in turns.
+    /// NULL if it is not wanted; then nothing is measured. It becomes NULL if repeat is 0, or a program
+    /// failed.
     ///
     /// Returns NULL, or
     /// - `OPD_INVALID_ARGUMENT`: programs that take different arguments; arguments as in `opd_vm_call()`; an option;
@@ -4471,17 +4489,17 @@ unsafe extern "C" {
         out_report: *mut *mut opd_report,
         out_times: *mut *mut opd_report,
     ) -> *mut opd_error;
-    /// Records the next call of `vm`, from any thread: all that it takes to make it again by `opd_replay()`.
+    /// Records the next call of `vm`, from any thread, in a file for `opd_replay()`.
     ///
     /// The file has program and kernels, the function, its arguments, the options of the VM, and the settings of the
-    /// environment that matter. It also has what functions of the host returned to the program, and how the call ended. It
-    /// is in its place before the call begins, and completed afterwards: if the process ends within the call, it has what
-    /// led there. The call itself goes on as ever, whatever becomes of the file. A process that is forked amid the call
-    /// leaves the file to its parent. While a call is recorded that uses functions of the host,
-    /// memory that the program allocates is filled with NaN, as in `opd_compare()`.
+    /// environment that matter. It also has the results of host functions that the program called, and how the call ended.
+    /// The file is written before the call begins, and completed afterwards: if the process ends within the call, the file
+    /// has what led there. A problem with the file never affects the call. If the process is forked during the call, only
+    /// the parent writes the file. If the recorded call uses functions of the host, memory that the program allocates is
+    /// filled with NaN, as in `opd_compare()`.
     ///
-    /// `path`:    Borrowed. A file there is replaced. NULL: nothing is recorded any more, and the error says what became
-    /// of the call that was to be recorded.
+    /// `path`:    Borrowed. A file there is replaced. NULL: ends the recording. The result is then NULL if the call was
+    /// recorded, or an error that says why not.
     ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
@@ -4500,16 +4518,16 @@ unsafe extern "C" {
         path: *const c_char,
         options: *const opd_record_options,
     ) -> *mut opd_error;
-    /// Makes a recorded call again, and compares what comes of it with what came of it then.
+    /// Makes a recorded call again, and compares the outcome with the recorded one.
     ///
-    /// It runs the code of the file: replay only what you would run. Functions of the host are not called; their results are
-    /// those of the file, and it is compared what they are given.
+    /// It runs the code of the file: replay only files that you would run. Functions of the host are not called: the program
+    /// gets the results in the file. Their arguments are compared with the recorded ones.
     ///
     /// The report's configuration has the "Verdict", a sentence: "the call returned what was recorded: 1 tensor is equal bit
-    /// for bit"; and "Same", 1 if the call ended as it did then: with results that are equal, or whose kept elements are
-    /// within the tolerances, or by the same error. "Minimised" is the operator that the option minimise has kept. Rows are
-    /// the arguments, the functions of the host, the operators that differ, and the tensors of the result. With run 0 it has
-    /// neither verdict nor states.
+    /// for bit"; and "Same", which is 1 if the call ended as recorded: with equal results, with kept elements within the
+    /// tolerances, or with the same error. "Minimised" is the operator that the option minimise has written. Rows are the
+    /// arguments, the functions of the host, the operators that differ, and the tensors of the result. If run is 0, there
+    /// are no verdict and no states.
     ///
     /// `path`:        Borrowed.
     ///
@@ -4520,7 +4538,7 @@ unsafe extern "C" {
     ///
     /// `out_report`:  New reference.
     ///
-    /// `out_profile`: New reference, as of `opd_vm_profile()`; NULL if it is not wanted, and then nothing is measured. It
+    /// `out_profile`: New reference, as of `opd_vm_profile()`; NULL if it is not wanted; then nothing is measured. It
     /// becomes NULL if the call did not return, or run or repeat is 0.
     ///
     /// Returns NULL, or
@@ -4580,7 +4598,7 @@ unsafe extern "C" {
     /// the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source: Prometheus, "Metric names and
     /// labels"
     pub fn opd_telemetry_set_value(telemetry: *mut opd_telemetry, value: *const opd_telemetry_value) -> *mut opd_error;
-    /// Sends what there is to the collector, and waits until it has taken it.
+    /// Sends all pending data to the collector, and waits until the collector has accepted it.
     ///
     /// `timeout_ns`: How long to wait at most.
     ///
@@ -4588,7 +4606,7 @@ unsafe extern "C" {
     /// try), `OPD_FAILED_PRECONDITION` in a child of fork().
     /// Threads: safe. Blocks. Since: 0.2
     pub fn opd_telemetry_flush(telemetry: *mut opd_telemetry, timeout_ns: u64) -> *mut opd_error;
-    /// Reads what has been sent so far.
+    /// Reads the counts of sent and dropped data.
     ///
     /// `out_stats`: Written. Its struct_size must be set.
     ///
@@ -4597,12 +4615,12 @@ unsafe extern "C" {
         telemetry: *mut opd_telemetry,
         out_stats: *mut opd_telemetry_stats,
     ) -> *mut opd_error;
-    /// Says which request the calling thread works for: spans of calls that it begins from now on lie within that of the
-    /// caller, and are left out if the caller does not keep its trace.
+    /// Sets the request that the calling thread works for. Spans of its later calls become children of the caller's span.
+    /// If the caller does not keep its trace, they are left out.
     ///
     /// `traceparent`: Borrowed: the value of the request's header `traceparent`; NULL: none, as at first.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for what is no such value; then nothing changes.
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for any other text; then nothing changes.
     /// Threads: safe. Cost: some 50 ns. Since: 0.2. Source: W3C Trace Context, level 1
     pub fn opd_telemetry_set_parent(traceparent: *const c_char) -> *mut opd_error;
 }

@@ -62,7 +62,7 @@ impl Code {
         })
     }
 }
-/// How important a message of the log is.
+/// The severity of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -210,11 +210,11 @@ pub enum ExecutableFormat {
     /// a Python script that builds the same program with TVM's relax.ExecBuilder, constants
     /// included; compiled functions are named in comments; source: TVM as_python
     Python = ffi::OPD_EXECUTABLE_PYTHON,
-    /// for programs: for each function its name, kind, parameters (with dtype and shape as
-    /// far as the program checks them), result (of a tuple its items, as far as the
-    /// instructions tell), registers, instructions, bytes of code, instructions that may
-    /// read a register which no path has written; the packed functions it needs; constants;
-    /// bytes of each section
+    /// for programs. Of each function: name, kind, parameters (with dtype and shape as far
+    /// as the program checks them) and result (of a tuple its items, as far as the
+    /// instructions tell). Then its registers, instructions, bytes of code, and the
+    /// instructions that may read a register which no path has written. Of the program: the
+    /// packed functions it needs, constants, bytes of each section
     Json = ffi::OPD_EXECUTABLE_JSON,
     /// for people: functions, those it needs, instructions by kind, constants, and their
     /// bytes; source: TVM VMExecutable.stats
@@ -339,37 +339,37 @@ impl ReportFormat {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum CollectorKind {
-    /// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", which all threads of the call used together. Takes no
+    /// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", the sum over all threads of the call. Takes no
     /// events.
     Time = ffi::OPD_COLLECTOR_TIME,
     /// The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
-    /// and "Peak (bytes)", the most that was in use at a time above the use before the call. A program keeps memory
-    /// between calls; it is not allocated again. Takes no options.
+    /// and "Peak (bytes)": the highest use during the call minus the use before it. A program keeps its memory between
+    /// calls, so later calls do not allocate it again. Takes no options.
     Memory = ffi::OPD_COLLECTOR_MEMORY,
-    /// The kernel's counters, one group for each thread, so that all count the same stretches: cycles, instructions,
-    /// cache-references, cache-misses, branch-misses, unless others are named; also task-clock (ns), page-faults,
-    /// minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only part of the
-    /// time, it is scaled, and the configuration says so. Source: perf_event_open(2).
+    /// The kernel's counters. All counters of a thread are in one group, so they count during the same time. If no events
+    /// are named: cycles, instructions, cache-references, cache-misses, branch-misses. There are also task-clock (ns),
+    /// page-faults, minor-faults, major-faults, context-switches, cpu-migrations. If the hardware counted an event only
+    /// part of the time, it is scaled, and the configuration says so. Source: perf_event_open(2).
     Perf = ffi::OPD_COLLECTOR_PERF,
-    /// PAPI's events, each in a column of its name; TVM's five unless others are named: perf::CYCLES,
+    /// PAPI's events, each in a column of its name. If no events are named, they are TVM's five: perf::CYCLES,
     /// perf::STALLED-CYCLES-FRONTEND, perf::STALLED-CYCLES-BACKEND, perf::INSTRUCTIONS, perf::CACHE-MISSES. The PAPI
-    /// library is loaded at the first use. Events of components other than perf_event are of the whole process. Source:
-    /// TVM 0.23 PAPIMetricCollector; PAPI 7.
+    /// library is loaded at the first use. Events of components other than perf_event count the whole process. Source: TVM
+    /// 0.23 PAPIMetricCollector; PAPI 7.
     Papi = ffi::OPD_COLLECTOR_PAPI,
     /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
     /// no options. Source: Linux powercap, intel-rapl.
     Energy = ffi::OPD_COLLECTOR_ENERGY,
-    /// NVIDIA's GPUs, as NVML tells them when the call ends. The columns have NVML's number of the GPU:
+    /// NVIDIA's GPUs, read from NVML when the call ends. The columns have NVML's number of the GPU:
     /// - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
     /// - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
     /// - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
     /// - "Energy of GPU 0 (uJ)", during the call.
     ///
     ///
-    /// What a GPU does not tell is left out, and the configuration says so. Measures the GPUs of the run's CUDA devices;
-    /// if it has none, all GPUs. Traces of recordings that run have these values as counters, but for the energy. Calls
-    /// that follow within a millisecond share a reading. Takes no options. Since: 0.2. Source: NVML, which comes with
-    /// NVIDIA's driver.
+    /// If a GPU does not report a value, its column is missing, and the configuration says so. The collector measures the
+    /// GPUs of the run's CUDA devices; if the run has none, it measures all GPUs. Traces of running recordings show these
+    /// values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
+    /// Source: NVML, which comes with NVIDIA's driver.
     Nvml = ffi::OPD_COLLECTOR_NVML,
 }
 impl CollectorKind {
@@ -396,8 +396,8 @@ pub enum TraceFormat {
     Chrome = ffi::OPD_TRACE_CHROME,
     /// a text table as torch.profiler's key_averages().table()
     Table = ffi::OPD_TRACE_TABLE,
-    /// lines of names from the outermost span inwards, joined by ';', and the time
-    /// of the last one without those within it; for flame graphs
+    /// for flame graphs: lines of span names, outermost first, joined by ';', and the self
+    /// time of the innermost span
     Stacks = ffi::OPD_TRACE_STACKS,
     /// JSON for speedscope
     Speedscope = ffi::OPD_TRACE_SPEEDSCOPE,
@@ -408,22 +408,22 @@ pub enum TraceFormat {
     /// a page for a browser, without a network: time line, flame graph, table of operators.
     /// Since: 0.2
     Html = ffi::OPD_TRACE_HTML,
-    /// a flame graph: SVG without a script; the title of a box has its total and own time.
+    /// a flame graph: SVG without a script; the title of a box has its total time and self
+    /// time.
     /// Since: 0.2
     FlameSvg = ffi::OPD_TRACE_FLAME_SVG,
     /// JSON: \[times, sizes\], of a trace with memory. Times are µs of Unix time; sizes\[i\] are 9 numbers of bytes: 0, then
     /// those in use from times\[i\] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
-    /// detail and unknown. What was in use before the recording is a row of its own, the first one.
+    /// detail and unknown. The first row is the memory that was in use before the recording.
     MemoryTimeline = ffi::OPD_TRACE_MEMORY_TIMELINE,
-    /// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: was there before the recording, with the
-    /// time -1; 2: comes; 3: gets new contents, in two rows: negative bytes of the old category, then the new one; 4:
-    /// goes, with negative bytes. Categories: 0 to 7, in the order above.
+    /// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: existed before the recording, with the
+    /// time -1; 2: allocated; 3: new contents, in two rows: negative bytes of the old category, then bytes of the new one;
+    /// 4: freed, with negative bytes. Categories: 0 to 7, in the order above.
     MemoryTimelineRaw = ffi::OPD_TRACE_MEMORY_TIMELINE_RAW,
-    /// a page that shows it: one file that fetches nothing
+    /// a page that shows the memory timeline: one file that fetches nothing
     MemoryTimelineHtml = ffi::OPD_TRACE_MEMORY_TIMELINE_HTML,
-    /// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. A sample
-    /// for each stack and thread, with the begin of each span as its time and what it took without those within it as its
-    /// value. Since: 0.2
+    /// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. Each
+    /// stack of a thread has a sample. Its times are the begins of the spans, its values their self times. Since: 0.2
     Otlp = ffi::OPD_TRACE_OTLP,
 }
 impl TraceFormat {
@@ -447,13 +447,13 @@ impl TraceFormat {
         })
     }
 }
-/// What a report of a trace has a row for.
+/// What has a row in a report of a trace.
 ///
-/// Views by part divide a trace, so that `opd_report_diff()` can tell what changed from what varies: they have a column
-/// "Run" with the number of the part, from 0, and a row for each name, or path, in it. The parts are the steps of a
-/// profiler's schedule, with what happened meanwhile on all threads of the process. If the trace has none, they are the
-/// runs of programs that no other run contains, or else the ranges that no other contains, with the spans within, or
-/// else the whole. Spans outside of all parts are left out, and parts that had not ended when the recording did.
+/// Views by part divide a trace into parts, so that `opd_report_diff()` can tell changes from noise. They have a row for
+/// each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
+/// profiler's schedule, with the spans of all threads of the process during the step. If the trace has no steps, the
+/// parts are the outermost runs of programs. If it has no runs, they are the outermost ranges, else the whole trace.
+/// Spans outside of all parts are left out, and so are parts that had not ended when the recording did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -489,14 +489,14 @@ impl TraceView {
         })
     }
 }
-/// What becomes of events for which there is no room. Append-only.
+/// Which events are dropped if the buffer is full. Append-only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ProfilerBuffer {
-    /// the newest are left out
+    /// the newest events
     First = ffi::OPD_PROFILER_KEEP_FIRST,
-    /// the oldest of all threads make room for them: a ring
+    /// the oldest events of all threads: a ring buffer
     Last = ffi::OPD_PROFILER_KEEP_LAST,
 }
 impl ProfilerBuffer {
@@ -648,7 +648,7 @@ impl<'a> ModuleOptions<'a> {
         Self { copy: Some(copy), ..self }
     }
     /// "so", "vmexec", "c", "o", "a", "tar".
-    /// Default: told by content, then by suffix.
+    /// Default: detected by content, then by suffix.
     pub fn format(self, format: &'a str) -> Self {
         Self { format: Some(format), ..self }
     }
@@ -720,8 +720,8 @@ impl<'a> ExportOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Further object files, archives of them and C sources, which are linked in. If the tree
-    /// has no module of code, the root imports what they offer.
+    /// Further object files, archives of them and C sources, which are linked in. If no
+    /// module of the tree has code, the root imports a module with their functions.
     /// Default: none.
     pub fn addons(self, addons: &'a [&'a str]) -> Self {
         Self { addons: Some(addons), ..self }
@@ -886,8 +886,8 @@ impl<'a> CallOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Ends the call, as the thread's default token does.
-    /// Default: that one only.
+    /// Cancels the call, as the thread's default token also does.
+    /// Default: the default token only.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
@@ -1041,14 +1041,14 @@ impl<'a> ProfilerOptions<'a> {
     pub fn all_calls(self, all_calls: bool) -> Self {
         Self { all_calls: Some(all_calls), ..self }
     }
-    /// Of each thread, calls and ranges together; further ones are counted as dropped. Not of a
-    /// ring, nor in a file.
+    /// Limit for each thread, calls and ranges together; further events are counted as dropped. It
+    /// does not apply to a ring buffer or a file.
     /// Default: 2^20.
     pub fn max_events(self, max_events: u64) -> Self {
         Self { max_events: Some(max_events), ..self }
     }
-    /// Of a schedule: of the steps that `opd_profiler_step()` ends, the first `skip_first` are left out; then cycles follow
-    /// of `wait` steps that are left out, `warmup` ones that are left out too, and `active` ones that are recorded.
+    /// Of a schedule of steps, which `opd_profiler_step()` ends. The first `skip_first` steps are not recorded. Then cycles
+    /// follow: each has `wait` and `warmup` steps that are not recorded, then `active` steps that are.
     /// Default: 0.
     pub fn wait(self, wait: u64) -> Self {
         Self { wait: Some(wait), ..self }
@@ -1078,14 +1078,13 @@ impl<'a> ProfilerOptions<'a> {
     pub fn skip_first_wait(self, skip_first_wait: bool) -> Self {
         Self { skip_first_wait: Some(skip_first_wait), ..self }
     }
-    /// True: also each block of memory that a device hands out to tensors and kernels, or gets
-    /// back, or that the library gives new contents, on all threads; an event each.
+    /// True: also memory, on all threads. There is an event when a block is allocated for
+    /// tensors and kernels, when it is freed, and when the library gives it new contents.
     /// Default: false.
     pub fn profile_memory(self, profile_memory: bool) -> Self {
         Self { profile_memory: Some(profile_memory), ..self }
     }
-    /// True: also which functions of the host call when a run of a program, a range or a mark
-    /// begins.
+    /// True: also the host's call stack when a run of a program, a range or a mark begins.
     /// Default: false.
     pub fn with_stack(self, with_stack: bool) -> Self {
         Self { with_stack: Some(with_stack), ..self }
@@ -1095,7 +1094,7 @@ impl<'a> ProfilerOptions<'a> {
     pub fn parallel_tasks(self, parallel_tasks: bool) -> Self {
         Self { parallel_tasks: Some(parallel_tasks), ..self }
     }
-    /// What becomes of events beyond `max_bytes`; they are counted as dropped.
+    /// Which events are dropped beyond `max_bytes`; they are counted.
     /// Default: [`ProfilerBuffer::First`].
     pub fn buffer(self, buffer: ProfilerBuffer) -> Self {
         Self { buffer: Some(buffer), ..self }
@@ -1106,37 +1105,38 @@ impl<'a> ProfilerOptions<'a> {
     pub fn keep_in_file(self, keep_in_file: bool) -> Self {
         Self { keep_in_file: Some(keep_in_file), ..self }
     }
-    /// Memory for events of all threads together, in blocks of 64 KiB of one thread each; a thread has at least one. Or,
-    /// of a file, its size: FILE.live has a block for each thread, and names and counts come in addition. 0: no limit, but
-    /// 64 MiB of a ring.
+    /// Limit for the events of all threads together: of their memory, or of the file's size. Events are kept in blocks of
+    /// 64 KiB; each thread has at least one. With a file, FILE.live has one block for each thread, and names and counts
+    /// come in addition. 0: no limit, but 64 MiB for a ring buffer.
     /// Default: 0.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes: Some(max_bytes), ..self }
     }
-    /// Path of a file that events are written to while they are recorded, in place of memory; `opd_trace_load()`
-    /// reads it. If the process is killed, what it published is in the file and in FILE.live beside it, and the next
-    /// recording into FILE renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the
-    /// file anew. `None`: events stay in memory.
+    /// Path of a file. Events are written to it, not to memory, while they are recorded; `opd_trace_load()` reads
+    /// it. If the process is killed, the events that it published are in FILE and FILE.live. The next recording into FILE
+    /// renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the file anew. `None`:
+    /// events stay in memory.
     /// Default: none.
     pub fn file(self, file: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { file: Some(file.as_ref()), ..self }
     }
-    /// Traces leave out what ended more than so many ns before they are made; 0: nothing.
+    /// A trace leaves out events that ended more than so many ns before it is made; 0: none.
     /// Default: zero.
     pub fn last(self, last: Duration) -> Self {
         Self { last: Some(last), ..self }
     }
-    /// How often a thread of the library writes the file to the disk, at most a day. If the machine then loses power,
-    /// what was recorded before the last but one of these moments is in the files; docs/tracing.md has the exception. 0:
-    /// the system writes it when it likes, often 30 s later; a process that is killed loses nothing by that.
+    /// Interval at which a thread of the library syncs the file to the disk, at most a day. If the machine loses power,
+    /// the files have all events from before the last sync but one; docs/tracing.md has the exception. 0: the system
+    /// decides when, often 30 s later. A killed process loses nothing in either case.
     /// Default: zero.
     pub fn flush_interval(self, flush_interval: Duration) -> Self {
         Self { flush_interval: Some(flush_interval), ..self }
     }
-    /// True: also kernels and copies on devices other than the CPU, with the device's own times on the clock of the trace,
-    /// by the host's thread that gave them to the device. 0: none. Devices whose drivers tell no times have none. 2: those
-    /// of CUDA devices are what NVIDIA's CUPTI reports: also of other code in the process, fills of memory, and the
-    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time.
+    /// True: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
+    /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
+    /// have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
+    /// process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
+    /// a time.
     /// Default: true.
     pub fn device_work(self, device_work: bool) -> Self {
         Self { device_work: Some(device_work), ..self }
@@ -1203,8 +1203,8 @@ impl ProfilerOptions<'_> {
         Ok(raw)
     }
 }
-/// When a profiler writes down what it has, so that one that always records (`OPD_PROFILER_KEEP_LAST`) tells what came
-/// before something rare.
+/// When a profiler writes a dump of its events. With a ring buffer (`OPD_PROFILER_KEEP_LAST`) it can record all the time,
+/// and a dump shows what came before a rare event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilerDumpOptions<'a> {
     format: Option<TraceFormat>,
@@ -1225,24 +1225,24 @@ impl<'a> ProfilerDumpOptions<'a> {
     pub fn format(self, format: TraceFormat) -> Self {
         Self { format: Some(format), ..self }
     }
-    /// Of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". A dump
-    /// replaces a file that is there. If it ends in ".gz", files are compressed by gzip. Required.
+    /// The path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is
+    /// "%". An existing file is replaced. If the path ends in ".gz", files are compressed by gzip. Required.
     /// Default: none.
     pub fn path(self, path: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { path: Some(path.as_ref()), ..self }
     }
-    /// This signal asks for a dump, such as SIGUSR2; 0: none does.
+    /// This signal triggers a dump, such as SIGUSR2; 0: none does.
     /// Default: 0.
     pub fn signal(self, signal: i32) -> Self {
         Self { signal: Some(signal), ..self }
     }
-    /// True: a run of a program that fails does.
+    /// True: a run of a program that fails triggers a dump.
     /// Default: false.
     pub fn on_error(self, on_error: bool) -> Self {
         Self { on_error: Some(on_error), ..self }
     }
-    /// A range or a run of a program that took at least so many ns does, when it ends; 0: none
-    /// does.
+    /// A range or a run of a program that took at least so many ns triggers a dump when it
+    /// ends; 0: none does.
     /// Default: zero.
     pub fn slow(self, slow: Duration) -> Self {
         Self { slow: Some(slow), ..self }
@@ -1311,14 +1311,14 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: true: a line for each span; false: one for all of one stack,
-    /// or of one name.
+    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: true: a line for each span; false: a line for each stack, or
+    /// for each name.
     /// Default: false.
     pub fn per_event(self, per_event: bool) -> Self {
         Self { per_event: Some(per_event), ..self }
     }
-    /// Of `OPD_TRACE_STACKS`: `None` or "self_cpu_time_total" is that in µs, "self_cuda_time_total" that
-    /// on other devices than the host.
+    /// Of `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host in µs,
+    /// "self_cuda_time_total" that on other devices; `None`: "self_cpu_time_total".
     /// Default: none.
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
@@ -1338,9 +1338,9 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn with_flops(self, with_flops: bool) -> Self {
         Self { with_flops: Some(with_flops), ..self }
     }
-    /// "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "flops", "key", or the
-    /// times with cuda or device instead of cpu, or "cpu_memory_usage",
-    /// "self_cpu_memory_usage" and these with cuda or device: the largest come first.
+    /// "count", "flops", "key", "self_cpu_time_total", "cpu_time_total", "cpu_time",
+    /// "cpu_memory_usage" or "self_cpu_memory_usage"; the last five also with "cuda" or
+    /// "device" for "cpu". The largest come first.
     /// Default: in the order of the first begins.
     pub fn sort_by(self, sort_by: &'a str) -> Self {
         Self { sort_by: Some(sort_by), ..self }
@@ -1380,8 +1380,8 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn device(self, device: &'a str) -> Self {
         Self { device: Some(device), ..self }
     }
-    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are not joined that differ in
-    /// so many of the host's functions, from the innermost on; of a trace with stacks.
+    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are joined only if so many of
+    /// the host's functions are equal, from the innermost on. Needs a trace with stacks.
     /// Default: 0.
     pub fn group_by_stack_n(self, group_by_stack_n: i32) -> Self {
         Self { group_by_stack_n: Some(group_by_stack_n), ..self }
@@ -1391,9 +1391,9 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn max_src_column_width(self, max_src_column_width: i32) -> Self {
         Self { max_src_column_width: Some(max_src_column_width), ..self }
     }
-    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture is of both. A box is as wide as the mean of
-    /// its times in a part of either; `opd_trace_view` says what the parts are. Its colour shows how much the time
-    /// without the spans within changed. It is without the host's functions.
+    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture compares both. The width of a box is the mean
+    /// of its times in a part of either trace; `opd_trace_view` says what the parts are. Its colour shows how much its self
+    /// time changed. The host's functions are not shown.
     /// Default: none.
     pub fn before(self, before: &'a Trace) -> Self {
         Self { before: Some(before), ..self }
@@ -1466,8 +1466,8 @@ impl<'a> TraceMergeOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Names for the processes, each of them another one, such as "rank 0". "": a process has its own name.
-    /// Default: all have.
+    /// Distinct names for the processes, such as "rank 0". "": a process keeps its own name.
+    /// Default: all do.
     pub fn labels(self, labels: &'a [&'a str]) -> Self {
         Self { labels: Some(labels), ..self }
     }
@@ -1476,8 +1476,9 @@ impl<'a> TraceMergeOptions<'a> {
     pub fn offsets_ns(self, offsets_ns: &'a [i64]) -> Self {
         Self { offsets_ns: Some(offsets_ns), ..self }
     }
-    /// How far its times may be wrong, to be shown; -1: what the system said.
-    /// Default: that for all.
+    /// The error of each clock, to be shown; -1: the error that the system
+    /// stated.
+    /// Default: -1 for all.
     pub fn clock_errors_ns(self, clock_errors_ns: &'a [i64]) -> Self {
         Self { clock_errors_ns: Some(clock_errors_ns), ..self }
     }
@@ -1531,9 +1532,9 @@ impl ReportWriteOptions {
     pub fn col_sums(self, col_sums: bool) -> Self {
         Self { col_sums: Some(col_sums), ..self }
     }
-    /// Of `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Else a summary in lines of at most so
-    /// many characters, 40 at least: the slowest operators, times with units, and a sentence on what would help. A summary
-    /// is for people and cannot be read back.
+    /// For `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Any other number, at least 40: a
+    /// summary in lines of at most so many characters: the slowest operators, times with units, and a sentence on what
+    /// would help. A summary is for people and cannot be read back.
     /// Default: 0.
     pub fn width(self, width: i32) -> Self {
         Self { width: Some(width), ..self }
@@ -1645,16 +1646,17 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn warmup(self, warmup: i64) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// Further warm-up calls until their times are steady, for at most this long (but a running call
-    /// is not interrupted). Times are compared in windows of ten batches of 1 ms or one call. They
-    /// are steady once two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
+    /// Longest time for further warm-up calls, which end once their times are steady; a running call
+    /// is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
+    /// Times are steady if two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
     /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
     /// Evaluation (windows of calls that agree).
     /// Default: zero (none).
     pub fn steady(self, steady: Duration) -> Self {
         Self { steady: Some(steady), ..self }
     }
-    /// Threads that call at once, beginning together at each repeat; not with `cache_flush_bytes`.
+    /// Threads that call at the same time; they begin each repeat together. Not with
+    /// `cache_flush_bytes`.
     /// Default: 1 (the calling thread).
     pub fn concurrency(self, concurrency: i64) -> Self {
         Self { concurrency: Some(concurrency), ..self }
@@ -1726,9 +1728,9 @@ impl<'a> CompareOptions<'a> {
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// "1e-4" for all real dtypes, "float16=1e-2,float32=1e-5" for these. Without it, those
-    /// of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7,
-    /// integers 0. Of two dtypes the larger one counts.
+    /// "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
+    /// dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
+    /// 1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts.
     /// Default: none.
     pub fn rtol(self, rtol: &'a str) -> Self {
         Self { rtol: Some(rtol), ..self }
@@ -1738,14 +1740,13 @@ impl<'a> CompareOptions<'a> {
     pub fn atol(self, atol: &'a str) -> Self {
         Self { atol: Some(atol), ..self }
     }
-    /// Most memory for copies of values. Of values beyond it only a hash is kept, which tells
-    /// whether they are equal bit for bit.
+    /// Most memory for copies of values. If a value does not fit, only its hash is kept, which
+    /// shows bitwise equality only.
     /// Default: 2^31.
     pub fn keep_bytes(self, keep_bytes: u64) -> Self {
         Self { keep_bytes: Some(keep_bytes), ..self }
     }
-    /// Where a.npz and b.npz with the tensors around the first difference are
-    /// written.
+    /// A directory for a.npz and b.npz, the tensors around the first difference.
     /// Default: nowhere.
     pub fn save_directory(self, save_directory: &'a str) -> Self {
         Self { save_directory: Some(save_directory), ..self }
@@ -1755,8 +1756,8 @@ impl<'a> CompareOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Ends it, as the thread's default token does.
-    /// Default: that one only.
+    /// Cancels it, as the thread's default token also does.
+    /// Default: the default token only.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
@@ -1765,9 +1766,8 @@ impl<'a> CompareOptions<'a> {
     pub fn equal_nan(self, equal_nan: bool) -> Self {
         Self { equal_nan: Some(equal_nan), ..self }
     }
-    /// What B gets in place of `args`, such as a KV cache that B made: as many
-    /// values.
-    /// Default: the same ones.
+    /// The arguments of B, as many as `args`: for a KV cache that B made, say.
+    /// Default: those of A.
     pub fn b_args(self, b_args: &'a Array) -> Self {
         Self { b_args: Some(b_args), ..self }
     }
@@ -1806,7 +1806,7 @@ impl CompareOptions<'_> {
         Ok(raw)
     }
 }
-/// What a recording of a call keeps.
+/// What to keep of a recorded call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordOptions {
     with_program: Option<bool>,
@@ -1830,7 +1830,8 @@ impl RecordOptions {
     pub fn with_outputs(self, with_outputs: bool) -> Self {
         Self { with_outputs: Some(with_outputs), ..self }
     }
-    /// True: a hash of what each operator leaves, so that a replay names the first one that differs.
+    /// True: a hash of the values after each operator, so that a replay names the first operator
+    /// that differs.
     /// Default: false.
     pub fn with_operators(self, with_operators: bool) -> Self {
         Self { with_operators: Some(with_operators), ..self }
@@ -1893,7 +1894,7 @@ impl<'a> ReplayOptions<'a> {
     pub fn instrument(self, instrument: &'a Function) -> Self {
         Self { instrument: Some(instrument), ..self }
     }
-    /// Where a recording of one operator goes: of the one that fails, ends the process,
+    /// Path for a recording of a single operator: the one that fails, ends the process,
     /// or is the first that differs.
     /// Default: nowhere.
     pub fn minimise(self, minimise: &'a str) -> Self {
@@ -1914,12 +1915,12 @@ impl<'a> ReplayOptions<'a> {
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Ends it, as the thread's default token does.
-    /// Default: that one only.
+    /// Cancels it, as the thread's default token also does.
+    /// Default: the default token only.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
-    /// Measured calls of `out_profile`, after one that is not; 0: none.
+    /// Measured calls for `out_profile`, after an unmeasured one; 0: none.
     /// Default: 1.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
@@ -2068,7 +2069,8 @@ impl<'a> CounterOptions<'a> {
     pub fn events(self, events: &'a [&'a str]) -> Self {
         Self { events: Some(events), ..self }
     }
-    /// A device for each of `events`, which is counted during calls on it.
+    /// A device for each of `events`: the event is counted during calls on that
+    /// device.
     /// Default: the CPU.
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
@@ -2225,8 +2227,8 @@ impl<'a> TelemetryOptions<'a> {
         Self { per_operator: Some(per_operator), ..self }
     }
     /// "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
-    /// "localhost"; of the port 0, `opd_telemetry_address()` gives the number. Who reaches the address can read the metrics;
-    /// nothing is encrypted.
+    /// "localhost". If the port is 0, the system chooses one, and `opd_telemetry_address()` gives it. Anyone who reaches the
+    /// address can read the metrics; nothing is encrypted.
     /// Default: nowhere.
     pub fn prometheus_address(self, prometheus_address: &'a str) -> Self {
         Self { prometheus_address: Some(prometheus_address), ..self }
@@ -2245,8 +2247,8 @@ impl<'a> TelemetryOptions<'a> {
     pub fn service_name(self, service_name: &'a str) -> Self {
         Self { service_name: Some(service_name), ..self }
     }
-    /// "KEY=VALUE,KEY=VALUE", percent-encoded: what OpenTelemetry's resource has besides. Those of
-    /// OTEL_RESOURCE_ATTRIBUTES are added.
+    /// "KEY=VALUE,KEY=VALUE", percent-encoded: further attributes of OpenTelemetry's resource. The attributes
+    /// of OTEL_RESOURCE_ATTRIBUTES are added.
     /// Default: none.
     pub fn resource_attributes(self, resource_attributes: &'a str) -> Self {
         Self { resource_attributes: Some(resource_attributes), ..self }
@@ -2256,18 +2258,18 @@ impl<'a> TelemetryOptions<'a> {
     pub fn interval(self, interval: Duration) -> Self {
         Self { interval: Some(interval), ..self }
     }
-    /// Spans that wait to be sent; beyond, the oldest are dropped and counted.
+    /// Limit of spans that wait to be sent; beyond it, the oldest are dropped and counted.
     /// Default: 2048.
     pub fn max_queue(self, max_queue: i32) -> Self {
         Self { max_queue: Some(max_queue), ..self }
     }
-    /// Label sets that a metric has; what is beyond has the labels "other".
+    /// Limit of label sets of a metric; values beyond it have the labels "other".
     /// Default: 1000.
     pub fn max_series(self, max_series: i32) -> Self {
         Self { max_series: Some(max_series), ..self }
     }
-    /// Of events that wait to be read, of all threads; beyond, the oldest are dropped and
-    /// counted.
+    /// Limit of events that wait to be read, of all threads; beyond it, the oldest are dropped
+    /// and counted.
     /// Default: 67108864.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes: Some(max_bytes), ..self }
@@ -2409,8 +2411,8 @@ pub struct MemoryStats {
     pub alloc_count: u64,
     /// Requests served from a pool.
     pub pool_hit_count: u64,
-    /// The part of `live_bytes` that VMs keep for their next call and nobody uses now;
-    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it, and so does a VM that runs short of memory.
+    /// The part of `live_bytes` that VMs keep for their next call and that is not in use now.
+    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it; so does a VM that runs short of memory.
     pub idle_bytes: u64,
 }
 impl MemoryStats {
@@ -2429,14 +2431,14 @@ impl MemoryStats {
         })
     }
 }
-/// How full a state is. A page of a paged cache holds `page_size` tokens; one of an RNN state is the place of a
-/// sequence, of whatever length.
+/// How full a state is. A page of a paged cache holds `page_size` tokens. A page of an RNN state holds one sequence of
+/// any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KvStats {
     /// That it holds.
     pub num_sequences: i64,
-    /// Of all sequences; those that several share count for each.
+    /// Of all sequences; a shared token counts for each sequence that has it.
     pub num_tokens: i64,
     /// Largest number of sequences in a pass.
     pub max_batch: i64,
@@ -2466,7 +2468,7 @@ impl KvStats {
         })
     }
 }
-/// What became of the tensors so far. Sizes in bytes.
+/// How the tensors have been made so far. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParamsStats {
@@ -2486,7 +2488,7 @@ impl ParamsStats {
         Ok(Self { total_bytes: raw.total_bytes, viewed_bytes: raw.viewed_bytes, copied_bytes: raw.copied_bytes })
     }
 }
-/// What is known of a tensor of a set before it is made.
+/// The properties of a tensor in a set, known before the tensor is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {
@@ -2516,18 +2518,18 @@ impl TensorInfo {
         })
     }
 }
-/// What this machine's processors reach at most, all together.
+/// The peak performance of this machine's processors, all together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MachinePeak {
-    /// That were at work.
+    /// Threads that measured.
     pub num_threads: i32,
     /// GFLOP/s: fused multiply-adds of float32, each two operations.
     pub gflops: f64,
     /// GB/s: a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds; reads and writes counted.
     pub bandwidth_gbps: f64,
-    /// How noisy the tries were: by which share the middle one took longer than the shortest. From 0.1 on
-    /// the peaks may be too low.
+    /// Noise of the tries: the median time divided by the shortest, minus 1. From 0.1 on, the peaks may
+    /// be too low.
     pub spread: f64,
 }
 impl MachinePeak {
@@ -2551,16 +2553,16 @@ pub struct BenchmarkStats {
     /// True: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
     /// the median.
     pub is_noisy: bool,
-    /// Lower end of the 95 % confidence interval of the median: an order statistic by the binomial
-    /// distribution, further out if repeats resemble the ones before or the threads of a repeat
-    /// resemble each other; 0 with too few.
+    /// Lower end of the 95 % confidence interval of the median: an order statistic from the
+    /// binomial distribution. If consecutive repeats or the threads of a repeat are correlated,
+    /// the interval is wider. 0 with too few repeats.
     pub median_low: f64,
     /// Upper end; infinite with fewer than 6 repeats.
     pub median_high: f64,
-    /// Of the ranks of consecutive repeats, as far as it is taken into account; 0 to 1.
+    /// Of the ranks of consecutive repeats, as the interval accounts for it; 0 to 1.
     pub autocorrelation: f64,
-    /// Repeats further from the quartiles than 1.5 times the distance between them; none is left
-    /// out of any figure.
+    /// Repeats that lie more than 1.5 interquartile ranges outside the quartiles. All figures
+    /// include them.
     pub outlier_count: i64,
     /// Calls of a thread in the last repeat. This and the next three are 0 for times measured
     /// elsewhere.
@@ -2607,7 +2609,7 @@ impl BenchmarkStats {
         })
     }
 }
-/// What has been sent.
+/// Counts of sent and dropped data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TelemetryStats {
