@@ -30,11 +30,19 @@ def parse_arguments(description, language):
     return arguments
 
 
+def swig_environment(cache):
+    return cache / f"venv-swig-{SWIG}"
+
+
+def swig_is_installed(cache):
+    return (swig_environment(cache) / "complete").exists()
+
+
 def swig_program(cache):
     """SWIG's path; installs it from PyPI once."""
-    program = cache / f"venv-swig-{SWIG}" / "bin" / "swig"
+    program = swig_environment(cache) / "bin" / "swig"
     complete = program.parents[1] / "complete"
-    if not complete.exists():
+    if not swig_is_installed(cache):
         print(f"SWIG {SWIG}: installing into {program.parents[1]}", flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", program.parents[1]], check=True)
         subprocess.run([program.with_name("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",

@@ -14,13 +14,14 @@ from compare import compare
 from layouts import check_layouts
 from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
-from common import ROOT, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
+from common import ROOT, swig_is_installed, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
 from metadata import check_metadata
 
 SOURCE = ROOT / "bindings" / "rust"
 sys.path.append(str(SOURCE / "generator"))
 from generate import generate as generate_sources
 
+SKIPPED = 77  # as tests/abi/CMakeLists.txt knows it
 GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
 
 # Fields of options that generated.rs cannot set, and who sets them.
@@ -80,6 +81,13 @@ def main():
     if "--renew" in sys.argv:
         sys.argv.remove("--renew")
         return generate(parse_arguments(__doc__, "rust"), SOURCE)
+    if "--generated" in sys.argv:  # only this; among the fast tests, since each change of a header's comment matters
+        sys.argv.remove("--generated")
+        arguments = parse_arguments(__doc__, "rust")
+        if not swig_is_installed(arguments.cache):
+            print("skipped: SWIG is not installed; tests/bindings/rust/run.py installs it")
+            sys.exit(SKIPPED)
+        return check_generated(arguments)
     arguments = parse_arguments(__doc__, "rust")
     check_metadata()
     for program in ("cargo", "rustfmt"):
