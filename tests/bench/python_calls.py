@@ -1,7 +1,8 @@
 """What calls cost from Python: opdyno's package and TVM's, the same rows. Speaks as harness.cc --serve does.
 
-python_calls.py opdyno|tvm PROGRAMS LIBRARY ARTIFACTS: a directory through which the sides hand VM programs to each other, and
-which has the library of kernels.c; the C library that registers TVM's no-op; and the models.
+python_calls.py opdyno|tvm PROGRAMS OTHER ARTIFACTS: a directory through which the sides hand VM programs to each other, and
+which has the library of kernels.c; for TVM, the C library that registers its no-op, for opdyno, the Python that has TVM; and the
+models.
 """
 
 import atexit
@@ -35,10 +36,10 @@ import opdyno
 result = opdyno.VirtualMachine(path)["main"](*inputs)
 """
 
-    def __init__(self, programs, library):
+    def __init__(self, programs, tvms_python):
         import opdyno
 
-        self.runtime, self.programs = opdyno, programs
+        self.runtime, self.programs, self.tvms_python = opdyno, programs, tvms_python
         module = opdyno.load_module(programs / KERNELS)
         self.nop, self.echo = module["nop"], module["echo"]
         self.tensor, self.function = opdyno.tensor, opdyno.Function
@@ -52,6 +53,9 @@ result = opdyno.VirtualMachine(path)["main"](*inputs)
         server = start_server(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         port = int(re.match(r"serving at 127\.0\.0\.1:(\d+)", server.stdout.readline())[1])
         return self.runtime.rpc.connect("127.0.0.1", port)
+
+    def stock_session(self):
+        return connect_to_tvms_server(self.tvms_python, self.runtime.rpc.connect)
 
     def empty(self, dims, device):
         return self.runtime.empty(dims, "float32", device)
@@ -94,17 +98,9 @@ result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
         return np.from_dlpack(tensor)
 
     def session(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        where = ["--host", "127.0.0.1", "--port", str(port), "--port-end", str(port + 1)]
-        start_server([sys.executable, "-m", "tvm.exec.rpc_server", *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(300):
-            try:
-                return self.tvm.rpc.connect("127.0.0.1", port)
-            except Exception:  # it does not listen yet
-                time.sleep(0.1)
-        raise RuntimeError("TVM's server does not listen")
+        return connect_to_tvms_server(sys.executable, self.tvm.rpc.connect)
+
+    stock_session = session
 
     def empty(self, dims, device):
         return self.tvm.runtime.empty(dims, "float32", device)
@@ -125,10 +121,24 @@ def start_server(command, **streams):
     return server
 
 
+def connect_to_tvms_server(python, connect):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    where = ["--host", "127.0.0.1", "--port", str(port), "--port-end", str(port + 1)]
+    start_server([python, "-m", "tvm.exec.rpc_server", *where], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        try:
+            return connect("127.0.0.1", port)
+        except Exception:  # it does not listen yet
+            time.sleep(0.1)
+    raise RuntimeError("TVM's server does not listen")
+
+
 @functools.cache
-def remote(side):
-    """Another process, by each side's own client and server."""
-    session = side.session()
+def remote(side, with_stock_server=False):
+    """Another process, by each side's own client, and its own server or TVM's."""
+    session = side.stock_session() if with_stock_server else side.session()
     session.upload(str(side.programs / KERNELS))
     dims = (MEBIBYTES << 18,)
     return {
@@ -168,6 +178,8 @@ def rows(side, artifacts):
         "python_rpc_call": ("us", lambda: ("nop()", remote(side))),
         "python_rpc_to": ("ms", lambda: ("here.copyto(there)", remote(side))),
         "python_rpc_from": ("ms", lambda: ("there.copyto(here)", remote(side))),
+        "python_rpc_stock_to": ("ms", lambda: ("here.copyto(there)", remote(side, with_stock_server=True))),
+        "python_rpc_stock_from": ("ms", lambda: ("there.copyto(here)", remote(side, with_stock_server=True))),
         "python_vm": ("ns", lambda: ("function(a, b, c, d)", {"function": side.nop_vm(), **small})),
     }
 

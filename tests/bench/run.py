@@ -98,6 +98,8 @@ GOALS = {
     "python_rpc_call": "<= 0.5x",
     "python_rpc_to": "<= 8 ms",
     "python_rpc_from": "<= 8 ms",
+    "python_rpc_stock_to": "<= 1x",
+    "python_rpc_stock_from": "<= 1x",
     "python_import": "<= 25 ms",
     "python_peak": "<= 32 MiB",
     "rust_nop": "C + 5 ns",
@@ -303,7 +305,7 @@ def python_side(arguments, tvm, programs):
     """opdyno's Python package, and a sentence if it cannot be had; its rows are then left out."""
     try:
         python = package.interpreter(arguments.cache.parent)
-        return Side("opdyno", [python, Path(__file__).parent / "python_calls.py", "opdyno", programs, "-", tvm.artifacts]), []
+        return Side("opdyno", [python, Path(__file__).parent / "python_calls.py", "opdyno", programs, tvm.venv / "bin/python", tvm.artifacts]), []
     except (peers.Missing, OSError) as error:
         return None, [f"no rows of Python: {error}"]
 
