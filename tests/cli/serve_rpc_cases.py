@@ -127,7 +127,7 @@ class ServeRpc(ServerCliTest):
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
 
     def test_a_session_may_have_a_limit_of_time(self):
-        port = self.serve("--session-limit", "2s")
+        port = self.serve("--session-limit", "6s")
         self.client_of_an_endless_call(port)
         self.expect_message("^session 1 ends: its time, --session-limit, was over$")
         idle = self.client(port, "k")
