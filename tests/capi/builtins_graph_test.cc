@@ -1,5 +1,5 @@
 // vm.builtin.cuda_graph.* on devices without graphs: memory is kept, and functions are called.
-#include "support/opdyno_test.h"
+#include "support/tensors.h"
 
 using namespace opdyno_test;
 
