@@ -1,4 +1,4 @@
-// KV states whose kernels do nothing, made within the library.
+// KV states whose kernels do nothing, or store rows as they are told, made within the library.
 #pragma once
 #include "device/device.h"
 #include "value/function.h"
@@ -9,11 +9,12 @@
 
 namespace opdyno_test {
 
-// Two layers with one head of two numbers.
+// Two layers with one head of two numbers. `append`: the kernel that stores rows; none: it does nothing.
 inline opd::Ref<opd::PagedKvCache> make_plain_cache(int64_t max_total = 64, int64_t page_size = 4,
-                                                    bool has_windows = false) {
+                                                    bool has_windows = false, opd::Value append = {}) {
   using namespace opd;
   const Value kernel = make_function([](Args) { return Value(); });
+  if (append.type() == OPD_NONE) append = kernel;
   const Value tag = std::string("tirx");
   const View tagged_items[] = {tag.view(), kernel.view()};
   const Value tagged = Array::make(tagged_items), none = Array::make({}), merges = Array::make({tagged_items + 1, 1});
@@ -31,7 +32,7 @@ inline opd::Ref<opd::PagedKvCache> make_plain_cache(int64_t max_total = 64, int6
                               1e4,
                               Value(),
                               make_tensor({}, DLDataType{kDLFloat, 32, 1}, kHost)};
-  std::vector<Value> kernels{kernel, Value()};
+  std::vector<Value> kernels{append, Value()};
   for (int i = 0; i < 7; ++i) kernels.push_back(tagged);
   kernels.push_back(none), kernels.push_back(merges);
   for (int i = 0; i < 4; ++i) kernels.push_back(kernel);

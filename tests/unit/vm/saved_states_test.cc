@@ -147,6 +147,43 @@ TEST(SavedStates, HaveTheirContentsAndNothingElse) {
     EXPECT_EQ(numbers.substr(layer * 24 + 8, 16), std::string(16, '\0'));
 }
 
+// What a recording keeps of a call that appended rows.
+TEST(RowsOfACache, AreThoseInUseOfOneLayerWithTheRunningPass) {
+  const Value append = make_function([](Args args) {  // pages, keys, values, places
+    const DLTensor &places = *try_dltensor(args[3]);
+    for (int64_t i = 0; i < places.shape[0]; ++i)
+      if (const int32_t place = reinterpret_cast<const int32_t *>(data_of(places))[i]; place >= 0)
+        reinterpret_cast<float *>(data_of(*try_dltensor(args[0])))[place / 4 * 16 + place % 4 * 2] =
+            1.0F + static_cast<float>(place);
+    return Value();
+  });
+  const auto cache = make_plain_cache(64, 4, false, append);
+  const int64_t ids[] = {5}, counts[] = {5}, one[] = {1};
+  const auto pass = [&](std::span<const int64_t> rows, int64_t layer) {
+    cache->begin_forward(ids, rows, std::nullopt);
+    const int64_t given[] = {rows[0], 3, 2}, made[] = {rows[0], 1, 2};
+    const Ref<Tensor> qkv = make_tensor(given, DLDataType{kDLFloat, 32, 1}, kHost),
+                      out = make_tensor(made, DLDataType{kDLFloat, 32, 1}, kHost);
+    cache->attend_fused(layer, 1, qkv->dl, out->dl);
+  };
+  const auto keys_in = [&](int64_t layer) {  // the first number of each
+    const std::string rows = cache->rows_of(layer, 0);
+    std::vector<float> keys;
+    for (size_t at = 0; at < rows.size(); at += 64)
+      for (size_t row = 0; row < 4; ++row) std::memcpy(&keys.emplace_back(), rows.data() + at + 8 * row, sizeof(float));
+    return keys;
+  };
+  cache->add_sequence(5);
+  pass(counts, 1);
+  EXPECT_EQ(keys_in(1), (std::vector<float>{1, 2, 3, 4, 5, 0, 0, 0}));
+  cache->end_forward();
+  cache->pop(5, 2);
+  pass(one, 1);
+  EXPECT_EQ(keys_in(1), (std::vector<float>{1, 2, 3, 4})) << "the rows of pages that are free do not count";
+  cache->cancel_forward();
+  EXPECT_EQ(keys_in(1), (std::vector<float>{1, 2, 3, 0})) << "nor do rows that were taken back";
+}
+
 TEST(SavedStates, GoOnAsTheOnesThatWereSaved) {
   std::mt19937 random(1);
   const auto below = [&random](int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); };
