@@ -69,9 +69,12 @@ inline ModelCalls read_calls(const std::string &path) {
 // A row "c_NAME" for each NAME.calls in the directory of programs.
 inline void add_model_rows(Sampler (*set_up)(const ModelCalls &)) {
   if (settings().programs.empty()) return;
+  std::vector<std::filesystem::path> paths;
   for (const auto &entry : std::filesystem::directory_iterator(settings().programs))
-    if (const std::filesystem::path path = entry.path(); path.extension() == ".calls")
-      AddRow("c_" + path.stem().string(), "us", [=] { return set_up(read_calls(path.string())); });
+    if (entry.path().extension() == ".calls") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const auto &path : paths)
+    AddRow("c_" + path.stem().string(), "us", [=] { return set_up(read_calls(path.string())); });
 }
 
 }  // namespace bench
