@@ -240,6 +240,24 @@ TEST(RecordingFile, ObjectsThatCannotBeKeptAreNamed) {
   expect_throws([&] { opdyno::replay(path); }, OPD_UNSUPPORTED, "argument 0 of main");
 }
 
+TEST(RecordingFile, TuplesAndMapsMayBeNested16Deep) {
+  const auto nested = [](int depth, const auto &around) {
+    Value value = Value::retain(opd_int(1));
+    for (int i = 0; i < depth; ++i) value = around(value);
+    return value;
+  };
+  const auto in_array = [](const Value &value) { return array_of({value.view()}); };
+  const auto in_map = [](const Value &value) { return map_of({opd_int(7), value.view()}); };
+  for (const auto &[deepest, deeper, type] : {std::tuple(nested(16, in_array), nested(17, in_array), "ffi.Array"),
+                                              std::tuple(nested(16, in_map), nested(17, in_map), "ffi.Map")}) {
+    EXPECT_TRUE(is_same(opdyno::replay(record_echo(deepest.view()))));
+    const Vm vm = make_vm(kEcho);
+    vm.record_next_call(recording_path());
+    vm.call("main", deeper);
+    expect_throws([&] { vm.end_recording(); }, OPD_UNSUPPORTED, std::string("argument 0, of type ") + type);
+  }
+}
+
 TEST(RecordingFile, AResultThatCannotBeKeptIsNamedOnly) {
   define("test.make_function", [](const opd_value *, int32_t, opd_value *out) {
     give(arg(make_function([](const opd_value *, int32_t, opd_value *) {})), out);
