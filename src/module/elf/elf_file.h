@@ -69,8 +69,8 @@ class ElfFile {
   uint64_t memory_bytes() const;                           // of all segments in memory
   uint64_t soname_entry() const { return soname_entry_; }  // offset of DT_SONAME in the file; 0: none
   uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
-  // The names of the local symbols with this prefix, from the symbol table for debuggers; none if the file is stripped.
-  // Loaders do not read that table, so its damage is not an error.
+  // The names of the local symbols with this prefix, which is not empty, from the symbol table for debuggers; none if
+  // the file is stripped. Loaders do not read that table, so its damage is not an error.
   std::vector<std::string_view> local_names(std::string_view prefix) const;
 
   // The bytes of an address range; empty unless all of it comes from the file.

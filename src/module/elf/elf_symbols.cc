@@ -188,12 +188,15 @@ std::vector<std::string_view> ElfFile::local_names(std::string_view prefix) cons
     if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections_.size()) continue;
     const Elf64_Shdr &section = sections_[table.sh_link];
     if (section.sh_type != SHT_STRTAB) continue;
+    // read_sections() has seen that both lie in the file. Large programs have 100,000 symbols, so the loop is short.
     const std::string_view strings = as_text(bytes_.subspan(section.sh_offset, section.sh_size));
-    for (uint64_t i = 0; i < table.sh_size / sizeof(Elf64_Sym); ++i) {
-      const auto symbol = read<Elf64_Sym>(table.sh_offset + i * sizeof(Elf64_Sym), "a symbol");
-      if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL || symbol.st_name >= strings.size()) continue;
+    const uint8_t *entry = bytes_.data() + table.sh_offset;
+    for (uint64_t left = table.sh_size / sizeof(Elf64_Sym); left > 0; --left, entry += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, entry, sizeof symbol);
+      if (symbol.st_name >= strings.size() || strings[symbol.st_name] != prefix[0]) continue;
       const std::string_view rest = strings.substr(symbol.st_name);
-      if (!rest.starts_with(prefix)) continue;
+      if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL || !rest.starts_with(prefix)) continue;
       if (const size_t end = rest.find('\0'); end != std::string_view::npos) names.push_back(rest.substr(0, end));
     }
   }
