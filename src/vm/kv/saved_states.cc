@@ -57,6 +57,14 @@ Parts parts_of(const DLTensor &pages, const KvConfig &config) {
   return {pages, config.num_pages(), config.page_size, lines};
 }
 
+// The pages of a layer that are in use, with the rows of the places that are.
+void save_pages(ByteWriter &out, const DLTensor &store, const KvConfig &config, const KvSequences &sequences,
+                const std::vector<bool> &is_used) {
+  const Parts pages = parts_of(store, config);
+  for (const int64_t page : sequences.pages_in_use())
+    pages.save(out, page, [&](int64_t row) { return is_used[static_cast<size_t>(page * config.page_size + row)]; });
+}
+
 using Counterpart = std::function<Ref<Function>(const Function &)>;
 
 Value with_counterparts(const View &value, const Counterpart &counterpart) {
@@ -108,20 +116,13 @@ void PagedKvCache::save(ByteWriter &out) const {
   if (pass.parents) write_numbers(out, *pass.parents);
   before.save(out);
   const std::vector<bool> is_used = (forward_.is_running() && !is_touched_ ? before : sequences_).places_in_use();
-  for (const auto &store : stores_) {
-    const Parts pages = parts_of(store->dl, config_);
-    for (const int64_t page : sequences_.pages_in_use())
-      pages.save(out, page, [&](int64_t row) { return is_used[static_cast<size_t>(page * config_.page_size + row)]; });
-  }
+  for (const auto &store : stores_) save_pages(out, store->dl, config_, sequences_, is_used);
 }
 
 std::string PagedKvCache::rows_of(int64_t layer, int64_t) const {
   const Ref<Tensor> &store = stores_.at(static_cast<size_t>(layer - config_.first_layer));
   ByteWriter out;
-  const Parts pages = parts_of(store->dl, config_);
-  const std::vector<bool> is_used = sequences_.places_in_use();
-  for (const int64_t page : sequences_.pages_in_use())
-    pages.save(out, page, [&](int64_t row) { return is_used[static_cast<size_t>(page * config_.page_size + row)]; });
+  save_pages(out, store->dl, config_, sequences_, sequences_.places_in_use());
   return out.take();
 }
 
