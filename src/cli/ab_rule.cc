@@ -23,8 +23,15 @@ std::string short_percent(double share) {
 
 std::string total_text(const DiffRow &total) {
   const double change = total.change * 100, width = (total.high - total.low) / 2 * 100;
-  if (total.verdict == "improvement" || total.verdict == "regression")
-    return cat("B is ", fixed(std::abs(change), 1), " % ± ", fixed(width, 1), " % ", change < 0 ? "faster" : "slower");
+  if (total.verdict == "improvement" || total.verdict == "regression") {
+    const char *const way = change < 0 ? "faster" : "slower";
+    // A skewed interval can be wider than twice the change although it does not hold 0: then its ends tell more.
+    if (std::isfinite(width) && width >= std::abs(change)) {
+      const auto [least, most] = std::minmax(std::abs(total.low), std::abs(total.high));
+      return cat("B is ", fixed(least * 100, 1), " % to ", fixed(most * 100, 1), " % ", way);
+    }
+    return cat("B is ", fixed(std::abs(change), 1), " % ± ", fixed(width, 1), " % ", way);
+  }
   if (total.verdict == "same") return cat("B takes as long as A (", fixed(change, 1), " % ± ", fixed(width, 1), " %)");
   if (std::isnan(total.high)) return "too few turns to tell which is faster";
   const auto bound = [](double change) {

@@ -1,13 +1,19 @@
 #include "ab_worker.h"
 
+#include <alloca.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <new>
+#include <random>
 
 #include "column.h"
 #include "failure.h"
@@ -152,18 +158,62 @@ std::string refusal(Exit exit, opd_code code, std::string_view message) {
   return cat("!", static_cast<int>(exit), " ", static_cast<int>(code), " ", printable(message));
 }
 
-void serve(int requests, int answers, const Args &args) {
+constexpr std::string_view kNextLife = "again";
+
+// One life of the worker: a process that loads the program and answers until it is asked to end.
+void live(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   std::unique_ptr<Worker> worker;
   std::string buffer, request, answer;
   while (read_line(requests, buffer, request)) {
     try {
-      answer = answer_to(request, worker, args);
+      answer = request == kNextLife ? "" : answer_to(request, worker, args);
     } catch (const Failure &failure) {
       answer = refusal(failure.code(), failure.library_code(), failure.what());
     } catch (const opdyno::Error &error) {
       answer = refusal(Exit::failed, error.code(), message_of(error));
     } catch (const std::exception &error) { answer = refusal(Exit::failed, OPD_OK, error.what()); }
-    if (!write_line(answers, std::move(answer))) return;
+    if (request == kNextLife) has_successor = true;
+    if (!write_line(answers, std::move(answer)) || request == kNextLife) return;
+  }
+}
+
+// Addresses decide which data compete for one place in a cache, and which branches for one in the predictor. So they
+// change the time of an operator by some percent. Here heap, stack, and mappings that fit into no hole are moved by
+// random distances, so that the effect differs from life to life and averages out.
+void live_elsewhere(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
+  constexpr size_t kUnit = 16, kHeapUnits = 4096, kStackUnits = 256, kPages = 4096;  // 16 bytes: the heap's alignment
+  std::random_device random;
+  // Written, so that the compiler does not leave the blocks out. Not freed: the program's data are to lie behind them.
+  *static_cast<volatile char *>(::operator new(kUnit *(1 + random() % kHeapUnits))) = 0;
+  *static_cast<volatile char *>(::alloca(kUnit * (1 + random() % kStackUnits))) = 0;
+  const size_t gap = (1 + random() % kPages) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  ::mmap(nullptr, gap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);  // if it fails, nothing moves
+  live(requests, answers, args, has_successor);
+}
+
+// The child's side: one life after the other. It loads nothing itself, so all lives begin alike.
+[[noreturn]] void serve(int requests, int answers, const Args &args) {
+  // Shared with the lives: a program's exit code could be mistaken for a wish.
+  void *const shared =
+      ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) ::_exit(1);
+  auto &has_successor = *new (shared) std::atomic<bool>;
+  for (;;) {
+    has_successor = false;
+    const pid_t life = ::fork();
+    if (life < 0) ::_exit(1);
+    if (life == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a call may be running when `ab` ends
+      live_elsewhere(requests, answers, args, has_successor);
+      ::_exit(0);  // skips destructors, which belong to the parent
+    }
+    int status = 0;
+    while (::waitpid(life, &status, 0) < 0 && errno == EINTR) {}
+    if (has_successor) continue;
+    if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
+    ::signal(WTERMSIG(status), SIG_DFL);  // ends as the life did, for AbWorker::fail_ended()
+    ::raise(WTERMSIG(status));
+    ::_exit(1);
   }
 }
 
@@ -177,7 +227,6 @@ AbWorker::AbWorker(std::string name, const Args &args) : name_(std::move(name)) 
     ::close(up[0]);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);  // output of programs must not mix with the results
     serve(down[0], up[1], args);
-    ::_exit(0);  // skips destructors, which belong to the parent
   }
   ::close(down[0]);
   ::close(up[1]);
@@ -217,6 +266,11 @@ AbWorker::Size AbWorker::warm_up() {
   const std::string answer = ask("warm");
   const std::vector<std::string_view> words = split(answer, ' ');
   return {read_double(words[0]).value_or(0), read_int(words.at(1)).value_or(1)};
+}
+
+void AbWorker::restart(int64_t calls) {
+  ask(std::string(kNextLife));
+  ask(cat(0, " ", calls));  // warms up
 }
 
 Report AbWorker::measure(int64_t turn, int64_t calls) {

@@ -1,7 +1,8 @@
 // A child process that holds one warm program and measures a turn of calls on request.
 //
 // Each program has its own process: two builds of a library may define the same symbols, and the memory layout of one
-// must not depend on the other. While one measures, the other waits on its pipe.
+// must not depend on the other. While one measures, the other waits on its pipe. The process that holds the program can
+// be exchanged for a new one: where its data happen to lie changes the times, as if the program were another.
 #pragma once
 #include <sys/types.h>
 
@@ -26,7 +27,9 @@ class AbWorker {
     double seconds = 0;  // per call
     int64_t rows = 1;    // that a call adds to a profile
   };
-  Size warm_up();                               // loads the program and calls until the times are steady
+  Size warm_up();  // loads the program and calls until the times are steady
+  // Loads the program in a new process, at other addresses, and warms up by a turn of calls.
+  void restart(int64_t calls);
   Report measure(int64_t turn, int64_t calls);  // one run: the mean over these calls, per operator
 
  private:

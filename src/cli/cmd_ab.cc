@@ -1,5 +1,6 @@
 // `opdyno ab`: which of two programs is faster, measured in turns until the verdict is clear.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <optional>
 
@@ -49,18 +50,19 @@ class Contest {
     calls_ = calls_of_turn(a, b_.warm_up());
   }
 
+  // Measures this many turns, and for a second at least: in less, other load may slow the same program down each time.
   // True once the budget is spent.
   bool measure_until(int64_t turns) {
-    for (auto turn = this->turns(); turn < turns; ++turn) {
+    if (this->turns() == 0) least_end_ = Clock::now() + std::chrono::seconds(1);
+    for (auto turn = this->turns(); turn < turns || Clock::now() < least_end_; ++turn) {
       if (turn > 0 && (turn >= most_turns_ || Clock::now() >= end_)) return true;
       progress_->stage(cat("turn ", turn + 1));
-      const auto measure = [&](AbWorker &worker, std::vector<Report> &runs) {
-        runs.push_back(worker.measure(turn, calls_));
-      };
-      if (turn % 2 == 0) measure(a_, runs_a_), measure(b_, runs_b_);
-      else measure(b_, runs_b_), measure(a_, runs_a_);
+      restart_if_due(turn);
+      in_order_of(turn, [&](AbWorker &worker) {
+        (&worker == &a_ ? runs_a_ : runs_b_).push_back(worker.measure(turn, calls_));
+      });
     }
-    return turns >= most_turns_ || Clock::now() >= end_;
+    return this->turns() >= most_turns_ || Clock::now() >= end_;
   }
 
   DiffView compare(const opd_diff_options &options) const { return DiffView::of_runs(runs_a_, runs_b_, options); }
@@ -69,10 +71,29 @@ class Contest {
   void finish() { progress_.reset(); }
 
  private:
+  // Which program comes first changes with the turns by the rule of Thue and Morse: A B B A B A A B … So neither gains
+  // if the machine drifts, or if the second turn of a process is faster than its first.
+  template <class Do>
+  void in_order_of(int64_t turn, const Do &act) {
+    const bool is_a_first = std::popcount(static_cast<uint64_t>(turn)) % 2 == 0;
+    act(is_a_first ? a_ : b_);
+    act(is_a_first ? b_ : a_);
+  }
+
+  // Exchanges both processes once they have measured for as long as their start took. So at most half of the time is
+  // spent on starts, and of a small program each turn or two has processes of its own.
+  void restart_if_due(int64_t turn) {
+    const auto now = Clock::now();
+    if (now < next_start_) return;
+    in_order_of(turn, [&](AbWorker &worker) { worker.restart(calls_); });
+    next_start_ = Clock::now() + (Clock::now() - now);
+  }
+
   AbWorker a_, b_;
   const Clock::time_point end_;
   const int64_t most_turns_;
   int64_t calls_ = 1;
+  Clock::time_point next_start_, least_end_;
   std::vector<Report> runs_a_, runs_b_;
   std::optional<Progress> progress_;
 };

@@ -1,6 +1,7 @@
 """The command ab. Programs differ by so much that no machine is too noisy to see it, or are given too few turns."""
 
 import json
+import os
 
 import programs
 from case import *
@@ -90,12 +91,37 @@ class Ab(CliTest):
             self.assertGreaterEqual(row["After (us)"]["microseconds"], 4000)
 
     def test_looks_beyond_the_last_turn_are_not_paid_for(self):
-        (WORK / "instant.c").write_text(SPIN.replace("NAME", "instant").replace("COUNT", "10"))
+        dozes = "#include <unistd.h>\nint __tvm_ffi_doze(void *a, void *b, int c, void *d) { return usleep(30000); }\n"
+        (WORK / "dozes30.c").write_text(dozes)  # so that ten turns take more than the second before which no look is
         for runs, looks in (9, 1), (10, 1), (11, 2):
-            report = json.loads(self.succeeds("ab", "instant.c", "instant.c", "instant", "--runs", str(runs), "--min-effect", "0", "--as", "json"))
+            report = json.loads(self.succeeds("ab", "dozes30.c", "dozes30.c", "doze", "--runs", str(runs), "--min-effect", "0", "--as", "json"))
             configuration = report["configuration"]
             if configuration["Runs after"]["count"] == runs:  # unless what came by chance was clear before
                 self.assertAlmostEqual(0.05 / 2**looks, configuration["Level"]["ratio"])
+
+    def test_each_program_is_measured_in_several_processes_at_different_addresses(self):
+        tells = """#include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int __tvm_ffi_tell(void *a, void *b, int c, void *d) {
+          static void *heap;
+          int stack = 0;
+          if (heap) return 0;
+          heap = malloc(20000);
+          FILE *file = fopen(getenv("OPDYNO_TEST_LIVES"), "a");
+          fprintf(file, "%d %p %p\\n", getpid(), heap, (void *)&stack);
+          return fclose(file);
+        }
+        """
+        for name in "tells_a.c", "tells_b.c":
+            (WORK / name).write_text(tells)
+        lives = WORK / "lives"
+        lives.unlink(missing_ok=True)
+        self.succeeds("ab", "tells_a.c", "tells_b.c", "tell", "--runs", "40", env=os.environ | {"OPDYNO_TEST_LIVES": str(lives)})
+        columns = list(zip(*(line.split() for line in lives.read_text().splitlines())))
+        self.assertGreaterEqual(len(columns[0]), 4)
+        for column in columns:
+            self.assertGreater(len(set(column)), len(column) // 2, column)
 
     def test_what_fails_names_the_program(self):
         self.assertIn("A (absent.so): ", self.ab("absent.so", "quick.opdasm", expect=REFUSED).stderr)
@@ -106,6 +132,10 @@ class Ab(CliTest):
         (WORK / "leaves.c").write_text("#include <unistd.h>\nint __tvm_ffi_leave(void *a, void *b, int c, void *d) { _exit(7); }\n")
         self.assertEqual(
             "opdyno ab: A (leaves.c): its process ended with exit code 7\n", self.fails(FAILED, "ab", "leaves.c", "leaves.c", "leave"))
+        (WORK / "leaves.c").write_text("""#include <unistd.h>
+            int __tvm_ffi_leave(void *a, void *b, int c, void *d) { static int calls; if (calls++ > 5000) _exit(100); return 0; }""")
+        self.assertEqual(
+            "opdyno ab: A (leaves.c): its process ended with exit code 100\n", self.fails(FAILED, "ab", "leaves.c", "leaves.c", "leave"))
         self.assertIn("option '--runs' takes an integer from 1 to 1000000, not '0'", self.fails(USAGE, "ab", "a", "b", "--runs", "0"))
         self.assertIn("takes sentence, table", self.fails(USAGE, "ab", "a", "b", "--as", "html"))
         self.assertIn("write 5%", self.fails(USAGE, "ab", "a", "b", "--fail-above", "5"))
