@@ -163,7 +163,9 @@ void Diff::compare() {
 }
 
 // Benjamini-Hochberg with weights: a row's allowed errors are proportional to its time, so the total has as many as all
-// operators together. The weights are computed from both sides together, so they do not depend on the p-values.
+// operators together. The weights are computed from both sides together, so they do not depend on the p-values. Where
+// many rows changed, a row of much time would be called changed by a p-value far above the level. So no adjusted
+// p-value is below the row's own: a change's interval of confidence 1 - level does not hold 0.
 void Diff::adjust() {
   std::vector<DiffOperator *> order;
   double largest = 0, total = 0;
@@ -183,7 +185,7 @@ void Diff::adjust() {
   double least = 1;
   for (size_t i = order.size(); i-- > 0;) {
     least = std::min(least, order[i]->p_value / order[i]->weight * count / static_cast<double>(i + 1));
-    order[i]->adjusted_p = least;
+    order[i]->adjusted_p = std::max(least, order[i]->p_value);
   }
 }
 

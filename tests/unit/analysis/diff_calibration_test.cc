@@ -145,6 +145,29 @@ TEST(DiffCalibration, EqualRunsOfFiftyOperatorsGiveAVerdictInAtMostFivePercentOf
   expect_calm(setting("normal", kNormal, 50, 10));
 }
 
+TEST(DiffCalibration, AnOperatorOfMuchTimeIsNotNamedBecauseManyOthersChanged) {
+  constexpr int kDiffs = 300;
+  Setting before = setting("many changed", kNormal, 31, 20);
+  before.times.assign(before.operators, 30);
+  before.times[0] = 1000;
+  Setting after = before;
+  for (size_t i = 1; i < after.operators; ++i) after.times[i] *= i % 2 ? 1.1 : 0.9;
+  Noise noise(7);
+  const int diffs = std::max(20, kDiffs / kDivisor);
+  int wrong = 0;
+  for (int i = 0; i < diffs; ++i) {
+    const auto old_runs = runs_of(before, noise, 0), new_runs = runs_of(after, noise, 0);
+    const Report *const sides[] = {old_runs.get(), new_runs.get()};
+    const auto diff = Diff::of_reports({sides, 1}, {sides + 1, 1}, {.min_effect = 0.001});
+    for (const DiffOperator &one : diff->operators) {
+      if (one.verdict != Verdict::regression && one.verdict != Verdict::improvement) continue;
+      wrong += one.before_median > 500 && one.kind == DiffRow::kOperator;
+      EXPECT_TRUE(one.low > 0 || one.high < 0) << one.name << " may not have changed at all";
+    }
+  }
+  EXPECT_LE(wrong, (0.05 + margin(kDiffs)) * diffs);
+}
+
 TEST(DiffCalibration, AutocorrelatedRunsGiveNoMoreVerdicts) {
   expect_calm(setting("autocorrelation 0.2", autoregressive(0.2), 50, 30, 400));
   expect_calm(setting("autocorrelation 0.5", autoregressive(0.5), 50, 30, 400));
