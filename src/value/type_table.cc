@@ -65,6 +65,10 @@ struct Column : AttributeColumn {
   std::vector<Value> values;
 };
 
+// Of a million types, 256 in each chunk. Not in the table, whose constructor would write, and so occupy, all these
+// pages.
+constinit std::atomic<std::atomic<Entry *> *> type_chunks[kChunks];
+
 class TypeTable {
  public:
   static TypeTable &get() {
@@ -77,7 +81,7 @@ class TypeTable {
   // Needs no lock: chunks and entries are published by a release store, and never moved or freed.
   Entry *find(int32_t index) const noexcept {
     if (index < 0 || index >= kChunk * kChunks) return nullptr;
-    const auto *chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
+    const auto *chunk = type_chunks[index / kChunk].load(std::memory_order_acquire);
     return chunk ? chunk[index % kChunk].load(std::memory_order_acquire) : nullptr;
   }
   Entry &at(int32_t index) const {
@@ -143,7 +147,7 @@ class TypeTable {
   }
 
   std::atomic<Entry *> &place(int32_t index) {
-    auto &chunk = chunks_[index / kChunk];
+    auto &chunk = type_chunks[index / kChunk];
     if (!chunk.load(std::memory_order_relaxed))
       chunk.store(new std::atomic<Entry *>[kChunk](), std::memory_order_release);
     return chunk.load(std::memory_order_relaxed)[index % kChunk];
@@ -172,7 +176,6 @@ class TypeTable {
     return next_ - count;
   }
 
-  std::atomic<std::atomic<Entry *> *> chunks_[kChunks]{};
   std::map<std::string_view, Entry *> by_key_;
   std::map<std::string, std::unique_ptr<Column>, std::less<>> columns_;
   std::deque<std::string> texts_;

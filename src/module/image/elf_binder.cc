@@ -109,9 +109,10 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
 // The copy lies elsewhere, so $ORIGIN in its run path would not find libraries beside the original. The copy's run path
 // names their directory instead.
 void add_run_path(std::vector<LibraryCopy::Edit> &edits, const ElfFile &file, const std::string &path) {
-  const std::string origin = path.empty() ? "" : std::filesystem::absolute(path).parent_path().string();
-  if (origin.empty() || origin.find_first_of(":$") != std::string::npos) return;  // a run path cannot contain it
   std::string run_path(file.run_path());
+  if (path.empty() || run_path.find('$') == std::string::npos) return;
+  const std::string origin = std::filesystem::absolute(path).parent_path().string();
+  if (origin.find_first_of(":$") != std::string::npos) return;  // a run path cannot contain it
   for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
     for (size_t at = 0; (at = run_path.find(token, at)) != std::string::npos; at += origin.size())
       run_path.replace(at, token.size(), origin);

@@ -43,11 +43,21 @@ void write_all(int fd, Bytes bytes, off_t offset) {
 
 std::string path_of(int fd) { return concat("/proc/self/fd/", fd); }
 
-bool is_loaded(const std::string &path) {
-  const LoaderCall call;
-  void *handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (handle) ::dlclose(handle);
-  return handle != nullptr;
+// Whether a library is loaded by this path; with a `base`, whether it is mapped there. The loader is not asked by
+// dlopen(), which would open and read the file.
+bool is_loaded(const std::string &path, const char *base = nullptr) {
+  const LoaderCall call;  // dl_iterate_phdr() takes a lock of the loader, which a fork would leave locked in the child
+  struct Wanted {
+    const std::string &path;
+    const char *base;
+  } wanted{path, base};
+  return ::dl_iterate_phdr(
+             [](dl_phdr_info *info, size_t, void *given) {
+               const auto &[name, address] = *static_cast<const Wanted *>(given);
+               const bool is_there = !address || info->dlpi_addr == reinterpret_cast<uintptr_t>(address);
+               return is_there && info->dlpi_name && name == info->dlpi_name ? 1 : 0;
+             },
+             &wanted) != 0;
 }
 
 }  // namespace
@@ -127,15 +137,7 @@ void LibraryCopy::seal() const {
   ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 
-bool LibraryCopy::is_mapped(const char *base) const {
-  const LoaderCall call;  // dl_iterate_phdr() takes a lock of the loader, which a fork would leave locked in the child
-  // dlopen() would open and read the file, so it is called only if some library is mapped at `base`.
-  const int found =
-      ::dl_iterate_phdr([](dl_phdr_info *info, size_t,
-                           void *wanted) { return info->dlpi_addr == reinterpret_cast<uintptr_t>(wanted) ? 1 : 0; },
-                        const_cast<char *>(base));
-  return found && is_loaded(path_);
-}
+bool LibraryCopy::is_mapped(const char *base) const { return is_loaded(path_, base); }
 
 void LibraryCopy::loaded() {
   if (on_disk_) ::unlink(path_.c_str());
