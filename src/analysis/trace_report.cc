@@ -27,6 +27,8 @@ std::string_view kind_text(EventKind kind) {
     case EventKind::kFree:
     case EventKind::kTask:
     case EventKind::kBind:
+    case EventKind::kDeviceClock:
+    case EventKind::kCounter:
       break;  // they are no spans
   }
   return "";

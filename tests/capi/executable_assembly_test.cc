@@ -85,12 +85,12 @@ TEST(Assembly, SaysWhatItExpected) {
 
 TEST(Assembly, TakesEachFormOfNumbersTextsAndBlanks) {
   const Executable built = Executable::assemble(
-      ".const=\"\\n\\t\\r\\\"\\\\\\x0a\\xAf; no comment\";comment\r\n"
+      ".const=\"\\n\\t\\r\\\"\\\\\\x0a\\xAf\\x40\\x20; no comment\";comment\r\n"
       ".func\tmain(a$1,_b,.c)regs=+5{call "
       "f(+36028797018963967,-36028797018963968,i64(+1),f64(-1e+2),f64(1E-2),%a$1,%_b,"
       "%.c,%1048575)ret %2}");
   const std::string text = built.disassemble();
-  EXPECT_NE(text.find(".const = \"\\n\\t\\x0d\\\"\\\\\\n\xAF; no comment\"  ; c[0]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(".const = \"\\n\\t\\x0d\\\"\\\\\\n\xAF@ ; no comment\"  ; c[0]\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\n.func main(a$1, _b, \".c\") regs=1048576 {\n"
                       "  call f(36028797018963967, -36028797018963968, i64(1), f64(-100), f64(0.01), %a$1, %_b, %2, "
                       "%1048575)\n  ret %2\n}\n"),

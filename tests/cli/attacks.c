@@ -52,6 +52,17 @@ static int connects_to_local(const char *path, int kind) {
   return connects(AF_UNIX, kind, &to, sizeof to);
 }
 
+/* A datagram names where it goes without connect(). */
+static int sends_to_local(const char *path) {
+  struct sockaddr_un to = {.sun_family = AF_UNIX};
+  strncpy(to.sun_path, path, sizeof to.sun_path - 1);
+  const int one = socket(AF_UNIX, SOCK_DGRAM, 0);
+  if (one < 0) return errno;
+  const int found = of((int)sendto(one, "x", 1, 0, (const struct sockaddr *)&to, sizeof to));
+  close(one);
+  return found;
+}
+
 static int connects_to_abstract(void) {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "opdyno-%d", PORT);
@@ -194,6 +205,7 @@ KERNEL(attack) {
   TRY(connects_again());
   TRY(connects_to_local(OUTSIDE "/socket", SOCK_STREAM));
   TRY(connects_to_local(OUTSIDE "/socket", SOCK_DGRAM));
+  TRY(sends_to_local(OUTSIDE "/socket"));
   TRY(connects_to_abstract());
   TRY(listens());
   TRY(of(socket(AF_PACKET, SOCK_RAW, 0)));

@@ -20,9 +20,9 @@ std::string frame(std::string_view name) {
   for (std::string_view rest = valid; !rest.empty();) {
     const std::string_view character = rest.substr(0, utf8_length(rest));
     rest.remove_prefix(character.size());
-    const char c = character[0];
-    const bool is_separator = c == ';' || c == ' ' || c == 0x7F || (c >= 0 && c < 0x20);
-    if (is_separator || (c < 0 && std::ranges::find(kReplaced, character) != std::end(kReplaced))) out += '_';
+    const auto c = static_cast<unsigned char>(character[0]);
+    const bool is_separator = c == ';' || c <= ' ' || c == 0x7F;
+    if (is_separator || (c > 0x7F && std::ranges::find(kReplaced, character) != std::end(kReplaced))) out += '_';
     else out += character;
   }
   return out.empty() ? "_" : out;

@@ -55,6 +55,10 @@ bool is_kernel_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
 }
 
+bool is_source_text(std::string_view code) {
+  return std::ranges::all_of(code, [](unsigned char c) { return c >= ' ' || (c >= '\t' && c <= '\r'); });
+}
+
 DeviceModuleBytes read_device_module(Bytes bytes, const char *what, CodeForm form) {
   ByteReader reader(bytes, what);
   DeviceModuleBytes found;

@@ -39,6 +39,7 @@ struct DeviceModuleBytes {
 };
 // Whether it may name a kernel or a format: printable, and not too long.
 bool is_kernel_name(std::string_view text);
+bool is_source_text(std::string_view code);  // whether a user can read it
 
 // Most kinds have one code for all kernels. Vulkan's have a code for each, which its back end reads: it is all that
 // follows the kernels' descriptions.

@@ -64,9 +64,7 @@ Ref<Function> DeviceModule::find(std::string_view name) {
 }
 
 std::string DeviceModule::source(std::string_view format) {
-  const bool is_text =
-      std::all_of(code_.begin(), code_.end(), [](char c) { return c < 0 || c >= ' ' || (c >= 9 && c <= 13); });
-  if (!is_text || (!format.empty() && format != format_)) return Module::source(format);
+  if (!is_source_text(code_) || (!format.empty() && format != format_)) return Module::source(format);
   return std::string(code_);
 }
 

@@ -40,9 +40,7 @@ bool PlaceholderModule::implements(std::string_view name) {
 }
 
 std::string PlaceholderModule::source(std::string_view format) {
-  const bool is_text =
-      std::all_of(code_.begin(), code_.end(), [](char c) { return c < 0 || c >= ' ' || (c >= 9 && c <= 13); });
-  if (code_.empty() || !is_text || (!format.empty() && format != format_)) return Module::source(format);
+  if (code_.empty() || !is_source_text(code_) || (!format.empty() && format != format_)) return Module::source(format);
   return code_;
 }
 

@@ -59,8 +59,8 @@ class KvView {
 
  private:
   static constexpr size_t kRanks = 5;
-  DLTensor dl_;
   std::array<int64_t, kRanks> dims_{}, strides_{};
+  DLTensor dl_;
 };
 
 }  // namespace opd
