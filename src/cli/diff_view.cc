@@ -40,7 +40,8 @@ std::vector<DiffRow> read_rows(const Report &report) {
   return rows;
 }
 
-std::string two_decimals(double value) { return std::isnan(value) ? "-" : fixed(value, 2); }
+// As in tables of reports, a time below the resolution of two decimals is never shown as none.
+std::string duration_text(double us) { return std::isnan(us) ? "-" : us < 0.005 ? "<0.01" : fixed(us, 2); }
 
 std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0), " + ", fixed(row.runs_after, 0)); }
 
@@ -64,7 +65,9 @@ std::string list_text(std::string_view title, const Lines &entries, TableStyle s
 
 std::string percent_text(double share) {
   if (std::isnan(share)) return "-";
-  return cat(share < 0 ? "" : "+", fixed(share * 100, std::abs(share) < 1 ? 2 : 1), " %");
+  if (share >= 100) return ">+9999 %";  // bounds of times near the clock's resolution
+  const std::string text = fixed(share * 100, std::abs(share) < 1 ? 2 : 1);
+  return cat(text == "-0.00" ? "+0.00" : share < 0 ? text : "+" + text, " %");
 }
 
 std::string interval_text(const DiffRow &row) {
@@ -107,7 +110,7 @@ std::string DiffView::table(TableStyle style) const {
                   {verdict},
                   {runs, of_total, interval, before, after}};
   for (const DiffRow &row : rows_)
-    table.lines.push_back({row.shown, two_decimals(row.before), two_decimals(row.after), percent_text(row.change),
+    table.lines.push_back({row.shown, duration_text(row.before), duration_text(row.after), percent_text(row.change),
                            interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
   return table.written(style);
 }

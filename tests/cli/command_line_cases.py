@@ -80,6 +80,7 @@ class CommandLine(CliTest):
             (("run", "identity.opdasm", "-i", "bool=2"), "write bool=true"),
             (("run", "identity.opdasm", "-i", "x=1"), "'x' is no type; if it is the name of a parameter, write x:4x8xf32=1"),
             (("run", "identity.opdasm", "-i", "x=@f"), "'x' is no type; if it is the name of a parameter, write x:@f"),
+            (("run", "identity.opdasm", "-i", "x=2x2xf32=@f"), "'x' is no type; if it is the name of a parameter, write x:2x2xf32=@f"),
             (("run", "identity.opdasm", "-i", "x-y"), "'x-y' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"),
             (("run", "identity.opdasm", "-i", "refused.npy"), "'refused.npy' is a file; its tensor is read by @refused.npy"),
             (("run", "identity.opdasm", "-i", "w:refused.npy"), "'refused.npy' is a file; its tensor is read by w:@refused.npy"),

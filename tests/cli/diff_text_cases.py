@@ -18,6 +18,16 @@ def write(name, operators, runs=8, **configuration):
 
 
 class DiffText(CliTest):
+    def test_times_below_the_resolution_and_enormous_changes_are_shown_as_such(self):
+        before = write("tiny_before.jsonl", [("tiny", 0.001), ("none", 0.0), ("f", 1.0), ("g", 10000.004)])
+        after = write("tiny_after.jsonl", [("tiny", 0.002), ("none", 0.001), ("f", 200.0), ("g", 10000.0)])
+        table = self.succeeds("diff", before, after)
+        self.assertRegex(table, r"\ntiny +<0\.01 +<0\.01 +\+100\.0 % ")
+        self.assertRegex(table, r"\nnone +<0\.01 +<0\.01 +\+900\.0 % ")
+        self.assertRegex(table, r"\nf +1\.00 +200\.00 +>\+9999 % +>\+9999 % to >\+9999 % ")
+        self.assertRegex(table, r"\ng +10000\.00 +10000\.00 +\+0\.00 % ")
+        self.assertNotIn("-0.00", table)
+
     def test_the_table_is_aligned(self):
         on_gpu = {"Device": {"string": "cuda1"}, "Argument Shapes": {"string": "float32[4]"}}
         before = write("text_before.jsonl", [("f", 100), ("größer", 60, on_gpu), ("gone", 40)])
