@@ -1,16 +1,25 @@
 // The scenario of golden.c, by the C++ face.
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <opdyno/opdyno.hpp>
 #include <stdexcept>
 
 using namespace opdyno;
 
+// The elements, or of a matrix the index of the largest one in each row.
 void print(const char *what, const Value &value) {
   const Tensor tensor = Tensor::of(value);
+  const auto shape = tensor.shape();
+  const int64_t columns = shape.size() == 2 ? shape[1] : 1;
   std::cout << what;
-  for (int64_t i = 0; i < tensor.size(); ++i) std::cout << ' ' << tensor.data<float>()[i];
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    const float *row = tensor.data<float>() + i * columns;
+    if (shape.size() == 1) std::cout << ' ' << *row;
+    else std::cout << ' ' << std::max_element(row, row + columns) - row;
+  }
   std::cout << '\n';
 }
 
@@ -20,15 +29,15 @@ void print(const char *what, const std::vector<std::string> &names) {
   std::cout << '\n';
 }
 
-void run(const Vm &vm, const Views &x) {
+void run(const Vm &vm, const Views &args) {
   print("functions", vm.functions());
   print("parameters", vm.params("main"));
-  print("result", vm.call_with(defaults(opd_call_options_init), "main", x));
-  vm.set_input("main", x);
+  print("result", vm.call_with(defaults(opd_call_options_init), "main", args));
+  vm.set_input("main", args);
   vm.invoke_stateful("main");
   print("stateful", vm.outputs("main"));
   try {
-    vm.call_with(defaults(opd_call_options_init), "mian", x);
+    vm.call_with(defaults(opd_call_options_init), "mian", args);
   } catch (const Error &error) { std::cout << "error " << error.kind() << ": " << error.message() << '\n'; }
 }
 
@@ -43,38 +52,62 @@ void call_back() {
   Function::remove_global("golden.scale");
 }
 
-void instrument(const Vm &vm, const Tensor &x) {
+void instrument(const Vm &vm, const Views &args) {
   std::array<int, 2> counts{};
   vm.set_instrument(Function::of([&](const opd_value *args, int32_t) { ++counts[args[2].u.int64 ? 0 : 1]; }));
-  vm.call("main", x);
+  vm.call_with(defaults(opd_call_options_init), "main", args);
   vm.set_instrument(Function());
   std::cout << "instrument " << counts[0] << " before, " << counts[1] << " after\n";
 }
 
-void profile(const Vm &vm, const Views &x) {
-  const auto [report, trace] = vm.profile("main", x);
+void profile(const Vm &vm, const Views &args, const char *name) {
+  const auto [report, trace] = vm.profile("main", args);
   const auto names = report.column(OPD_REPORT_CALLS, "Name").strings();
-  const auto adds = std::count(names.begin(), names.end(), "add");
-  std::cout << "profile " << report.count() << " rows, " << adds << " of add\n"
+  const auto calls = std::count(names.begin(), names.end(), name);
+  std::cout << "profile " << report.count() << " rows, " << calls << " of " << name << "\n"
             << "trace " << trace.size() << " calls, " << trace.dropped() << " dropped\n"
             << "JSON " << Report::from_json(report.json()).count() << " rows\n";
 }
 
-int main(int argc, char **argv) try {
-  if (argc != 2) return 2;
-  const Module module = Module::load(argv[1]);
+void show(const Module &module, const Views &args, const char *name) {
   std::cout << "module " << module.kind() << '\n';
-  const float elements[] = {0, 1, 2, 3};
-  const Tensor x({4}, "float32");
-  x.copy_from_bytes(elements, sizeof elements);
-  const Views args{opd_value_of_object(x.get())};
   {
     const Vm vm(module);
     run(vm, args);
-    call_back();
-    instrument(vm, x);
+    instrument(vm, args);
   }
-  profile(Vm(module), args);  // without inputs that were set
+  profile(Vm(module), args, name);  // without inputs that were set
+}
+
+void show_artifact(const char *path) {
+  const float elements[] = {0, 1, 2, 3};
+  const Tensor x({4}, "float32");
+  x.copy_from_bytes(elements, sizeof elements);
+  show(Module::load(path), {opd_value_of_object(x.get())}, "add");
+}
+
+void show_digits(const std::string &directory) {
+  std::ifstream file(directory + "/digits.opdasm");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const Module module = Executable::assemble(text).to_module();
+  module.add_import(Module::load(directory + "/kernels.c"));
+  const Tensor images({20, 8, 8, 1}, "float32");
+  const Tensor pixels = Params::load(directory + "/data/digits_test.npz").get_tensor("images");
+  std::transform(pixels.data<uint8_t>(), pixels.data<uint8_t>() + images.size(), images.data<float>(),
+                 [](uint8_t pixel) { return static_cast<float>(pixel) / 16; });
+  const Params trained = Params::load(directory + "/data/digits.params");
+  std::vector<Tensor> tensors{images};
+  for (size_t i = 0; i < trained.size(); ++i) tensors.push_back(trained.get_tensor(trained.name(i)));
+  Views args;
+  for (const Tensor &tensor : tensors) args.push_back(opd_value_of_object(tensor.get()));
+  show(module, args, "conv2d");
+}
+
+int main(int argc, char **argv) try {
+  if (argc != 3) return 2;
+  show_artifact(argv[1]);
+  call_back();
+  show_digits(argv[2]);
 } catch (const Error &error) {
   std::cerr << error.what() << '\n';
   return 1;

@@ -1,6 +1,7 @@
 """The scenario of golden.c, in Python."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import opdyno
@@ -10,15 +11,21 @@ def show(what, values):
     print(what, *(f"{value:g}" if isinstance(value, np.floating) else value for value in values))
 
 
-def run(vm, x):
+def answers(result):
+    """The elements, or of a matrix the index of the largest one in each row."""
+    elements = result.numpy()
+    return elements.argmax(axis=1) if elements.ndim == 2 else elements
+
+
+def run(vm, args):
     show("functions", vm.function_names())
     show("parameters", vm.parameter_names("main"))
-    show("result", vm["main"](x).numpy())
-    vm.set_input("main", x)
+    show("result", answers(vm["main"](*args)))
+    vm.set_input("main", *args)
     vm.invoke_stateful("main")
-    show("stateful", vm.get_outputs("main").numpy())
+    show("stateful", answers(vm.get_outputs("main")))
     try:
-        vm.call("mian", x)
+        vm.call("mian", *args)
     except opdyno.Error as error:
         print(f"error {error.kind}: {error}")
 
@@ -30,36 +37,47 @@ def call_back():
     opdyno.remove_global_func("golden.scale")
 
 
-def instrument(vm, x):
+def instrument(vm, args):
     counts = [0, 0]
 
     def count(function, name, before, result, *args):
         counts[0 if before else 1] += 1
 
     vm.set_instrument(count)
-    vm.call("main", x)
+    vm.call("main", *args)
     vm.set_instrument(None)
     print(f"instrument {counts[0]} before, {counts[1]} after")
 
 
-def profile(vm, x):
-    report, trace = vm.profile_with_trace("main", x)
-    adds = [call for call in report.calls if call["Name"] == "add"]
-    print(f"profile {len(report.calls)} rows, {len(adds)} of add")
+def profile(vm, args, name):
+    report, trace = vm.profile_with_trace("main", *args)
+    calls = [call for call in report.calls if call["Name"] == name]
+    print(f"profile {len(report.calls)} rows, {len(calls)} of {name}")
     print(f"trace {len(trace)} calls, {trace.dropped} dropped")
     print(f"JSON {len(opdyno.profiling.Report.from_json(report.json()).calls)} rows")
 
 
-def main(path):
-    module = opdyno.load_module(path)
+def show_model(module, args, name):
     print("module", module.kind)
-    x = opdyno.tensor(np.arange(4, dtype="float32"))
     vm = opdyno.VirtualMachine(module, opdyno.cpu())
-    run(vm, x)
+    run(vm, args)
+    instrument(vm, args)
+    profile(opdyno.VirtualMachine(module, opdyno.cpu()), args, name)  # without inputs that were set
+
+
+def show_digits(directory):
+    module = opdyno.Executable.assemble((directory / "digits.opdasm").read_text()).to_module()
+    module.import_module(opdyno.load_module(directory / "kernels.c"))
+    pixels = opdyno.load_params(directory / "data" / "digits_test.npz")["images"].numpy()[:20]
+    images = (pixels / np.float32(16)).reshape(20, 8, 8, 1)
+    show_model(module, [images, *opdyno.load_params(directory / "data" / "digits.params").values()], "conv2d")
+
+
+def main(library, digits):
+    show_model(opdyno.load_module(library), [opdyno.tensor(np.arange(4, dtype="float32"))], "add")
     call_back()
-    instrument(vm, x)
-    profile(opdyno.VirtualMachine(module, opdyno.cpu()), x)  # without inputs that were set
+    show_digits(Path(digits))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,36 +1,70 @@
-//! The scenario of tests/bindings/golden/golden.c. Argument: a library of TVM's.
+//! The scenario of tests/bindings/golden/golden.c. Arguments: a library of TVM's, and the directory examples/digits.
 use opdyno::{
-    CallOptions, Executable, Function, Module, ProfileOptions, Report, ReportFormat, ReportSection, Result, Tensor,
-    ValueRef, VirtualMachine, args,
+    Arg, CallOptions, Executable, Function, Module, Params, ProfileOptions, Report, ReportFormat, ReportSection,
+    Result, Tensor, ValueRef, VirtualMachine, args,
 };
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 fn main() -> Result<()> {
-    let module = Module::load(std::env::args().nth(1).expect("golden LIBRARY"))?;
-    println!("module {}", module.kind());
-    let x = Tensor::from_slice(&[0.0_f32, 1.0, 2.0, 3.0], [4])?;
-    let vm = module.vm()?;
-    run(&vm, &x)?;
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    show_artifact(&arguments[0])?;
     call_back()?;
-    instrument(&vm, &x)?;
-    profile(&module.vm()?, &x) // without inputs that were set
+    show_digits(&arguments[1])
 }
 
+fn show_artifact(path: &Path) -> Result<()> {
+    show(&Module::load(path)?, &args![&Tensor::from_slice(&[0.0_f32, 1.0, 2.0, 3.0], [4])?], "add")
+}
+
+fn show_digits(directory: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(directory.join("digits.opdasm")).expect("the program's text");
+    let module = Executable::assemble(&text)?.to_module()?;
+    module.add_import(&Module::load(directory.join("kernels.c"))?)?;
+    let pixels = Params::open(directory.join("data/digits_test.npz"))?.get("images")?;
+    let images: Vec<f32> =
+        pixels.as_slice::<u8>()?[..20 * 8 * 8].iter().map(|&pixel| f32::from(pixel) / 16.0).collect();
+    let mut tensors = vec![Tensor::from_slice(&images, [20, 8, 8, 1])?];
+    let trained = Params::open(directory.join("data/digits.params"))?;
+    for name in trained.names()? {
+        tensors.push(trained.get(&name)?);
+    }
+    let args: Vec<Arg<'_>> = tensors.iter().map(Arg::from).collect();
+    show(&module, &args, "conv2d")
+}
+
+fn show(module: &Module, args: &[Arg<'_>], name: &str) -> Result<()> {
+    println!("module {}", module.kind());
+    let vm = module.vm()?;
+    run(&vm, args)?;
+    instrument(&vm, args)?;
+    profile(&module.vm()?, args, name) // without inputs that were set
+}
+
+/// The elements, or of a matrix the index of the largest one in each row.
 fn print(what: &str, tensor: &Tensor) -> Result<()> {
-    let elements: Vec<String> = tensor.as_slice::<f32>()?.iter().map(f32::to_string).collect();
-    println!("{what} {}", elements.join(" "));
+    let elements = tensor.as_slice::<f32>()?;
+    let texts: Vec<String> = match *tensor.shape() {
+        [_, columns] => elements.chunks(columns as usize).map(|row| largest(row).to_string()).collect(),
+        _ => elements.iter().map(f32::to_string).collect(),
+    };
+    println!("{what} {}", texts.join(" "));
     Ok(())
 }
 
-fn run(vm: &VirtualMachine, x: &Tensor) -> Result<()> {
+fn largest(row: &[f32]) -> usize {
+    (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+}
+
+fn run(vm: &VirtualMachine, args: &[Arg<'_>]) -> Result<()> {
     println!("functions {}", vm.list_functions()?.join(" "));
     println!("parameters {}", vm.list_params("main")?.join(" "));
-    print("result", &vm.call("main", args![x])?)?;
-    vm.set_input("main", args![x], &CallOptions::new())?;
+    print("result", &vm.call("main", args)?)?;
+    vm.set_input("main", args, &CallOptions::new())?;
     vm.invoke_stateful("main", &CallOptions::new())?;
     print("stateful", &vm.outputs("main", &[])?)?;
-    let error = vm.call::<()>("mian", args![x]).expect_err("there is no such function");
+    let error = vm.call::<()>("mian", args).expect_err("there is no such function");
     println!("error {}: {}", error.kind(), error.message());
     Ok(())
 }
@@ -42,7 +76,7 @@ fn call_back() -> Result<()> {
     Function::remove_global("golden.scale")
 }
 
-fn instrument(vm: &VirtualMachine, x: &Tensor) -> Result<()> {
+fn instrument(vm: &VirtualMachine, args: &[Arg<'_>]) -> Result<()> {
     let counts: Arc<[AtomicUsize; 2]> = Arc::default();
     let seen = counts.clone();
     let count = Function::from_args(move |args: &[ValueRef<'_>]| -> Result<()> {
@@ -51,16 +85,16 @@ fn instrument(vm: &VirtualMachine, x: &Tensor) -> Result<()> {
         Ok(())
     })?;
     vm.set_instrument(Some(&count))?;
-    vm.call::<Tensor>("main", args![x])?;
+    vm.call::<Tensor>("main", args)?;
     vm.set_instrument(None)?;
     println!("instrument {} before, {} after", counts[0].load(Relaxed), counts[1].load(Relaxed));
     Ok(())
 }
 
-fn profile(vm: &VirtualMachine, x: &Tensor) -> Result<()> {
-    let (report, trace) = vm.profile("main", args![x], &ProfileOptions::new())?;
-    let adds = report.operators()?.filter(|operator| operator.name == "add").count();
-    println!("profile {} rows, {adds} of add", report.count(ReportSection::Calls));
+fn profile(vm: &VirtualMachine, args: &[Arg<'_>], name: &str) -> Result<()> {
+    let (report, trace) = vm.profile("main", args, &ProfileOptions::new())?;
+    let calls = report.operators()?.filter(|operator| operator.name == name).count();
+    println!("profile {} rows, {calls} of {name}", report.count(ReportSection::Calls));
     println!("trace {} calls, {} dropped", trace.call_count(), trace.dropped_count());
     let again = Report::from_json(&report.write(ReportFormat::Json)?)?;
     println!("JSON {} rows", again.count(ReportSection::Calls));
