@@ -94,6 +94,15 @@ void *memory_of(jlong pointer) {
   return view->data ? static_cast<char *>(view->data) + view->byte_offset : &none;
 }
 
+// The shape of a tensor, or its strides.
+jlongArray axes_of(JNIEnv *env, jlong pointer, int64_t *DLTensor::*numbers) {
+  if (!check_loan(env, tensor_at(pointer))) return nullptr;
+  const DLTensor *view = dltensor_of(pointer);
+  jlongArray axes = env->NewLongArray(view->ndim);
+  if (axes) give_words(env, axes, reinterpret_cast<const jlong *>(view->*numbers), static_cast<size_t>(view->ndim));
+  return axes;
+}
+
 // The bytes of the tensors in a list or map, and in those within it. It looks at a part of one that is very large.
 class HeldBytes {
  public:
@@ -257,14 +266,17 @@ OPDJAVA_CATCH(jlong)
 OPDJAVA_NATIVE(jlong, Tensor, addressOf, jlong pointer) { return reinterpret_cast<jlong>(memory_of(pointer)); }
 OPDJAVA_CATCH(jlong)
 
-OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) {
-  if (!check_loan(env, tensor_at(pointer))) return nullptr;
-  const DLTensor *view = dltensor_of(pointer);
-  jlongArray dims = env->NewLongArray(view->ndim);
-  if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(view->shape), static_cast<size_t>(view->ndim));
-  return dims;
-}
+OPDJAVA_NATIVE(jlongArray, Tensor, dimsOf, jlong pointer) { return axes_of(env, pointer, &DLTensor::shape); }
 OPDJAVA_CATCH(jlongArray)
+
+OPDJAVA_NATIVE(jlongArray, Tensor, stridesOf, jlong pointer) { return axes_of(env, pointer, &DLTensor::strides); }
+OPDJAVA_CATCH(jlongArray)
+
+OPDJAVA_NATIVE(jlong, Tensor, deviceOf, jlong pointer) {
+  if (!check_loan(env, tensor_at(pointer))) return 0;
+  return pack(dltensor_of(pointer)->device);
+}
+OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jlong, Tensor, dtypeOf, jlong pointer) {
   if (!check_loan(env, tensor_at(pointer))) return 0;

@@ -94,6 +94,7 @@ final class WithMethods {
         vm.setInput("main", 21);
         vm.invokeStateful("main");
         First.check(vm.output("main", 1).equals(42L), "an item of the outputs");
+        First.check(vm.outputArity("main") == 2 && vm.outputArity("main", 0) == -1, "two outputs, the first of which is no list");
         try (ValueList both = (ValueList) found.call(4)) {
           First.check(both.size() == 2 && both.toList().equals(List.of(4L, 8L)), "a list");
           failed(() -> both.tensor(0), ClassCastException.class);
@@ -122,10 +123,28 @@ final class WithMethods {
       First.check(Arrays.equals(ints.shape(), new long[] {2, 3}) && ints.byteSize() == 24 && ints.dtype().equals(DType.INT32), "facts");
       flat.copyTo(copy);
       First.check(Arrays.equals(copy.toBytes(), ints.toBytes()), "copied");
+      First.check(Arrays.equals(ints.strides(), new long[] {3, 1}) && scalar.strides().length == 0, "strides");
       First.check(ints.toString().contains("int32[2, 3]"), ints.toString());
+      Device other = Device.of("cpu:1");
+      try (Tensor there = ints.to(other)) {
+        First.check(there.device().equals(other) && ints.device().equals(Device.CPU), "" + there.device());
+        First.check(Arrays.equals(there.shape(), ints.shape()) && Arrays.equals(there.toBytes(), ints.toBytes()), "a copy there");
+        First.check(!there.isSame(ints) && ints.isSame(ints) && !ints.isSame(null), "another tensor");
+      }
+      try (PackedFn same = PackedFn.of(args -> args[0]);
+          Tensor again = same.callTensor(ints)) {
+        First.check(again != ints && again.isSame(ints), "another handle of the same tensor");
+        failed(() -> again.isSame(closed()), IllegalStateException.class);
+      }
       failed(() -> ints.floats(), IllegalArgumentException.class);
       failed(() -> Tensor.of(new float[] {1, 2}, 3), OpdynoException.InvalidArgument.class);
     }
+  }
+
+  private static Tensor closed() {
+    Tensor made = Tensor.create(DType.INT32, 1);
+    made.close();
+    return made;
   }
 
   /** A view is the memory itself, and keeps it. The device is its own, since views of other tests may end at any time. */

@@ -58,7 +58,7 @@ final class WithRefusals {
   /** Parameters that may be null, of all methods or of one. The others are refused by name. */
   private static final Set<String> OPTIONAL = Set.of(
       "options", "args", "items", "shape", "reports", "key", "value", "token", "callback", "instrument", "prefix", "keepAlive",
-      "Program.load name", "Program.function name", "Program.source format", "Program.save format", "PackedFn.ofPointer name", "Vm.output path",
+      "Program.load name", "Program.function name", "Program.source format", "Program.save format", "PackedFn.ofPointer name", "Vm.output path", "Vm.outputArity path",
       "ReportBuilder.setDevice device", "Range.open name", "Range.push name", "Range.mark name");
 
   private WithRefusals() {}

@@ -17,6 +17,7 @@ from jdks import newer_jdks
 from compare import compare
 from common import artifact, check_functions, option_fields, parse_arguments, rpc_server
 from metadata import check_metadata
+from parity import check_java
 from make import JAVA, java_home, make
 
 
@@ -73,6 +74,7 @@ def main():
     check_options(generated)
     check_functions(JAVA, [*JAVA.glob("src/**/*.java"), *JAVA.glob("native/*")])
     check_records(generated)
+    check_java([*generated.rglob("*.java"), *(JAVA / "src").rglob("*.java")], is_complete=True)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
                     *generated.rglob("*.java"), *(JAVA / "src").rglob("*.java"), *(JAVA / "stubs").rglob("*.java"), *HERE.glob("*.java"), GOLDEN / "Golden.java",

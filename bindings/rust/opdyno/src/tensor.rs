@@ -281,6 +281,10 @@ impl Tensor {
     pub fn shape(&self) -> &[i64] {
         self.view().shape()
     }
+    /// How many elements lie between neighbours along each axis.
+    pub fn strides(&self) -> Vec<i64> {
+        self.view().strides()
+    }
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.view().len()

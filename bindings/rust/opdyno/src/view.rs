@@ -146,6 +146,16 @@ impl<'a> TensorRef<'a> {
     pub fn shape(&self) -> &'a [i64] {
         unsafe { slice_of(self.tensor.shape, self.tensor.ndim.max(0) as usize) }
     }
+    /// How many elements lie between neighbours along each axis.
+    pub fn strides(&self) -> Vec<i64> {
+        let shape = self.shape();
+        if !self.tensor.strides.is_null() {
+            return unsafe { slice_of(self.tensor.strides, shape.len()) }.to_vec();
+        }
+        // A view that is lent may lack them; it is in row-major order then.
+        let step = |axis| shape[axis + 1..].iter().fold(1, |step: i64, &dim| step.saturating_mul(dim.max(1)));
+        (0..shape.len()).map(step).collect()
+    }
     /// The type of its elements.
     #[inline]
     pub fn dtype(&self) -> DType {

@@ -138,7 +138,9 @@ fn a_tensor_is_shared_to_be_kept_and_a_lent_one_copied() -> Result<()> {
     let kept: Arc<Mutex<Vec<Tensor>>> = Arc::default();
     let keep = kept.clone();
     let keeper = Function::from_args(move |args: &[ValueRef<'_>]| {
-        keep.lock().expect("no panic").push(args[0].to::<TensorRef<'_>>()?.to_tensor()?);
+        let view = args[0].to::<TensorRef<'_>>()?;
+        assert_eq!(view.strides(), if view.shape().is_empty() { vec![] } else { vec![2, 1] });
+        keep.lock().expect("no panic").push(view.to_tensor()?);
         args[0].to_value()
     })?;
     let mine = Tensor::scalar(7.0_f32)?;
@@ -147,11 +149,11 @@ fn a_tensor_is_shared_to_be_kept_and_a_lent_one_copied() -> Result<()> {
     let shared = kept.lock().expect("no panic").remove(0);
     assert_eq!((shared.is_unique(), shared.as_slice::<f32>()?), (true, &[7.0][..]));
 
-    let (mut numbers, mut shape) = ([1.0_f32, 2.0, 3.0], [2_i64]);
+    let (mut numbers, mut shape) = ([1.0_f32, 2.0, 3.0], [1_i64, 2]);
     let mut lent = ffi::DLTensor {
         data: numbers.as_mut_ptr().cast(),
         device: Device::CPU.into(),
-        ndim: 1,
+        ndim: 2,
         dtype: DType::FLOAT32.into(),
         shape: shape.as_mut_ptr(),
         strides: std::ptr::null_mut(),

@@ -272,6 +272,7 @@ fn strided_tensors_are_copied() -> Result<()> {
         Tensor::from_dlpack(managed)
     }?;
     assert!(!strided.is_contiguous() && !strided.view().is_contiguous());
+    assert_eq!((strided.strides(), x.strides()), (vec![1, 3], vec![3, 1]));
     expect(strided.as_slice::<f32>(), Code::InvalidArgument, "strided");
     expect(strided.as_mut_slice::<f32>(), Code::InvalidArgument, "strided");
     assert_eq!(strided.to_vec::<f32>()?, [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);

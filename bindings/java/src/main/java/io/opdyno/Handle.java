@@ -181,6 +181,18 @@ public class Handle implements AutoCloseable {
     Reference.reachabilityFence(handle);
   }
 
+  /** Whether both are handles of one object of the library. */
+  public final boolean isSame(Handle other) {
+    long own = begin(this), others = 0;
+    try {
+      others = begin(other);
+      return own == others;
+    } finally {
+      end(other, others);
+      end(this);
+    }
+  }
+
   @Override
   public final void close() {
     owned.close();

@@ -81,6 +81,16 @@ public final class Tensor extends Handle {
     return with(Tensor::dimsOf);
   }
 
+  /** How many elements lie between neighbours along each dimension. */
+  public long[] strides() {
+    return with(Tensor::stridesOf);
+  }
+
+  /** Where the elements lie. */
+  public Device device() {
+    return Device.of(with(Tensor::deviceOf));
+  }
+
   /** The type of the elements. */
   public DType dtype() {
     return DType.of(with(Tensor::dtypeOf));
@@ -113,6 +123,18 @@ public final class Tensor extends Handle {
   /** Copies the elements to another tensor. */
   public void copyTo(Tensor to) {
     Native.opd_tensor_copy(this, to);
+  }
+
+  /** A copy on a device. */
+  public Tensor to(Device device) {
+    Tensor made = create(device, dtype(), shape());
+    try {
+      copyTo(made);
+      return made;
+    } catch (Throwable failed) {
+      made.close();
+      throw failed;
+    }
   }
 
   /**
@@ -233,6 +255,10 @@ public final class Tensor extends Handle {
   private static native byte[] bytesOf(long tensor);
 
   private static native long[] dimsOf(long tensor);
+
+  private static native long[] stridesOf(long tensor);
+
+  private static native long deviceOf(long tensor);
 
   private static native long dtypeOf(long tensor);
 

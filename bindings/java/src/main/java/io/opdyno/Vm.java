@@ -98,6 +98,11 @@ public final class Vm extends Handle {
     return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
   }
 
+  /** The number of results of the last invokeStateful(), or of the items of one of them; -1 of what is no list. */
+  public long outputArity(String name, long... path) {
+    return Out.take(out -> Native.opd_vm_get_output_arity(this, name, path, out));
+  }
+
   /** Calls a function and measures every operator. */
   public Profile profile(String name, @Nullable Object... args) {
     return profile(null, name, args);

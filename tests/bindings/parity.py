@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Checks bindings/names.md: each public name of the Python package has a row, and what it names in Java and Rust is there."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "bindings" / "names.md"
+JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "opdyno"
+RUST = ROOT / "bindings" / "rust" / "opdyno" / "src"
+
+
+def python_names(listing):
+    return [re.match(r"[\w.]+", line)[0] for line in listing.splitlines()]
+
+
+def rows(text):
+    """By Python's name, what Java and Rust have: the cells of the tables."""
+    found = {}
+    for line in text.splitlines():
+        if cells := re.fullmatch(r"\| `(opdyno\.[\w.]+)` \| (.+?) \| (?:(.+?) )?\|", line):
+            if cells[1] in found:
+                sys.exit(f"{TABLE} has two rows for {cells[1]}")
+            found[cells[1]] = cells.groups()[1:]
+    return found
+
+
+def row_of(name, table):
+    """The row that speaks for a name: its own, that of the name it is another name of, or that of a class that neither has."""
+    for _ in range(9):
+        if name in table:
+            same = re.fullmatch(r"as `([\w.]+)`", table[name][0])
+            if not same:
+                return table[name]
+            name = same[1]
+            continue
+        holder, _, member = name.rpartition(".")
+        if holder not in table:
+            return None
+        if same := re.fullmatch(r"as `([\w.]+)`", table[holder][0]):
+            name = f"{same[1]}.{member}"
+        else:
+            return table[holder] if all(cell.startswith("– ") for cell in table[holder]) else None
+    sys.exit(f"{TABLE}: the rows of {name} refer to each other")
+
+
+def code_of(path):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
+
+
+def java_names(files):
+    """Classes and their public members, as Class.member, with those that they inherit."""
+    found, parents = set(), {}
+    for path in files:
+        text, name = code_of(path), path.stem
+        before_name = "  (?:default )?" if f"public interface {name}" in text else " *public "
+        members = re.findall(rf"^{before_name}[^\n=;(]*?\b(\w+)\(", text, re.M)
+        members += re.findall(r"^  public [^\n=;(]*?\b(\w+)(?: =|;)", text, re.M)
+        if f"public enum {name}" in text:
+            members += re.findall(r"^  ([A-Z]\w*)[(,;]", text, re.M)
+        members += re.findall(r"(\w+)(?:,|$)", "".join(re.findall(rf"record {name}\((.*?)\)[^()]*\{{", text, re.S)))
+        found |= {name, *(f"{name}.{member}" for member in members)}
+        if parent := re.search(rf"class {name} extends (\w+)", text):
+            parents[name] = parent[1]
+    return found | {f"{name}.{member.partition('.')[2]}" for name, parent in parents.items()
+                    for member in found if member.startswith(f"{parent}.")}
+
+
+def rust_names(files):
+    """Types, free functions and members, as Type::member."""
+    found, of_handles = set(), re.findall(r"pub fn (\w+)|pub unsafe fn (\w+)", code_of(RUST / "object.rs"))
+    for path in files:
+        text = code_of(path)
+        for handle in re.findall(r"handle! \{[^}]*?\b(\w+), opd_\w+\s*\}", text):
+            found |= {handle, *(f"{handle}::{''.join(name)}" for name in of_handles)}
+        found |= set(re.findall(r"^pub (?:unsafe )?(?:fn|struct) (\w+)", text, re.M))
+        for kind, name, body in re.findall(r"^pub (struct|enum|trait) (\w+)[^;{]*\{(.*?)^\}", text, re.M | re.S):
+            member = {"struct": r"^    pub (\w+):", "enum": r"^    (\w+)\b", "trait": r"^    fn (\w+)"}[kind]
+            found |= {name, *(f"{name}::{each}" for each in re.findall(member, body, re.M))}
+        for trait, name, body in re.findall(r"^impl(?:<[^\n]*?>)? (?:([\w:]+)(?:<[^\n]*?>)? for )?(\w+)(?:<[^\n]*?>)? \{\n(.*?)^\}", text, re.M | re.S):
+            member = r"^    fn (\w+)" if trait else r"^    pub (?:const |unsafe )*(?:fn )?(\w+)"
+            found |= {f"{name}::{each}" for each in re.findall(member, body, re.M)}
+    return found
+
+
+def check_counterparts(table, place, known, separator, is_known_class=lambda name: True):
+    for python, cells in table.items():
+        cell = cells[place] if place < len(cells) and cells[place] else ""
+        if cell.startswith(("– ", "as `")) or not cell and cells[0].startswith("as `"):
+            continue
+        if not re.fullmatch(r"`[\w.:]+`(?:, `[\w.:]+`)*", cell):
+            sys.exit(f"{TABLE}: the row of {python} has neither a name nor \"– \" and the reason why there is none")
+        for name in re.findall(r"`(.*?)`", cell):
+            if name not in known and not name.startswith("java.") and is_known_class(name.split(separator)[0]):
+                sys.exit(f"{TABLE} says that {python} is {name}, which is not there")
+
+
+def check_java(files, is_complete):
+    """With all sources, or with those that no generator makes."""
+    known = java_names(files)
+    check_counterparts(rows(TABLE.read_text()), 0, known, ".", lambda name: is_complete or name in known)
+
+
+def main():
+    table = rows(TABLE.read_text())
+    names = python_names((ROOT / "bindings" / "python" / "api.txt").read_text())
+    if missing := [name for name in names if not row_of(name, table)]:
+        sys.exit(f"{TABLE} has no row for {', '.join(missing)}: say what Java and Rust have, or \"– \" and why there is nothing")
+    if gone := table.keys() - set(names):
+        sys.exit(f"{TABLE} has rows for {', '.join(sorted(gone))}, which bindings/python/api.txt does not have")
+    check_java(sorted(JAVA.glob("*.java")), is_complete=False)
+    check_counterparts(table, 1, rust_names(sorted(RUST.glob("*.rs"))), "::")
+
+
+if __name__ == "__main__":
+    main()
