@@ -9,7 +9,7 @@ final class Calls {
     Library.load();
   }
 
-  private static final Object[] NONE = {};
+  static final Object[] NONE = {};
 
   private Calls() {}
 

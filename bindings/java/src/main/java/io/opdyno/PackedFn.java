@@ -24,6 +24,11 @@ public final class PackedFn extends Handle {
     return Calls.call(this, args);
   }
 
+  /** Calls without values, and without an array for none. */
+  public @Nullable Object call() {
+    return Calls.call(this, Calls.NONE);
+  }
+
   /** Calls with one value, without an array for it. */
   public @Nullable Object call(@Nullable Object value) {
     return Calls.call(this, value);
