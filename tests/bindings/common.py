@@ -24,6 +24,7 @@ def parse_arguments(description, language):
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "release", help="opdyno's build directory")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="directory of SWIG's environment")
     parser.add_argument("--out", type=Path, help="what is made; its content is replaced; default: build/bindings/" + language)
+    parser.add_argument("--sanitized", type=Path, help="a build directory as build/asan: only tests, by the library of that one")
     arguments = parser.parse_args()
     arguments.build_dir = arguments.build_dir.resolve()
     arguments.out = (arguments.out or ROOT / "build" / "bindings" / language).resolve()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the Rust crates: what is generated is what is committed, nothing of the C API is missing, and the tests pass."""
 
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from compare import compare
 from layouts import check_layouts
 from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
+from sanitized import SETTINGS, check_library, runner, runtime
 from common import ROOT, swig_is_installed, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
 from metadata import check_metadata
 
@@ -23,6 +25,8 @@ from generate import generate as generate_sources
 
 SKIPPED = 77  # as tests/abi/CMakeLists.txt knows it
 GENERATED = ("opdyno-sys/src/ffi.rs", "opdyno/src/generated.rs")
+
+NOT_SANITIZED = "many_rounds_leave_nothing_behind"  # it watches memory, which AddressSanitizer keeps for a while
 
 # Fields of options that generated.rs cannot set, and who sets them.
 SET_ELSEWHERE = {("opd_call_options", "outputs"): ("vm.rs", "options.outputs = ")}
@@ -77,6 +81,38 @@ def has(cargo, command):
     return subprocess.run(["cargo", command, "--version"], **cargo, capture_output=True).returncode == 0
 
 
+def cargo_settings(arguments):
+    libraries = library_directory(arguments)
+    settings = {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
+                "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
+                "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    return {"cwd": SOURCE, "env": os.environ | settings}
+
+
+def test_programs(cargo):
+    """By the directory that each test runs in, its programs, which are built where they are not."""
+    step = ["cargo", "test", "--no-run", "--quiet", "--tests", "--message-format", "json-render-diagnostics"]
+    messages = map(json.loads, subprocess.run(step, **cargo, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
+    return [(Path(message["manifest_path"]).parent, message["executable"]) for message in messages if message.get("executable")]
+
+
+def run_sanitized(arguments):
+    """The same test programs as ever, by the library of a build with sanitizers."""
+    build_dir = arguments.sanitized.resolve()
+    if not (preloaded := runtime(build_dir)):
+        return
+    cargo, command = cargo_settings(arguments), runner(build_dir, preloaded)
+    programs = test_programs(cargo)
+    check_library(command, programs[0][1], build_dir)
+    with rpc_server(arguments) as address:
+        for directory, program in programs:
+            done = subprocess.run([*command, program, "--quiet", "--skip", NOT_SANITIZED], cwd=directory,
+                                  env=cargo["env"] | SETTINGS | {"OPDYNO_TEST_SERVER": address})
+            if done.returncode:
+                sys.exit(f"{program} failed by the library of {build_dir}")
+    print(f"ok: {len(programs)} programs")
+
+
 def main():
     if "--renew" in sys.argv:
         sys.argv.remove("--renew")
@@ -89,6 +125,8 @@ def main():
             sys.exit(SKIPPED)
         return check_generated(arguments)
     arguments = parse_arguments(__doc__, "rust")
+    if arguments.sanitized:
+        return run_sanitized(arguments)
     check_metadata()
     for program in ("cargo", "rustfmt"):
         if not shutil.which(program):
@@ -102,17 +140,13 @@ def main():
     check_layouts(arguments, SOURCE / GENERATED[0])
     check_threads(ROOT, files)
 
-    libraries = library_directory(arguments)
-    settings = os.environ | {"OPDYNO_LIB_DIR": str(libraries), "CARGO_TARGET_DIR": str(arguments.out / "target"),
-                             "OPDYNO_TEST_ARTIFACT": str(artifact()), "RUSTDOCFLAGS": "-Dwarnings", "RUST_BACKTRACE": "0",
-                             "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-    cargo = {"cwd": SOURCE, "env": settings}
+    cargo = cargo_settings(arguments)
     features = ["--features", "opdyno/arrow,opdyno/ndarray,opdyno/serde,opdyno/tracing"]
     steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
              ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
              ["doc", "--no-deps", "--quiet", *features]]
     with rpc_server(arguments) as address:
-        settings["OPDYNO_TEST_SERVER"] = address
+        cargo["env"]["OPDYNO_TEST_SERVER"] = address
         for step in steps:
             if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
                 print(f"skipped: cargo {step[0]} is not installed", flush=True)

@@ -1,0 +1,40 @@
+"""How a program runs by a library that AddressSanitizer and UndefinedBehaviorSanitizer watch, as those of build/asan are."""
+
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+
+# Drivers of OpenCL are not tested here, and the runtime of clang 14 ends the process where a thread of theirs ends.
+SETTINGS = {"ASAN_OPTIONS": "detect_leaks=1:intercept_tls_get_addr=0:allow_addr2line=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:allow_addr2line=1", "OCL_ICD_VENDORS": "/nonexistent"}
+
+
+def runtime(build_dir):
+    """The sanitizers' runtime as a library, which the compiler of that build has; none with a line why there is none."""
+    compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", (build_dir / "CMakeCache.txt").read_text(), re.M)[1]
+    name = f"libclang_rt.asan-{platform.machine()}.so"
+    found = Path(subprocess.run([compiler, f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    if found.is_absolute() and LOADER.exists():
+        return found
+    print(f"skipped: {compiler} has no {name}, or {LOADER} is missing, so nothing runs by the library of {build_dir}", flush=True)
+    return None
+
+
+def runner(build_dir, preloaded):
+    """What stands before a program. Its children run without the sanitizers, as they would not with LD_PRELOAD."""
+    command = [LOADER, "--preload", preloaded, "--library-path", build_dir / "lib"]
+    fixed = ["setarch", "-R"]  # tools/test says why
+    if subprocess.run([*fixed, "true"], stderr=subprocess.DEVNULL).returncode:
+        fixed = []
+    return [str(part) for part in (*fixed, *command)]
+
+
+def check_library(command, program, build_dir):
+    """The program would have that library, not the one that it was linked with."""
+    shown = subprocess.run([*command, "--list", program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    if f"{build_dir / 'lib'}/libopdyno.so" not in shown:
+        sys.exit(f"{program} does not run by the library of {build_dir}:\n{shown}")
