@@ -53,6 +53,7 @@ struct Things {
     echo: Function,
     twice: Function,
     vm: VirtualMachine,
+    main: Function,
     x: Tensor,
 }
 
@@ -60,11 +61,13 @@ impl Things {
     fn new(kernels: &Module) -> Result<Self> {
         kernels.function("nop")?.register("opdyno.bench.rust.nop", true)?;
         let program = ".func main(a) {\n  call opdyno.bench.rust.nop(%a)\n  ret %void\n}";
+        let vm = Executable::assemble(program)?.to_module()?.vm()?;
         Ok(Self {
             nop: kernels.function("nop")?,
             echo: kernels.function("echo")?,
             twice: Function::from_args(|args: &[ValueRef<'_>]| args[0].to::<i64>().map(|x| 2 * x))?,
-            vm: Executable::assemble(program)?.to_module()?.vm()?,
+            main: vm.function("main")?,
+            vm,
             x: Tensor::from_slice(&[0_f32; 16], [16])?,
         })
     }
@@ -82,7 +85,7 @@ impl Things {
         ]
     }
 
-    /// The same calls as a program in C makes them.
+    /// The same calls, and those of the Java package, as a program in C makes them.
     fn by_c(&self) -> Vec<(&'static str, Call<'_>)> {
         vec![
             ("rust_nop", Box::new(|| self.raw(&self.nop, None))),
@@ -90,6 +93,11 @@ impl Things {
             ("rust_echo_tensor", Box::new(|| self.raw(&self.echo, Some(self.tensor())))),
             ("rust_vm", Box::new(|| self.raw_vm())),
             ("rust_callback", Box::new(|| self.raw(&self.nop, Some(int(black_box(5)))))), // what a call of C costs anyway
+            ("java_nop", Box::new(|| self.raw(&self.nop, None))),
+            ("java_echo_long", Box::new(|| self.raw(&self.echo, Some(int(black_box(5)))))),
+            ("java_echo_tensor", Box::new(|| self.raw(&self.echo, Some(self.tensor())))),
+            ("java_lambda", Box::new(|| self.raw(&self.nop, Some(int(black_box(5)))))), // likewise
+            ("java_vm", Box::new(|| self.raw(&self.main, Some(self.tensor())))),
         ]
     }
 
