@@ -81,23 +81,24 @@ def make(arguments):
             rename_items(enum)
     enums = {c_name: java for java, c_name in re.findall(r"^%rename\((\w+)\) (opd_\w+);", (JAVA / "swig" / "language.i").read_text(), re.M)}
     write_options(api, generated / "io" / "opdyno", enums)
-    compile_native(arguments, platform.machine(), "c++", arguments.build_dir)
+    compile_native(arguments, platform.machine(), ["c++"], arguments.build_dir)
     if arguments.aarch64:
-        compile_native(arguments, "aarch64", "aarch64-linux-gnu-g++", arguments.aarch64)
+        compile_native(arguments, "aarch64", ["aarch64-linux-gnu-g++"], arguments.aarch64)
     return generated, natives
 
 
-def compile_native(arguments, machine, compiler, build_dir):
+def compile_native(arguments, machine, compiler, build_dir, natives="natives"):
     """The native part for a machine. Headers of the JDK are the same on all machines with Linux."""
     wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
-    place = arguments.out / "natives" / "io" / "opdyno" / "natives" / f"linux-{machine}"
-    place.mkdir(parents=True)
-    subprocess.run([compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
+    place = arguments.out / natives / "io" / "opdyno" / "natives" / f"linux-{machine}"
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run([*compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{JAVA / 'native'}",
                     f"-I{ROOT / 'bindings' / 'swig'}", f"-I{rules}", f"-I{home / 'include'}", f"-I{home / 'include' / 'linux'}",
                     *include_flags(arguments), "-o", place / NAME, wrapper, *sorted((JAVA / "native").glob("*.cc")),
                     *link_flags(arguments, build_dir)], check=True)
     content = (place / NAME).read_bytes()
     (place / (NAME + ".sha256")).write_text(f"{hashlib.sha256(content).hexdigest()} {len(content)} {zlib.crc32(content):08x}\n")
+    return place / NAME
 
 
 def main():

@@ -13,9 +13,13 @@ SETTINGS = {"ASAN_OPTIONS": "detect_leaks=1:intercept_tls_get_addr=0:allow_addr2
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:allow_addr2line=1", "OCL_ICD_VENDORS": "/nonexistent"}
 
 
+def compiler_of(build_dir, language):
+    return re.search(rf"^CMAKE_{language}_COMPILER:\w+=(.*)$", (build_dir / "CMakeCache.txt").read_text(), re.M)[1]
+
+
 def runtime(build_dir):
     """The sanitizers' runtime as a library, which the compiler of that build has; none with a line why there is none."""
-    compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", (build_dir / "CMakeCache.txt").read_text(), re.M)[1]
+    compiler = compiler_of(build_dir, "C")
     name = f"libclang_rt.asan-{platform.machine()}.so"
     found = Path(subprocess.run([compiler, f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
     if found.is_absolute() and LOADER.exists():
@@ -24,13 +28,16 @@ def runtime(build_dir):
     return None
 
 
+def fixed_addresses():
+    """tools/test says why."""
+    command = ["setarch", "-R"]
+    return [] if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode else command
+
+
 def runner(build_dir, preloaded):
     """What stands before a program. Its children run without the sanitizers, as they would not with LD_PRELOAD."""
-    command = [LOADER, "--preload", preloaded, "--library-path", build_dir / "lib"]
-    fixed = ["setarch", "-R"]  # tools/test says why
-    if subprocess.run([*fixed, "true"], stderr=subprocess.DEVNULL).returncode:
-        fixed = []
-    return [str(part) for part in (*fixed, *command)]
+    command = [*fixed_addresses(), LOADER, "--preload", preloaded, "--library-path", build_dir / "lib"]
+    return [str(part) for part in command]
 
 
 def check_library(command, program, build_dir):

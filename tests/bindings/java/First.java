@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import io.opdyno.*;
 
 public final class First {
@@ -187,8 +189,16 @@ public final class First {
 
   /** Nothing native holds the object any more. */
   static void awaitEnd(WeakReference<?> reference, String what) {
-    for (int i = 0; i < 100 && reference.get() != null; ++i) System.gc();
+    collectUntil(() -> reference.get() == null);
     check(reference.get() == null, what + " ends");
+  }
+
+  /** The collector finds what was dropped, and a thread ends it, which may have to wait for a processor. */
+  static void collectUntil(BooleanSupplier isDone) {
+    for (int i = 0; i < 6000 && !isDone.getAsBoolean(); ++i) {
+      System.gc();
+      LockSupport.parkNanos(5_000_000);
+    }
   }
 
   static void error(Runnable call, Code code, String part) {

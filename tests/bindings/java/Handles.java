@@ -126,10 +126,7 @@ public final class Handles {
     long grown = residentKilobytes() - before;
     First.check(grown < 32 << 10, MANY + " handles that were closed left " + grown + " KB");
     onThreads(MANY / 5, place -> handle(place));
-    for (int i = 0; i < 600 && OWN.memoryStats().liveBytes() != 0; ++i) {
-      System.gc();
-      Thread.sleep(50); // their thread ends them
-    }
+    First.collectUntil(() -> OWN.memoryStats().liveBytes() == 0);
     First.check(OWN.memoryStats().liveBytes() == 0, "handles that were dropped are still there: " + OWN.memoryStats());
   }
 

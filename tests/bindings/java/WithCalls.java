@@ -122,7 +122,7 @@ final class WithCalls {
 
   /** What is refused leaves nothing in use, so that close() ends it. */
   private static void refusals() {
-    for (int i = 0; i < 200 && First.liveBytes() != 0; ++i) System.gc(); // what came before was dropped, not closed
+    First.collectUntil(() -> First.liveBytes() == 0); // what came before was dropped, not closed
     long live = First.liveBytes();
     Tensor closed = Tensor.of(new float[] {1}, 1);
     closed.close();
@@ -228,10 +228,7 @@ final class WithCalls {
     }
     for (Thread thread : threads) thread.join();
     First.check(failed.get() == 0, failed + " wrong tensors");
-    for (int i = 0; i < 200 && First.liveBytes() != live; ++i) {
-      System.gc();
-      Thread.sleep(5);
-    }
+    First.collectUntil(() -> First.liveBytes() == live);
     First.check(First.liveBytes() == live, "what was dropped ended: " + live + ", " + First.liveBytes());
   }
 }

@@ -135,10 +135,7 @@ final class WithMemory {
         First.check(flags.call(new Pointer(again)).equals(1L), "the flag goes on");
         Tensor.ofDlpack(again, true).close();
       }
-      for (int i = 0; i < 200 && ended.callLong() == before; ++i) { // the buffer keeps the tensor, whose deleter is code of the program
-        System.gc();
-        Thread.sleep(5);
-      }
+      First.collectUntil(() -> ended.callLong() != before); // the buffer keeps the tensor, whose deleter is code of the program
       First.check(ended.callLong() == before + 1, "it ends with its last view");
     }
   }

@@ -164,10 +164,7 @@ final class WithMethods {
       First.check(slice.get(0) == 2.5f && other.toFloatArray()[5] == 0, "nobody else has it");
     }
     slice = null;
-    for (int i = 0; i < 200 && own.memoryStats().liveBytes() > 0; ++i) {
-      System.gc();
-      Thread.sleep(5);
-    }
+    First.collectUntil(() -> own.memoryStats().liveBytes() == 0);
     First.check(own.memoryStats().liveBytes() == 0, "it ends with the last view: " + own.memoryStats());
     failed(x::buffer, IllegalStateException.class);
     try (Tensor empty = Tensor.create(DType.FLOAT32, 0)) {

@@ -2,6 +2,7 @@
 """Makes the Java binding from bindings/swig and bindings/java, and runs its tests on a library that TVM compiled."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ from compare import compare
 from common import artifact, check_functions, option_fields, parse_arguments, rpc_server
 from metadata import check_metadata
 from parity import check_java
-from make import JAVA, java_home, make
+from make import JAVA, compile_native, java_home, make
+from sanitized import SETTINGS, compiler_of, fixed_addresses, runtime
 
 
 def program_of(page, name, out, place=0):
@@ -66,8 +68,33 @@ def check_records(generated):
         sys.exit(f"only {seen} structs of results were seen")
 
 
+def run_sanitized(arguments):
+    """What an earlier run compiled, by the library of a build with sanitizers and native code compiled with them."""
+    build_dir, classes = arguments.sanitized.resolve(), arguments.out / "classes"
+    if not (preloaded := runtime(build_dir)):
+        return
+    if not classes.exists():
+        sys.exit(f"{classes} is missing: run this without --sanitized first")
+    compiler = [compiler_of(build_dir, "CXX"), "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"]
+    arguments.static, arguments.build_dir = False, build_dir
+    library = compile_native(arguments, platform.machine(), compiler, build_dir, "sanitized")
+    # The JVM handles signals that are its own, and what it has at its end is no leak. It finds itself by its path, so the runtime
+    # cannot be the loader's to bring.
+    signals = ":".join(f"handle_{name}=0" for name in ("segv", "sigbus", "sigfpe", "sigill"))
+    settings = os.environ | SETTINGS | {"LD_PRELOAD": str(preloaded), "ASAN_OPTIONS": f"{SETTINGS['ASAN_OPTIONS']}:detect_leaks=0:use_sigaltstack=0:{signals}"}
+    java = [*fixed_addresses(), java_home() / "bin" / "java", "-Dfile.encoding=UTF-8", f"-Dopdyno.library.path={library}", "-cp", classes]
+    for program in (["First", artifact()], ["Handles", "orders", artifact()]):
+        if subprocess.run([*java, *program], env=settings, stdout=subprocess.DEVNULL).returncode:
+            sys.exit(f"{program[0]} failed by the library of {build_dir}")
+    if difference := compare([*java, "Golden"], env=settings):
+        sys.exit(difference)
+    print("ok")
+
+
 def main():
     arguments = parse_arguments(__doc__, "java")
+    if arguments.sanitized:
+        return run_sanitized(arguments)
     check_metadata()
     arguments.static, arguments.aarch64 = False, None
     generated, natives = make(arguments)
