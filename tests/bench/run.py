@@ -338,7 +338,9 @@ def java_side(arguments, programs):
     if done.returncode != 0:
         return None, [f"no rows of Java: {done.stderr.strip().splitlines()[-1]}"]
     library = f"-Dopdyno.library.path={next(out.rglob('libopdyno_java.so'))}"
-    return Side("opdyno", ["java", library, "-cp", out / "classes", "Calls", Path(programs) / "kernels.so"]), []
+    # As in a program that has run for some time: else the kernel's first pages for new objects are measured, too.
+    heap = ["-Xms256m", "-XX:+AlwaysPreTouch"]
+    return Side("opdyno", ["java", *heap, library, "-cp", out / "classes", "Calls", Path(programs) / "kernels.so"]), []
 
 
 def run(arguments, programs):
