@@ -76,8 +76,8 @@ const char *kernel_on_stack() noexcept {
 
 std::atomic<CrashReport *> CrashReport::reporting_{nullptr};
 
-CrashReport::CrashReport(Socket &socket, bool is_wanted, const Progress &progress)
-    : socket_(socket), is_wanted_(is_wanted), progress_(progress), serving_(thread_state()) {
+CrashReport::CrashReport(const Frames &frames, bool is_wanted, const Progress &progress)
+    : frames_(frames), is_wanted_(is_wanted), progress_(progress), serving_(thread_state()) {
   if (!is_wanted) return;
   CrashReport *none = nullptr;
   if (!reporting_.compare_exchange_strong(none, this))
@@ -152,11 +152,10 @@ void CrashReport::tell(int signal) noexcept {
   Text text;
   text << kCrashAnswer << name_of(signal);
   if (name) text << " in the operator " << operator_name;
-  Text body, frame;
+  Text body;
   body.raw(Code::kException).raw(int32_t{1}).raw(int32_t{OPD_CSTRING});
   body.raw(uint64_t{text.view().size()}) << text.view();
-  frame.raw(uint64_t{body.view().size()}) << body.view();
-  socket_.write_last(frame.view());
+  frames_.write_last(body.view());
   ::alarm(0);
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/thread_state.h"
+#include "rpc/frames.h"
 #include "rpc/progress.h"
-#include "rpc/socket.h"
 
 namespace opd::rpc {
 
@@ -19,7 +19,7 @@ inline constexpr std::string_view kCrashAnswer = "ConnectionError: the session's
 class CrashReport {
  public:
   // To be made by the thread that serves the session. Throws OPD_FAILED_PRECONDITION if the process has one already.
-  CrashReport(Socket &socket, bool is_wanted, const Progress &progress);
+  CrashReport(const Frames &frames, bool is_wanted, const Progress &progress);
   ~CrashReport();
   CrashReport(const CrashReport &) = delete;
 
@@ -42,7 +42,7 @@ class CrashReport {
 
   static std::atomic<CrashReport *> reporting_;
 
-  Socket &socket_;
+  const Frames &frames_;
   const bool is_wanted_;
   const Progress progress_;
   const ThreadState &serving_;  // of the thread that serves

@@ -14,6 +14,7 @@
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
 #include "rpc/connect.h"
+#include "rpc/frames.h"
 #include "rpc/packets.h"
 #include "rpc/tls.h"
 
@@ -86,6 +87,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   Remote(const HostPort &server, const RemoteOptions &options);
   void begin(const RemoteOptions &options);
   std::string told(const char *name);
+  void ask_for_checksums();
   Answer ask(const Request &request);       // takes a turn; throws what the server answers, too
   Answer exchange(const Request &request);  // in a turn
   Answer receive(const Request &request);
@@ -105,6 +107,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const Socket::Time answer_limit_;
   const Descriptor descriptor_;
   Socket socket_;
+  Frames frames_{socket_};
   std::string key_, version_, host_;
   int32_t index_ = -1;
   const uint64_t serial_;

@@ -105,9 +105,10 @@ void serve(int descriptor, const ServeOptions &options) {
   auto folder = std::make_shared<WorkFolder>(options.work_folder, options.limits.file_bytes, options.allowed);
   restrict_process(options, folder->directory());
   const Progress progress(options.progress);
-  CrashReport crashes(socket, options.report_crashes, progress);
+  Frames frames(socket);
+  CrashReport crashes(frames, options.report_crashes, progress);
   try {
-    Session(socket, std::move(folder), options.limits, crashes, progress).run();
+    Session(frames, std::move(folder), options.limits, crashes, progress).run();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
     fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/device.h"
 #include "rpc/session_functions.h"
@@ -28,9 +29,17 @@ Session::~Session() {
 }
 
 void Session::run() {
-  while (socket_.wait(limits_.silence)) {
-    uint64_t size = 0;
-    socket_.read(&size, sizeof size);
+  try {
+    run_requests();
+  } catch (const Exception &) {
+    if (frames_.is_damaged()) frames_.end_with(exception(kDamageAnswer));
+    throw;
+  }
+}
+
+void Session::run_requests() {
+  while (frames_.wait(limits_.silence)) {
+    const uint64_t size = frames_.read_size();
     if (size == 0) continue;
     if (size < sizeof(Code) || size > limits_.message_bytes)
       fail(OPD_BAD_FORMAT, kWhat, " has ", size, " bytes, not from ", sizeof(Code), " to ", limits_.message_bytes);
@@ -43,7 +52,7 @@ void Session::run() {
 bool Session::answer(uint64_t size) {
   constexpr uint64_t kHead = 1024;  // has all but the bytes of a tensor
   std::string packet(std::min(size, kHead), '\0');
-  socket_.read(packet.data(), packet.size());
+  frames_.read(packet.data(), packet.size());
   ByteReader body(as_bytes(std::string_view(packet)), kWhat);
   const Code code = body.read<Code>("code");
   if (code == Code::kShutdown) return false;
@@ -56,8 +65,9 @@ bool Session::answer(uint64_t size) {
     constexpr uint64_t kPiece = 1 << 20;
     for (uint64_t have = packet.size(); have < size; have = packet.size()) {
       packet.resize(have + std::min(size - have, std::max(kPiece, have)));
-      socket_.read(packet.data() + have, packet.size() - have);
+      frames_.read(packet.data() + have, packet.size() - have);
     }
+    frames_.end();
     crashes_.enter();
     try {
       ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);
@@ -66,17 +76,16 @@ bool Session::answer(uint64_t size) {
     crashes_.leave();
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
-  const std::string head(reinterpret_cast<const char *>(&answered), sizeof answered);
   progress_.add(&opd_rpc_progress::sent_bytes, sizeof answered + answered);
   try {
-    if (answer.rest.empty()) socket_.write(head, answer.packet);
-    else socket_.write(head + answer.packet, answer.rest);
+    frames_.write(answer.packet, answer.rest);
   } catch (const Exception &e) {
     // A client that ends does not wait for the answers to its last frees.
     const bool is_free = code == Code::kFreeHandle || code == Code::kDevFreeData;
     if (!is_free || e.error()->code != OPD_IO) throw;
     return false;
   }
+  if (std::exchange(*is_asked_for_checksums_, false)) frames_.begin_checksums();
   return true;
 }
 
@@ -90,7 +99,8 @@ Session::Answer Session::answer_to(Code code, ByteReader &body) {
   const Arguments args(body, objects_);
   if (code == Code::kGetGlobalFunc) {
     args.require_size(1, "the request for a global function");
-    Ref<Function> function = session_function(as_text(args[0], "the name of a function"), folder_);
+    const std::string_view name = as_text(args[0], "the name of a function");
+    Ref<Function> function = name == kChecksumFunction ? checksum_function() : session_function(name, folder_);
     return {handle_result(function ? objects_.add(Value(std::move(function))) : 0)};
   }
   if (code == Code::kFreeHandle) {
@@ -101,6 +111,14 @@ Session::Answer Session::answer_to(Code code, ByteReader &body) {
     return {result_of_request(opd_none())};
   }
   return {device_request(code, args)};
+}
+
+// Who has it may keep it beyond the session.
+Ref<Function> Session::checksum_function() const {
+  return make_function([is_asked = is_asked_for_checksums_](Args) {
+    *is_asked = true;
+    return Value();
+  });
 }
 
 std::string Session::start(ByteReader &body) {
@@ -144,7 +162,8 @@ std::string Session::receive_copy(std::string_view head, uint64_t rest) {
   std::string received(is_host ? 0 : begin.size() + rest, '\0');
   char *const at = is_host ? data_of(to->dl) : received.data();
   if (!begin.empty()) std::memcpy(at, begin.data(), begin.size());
-  socket_.read(at + begin.size(), rest);
+  frames_.read(at + begin.size(), rest);
+  frames_.end();
   try {
     if (!is_host) copy_from_bytes(to->dl, received.data(), received.size());
     return result_of_request(opd_none());
@@ -155,8 +174,9 @@ void Session::skip(uint64_t bytes) {
   std::string piece(std::min<uint64_t>(bytes, 1 << 16), '\0');
   for (uint64_t part; bytes > 0; bytes -= part) {
     part = std::min<uint64_t>(bytes, piece.size());
-    socket_.read(piece.data(), part);
+    frames_.read(piece.data(), part);
   }
+  frames_.end();
 }
 
 Session::Answer Session::copy_of(ByteReader &body) {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "rpc/crash_report.h"
+#include "rpc/frames.h"
 #include "rpc/objects.h"
 #include "rpc/packets.h"
 #include "rpc/progress.h"
-#include "rpc/socket.h"
 #include "rpc/work_folder.h"
 
 namespace opd::rpc {
@@ -22,9 +22,9 @@ struct SessionLimits {
 
 class Session {
  public:
-  Session(Socket &socket, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
+  Session(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
           const Progress &progress)
-      : socket_(socket), folder_(std::move(folder)), limits_(limits), crashes_(crashes), progress_(progress) {}
+      : frames_(frames), folder_(std::move(folder)), limits_(limits), crashes_(crashes), progress_(progress) {}
   ~Session();  // ends the client's streams
   Session(const Session &) = delete;
 
@@ -45,8 +45,10 @@ class Session {
     Ref<Tensor> tensor = nullptr;  // has them
   };
 
+  void run_requests();
   bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
   Answer answer_to(Code code, ByteReader &body);
+  Ref<Function> checksum_function() const;
   std::string start(ByteReader &body);
   std::string call(ByteReader &body);
   std::string receive_copy(std::string_view head, uint64_t rest);
@@ -57,7 +59,7 @@ class Session {
   void *stream_of(uint64_t number, DLDevice device) const;
   void skip(uint64_t bytes);
 
-  Socket &socket_;
+  Frames &frames_;
   const std::shared_ptr<WorkFolder> folder_;
   const SessionLimits limits_;
   CrashReport &crashes_;
@@ -67,6 +69,7 @@ class Session {
   std::map<uint64_t, Stream> streams_;      // those that the client made
   uint64_t last_stream_ = 0, allocated_bytes_ = 0;
   bool is_started_ = false;
+  const std::shared_ptr<bool> is_asked_for_checksums_ = std::make_shared<bool>(false);
 };
 
 }  // namespace opd::rpc

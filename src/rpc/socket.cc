@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
@@ -33,6 +34,16 @@ bool is_peer_gone(int descriptor, std::chrono::milliseconds limit) {
   if (size < offsetof(tcp_info, tcpi_last_ack_recv) + sizeof info.tcpi_last_ack_recv) return false;
   const bool asks_in_vain = info.tcpi_retransmits >= kLeast || info.tcpi_probes >= kLeast;
   return asks_in_vain && std::chrono::milliseconds(info.tcpi_last_ack_recv) >= limit;
+}
+
+iovec iovec_of(std::string_view bytes) { return {const_cast<char *>(bytes.data()), bytes.size()}; }
+
+void take_from(std::span<iovec> parts, size_t size) {
+  for (iovec &part : parts) {
+    const size_t taken = std::min(size, part.iov_len);
+    part.iov_base = static_cast<char *>(part.iov_base) + taken, part.iov_len -= taken;
+    size -= taken;
+  }
 }
 
 }  // namespace
@@ -205,21 +216,22 @@ void Socket::write_secure(std::string_view bytes) {
   }
 }
 
-void Socket::write(std::string_view head, std::string_view rest) {
+void Socket::write(std::string_view head, std::string_view rest, std::string_view last) {
   if (tls_) {
     constexpr size_t kRecord = 16384;  // bytes
     const size_t begun = head.size() < kRecord ? std::min(rest.size(), kRecord - head.size()) : 0;
     write_secure(std::string(head).append(rest.substr(0, begun)));
-    return write_secure(rest.substr(begun));
+    write_secure(rest.substr(begun));
+    return write_secure(last);
   }
-  while (!head.empty() || !rest.empty()) {
-    iovec parts[] = {{const_cast<char *>(head.data()), head.size()}, {const_cast<char *>(rest.data()), rest.size()}};
-    msghdr message{};
-    message.msg_iov = parts, message.msg_iovlen = 2;
+  iovec parts[] = {iovec_of(head), iovec_of(rest), iovec_of(last)};
+  msghdr message{};
+  message.msg_iov = parts, message.msg_iovlen = std::size(parts);
+  for (size_t left = head.size() + rest.size() + last.size(); left > 0;) {
     const ssize_t sent = ::sendmsg(descriptor_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) {
-      const size_t of_head = std::min(static_cast<size_t>(sent), head.size());
-      head.remove_prefix(of_head), rest.remove_prefix(static_cast<size_t>(sent) - of_head);
+      left -= static_cast<size_t>(sent);
+      take_from(parts, static_cast<size_t>(sent));
       continue;
     }
     if (errno == EINTR) continue;
@@ -239,6 +251,14 @@ void Socket::write_last(std::string_view bytes) noexcept {
     pollfd waited{descriptor_, POLLOUT, 0};
     if (sent < 0 && errno != EINTR && (errno != EAGAIN || ::poll(&waited, 1, kMost) <= 0)) return;
   }
+}
+
+void Socket::drain(Time limit) noexcept {
+  ::shutdown(descriptor_, SHUT_WR);
+  end_at(std::chrono::steady_clock::now() + limit);
+  try {
+    while (poll_for(POLLIN, {}) && receive(received_.data(), received_.size()) != 0) continue;
+  } catch (const std::exception &) {}  // the peer is gone
 }
 
 }  // namespace opd::rpc

@@ -46,9 +46,12 @@ class Socket {
   bool wait(Time limit);
   bool has_input(Time limit);        // within that time (0: without a limit): bytes, or the end of the connection
   void read(void *to, size_t size);  // throws also if the connection ends before
-  void write(std::string_view head, std::string_view rest = {});
+  void write(std::string_view head, std::string_view rest = {}, std::string_view last = {});
   // From a handler of a signal, if nothing else is being written: what cannot be sent soon is not sent.
   void write_last(std::string_view bytes) noexcept;
+  // Writes no more, and drops what comes, for at most so long, until the peer closes the connection. If it were closed
+  // while bytes of the peer are unread, the kernel would drop what was written last.
+  void drain(Time limit) noexcept;
   // A number of its own, as greetings and trackers have them.
   int32_t read_number();
   void write_number(int32_t number) { write({reinterpret_cast<const char *>(&number), sizeof number}); }

@@ -206,6 +206,7 @@ void greet_as_own(int connection) {
     answer_with(connection, result(2, Packet().integer(OPD_STRING).string(told)));
     answer_with(connection, done());
   }
+  answer_with(connection, handle(0));  // it has no checksums
 }
 
 TEST(ABadServer, MeasuresWhatCannotBe) {
