@@ -41,8 +41,10 @@ constexpr auto tracker_period = 2000ms;  // between two questions to the tracker
 constexpr auto accept_pause = 1000ms;    // after a client that could not be accepted
 constexpr auto most_unheard = 5000ms;    // of a session whose client has gone: amid a call it does not see that
 constexpr int most_unused_periods = 10;  // after which a key that a client got but does not use is replaced
-constexpr auto metrics_period = 1000ms;  // between two looks at what sessions do
-constexpr size_t most_unknown = 32;      // clients that have connected and not yet said the key
+constexpr auto look_period = 1000ms;     // between two looks at what sessions do
+constexpr int most_looking = 20;         // of the server's time, one part in so many is for looking at files
+constexpr uint64_t own_bytes = uint64_t{256} << 20;  // of a session beside what its client may have
+constexpr size_t most_unknown = 32;                  // clients that have connected and not yet said the key
 
 struct Settings {
   Endpoint listen;
@@ -148,10 +150,10 @@ class Server {
     const size_t first_client = waited.size();
     for (auto &[process, child] : children_)
       if (child.connection) waited.push_back({child.connection.get(), POLLRDHUP, 0}), clients.push_back(process);
-    const auto wait = has_room && !accepts             ? accept_pause
-                      : metrics_ && !children_.empty() ? metrics_period
-                      : settings_.tracker              ? tracker_period
-                                                       : -1ms;
+    const auto wait = has_room && !accepts ? accept_pause
+                      : !children_.empty() ? look_period
+                      : settings_.tracker  ? tracker_period
+                                           : -1ms;
     const int wait_ms = ms_before_an_end(static_cast<int>(wait.count()));
     if (poll(waited.data(), waited.size(), wait_ms) < 0 && errno != EINTR)
       fail_errno("wait at", settings_.listen.text(), errno);
@@ -160,6 +162,7 @@ class Server {
     for (size_t i = first_client; i < waited.size(); ++i)
       if (waited[i].revents) note_end_of_client(children_.at(clients[i - first_client]));
     if (waited[0].revents) handle_signals();
+    look_at_files();
     end_overdue();
     give_places();
     if (waited[1].revents) accept_client();
@@ -169,6 +172,7 @@ class Server {
   // ---- sessions that do not end by themselves
 
   static void end(Child &child, const ForcedEnd &end) {
+    if (child.end && child.end->is_on_its_way) return;
     if (!child.end || end.at < child.end->at) child.end = end;
   }
 
@@ -176,6 +180,16 @@ class Server {
   static void note_end_of_client(Child &child) {
     child.connection.reset();
     end(child, {Clock::now() + most_unheard, "its client has gone, and it did not end by itself", "broken"});
+  }
+
+  void look_at_files() {
+    const auto begin = Clock::now();
+    if (begin < next_look_) return;
+    const uint64_t most = settings_.session.max_file_bytes + own_bytes;
+    for (auto &[process, child] : children_)
+      if (folders_.bytes_of(child.number, most) > most)
+        end(child, {begin, "its files take more of the disk than --file-limit allows", "limit"});
+    next_look_ = Clock::now() + std::max<Clock::duration>(look_period, most_looking * (Clock::now() - begin));
   }
 
   // `most`: in ms; -1: for ever.
@@ -382,15 +396,23 @@ class Server {
   std::optional<Tracker> tracker_;
   std::string match_key_;  // that the tracker gives to the next client; "": none
   int unused_periods_ = 0;
-  Clock::time_point next_question_{}, next_accept_{};
+  Clock::time_point next_question_{}, next_accept_{}, next_look_{};
 };
 
+// A session that takes all memory would have the kernel end any process of the machine.
+uint64_t most_of_the_memory() {
+  Value bytes;
+  opdyno::check(opd_device_get_attr({kDLCPU, 0}, OPD_ATTR_TOTAL_GLOBAL_MEMORY, bytes.out()));
+  return bytes.type() == OPD_INT ? static_cast<uint64_t>(bytes.view().u.int64) / 4 * 3 : 0;
+}
+
 void limit_sessions(const Args &args, opd_rpc_serve_options &session) {
+  session.max_process_bytes = most_of_the_memory();
   if (const auto memory = args.bytes("memory-limit")) {
     // Beside tensors there are compilers and drivers, and the stacks of threads.
-    constexpr uint64_t own = uint64_t{256} << 20, stack = uint64_t{8} << 20;
+    constexpr uint64_t stack = uint64_t{8} << 20;
     session.max_tensor_bytes = *memory;
-    session.max_process_bytes = *memory + own + stack * std::max(1U, std::thread::hardware_concurrency());
+    session.max_process_bytes = *memory + own_bytes + stack * std::max(1U, std::thread::hardware_concurrency());
   }
   if (const auto cpu = args.duration_ns("cpu-limit")) {
     const auto whole = std::chrono::ceil<std::chrono::seconds>(std::chrono::nanoseconds(*cpu)).count();

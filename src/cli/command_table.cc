@@ -234,10 +234,11 @@ constexpr Option sessions = {"sessions", 0, "N", "most clients at once; 16, with
 constexpr Option serve_memory = {
     "memory-limit", 0, "SIZE",
     "most memory of the tensors that a client makes, as 512M; its process gets 256M and 8M "
-    "for each processor more"};
+    "for each processor more; without it, the process gets three quarters of the machine's"};
 constexpr Option cpu_limit = {"cpu-limit", 0, "TIME", "end a session that used so much CPU time, in whole seconds"};
 constexpr Option session_limit = {"session-limit", 0, "TIME", "end a session after that time, whatever it does"};
-constexpr Option file_limit = {"file-limit", 0, "SIZE", "most bytes of a client's files; 2G"};
+constexpr Option file_limit = {"file-limit", 0, "SIZE",
+                               "most bytes of a client's files; 2G; all that its session writes may take 256M more"};
 constexpr Option allow_read = {"allow-read", 0, "PATH",
                                "a further file or directory that sessions may read and execute", true};
 constexpr Option allow_network = {"allow-network", 0, "", "let sessions open connections"};

@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "failure.h"
 #include "text.h"
@@ -64,6 +66,26 @@ std::string SessionFolders::make(int64_t session) {
   if (const passwd *const owner = user_.empty() ? nullptr : getpwnam(user_.c_str()))
     if (chown(path.c_str(), owner->pw_uid, owner->pw_gid)) fail_errno("give away", path, errno);
   return path;
+}
+
+// Programs of the session change files meanwhile, and may try to mislead the server.
+uint64_t SessionFolders::bytes_of(int64_t session, uint64_t most) const {
+  constexpr uint64_t least = 4096, block = 512;  // an empty file takes something, too
+  uint64_t bytes = 0;
+  std::vector<fs::path> directories = {path_of(session)};
+  while (!directories.empty() && bytes <= most) {
+    std::error_code error;
+    fs::directory_iterator file(directories.back(), error);
+    directories.pop_back();
+    for (; !error && file != fs::directory_iterator(); file.increment(error)) {
+      struct stat info {};
+      if (lstat(file->path().c_str(), &info)) continue;  // it is gone
+      bytes += std::max(least, static_cast<uint64_t>(info.st_blocks) * block);
+      if (S_ISDIR(info.st_mode)) directories.push_back(file->path());
+    }
+    if (error && error != std::errc::no_such_file_or_directory) return UINT64_MAX;
+  }
+  return bytes;
 }
 
 void SessionFolders::remove(int64_t session) {

@@ -303,6 +303,26 @@ KERNEL(takes_memory) { /* mebibytes that it got, of those that it asks for */
   return 0;
 }
 
+KERNEL(fills_the_disk) { /* does not come back if that works */
+  UNUSED;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/deep", getenv("TMPDIR"));
+  mkdir(path, 0700);
+  strncat(path, "/.file", sizeof path - strlen(path) - 1);
+  const int file = open(path, O_RDWR | O_CREAT, 0600);
+  for (off_t size = 0; size < (off_t)400 << 20; size += 1 << 20)
+    if (posix_fallocate(file, size, 1 << 20)) return 0;
+  for (;;) pause();
+}
+
+KERNEL(hides_files) {
+  UNUSED;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/hidden", getenv("TMPDIR"));
+  mkdir(path, 0);
+  for (;;) pause();
+}
+
 KERNEL(leaves_a_daemon) { /* its number */
   UNUSED;
   int ends[2];

@@ -279,6 +279,34 @@ class ServeSandbox(ServerCliTest):
             self.client(port, "k").floats([0] * 5_000_000)
         self.assertEqual([512], self.attacker(self.start(), "takes_memory", 1)[1](), "without the limit")
 
+    def test_files_of_programs_are_limited_too(self):
+        port = self.start("--file-limit", "1M", "--session-limit", "10m")
+        client, run = self.attacker(port, "fills_the_disk", 1)
+        with self.assertRaises((EOFError, ConnectionError)):
+            run()
+        self.expect_message("^session 1 ends: its files take more of the disk than --file-limit allows$")
+        self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
+        again.close()
+        if os.geteuid() == 0:
+            self.skip("root sees the files that its sessions hide")
+        directory, settings = self.own_temporary_directory()
+        client, run = self.attacker(self.start(**settings), "hides_files", 1)
+        with self.assertRaises((EOFError, ConnectionError)):
+            run()
+        self.expect_message("^session 1 ends: its files take more of the disk than --file-limit allows$")
+        for hidden in list(directory.rglob("hidden")):
+            hidden.chmod(0o700)
+
+    def test_a_session_leaves_a_quarter_of_the_memory_to_others(self):
+        self.client(self.start(), "k")
+        (session,) = self.sessions()
+        memory = int(re.search(r"memory \(bytes\): +(\d+)", subprocess.run([OPDYNO, "info"], text=True, capture_output=True).stdout)[1])
+        status = Path("/proc/%d/status" % session).read_text()
+        limits = Path("/proc/%d/limits" % session).read_text()
+        limit = int(re.search(r"^Max data size +(\d+) ", limits, re.M)[1])
+        used = 1024 * int(re.search(r"^VmData:\s+(\d+)", status, re.M)[1])
+        self.assertTrue(memory // 4 * 3 < limit <= memory // 4 * 3 + used + (256 << 10), (memory, limit, used))
+
     def test_what_a_program_starts_ends_with_its_session(self):
         client, run = self.attacker(self.start(), "leaves_a_daemon", 1)
         (daemon,) = run()
