@@ -40,6 +40,10 @@ class ServerCliTest(CliTest):
             came = self.came.wait_for(lambda: any(re.search(pattern, line) for line in self.messages), 60)
             self.assertTrue(came, "%s is not in %s" % (pattern, self.messages))
 
+    def skip(self, reason):
+        print("\nskipped: " + reason, flush=True)
+        self.skipTest(reason)
+
     def stop(self, how=signal.SIGTERM, server=None):
         server = server or self.server
         if server.poll() is None:

@@ -1,5 +1,7 @@
 """The command serve: clients of TVM's RPC, each in a process of its own."""
 
+import ctypes
+import fcntl
 import os
 import re
 import resource
@@ -125,6 +127,35 @@ class ServeRpc(ServerCliTest):
         self.client_of_an_endless_call(port).connection.close()
         self.expect_message("^session 1 ends: its client has gone, and it did not end by itself$")
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
+
+    def test_a_session_ends_after_the_network_of_its_client_was_lost_amid_a_call(self):
+        # The client's machine says nothing more. The kernel asks it after 15 s, and then four times, every 5 s.
+        if not os.environ.get("OPDYNO_TEST_FULL"):
+            self.skip("a lost network is noticed within 40 s; OPDYNO_TEST_FULL=1 waits for it")
+        loopback = self.own_network()
+        loopback(True)
+        port = self.serve("--sessions", "1")
+        self.client_of_an_endless_call(port)
+        loopback(False)
+        self.expect_message("^session 1 ends: its client has gone, and it did not end by itself$")
+        loopback(True)
+        self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
+
+    def own_network(self):
+        """Until the end of the test, this thread has a network of its own. Gives what switches its loopback on and off."""
+        libc, new_network, up = ctypes.CDLL(None, use_errno=True), 0x40000000, 1
+        usual = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        self.addCleanup(os.close, usual)
+        if libc.unshare(new_network):
+            self.skip("there can be no further network namespace: " + os.strerror(ctypes.get_errno()))
+        self.addCleanup(libc.setns, usual, new_network)
+
+        def switch(on):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+                flags = struct.pack("16sh22x", b"lo", up if on else 0)
+                fcntl.ioctl(any_socket, 0x8914, flags)  # SIOCSIFFLAGS
+
+        return switch
 
     def test_a_session_may_have_a_limit_of_time(self):
         port = self.serve("--session-limit", "6s")

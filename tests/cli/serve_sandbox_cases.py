@@ -75,10 +75,6 @@ class ServeSandbox(ServerCliTest):
             self.addCleanup(one.close)
             one.listen()
 
-    def skip(self, reason):
-        print("\nskipped: " + reason, flush=True)
-        self.skipTest(reason)
-
     def need_sandbox(self):
         if SYSCALLS is None or landlock_version() < 6:
             self.skip("this kernel has no Landlock of ABI 6, so no test shows what sessions are kept from")
