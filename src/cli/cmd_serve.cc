@@ -59,6 +59,7 @@ struct Settings {
   std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
   std::optional<Endpoint> metrics;
+  std::string otlp;
 };
 
 // Of the sandbox: "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"; and of TLS.
@@ -91,7 +92,8 @@ class Server {
           cat("other machines reach ", settings_.listen.text(),
               ", and clients may run programs here: give --secret-file FILE, which opdyno's clients know, too, or "
               "--allow-anyone, which TVM's clients need"));
-    if (settings_.metrics) metrics_.emplace(settings_.metrics->text());
+    if (settings_.metrics || !settings_.otlp.empty())
+      metrics_.emplace(settings_.metrics ? settings_.metrics->text() : "", settings_.otlp);
     sigset_t handled;
     sigemptyset(&handled);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&handled, signal);
@@ -107,7 +109,8 @@ class Server {
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
       warn("sessions run as root; --user NAME has them run as another user");
-    if (metrics_) print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
+    if (settings_.metrics)
+      print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       wait_for_events();
@@ -459,6 +462,7 @@ Exit run_serve(const Args &args) {
   constexpr int64_t usual_sessions = 16, most_sessions = 1024;
   settings.most_sessions = args.integer("sessions", settings.tracker ? 1 : usual_sessions, 1, most_sessions);
   if (const auto metrics = args.value("metrics")) settings.metrics = parse_endpoint("metrics", *metrics);
+  settings.otlp = args.value("otlp").value_or("");
   settings.session = opdyno::defaults(opd_rpc_serve_options_init);
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;
   settings.session.max_silence_ns = args.duration_ns("timeout").value_or(0);

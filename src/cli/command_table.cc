@@ -249,6 +249,8 @@ constexpr Option no_sandbox = {"no-sandbox", 0, "", "let sessions do all that th
 constexpr Option metrics = {
     "metrics", 0, "HOST:PORT",
     "where Prometheus finds metrics of the sessions; who reaches the address can read them; else nowhere"};
+constexpr Option otlp = {"otlp", 0, "URL",
+                         "a collector of OpenTelemetry that the metrics are sent to, as http://127.0.0.1:4318"};
 constexpr Option silence = {"timeout", 0, "TIME", "end a session if its client sends no request for so long, as 5m"};
 
 constexpr std::string_view inspect_text =
@@ -484,10 +486,10 @@ const std::vector<Command> &commands() {
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
        std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
-       std::vector{&listen,        &serve_key,  &secret_file, &tls_cert,     &tls_key,
-                   &allow_anyone,  &tracker,    &sessions,    &serve_memory, &cpu_limit,
-                   &session_limit, &file_limit, &silence,     &allow_read,   &allow_network,
-                   &allow_modules, &serve_user, &no_sandbox,  &metrics,      &help},
+       std::vector{&listen,  &serve_key,  &secret_file,   &tls_cert,      &tls_key,       &allow_anyone,
+                   &tracker, &sessions,   &serve_memory,  &cpu_limit,     &session_limit, &file_limit,
+                   &silence, &allow_read, &allow_network, &allow_modules, &serve_user,    &no_sandbox,
+                   &metrics, &otlp,       &help},
        run_serve},
       {"report", "FILE", 1, 1, "write a profile's report in another form", report_text,
        std::vector{&as_form, &form_output, &top, &wide, &sort, &no_sort, &no_aggregate, &no_sums, &help}, run_report},

@@ -38,9 +38,10 @@ T *shared() {
   return new (memory) T;
 }
 
-opdyno::Telemetry listening(const std::string &address) {
+opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
   opd_telemetry_options options = opdyno::defaults(opd_telemetry_options_init);
-  options.prometheus_address = address.c_str();
+  if (!address.empty()) options.prometheus_address = address.c_str();
+  if (!otlp.empty()) options.otlp_endpoint = otlp.c_str();
   return opdyno::Telemetry(&options);
 }
 
@@ -51,7 +52,7 @@ struct ServeMetrics::Shared {
   std::array<std::atomic<uint64_t>, outcomes.size()> ended{};
 };
 
-ServeMetrics::ServeMetrics(const std::string &address) : telemetry_(listening(address)) {
+ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp) : telemetry_(started(address, otlp)) {
   shared_ = shared<Shared>();
   show();
 }

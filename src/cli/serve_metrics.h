@@ -1,4 +1,4 @@
-// Metrics of a server's sessions, for Prometheus.
+// Metrics of a server's sessions, for Prometheus and collectors of OpenTelemetry.
 #pragma once
 #include <array>
 #include <chrono>
@@ -14,7 +14,8 @@ namespace opd::cli {
 // memory that it shares with the server. If the process ends in another way, the server sees that.
 class ServeMetrics {
  public:
-  explicit ServeMetrics(const std::string &address);  // listens
+  // Listens at `address`, sends to the collector at `otlp`; "": does not.
+  ServeMetrics(const std::string &address, const std::string &otlp);
   ~ServeMetrics();
   ServeMetrics(const ServeMetrics &) = delete;
   std::string address() const { return telemetry_.address(); }

@@ -1,5 +1,6 @@
 """OPDYNO_TELEMETRY and serve --metrics: a real Prometheus reads the metrics, and promtool their form."""
 
+import http.server
 import json
 import os
 import re
@@ -7,13 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from case import HAS_ASAN, OPDYNO, WORK, CliTest, run
+from case import FAILED, HAS_ASAN, OPDYNO, WORK, CliTest, run
 from control_server import ControlTest, Server, eventually
 from rpc_client import Client, Refused
 from rpc_server import ServerCliTest
@@ -126,6 +128,42 @@ class TelemetryOfAProgram(ControlTest, CliTest):
         server.end()
         with self.assertRaises(OSError):
             get(self.port)
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/v1/metrics":
+            self.server.metrics.append(content)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+class TelemetryForACollector(ServerCliTest):
+    def test_the_metrics_of_sessions_are_sent(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+            collector.metrics = []
+            threading.Thread(target=collector.serve_forever).start()
+            self.addCleanup(collector.shutdown)
+            port = self.serve("--otlp", "http://127.0.0.1:%d" % collector.server_port)
+            self.client(port, "k").close()
+            self.expect_message("^session 1 ends$")
+            self.stop()
+            collector.shutdown()
+            (resource,) = collector.metrics[-1]["resourceMetrics"]
+            metrics = {one["name"]: one for scope in resource["scopeMetrics"] for one in scope["metrics"]}
+            points = metrics["rpc_sessions"]["sum"]["dataPoints"]
+            ended = {point["attributes"][0]["value"]["stringValue"]: point["asDouble"] for point in points}
+            self.assertEqual(1, ended["done"])
+            self.assertEqual(0, ended["crashed"])
+            self.assertNotIn("metrics are at", "".join(self.messages))
+
+    def test_a_wrong_address_is_refused(self):
+        self.assertIn("https", self.fails(FAILED, "serve", "--listen", "0", "--otlp", "https://collector"))
 
 
 class TelemetryOfAServer(ServerCliTest):
