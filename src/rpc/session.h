@@ -10,6 +10,7 @@
 #include "rpc/packets.h"
 #include "rpc/progress.h"
 #include "rpc/work_folder.h"
+#include "value/function.h"
 
 namespace opd::rpc {
 
