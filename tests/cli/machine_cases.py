@@ -106,7 +106,7 @@ class Machines(ServerCliTest):
         self.assertIn("there is no device cuda on", self.fails(FAILED, *words, "--device", "cuda"))
 
     def test_its_devices_are_shown(self):
-        on = self.on()
+        on = self.on("--memory-limit", "1000G")  # PoCL has as much memory as its process may
         here, there = json.loads(self.succeeds("info", "--json")), json.loads(self.succeeds("info", "--json", *on))
         self.assertEqual(["address", "host", "server", "devices", "absent_devices"], list(there))
         self.assertEqual(socket.gethostname(), there["host"])
