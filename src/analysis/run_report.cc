@@ -56,6 +56,16 @@ std::vector<size_t> parents_of(const Calls &calls) {
   return parents;
 }
 
+// What the machines call themselves on which the processes ran.
+std::string machines_of(const TraceParts &parts) {
+  std::vector<std::string_view> hosts;
+  for (const TraceProcess &process : parts.processes)
+    if (!process.host.empty() && std::ranges::find(hosts, process.host) == hosts.end()) hosts.push_back(process.host);
+  std::string names;
+  for (const std::string_view host : hosts) names.append(names.empty() ? "" : ", ").append(host);
+  return names;
+}
+
 class Rows {
  public:
   Rows(const Trace &trace, const RunReportOptions &options)
@@ -313,7 +323,8 @@ class Rows {
   void configure() {
     builder_.configure("Number of threads", Metric::of_count(options_.num_threads));
     builder_.configure("Executor", builder_.text("VM"));
-    if (!options_.machine.empty()) builder_.configure("Machine", builder_.text(options_.machine));
+    if (const std::string machines = machines_of(parts_); !machines.empty())
+      builder_.configure("Machine", builder_.text(machines));
     if (const uint64_t interval = parts_.processes[0].sample_interval; interval > 1)
       builder_.configure("Sample interval",
                          Metric::of_count(static_cast<int64_t>(std::min<uint64_t>(interval, INT64_MAX))));

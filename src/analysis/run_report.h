@@ -14,7 +14,6 @@ struct RunReportOptions {
   std::string note;             // calls that the trace cannot show; "" if none
   bool folds_builtins = false;  // all calls of vm.builtin.* in one row
   bool details = false;         // columns for start, run, thread and call path
-  std::string machine;          // on which it was measured; "": not said
   int32_t turn = 0;             // number that pairs this run with one of a later comparison; 0: none
 };
 

@@ -39,7 +39,6 @@ VmProfile profile_of(const Vm &vm, const VmProfileOptions &options, Ref<Trace> t
   how.note = vm.recording_note();
   how.folds_builtins = options.folds_builtins;
   how.details = options.details;
-  how.machine = options.machine;
   how.turn = options.turn;
   Ref<Report> report = report_of_run(*trace, how);
   return {std::move(report), std::move(trace)};

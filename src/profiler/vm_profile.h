@@ -16,8 +16,7 @@ struct VmProfileOptions {
   bool all_calls = false;          // also records calls without a tensor
   std::vector<Ref<Collector>> collectors;
   bool folds_builtins = false, details = false;  // as in RunReportOptions
-  std::string file;     // the recording is left there, too, as trace/event_file.h writes it; "": nowhere
-  std::string machine;  // as in RunReportOptions
+  std::string file;  // the recording is left there, too, as trace/event_file.h writes it; "": nowhere
   int32_t turn = 0;
 };
 

@@ -141,9 +141,7 @@ class VmModule final : public Module {
     const std::string name_;
   };
   static RemoteProfileOptions options_in(Args args) {
-    RemoteProfileOptions remote = read_profile_options(text_of(args, 0, "the options of the profile"));
-    remote.options.machine = TraceProcess::of_this().host;
-    return remote;
+    return read_profile_options(text_of(args, 0, "the options of the profile"));
   }
 
   // (the options, arguments …) → report and trace

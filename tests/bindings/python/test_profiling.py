@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import socket
 
 import numpy as np
 import pytest
@@ -43,6 +44,7 @@ def test_the_json_has_tvms_types(report):
         assert isinstance(call["Duration (us)"]["microseconds"], float) and isinstance(call["Percent"]["percent"], float)
     assert parsed["device_metrics"]["cpu0"]["Name"] == {"string": "Total"}
     assert parsed["configuration"]["Executor"] == {"string": "VM"} and parsed["configuration"]["Number of threads"]["count"] > 0
+    assert parsed["configuration"]["Machine"] == {"string": socket.gethostname()}
 
 
 @pytest.mark.parametrize("sort, aggregate, col_sums", list(itertools.product([True, False], repeat=3)))

@@ -278,11 +278,12 @@ TEST(RunReport, HasAllThatWasRecordedAndAskedFor) {
   const Event works[] = {work(12, 15, 25, 1), work(14, 20, 30, 1), work(29, 40, 44, 1), work(101, 102, 110, 0),
                          work(16, 16, 99, 1, kOverheadStream)};
   parts.tracks.emplace_back().add_open(works);
-  parts.processes[0].sample_interval = 10;
+  parts.processes[0].sample_interval = 10, parts.processes[0].host = "board";
+  for (const char *host : {"desk", "", "board"}) parts.processes.emplace_back().host = host;
   parts.observers = {{"counters", 3 * kUs, "lost", "hint"}, {"memory", 0, std::nullopt, ""}};
   RunReportOptions options;
   options.devices = {kCpu, kCuda, kCpu}, options.num_threads = 4;
-  options.note = "not all", options.machine = "board", options.turn = 6, options.details = true;
+  options.note = "not all", options.turn = 6, options.details = true;
   EXPECT_EQ(
       shown_report(*report_of_run(*make_object<Trace>(std::move(parts)), options)),
       R"x(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Device Duration (us)|Launch Gap (us)|Start (us)|Run|Thread|Tensors (bytes)|Call Path|Error|Misses|Where|Row Kind|
@@ -294,7 +295,7 @@ cpu0: Name=Total Duration (us)=90 Device=cpu0 Count=2 Misses=7 Ratio=1.5 Clock=1
 cuda1: Name=Total Duration (us)=90 Device=cuda1 Count=2 Misses=2 Device Duration (us)=19 Device Idle (us)=71
 Number of threads: 4
 Executor: VM
-Machine: board
+Machine: board, desk
 Sample interval: 10
 Turn: 6
 Note: not all
