@@ -404,8 +404,7 @@ class Server {
 
 // A session that takes all memory would have the kernel end any process of the machine.
 uint64_t most_of_the_memory() {
-  Value bytes;
-  opdyno::check(opd_device_get_attr({kDLCPU, 0}, OPD_ATTR_TOTAL_GLOBAL_MEMORY, bytes.out()));
+  const Value bytes = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_TOTAL_GLOBAL_MEMORY);
   return bytes.type() == OPD_INT ? static_cast<uint64_t>(bytes.view().u.int64) / 4 * 3 : 0;
 }
 

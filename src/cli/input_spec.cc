@@ -48,8 +48,9 @@ std::optional<DLDataType> read_dtype(std::string_view text) {
   if (read_int(type.substr(last)))
     fail_spec(spec, cat("'", type, "' has sizes but no dtype; write ", type, "xf32 for float32"));
   if (!is_named && is_word(type) && rest.starts_with('='))
-    fail_spec(spec, cat("'", type, "' is no type; if it is the name of a parameter, write ", type, ":",
-                        rest.starts_with("=@") || rest.find('=', 1) != rest.npos ? rest.substr(1) : cat("4x8xf32", rest)));
+    fail_spec(spec,
+              cat("'", type, "' is no type; if it is the name of a parameter, write ", type, ":",
+                  rest.starts_with("=@") || rest.find('=', 1) != rest.npos ? rest.substr(1) : cat("4x8xf32", rest)));
   fail_spec(spec, cat("'", type,
                       "' is no type; write sizes and a dtype as 4x8xf32, a scalar as i64=7 or f64=0.5, or shape(2,3)"));
 }
