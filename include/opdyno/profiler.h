@@ -68,7 +68,7 @@ typedef struct opd_profiler_options {
 static inline void opd_profiler_options_init(opd_profiler_options *options) {
   const opd_profiler_options defaults = {(uint32_t)sizeof *options, 0, 1u << 20, 0, 0, 0, 0, 0, 0, 0, 0, 1,
                                          OPD_PROFILER_KEEP_FIRST,   0, 0,        0, 0, 0, 1, 0};
-  *options = defaults;
+  if (options) *options = defaults;
 }
 
 /** Makes a profiler, which records nothing until it is started.
@@ -141,7 +141,7 @@ typedef struct opd_profiler_dump_options {
 static inline void opd_profiler_dump_options_init(opd_profiler_dump_options *options) {
   const opd_profiler_dump_options defaults = {
       (uint32_t)sizeof *options, OPD_TRACE_CHROME, 0, 0, 0, 0, 10000000000u, 100};
-  *options = defaults;
+  if (options) *options = defaults;
 }
 
 /** Makes a profiler a flight recorder: from the next opd_profiler_start() on, a trigger dumps its events to a file. A

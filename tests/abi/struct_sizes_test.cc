@@ -340,15 +340,28 @@ TYPED_TEST(Outputs, OfAnImpossibleSizeAreRefused) {
 }
 
 TEST(OptionsInit, WithoutOptionsDoesNothing) {
-  opd_vm_options_init(nullptr);
   opd_call_options_init(nullptr);
-  opd_profile_options_init(nullptr);
-  opd_module_options_init(nullptr);
-  opd_export_options_init(nullptr);
-  opd_params_options_init(nullptr);
-  opd_evaluator_options_init(nullptr);
+  opd_compare_options_init(nullptr);
   opd_counter_options_init(nullptr);
   opd_diff_options_init(nullptr);
+  opd_evaluator_options_init(nullptr);
+  opd_export_options_init(nullptr);
+  opd_module_options_init(nullptr);
+  opd_params_options_init(nullptr);
+  opd_profile_options_init(nullptr);
+  opd_profiler_dump_options_init(nullptr);
+  opd_profiler_options_init(nullptr);
+  opd_record_options_init(nullptr);
+  opd_replay_options_init(nullptr);
+  opd_report_write_options_init(nullptr);
+  opd_rpc_connect_options_init(nullptr);
+  opd_rpc_progress_init(nullptr);
+  opd_rpc_serve_options_init(nullptr);
+  opd_telemetry_options_init(nullptr);
+  opd_telemetry_value_init(nullptr);
+  opd_trace_merge_options_init(nullptr);
+  opd_trace_write_options_init(nullptr);
+  opd_vm_options_init(nullptr);
 }
 
 TEST(Handles, OfEveryKindCanBeRetainedAndReleased) {

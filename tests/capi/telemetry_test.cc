@@ -339,7 +339,7 @@ TEST(TelemetryOptions, AreChecked) {
                "no form 7");
   opd_telemetry_stats stats{};
   expect_error(opd_telemetry_get_stats(one.get(), &stats), OPD_INVALID_ARGUMENT, "struct_size");
-  EXPECT_EQ(one.address(), "");
+  EXPECT_STREQ(opd_telemetry_address(one.get()), "");
   one.flush(kLong);  // nothing is sent
 }
 
