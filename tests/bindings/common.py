@@ -94,17 +94,6 @@ def artifact():
     return ROOT / "tests" / "interop" / "data" / "0.27" / "chain_100.so"
 
 
-def check_functions(binding, sources):
-    """Each function that the library exports is used by the binding, or its left_out.txt says why not."""
-    exported = {name for name in (ROOT / "tests" / "abi" / "symbols.txt").read_text().split() if name.startswith("opd_")}
-    used = {name for path in sources for name in re.findall(r"\bopd_\w+", path.read_text())}
-    left_out = dict(line.split("  ", 1) for line in (binding / "left_out.txt").read_text().splitlines())
-    if missing := exported - used - left_out.keys():
-        sys.exit(f"{binding} does not use {', '.join(sorted(missing))}: use it, or say in left_out.txt why not")
-    if wrong := left_out.keys() - (exported - used):
-        sys.exit(f"{binding}/left_out.txt has {', '.join(sorted(wrong))}: there is no such function, or it is used")
-
-
 def headers():
     """The text of the public headers, without comments."""
     found = sorted((ROOT / "include" / "opdyno").glob("*.h"))

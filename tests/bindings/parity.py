@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks bindings/names.md: each public name of the Python package has a row, and what it names in Java and Rust is there."""
+"""Checks that no binding lacks what another one has: each function of the C API is used by Python, Java and Rust, and each public
+name of the Python package has a row in bindings/names.md, which names what is there in Java and Rust. Or there is a reason why not."""
 
 import re
 import sys
@@ -9,6 +10,20 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "bindings" / "names.md"
 JAVA = ROOT / "bindings" / "java" / "src" / "main" / "java" / "io" / "opdyno"
 RUST = ROOT / "bindings" / "rust" / "opdyno" / "src"
+USES = {"python": ["opdyno/*.py", "native/*"], "java": ["src/**/*.java", "native/*"], "rust": ["opdyno/src/*.rs"]}
+
+
+def check_functions(language):
+    """Each function that the library exports is used by the binding, or its left_out.txt says why not."""
+    binding = ROOT / "bindings" / language
+    sources = [path for pattern in USES[language] for path in binding.glob(pattern)]
+    exported = {name for name in (ROOT / "tests" / "abi" / "symbols.txt").read_text().split() if name.startswith("opd_")}
+    used = {name for path in sources for name in re.findall(r"\bopd_\w+", path.read_text())}
+    left_out = dict(line.split("  ", 1) for line in (binding / "left_out.txt").read_text().splitlines())
+    if missing := exported - used - left_out.keys():
+        sys.exit(f"{binding} does not use {', '.join(sorted(missing))}: use it, or say in left_out.txt why not")
+    if wrong := left_out.keys() - (exported - used):
+        sys.exit(f"{binding}/left_out.txt has {', '.join(sorted(wrong))}: there is no such function, or it is used")
 
 
 def python_names(listing):
@@ -103,6 +118,8 @@ def check_java(files, is_complete):
 
 
 def main():
+    for language in USES:
+        check_functions(language)
     table = rows(TABLE.read_text())
     names = python_names((ROOT / "bindings" / "python" / "api.txt").read_text())
     if missing := [name for name in names if not row_of(name, table)]:

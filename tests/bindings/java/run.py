@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from jdks import newer_jdks
 from compare import compare
-from common import artifact, check_functions, option_fields, parse_arguments, rpc_server
+from common import artifact, option_fields, parse_arguments, rpc_server
 from metadata import check_metadata
 from parity import check_java
 from make import JAVA, compile_native, java_home, make
@@ -99,7 +99,6 @@ def main():
     arguments.static, arguments.aarch64 = False, None
     generated, natives = make(arguments)
     check_options(generated)
-    check_functions(JAVA, [*JAVA.glob("src/**/*.java"), *JAVA.glob("native/*")])
     check_records(generated)
     check_java([*generated.rglob("*.java"), *(JAVA / "src").rglob("*.java")], is_complete=True)
     home, classes = java_home(), arguments.out / "classes"

@@ -17,7 +17,7 @@ from opdyno import _native
 REPOSITORY = Path(__file__).parents[3]
 RULES = REPOSITORY / "bindings" / "swig"
 sys.path.append(str(REPOSITORY / "tests" / "bindings"))
-from common import check_functions, option_fields, result_fields  # noqa: E402
+from common import option_fields, result_fields  # noqa: E402
 
 
 def header_functions():
@@ -45,11 +45,6 @@ def test_other_threads_run_while_a_function_works_on_a_file():
     takes_path = {name: comment for name, parameters, comment in documented() if parameters.get("path") == "const char *path"}
     silent = {name for name, comment in takes_path.items() if "Blocks." not in comment}
     assert "opd_module_load" in takes_path and silent == set()
-
-
-def test_every_function_has_its_place_or_a_reason_why_not():
-    binding = REPOSITORY / "bindings" / "python"
-    check_functions(binding, [*binding.glob("opdyno/*.py"), *binding.glob("native/*")])
 
 
 def test_every_option_has_its_place():

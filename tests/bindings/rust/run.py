@@ -16,7 +16,7 @@ from layouts import check_layouts
 from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
 from sanitized import SETTINGS, check_library, runner, runtime
-from common import ROOT, swig_is_installed, artifact, check_functions, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
+from common import ROOT, swig_is_installed, artifact, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server
 from metadata import check_metadata
 
 SOURCE = ROOT / "bindings" / "rust"
@@ -134,7 +134,6 @@ def main():
     check_generated(arguments)
     files, ffi = sources(), (SOURCE / GENERATED[0]).read_text()
     check_symbols(ffi)
-    check_functions(SOURCE, list((SOURCE / "opdyno" / "src").glob("*.rs")))
     check_options(files)
     check_results(files)
     check_layouts(arguments, SOURCE / GENERATED[0])
