@@ -110,6 +110,11 @@ Value device_attr(DLDevice device, opd_device_attr attr) {
   return device_backend(device).attr(device.device_id, attr);
 }
 
+void check_scope(std::string_view scope, DLDevice device) {
+  if (!scope.empty() && scope != "global") [[unlikely]]
+    fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by ", device_name(device), "; \"global\" is");
+}
+
 Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use) {
   uint64_t count, bytes;
   const auto text = [&] {

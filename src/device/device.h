@@ -77,6 +77,10 @@ std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 // Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
 Value device_attr(DLDevice device, opd_device_attr attr);
 
+// Throws OPD_UNSUPPORTED for a memory scope that the device lacks. All have "global", which "" stands for, and no
+// other.
+void check_scope(std::string_view scope, DLDevice device);
+
 // Streams that users make: a device's own pointers, which are checked before the device sees them.
 void *make_stream(DLDevice device);              // throws, also for a device without streams
 void end_stream(DLDevice device, void *stream);  // after its work

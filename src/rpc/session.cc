@@ -248,9 +248,9 @@ std::string Session::device_request(Code code, const Arguments &args) {
     case Code::kDevAllocDataWithScope: {
       args.require_size(2, kRequest);
       const std::string scope = args[1].type == OPD_NONE ? "" : std::string(as_text(args[1], "the scope"));
-      if (!scope.empty() && scope != "global")
-        fail(OPD_UNSUPPORTED, "memory of the scope \"", scope, "\" is not offered");
-      return allocate(args.description(0, kRequest));
+      const RemoteTensor &wanted = args.description(0, kRequest);
+      check_scope(scope, wanted.device);
+      return allocate(wanted);
     }
     case Code::kDevFreeData:
       args.require_size(2, kRequest);

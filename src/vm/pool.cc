@@ -146,16 +146,16 @@ uint32_t RunPool::size_class_of(StorageKind kind) {
   return place->second;
 }
 
-const VmDevice &RunPool::device_of(StorageKind kind) const {
-  if (kind.device == -1) return devices_.back();
-  if (kind.device < 0 || static_cast<uint64_t>(kind.device) >= devices_.size())
-    fail(OPD_OUT_OF_RANGE, "device index ", kind.device, " of a VM with ", counted(devices_.size(), "device"));
-  return devices_[static_cast<size_t>(kind.device)];
+const VmDevice &RunPool::device_of(int64_t index) const {
+  if (index == -1) return devices_.back();
+  if (index < 0 || static_cast<uint64_t>(index) >= devices_.size())
+    fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", counted(devices_.size(), "device"));
+  return devices_[static_cast<size_t>(index)];
 }
 
 VmStorage *RunPool::new_storage(uint32_t size_class) {
   const StorageKind kind = classes_[size_class].kind;
-  const VmDevice &device = device_of(kind);
+  const VmDevice &device = device_of(kind.device);
   const auto make = [&] { return make_vm_storage(device.device, device.allocator, kind.bytes, budget_); };
   Ref<VmStorage> storage;
   try {
@@ -207,7 +207,7 @@ void RunPool::keep_shapeless(VmTensor *tensor) {
 }
 
 bool RunPool::keep(VmStorage *storage) {
-  if (device_of(classes_[storage->size_class].kind).allocator != OPD_ALLOCATOR_POOLED) return false;
+  if (device_of(classes_[storage->size_class].kind.device).allocator != OPD_ALLOCATOR_POOLED) return false;
   storage->next = std::exchange(classes_[storage->size_class].head, storage);
   return true;
 }

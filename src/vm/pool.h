@@ -109,7 +109,8 @@ class RunPool {
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
   uint32_t size_class_of(StorageKind kind);
-  VmStorage *storage(uint32_t size_class) {  // the caller gets one reference
+  const VmDevice &device_of(int64_t index) const;  // as StorageKind's; throws OPD_OUT_OF_RANGE
+  VmStorage *storage(uint32_t size_class) {        // the caller gets one reference
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
       return new_storage(size_class);
@@ -198,7 +199,6 @@ class RunPool {
     VmStorage *head = nullptr;
   };
 
-  const VmDevice &device_of(StorageKind kind) const;  // throws OPD_OUT_OF_RANGE
   void keep_shapeless(VmTensor *tensor);
   VmStorage *new_storage(uint32_t size_class);
   VmTensor *new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id);

@@ -166,6 +166,8 @@ Vm::~Vm() {
 // Kernels expect constants on the device of their other arguments. Devices of the CPU share its memory.
 void Vm::place_constants() {
   const DLDevice device = devices().front().device;
+  for (const MemoryScope &scope : program_->executable->scopes)
+    if (program_->constants[static_cast<size_t>(scope.constant)].type == OPD_TENSOR) check_scope(scope.scope, device);
   if (same(device, kHost)) return;
   for (View &constant : program_->constants) {
     if (constant.type != OPD_TENSOR) continue;

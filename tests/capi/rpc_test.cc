@@ -514,7 +514,7 @@ TEST_F(ASession, GoesOnAfterRequestsThatAreWrong) {
   expect_refused(session.ask(kFreeHandle, Packet().raw<int32_t>(1).integer(1)), "must be a handle");
   expect_refused(session.ask(kDevFreeData, Packet().raw<int32_t>(1).device()), "has 2 values, but 1 came");
   expect_refused(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {4}).string("global.texture")),
-                 "global.texture");
+                 "memory scope \"global.texture\" is not offered by cpu:0; \"global\" is");
   expect_refused(session.ask(kDevAllocDataWithScope, Packet().raw<int32_t>(2).tensor(0, {INT64_MAX}).none()), "");
   session.send(Packet().raw<uint64_t>(0).str());  // a packet of no bytes is skipped
   session.ask(kFreeHandle, Packet().raw<int32_t>(1).handle(function)).expect_done();

@@ -156,7 +156,7 @@ TEST(VmMessages, SayWhyThereIsNoStorageOrTensor) {
   for (const auto &[function, args] :
        {std::pair<const char *, std::vector<Value>>{"storage", {shape_of({8}), text("texture")}}, {"elsewhere", {}}})
     EXPECT_EQ(refused(function, args, OPD_UNSUPPORTED),
-              "vm.builtin.alloc_storage: memory scope \"texture\" is not offered by the CPU; \"global\" is");
+              "vm.builtin.alloc_storage: memory scope \"texture\" is not offered by cpu:0; \"global\" is");
   for (const int64_t size : {int64_t{-1}, int64_t{1} << 62, INT64_MAX})
     EXPECT_EQ(refused("storage", {shape_of({size}), text("global")}, OPD_INVALID_ARGUMENT),
               "vm.builtin.alloc_storage: a storage of [" + std::to_string(size) +

@@ -494,3 +494,42 @@ TEST_F(ADevice, HasConditionsAndShapesThatProgramsRead) {
   x.copy_from_bytes(sizes, sizeof sizes);
   EXPECT_EQ(opdyno::to_string(vm.call("sizes", x).view()), "[3, 5]");
 }
+
+TEST_F(ADevice, NamesItselfWhereItLacksAMemoryScope) {
+  const DLDevice device = this->device();
+  auto options = opdyno::defaults(opd_vm_options_init);
+  options.devices = &device;
+  options.num_devices = 1;
+  const Vm vm(Executable::assemble(R"(.func storage(scope) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), %scope)
+  ret %s
+}
+.func tensor(scope) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32), %scope)
+  ret %t
+})")
+                  .to_module(),
+              &options);
+  const Function to_device = Function::global("vm.builtin.to_device");
+  const Tensor host = floats({1, 2});
+  const int kind = device.device_type;
+  for (const char *scope : {"global", ""}) {
+    vm.call("storage", scope);
+    EXPECT_EQ(Tensor::of(vm.call("tensor", scope)).view().device.device_type, device.device_type);
+    EXPECT_EQ(read(Tensor::of(to_device(host, kind, 0, scope))), (std::vector<float>{1, 2}));
+  }
+  const auto refusal = [&](const std::string &scope) {
+    return "memory scope \"" + scope + "\" is not offered by " + opdyno::to_string(device) + "; \"global\" is";
+  };
+  for (const char *scope : {"global.texture", "global.texture-weight", "local"}) {
+    expect_throws([&] { vm.call("storage", scope); }, OPD_UNSUPPORTED, refusal(scope));
+    expect_throws([&] { vm.call("tensor", scope); }, OPD_UNSUPPORTED, refusal(scope));
+    expect_throws([&] { to_device(host, kind, 0, scope); }, OPD_UNSUPPORTED, refusal(scope));
+  }
+  const std::string constants =
+      ".const = tensor(float32, (1), 0x0000803f)\n.scope c[0] \"global.texture\"\n"
+      ".func main() {\n  %x = call vm.builtin.copy(c[0])\n  ret %x\n}\n";
+  expect_throws([&] { Vm(Executable::assemble(constants).to_module(), &options); }, OPD_UNSUPPORTED,
+                refusal("global.texture"));
+}

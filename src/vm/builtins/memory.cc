@@ -23,11 +23,7 @@ Value alloc_storage(Args args) {
   const auto &size = as<Shape>(args[1], "size");
   const int64_t index = as_int(args[2], "device index");
   const DLDataType dtype = as_dtype(args[3], "dtype");
-  if (args.size() == 5) {
-    const std::string_view scope = as_text(args[4], "scope");
-    if (scope != "global" && !scope.empty())
-      fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by the CPU; \"global\" is");
-  }
+  if (args.size() == 5) check_scope(as_text(args[4], "scope"), run.pool.device_of(index).device);
   uint64_t bytes;
   if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
   return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index})));
@@ -39,6 +35,7 @@ Value alloc_tensor(Args args) {
   const int64_t offset = as_int(args[1], "offset");
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
+  if (args.size() == 5) check_scope(as_text(args[4], "scope"), storage.device);
   uint64_t count, bytes;
   if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
     bad_shape(args[2]);
@@ -109,6 +106,7 @@ Value to_device(Args args) {
   auto tensor = tensor_of(args[0]);
   const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
                         static_cast<int32_t>(as_int(args[2], "device id"))};
+  if (args.size() == 4) check_scope(as_text(args[3], "scope"), device);
   if (same(device, tensor->dl.device)) return tensor;
   return copied_to(device, tensor->dl);
 }
