@@ -1,5 +1,5 @@
-// The library's own declarations of CUDA's driver and compiler against NVIDIA's headers, where they are installed (the
-// Python packages nvidia-cuda-runtime and nvidia-cuda-nvrtc; OPDYNO_CUDA_HOME says where).
+// The library's own declarations of CUDA's driver and compiler against NVIDIA's headers, where they are installed
+// (cmake/cuda_headers.cmake finds them).
 #include "device/cuda/cuda_api.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,9 @@
 #if __has_include(<cuda.h>) && __has_include(<nvrtc.h>)
 #include <cuda.h>
 #include <nvrtc.h>
+#endif
 
+#if defined(CUDA_VERSION) && CUDA_VERSION >= 12040  // of cuFuncGetParamInfo
 #include <cstring>
 
 #include "unit/device/called_alike.h"
@@ -86,5 +88,7 @@ TEST(CudaDeclarations, HaveTheLayoutsOfNvidiasHeader) {
 }  // namespace
 }  // namespace opd::cuda
 #else
-TEST(CudaDeclarations, HaveTheNumbersOfNvidiasHeader) { GTEST_SKIP() << "cuda.h and nvrtc.h are not installed"; }
+TEST(CudaDeclarations, HaveTheNumbersOfNvidiasHeader) {
+  GTEST_SKIP() << "cuda.h and nvrtc.h of CUDA 12.4 or newer are not installed";
+}
 #endif
