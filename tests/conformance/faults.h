@@ -15,24 +15,27 @@ class CurrentStream {
   void *const before_;
 };
 
+/** Everything: memory, copies, streams, a build, launches, a VM. Returns the calls until the last error can be told. */
+template <class Faults>
+int64_t use_all_of(DLDevice device, const Faults &faults) {
+  const opdyno::Stream stream(device);
+  const Module kernels = kernels_or_none("faults");
+  const Vm vm = vm_on(device, kernels);
+  const Value result = vm.call("main", on(device, {1, 2, 3, 4}));
+  EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44}));
+  {  // memory that the default stream used
+    const CurrentStream current(device, stream.get());
+    EXPECT_EQ(read(Tensor::of(vm.call("main", on(device, {2, 2, 2, 2})))), std::vector<float>(4, 26));
+  }
+  opdyno::sync(device);
+  return faults.calls();
+}
+
 /** Fails each call that the library makes of a device, one after the other. @p faults has fail_from(n), after which the
  * nth call and all later ones fail, calls() since then, and counts() of what is alive. */
 template <class Faults>
 void expect_errors_and_no_loss(DLDevice device, Faults &faults) {
-  // Everything: memory, copies, streams, a build, launches, a VM. Returns the calls until the last error can be told.
-  const auto use = [&] {
-    const opdyno::Stream stream(device);
-    const Module kernels = kernels_or_none("faults");
-    const Vm vm = vm_on(device, kernels);
-    const Value result = vm.call("main", on(device, {1, 2, 3, 4}));
-    EXPECT_EQ(read(Tensor::of(result)), (std::vector<float>{17, 26, 35, 44}));
-    {  // memory that the default stream used
-      const CurrentStream current(device, stream.get());
-      EXPECT_EQ(read(Tensor::of(vm.call("main", on(device, {2, 2, 2, 2})))), std::vector<float>(4, 26));
-    }
-    opdyno::sync(device);
-    return faults.calls();
-  };
+  const auto use = [&] { return use_all_of(device, faults); };
   use();
   opdyno::trim_memory(device);
   const auto before = faults.counts();

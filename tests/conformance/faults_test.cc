@@ -6,10 +6,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <opdyno/rpc.hpp>
 
 #include "conformance/memory_table.h"
 #include "support/opdyno_test.h"
 #include "support/report_test.h"
+#include "support/rpc_servers.h"
 
 using namespace opdyno_test;
 
@@ -25,6 +27,155 @@ class AFaultyDevice : public testing::Test {
 TEST_F(AFaultyDevice, GivesAnErrorAndLosesNothing) {
   SimulatedDevice &simulated = SimulatedDevice::get();
   expect_errors_and_no_loss(simulated.device(), simulated);
+}
+
+// A fault that goes away. Calls without memory are repeated after the pools were emptied, so not each one is an error.
+TEST_F(AFaultyDevice, WorksAgainAfterASingleFault) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const DLDevice device = simulated.device();
+  const auto use = [&] { return use_all_of(device, simulated); };
+  use();
+  opdyno::trim_memory(device);
+  const SimulatedDevice::Counts before = simulated.counts();
+  simulated.fail_from(0);
+  const int64_t calls = use();
+  int64_t errors = 0;
+  for (int64_t nth = 1; nth <= calls; ++nth) {
+    simulated.fail_once(nth);
+    try {
+      use();
+    } catch (const Error &e) {
+      ++errors;
+      EXPECT_NE(
+          std::string(e.what()).find(e.code() == OPD_OUT_OF_MEMORY ? "memory" : "the simulated device has a fault"),
+          std::string::npos)
+          << e.what();
+    }
+    EXPECT_GE(simulated.calls(), nth);
+    use();
+    opdyno::trim_memory(device);
+    EXPECT_EQ(simulated.counts(), before) << "after call " << nth << " of " << calls;
+  }
+  EXPECT_GT(errors, calls / 2);
+  EXPECT_LT(errors, calls) << "memory is asked for again";
+}
+
+namespace {
+
+// A kernel that fails in the queue, after its launch, while `breaks` says so.
+class ABreakingKernel : public AFaultyDevice {
+ protected:
+  ABreakingKernel() {
+    simulated_.define("fragile",
+                      [this](SimulatedDevice &, const std::vector<std::string> &, const opd_kernel_launch &) {
+                        if (breaks_) throw std::runtime_error("the kernel broke");
+                      });
+  }
+  void SetUp() override { opdyno::trim_memory(device_); }
+  void TearDown() override {
+    breaks_ = false;
+    opdyno::sync(device_);
+    AFaultyDevice::TearDown();
+  }
+  // main(x) launches it, and returns what x was copied to.
+  static Module program(const std::string &name) {
+    const DLDataType handle{kDLOpaqueHandle, 64, 1};
+    const Module module = Executable::assemble(R"(
+.func main(x) {
+  call fragile(%x, 1, 1)
+  ret %x
+})")
+                              .to_module();
+    module.add_import(with_root("kernels_" + name, "vpi",
+                                text("sim") + number(1) + text("fragile") + text("fragile") + number(1) + raw(handle) +
+                                    list({"blockIdx.x", "threadIdx.x"}) + number(0) + text("fragile\n")));
+    return module;
+  }
+  Vm vm(const Module &module) const {
+    auto options = opdyno::defaults(opd_vm_options_init);
+    options.devices = &device_;
+    options.num_devices = 1;
+    return Vm(module, &options);
+  }
+  // An error each time until the kernel is whole again, and nothing is left of what failed.
+  template <class Use>
+  void expect_breaks(const Use &use) {
+    use();
+    const SimulatedDevice::Counts before = simulated_.counts();
+    for (int round = 0; round < 3; ++round) {
+      breaks_ = true;
+      expect_throws([&] { use(); }, OPD_CALL_FAILED, "the kernel broke");
+      breaks_ = false;
+      use();
+    }
+    EXPECT_EQ(simulated_.counts(), before);
+  }
+
+  SimulatedDevice &simulated_ = SimulatedDevice::get();
+  const DLDevice device_ = simulated_.device();
+  std::atomic<bool> breaks_{false};
+};
+
+}  // namespace
+
+TEST_F(ABreakingKernel, IsAnErrorOfWhatWaitsForIt) {
+  const Module module = program("waits");
+  const Function fragile = module.function("fragile", 1);
+  const Tensor x = on(device_, {1, 2}), there({2}, "float32", device_);
+  expect_breaks([&] { fragile(x, 1, 1), opdyno::sync(device_); });
+  expect_breaks([&] { fragile(x, 1, 1), check(opd_stream_sync(device_, nullptr)); });
+  expect_breaks([&] { fragile(x, 1, 1), read(x); });
+  expect_breaks([&] { fragile(x, 1, 1), there.copy_from_bytes("12345678", 8); });
+  const Vm program = vm(module);
+  expect_breaks([&] { read(Tensor::of(program.call("main", x))); });
+  expect_breaks([&] { program.set_input("main", {arg(x)}), program.invoke_stateful("main"), opdyno::sync(device_); });
+}
+
+TEST_F(ABreakingKernel, IsAnErrorOfProfilesAndMeasurements) {
+  const Vm program = vm(this->program("profiles"));
+  const Tensor x = on(device_, {1, 2});
+  expect_breaks([&] { program.profile("main", {arg(x)}); });
+  auto options = opdyno::defaults(opd_evaluator_options_init);
+  options.device = device_, options.repeat = 2;
+  expect_breaks([&] { opdyno::Evaluator(program.function("main"), &options)(x); });
+  options.concurrency = 2;
+  expect_breaks([&] { opdyno::Evaluator(program.function("main"), &options)(x); });
+}
+
+// A recording goes on: only who waits for the device is told.
+TEST_F(ABreakingKernel, IsInARecordingAsAnyOther) {
+  const Vm program = vm(this->program("recorded"));
+  const Tensor x = on(device_, {1, 2});
+  const auto use = [&] {
+    const opdyno::Profiler profiler;
+    profiler.start();
+    program.call("main", x);
+    const opdyno::Trace trace = profiler.stop();
+    EXPECT_NE(trace.write(OPD_TRACE_CHROME).find("fragile"), std::string::npos);
+    opdyno::sync(device_);
+  };
+  expect_breaks(use);
+}
+
+TEST_F(ABreakingKernel, IsAnErrorOfASessionThatGoesOn) {
+  const std::string file = testing::TempDir() + "/breaking_kernel.so";
+  program("session").export_to(file);
+  std::stringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  Listener server([](int connection) { serve_with(connection, nullptr); });
+  {
+    const opdyno::RpcSession session = opdyno::RpcSession::connect(server.address());
+    session.upload("p.so", bytes.str());
+    const DLDevice there = session.device(device_);
+    auto options = opdyno::defaults(opd_vm_options_init);
+    options.devices = &there, options.num_devices = 1;
+    const Vm remote(session.load_module("p.so"), &options);
+    const Tensor x = on(there, {1, 2});
+    expect_breaks([&] { read(Tensor::of(remote.call("main", x))); });
+    expect_breaks([&] { remote.call("main", x), opdyno::sync(there); });
+    expect_breaks([&] { remote.profile("main", {arg(x)}); });
+    EXPECT_EQ(read(x), (std::vector<float>{1, 2}));
+  }
 }
 
 TEST_F(AFaultyDevice, NamesTheOperatorWhoseLaunchFailed) {

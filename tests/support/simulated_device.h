@@ -54,7 +54,9 @@ class SimulatedDevice {
   /** Each piece of work takes this long, after it was given. */
   void set_latency(std::chrono::microseconds latency) { latency_ = latency; }
   /** The nth call of a function of the table from now on fails, and all after it; 0: none does. */
-  void fail_from(int64_t nth) { calls_ = 0, fail_from_ = nth; }
+  void fail_from(int64_t nth) { calls_ = 0, fail_from_ = nth, fail_to_ = INT64_MAX; }
+  /** The nth call fails, and no other. */
+  void fail_once(int64_t nth) { calls_ = 0, fail_from_ = nth, fail_to_ = nth; }
   int64_t calls() const { return calls_; }
 
   struct Counts {
@@ -184,7 +186,7 @@ class SimulatedDevice {
   }
   bool fails() {
     const int64_t call = ++calls_, from = fail_from_;
-    return from && call >= from;
+    return from && call >= from && call <= fail_to_;
   }
   static opd_error *fault() { return error(OPD_CALL_FAILED, "the simulated device has a fault"); }
 
@@ -318,7 +320,7 @@ class SimulatedDevice {
   std::map<std::string, Kernel> known_;
   std::unique_ptr<Stream> defaults_[kDevices];
   std::atomic<std::chrono::microseconds> latency_{};
-  std::atomic<int64_t> calls_{0}, fail_from_{0};
+  std::atomic<int64_t> calls_{0}, fail_from_{0}, fail_to_{0};
 };
 
 /** The argument's bytes as a T. */
