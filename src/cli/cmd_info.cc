@@ -30,6 +30,7 @@ constexpr Attribute attributes[] = {
     {OPD_ATTR_MAX_THREADS_PER_BLOCK, "threads per block"},
     {OPD_ATTR_MAX_THREAD_DIMENSIONS, "thread dimensions"},
     {OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, "shared memory per block (bytes)"},
+    {OPD_ATTR_TEXTURE_SPATIAL_LIMIT, "texture limit (pixels)"},
     {OPD_ATTR_L2_CACHE_SIZE_BYTES, "L2 cache (bytes)"},
     {OPD_ATTR_TOTAL_GLOBAL_MEMORY, "memory (bytes)"},
     {OPD_ATTR_AVAILABLE_GLOBAL_MEMORY, "free memory (bytes)"},

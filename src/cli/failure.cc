@@ -7,6 +7,17 @@
 
 namespace opd::cli {
 
+namespace {
+
+std::string &kept_hint() {
+  static std::string hint;
+  return hint;
+}
+
+}  // namespace
+
+void set_hint(std::string hint) { kept_hint() = std::move(hint); }
+
 std::string message_of(const opdyno::Error &error, std::string_view subject) {
   std::string text = error.message();
   for (auto cause = error.cause(); cause; cause = cause->cause())
@@ -18,7 +29,8 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
 }
 
 std::string next_step(opd_code code) {
-  return code == OPD_OK ? "" : cat("Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
+  if (code == OPD_OK) return "";
+  return cat(code == OPD_CALL_FAILED ? kept_hint() : "", "Try 'opdyno explain ", opdyno::code_name(code), "'.\n");
 }
 
 std::string next_step(const Failure &failure) {

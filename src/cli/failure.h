@@ -40,6 +40,9 @@ std::string message_of(const opdyno::Error &error, std::string_view subject = {}
 std::string next_step(const Failure &failure);
 std::string next_step(opd_code code);
 
+// A line of what may be the cause if a call fails, which next_step() then puts before its own; "" at first.
+void set_hint(std::string hint);
+
 // Whether neither the command line nor the module is to blame: the connection to another machine ended, or the time
 // did.
 bool is_of_circumstances(const opdyno::Error &error);

@@ -6,6 +6,21 @@
 
 namespace opd::cli {
 
+namespace {
+
+// The kind of devices that a module of the tree has kernels for; "" if none has any.
+std::string kind_with_kernels(const Module &module) {
+  const std::string kind = module.kind();
+  for (const std::string_view known : {"cuda", "opencl", "vulkan", "rocm", "metal", "webgpu"})
+    if (kind == known) return kind;
+  if (kind == "hip") return "rocm";  // TVM's names of the module and of the device
+  for (const Module &import : module.imports())
+    if (std::string found = kind_with_kernels(import); !found.empty()) return found;
+  return "";
+}
+
+}  // namespace
+
 Runner::Runner(const Args &args, const Sizes &sizes) {
   if (const std::optional<MachineSpec> spec = MachineSpec::of(args)) {
     if (spec->count != 1) fail_usage("option '--on' takes one machine here, without n; bench measures on several");
@@ -27,6 +42,9 @@ void Runner::load(const Args &args, const Sizes &sizes) {
   if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
   progress_.stage(cat("loading ", words[0]));
   program_ = machine_ ? load_program(words[0], args, *machine_) : load_program(words[0], args);
+  if (!machine_ && !args.has("device"))
+    if (const std::string kind = kind_with_kernels(program_.root); !kind.empty())
+      set_hint(cat("The library has kernels for ", kind, ", which run with '--device ", kind, ":0'.\n"));
   const std::optional<std::string> function = words.size() > 1 ? std::optional(words[1]) : std::nullopt;
   target_ = std::make_unique<Target>(program_, function, args, machine());
   resize(args, sizes);

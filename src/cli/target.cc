@@ -1,6 +1,7 @@
 // The function to call: one of the VM program, or a plain packed function of the module tree.
 #include "target.h"
 
+#include "devices.h"
 #include "failure.h"
 #include "text.h"
 
@@ -13,12 +14,13 @@ DLDevice device_option(const Args &args) {
   device = attempt(Exit::usage, "option '--device'", [&] { return opdyno::device_of(*text); });
   const Value absence =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
-  if (absence.type() != OPD_NONE)
-    throw Failure(
-        Exit::failed,
-        cat("there is no device ", *text, " here: ", absence.string(), "; 'opdyno info' lists those that are"),
-        OPD_UNSUPPORTED, "doctor");
-  return device;
+  if (absence.type() == OPD_NONE) return device;
+  std::vector<std::string> present;
+  for (const DLDevice other : devices()) present.push_back(opdyno::to_string(other));
+  throw Failure(
+      Exit::failed,
+      cat("there is no device ", *text, " here: ", absence.string(), "; this machine has ", join(present, ", ")),
+      OPD_UNSUPPORTED, "doctor");
 }
 
 namespace {

@@ -32,17 +32,21 @@ bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_AT
 
 std::string present_devices() {
   constexpr int32_t kMost = 64;  // of a kind in a message
-  std::string list;
+  std::string list, unknown;
   for (int32_t type = 0; type < kMaxDeviceKinds; ++type) {
     DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
-    if (!backend || !backend->is_started()) continue;
+    if (!backend) continue;
+    if (!backend->is_started()) {  // a message is no reason to start drivers
+      unknown += concat(unknown.empty() ? "" : ", ", device_kind_name(type));
+      continue;
+    }
     int32_t count = 0;
     while (count < kMost && exists(*backend, count)) ++count;
     if (count == 0) continue;
     list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":0");
     if (count > 1) list += concat(" to ", device_kind_name(type), ":", count - 1);
   }
-  return list;
+  return unknown.empty() ? list : concat(list, ", and has not started the drivers of ", unknown);
 }
 
 [[noreturn]] void fail_without(const char *what) { fail(OPD_UNSUPPORTED, "devices of this kind have no ", what); }
@@ -91,7 +95,7 @@ std::string absence_of(DLDevice device) {
   if (device.device_type >= kDevicesOfSession)
     return concat("there is no session with the number ", device.device_type / kDevicesOfSession - 1);
   return concat("this build has no back end for devices of kind ", device_kind_name(device.device_type),
-                ", and no plug-in has registered one");
+                ", and no plug-in has registered one (docs/devices.md: Add a kind of devices)");
 }
 
 DeviceBackend &device_backend(DLDevice device) {

@@ -155,7 +155,8 @@ TEST(AnAbsentDevice, OnlyAnswersThatItDoesNotExist) {
     EXPECT_EQ(failure(opd_memory_reset_peak(device)).code, OPD_UNSUPPORTED);
   }
   EXPECT_EQ(failure(opd_device_sync(kNoCpu)).message,
-            "there is no device cpu:64: the CPU has the numbers 0 to 63; this process has cpu:0 to cpu:63");
+            "there is no device cpu:64: the CPU has the numbers 0 to 63; this process has cpu:0 to cpu:63, and has not "
+            "started the drivers of cuda, cuda_host, opencl, vulkan");
 }
 
 TEST(MemoryStatistics, FollowTensors) {

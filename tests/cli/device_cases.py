@@ -3,7 +3,9 @@
 import ctypes
 import json
 import os
+from pathlib import Path
 
+import npy
 from case import FAILED, USAGE, CliTest
 
 
@@ -25,13 +27,25 @@ class Cuda(CliTest):
             self.skipTest("this machine has libcuda.so.1")
         reason = "there is no libcuda.so.1, which comes with NVIDIA's driver (Debian: libcuda1, from non-free)"
         self.assertIn(
-            "there is no device cuda:0 here: " + reason, self.kernel("add_one.opdasm", "--device", "cuda:0", expect=FAILED).stderr
+            "there is no device cuda:0 here: " + reason + "; this machine has cpu:0",
+            self.kernel("add_one.opdasm", "--device", "cuda:0", expect=FAILED).stderr,
         )
         self.assertEqual(reason, json.loads(self.succeeds("info", "--json"))["absent_devices"]["cuda"])
 
     def test_without_a_gpu_the_drivers_answer_is_told(self):
         text = self.succeeds("info", env=self.recording(OPDYNO_TEST_NO_CUDA_DEVICE="1"))
         self.assertIn("cuda: libcuda.so.1 is here, but cuInit gave CUDA_ERROR_NO_DEVICE (100)", text)
+
+    def test_kinds_without_a_back_end_name_the_page_that_adds_them(self):
+        absent = json.loads(self.succeeds("info", "--json"))["absent_devices"]
+        for kind in "rocm", "metal", "oneapi", "webgpu":
+            self.assertEqual(
+                "this build has no back end for devices of kind %s, and no plug-in has registered one "
+                "(docs/devices.md: Add a kind of devices)" % kind,
+                absent[kind],
+            )
+        told = self.kernel("add_one.opdasm", "--device", "metal:0", expect=FAILED).stderr
+        self.assertIn("; this machine has " + ", ".join(device["device"] for device in json.loads(self.succeeds("info", "--json"))["devices"]), told)
 
     def test_devices_and_their_properties_are_listed(self):
         text = self.succeeds("info", env=self.recording())
@@ -82,6 +96,56 @@ class Cuda(CliTest):
         checks = json.loads(self.succeeds("doctor", "--json", "--within", "100s", env=self.recording()))["checks"]
         (cuda,) = [check for check in checks if check["name"] == "cuda"]
         self.assertEqual(("ok", "cuda:0 Recording driver; cuda:1 Recording driver", ""), (cuda["state"], cuda["cause"], cuda["remedy"]))
+
+
+class OpenCl(CliTest):
+    """TVM's programs for OpenCL, by the program. The numbers are those of the same programs for the CPU (interop/build_gpu.py)."""
+
+    DATA = Path(os.environ["OPDYNO_INTEROP_DATA"]) / "opencl"
+
+    def setUp(self):
+        absent = json.loads(self.succeeds("info", "--json"))["absent_devices"]
+        if "opencl" in absent:
+            self.skipTest(absent["opencl"])
+
+    def words_of(self, model, mode):
+        names = npy.load(self.DATA / (model + ".npz"))
+        inputs = ["@%s:in%d" % (self.DATA / (model + ".npz"), i) for i in range(sum(name.startswith("in") for name in names))]
+        return [str(self.DATA / ("%s_%s.so" % (model, mode))), *(word for given in inputs for word in ("-i", given))]
+
+    def test_programs_give_the_numbers_of_the_cpu(self):
+        for model in "mlp", "norms", "cnn", "constants", "deep":
+            arrays = npy.load(self.DATA / (model + ".npz"))
+            expected = [arrays["out%d" % i] for i in range(sum(name.startswith("out") for name in arrays))]
+            for mode in "bytecode", "compiled":
+                with self.subTest(model=model, mode=mode):
+                    told = json.loads(self.succeeds("run", *self.words_of(model, mode), "--device", "opencl:0", "--json"))
+                    outputs = list(told["outputs"].values())
+                    self.assertEqual(len(expected), len(outputs))
+                    for output, (_, shape, numbers) in zip(outputs, expected):
+                        self.assertEqual(list(shape), output["shape"])
+                        self.assertEqual(len(numbers), len(output["data"]))
+                        for given, wanted in zip(output["data"], numbers):
+                            self.assertAlmostEqual(wanted, given, delta=1e-5 + 1e-5 * abs(wanted))
+
+    def test_profiles_have_rows_of_the_device(self):
+        for mode in "bytecode", "compiled":
+            report = json.loads(self.succeeds("profile", *self.words_of("mlp", mode), "--device", "opencl:0", "--json"))
+            rows = [call for call in report["calls"] if call["Name"]["string"].startswith("fused_matmul")]
+            self.assertTrue(rows, report["calls"])
+            self.assertEqual({"opencl0"}, {row["Device"]["string"] for row in rows})
+            self.assertIn("opencl0", report["device_metrics"])
+
+    def test_without_the_option_the_device_is_named(self):
+        for command in "run", "bench", "profile":
+            told = self.fails(FAILED, command, *self.words_of("mlp", "bytecode"))
+            self.assertIn("The library has kernels for opencl, which run with '--device opencl:0'.\n", told)
+            self.assertNotIn("which run with", self.fails(FAILED, command, *self.words_of("mlp", "bytecode"), "--device", "cpu:0"))
+
+    def test_has_a_texture_limit(self):
+        (device,) = [each for each in json.loads(self.succeeds("info", "--json"))["devices"] if each["device"] == "opencl:0"]
+        self.assertGreaterEqual(device["texture limit (pixels)"], 2048)  # the least that OpenCL allows of a device with images
+        self.assertIn("    %-22s%d\n" % ("texture limit (pixels): ", device["texture limit (pixels)"]), self.succeeds("info"))
 
 
 class MemoryCopies(CliTest):
