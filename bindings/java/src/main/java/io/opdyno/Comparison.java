@@ -17,6 +17,11 @@ public record Comparison(Report report, @Nullable Report times) implements AutoC
     return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Equal")).longValue() == 1;
   }
 
+  /** The operators of B of which one caused the first difference; null if there is none. */
+  public @Nullable String cause() {
+    return report.entry("Cause");
+  }
+
   @Override
   public void close() {
     report.close();

@@ -31,6 +31,11 @@ public record Replayed(@Nullable Program program, Report report, @Nullable Repor
     return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Same")).longValue() == 1;
   }
 
+  /** The operator that {@link ReplayOptions#minimise} has kept; null without one. */
+  public @Nullable String minimised() {
+    return report.entry("Minimised");
+  }
+
   @Override
   public void close() {
     report.close();

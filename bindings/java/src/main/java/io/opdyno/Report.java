@@ -76,6 +76,11 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
   }
 
+  /** An entry of the configuration as text; null if there is none. */
+  @Nullable String entry(String name) {
+    return columns(ReportSection.CONFIGURATION).contains(name) ? String.valueOf(get(ReportSection.CONFIGURATION, 0, name)) : null;
+  }
+
   /** A metric of all rows; null for those that lack it. */
   public List<@Nullable Object> column(ReportSection section, String name) {
     return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
