@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bindings" / "api"))
+sys.path.append(str(ROOT / "tests" / "cli"))
 from describe import describe
+from rpc_client import Tracker
 SWIG = "4.5.1"
 
 
@@ -80,9 +82,18 @@ def swig(arguments, api, *options):
 
 
 @contextlib.contextmanager
-def rpc_server(arguments):
+def rpc_tracker(arguments):
+    """The address of a tracker that has a server, whose key is "board"."""
+    tracker = Tracker()
+    address = f"127.0.0.1:{tracker.port}"
+    with tracker.listener, rpc_server(arguments, "--tracker", address):
+        yield address
+
+
+@contextlib.contextmanager
+def rpc_server(arguments, *words):
     """The address of a server, whose key is "board"."""
-    command = [arguments.build_dir / "bin" / "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board"]
+    command = [arguments.build_dir / "bin" / "opdyno", "serve", "--listen", "127.0.0.1:0", "--key", "board", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             yield re.match(r"serving at ([^,]+)", server.stdout.readline())[1]

@@ -1,4 +1,5 @@
-// Sessions on another machine: args[0] is an artifact, args[1] the address of a server whose key is "board".
+// Sessions on another machine: args[0] is an artifact, args[1] the address of a server whose key is "board", args[2] that
+// of a tracker that has another one.
 import io.opdyno.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -52,6 +53,12 @@ public final class WithSessions {
         First.failed(() -> list.call("."), OpdynoException.Io.class, "it was closed");
       }
       First.failed(() -> session.function("nobody"), OpdynoException.Io.class, "it was closed");
+    }
+    try (RpcSession session = RpcSession.request(args[2], key); PackedFn list = session.function("tvm.rpc.server.listdir")) {
+      First.check(list.call(".").equals(""), "a session of its own");
+      First.check(session.describe().contains("\"key\":\"board\""), session.describe());
+      String summary = RpcSession.trackerSummary(args[2], null);
+      First.check(summary.contains("\"key\":\"server:board\""), summary);
     }
     interrupted(args[1], key);
     System.out.println("ok");

@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from jdks import newer_jdks
 from compare import compare
-from common import artifact, option_fields, parse_arguments, rpc_server
+from common import artifact, option_fields, parse_arguments, rpc_server, rpc_tracker
 from metadata import check_metadata
 from parity import check_java
 from make import JAVA, compile_native, java_home, make
@@ -119,8 +119,8 @@ def main():
         return done.returncode, done.stdout, done.stderr
 
     own = f"-Dopdyno.library.path={library}"
-    with rpc_server(arguments) as address:
-        status, shown, errors = run(own, "WithSessions", artifact(), address)
+    with rpc_server(arguments) as address, rpc_tracker(arguments) as tracker:
+        status, shown, errors = run(own, "WithSessions", artifact(), address, tracker)
         if status or not shown.endswith("ok\n"):
             sys.exit(f"the Java program with a server failed: {shown}{errors}")
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),

@@ -1,4 +1,5 @@
-//! Sessions on another machine: OPDYNO_TEST_SERVER is the address of a server whose key is "board".
+//! Sessions on another machine: OPDYNO_TEST_SERVER is the address of a server whose key is "board", OPDYNO_TEST_TRACKER
+//! that of a tracker that has another one.
 use common::expect;
 use opdyno::*;
 
@@ -46,6 +47,17 @@ fn a_session_ends() -> Result<()> {
     expect(list.call::<String>((".",)), Code::Io, "it was closed");
     expect(session.function("nobody"), Code::Io, "it was closed");
     assert!(session.describe()?.contains("it was closed"));
+    Ok(())
+}
+
+#[test]
+fn a_tracker_gives_a_server() -> Result<()> {
+    let Ok(tracker) = std::env::var("OPDYNO_TEST_TRACKER") else { return Ok(()) };
+    let options = RpcConnectOptions::new().key("board");
+    let session = RpcSession::request(&tracker, &options)?;
+    assert!(session.describe()?.contains("\"key\":\"board\""));
+    assert_eq!(session.function("tvm.rpc.server.listdir")?.call::<String>((".",))?, "");
+    assert!(RpcSession::tracker_summary(&tracker, &options)?.contains("\"key\":\"server:board\""));
     Ok(())
 }
 
