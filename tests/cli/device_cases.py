@@ -3,8 +3,10 @@
 import ctypes
 import json
 import os
+import subprocess
 from pathlib import Path
 
+import case
 import npy
 from case import FAILED, USAGE, CliTest
 
@@ -96,6 +98,20 @@ class Cuda(CliTest):
         checks = json.loads(self.succeeds("doctor", "--json", "--within", "100s", env=self.recording()))["checks"]
         (cuda,) = [check for check in checks if check["name"] == "cuda"]
         self.assertEqual(("ok", "cuda:0 Recording driver; cuda:1 Recording driver", ""), (cuda["state"], cuda["cause"], cuda["remedy"]))
+
+
+class GpuCheck(CliTest):
+    def test_says_why_there_is_no_gpu(self):
+        if has_driver():
+            self.skipTest("this machine has libcuda.so.1")
+        tool = Path(__file__).resolve().parents[2] / "tools" / "gpu-check"
+        program = Path(case.OPDYNO)
+        if program != tool.parents[1] / "build/release/bin/opdyno":
+            self.skipTest("the program is not that of build/release, which the tool runs")
+        done = subprocess.run([tool, "--no-build"], capture_output=True, text=True, timeout=120)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual("tools/gpu-check: skipped: there is no libcuda.so.1, which comes with NVIDIA's driver (Debian: libcuda1, from non-free)\n", done.stdout)
+        self.assertEqual(2, subprocess.run([tool, "--nothing"], capture_output=True, timeout=120).returncode)
 
 
 class OpenCl(CliTest):

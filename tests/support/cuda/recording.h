@@ -5,9 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace cuda_driver {
+
+/** Whether NVIDIA's driver and a GPU are tested instead (tools/gpu-check). */
+inline bool is_real_cuda() { return std::getenv("OPDYNO_TEST_REAL_CUDA") != nullptr; }
 
 class Recording {
  public:
