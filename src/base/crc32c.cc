@@ -14,7 +14,8 @@ using Table = std::array<uint32_t, 256>;
 // A linear function of a checksum, by what it makes of each bit.
 using Matrix = std::array<uint32_t, 32>;
 
-constexpr uint32_t apply(const Matrix &matrix, uint32_t sum) {
+// Not apply(): clang 14 takes std::apply(), which it finds by the argument.
+constexpr uint32_t image_of(const Matrix &matrix, uint32_t sum) {
   uint32_t made = 0;
   for (size_t bit = 0; sum; ++bit, sum >>= 1)
     if (sum & 1) made ^= matrix[bit];
@@ -56,12 +57,12 @@ constexpr std::array<Table, 4> part_tables() {
   }
   for (int i = 0; i < kLogPart; ++i) {
     Matrix twice{};
-    for (size_t bit = 0; bit < zeros.size(); ++bit) twice[bit] = apply(zeros, zeros[bit]);
+    for (size_t bit = 0; bit < zeros.size(); ++bit) twice[bit] = image_of(zeros, zeros[bit]);
     zeros = twice;
   }
   std::array<Table, 4> made{};
   for (uint32_t place = 0; place < made.size(); ++place)
-    for (uint32_t byte = 0; byte < 256; ++byte) made[place][byte] = apply(zeros, byte << (8 * place));
+    for (uint32_t byte = 0; byte < 256; ++byte) made[place][byte] = image_of(zeros, byte << (8 * place));
   return made;
 }
 constexpr std::array<Table, 4> kBehindPart = part_tables();
