@@ -27,7 +27,7 @@ std::string total_text(const DiffRow &total) {
     const char *const way = change < 0 ? "faster" : "slower";
     // A skewed interval can be wider than twice the change although it does not hold 0: then its ends tell more.
     if (std::isfinite(width) && width >= std::abs(change)) {
-      const auto [least, most] = std::minmax(std::abs(total.low), std::abs(total.high));
+      const auto [least, most] = std::minmax({std::abs(total.low), std::abs(total.high)});
       return cat("B is ", fixed(least * 100, 1), " % to ", fixed(most * 100, 1), " % ", way);
     }
     return cat("B is ", fixed(std::abs(change), 1), " % ± ", fixed(width, 1), " % ", way);

@@ -118,10 +118,10 @@ class Ab(CliTest):
         lives = WORK / "lives"
         lives.unlink(missing_ok=True)
         self.succeeds("ab", "tells_a.c", "tells_b.c", "tell", "--runs", "40", env=os.environ | {"OPDYNO_TEST_LIVES": str(lives)})
-        columns = list(zip(*(line.split() for line in lives.read_text().splitlines())))
-        self.assertGreaterEqual(len(columns[0]), 4)
-        for column in columns:
-            self.assertGreater(len(set(column)), len(column) // 2, column)
+        processes, *places = zip(*(line.split() for line in lives.read_text().splitlines()))
+        self.assertGreaterEqual(len(processes), 4)
+        self.assertEqual(len(processes), len(set(processes)))
+        self.assertGreater(len(set(zip(*places))), len(processes) // 2, places)
 
     def test_what_fails_names_the_program(self):
         self.assertIn("A (absent.so): ", self.ab("absent.so", "quick.opdasm", expect=REFUSED).stderr)

@@ -257,6 +257,9 @@ TEST(AbSentence, OfOneRowIsThatOfTheTotal) {
   };
   EXPECT_EQ(sentence_of("regression", 0.125, 0.0625, 0.1875), "B is 12.5 % ± 6.2 % slower");
   EXPECT_EQ(sentence_of("improvement", -0.125, -0.1875, -0.0625), "B is 12.5 % ± 6.2 % faster; nothing got slower");
+  // An interval that is wider than twice the change, but does not hold 0.
+  EXPECT_EQ(sentence_of("regression", 0.125, 0.0625, 0.375), "B is 6.2 % to 37.5 % slower");
+  EXPECT_EQ(sentence_of("improvement", -0.125, -0.375, -0.0625), "B is 6.2 % to 37.5 % faster; nothing got slower");
   EXPECT_EQ(sentence_of("undecided", 0, -0.125, 0.25), "undecided: B takes 12.5 % less to 25.0 % more time than A");
   EXPECT_EQ(sentence_of("undecided", 0, 0, 0.25), "undecided: B takes 0.0 % more to 25.0 % more time than A");
 }
