@@ -55,7 +55,6 @@ bool Session::answer(uint64_t size) {
   frames_.read(packet.data(), packet.size());
   ByteReader body(as_bytes(std::string_view(packet)), kWhat);
   const Code code = body.read<Code>("code");
-  if (code == Code::kShutdown) return false;
   Answer answer;
   if (code == Code::kCopyToRemote && is_started_) {
     answer.packet = receive_copy(std::string_view(packet).substr(sizeof code), size - packet.size());
@@ -68,6 +67,7 @@ bool Session::answer(uint64_t size) {
       frames_.read(packet.data() + have, packet.size() - have);
     }
     frames_.end();
+    if (code == Code::kShutdown) return false;  // not before its checksum: it may have been another request
     crashes_.enter();
     try {
       ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);

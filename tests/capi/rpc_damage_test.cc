@@ -101,6 +101,15 @@ TEST_F(ADamagedConnection, IsNoticedWhateverByteWasChanged) {
     }
 }
 
+// The request to allocate memory, whose code is 17, becomes the one to end, whose code is 1.
+TEST_F(ADamagedConnection, IsNoticedIfTheRequestIsThenToEndTheSession) {
+  Relay relay(server.port);
+  const RpcSession session = RpcSession::connect(relay.address());
+  session.upload("f", "");  // so that the allocation comes next
+  relay.change(Relay::kUp, 12, 16);
+  expect_throws([&] { Tensor({10}, "float32", session.device()); }, OPD_IO, "the checksum of a packet is wrong");
+}
+
 // Also while the client sends more than the connection holds.
 TEST_F(ADamagedConnection, EndsTheSessionThatSaysWhy) {
   {
