@@ -97,13 +97,14 @@ def test_programs(cargo):
 
 
 def run_sanitized(arguments):
-    """The same test programs as ever, by the library of a build with sanitizers."""
+    """The test programs, linked with the shared library if they were not, by that of a build with sanitizers."""
     build_dir = arguments.sanitized.resolve()
     if not (preloaded := runtime(build_dir)):
         return
     cargo, command = cargo_settings(arguments), runner(build_dir, preloaded)
+    cargo["env"]["OPDYNO_LINK"] = "dynamic"  # a static library is preferred where both are
     programs = test_programs(cargo)
-    check_library(command, programs[0][1], build_dir)
+    check_library(command, [program for _, program in programs], build_dir)
     with rpc_server(arguments) as address:
         for directory, program in programs:
             done = subprocess.run([*command, program, "--quiet", "--skip", NOT_SANITIZED], cwd=directory,
