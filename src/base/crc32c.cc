@@ -82,11 +82,9 @@ uint32_t with_byte(uint32_t sum, unsigned char byte) { return (sum >> 8) ^ kWord
 
 // Assembly instead of intrinsics, which compilers allow only in code that is wholly for processors that have them.
 #if defined(__x86_64__)
-constexpr bool kKnowsInstruction = true;
 bool processor_has_it() { return __builtin_cpu_supports("sse4.2"); }
 inline void add_word(uint64_t &sum, uint64_t word) { asm("crc32q %1, %0" : "+r"(sum) : "rm"(word)); }
 #elif defined(__aarch64__)
-constexpr bool kKnowsInstruction = true;
 bool processor_has_it() {
   constexpr unsigned long kCrc32 = 1UL << 7;  // HWCAP_CRC32
   return ::getauxval(AT_HWCAP) & kCrc32;
@@ -95,7 +93,6 @@ inline void add_word(uint64_t &sum, uint64_t word) {
   asm(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word));
 }
 #else
-constexpr bool kKnowsInstruction = false;
 bool processor_has_it() { return false; }
 inline void add_word(uint64_t &, uint64_t) {}
 #endif
@@ -116,7 +113,7 @@ uint32_t crc32c_portable(uint32_t before, const void *data, size_t size) noexcep
 }
 
 uint32_t crc32c(uint32_t before, const void *data, size_t size) noexcept {
-  if (!kKnowsInstruction || !has_instruction) return crc32c_portable(before, data, size);
+  if (!has_instruction) return crc32c_portable(before, data, size);
   const auto *at = static_cast<const unsigned char *>(data);
   uint64_t sum = ~before;
   for (; size >= 3 * kPart; size -= 3 * kPart, at += 3 * kPart) {

@@ -1,5 +1,5 @@
 // CRC-32C (Castagnoli; RFC 3720), by which both ends of a connection notice bytes that changed on their way. Processors
-// have instructions for this one, other than for the CRC-32 of zip files: 20 GB/s instead of 2.
+// have instructions for this one; x86-64 has none for the CRC-32 of zip files.
 #pragma once
 #include <cstddef>
 #include <cstdint>

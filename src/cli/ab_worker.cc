@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -148,9 +149,11 @@ class Worker {
 };
 
 std::string answer_to(const std::string &request, std::unique_ptr<Worker> &worker, const Args &args) {
+  const auto start = std::chrono::steady_clock::now();
   if (!worker) worker = std::make_unique<Worker>(args);
+  const std::chrono::duration<double> loaded = std::chrono::steady_clock::now() - start;
   const std::vector<std::string_view> words = split(request, ' ');
-  if (words.size() == 1) return worker->warm_up();
+  if (words.size() == 1) return cat(worker->warm_up(), " ", loaded.count());
   return worker->measure(read_int(words[0]).value(), read_int(words[1]).value());
 }
 
@@ -265,7 +268,7 @@ void AbWorker::fail_ended() {
 AbWorker::Size AbWorker::warm_up() {
   const std::string answer = ask("warm");
   const std::vector<std::string_view> words = split(answer, ' ');
-  return {read_double(words[0]).value_or(0), read_int(words.at(1)).value_or(1)};
+  return {read_double(words[0]).value_or(0), read_int(words.at(1)).value_or(1), read_double(words.at(2)).value_or(0)};
 }
 
 void AbWorker::restart(int64_t calls) {

@@ -26,6 +26,7 @@ class AbWorker {
   struct Size {
     double seconds = 0;  // per call
     int64_t rows = 1;    // that a call adds to a profile
+    double load = 0;     // seconds that loading the program took
   };
   Size warm_up();  // loads the program and calls until the times are steady
   // Loads the program in a new process, at other addresses, and warms up by a turn of calls.

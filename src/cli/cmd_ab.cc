@@ -46,8 +46,9 @@ class Contest {
   void warm_up() {
     progress_.emplace();  // only now: its thread must not exist when the workers fork
     progress_->stage("warming up");
-    const AbWorker::Size a = a_.warm_up();
-    calls_ = calls_of_turn(a, b_.warm_up());
+    const AbWorker::Size a = a_.warm_up(), b = b_.warm_up();
+    calls_ = calls_of_turn(a, b);
+    note_start(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(a.load + b.load)));
   }
 
   // Measures this many turns, and for a second at least: in less, other load may slow the same program down each time.
@@ -81,18 +82,22 @@ class Contest {
   }
 
   // Exchanges both processes once they have measured for as long as their start took. So at most half of the time is
-  // spent on starts, and of a small program each turn or two has processes of its own.
+  // spent on starts, and of a small program each turn or two has processes of its own. A start after which there would
+  // be less time to measure than it takes is left out: a large program then has its time for turns.
   void restart_if_due(int64_t turn) {
     const auto now = Clock::now();
-    if (now < next_start_) return;
+    if (now < next_start_ || end_ - now < 2 * start_) return;
     in_order_of(turn, [&](AbWorker &worker) { worker.restart(calls_); });
-    next_start_ = Clock::now() + (Clock::now() - now);
+    note_start(Clock::now() - now);
   }
+
+  void note_start(Clock::duration taken) { start_ = taken, next_start_ = Clock::now() + taken; }
 
   AbWorker a_, b_;
   const Clock::time_point end_;
   const int64_t most_turns_;
   int64_t calls_ = 1;
+  Clock::duration start_{};
   Clock::time_point next_start_, least_end_;
   std::vector<Report> runs_a_, runs_b_;
   std::optional<Progress> progress_;
