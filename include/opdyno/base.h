@@ -95,7 +95,7 @@ OPD_API int32_t opd_object_type(const void *object_handle);
 typedef struct opd_error opd_error;
 OPD_HANDLE(opd_error);
 
-/** What went wrong, for programs. Append-only: treat an unknown code as OPD_INTERNAL. */
+/** The kind of an error, for programs. Append-only: treat an unknown code as OPD_INTERNAL. */
 typedef enum opd_code OPD_ENUM_TYPE {
   OPD_OK = 0,                    /**< No error; only ever returned by opd_error_code(NULL). */
   OPD_INVALID_ARGUMENT = 1,      /**< An argument's count, type, dtype, shape or value does not fit. */

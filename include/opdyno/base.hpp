@@ -68,7 +68,7 @@ inline void check(opd_error *error) {
   if (error) throw Error(error);
 }
 
-/** Calls @p body in a callback of C. What it throws becomes the error to return; NULL if it throws nothing. */
+/** Calls @p body in a callback of C. An exception of @p body becomes the error to return; NULL if there is none. */
 template <class Body>
 opd_error *guarded(Body body) noexcept {
   try {

@@ -108,7 +108,7 @@ typedef enum opd_collector_kind OPD_ENUM_TYPE {
   OPD_COLLECTOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_collector_kind;
 
-/** What a built-in collector counts. */
+/** Built-in collectors. */
 typedef struct opd_counter_options {
   uint32_t struct_size;      /**< set by opd_counter_options_init() */
   int32_t per_thread;        /**< 1: also columns "NAME (least of threads)" and "NAME (most of threads)"; 0 */

@@ -29,7 +29,7 @@ static inline opd_operand opd_operand_immediate(int64_t value) {
   return (value & (((int64_t)1 << 56) - 1)) | (int64_t)1 << 56;
 }
 
-/** What an instruction does. */
+/** Kinds of instructions. */
 typedef enum opd_opcode OPD_ENUM_TYPE {
   OPD_OPCODE_CALL = 0,             /**< `reg = callee(args…)`; the callee is declared by its first use */
   OPD_OPCODE_RET = 1,              /**< returns the value of `reg` from the function */

@@ -9,7 +9,7 @@
 
 namespace opdyno {
 
-/** What can be called as a packed function. */
+/** A C++ callable that can become a packed function. */
 template <class F>
 inline constexpr bool is_packed_v = std::is_invocable_v<F &, const opd_value *, int32_t>;
 

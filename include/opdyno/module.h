@@ -23,7 +23,7 @@ typedef enum opd_copy_policy OPD_ENUM_TYPE {
   OPD_COPY_POLICY_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_copy_policy;
 
-/** What can be done with a module, as bits. The numbers are tvm-ffi's. */
+/** Properties of a module, as bits. The numbers are tvm-ffi's. */
 typedef enum opd_module_property OPD_ENUM_TYPE {
   OPD_MODULE_SERIALIZABLE = 1,              /**< Exporting embeds its bytes, or keeps its file if it is a library. */
   OPD_MODULE_RUNNABLE = 2,                  /**< Its functions can be called as they are. */

@@ -18,7 +18,7 @@ typedef enum opd_profiler_buffer OPD_ENUM_TYPE {
   OPD_PROFILER_BUFFER_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_profiler_buffer;
 
-/** What a profiler records. */
+/** Activities that a profiler records. */
 typedef struct opd_profiler_options {
   uint32_t struct_size; /**< set by opd_profiler_options_init() */
   int32_t all_calls;    /**< 1: also calls without a tensor among their arguments; 0 */
@@ -85,7 +85,7 @@ OPD_API OPD_NODISCARD opd_error *opd_profiler_create(const opd_profiler_options 
  * Source: torch.profiler.profile.start */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_start(opd_profiler *profiler);
 
-/** What a profiler does in a step. Append-only. */
+/** Actions of a profiler in a step. Append-only. */
 typedef enum opd_profiler_action OPD_ENUM_TYPE {
   OPD_PROFILER_NONE = 0,                    /**< nothing */
   OPD_PROFILER_WARMUP = 1,                  /**< nothing, but it will record soon */

@@ -7,7 +7,7 @@
 
 OPD_BEGIN_DECLS
 
-/** What to keep of a recorded call. */
+/** Parts of a call that a recording keeps. */
 typedef struct opd_record_options {
   uint32_t struct_size; /**< set by opd_record_options_init() */
   int32_t with_program; /**< 1: the bytes of program and kernels; 0: their SHA-256 only, so that a replay must be given

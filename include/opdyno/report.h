@@ -11,7 +11,7 @@ OPD_BEGIN_DECLS
 typedef struct opd_report opd_report;
 OPD_HANDLE(opd_report);
 
-/** What a metric measures. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
+/** The type of a metric. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
  * " (bytes)", and hertz are ratios whose names end in " (Hz)"; they are read back as bytes and hertz. */
 typedef enum opd_metric_kind OPD_ENUM_TYPE {
   OPD_METRIC_NONE = 0,                  /**< the row has no such metric */

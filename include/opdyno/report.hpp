@@ -30,7 +30,7 @@ class Report : public Handle<opd_report> {
     const auto all = handles(reports);
     return made<Report>(opd_report_merge, all.data(), all.size());
   }
-  /** What changed between two sets of runs. */
+  /** Changes between two sets of runs. */
   static Report diff(const std::vector<Report> &before, const std::vector<Report> &after,
                      const opd_diff_options *options = nullptr) {
     const auto a = handles(before), b = handles(after);

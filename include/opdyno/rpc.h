@@ -11,7 +11,7 @@ OPD_BEGIN_DECLS
 /** A session on another machine: with `opdyno serve`, or with a server of TVM's. Thread-safe: one request at a time,
  * the others wait.
  *
- * What a session gives is used as if it were here. Its devices have kinds of their own (opd_rpc_session_device()), on
+ * Handles from a session are used as local ones. Its devices have kinds of their own (opd_rpc_session_device()), on
  * which tensors are made and copied; opd_module_get_function() of its modules gives functions that run there;
  * opd_vm_create() of them makes VMs there, and opd_evaluator_create() measures there. Arguments are numbers, texts,
  * bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
@@ -139,7 +139,7 @@ OPD_API void opd_rpc_session_close(opd_rpc_session *session);
 
 /* ---- serve another machine -------------------------------------------------------------------------------------- */
 
-/** What has happened in a session. opd_rpc_serve() writes it while it runs, and others may read it: each number whole.
+/** Counts of a session. opd_rpc_serve() writes it while it runs, and others may read it: each number whole.
  * It may lie in memory that processes share. */
 typedef struct opd_rpc_progress {
   uint32_t struct_size;    /**< set by opd_rpc_progress_init() */
@@ -231,7 +231,7 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
 
 /** Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
  * files that it sent and runs what is in them: serve only clients that may run programs as this process, or restrict it
- * by @p options. What a client does wrong is its error; the session goes on.
+ * by @p options. A wrong request is an error for the client; the session goes on.
  *
  * With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
  * only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its

@@ -9,7 +9,7 @@
 
 namespace opdyno {
 
-/** A session on another machine. What it gives is used as if it were here: see opd_rpc_session. */
+/** A session on another machine. Its devices, modules and functions are used as local ones: see opd_rpc_session. */
 class RpcSession : public Handle<opd_rpc_session> {
  public:
   using Handle::Handle;

@@ -16,7 +16,7 @@ OPD_BEGIN_DECLS
 typedef struct opd_telemetry opd_telemetry;
 OPD_HANDLE(opd_telemetry);
 
-/** What is measured, and where it goes. */
+/** Options of opd_telemetry_start(): the measurements, and their destinations. */
 typedef struct opd_telemetry_options {
   uint32_t struct_size; /**< set by opd_telemetry_options_init() */
   int32_t per_operator; /**< 1: also operators: metrics, and spans within those of their calls; each call of an operator
@@ -82,7 +82,7 @@ typedef enum opd_telemetry_format OPD_ENUM_TYPE {
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format format,
                                                        opd_buffer **out_text);
 
-/** What the values of a metric mean. */
+/** The meaning of a metric's values. */
 typedef enum opd_telemetry_kind OPD_ENUM_TYPE {
   OPD_TELEMETRY_COUNTER = 0,               /**< a sum that only rises; its name in texts ends in "_total" */
   OPD_TELEMETRY_GAUGE = 1,                 /**< any value */

@@ -61,7 +61,7 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 
-/** What is written. The fields from `group_by_input_shape` to `time_unit` are of OPD_TRACE_TABLE. */
+/** Options of opd_trace_write(). The fields from `group_by_input_shape` to `time_unit` are of OPD_TRACE_TABLE. */
 typedef struct opd_trace_write_options {
   uint32_t struct_size; /**< set by opd_trace_write_options_init() */
   int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: a line for each stack, or
@@ -126,7 +126,7 @@ OPD_API OPD_NODISCARD opd_error *opd_trace_write(const opd_trace *trace, opd_tra
 OPD_API OPD_NODISCARD opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                                                 const opd_trace_write_options *options);
 
-/** What has a row in a report of a trace.
+/** Rows of a report of a trace.
  *
  * Views by part divide a trace into parts, so that opd_report_diff() can tell changes from noise. They have a row for
  * each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a

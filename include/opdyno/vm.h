@@ -171,7 +171,7 @@ static inline OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const
 
 /* ---- instrument ------------------------------------------------------------------------------------------------ */
 
-/** What an instrument may return before a call. Source: TVM VMInstrumentReturnKind. */
+/** Return values of an instrument before a call. Source: TVM VMInstrumentReturnKind. */
 typedef enum opd_instrument_action OPD_ENUM_TYPE {
   OPD_INSTRUMENT_NO_OP = 0,    /**< The call runs. So it does for any other result. */
   OPD_INSTRUMENT_SKIP_RUN = 1, /**< The call is skipped, its result is OPD_NONE, and the instrument is not

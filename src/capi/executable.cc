@@ -41,7 +41,7 @@ opd_error *opd_executable_write(const opd_executable *executable, opd_executable
       case OPD_EXECUTABLE_STATS:
         return give_text(program.to_stats(), out_text);
       default:
-        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no opd_executable_format");
+        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no format of executables");
     }
   });
 }

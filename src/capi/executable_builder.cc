@@ -66,7 +66,7 @@ void emit(Builder &builder, const opd_instruction &given) {
     case OPD_OPCODE_IF:
       return builder.emit_if(given.reg, given.offset);
     default:
-      fail(OPD_INVALID_ARGUMENT, "opcode is ", given.opcode, ", which is no opd_opcode");
+      fail(OPD_INVALID_ARGUMENT, "opcode is ", given.opcode, ", which is no opcode");
   }
 }
 

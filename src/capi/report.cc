@@ -54,7 +54,7 @@ opd_error *opd_report_write(const opd_report *report, opd_report_format format, 
       case OPD_REPORT_HTML:
         return give_text(its.to_html(how.sort, how.aggregate, how.col_sums), out_text);
       default:
-        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no opd_report_format");
+        fail(OPD_INVALID_ARGUMENT, "format is ", static_cast<int>(format), ", which is no format of reports");
     }
   });
 }
@@ -80,7 +80,7 @@ Cell cell_of(const Report &report, Metric metric) {
 }
 
 [[noreturn]] void fail_section(opd_report_section section) {
-  fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no opd_report_section");
+  fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no section of reports");
 }
 
 size_t count_of(const Report &report, opd_report_section section) {

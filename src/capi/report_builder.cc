@@ -99,7 +99,7 @@ opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_sectio
   return guard([&] {
     require(builder && name && value, "builder, name and value must not be NULL");
     require((section == OPD_REPORT_DEVICES) == (device != nullptr),
-            "device must be given for OPD_REPORT_DEVICES, and be NULL for other sections");
+            "device must be given for the section of devices, and be NULL for other sections");
     if (device) check_name(device);
     check_name(name);
     auto &hand = *unwrap<HandBuilder>(builder);
@@ -111,7 +111,7 @@ opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_sectio
       case OPD_REPORT_CONFIGURATION:
         return set_configuration(hand, name, kind, *value);
       default:
-        fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no opd_report_section");
+        fail(OPD_INVALID_ARGUMENT, "section is ", static_cast<int>(section), ", which is no section of reports");
     }
   });
 }

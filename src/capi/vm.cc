@@ -37,7 +37,7 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   CallSettings settings;
   if (!given) return settings;
   const opd_call_options options = read_options(given, opd_call_options_init);
-  require(takes_params || !options.param_module, "param_module is an option of opd_vm_set_input() only");
+  require(takes_params || !options.param_module, "param_module is an option of set_input only");
   if (options.names) settings.names.assign(options.names, options.names + num_args);
   require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
   settings.timeout_ns = options.timeout_ns;
@@ -172,8 +172,8 @@ namespace {
 
 VmProfileOptions profile_options_of(const opd_profile_options *options) {
   const opd_profile_options how = read_options(options, opd_profile_options_init);
-  require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED,
-          "builtins must be one of opd_profile_builtins, but is ", how.builtins);
+  require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED, "builtins is ",
+          how.builtins, ", but must be 0 (with tensors), 1 (all) or 2 (folded)");
   require(how.sample_interval >= 1, "sample_interval must be at least 1");
   require(how.turn >= 0, "turn must be at least 0, but is ", how.turn);
   VmProfileOptions given;

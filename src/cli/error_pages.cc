@@ -87,9 +87,8 @@ const std::vector<ErrorPage> &error_pages() {
        "opdyno run: a storage of 16 bytes would exceed the VM's memory limit: 16 of 16 bytes are in use\n"
        "Try 'opdyno explain OPD_OUT_OF_MEMORY'.\n",
        "Raise the limit. `opdyno profile MOD --collector memory --warmup 0` shows which operators allocate most."},
-      {OPD_CANCELLED,
-       "A cancel token ended the call. What the call had allocated is released; the VM can be called again.", kCancel,
-       cancel, "Nothing is broken: call again with another token, or none."},
+      {OPD_CANCELLED, "A cancel token ended the call. Memory of the call is released; the VM can be called again.",
+       kCancel, cancel, "Nothing is broken: call again with another token, or none."},
       {OPD_DEADLINE_EXCEEDED,
        "The call's deadline passed (`--timeout`, `timeout_ns` of the call's options, `build_timeout_ms` for "
        "compilers). "

@@ -7,7 +7,7 @@ namespace opd {
 
 Allocator &Allocator::of(DLDevice device, opd_allocator_kind kind) {
   require(kind == OPD_ALLOCATOR_NAIVE || kind == OPD_ALLOCATOR_POOLED, "there is no allocator of kind ",
-          static_cast<int>(kind), "; use OPD_ALLOCATOR_NAIVE or OPD_ALLOCATOR_POOLED");
+          static_cast<int>(kind), "; use 1 (naive) or 2 (pooled)");
   return DeviceMemory::of(device).allocator(kind);
 }
 

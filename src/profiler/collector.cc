@@ -26,7 +26,7 @@ MetricKind metric_kind_of(opd_metric_kind kind) {
     case OPD_METRIC_STRING:
       return MetricKind::kString;
     default:
-      fail(OPD_INVALID_ARGUMENT, "a metric of kind ", int{kind}, " does not exist; see opd_metric_kind");
+      fail(OPD_INVALID_ARGUMENT, "a metric of kind ", int{kind}, " does not exist");
   }
 }
 
@@ -133,7 +133,7 @@ Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &optio
       require_no_events(options, "nvml");
       return make_nvml_collector();
     default:
-      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no opd_collector_kind");
+      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no kind of collectors");
   }
 }
 

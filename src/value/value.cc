@@ -47,7 +47,7 @@ View own(const View &view) {
       return view_of(std::exchange(*static_cast<Object **>(view.u.pointer), nullptr));
     default:
       if (lacks_object(view))
-        fail(OPD_INVALID_ARGUMENT, "a value of type ", type_key(view.type), " has the object NULL; opd_none() is none");
+        fail(OPD_INVALID_ARGUMENT, "a value of type ", type_key(view.type), " has the object NULL; pass none instead");
       if (is_object(view)) retain(object_of(view));
       return view;
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that no binding lacks what another one has: each function of the C API is used by Python, Java and Rust, and each public
-name of the Python package has a row in bindings/names.md, which names what is there in Java and Rust. Or there is a reason why not."""
+name of the Python package has a row in bindings/names.md, which names what is there in Java and Rust. Or there is a reason why not.
+And messages of the library, which all languages show, have no names of the C API."""
 
 import re
 import sys
@@ -24,6 +25,21 @@ def check_functions(language):
         sys.exit(f"{binding} does not use {', '.join(sorted(missing))}: use it, or say in left_out.txt why not")
     if wrong := left_out.keys() - (exported - used):
         sys.exit(f"{binding}/left_out.txt has {', '.join(sorted(wrong))}: there is no such function, or it is used")
+
+
+# Texts for those who write C, or that name the other languages' functions, too.
+WITH_NAMES_OF_C = {"base/error.cc", "device/plugin/plugin_device.cc", "module/module.cc"}
+
+
+def check_messages():
+    source = ROOT / "src"
+    for path in sorted([*source.rglob("*.cc"), *source.rglob("*.h")]):
+        place = str(path.relative_to(source))
+        if place in WITH_NAMES_OF_C or place.startswith("cli/"):
+            continue
+        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code_of(path)):
+            if name := re.search(r"\b(?:opd|OPD)_\w+", text):
+                sys.exit(f"src/{place} has the text {text!r}: {name[0]} is a name of C, and other languages show this text, too")
 
 
 def python_names(listing):
@@ -120,6 +136,7 @@ def check_java(files, is_complete):
 def main():
     for language in USES:
         check_functions(language)
+    check_messages()
     table = rows(TABLE.read_text())
     names = python_names((ROOT / "bindings" / "python" / "api.txt").read_text())
     if missing := [name for name in names if not row_of(name, table)]:

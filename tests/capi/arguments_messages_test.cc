@@ -63,7 +63,7 @@ TEST(Messages, OfCollectors) {
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_NVML + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
-              invalid("kind is " + std::to_string(kind) + ", which is no opd_collector_kind"));
+              invalid("kind is " + std::to_string(kind) + ", which is no kind of collectors"));
   for (const opd_collector_kind none : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML}) {
     check(opd_collector_list_events(none, names.out()));
     EXPECT_EQ(opd_array_count(names.get()), 0u) << none;
@@ -91,7 +91,7 @@ TEST(Messages, OfPrograms) {
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
     EXPECT_EQ(told(opd_executable_write(program.get(), static_cast<opd_executable_format>(format), text.out())),
-              invalid("format is " + std::to_string(format) + ", which is no opd_executable_format"));
+              invalid("format is " + std::to_string(format) + ", which is no format of executables"));
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "f", 2, nullptr));
@@ -108,7 +108,7 @@ TEST(Messages, OfPrograms) {
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = 1; }), call);
   EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }), call);
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
-            invalid("opcode is 99, which is no opd_opcode"));
+            invalid("opcode is 99, which is no opcode"));
   // The usual names of parameters.
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = OPD_OPCODE_RET, i.reg = 1; }), "accepted");
   check(opd_executable_builder_end_function(builder.get()));
@@ -188,11 +188,11 @@ TEST(Messages, OfReports) {
   EXPECT_EQ(set(OPD_REPORT_CONFIGURATION, nullptr, "m", OPD_METRIC_STRING, word), "accepted");
   EXPECT_EQ(set(OPD_REPORT_CONFIGURATION, nullptr, "m", OPD_METRIC_STRING, word),
             "OPD_ALREADY_EXISTS: the configuration has a metric \"m\" already");
-  const std::string device = invalid("device must be given for OPD_REPORT_DEVICES, and be NULL for other sections");
+  const std::string device = invalid("device must be given for the section of devices, and be NULL for other sections");
   EXPECT_EQ(set(OPD_REPORT_DEVICES, nullptr, "m", OPD_METRIC_COUNT, one), device);
   EXPECT_EQ(set(OPD_REPORT_CALLS, "cpu0", "m", OPD_METRIC_COUNT, one), device);
   const auto other = static_cast<opd_report_section>(9);
-  const std::string section = invalid("section is 9, which is no opd_report_section");
+  const std::string section = invalid("section is 9, which is no section of reports");
   EXPECT_EQ(set(other, nullptr, "m", OPD_METRIC_COUNT, one), section);
   const Report report = builder.finish();
   Handle<opd_report> made;
@@ -210,7 +210,7 @@ TEST(Messages, OfReports) {
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
     EXPECT_EQ(opd_report_count(report.get(), none), 0u);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
-            invalid("format is 9, which is no opd_report_format"));
+            invalid("format is 9, which is no format of reports"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
   EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("report 1 is NULL"));

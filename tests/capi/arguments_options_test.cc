@@ -133,8 +133,8 @@ TEST(Options, OfModulesVmsAndCallsHaveRanges) {
   };
   expect_options<OfModule>(opd_module_options_init, load,
                            {
-                               {[](OfModule &o) { o.copy = 9; }, "copy is 9, which is no opd_copy_policy"},
-                               {[](OfModule &o) { o.copy = -1; }, "copy is -1, which is no opd_copy_policy"},
+                               {[](OfModule &o) { o.copy = 9; }, "copy is 9, which is no copy policy"},
+                               {[](OfModule &o) { o.copy = -1; }, "copy is -1, which is no copy policy"},
                                {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
                                {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
                            });
@@ -164,7 +164,7 @@ TEST(Options, OfModulesVmsAndCallsHaveRanges) {
           {[](OfCall &o) { o.timeout_ns = -5; }, "timeout_ns must not be negative, but is -5"},
           {[](OfCall &o) { o.num_outputs = 1; }, "outputs must not be NULL and num_outputs not negative"},
           {[](OfCall &o) { o.num_outputs = -1; }, "outputs must not be NULL and num_outputs not negative"},
-          {[&](OfCall &o) { o.param_module = module.get(); }, "param_module is an option of opd_vm_set_input() only"},
+          {[&](OfCall &o) { o.param_module = module.get(); }, "param_module is an option of set_input only"},
       });
   using OfProfile = opd_profile_options;
   const auto profile = [&](const OfProfile *options) {
@@ -175,8 +175,9 @@ TEST(Options, OfModulesVmsAndCallsHaveRanges) {
       opd_profile_options_init, profile,
       {
           {[](OfProfile &) {}, ""},
-          {[](OfProfile &o) { o.builtins = 3; }, "builtins must be one of opd_profile_builtins, but is 3"},
-          {[](OfProfile &o) { o.builtins = -1; }, "builtins must be one of opd_profile_builtins, but is -1"},
+          {[](OfProfile &o) { o.builtins = 3; }, "builtins is 3, but must be 0 (with tensors), 1 (all) or 2 (folded)"},
+          {[](OfProfile &o) { o.builtins = -1; },
+           "builtins is -1, but must be 0 (with tensors), 1 (all) or 2 (folded)"},
           {[](OfProfile &o) { o.sample_interval = 0; }, "sample_interval must be at least 1"},
           {[](OfProfile &o) { o.turn = -1; }, "turn must be at least 0, but is -1"},
           {[](OfProfile &o) { o.warmup = -1; }, "warmup must be at least 0 and repeat at least 1, but are -1 and 1"},

@@ -32,7 +32,7 @@ TEST(ValuesWithoutAnObject, AreReleasedAsNothing) {
 
 TEST(ValuesWithoutAnObject, AreNotKept) {
   for (const int32_t type : kTypes) {
-    const std::string message = "a value of type " + name_of(type) + " has the object NULL; opd_none() is none";
+    const std::string message = "a value of type " + name_of(type) + " has the object NULL; pass none instead";
     const opd_value value = null_of(type), pair[] = {opd_int(1), value};
     opd_value out = opd_int(7);
     EXPECT_EQ(told(opd_value_retain(&value, &out)), message);
@@ -71,7 +71,7 @@ TEST(ValuesWithoutAnObject, AreRefusedAsArgumentsOfPrograms) {
     const opd_value value = null_of(type);
     opd_value result = opd_none();
     EXPECT_EQ(told(opd_vm_call(vm.get(), "same", &value, 1, nullptr, &result)),
-              "a value of type " + name_of(type) + " has the object NULL; opd_none() is none");
+              "a value of type " + name_of(type) + " has the object NULL; pass none instead");
     EXPECT_EQ(result.type, OPD_NONE);
   }
 }

@@ -99,7 +99,7 @@ TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
   options.builtins = 3;
   Report none;
   expect_error(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, &options, none.out(), nullptr),
-               OPD_INVALID_ARGUMENT, "builtins must be one of");
+               OPD_INVALID_ARGUMENT, "builtins is 3, but must be");
 }
 
 TEST(VmProfile, HasATraceOfTheSameCalls) {

@@ -252,6 +252,7 @@ class Hints(CliTest):
         for spec, hint in (
             ("x=@two.npz", "write x:@two.npz"),
             ("x=1,2,3,4", "write x:4x8xf32=1,2,3,4"),
+            ("x=2x2xf32=@x.npy", "write x:2x2xf32=@x.npy"),
             ("4x8=0", "'4x8' has sizes but no dtype; write 4x8xf32"),
             ("two.npz", "'two.npz' is a file; its tensor is read by @two.npz"),
             ("x:two.npz", "'two.npz' is a file; its tensor is read by x:@two.npz"),

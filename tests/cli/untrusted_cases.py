@@ -138,6 +138,14 @@ class Untrusted(CliTest):
             self.assertEqual(loaded["functions"], seen["functions"])
             self.assertEqual(sorted(loaded["imports"][0]["functions"]), sorted(seen["imports"][0]["functions"]))
 
+    def test_objects_for_a_system_library_are_listed_in_an_archive_too(self):
+        kernels = Path(os.environ["OPDYNO_INTEROP_DATA"]) / "modules" / "system_kernels.o"
+        with tarfile.open(WORK / "system_lib.tar", "w") as archive:
+            archive.add(kernels, "devc.o")
+        alone, packed, loaded = (json.loads(self.succeeds("inspect", *words, "--json"))["functions"] for words in ([kernels], ["system_lib.tar"], ["system_lib.tar", "--load"]))
+        self.assertTrue(alone)
+        self.assertEqual((alone, alone), (packed, sorted(loaded)))
+
     def test_a_library_without_functions_says_what_can_be_done(self):
         (WORK / "bare.c").write_text("int bare(void) { return 1; }\n")
         subprocess.run([COMPILER, "-shared", "-fPIC", "bare.c", "-o", "bare.so"], cwd=WORK, check=True)

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -94,6 +95,36 @@ class Docs(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, f"{where}: {line}\n{done.stderr}")
                 count += 1
         self.assertGreater(count, 0)
+
+    def test_the_first_screen_is_what_the_program_does(self):
+        """Lines of blocks without a language, in order. What `ab` finds depends on the machine, so it may say 0 or 1."""
+        text = (ROOT / "README.md").read_text().partition("## Set up")[0]
+        os.symlink(ROOT / "examples", self.path("examples"))
+        os.remove(self.path("model.so"))
+        ran = {}
+        for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
+            for line in re.findall(r"^(?:\$ )?(opdyno .*)", block, re.M):
+                words = shlex.split(line, comments=True)[1:]
+                done = run(os.environ["OPDYNO_PROGRAM"], *words, *(["--budget", "2"] if words[0] == "ab" else []), cwd=self.directory.name)
+                self.assertIn(done.returncode, (0, 1) if words[0] == "ab" else (0,), f"{line}\n{done.stderr}")
+                ran[words[0]] = done.stdout
+        self.assertEqual({"export", "profile", "ab"}, ran.keys())
+        columns, rows = re.search(r"^(Operator .*)\n((?:\w.*f32\n){5})", text, re.M).groups()
+        for name in [*re.split("  +", columns), *(row.split()[0] for row in rows.splitlines())]:
+            self.assertIn(name, ran["profile"])
+        self.assertRegex(ran["ab"], r"\(\d+ turns of \d+ calls? each, ")
+
+    def test_the_recipe_for_ci_runs(self):
+        recipe = re.search(r"^In CI: .*?^```\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+        os.symlink(os.environ["OPDYNO_PROGRAM"], self.path("opdyno"))
+        npy = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".ljust(117) + b"\n"
+        pathlib.Path(self.path("input.npy")).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + npy + struct.pack("<4f", 1, 2, 3, 4))
+        made = "opdyno run model.so -i x:4xf32=1,2,3,4 -o expected.npz && opdyno profile model.so --runs 20 -o before.jsonl"
+        for script in (made, recipe):
+            environment = os.environ | {"PATH": f"{self.directory.name}:{os.environ['PATH']}"}
+            done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, timeout=120, cwd=self.directory.name, env=environment)
+            self.assertIn(done.returncode, (0,) if script is made else (0, 1), done.stderr)
+        self.assertIn("(total)", done.stdout)
 
     def test_pictures_exist_and_are_small(self):
         seen = set()

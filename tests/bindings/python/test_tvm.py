@@ -34,7 +34,10 @@ def installed(tvm):
     opdyno.tvm.uninstall()
 
 
-def build(model, mode="bytecode"):
+PROGRAMS = ["mlp", "tuples", "dynamic", "packed", "destination", "closures", "control", "effects"]
+
+
+def build(model, mode="bytecode", system_lib_prefix=None):
     import tvm
 
     module, target = model.module(), tvm.target.Target({"kind": "llvm"})
@@ -42,6 +45,8 @@ def build(model, mode="bytecode"):
         return tvm.compile(module, target)
     for function, parameters in model.bound.items():
         module = tvm.relax.transform.BindParams(function, parameters)(module)
+    if system_lib_prefix:
+        module = module.with_attr("system_lib_prefix", system_lib_prefix)
     return tvm.relax.build(module, target, exec_mode=mode)
 
 
@@ -68,7 +73,7 @@ def check(case, theirs, ours):
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-@pytest.mark.parametrize("name", ["mlp", "tuples", "dynamic", "packed", "destination", "closures", "control", "effects"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_give_what_they_give_in_tvm(tvm, models, name, mode):
     executable = build(models[name], mode)
     theirs = tvm.relax.VirtualMachine(executable, tvm.cpu())
@@ -78,16 +83,12 @@ def test_programs_give_what_they_give_in_tvm(tvm, models, name, mode):
 
 
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-def test_programs_for_a_system_library(tvm, models, mode):
-    mlp = models["mlp"]
-    module = mlp.module()
-    for function, parameters in mlp.bound.items():
-        module = tvm.relax.transform.BindParams(function, parameters)(module)
-    theirs = tvm.relax.VirtualMachine(build(mlp, mode), tvm.cpu())
-    target = tvm.target.Target({"kind": "llvm"})
-    executable = tvm.relax.build(module.with_attr("system_lib_prefix", "mlp_"), target, exec_mode=mode)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_for_a_system_library(tvm, models, name, mode):
+    theirs = tvm.relax.VirtualMachine(build(models[name], mode), tvm.cpu())
+    executable = build(models[name], mode, system_lib_prefix=f"{name}_")
     ours = opdyno.VirtualMachine(opdyno.tvm.load(executable), opdyno.cpu())
-    for case in mlp.cases:
+    for case in models[name].cases:
         check(case, theirs, ours)
 
 

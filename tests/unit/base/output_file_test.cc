@@ -4,20 +4,49 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
+#include <functional>
 #include <vector>
 
 #include "base/byte_sink.h"
 #include "base/file.h"
 #include "support/c_artifact.h"
 #include "support/refusal.h"
+
+namespace {
+
+std::function<int()> at_fsync;      // gives the errno, 0 if the bytes are to be stored
+bool is_without_proc = false;       // as in a chroot
+std::vector<uint64_t> next_random;  // the first numbers of getrandom()
+
+}  // namespace
+
+// In place of libc's.
+extern "C" int fsync(int file) {
+  errno = at_fsync ? at_fsync() : 0;
+  return errno ? -1 : static_cast<int>(::syscall(SYS_fsync, file));
+}
+extern "C" int access(const char *path, int mode) noexcept {
+  if (is_without_proc && std::strncmp(path, "/proc/", 6) == 0) return errno = ENOENT, -1;
+  return static_cast<int>(::syscall(SYS_faccessat, AT_FDCWD, path, mode));
+}
+extern "C" ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
+  if (next_random.empty() || size != sizeof next_random[0]) return ::syscall(SYS_getrandom, bytes, size, flags);
+  std::memcpy(bytes, &next_random.front(), size);
+  next_random.erase(next_random.begin());
+  return static_cast<ssize_t>(size);
+}
 
 namespace opd {
 namespace {
@@ -79,6 +108,64 @@ TEST(AnOutputFile, LeavesNothingBehindIfItCannotTakeItsName) {
   ASSERT_EQ(file.open(directory + "/other"), 0);
   fs::remove_all(directory);
   EXPECT_EQ(file.commit(), ENOENT);
+}
+
+TEST(AnOutputFile, IsStoredBeforeItTakesItsName) {
+  const std::string path = write_text("stored", "old");
+  std::vector<std::string> seen;
+  at_fsync = [&] { return seen.push_back(read_bytes(path)), 0; };
+  EXPECT_EQ(replaced(path, "new"), 0);
+  EXPECT_EQ(seen, std::vector<std::string>{"old"}) << "else a power failure leaves a name without the bytes";
+  EXPECT_EQ(read_bytes(path), "new");
+  at_fsync = [] { return EIO; };
+  EXPECT_EQ(replaced(path, "lost"), EIO);
+  at_fsync = nullptr;
+  EXPECT_EQ(read_bytes(path), "new");
+}
+
+TEST(AnOutputFile, LeavesNothingBehindIfTheProcessIsKilled) {
+  const std::string directory = fresh_directory("killed"), path = directory + "/file";
+  if (::access("/proc/self/fd", X_OK)) GTEST_SKIP() << "without /proc a file cannot be nameless until it is whole";
+  const int nameless = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (nameless < 0) GTEST_SKIP() << "this file system has no nameless files";
+  ::close(nameless);
+  ASSERT_EQ(replaced(path, "old"), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    at_fsync = [] { return ::raise(SIGKILL); };
+    ::_exit(replaced(path, "new"));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_EQ(names_in(directory), std::vector<std::string>{"file"});
+  EXPECT_EQ(read_bytes(path), "old");
+}
+
+// Where a nameless file could not be named later, the temporary one has a name. Another user may have put a link there.
+TEST(AnOutputFile, ThatCannotBeNamelessHasANameThatNobodyElseUses) {
+  const std::string directory = fresh_directory("named"), path = directory + "/file";
+  const std::string victim = write_text("victim", "untouched");
+  fs::create_symlink(victim, directory + "/.opdyno-0000000000000001.tmp");
+  fs::create_symlink(directory + "/dangling", directory + "/.opdyno-0000000000000002.tmp");
+  is_without_proc = true;
+  next_random = {1, 2, 3};
+  std::vector<std::string> during;
+  at_fsync = [&] { return during = names_in(directory), 0; };
+  const int error = replaced(path, "content");
+  at_fsync = nullptr;
+  next_random = std::vector<uint64_t>(16, 1);
+  const int none_is_free = replaced(path, "other");
+  next_random.clear();
+  is_without_proc = false;
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(during, (std::vector<std::string>{".opdyno-0000000000000001.tmp", ".opdyno-0000000000000002.tmp",
+                                              ".opdyno-0000000000000003.tmp"}));
+  EXPECT_EQ(none_is_free, EEXIST);
+  EXPECT_EQ(read_bytes(path), "content");
+  EXPECT_EQ(read_bytes(victim), "untouched");
+  EXPECT_EQ(names_in(directory),
+            (std::vector<std::string>{".opdyno-0000000000000001.tmp", ".opdyno-0000000000000002.tmp", "file"}));
 }
 
 TEST(AnOutputFile, ClosesItsDescriptorOnce) {

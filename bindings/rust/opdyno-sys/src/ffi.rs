@@ -74,7 +74,7 @@ pub const kDLFloat6_e2m3fn: DLDataTypeCode = 15;
 pub const kDLFloat6_e3m2fn: DLDataTypeCode = 16;
 /// Of `DLDataTypeCode`.
 pub const kDLFloat4_e2m1fn: DLDataTypeCode = 17;
-/// What went wrong, for programs. Append-only: treat an unknown code as `OPD_INTERNAL`.
+/// The kind of an error, for programs. Append-only: treat an unknown code as `OPD_INTERNAL`.
 pub type opd_code = c_uint;
 /// No error; only ever returned by `opd_error_code`(NULL).
 pub const OPD_OK: opd_code = 0;
@@ -223,7 +223,7 @@ pub const OPD_COPY_WHEN_SHARED: opd_copy_policy = 1;
 pub const OPD_COPY_NEVER: opd_copy_policy = 2;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_COPY_POLICY_MAX_ENUM: opd_copy_policy = 0x7FFFFFFF;
-/// What can be done with a module, as bits. The numbers are tvm-ffi's.
+/// Properties of a module, as bits. The numbers are tvm-ffi's.
 pub type opd_module_property = c_uint;
 /// Exporting embeds its bytes, or keeps its file if it is a library.
 pub const OPD_MODULE_SERIALIZABLE: opd_module_property = 1;
@@ -262,7 +262,7 @@ pub const OPD_EXECUTABLE_JSON: opd_executable_format = 2;
 pub const OPD_EXECUTABLE_STATS: opd_executable_format = 3;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_EXECUTABLE_FORMAT_MAX_ENUM: opd_executable_format = 0x7FFFFFFF;
-/// What an instruction does.
+/// Kinds of instructions.
 pub type opd_opcode = c_uint;
 /// `reg = callee(args…)`; the callee is declared by its first use
 pub const OPD_OPCODE_CALL: opd_opcode = 0;
@@ -274,7 +274,7 @@ pub const OPD_OPCODE_GOTO: opd_opcode = 2;
 pub const OPD_OPCODE_IF: opd_opcode = 3;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_OPCODE_MAX_ENUM: opd_opcode = 0x7FFFFFFF;
-/// What a metric measures. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
+/// The type of a metric. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
 /// " (bytes)", and hertz are ratios whose names end in " (Hz)"; they are read back as bytes and hertz.
 pub type opd_metric_kind = c_uint;
 /// the row has no such metric
@@ -398,7 +398,7 @@ pub const OPD_TRACE_MEMORY_TIMELINE_HTML: opd_trace_format = 10;
 pub const OPD_TRACE_OTLP: opd_trace_format = 11;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TRACE_FORMAT_MAX_ENUM: opd_trace_format = 0x7FFFFFFF;
-/// What has a row in a report of a trace.
+/// Rows of a report of a trace.
 ///
 /// Views by part divide a trace into parts, so that `opd_report_diff()` can tell changes from noise. They have a row for
 /// each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
@@ -430,7 +430,7 @@ pub const OPD_PROFILER_KEEP_FIRST: opd_profiler_buffer = 0;
 pub const OPD_PROFILER_KEEP_LAST: opd_profiler_buffer = 1;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_PROFILER_BUFFER_MAX_ENUM: opd_profiler_buffer = 0x7FFFFFFF;
-/// What a profiler does in a step. Append-only.
+/// Actions of a profiler in a step. Append-only.
 pub type opd_profiler_action = c_uint;
 /// nothing
 pub const OPD_PROFILER_NONE: opd_profiler_action = 0;
@@ -442,7 +442,7 @@ pub const OPD_PROFILER_RECORD: opd_profiler_action = 2;
 pub const OPD_PROFILER_RECORD_AND_SAVE: opd_profiler_action = 3;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_PROFILER_ACTION_MAX_ENUM: opd_profiler_action = 0x7FFFFFFF;
-/// What an instrument may return before a call. Source: TVM VMInstrumentReturnKind.
+/// Return values of an instrument before a call. Source: TVM VMInstrumentReturnKind.
 pub type opd_instrument_action = c_uint;
 /// The call runs. So it does for any other result.
 pub const OPD_INSTRUMENT_NO_OP: opd_instrument_action = 0;
@@ -470,7 +470,7 @@ pub const OPD_TELEMETRY_PROMETHEUS: opd_telemetry_format = 0;
 pub const OPD_TELEMETRY_OPEN_METRICS: opd_telemetry_format = 1;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TELEMETRY_FORMAT_MAX_ENUM: opd_telemetry_format = 0x7FFFFFFF;
-/// What the values of a metric mean.
+/// The meaning of a metric's values.
 pub type opd_telemetry_kind = c_uint;
 /// a sum that only rises; its name in texts ends in "_total"
 pub const OPD_TELEMETRY_COUNTER: opd_telemetry_kind = 0;
@@ -923,7 +923,7 @@ pub struct opd_collector_table {
     /// called with user_data after the last reference ended; may be NULL
     pub deleter: opd_deleter,
 }
-/// What a built-in collector counts.
+/// Built-in collectors.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_counter_options {
@@ -954,7 +954,7 @@ impl Default for opd_counter_options {
         }
     }
 }
-/// What is written. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
+/// Options of `opd_trace_write()`. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_trace_write_options {
@@ -1061,7 +1061,7 @@ impl Default for opd_trace_merge_options {
         }
     }
 }
-/// What a profiler records.
+/// Activities that a profiler records.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_profiler_options {
@@ -1514,7 +1514,7 @@ impl Default for opd_rpc_connect_options {
         }
     }
 }
-/// What has happened in a session. `opd_rpc_serve()` writes it while it runs, and others may read it: each number whole.
+/// Counts of a session. `opd_rpc_serve()` writes it while it runs, and others may read it: each number whole.
 /// It may lie in memory that processes share.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -1687,7 +1687,7 @@ impl Default for opd_compare_options {
         }
     }
 }
-/// What to keep of a recorded call.
+/// Parts of a call that a recording keeps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_record_options {
@@ -1768,7 +1768,7 @@ impl Default for opd_replay_options {
         }
     }
 }
-/// What is measured, and where it goes.
+/// Options of `opd_telemetry_start()`: the measurements, and their destinations.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_telemetry_options {
@@ -2086,7 +2086,7 @@ pub struct opd_benchmark {
 /// A session on another machine: with `opdyno serve`, or with a server of TVM's. Thread-safe: one request at a time,
 /// the others wait.
 ///
-/// What a session gives is used as if it were here. Its devices have kinds of their own (`opd_rpc_session_device()`), on
+/// Handles from a session are used as local ones. Its devices have kinds of their own (`opd_rpc_session_device()`), on
 /// which tensors are made and copied; `opd_module_get_function()` of its modules gives functions that run there;
 /// `opd_vm_create()` of them makes VMs there, and `opd_evaluator_create()` measures there. Arguments are numbers, texts,
 /// bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
@@ -4345,7 +4345,7 @@ unsafe extern "C" {
     pub fn opd_rpc_session_close(session: *mut opd_rpc_session);
     /// Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
     /// files that it sent and runs what is in them: serve only clients that may run programs as this process, or restrict it
-    /// by `options`. What a client does wrong is its error; the session goes on.
+    /// by `options`. A wrong request is an error for the client; the session goes on.
     ///
     /// With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
     /// only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its

@@ -5,7 +5,7 @@ use crate::{Array, CancelToken, Collector, DType, Device, Error, Function, Modul
 use core::time::Duration;
 use std::path::Path;
 
-/// What went wrong, for programs. Append-only: treat an unknown code as `OPD_INTERNAL`.
+/// The kind of an error, for programs. Append-only: treat an unknown code as `OPD_INTERNAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -233,7 +233,7 @@ impl ExecutableFormat {
         })
     }
 }
-/// What a metric measures. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
+/// The type of a metric. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
 /// " (bytes)", and hertz are ratios whose names end in " (Hz)"; they are read back as bytes and hertz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -447,7 +447,7 @@ impl TraceFormat {
         })
     }
 }
-/// What has a row in a report of a trace.
+/// Rows of a report of a trace.
 ///
 /// Views by part divide a trace into parts, so that `opd_report_diff()` can tell changes from noise. They have a row for
 /// each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
@@ -510,7 +510,7 @@ impl ProfilerBuffer {
         })
     }
 }
-/// What a profiler does in a step. Append-only.
+/// Actions of a profiler in a step. Append-only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -537,7 +537,7 @@ impl ProfilerAction {
         })
     }
 }
-/// What an instrument may return before a call. Source: TVM VMInstrumentReturnKind.
+/// Return values of an instrument before a call. Source: TVM VMInstrumentReturnKind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -605,7 +605,7 @@ impl TelemetryFormat {
         })
     }
 }
-/// What the values of a metric mean.
+/// The meaning of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -1009,7 +1009,7 @@ impl ProfileOptions<'_> {
         Ok(raw)
     }
 }
-/// What a profiler records.
+/// Activities that a profiler records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilerOptions<'a> {
     all_calls: Option<bool>,
@@ -1286,7 +1286,7 @@ impl ProfilerDumpOptions<'_> {
         Ok(raw)
     }
 }
-/// What is written. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
+/// Options of `opd_trace_write()`. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceWriteOptions<'a> {
     per_event: Option<bool>,
@@ -1806,7 +1806,7 @@ impl CompareOptions<'_> {
         Ok(raw)
     }
 }
-/// What to keep of a recorded call.
+/// Parts of a call that a recording keeps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordOptions {
     with_program: Option<bool>,
@@ -2041,7 +2041,7 @@ impl DiffOptions<'_> {
         Ok(raw)
     }
 }
-/// What a built-in collector counts.
+/// Built-in collectors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterOptions<'a> {
     per_thread: Option<bool>,
@@ -2199,7 +2199,7 @@ impl RpcConnectOptions<'_> {
         Ok(raw)
     }
 }
-/// What is measured, and where it goes.
+/// Options of `opd_telemetry_start()`: the measurements, and their destinations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TelemetryOptions<'a> {
     per_operator: Option<bool>,
