@@ -21,6 +21,7 @@
 namespace opd::rpc {
 namespace {
 
+constexpr auto kAwake = std::chrono::microseconds(50);
 constexpr const char *kReadsNothing = "the peer reads nothing; a message is not sent whole";
 
 // Whether nothing came for `limit` while the kernel sent the same bytes again and again, or asked a peer without room
@@ -104,6 +105,27 @@ void Socket::await_part(short events, const Text &...text) {
   if (broken_) throw Exception(broken_);
 }
 
+// Waking a thread up takes longer than a small message does, and those of a busy session follow each other within that
+// time: a call of an empty function takes half as long (tools/bench: python_rpc_call). But it is time lost if the peer
+// works for long, or runs on the same processor and waits for this thread to sleep. So the more often nothing came, the
+// more waits sleep at once.
+bool Socket::stays_awake() {
+  static const bool has_others = std::thread::hardware_concurrency() > 1;  // who could send meanwhile
+  constexpr int kMostAsleep = 64;
+  if (!has_others || (asleep_ > 0 && asleep_-- > 0)) return false;
+  pollfd waited{descriptor_, POLLIN, 0};
+  if (::poll(&waited, 1, 0) > 0) return true;  // it came before: that says nothing of the next wait
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  bool is_here = false, is_late = false;
+  while (!is_here && !is_late) {
+    is_here = ::poll(&waited, 1, 0) > 0;
+    is_late = std::chrono::steady_clock::now() >= end;  // also if the peer got this processor meanwhile
+  }
+  if (is_late) asleep_ = next_asleep_;
+  next_asleep_ = std::clamp(is_late ? 2 * next_asleep_ : next_asleep_ / 2, 1, kMostAsleep);
+  return is_here;
+}
+
 bool Socket::poll_for(short events, Time limit) {
   if (broken_) return true;
   const bool has_end = end_ != std::chrono::steady_clock::time_point(), is_limited = limit.count() || has_end;
@@ -111,13 +133,7 @@ bool Socket::poll_for(short events, Time limit) {
   auto end = limit.count() ? std::chrono::steady_clock::now() + std::min(limit, kMost) : end_;
   if (has_end) end = std::min(end, end_);
   pollfd waited{descriptor_, events, 0};
-  // Waking a thread up takes longer than a small message does, and those of a busy session follow each other
-  // within that time: a call of an empty function takes half as long (tools/bench: python_rpc_call).
-  constexpr Time kAwake = std::chrono::microseconds(50);
-  static const bool has_others = std::thread::hardware_concurrency() > 1;  // who could send meanwhile
-  if (has_others && events == POLLIN && (!limit.count() || limit > kAwake))
-    for (const auto asleep = std::chrono::steady_clock::now() + kAwake; std::chrono::steady_clock::now() < asleep;)
-      if (::poll(&waited, 1, 0) > 0) return true;
+  if (events == POLLIN && (!limit.count() || limit > kAwake) && stays_awake()) return true;
   for (;;) {
     const int found = ::poll(&waited, 1, milliseconds_until(is_limited ? std::min(end, next_look_) : next_look_));
     if (found < 0 && errno != EINTR) fail(OPD_IO, "cannot wait for the peer: ", error_text(errno));

@@ -59,6 +59,8 @@ class Socket {
  private:
   // False: the time is over. True also if the peer is gone: then `broken_` says so.
   bool poll_for(short events, Time limit);
+  // Looks for input for some microseconds without sleeping. False: nothing came, or this look was left out.
+  bool stays_awake();
   // Waits for the next part of a message. Throws if it does not come, with the parts of that text.
   template <class... Text>
   void await_part(short events, const Text &...text);
@@ -77,6 +79,7 @@ class Socket {
   // Received bytes that were not read yet: a small message is received as a whole, by one system call.
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
+  int asleep_ = 0, next_asleep_ = 1;  // waits that sleep at once: now, and after the next one in which nothing came
   Ref<Error> broken_;       // found while it was only asked whether there is something; whoever reads hears it
   bool is_closed_ = false;  // by the peer, as TLS says
   std::unique_ptr<Tls> tls_;
