@@ -1,5 +1,5 @@
-"""The description of the C API from which the bindings are made: what SWIG's XML knows, and what only the headers'
-comments say. bindings/api/README.md lists the words of comments that have a meaning here."""
+"""The description of the C API from which the bindings are made: the facts of SWIG's XML, and those that only the headers'
+comments have. bindings/api/README.md lists the words of comments that have a meaning here."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What SWIG's XML says: types, functions, constants, and which structs are handles and options."""
+"""The contents of SWIG's XML: types, functions, constants, and which structs are handles and options."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass

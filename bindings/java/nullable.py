@@ -1,4 +1,4 @@
-"""Annotations of JSpecify in generated sources: what may be null, as the description of the C API says."""
+"""Annotations of JSpecify in generated sources: of values that may be null by the description of the C API."""
 
 import re
 

@@ -29,7 +29,7 @@ class Field:
         return text_of(self.comment) or "the " + self.name.replace("_", " ")
 
     def native(self):
-        """What C++ gives of the field."""
+        """The C++ expression of the field."""
         if self.is_truth:
             return f"from.{self.name} != 0"
         return f"from.{self.name}, from.ndim" if self.is_list else f"from.{self.name}"

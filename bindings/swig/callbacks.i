@@ -1,4 +1,4 @@
-/* Callbacks: a function of the language, kept until the deleter says that nobody needs it. */
+/* Callbacks: a function of the language, kept until the deleter is called. */
 %opd_packed_callback(opd_packed_fn callback, void *user_data, opd_deleter deleter)
 %opd_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter)
 %opd_collector_callback(const opd_collector_table *table, opd_collector_create)

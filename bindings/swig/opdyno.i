@@ -1,5 +1,5 @@
 /* The one interface from which every language's binding is made. It reads the public headers as they are; the rules say
- * once, for all languages, what their C idioms mean. How a language expresses an idiom stands in its own language.i,
+ * once, for all languages, the meaning of their C idioms. How a language expresses an idiom stands in its own language.i,
  * which names the module and defines the macros that the rules use: see rules.md. */
 %include "language.i"
 %include <stdint.i>
@@ -9,7 +9,7 @@
 %include "errors.i"
 %include "values.i"
 %include "callbacks.i"
-%include "api_rules.i"  /* made by bindings/api: what may be none, and what blocks */
+%include "api_rules.i"  /* made by bindings/api: values that may be none, functions that block */
 
 %ignore opd_value;
 /* For the native parts of bindings, which know their language's stack. */
@@ -36,7 +36,7 @@
 %include <opdyno/kv_state.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
-/* No language has a server, so nobody sets these. */
+/* No language has a server, so these are not set. */
 %warnfilter(451) opd_rpc_serve_options;
 %ignore opd_rpc_serve_options::admit;
 %ignore opd_rpc_serve_options::user_data;

@@ -139,7 +139,7 @@ OPD_API const opd_error *opd_error_cause(const opd_error *error);
 OPD_API const char *opd_error_backtrace(const opd_error *error);
 
 /** Makes an error, to be returned from a callback.
- * @param code    What went wrong; OPD_OK is taken as OPD_INTERNAL.
+ * @param code    The error's code; OPD_OK is taken as OPD_INTERNAL.
  * @param kind    Borrowed; NULL means the usual kind of @p code.
  * @param message Borrowed UTF-8; NULL means "".
  * @return New reference, never NULL: without memory, a preallocated OPD_OUT_OF_MEMORY error.

@@ -36,8 +36,8 @@ typedef struct opd_metrics opd_metrics;
 
 /** Writes a metric of the call that ended.
  * @param name  Borrowed; the name of the report's column. If a name is set twice, the later value counts.
- * @param kind  What @p value is: an int for OPD_METRIC_COUNT and OPD_METRIC_BYTES, text for OPD_METRIC_STRING, an int
- *              or a float for the others.
+ * @param kind  The kind of @p value: an int for OPD_METRIC_COUNT and OPD_METRIC_BYTES, text for OPD_METRIC_STRING,
+ *              an int or a float for the others.
  * @param value Borrowed.
  * @return NULL, or OPD_INVALID_ARGUMENT: no name, no such kind, a value of another type.
  * Threads: the one that runs `stop`. Cost: 20 ns if metrics come in the order of the call before. Since: 0.1 */
@@ -126,7 +126,7 @@ static inline void opd_counter_options_init(opd_counter_options *options) {
 }
 
 /** Makes a built-in collector.
- * @param kind          What it measures; see opd_collector_kind.
+ * @param kind          The kind of collector; see opd_collector_kind.
  * @param options       Borrowed; NULL means all defaults.
  * @param out_collector New reference.
  * @return NULL, or OPD_NOT_FOUND for the name of an event; OPD_UNSUPPORTED with the reason and the remedy if the

@@ -24,7 +24,7 @@ typedef struct opd_kv_state opd_kv_state;
 OPD_HANDLE(opd_kv_state);
 
 /** Gives the state that a value holds.
- * @param value     Borrowed: what the program's function returned.
+ * @param value     Borrowed: the result of the program's function.
  * @param out_state New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT of the kind "TypeError" for another value. A state of a session (rpc.h) counts
  *         as another value: use the global functions of that session.
@@ -71,8 +71,8 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t i
 
 /* ---- passes ----------------------------------------------------------------------------------------------------- */
 
-/** Begins a pass: says which tokens the program computes next. Their places are taken at once. If it fails, nothing has
- * changed.
+/** Begins a pass: sets the tokens that the program computes next. Their places are taken at once. If it fails, nothing
+ * has changed.
  * @param ids         Borrowed: @p num_ids numbers of sequences, each once.
  * @param num_ids     At least 1, and as many as the state takes in a pass.
  * @param counts      Borrowed: for each of them the number of its new tokens, at least 1.

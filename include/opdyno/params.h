@@ -32,7 +32,7 @@ static inline void opd_params_options_init(opd_params_options *options) {
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_params_create(opd_params **out_params);
 
-/** Opens a file, or a tensor cache by its directory or its JSON file. The content of a file tells its format.
+/** Opens a file, or a tensor cache by its directory or its JSON file. The content of a file decides its format.
  *
  * The file is mapped. Names, dtypes and shapes are read and checked at once, tensors when they are asked for. If the
  * elements of a tensor lie at a multiple of 64, the tensor is a view of the mapping; else it is copied once into memory
@@ -75,7 +75,7 @@ static inline OPD_NODISCARD opd_error *opd_params_load_bytes(const void *data, s
   return opd_params_open_bytes((void *)data, size, &options, NULL, NULL, out_params);
 }
 
-/** Writes a file. Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with
+/** Writes a file. Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with
  * shards params_shard_0.bin … beside it), else a TVM param dict.
  *
  * Each file is replaced as a whole: readers see the old one or the new one. If the format has room for padding (a param

@@ -94,9 +94,9 @@ typedef enum opd_profiler_action OPD_ENUM_TYPE {
   OPD_PROFILER_ACTION_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_profiler_action;
 
-/** Says what the profiler does in the step that begins with the next opd_profiler_start() or opd_profiler_step(), in
- * place of the schedule. Use it for a schedule of your own.
- * @param action As a schedule would say it for that step.
+/** Sets the action of the profiler in the step that begins with the next opd_profiler_start() or opd_profiler_step(),
+ * in place of the schedule. Use it for a schedule of your own.
+ * @param action As a schedule would choose it for that step.
  * @return NULL, or OPD_INVALID_ARGUMENT for an unknown action. Threads: safe. Since: 0.2
  * Source: torch.profiler.ProfilerAction */
 OPD_API OPD_NODISCARD opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action);
@@ -199,7 +199,7 @@ OPD_API void opd_range_end(uint64_t range);
 OPD_API int32_t opd_range_push(const char *name);
 
 /** Ends the range that was pushed last on this thread.
- * @return What its opd_range_push() returned; -1 if there is none. Threads: safe. Since: 0.2
+ * @return The number that its opd_range_push() returned; -1 if there is none. Threads: safe. Since: 0.2
  * Source: torch.profiler.itt.range_pop */
 OPD_API int32_t opd_range_pop(void);
 

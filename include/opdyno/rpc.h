@@ -18,8 +18,8 @@ OPD_BEGIN_DECLS
  * one there, and the address. If the connection ends, the error is OPD_IO of the kind "ConnectionError"; if the
  * server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
  *
- * A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
- * All that came from a session keeps it open. It cannot be used in a child of fork(): OPD_IO. */
+ * A cancel token or a deadline ends the wait for an answer, not the server's work: the next request waits for that. All
+ * objects of a session keep it open. It cannot be used in a child of fork(): OPD_IO. */
 typedef struct opd_rpc_session opd_rpc_session;
 OPD_HANDLE(opd_rpc_session);
 
@@ -27,11 +27,11 @@ OPD_HANDLE(opd_rpc_session);
 typedef struct opd_rpc_connect_options {
   uint32_t struct_size;       /**< set by opd_rpc_connect_options_init() */
   int32_t priority;           /**< at a tracker: of two requests, that with the greater one is served first; 1 */
-  const char *key;            /**< borrowed; what the server wants to hear. At a tracker: which servers; NULL: "" */
+  const char *key;            /**< borrowed; the server's key. A tracker chooses among servers with it; NULL: "" */
   int64_t connect_timeout_ns; /**< to connect and greet; 10000000000 */
   int64_t answer_timeout_ns;  /**< of each request, at a tracker also for a server to be free. Later: the error
                                    OPD_DEADLINE_EXCEEDED; 0: no limit */
-  int64_t session_timeout_ns; /**< the server ends the session after so long, if it knows how; 0: no limit */
+  int64_t session_timeout_ns; /**< the server ends the session after so long, if it supports that; 0: no limit */
   const char *secret;         /**< borrowed; at least 16 bytes that the server must prove to know, as this side does,
                                    without sending them; NULL: none, as for TVM's servers */
   const char
@@ -55,8 +55,8 @@ static inline void opd_rpc_connect_options_init(opd_rpc_connect_options *options
  * @param options     Borrowed; NULL means all defaults.
  * @param out_session New reference.
  * @return NULL, or OPD_IO (there is no connection, or no such file), OPD_DEADLINE_EXCEEDED, OPD_FAILED_PRECONDITION
- * (the server wants another key, or TLS; it does not know the secret; its certificate is refused), OPD_BAD_FORMAT (it
- * speaks something else; a file is none of certificates), OPD_OUT_OF_RANGE (256 sessions are open), OPD_UNSUPPORTED
+ * (the server has another key, lacks the secret or requires TLS; its certificate is refused), OPD_BAD_FORMAT (it uses
+ * another protocol; a file has no certificates), OPD_OUT_OF_RANGE (256 sessions are open), OPD_UNSUPPORTED
  * (TLS, but OpenSSL is not here: `opdyno info` says why), OPD_INVALID_ARGUMENT. Threads: safe. Blocks. Since: 0.2.
  * Source: TVM tvm.rpc.connect. */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options,
@@ -71,7 +71,7 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_connect(const char *address, const opd_
 OPD_API OPD_NODISCARD opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *options,
                                                  opd_rpc_session **out_session);
 
-/** Gives what a tracker knows: its servers, and for each key the number of free ones and of waiting clients.
+/** Describes a tracker: its servers, and for each key the number of free ones and of waiting clients.
  * @param tracker  Borrowed: "HOST:PORT".
  * @param options  Borrowed; only connect_timeout_ns is used. NULL means all defaults.
  * @param out_json New reference: an object with `server_info` and `queue_info`, as TVM's tracker makes it.
@@ -127,13 +127,13 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_session_load_module(opd_rpc_session *se
 /** Describes a session.
  * @param session  Borrowed.
  * @param out_json New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
- *                 "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is what the machine
- * calls itself, "" if it does not tell; `absence` says why the session has ended.
+ *                 "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is the machine's
+ * own name, "" if it is not known; `absence` is the reason why the session has ended.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json);
 
 /** Ends the session. A request that another thread waits for ends with OPD_IO, as all later ones; tensors and objects
- * of the session can only be released. Without it, the session ends with the last reference to what came from it.
+ * of the session can only be released. Without it, the session ends with the last reference to its objects.
  * @param session Borrowed. NULL does nothing. Threads: safe. Blocks. Since: 0.2 */
 OPD_API void opd_rpc_session_close(opd_rpc_session *session);
 
@@ -161,15 +161,15 @@ static inline void opd_rpc_progress_init(opd_rpc_progress *progress) {
 typedef struct opd_rpc_serve_options {
   uint32_t struct_size;    /**< set by opd_rpc_serve_options_init() */
   uint32_t reserved;       /**< 0 */
-  const char *key;         /**< borrowed; what the server is called; NULL: "" */
-  const char *match_key;   /**< borrowed; what the client must say, as a tracker hands it out; NULL: the key */
+  const char *key;         /**< borrowed; the server's key; NULL: "" */
+  const char *match_key;   /**< borrowed; the key that the client must send, from a tracker; NULL: the key */
   const char *work_folder; /**< borrowed; where the session's directory for files is made, which ends with it; NULL: in
                                 the system's directory for temporary files */
   uint64_t max_packet_bytes;     /**< of one packet; 2147483648 */
   uint64_t max_file_bytes;       /**< of all files of the session together; 2147483648 */
   uint64_t max_tensor_bytes;     /**< of the tensors that the client makes, together; 0: no limit */
   int64_t max_silence_ns;        /**< the session ends if the client asks nothing for so long; 0: no limit */
-  int32_t sandbox;               /**< 1: opd_rpc_serve() says what the process may do from then on; 0 */
+  int32_t sandbox;               /**< 1: the process is restricted, as at opd_rpc_serve(); 0 */
   int32_t allow_network;         /**< 1: within the sandbox, too, new connections are allowed; 0 */
   int32_t max_cpu_s;             /**< CPU time of the process, beyond which SIGXCPU ends it; 0: no limit */
   int32_t num_read_paths;        /**< 0 */
@@ -187,14 +187,14 @@ typedef struct opd_rpc_serve_options {
                                          lead to its authority. The session goes through TLS 1.3, which TVM's clients do
                                          not speak; NULL: not */
   const char *tls_key_file;   /**< borrowed; PEM file of the certificate's private key, without a password; NULL */
-  opd_rpc_progress *progress; /**< borrowed; what happens is written there; NULL */
+  opd_rpc_progress *progress; /**< borrowed; the progress is written there; NULL */
   opd_error *(*admit)(
       void *user_data);   /**< called once the client has said the key and proved the secret, before the
                                process is restricted. It may wait, as for other sessions to end. Its error,
                                which it gives away, ends the session; NULL: all clients are welcome */
   void *user_data;        /**< borrowed; for @p admit; NULL */
   int32_t report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
-                               SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
+                               SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
                              before, with the operator that runs. For one session of the process at once; 0 */
   uint32_t reserved2;     /**< 0 */
 } opd_rpc_serve_options;
@@ -236,32 +236,32 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
  * only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its
  * environment changes (HOME, TMPDIR and the places of caches lie in that directory). All of this, and the limits, hold
- * until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. What
- * the kernel does not know is left out: opd_rpc_serve_describe() tells. The session's directory is emptied at the end,
- * and whoever waits for the process removes it.
+ * until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. If
+ * the kernel does not support a restriction, it is left out; opd_rpc_serve_describe() lists those. The session's
+ * directory is emptied at the end. The process that waits for this one is to remove it.
  * @param socket  Of an accepted connection, a stream; stays open and the caller's.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL, or an error. Before the session: those of opd_rpc_serve_describe(); OPD_INVALID_ARGUMENT for what is no
- * such socket; OPD_NOT_FOUND for the work folder. If the session cannot begin, or ends early:
+ * @return NULL, or an error. Before the session: those of opd_rpc_serve_describe(); OPD_INVALID_ARGUMENT if @p socket
+ * is none; OPD_NOT_FOUND for the work folder. If the session cannot begin, or ends early:
  * - OPD_FAILED_PRECONDITION: the client does not know the key or the secret, does not speak TLS or refuses the
  *   certificate; the process has further threads, or another session whose crashes are reported;
- * - OPD_BAD_FORMAT: the client speaks something else, or sends too large a packet;
+ * - OPD_BAD_FORMAT: the client uses another protocol, or sends too large a packet;
  * - OPD_DEADLINE_EXCEEDED: it went silent;
- * - OPD_IO: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
- * - what the function admit of the options gave.
+ * - OPD_IO: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it supports;
+ * - the error of the function admit of the options.
  *
  * Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
  * tvm.rpc.Server.
  */
 OPD_API OPD_NODISCARD opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options);
 
-/** Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
+/** Lists the sandbox's restrictions that the kernel enforces, and checks whether sessions can begin with these options.
  * @param options  Borrowed; NULL means all defaults.
  * @param out_json New reference: {"enforced": ["files (Landlock ABI 7)", "no network"], "missing": [],
  *                 "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
  *                 nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
- *                 there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can,
- *                 or @p options are given that want no TLS, for which OpenSSL is not looked for.
+ *                 there is none. `tls_absence` is the reason why servers and clients have no TLS here; "": they have
+ *                 it, or @p options need none: then OpenSSL is not looked for.
  * @return NULL, or an error:
  * - OPD_INVALID_ARGUMENT: an option is wrong, or the key is not the certificate's.
  * - OPD_NOT_FOUND: there is no such user, or nothing at one of the paths.

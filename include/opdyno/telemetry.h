@@ -26,7 +26,7 @@ typedef struct opd_telemetry_options {
    * address can read the metrics; nothing is encrypted. NULL: nowhere */
   const char *prometheus_address;
   /** Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
-   * NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc */
+   * NULL: the value of OTEL_EXPORTER_OTLP_ENDPOINT, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc */
   const char *otlp_endpoint;
   const char *otlp_headers; /**< borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector;
                                  NULL: OTEL_EXPORTER_OTLP_HEADERS */

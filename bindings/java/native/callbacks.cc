@@ -173,7 +173,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
   const auto find = [&](const char *name) {
     jclass found = env->FindClass(name);
-    // Weak, so that the class loader can be collected: what is called keeps its class.
+    // Weak, so that the class loader can be collected: the called object keeps its class.
     return found ? static_cast<jclass>(env->NewWeakGlobalRef(found)) : nullptr;
   };
   const auto method = [&](jclass owner, const char *name, const char *type) {

@@ -7,8 +7,8 @@
 namespace opdjava {
 namespace {
 
-// A plain pointer, for it is read by each callback. What the destructor leaves is made anew where a callback runs even
-// later at the end of a thread.
+// A plain pointer, for it is read by each callback. If a callback runs even after the destructor at the end of a
+// thread, the area is made anew.
 thread_local CallbackArea *area_of_thread = nullptr;
 
 CallbackArea *make_area() {

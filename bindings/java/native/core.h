@@ -90,7 +90,7 @@ class Texts {
   std::vector<const char *> pointers_;
 };
 
-// Reads options whose defaults are set from names and values in turns. What they point to lives as long as this and the
+// Reads options whose defaults are set from names and values in turns. Their pointers live as long as this and the
 // values.
 class Options {
  public:
@@ -110,7 +110,7 @@ class Options {
   std::vector<std::pair<const opdrules::Field *, size_t>> likes_;  // lists with as many items as another one
 };
 
-// What fits a long: dtypes and devices.
+// Structs that fit a long: dtypes and devices.
 template <class T>
 jlong pack(const T &plain) {
   jlong word = 0;
@@ -158,7 +158,7 @@ void call_log(void *logger, opd_log_level level, const char *message);
 void end_callback(void *object);
 opd_collector_table collector_table(JNIEnv *env, jobject collector);
 
-// What native code calls in Java; found when the library is loaded.
+// The methods of Java that native code calls; found when the library is loaded.
 struct Java {
   JavaVM *vm;
   jclass callbacks, exception, host_stack, bytes;

@@ -9,7 +9,7 @@ namespace {
 using opdrules::Field;
 using opdrules::store;
 
-// What is wrong with an option; begins where the option's name ends.
+// The error of an option; begins where the option's name ends.
 struct Refused {
   std::string what;
 };

@@ -1,4 +1,4 @@
-/* What the shared rules mean in Java; native/core.h and the classes in opdyno/ do the work. See bindings/swig/rules.md.
+/* The shared rules in Java; native/core.h and the classes in opdyno/ do the work. See bindings/swig/rules.md.
  *
  * Native code sees numbers, long[] and byte[] only: a handle is a long, an opd_value two of them, text is UTF-8. Outputs
  * are Out<T> parameters, for a function that throws has no result in C. */
@@ -79,7 +79,7 @@ public final class"
 %typemap(javain) const char *path "Paths.bytes($javainput)"
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
-/* Whatever may throw stands within the call's `try`, so that its `finally` ends what began before it.
+/* All code that may throw stands within the call's `try`, so that its `finally` ends what began before it.
  *
  * Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
 %define %opdjava_out(PARAMETER, JNI, NATIVE, MAKE, JAVA, CONTENT)

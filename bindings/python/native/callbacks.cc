@@ -5,7 +5,7 @@
 namespace opdpy {
 namespace {
 
-// A callback's result is owned; what only views Python's memory, or memory that the caller lent, is copied.
+// A callback's result is owned: a view of Python's memory, or of memory that the caller lent, is copied.
 opd_error *give(PyObject *result, opd_value *out) {
   Arguments views;
   opd_value view;

@@ -41,7 +41,7 @@ struct Collected : Handle {
 };
 
 extern PyTypeObject *handle_type, *collected_type;
-Kind *kind_of(const char *name);  // one for each name, made when it is first asked for
+Kind *kind_of(const char *name);  // one for each name, made at its first use
 template <class T>
 Kind *add_kind(const char *name, void (*release)(T *)) {
   Kind *kind = kind_of(name);
@@ -77,9 +77,9 @@ struct BufferView {  // a tensor argument that lies in a buffer of Python
   ~BufferView() { PyBuffer_Release(&buffer); }
 };
 
-// What a function may do with the elements of a read-only buffer, as an array with flags.writeable = False.
+// How the elements of a read-only buffer (an array with flags.writeable = False) are passed to a function.
 enum class ReadOnly : bool {
-  kMarked,  // they come as a tensor that says so: a function that may write them refuses it
+  kMarked,  // they come as a tensor that is marked so: a function that may write them refuses it
   kViewed,  // they come as a plain view: the callee copies arguments, as a VM does
 };
 
@@ -92,7 +92,7 @@ class Arguments {
     for (auto &value : owned_) opd_value_release(&value);
     for (PyObject *object : held_) Py_DECREF(object);
   }
-  // False with an exception. `what` says in it which argument it is, from 0 (negative: none).
+  // False with an exception that names argument `what`, from 0 (negative: none).
   bool add(PyObject *object, int what = -1);
   bool add_all(PyObject *sequence);
   const opd_value *data() const { return count_ ? (more_.empty() ? few_ : more_.data()) : nullptr; }
@@ -134,7 +134,7 @@ bool shared_tensor(PyObject *object, opd_tensor **out_tensor);
 // A tensor of the buffer's memory, which it keeps; read-only if the buffer is. False with an exception.
 bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor);
 
-// Plain types of the package: native/types.cc. What `is_` says is of the package's own class; `to_` takes what can be
+// Plain types of the package: native/types.cc. `is_` is true for the package's own class; `to_` takes what can be
 // made one, or sets an exception.
 bool is_dtype(PyObject *object);
 bool is_vouched(PyObject *object);  // opdyno.reads_only(array)
@@ -146,7 +146,7 @@ PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
 // Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, where C would
-// end it. `what` says in them what it is.
+// end it. `what` names it in them.
 const char *text_for_c(PyObject *object, const char *what);
 bool to_text(PyObject *object, const char *what, const char **out);  // likewise, but None gives null
 bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
@@ -160,7 +160,7 @@ PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, also when i
 // ---- numbers: native/numbers.cc
 
 // Numbers of C. False with a TypeError for what is no number, or with an OverflowError for one that does not fit.
-// `what` says in them which number it is.
+// `what` names the number in them.
 bool to_integer(PyObject *object, const char *what, int64_t low, uint64_t high, uint64_t *out);
 bool to_number(PyObject *object, const char *what, double *out);
 template <class T>
@@ -268,7 +268,7 @@ bool function_of(PyObject *callable, opd_function **out_function);
 
 // ---- options: native/options.cc
 
-// Reads a dict into options whose defaults are set. What it points to lives as long as this.
+// Reads a dict into options whose defaults are set. Its pointers live as long as this.
 class Options {
  public:
   bool read(PyObject *dict, const opdrules::Fields &fields, const char *what, void *options);

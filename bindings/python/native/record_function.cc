@@ -12,7 +12,7 @@
 namespace opdpy {
 namespace {
 
-// What `range.__enter__` and `range.__exit__` are. A `with` statement asks for both, and Python's own would be made
+// The type of `range.__enter__` and `range.__exit__`. A `with` statement gets both, and Python's own would be made
 // each time, which takes longer than all else. These lie within the range, which one that is in use keeps.
 struct Method {
   PyObject_HEAD PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
@@ -260,7 +260,7 @@ PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(leave_met
 PyType_Spec method_spec = {"opdyno._native.RangeMethod", sizeof(Method), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | kHasVectorcall, method_slots};
 
-// What the type has under the two names.
+// The attribute of the type under either name.
 struct Descriptor {
   PyObject_HEAD PyObject *plain;  // for the type itself, and for subclasses, whose cycles the collector is to see
   bool is_enter;

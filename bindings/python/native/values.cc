@@ -155,8 +155,9 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
-// Only a capsule with a version says that its elements are read-only. For one without, Python's buffer protocol tells,
-// if the object has it: what grants no writing is read-only, also where that is because the protocol lacks the dtype.
+// Only a capsule with a version has a mark for read-only elements. For one without, Python's buffer protocol decides,
+// if the object has it: a buffer that grants no writing is read-only, even if that is because the protocol lacks the
+// dtype.
 static bool refuses_writing(PyObject *object) {
   if (!PyObject_CheckBuffer(object)) return false;
   Py_buffer buffer;
@@ -333,7 +334,7 @@ bool Arguments::view_buffer(PyObject *object, opd_value *out) {
   return true;
 }
 
-// The caller says that the function only reads the elements: it gets them as a view, which says nothing of writing.
+// By the caller's word, the function only reads the elements: it gets them as a view without a read-only mark.
 bool Arguments::view_vouched(PyObject *object, opd_value *out, int what) {
   PyObject *array = PyObject_GetAttrString(object, "array");
   if (!array) return false;

@@ -16,9 +16,9 @@ Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.v
     devices       device, cpu, cuda …, Device; of other machines by rpc.connect
     errors        Error and its code; every error is also the Python exception of its kind
 
-Shapes are sequences of ints, times are in seconds unless a name says otherwise, sizes of memory in bytes. What native code
-gives is owned by its Python object, and keeps alive what it needs. Any thread may use anything here unless its description
-says otherwise. NumPy is only imported where its arrays are asked for.
+Shapes are sequences of ints, times are in seconds unless a name says otherwise, sizes of memory in bytes. A native
+object is owned by its Python object, and keeps alive what it needs. Any thread may use anything here unless its description
+says otherwise. NumPy is only imported by functions that return its arrays.
 """
 
 import json as _json

@@ -1,4 +1,4 @@
-"""Collectors: what measures something around each call of a profile."""
+"""Collectors, which measure something around each call of a profile."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class DeviceWrapper:
 
 
 class MetricCollector:
-    """Measures something around each call. Derive from it to measure what you want.
+    """Measures something around each call. Derive from it for a measurement of your own.
 
     `VirtualMachine.profile` calls all three on its own thread; `VirtualMachine.profiling` calls Start and Stop on the threads of
-    the calls, between each other: what belongs to one call is best kept in its state. What they raise ends their part, but not
-    the run: the report's configuration has it.
+    the calls, between each other: data of one call is best kept in its state. If one of them raises, the collector is not started
+    any more, but the run goes on: the exception is in the report's configuration.
     """
 
     def Init(self, devs: list[DeviceWrapper]) -> None:
@@ -136,7 +136,7 @@ class _Counters(_BuiltIn):
 class PerfMetricCollector(_Counters):
     """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
 
-    Others can be named for each device. What cannot be counted here is an error, or is left out with `best_effort`.
+    Others can be named for each device. An event that cannot be counted here is an error, or is left out with `best_effort`.
     """
 
     _kind = _native.OPD_COLLECTOR_PERF
@@ -161,14 +161,14 @@ class EnergyMetricCollector(_BuiltIn):
 
 
 class NVMLMetricCollector(_BuiltIn):
-    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, as NVML tells them."""
+    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, read by NVML."""
 
     def __init__(self) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, None)
 
 
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
-    """What the C API calls them."""
+    """Their handles in the C API."""
     return [collector._collector() for collector in collectors or ()]
 
 
@@ -181,7 +181,7 @@ def profile_function(
 ) -> Callable[..., dict[str, Any]]:
     """Makes a function that measures one call of a function of a module or a VM, after some that are not measured.
 
-    It takes the function's arguments and gives the metrics by name, "Duration (us)" always. Without `func_name` it is
+    It takes the function's arguments and returns the metrics by name, "Duration (us)" always. Without `func_name` it is
     the function that the module is called by.
     """
     mod, dev = module_of(mod), device_of(dev)

@@ -84,7 +84,7 @@ class Device(Frozen):
 
     @property
     def compute_version(self) -> str | None:
-        """What the hardware can do, as "8.6"."""
+        """The version of the hardware's abilities, as "8.6"."""
         return self._text(_native.OPD_ATTR_COMPUTE_VERSION)
 
     @property
@@ -130,7 +130,7 @@ class Device(Frozen):
 
     @property
     def available_global_memory(self) -> int | None:
-        """What of it is free now, in bytes."""
+        """The part of it that is free now, in bytes."""
         return self._number(_native.OPD_ATTR_AVAILABLE_GLOBAL_MEMORY)
 
     def texture_spatial_limit(self) -> int | None:

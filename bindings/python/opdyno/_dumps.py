@@ -41,7 +41,7 @@ class Dumps:
     .json, .pftrace, .html …, also with .gz. `signal`: this one asks for a dump, such as `signal.SIGUSR2`; the program must have no
     handler of its own for it. `slow_ms`: a range or a run of a program that takes at least so long does. `on_error`: a run that fails
     does. Of dumps for slow spans and errors, at least `min_interval` seconds lie between two, and there are at most `most` of a
-    recording. What asks is not delayed.
+    recording. The thread that requests it is not delayed.
     """
 
     path: str | os.PathLike[str]

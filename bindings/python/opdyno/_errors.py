@@ -1,4 +1,4 @@
-"""Errors: what opdyno raises is an `Error`, and at once the Python exception of its kind."""
+"""Errors: each exception of opdyno is an `Error`, and at once the Python exception of its kind."""
 
 import builtins
 import enum
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Code(enum.IntEnum):
-    """What went wrong, for programs. An unknown number becomes INTERNAL. Source: opd_code in opdyno/base.h."""
+    """The kinds of errors, for programs. An unknown number becomes INTERNAL. Source: opd_code in opdyno/base.h."""
 
     INVALID_ARGUMENT = 1
     NOT_FOUND = 2
@@ -34,7 +34,7 @@ class Error(Exception):
 
     @property
     def code(self) -> Code:
-        """What went wrong, for programs."""
+        """The kind of the error, for programs."""
         return Code(self._facts[0]) if self._facts[0] in Code._value2member_map_ else Code.INTERNAL
 
     @property
@@ -49,7 +49,7 @@ class Error(Exception):
 
     @property
     def native_backtrace(self) -> str:
-        """The native frames at the place where it was made, if OPDYNO_BACKTRACE asks for them."""
+        """The native frames at the place where it was made, if OPDYNO_BACKTRACE is set."""
         return self._facts[3] or ""
 
     def __reduce__(self) -> "tuple[Any, ...]":

@@ -1,4 +1,4 @@
-"""Plain values: what the standard library's dataclasses would make, which take longer to import than all of opdyno."""
+"""Plain values, without the standard library's dataclasses, which take longer to import than all of opdyno."""
 
 from __future__ import annotations
 

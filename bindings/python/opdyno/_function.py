@@ -14,14 +14,13 @@ class Function(_native.FunctionBase):
     """A packed function: any number of values in, one out. `Function(callable)` makes one of a Python callable.
 
     Called as `function(x, 2, "text")`, by position only. It takes None, numbers, text, bytes, dtypes, devices, shapes,
-    tensors, arrays of other libraries and buffers (without a copy: what it writes, it writes there; a compiled function
-    refuses read-only ones, see `reads_only`), lists, tuples, dicts,
-    callables and objects; anything else is a TypeError that says which argument. It gives numbers as int, float or bool,
-    text as str, tuples as `Array`, and objects of their classes.
+    tensors, arrays of other libraries and buffers (without a copy: it writes into them; a compiled function
+    refuses read-only ones, see `reads_only`), lists, tuples, dicts, callables and objects; anything else is a TypeError that
+    names the argument. It returns numbers as int, float or bool, text as str, tuples as `Array`, and objects of their classes.
 
-    Many threads may call it at once if what it wraps allows that; other Python threads run while native code does. A native
+    Many threads may call it at once if the wrapped code allows that; other Python threads run while native code does. A native
     error is raised as an `Error` that is also the Python exception of its kind; an exception of a Python callable comes
-    out as itself, with its traceback, through any native frames between. It keeps alive what it came from. Source: TVM's
+    out as itself, with its traceback, through any native frames between. It keeps its origin alive. Source: TVM's
     PackedFunc, tvm-ffi's Function.
     """
 
@@ -53,7 +52,7 @@ PackedFunc = Function
 
 
 def named(function: Function, name: str) -> Function:
-    """Notes what a function was asked for by, for its repr."""
+    """Notes the name by which a function was found, for its repr."""
     function.__name__ = name
     return function
 
@@ -96,7 +95,7 @@ def get_global_func(name: str, allow_missing: bool) -> Function | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
     """Gives a registered function.
 
-    Without one of that name it raises a ValueError (code NOT_FOUND) that names close ones, or gives None if
+    Without one of that name it raises a ValueError (code NOT_FOUND) that names close ones, or returns None if
     `allow_missing`. Source: TVM's get_global_func.
     """
     try:

@@ -28,7 +28,7 @@ def range_push(msg: str) -> int:
 
 
 def range_pop() -> int:
-    """Ends the range that was begun last on this thread. What its `range_push` gave; -1 if there is none."""
+    """Ends the range that was begun last on this thread. Returns the number that its `range_push` returned; -1 if there is none."""
     return _native.opd_range_pop()
 
 

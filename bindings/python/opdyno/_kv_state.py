@@ -1,4 +1,4 @@
-"""What the program of a language model keeps of its sequences between calls."""
+"""The state that the program of a language model keeps of its sequences between calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KVState(Object):
         with cache.forward([0], [len(prompt)]):
             logits, _ = vm["prefill"](embeddings, cache, params)
 
-    Sequences have numbers of the caller's choice. One thread at a time: what uses a state while another thread does, a call of
+    Sequences have numbers of the caller's choice. One thread at a time: a use of the state while another thread uses it, a call of
     the program among them, is an error. Source: TVM's KVState.
     """
 

@@ -19,7 +19,7 @@ _Path = str | os.PathLike[str]
 
 
 class ModulePropertyMask:
-    """What can be done with a module, as bits of `Module.property_mask`. Source: tvm-ffi's ModulePropertyMask."""
+    """Whether a module can be embedded, called or linked: bits of `Module.property_mask`. Source: tvm-ffi's ModulePropertyMask."""
 
     BINARY_SERIALIZABLE = 1
     """Exporting embeds its bytes, or keeps its file if it is a library."""
@@ -42,14 +42,14 @@ class Module(Object):
 
     @property
     def kind(self) -> str:
-        """What it is: "library", "relax.VMExecutable", "c", "static_library", "opdyno.native" …"""
+        """Its kind: "library", "relax.VMExecutable", "c", "static_library", "opdyno.native" …"""
         return _native.opd_module_kind(self)
 
     type_key = kind
 
     @property
     def format(self) -> str:
-        """Format of what it holds: "so", "c", "o", "vmexec" …; "" if that is not known."""
+        """The format of its content: "so", "c", "o", "vmexec" …; "" if that is not known."""
         return _native.opd_module_format(self)
 
     @property
@@ -136,7 +136,7 @@ class Module(Object):
         """Gives a C symbol of a shared library as a packed function: `native_function("hypot", "f64(f64, f64)")`.
 
         A signature's types are void, bool, i8 … i64, u8 … u64, f32, f64, ptr, str, tensor (a DLTensor *), and structs by
-        value as {f64, f64}. A wrong signature is a ValueError that gives the place of the mistake.
+        value as {f64, f64}. A wrong signature is a ValueError with the place of the mistake.
         """
         return named(_native.opd_module_native_function(self, symbol, signature), symbol)
 
@@ -170,7 +170,7 @@ class Module(Object):
         """Writes one file of the module and all that it imports, which opdyno and TVM load.
 
         `file_name`: ends in `.so` for a shared library, in `.tar` for an archive of objects; else a ValueError.
-        `addons`: further objects, archives of them and C sources. `workspace_dir`: keeps what is made on the way; else that
+        `addons`: further objects, archives of them and C sources. `workspace_dir`: keeps intermediate files; else that
         lies in a temporary directory.
 
         `fcompile(target, files, **kwargs)` links in place of the compiler; its result is returned. It gets objects; an
@@ -221,8 +221,8 @@ class Module(Object):
 
         Beyond TVM's: `warmup` calls come before the measured ones; with `steady_ms` further ones until their times are
         steady, for no longer than that (docs/benchmarks.md has the rule). `concurrency` threads call at once, each of which
-        gives a result for each repeat; the function must bear that, as those of a `VirtualMachine` do.
-        Raises what the function raises. Source: TVM's Module.time_evaluator.
+        returns a result for each repeat; the function must bear that, as those of a `VirtualMachine` do.
+        Exceptions of the function come out. Source: TVM's Module.time_evaluator.
         """
         return evaluator(
             self.get_function(func_name, True),
@@ -241,7 +241,7 @@ class Module(Object):
         )
 
     def describe(self) -> Any:
-        """What the module and its imports are, as dicts and lists: kind, file, TVM release if known, functions, imports."""
+        """Describes the module and its imports by dicts and lists: kind, file, TVM release if known, functions, imports."""
         return json.loads(_native.opd_module_to_json(self))
 
     def __repr__(self) -> str:
@@ -290,14 +290,14 @@ def _options(fmt: str = "", **more: Any) -> dict[str, Any]:
 def load_module(path: _Path | bytes, fmt: str = "", **options: Any) -> Module:
     """Loads an artifact from a file, or from bytes.
 
-    A shared library with what is embedded in it, a VM executable, a C source, or objects (`.o`, `.a`, `.tar`); the last
-    three are compiled and linked first, and what is made so is kept in a cache. What it is, its content tells, then its
-    suffix; `fmt` ("so", "vmexec", "c", "o", "a", "tar") says it instead. `options`: `copy` (0: a library is loaded from a
+    A shared library with its embedded modules, a VM executable, a C source, or objects (`.o`, `.a`, `.tar`); the last
+    three are compiled and linked first, and the result is kept in a cache. Its kind is found by its content, then by its
+    suffix; `fmt` ("so", "vmexec", "c", "o", "a", "tar") sets it instead. `options`: `copy` (0: a library is loaded from a
     private copy, 1: only if its file is in use already, 2: never), `compiler`, `c_flags`, `cache_dir`, `inspect_only` (1: the
     file is read, and none of its code runs: the module can be described and exported, not called), `build_timeout_ms`.
 
     Raises an `Error`: FileNotFoundError without such a file; ValueError for bytes that are not what they claim to be;
-    RuntimeError with the compiler's message, or naming what the library needs and this machine lacks; TypeError for an
+    RuntimeError with the compiler's message, or naming a dependency that this machine lacks; TypeError for an
     unknown option. Source: TVM's load_module.
     """
     if isinstance(path, (bytes, bytearray, memoryview)):

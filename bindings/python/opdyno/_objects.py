@@ -1,4 +1,4 @@
-"""Objects: what native values are in Python."""
+"""Objects: native values in Python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ObjectGeneric:
 class Array(_native.CollectedHandle, Object, Sequence[Any]):
     """An immutable sequence of values, as tuples of a program are. `Array([1, "two", tensor])`; a slice gives a list.
 
-    Equal to lists, tuples and arrays with equal items. Items are made anew for Python each time they are asked for.
+    Equal to lists, tuples and arrays with equal items. Each access makes items anew for Python.
     """
 
     __slots__ = ("__weakref__",)

@@ -1,4 +1,4 @@
-"""What comparisons of calls have in common: a sentence at the top of a report, and how their options are written."""
+"""The common base of comparisons of calls: a sentence at the top of a report, and how their options are written."""
 
 import os
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ from ._types import DataType, Shape
 class Params(_native.Handle, Mapping[str, Tensor]):
     """Tensors by name, in the order of their file: a mapping. `Params({"w": array})`, or `load_params(path)`.
 
-    A file is mapped, and a tensor of it made when it is first asked for: a view of the file where that is possible, whose
+    A file is mapped, and a tensor of it made at its first use: a view of the file where that is possible, whose
     changes stay in this process; else a copy. Until it and its tensors are gone, the file may be replaced, but not be cut
     short in place. Threads that ask for a tensor at once get the same one; adding is for one thread at a time.
     """
@@ -58,7 +58,7 @@ class Params(_native.Handle, Mapping[str, Tensor]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file; readers see the old one or the new one, never a part.
 
-        Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files beside
+        Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files beside
         it), else TVM's param dict. An `Error` for a dtype or a name that the format cannot hold.
         """
         _native.opd_params_save(self, os.fspath(path))
@@ -75,9 +75,9 @@ def load_params(
 ) -> Params:
     """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its directory.
 
-    Its content tells the format. `copy`: copies all tensors at once and lets go of the file. `prefetch`: has the system
+    Its content decides the format. `copy`: copies all tensors at once and lets go of the file. `prefetch`: has the system
     read it ahead. `verify_checksums`: compares those that the file has. An `Error` without such a file, for damage (with
-    the offset), or for what no tensor can hold.
+    the offset), or for elements that no tensor can hold.
     """
     options = {"copy": copy, "prefetch": prefetch, "verify_checksums": verify_checksums}
     return _native.opd_params_open(os.fspath(path), options)
@@ -91,7 +91,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Tensor]:
     """Reads what `save_param_dict` wrote, here or in TVM: bytes, or anything like them. Tensors are copies, on the CPU.
 
-    An `Error` that gives the offset of damage. Source: TVM's load_param_dict.
+    For damage an `Error` with the offset. Source: TVM's load_param_dict.
     """
     return dict(_native.opd_params_load_bytes(param_bytes))
 

@@ -13,7 +13,7 @@ from .profiling import Report
 
 
 class Replayed(Outcome):
-    """What a recorded call became when `replay` made it again. True if it ended as it did when it was recorded."""
+    """The result of `replay`: a recorded call that was made again. True if it ended as it did when it was recorded."""
 
     _HOLDS = "Same"
 

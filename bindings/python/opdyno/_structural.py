@@ -117,7 +117,7 @@ def structural_equal(lhs: Any, rhs: Any) -> bool:
     dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape and the bits of their
     elements, on whatever device; text, bytes, None, shapes, dtypes and devices by content. Numbers are equal if kind and
     value are: 1, 1.0 and True all differ; a NaN is equal to another. Any other object is only equal to itself. A
-    TypeError names what no native function takes. Source: TVM's structural_equal.
+    TypeError names a value that no native function takes. Source: TVM's structural_equal.
     """
     return get_first_structural_mismatch(lhs, rhs) is None
 
@@ -147,7 +147,7 @@ _KINDS: tuple[tuple[str, Any], ...] = (  # classes before those that they derive
 
 
 def _kind_and_content(value: Any) -> tuple[str, Any]:
-    """What a value is for a native function, and what of it is compared."""
+    """The kind of a value for a native function, and the part of it that is compared."""
     if isinstance(value, ObjectGeneric):
         value = value.asobject()
     if _kind_of(value) is None and value is not None and not callable(value):

@@ -88,7 +88,7 @@ class Tensor(_native.TensorBase):
     def copyfrom(self, source: Any) -> Tensor:
         """Copies the elements of an array into this tensor, and gives the tensor.
 
-        `source`: a tensor, an array of another library, or what NumPy makes an array of. A ValueError if shape or dtype
+        `source`: a tensor, an array of another library, or an object that NumPy makes an array of. A ValueError if shape or dtype
         differ.
         """
         if not isinstance(source, _native.TensorBase) and not hasattr(source, "__dlpack__"):
@@ -118,7 +118,7 @@ class Tensor(_native.TensorBase):
     def item(self) -> Any:
         """The only element, as a bool, int, float or complex. A ValueError if there is not exactly one.
 
-        `bool(t)`, `int(t)` and `float(t)` give it, too.
+        `bool(t)`, `int(t)` and `float(t)` return it, too.
         """
         if self.size != 1:
             raise ValueError(f"only a tensor of one element is a number, but the shape is {list(self.shape)}")
@@ -185,7 +185,7 @@ def _with_ml_dtypes(source: Tensor) -> Any:
 def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
     """Makes a tensor with a copy of an array's elements.
 
-    `array`: a buffer, what speaks DLPack, or what NumPy makes an array of, as nested lists. `device`: where it is made, a
+    `array`: a buffer, an object with DLPack, or one that NumPy makes an array of, as nested lists. `device`: where it is made, a
     Device or its name; the CPU without one. `mem_scope` is not used. Errors are those of NumPy, or an `Error` for a device
     that is not there. Source: TVM's runtime.tensor. `from_dlpack` shares the elements instead.
     """
@@ -239,8 +239,8 @@ def reads_only(array: Any) -> ReadsOnly:
     """Vouches that the called function does not write a read-only array: `kernel(opdyno.reads_only(x), out)`.
 
     A compiled function does not say which of its arguments it writes, so it refuses read-only arrays and tensors without
-    this: NumPy's with `flags.writeable` False, maps of files opened for reading, JAX's. What it writes to them
-    nevertheless may end the process.
+    this: NumPy's with `flags.writeable` False, maps of files opened for reading, JAX's. If it writes to them
+    nevertheless, the process may end.
     """
     return ReadsOnly(array)
 

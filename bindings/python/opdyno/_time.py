@@ -1,4 +1,4 @@
-"""Times as users give them, and as the library takes them."""
+"""Times in the user's units, and in the library's."""
 
 import numbers
 

@@ -62,7 +62,7 @@ class _Columns:
 
 
 class _Row:
-    """What a single span and several ones of a name have in common. Times are in µs."""
+    """The common base of a single span and of several ones of a name. Times are in µs."""
 
     __slots__ = ("_columns", "_row")
 
@@ -146,7 +146,7 @@ class _Row:
 
     @property
     def cpu_memory_usage(self) -> int:
-        """What its thread allocated on the host less what it gave back, in bytes; 0 if memory was not recorded."""
+        """The bytes that its thread allocated on the host less those that it freed; 0 if memory was not recorded."""
         return self._cell("Memory (bytes)") or 0
 
     @property
@@ -196,7 +196,7 @@ class _Row:
         """With `with_stack`: the host's functions that called when it began, from the innermost on, as "file(line): function"."""
         return str(self._cell("Stack") or "").split(";")[:-1]
 
-    # What torch has besides, of calls that are asynchronous, on other devices, or part of a backward pass.
+    # Further attributes of torch's: of calls that are asynchronous, on other devices, or part of a backward pass.
     is_async = is_remote = is_legacy = False
     node_id = -1
     use_device = None

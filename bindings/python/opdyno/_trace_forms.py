@@ -1,4 +1,4 @@
-"""What a recording can be had as: lists of events, tables, files of other tools."""
+"""The forms of a recording: lists of events, tables, files of other tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Forms:
 
     @property
     def trace(self) -> Trace:
-        """What was recorded. AssertionError if there is nothing yet."""
+        """The recorded trace. AssertionError if there is none yet."""
         if self._trace is None:
             raise AssertionError("the profiler has recorded nothing yet: start it, and stop it")
         return self._trace
@@ -126,7 +126,7 @@ class Forms:
         self._metadata[str(key)] = json.dumps(str(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds what the JSON text says. ValueError if it is no JSON."""
+        """Adds the value of a JSON text. ValueError if it is no JSON."""
         if not isinstance(value, str):  # json.loads() takes bytes, too
             raise TypeError(f"the metadata {key!r} must be JSON as str, not {type(value).__name__}")
         try:
@@ -142,7 +142,7 @@ _MOST_LEVELS = 99  # that the library reads, within the object of all metadata
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-# What is accepted here must not be refused when a file is written: then the trace could not be had any more.
+# A text that is accepted here must not be refused when a file is written: then there would be no way to the trace any more.
 def _check_json(text: str) -> None:
     text.encode()  # UnicodeEncodeError, a ValueError, for half of a surrogate pair
     level = 0
@@ -177,7 +177,7 @@ def load(path: str | os.PathLike[str], *, with_flops: bool = False) -> LoadedTra
 
 
 class MergedTrace(Forms):
-    """What several processes recorded, on one time line; `merge` makes it. It has the events and the files of a `profile`."""
+    """The recordings of several processes on one time line; `merge` makes it. It has the events and the files of a `profile`."""
 
     _is_of_this_host = False
 

@@ -32,10 +32,10 @@ class DataTypeCode(enum.IntEnum):
 
 
 class DataType(str):
-    """The type of a tensor's elements: a str, as "float32" or "int8x4", that knows its parts.
+    """The type of a tensor's elements: a str, as "float32" or "int8x4", with attributes for its parts.
 
     Made of such text, also short as "f32" or "bf16", of NumPy's dtypes and scalar types, and of anything with a `name`. A
-    ValueError for text that is no dtype, a TypeError for what has none. `type_code`: its `DataTypeCode`; `bits` of a lane;
+    ValueError for text that is no dtype, a TypeError for objects without one. `type_code`: its `DataTypeCode`; `bits` of a lane;
     `lanes`: 1 unless it is a vector. Source: TVM's DataType; DLPack.
     """
 

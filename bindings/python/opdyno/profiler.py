@@ -38,7 +38,7 @@ _native.register_class("Profiler", Profiler)
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does in a step."""
+    """The action of a profiler in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -51,7 +51,7 @@ _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be recorded. `PrivateUse1` stands for Vulkan, and for kinds of devices that the program added by a plug-in."""
+    """The activities that can be recorded. `PrivateUse1` stands for Vulkan, and for kinds of devices of plug-ins."""
 
     CPU = 0
     XPU = 1
@@ -115,7 +115,7 @@ def schedule(
 def tensorboard_trace_handler(
     dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[Any], None]:
-    """A function for `profile(on_trace_ready=…)` that writes each trace to a new file of a directory, as TensorBoard wants it."""
+    """A function for `profile(on_trace_ready=…)` that writes each trace to a new file of a directory, as TensorBoard reads it."""
 
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -165,8 +165,8 @@ class _KinetoProfile(Forms):
         is killed: see `load`. `max_bytes`: of the file, or else of memory for events of all threads; 0: no limit. `ring`: beyond it,
         the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
         `ring_file=path` is short for `file=path, ring=True`. `flush_interval_ms`: how often the file is written to the disk, for
-        the case that the machine loses power; 0: when the system does it. `last_seconds`: traces leave out what ended earlier
-        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: what NVIDIA's CUPTI reports of CUDA devices, also of other code
+        the case that the machine loses power; 0: when the system does it. `last_seconds`: traces lack events that ended earlier
+        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: events of CUDA devices by CUPTI, also of other code
         in the process; `start` fails if it cannot be used.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
@@ -245,7 +245,7 @@ class _KinetoProfile(Forms):
         return trace is not None
 
     def snapshot(self) -> LoadedTrace:
-        """What has been recorded so far; the recording goes on. AssertionError if the schedule is not recording."""
+        """The events recorded so far; the recording goes on. AssertionError if the schedule is not recording."""
         trace = _native.opd_profiler_snapshot(self._profiler)
         if trace is None:
             raise AssertionError("the schedule is not recording")
@@ -293,7 +293,7 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
 class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
     """Records the process between `start` and `stop`; a context manager. May be started again. Any thread may use it.
 
-    With a `schedule`, `step()` ends a step of the program, and the schedule says by its number what the next one is for.
+    With a `schedule`, `step()` ends a step of the program, and the schedule chooses the action of the next one by its number.
     `on_trace_ready(profile)` is called whenever a trace is complete, also at the end of the `with` block.
     """
 
@@ -377,7 +377,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             _native.opd_profiler_set_action(self._profiler, 0 if quiet else self.current_action.value)
 
     def start(self) -> None:
-        """Records from now on, or as the schedule says; an `Error` (code FAILED_PRECONDITION) if it was started already."""
+        """Records from now on, or by the schedule; an `Error` (code FAILED_PRECONDITION) if it was started already."""
         self._set_action()
         super().start()
 

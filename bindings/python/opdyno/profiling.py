@@ -128,7 +128,7 @@ _KINDS = {number: metric for metric, number in METRIC_KINDS.items()}
 
 
 def metric_of(kind: int, value: Any) -> Any:
-    """A metric of a report by its kind; text as it is, and what a newer writer knows as its JSON says."""
+    """A metric of a report by its kind; text as it is, and kinds of a newer writer by their JSON."""
     if kind == _native.OPD_METRIC_JSON:
         return json.loads(value)
     return _KINDS[kind](value) if kind in _KINDS else value
@@ -252,7 +252,7 @@ class Report(_native.Handle):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What the run was like, by name."""
+        """The conditions of the run, by name."""
         return self._rows(_native.OPD_REPORT_CONFIGURATION)[0]
 
     def _rows(self, section: int) -> list[dict[str, Any]]:
@@ -282,7 +282,7 @@ class Report(_native.Handle):
         """The report with columns for what its operators compute and move, as far as their names and shapes tell.
 
         They are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
-        A global function "opdyno.flop.<name>" tells the operations of an operator of your own: it gets the text of
+        A global function "opdyno.flop.<name>" counts the operations of an operator of your own: it gets the text of
         "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
         """
         gflops, bandwidth = (peak.gflops, peak.bandwidth_gbps) if peak else (0.0, 0.0)
@@ -298,9 +298,9 @@ class Report(_native.Handle):
 
 
 class MachinePeak(Frozen):
-    """What the processors reach at most: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`.
+    """The most that the processors reach: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`.
 
-    `spread` says how noisy the measurement was; from 0.1 on the peaks may be too low.
+    `spread` is the noise of the measurement; from 0.1 on the peaks may be too low.
     """
 
     __slots__ = ("gflops", "bandwidth_gbps", "num_threads", "spread")
@@ -319,7 +319,7 @@ def measure_peak() -> MachinePeak:
 
 
 class Diff:
-    """What changed between two sets of runs, operator by operator. `print(diff)` shows its table."""
+    """The changes between two sets of runs, operator by operator. `print(diff)` shows its table."""
 
     def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
         self._runs, self._options = (before, after), options
@@ -357,7 +357,7 @@ class Diff:
 
 
 def merge(reports: Iterable[Report]) -> Report:
-    """Joins reports of several runs, machines or ranks. What differs in their configurations becomes columns."""
+    """Joins reports of several runs, machines or ranks. Entries of their configurations that differ become columns."""
     return _native.opd_report_merge(list(reports))
 
 

@@ -7,9 +7,9 @@
     y = vm["main"](opdyno.tensor(x, dev)).numpy()
     print(vm.time_evaluator("main", dev, repeat=3)(opdyno.tensor(x, dev)))
 
-What a session gives is used as if it were here: its devices wherever there is a device, tensors on them, modules, VMs and
-functions. Errors are those of the other side, with the address behind the message. A request ends early by Ctrl-C; what the
-server does goes on, and the next request waits for that. All that came from a session keeps it open.
+A session's objects are used as if they were here: its devices wherever there is a device, tensors on them, modules, VMs and
+functions. Errors are those of the other side, with the address behind the message. Ctrl-C ends a request early; the server's
+work goes on, and the next request waits for it. All that came from a session keeps it open.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class TrackerSession:
         self.summary()  # there must be one
 
     def summary(self) -> dict[str, Any]:
-        """What the tracker knows: `server_info`, a list of its servers, and `queue_info`, for each key the number of `free`
+        """The state of the tracker: `server_info`, a list of its servers, and `queue_info`, for each key the number of `free`
         servers and of `pending` requests."""
         known: dict[str, Any] = json.loads(_native.opd_rpc_tracker_summary(self._tracker, None))
         return known
@@ -211,7 +211,7 @@ class TrackerSession:
         Of two requests, that with the greater `priority` is served first. `session_timeout`: in seconds, after which the
         server may end the session; 0: never. `max_retry`: how often it is tried, since a server may be gone when it is
         given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end. `secret` and
-        `tls_…`: as in `connect`; what the tracker says is not encrypted.
+        `tls_…`: as in `connect`; the tracker's messages are not encrypted.
         """
         _refuse_constructor(session_constructor_args)
         options = {
@@ -273,9 +273,9 @@ def connect(
 ) -> RPCSession:
     """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
 
-    `key`: what the server wants to hear. `session_timeout`: in seconds, after which the server may end the session; 0: never.
+    `key`: the server's key. `session_timeout`: in seconds, after which the server may end the session; 0: never.
     `connect_timeout`, `answer_timeout`: the most seconds to connect, and to wait for each answer (0: without end).
-    `secret`: what both sides know (`opdyno serve --secret-file`), at least 16 bytes; each proves it to the other without sending
+    `secret`: one of both sides (`opdyno serve --secret-file`), at least 16 bytes; each proves it to the other without sending
     it. With `tls_ca` or `tls_fingerprint` the session goes through TLS (`opdyno serve --tls-cert`): the server's certificate must
     be signed by an authority of that file (PEM) for `tls_name`, which is `url` unless given, or its SHA-256 must be the
     fingerprint. `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,

@@ -92,8 +92,8 @@ def start(
     """Starts to measure, to listen and to send.
 
     `prometheus`: "HOST:PORT" to listen at; the port 0 takes a free one. `otlp`: a collector, as "http://127.0.0.1:4318".
-    `interval`: seconds between two sendings of metrics. The others are those of opd_telemetry_options. What is None comes from
-    OpenTelemetry's environment variables.
+    `interval`: seconds between two sendings of metrics. The others are those of opd_telemetry_options. If one is None, it
+    comes from OpenTelemetry's environment variables.
     """
     options = {
         "prometheus_address": prometheus,

@@ -30,7 +30,7 @@ from .profiling import Profiling, Report, Trace, profile_options
 
 
 class VMInstrumentReturnKind(enum.IntEnum):
-    """What an instrument may answer before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
+    """The answers of an instrument before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
 
     NO_OP = 0
     """The call runs, as it does for any other answer."""
@@ -153,15 +153,15 @@ class VirtualMachine(_native.CollectedHandle):
     """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
     Arguments are those that a `Function` takes. A `Tensor` on one of the VM's devices is taken as it is; an array of NumPy,
-    or another buffer, is copied at each call, and what the program writes to it is lost. `opdyno.from_dlpack` makes a tensor
+    or another buffer, is copied at each call, and the program's writes to it are lost. `opdyno.from_dlpack` makes a tensor
     that shares the elements of an array, which must begin at a multiple of 64. Results are new: tensors, numbers, and tuples
     as `Array`.
 
     Any number of threads may call it, and other Python threads run meanwhile. Only `set_input`, `invoke_stateful` and
     `get_outputs` of one function are for one thread at a time. It works after a fork. Handlers of signals run during calls of
-    the main thread: what one raises, as Ctrl-C's KeyboardInterrupt, ends the call before its next operator, and after one
-    that returns the call goes on. Arguments that do not fit raise an `Error` that names the parameter, what was expected and
-    what was given. Source: TVM's relax.VirtualMachine.
+    the main thread. An exception of one, as Ctrl-C's KeyboardInterrupt, ends the call before its next operator; after one
+    that returns the call goes on. If arguments do not fit, an `Error` names the parameter, the expected and the given
+    value. Source: TVM's relax.VirtualMachine.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -297,7 +297,7 @@ class VirtualMachine(_native.CollectedHandle):
 
         `instrument(func, func_symbol, before_run, ret_value, *args)`: the function and its name, whether it is before the
         call, the result (None before it), and the arguments. Before a call it may answer a `VMInstrumentReturnKind`. It
-        runs on the thread of the call; what it raises ends the call. Calls that it makes itself are not shown. Source:
+        runs on the thread of the call; an exception of it ends the call. Calls that it makes itself are not shown. Source:
         TVM's set_instrument.
         """
         _native.opd_vm_set_instrument(self, None if instrument is None else Function(instrument))
@@ -351,7 +351,7 @@ class VirtualMachine(_native.CollectedHandle):
         `max_records` (2**20), operator calls of a thread, of which later ones are counted and dropped; `builtins`, the calls
         that are rows beside those of kernels and of the program's functions: "with_tensors" (TVM's choice), "all" or "folded"
         into one row; `details` (False), whether there are columns for when, where and within what a call ran;
-        `collectors`, of which what they measure of each call makes further columns; `turn` (0, none), from 1: `profiling.diff`
+        `collectors`, whose metrics of each call make further columns; `turn` (0, none), from 1: `profiling.diff`
         compares the run with that of the same turn on the other side. All others are the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
         Source: TVM 0.23's profile.
         """
@@ -409,7 +409,7 @@ class VirtualMachine(_native.CollectedHandle):
 
         It is the next call of the VM, from any thread; the end raises an Error if there was none, or it could not be kept.
         `with_program`: the bytes of program and kernels, not only their hashes. `with_outputs`: the elements of the result.
-        `with_operators`: a hash of what each operator leaves. `with_paths`: paths, and the machine's name.
+        `with_operators`: a hash of each operator's results. `with_paths`: paths, and the machine's name.
         """
         options = {"with_program": int(with_program), "with_outputs": int(with_outputs),
                    "with_operators": int(with_operators), "with_paths": int(with_paths)}
@@ -450,7 +450,7 @@ _watches_signals = False
 
 
 def _watch_signals() -> None:
-    """Makes handlers of signals run during calls: once, by the main thread, unless somebody else (an event loop) has the
+    """Makes handlers of signals run during calls: once, by the main thread, unless other code (an event loop) has the
     signals' file."""
     global _watches_signals
     if _watches_signals or threading.current_thread() is not threading.main_thread():

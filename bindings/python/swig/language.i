@@ -1,4 +1,4 @@
-/* What the shared rules mean in Python; native/core.h does the work. See bindings/swig/rules.md. */
+/* The shared rules in Python; native/core.h does the work. See bindings/swig/rules.md. */
 %module(threads="1", package="opdyno") _native
 %nothread;
 %define %opd_blocking(FUNCTION)

@@ -92,8 +92,8 @@ def type_lines(tree, docs, defaults):
 
 
 def default_lines(name, members, values):
-    """What the inline function `{name}_init` of the headers writes."""
-    yield f"impl Default for {name} {{\n    /// What `{name}_init` writes.\n    fn default() -> Self {{\n        Self {{"
+    """The defaults that the inline function `{name}_init` of the headers writes."""
+    yield f"impl Default for {name} {{\n    /// The defaults that `{name}_init` writes.\n    fn default() -> Self {{\n        Self {{"
     for member, encoded in members:
         value = "size_of::<Self>() as u32" if member == "struct_size" else values[member]
         if encoded.startswith("p."):

@@ -40,7 +40,7 @@ def result_lines(api, struct, docs):
         about = f"The {field.name.replace('_', ' ')}."
         yield from ["    /// The number of elements along each axis."] if field.is_sizes else says(docs, f"{struct}.{field.name}", about, field.is_truth)
         yield f"    pub {rust}: {type_},"
-    yield f"}}\nimpl {name} {{\n    /// As `fill` writes it, which knows by the size which fields there are."
+    yield f"}}\nimpl {name} {{\n    /// As `fill` writes it: the fields that fit the size."
     yield f"    pub(crate) fn of(fill: impl FnOnce(*mut ffi::{struct}) -> *mut ffi::opd_error) -> Result<Self> {{"
     yield f"        let mut raw: ffi::{struct} = unsafe {{ core::mem::zeroed() }};\n        raw.struct_size = size_of::<ffi::{struct}>() as u32;"
     yield "        Error::check(fill(&mut raw))?;\n        Ok(Self {"

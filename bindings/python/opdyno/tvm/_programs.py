@@ -1,4 +1,4 @@
-"""Programs that TVM compiled, and what they call of TVM's registry."""
+"""Programs that TVM compiled, and the functions of TVM's registry that they call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ lock = threading.RLock()
 def load(executable_or_module: Any) -> Module:
     """Takes over a program that TVM compiled in this process.
 
-    `executable_or_module`: what `tvm.compile`, `tvm.relax.build` or `tvm.tirx.build` give. TVM exports it to a temporary
+    `executable_or_module`: a result of `tvm.compile`, `tvm.relax.build` or `tvm.tirx.build`. TVM exports it to a temporary
     library, which needs a C++ compiler as its `export_library` does; opdyno loads a copy bound to opdyno itself, and nothing
     stays on disk. To keep the program as a file, export it by TVM.
 
@@ -94,7 +94,7 @@ def _linker(names: set[str]) -> Callable[..., Any]:
 
 
 def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
-    """Whatever could be a function's name in object files or C sources: compiled code asks for functions by text."""
+    """All texts that could be a function's name in object files or C sources: compiled code looks functions up by text."""
     found: set[str] = set()
     for file in files:
         with open(file, "rb") as opened:
@@ -103,7 +103,7 @@ def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
 
 
 def stamp_of(path: str) -> tuple[int, ...] | None:
-    """What tells a file from one that replaced it."""
+    """A stamp that differs between a file and one that replaced it."""
     try:
         found = os.stat(path)
     except OSError:

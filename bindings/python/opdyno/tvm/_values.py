@@ -45,7 +45,7 @@ def to_tvm(value: Any) -> Any:
 
     A tensor is copied only if its elements do not begin at a multiple of 64 bytes, which TVM needs.
 
-    Tuples, arrays and lists become tuples, maps dicts; in them, too. What is no value of opdyno's is given back as it is.
+    Tuples, arrays and lists become tuples, maps dicts; in them, too. A value that is not opdyno's is returned as it is.
     A TypeError for objects that TVM has no counterpart for, as a VM.
     """
     return value_to_tvm(find_tvm(), value)
@@ -107,7 +107,7 @@ def values_from_tvm(tvm: Any, values: Iterable[Any]) -> list[Any]:
 
 
 def function_of(tvm: Any, function: Any) -> Function:
-    """A function of TVM as one of opdyno. What it raises comes out as it is; what it writes reaches its arguments."""
+    """A function of TVM as one of opdyno. Its exceptions come out as they are; its writes reach the arguments."""
 
     def call(*args: Any) -> Any:
         given = [value_to_tvm(tvm, arg) for arg in args]

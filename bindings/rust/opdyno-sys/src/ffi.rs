@@ -737,7 +737,7 @@ pub struct opd_params_options {
     pub verify_checksums: i32,
 }
 impl Default for opd_params_options {
-    /// What `opd_params_options_init` writes.
+    /// The defaults that `opd_params_options_init` writes.
     fn default() -> Self {
         Self { struct_size: size_of::<Self>() as u32, copy: 0, prefetch: 0, verify_checksums: 0 }
     }
@@ -801,7 +801,7 @@ pub struct opd_module_options {
     pub build_timeout_ms: i32,
 }
 impl Default for opd_module_options {
-    /// What `opd_module_options_init` writes.
+    /// The defaults that `opd_module_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -835,7 +835,7 @@ pub struct opd_export_options {
     pub workspace_dir: *const c_char,
 }
 impl Default for opd_export_options {
-    /// What `opd_export_options_init` writes.
+    /// The defaults that `opd_export_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -890,7 +890,7 @@ pub struct opd_report_write_options {
     pub colored: i32,
 }
 impl Default for opd_report_write_options {
-    /// What `opd_report_write_options_init` writes.
+    /// The defaults that `opd_report_write_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -942,7 +942,7 @@ pub struct opd_counter_options {
     pub devices: *const DLDevice,
 }
 impl Default for opd_counter_options {
-    /// What `opd_counter_options_init` writes.
+    /// The defaults that `opd_counter_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1004,7 +1004,7 @@ pub struct opd_trace_write_options {
     pub before: *mut opd_trace,
 }
 impl Default for opd_trace_write_options {
-    /// What `opd_trace_write_options_init` writes.
+    /// The defaults that `opd_trace_write_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1048,7 +1048,7 @@ pub struct opd_trace_merge_options {
     pub clock_errors_ns: *const i64,
 }
 impl Default for opd_trace_merge_options {
-    /// What `opd_trace_merge_options_init` writes.
+    /// The defaults that `opd_trace_merge_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1124,7 +1124,7 @@ pub struct opd_profiler_options {
     pub reserved: i32,
 }
 impl Default for opd_profiler_options {
-    /// What `opd_profiler_options_init` writes.
+    /// The defaults that `opd_profiler_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1175,7 +1175,7 @@ pub struct opd_profiler_dump_options {
     pub max_dumps: u64,
 }
 impl Default for opd_profiler_dump_options {
-    /// What `opd_profiler_dump_options_init` writes.
+    /// The defaults that `opd_profiler_dump_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1222,7 +1222,7 @@ pub struct opd_vm_options {
     pub reserved: u32,
 }
 impl Default for opd_vm_options {
-    /// What `opd_vm_options_init` writes.
+    /// The defaults that `opd_vm_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1264,7 +1264,7 @@ pub struct opd_call_options {
     pub param_module: *mut opd_module,
 }
 impl Default for opd_call_options {
-    /// What `opd_call_options_init` writes.
+    /// The defaults that `opd_call_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1308,7 +1308,7 @@ pub struct opd_profile_options {
     pub turn: i32,
 }
 impl Default for opd_profile_options {
-    /// What `opd_profile_options_init` writes.
+    /// The defaults that `opd_profile_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1388,7 +1388,7 @@ pub struct opd_evaluator_options {
     pub concurrency: i64,
 }
 impl Default for opd_evaluator_options {
-    /// What `opd_evaluator_options_init` writes.
+    /// The defaults that `opd_evaluator_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1475,14 +1475,14 @@ pub struct opd_rpc_connect_options {
     pub struct_size: u32,
     /// at a tracker: of two requests, that with the greater one is served first; 1
     pub priority: i32,
-    /// borrowed; what the server wants to hear. At a tracker: which servers; NULL: ""
+    /// borrowed; the server's key. A tracker chooses among servers with it; NULL: ""
     pub key: *const c_char,
     /// to connect and greet; 10000000000
     pub connect_timeout_ns: i64,
     /// of each request, at a tracker also for a server to be free. Later: the error
     /// `OPD_DEADLINE_EXCEEDED`; 0: no limit
     pub answer_timeout_ns: i64,
-    /// the server ends the session after so long, if it knows how; 0: no limit
+    /// the server ends the session after so long, if it supports that; 0: no limit
     pub session_timeout_ns: i64,
     /// borrowed; at least 16 bytes that the server must prove to know, as this side does,
     /// without sending them; NULL: none, as for TVM's servers
@@ -1498,7 +1498,7 @@ pub struct opd_rpc_connect_options {
     pub tls_name: *const c_char,
 }
 impl Default for opd_rpc_connect_options {
-    /// What `opd_rpc_connect_options_init` writes.
+    /// The defaults that `opd_rpc_connect_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1540,9 +1540,9 @@ pub struct opd_rpc_serve_options {
     pub struct_size: u32,
     /// 0
     pub reserved: u32,
-    /// borrowed; what the server is called; NULL: ""
+    /// borrowed; the server's key; NULL: ""
     pub key: *const c_char,
-    /// borrowed; what the client must say, as a tracker hands it out; NULL: the key
+    /// borrowed; the key that the client must send, from a tracker; NULL: the key
     pub match_key: *const c_char,
     /// borrowed; where the session's directory for files is made, which ends with it; NULL: in
     /// the system's directory for temporary files
@@ -1555,7 +1555,7 @@ pub struct opd_rpc_serve_options {
     pub max_tensor_bytes: u64,
     /// the session ends if the client asks nothing for so long; 0: no limit
     pub max_silence_ns: i64,
-    /// 1: `opd_rpc_serve()` says what the process may do from then on; 0
+    /// 1: the process is restricted, as at `opd_rpc_serve()`; 0
     pub sandbox: i32,
     /// 1: within the sandbox, too, new connections are allowed; 0
     pub allow_network: i32,
@@ -1583,7 +1583,7 @@ pub struct opd_rpc_serve_options {
     pub tls_certificate_file: *const c_char,
     /// borrowed; PEM file of the certificate's private key, without a password; NULL
     pub tls_key_file: *const c_char,
-    /// borrowed; what happens is written there; NULL
+    /// borrowed; the progress is written there; NULL
     pub progress: *mut opd_rpc_progress,
     /// called once the client has said the key and proved the secret, before the
     /// process is restricted. It may wait, as for other sessions to end. Its error,
@@ -1592,7 +1592,7 @@ pub struct opd_rpc_serve_options {
     /// borrowed; for `admit`; NULL
     pub user_data: *mut c_void,
     /// 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
-    /// SIGSYS, SIGXCPU), and that the program does not handle itself, are told to the client
+    /// SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
     /// before, with the operator that runs. For one session of the process at once; 0
     pub report_crashes: i32,
     /// 0
@@ -1621,7 +1621,7 @@ pub struct opd_diff_options {
     pub fail_above: f64,
 }
 impl Default for opd_diff_options {
-    /// What `opd_diff_options_init` writes.
+    /// The defaults that `opd_diff_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1670,7 +1670,7 @@ pub struct opd_compare_options {
     pub b_args: *mut opd_array,
 }
 impl Default for opd_compare_options {
-    /// What `opd_compare_options_init` writes.
+    /// The defaults that `opd_compare_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1707,7 +1707,7 @@ pub struct opd_record_options {
     pub reserved: u32,
 }
 impl Default for opd_record_options {
-    /// What `opd_record_options_init` writes.
+    /// The defaults that `opd_record_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1751,7 +1751,7 @@ pub struct opd_replay_options {
     pub reserved: u32,
 }
 impl Default for opd_replay_options {
-    /// What `opd_replay_options_init` writes.
+    /// The defaults that `opd_replay_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1782,7 +1782,7 @@ pub struct opd_telemetry_options {
     /// address can read the metrics; nothing is encrypted. NULL: nowhere
     pub prometheus_address: *const c_char,
     /// Borrowed: the address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
-    /// NULL: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc
+    /// NULL: the value of OTEL_EXPORTER_OTLP_ENDPOINT, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc
     pub otlp_endpoint: *const c_char,
     /// borrowed: "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector;
     /// NULL: OTEL_EXPORTER_OTLP_HEADERS
@@ -1808,7 +1808,7 @@ pub struct opd_telemetry_options {
     pub process_metrics: i32,
 }
 impl Default for opd_telemetry_options {
-    /// What `opd_telemetry_options_init` writes.
+    /// The defaults that `opd_telemetry_options_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -1851,7 +1851,7 @@ pub struct opd_telemetry_value {
     pub value: f64,
 }
 impl Default for opd_telemetry_value {
-    /// What `opd_telemetry_value_init` writes.
+    /// The defaults that `opd_telemetry_value_init` writes.
     fn default() -> Self {
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -2093,8 +2093,8 @@ pub struct opd_benchmark {
 /// one there, and the address. If the connection ends, the error is `OPD_IO` of the kind "ConnectionError"; if the
 /// server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
 ///
-/// A cancel token or a deadline ends the wait for an answer, not what the server does: the next request waits for that.
-/// All that came from a session keeps it open. It cannot be used in a child of fork(): `OPD_IO`.
+/// A cancel token or a deadline ends the wait for an answer, not the server's work: the next request waits for that. All
+/// objects of a session keep it open. It cannot be used in a child of fork(): `OPD_IO`.
 #[repr(C)]
 pub struct opd_rpc_session {
     _opaque: [u8; 0],
@@ -2159,7 +2159,7 @@ unsafe extern "C" {
     pub fn opd_error_backtrace(error: *const opd_error) -> *const c_char;
     /// Makes an error, to be returned from a callback.
     ///
-    /// `code`:    What went wrong; `OPD_OK` is taken as `OPD_INTERNAL`.
+    /// `code`:    The error's code; `OPD_OK` is taken as `OPD_INTERNAL`.
     ///
     /// `kind`:    Borrowed; NULL means the usual kind of `code`.
     ///
@@ -2732,7 +2732,7 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.1
     pub fn opd_params_create(out_params: *mut *mut opd_params) -> *mut opd_error;
-    /// Opens a file, or a tensor cache by its directory or its JSON file. The content of a file tells its format.
+    /// Opens a file, or a tensor cache by its directory or its JSON file. The content of a file decides its format.
     ///
     /// The file is mapped. Names, dtypes and shapes are read and checked at once, tensors when they are asked for. If the
     /// elements of a tensor lie at a multiple of 64, the tensor is a view of the mapping; else it is copied once into memory
@@ -2780,7 +2780,7 @@ unsafe extern "C" {
         deleter: opd_deleter,
         out_params: *mut *mut opd_params,
     ) -> *mut opd_error;
-    /// Writes a file. Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with
+    /// Writes a file. Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with
     /// shards params_shard_0.bin … beside it), else a TVM param dict.
     ///
     /// Each file is replaced as a whole: readers see the old one or the new one. If the format has room for padding (a param
@@ -3386,8 +3386,8 @@ unsafe extern "C" {
     ///
     /// `name`:  Borrowed; the name of the report's column. If a name is set twice, the later value counts.
     ///
-    /// `kind`:  What `value` is: an int for `OPD_METRIC_COUNT` and `OPD_METRIC_BYTES`, text for `OPD_METRIC_STRING`, an int
-    /// or a float for the others.
+    /// `kind`:  The kind of `value`: an int for `OPD_METRIC_COUNT` and `OPD_METRIC_BYTES`, text for `OPD_METRIC_STRING`,
+    /// an int or a float for the others.
     ///
     /// `value`: Borrowed.
     ///
@@ -3416,7 +3416,7 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Makes a built-in collector.
     ///
-    /// `kind`:          What it measures; see `opd_collector_kind`.
+    /// `kind`:          The kind of collector; see `opd_collector_kind`.
     ///
     /// `options`:       Borrowed; NULL means all defaults.
     ///
@@ -3612,10 +3612,10 @@ unsafe extern "C" {
     /// Threads: safe. Cost: two readings of the clock and 64 bytes an event; with a file, both twice. Blocks. Since: 0.2
     /// Source: torch.profiler.profile.start
     pub fn opd_profiler_start(profiler: *mut opd_profiler) -> *mut opd_error;
-    /// Says what the profiler does in the step that begins with the next `opd_profiler_start()` or `opd_profiler_step()`, in
-    /// place of the schedule. Use it for a schedule of your own.
+    /// Sets the action of the profiler in the step that begins with the next `opd_profiler_start()` or `opd_profiler_step()`,
+    /// in place of the schedule. Use it for a schedule of your own.
     ///
-    /// `action`: As a schedule would say it for that step.
+    /// `action`: As a schedule would choose it for that step.
     ///
     /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown action. Threads: safe. Since: 0.2
     /// Source: torch.profiler.ProfilerAction
@@ -3703,7 +3703,7 @@ unsafe extern "C" {
     pub fn opd_range_push(name: *const c_char) -> i32;
     /// Ends the range that was pushed last on this thread.
     ///
-    /// Returns What its `opd_range_push()` returned; -1 if there is none. Threads: safe. Since: 0.2
+    /// Returns The number that its `opd_range_push()` returned; -1 if there is none. Threads: safe. Since: 0.2
     /// Source: torch.profiler.itt.range_pop
     pub fn opd_range_pop() -> i32;
     /// Marks a moment on the calling thread.
@@ -3995,7 +3995,7 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     /// Gives the state that a value holds.
     ///
-    /// `value`:     Borrowed: what the program's function returned.
+    /// `value`:     Borrowed: the result of the program's function.
     ///
     /// `out_state`: New reference.
     ///
@@ -4043,8 +4043,8 @@ unsafe extern "C" {
     /// Returns NULL, or `OPD_NOT_FOUND`, `OPD_OUT_OF_RANGE`, `OPD_FAILED_PRECONDITION`. Threads: one at a time. Since: 0.2.
     /// Source: TVM kv_state_popn.
     pub fn opd_kv_state_pop(state: *mut opd_kv_state, id: i64, num_tokens: i64) -> *mut opd_error;
-    /// Begins a pass: says which tokens the program computes next. Their places are taken at once. If it fails, nothing has
-    /// changed.
+    /// Begins a pass: sets the tokens that the program computes next. Their places are taken at once. If it fails, nothing
+    /// has changed.
     ///
     /// `ids`:         Borrowed: `num_ids` numbers of sequences, each once.
     ///
@@ -4214,8 +4214,8 @@ unsafe extern "C" {
     /// `out_session`: New reference.
     ///
     /// Returns NULL, or `OPD_IO` (there is no connection, or no such file), `OPD_DEADLINE_EXCEEDED`, `OPD_FAILED_PRECONDITION`
-    /// (the server wants another key, or TLS; it does not know the secret; its certificate is refused), `OPD_BAD_FORMAT` (it
-    /// speaks something else; a file is none of certificates), `OPD_OUT_OF_RANGE` (256 sessions are open), `OPD_UNSUPPORTED`
+    /// (the server has another key, lacks the secret or requires TLS; its certificate is refused), `OPD_BAD_FORMAT` (it uses
+    /// another protocol; a file has no certificates), `OPD_OUT_OF_RANGE` (256 sessions are open), `OPD_UNSUPPORTED`
     /// (TLS, but OpenSSL is not here: `opdyno info` says why), `OPD_INVALID_ARGUMENT`. Threads: safe. Blocks. Since: 0.2.
     /// Source: TVM tvm.rpc.connect.
     pub fn opd_rpc_connect(
@@ -4238,7 +4238,7 @@ unsafe extern "C" {
         options: *const opd_rpc_connect_options,
         out_session: *mut *mut opd_rpc_session,
     ) -> *mut opd_error;
-    /// Gives what a tracker knows: its servers, and for each key the number of free ones and of waiting clients.
+    /// Describes a tracker: its servers, and for each key the number of free ones and of waiting clients.
     ///
     /// `tracker`:  Borrowed: "HOST:PORT".
     ///
@@ -4333,13 +4333,13 @@ unsafe extern "C" {
     /// `session`:  Borrowed.
     ///
     /// `out_json`: New reference: {"address": "127.0.0.1:9090", "key": "pi4", "index": 0, "server": "opdyno 0.2.0",
-    /// "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is what the machine
-    /// calls itself, "" if it does not tell; `absence` says why the session has ended.
+    /// "host": "board7", "absence": ""}. `server` is "tvm" for one of TVM's; `host` is the machine's
+    /// own name, "" if it is not known; `absence` is the reason why the session has ended.
     ///
     /// Returns NULL, or `OPD_OUT_OF_MEMORY`. Threads: safe. Since: 0.2
     pub fn opd_rpc_session_describe(session: *mut opd_rpc_session, out_json: *mut *mut opd_buffer) -> *mut opd_error;
     /// Ends the session. A request that another thread waits for ends with `OPD_IO`, as all later ones; tensors and objects
-    /// of the session can only be released. Without it, the session ends with the last reference to what came from it.
+    /// of the session can only be released. Without it, the session ends with the last reference to its objects.
     ///
     /// `session`: Borrowed. NULL does nothing. Threads: safe. Blocks. Since: 0.2
     pub fn opd_rpc_session_close(session: *mut opd_rpc_session);
@@ -4350,36 +4350,36 @@ unsafe extern "C" {
     /// With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
     /// only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its
     /// environment changes (HOME, TMPDIR and the places of caches lie in that directory). All of this, and the limits, hold
-    /// until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. What
-    /// the kernel does not know is left out: `opd_rpc_serve_describe()` tells. The session's directory is emptied at the end,
-    /// and whoever waits for the process removes it.
+    /// until the process ends: call this in a child of fork() that has no other threads, and end the child afterwards. If
+    /// the kernel does not support a restriction, it is left out; `opd_rpc_serve_describe()` lists those. The session's
+    /// directory is emptied at the end. The process that waits for this one is to remove it.
     ///
     /// `socket`:  Of an accepted connection, a stream; stays open and the caller's.
     ///
     /// `options`: Borrowed; NULL means all defaults.
     ///
-    /// Returns NULL, or an error. Before the session: those of `opd_rpc_serve_describe()`; `OPD_INVALID_ARGUMENT` for what is no
-    /// such socket; `OPD_NOT_FOUND` for the work folder. If the session cannot begin, or ends early:
+    /// Returns NULL, or an error. Before the session: those of `opd_rpc_serve_describe()`; `OPD_INVALID_ARGUMENT` if `socket`
+    /// is none; `OPD_NOT_FOUND` for the work folder. If the session cannot begin, or ends early:
     /// - `OPD_FAILED_PRECONDITION`: the client does not know the key or the secret, does not speak TLS or refuses the
     ///   certificate; the process has further threads, or another session whose crashes are reported;
-    /// - `OPD_BAD_FORMAT`: the client speaks something else, or sends too large a packet;
+    /// - `OPD_BAD_FORMAT`: the client uses another protocol, or sends too large a packet;
     /// - `OPD_DEADLINE_EXCEEDED`: it went silent;
-    /// - `OPD_IO`: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it knows;
-    /// - what the function admit of the options gave.
+    /// - `OPD_IO`: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it supports;
+    /// - the error of the function admit of the options.
     ///
     ///
     /// Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
     /// tvm.rpc.Server.
     pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
-    /// Tells what of the sandbox the kernel enforces, and whether sessions can begin with these options.
+    /// Lists the sandbox's restrictions that the kernel enforces, and checks whether sessions can begin with these options.
     ///
     /// `options`:  Borrowed; NULL means all defaults.
     ///
     /// `out_json`: New reference: {"enforced": \["files (Landlock ABI 7)", "no network"\], "missing": \[\],
     /// "tls_fingerprint": "", "tls_absence": ""}. The lists are phrases for the user; without `sandbox`
     /// nothing is enforced or missing. `tls_fingerprint` is that of the certificate, as clients take it; "":
-    /// there is none. `tls_absence` says why neither servers nor clients can have TLS here; "": they can,
-    /// or `options` are given that want no TLS, for which OpenSSL is not looked for.
+    /// there is none. `tls_absence` is the reason why servers and clients have no TLS here; "": they have
+    /// it, or `options` need none: then OpenSSL is not looked for.
     ///
     /// Returns NULL, or an error:
     /// - `OPD_INVALID_ARGUMENT`: an option is wrong, or the key is not the certificate's.

@@ -1,4 +1,4 @@
-//! What goes into a call: arguments, which borrow.
+//! The arguments of calls, which borrow.
 use crate::object::check;
 use crate::value::{Pointer, Value, number};
 use crate::view::ValueRef;
@@ -22,7 +22,7 @@ pub struct Arg<'a> {
 unsafe impl Send for Arg<'_> {} // what it can refer to is Send and Sync
 unsafe impl Sync for Arg<'_> {}
 
-/// Instead of a value: the error that its conversion met. The call gives it.
+/// Instead of a value: the error that its conversion met. The call returns it.
 const FAILED: i32 = -1;
 /// Instead of 0 as the length of a tensor: the callee writes it. C never sees it.
 const WRITTEN: u32 = u32::MAX; // no text in a value is that long
@@ -229,7 +229,7 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
     }
 }
 impl<'a> From<&'a mut Tensor> for Arg<'a> {
-    /// For what the callee writes: a tensor with other references, or a read-only one, makes the call an error.
+    /// For a tensor that the callee writes: if it has other references or is read-only, the call is an error.
     #[inline]
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_writable() {
@@ -266,7 +266,7 @@ handles!(Tensor, Function, Module, Array, Map, KvState, Object);
 impl<'a> From<&'a Error> for Arg<'a> {
     #[inline]
     fn from(value: &'a Error) -> Self {
-        Self::object(value.clone().into_raw().cast()) // owned, as the type tells
+        Self::object(value.clone().into_raw().cast()) // owned, by its type
     }
 }
 impl<'a> From<&'a Value> for Arg<'a> {

@@ -1,4 +1,4 @@
-//! Evaluators, which call a function again and again, and the benchmarks that they give.
+//! Evaluators, which call a function again and again, and the benchmarks that they return.
 use crate::arg::IntoArgs;
 use crate::object::{create, handle, unique_handle};
 use crate::options::Kept;

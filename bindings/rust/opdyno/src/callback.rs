@@ -14,7 +14,7 @@ pub(crate) unsafe extern "C" fn end<F>(callback: *mut c_void) {
     let _ = caught(|| {
         drop(unsafe { Box::from_raw(callback.cast::<F>()) });
         Ok(())
-    }); // nobody could be told of an error
+    }); // no caller could receive an error
 }
 
 pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()>>(
@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>], &mut opd_value) -> R
     caught(run).map_or_else(Error::into_raw, |()| core::ptr::null_mut())
 }
 
-/// What the user's code gives, a panic as an error.
+/// The result of the user's code; a panic becomes an error.
 #[inline]
 pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(error_of(panic)))

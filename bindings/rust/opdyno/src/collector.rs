@@ -1,4 +1,4 @@
-//! Collectors: what measures something around calls.
+//! Collectors, which measure something around calls.
 use crate::arg::as_raw;
 use crate::callback::{self, caught};
 use crate::ffi::{DLDevice, opd_collector_table, opd_error, opd_metrics};
@@ -34,10 +34,10 @@ impl Collector {
 
 /// Measures something around calls. A profile calls it like this, all from the thread that profiles: `init` once, after
 /// the warm-up calls; `start` before and `stop` after each whole run and each call that the report has a row for. Calls
-/// nest: what started last stops first. One that gives an error or panics is not started any more, while the run goes
-/// on; the report's configuration says so under "Collector error: NAME".
+/// nest: the one that started last stops first. If one returns an error or panics, it is not started any more, while the run goes
+/// on; the error is in the report's configuration, under "Collector error: NAME".
 pub trait MetricCollector: Send + Sync + 'static {
-    /// What `start` hands to `stop`; it is dropped there.
+    /// The value that `start` hands to `stop`; it is dropped there.
     type State: Send + 'static;
 
     /// Prepares what is expensive, for the devices of the run.
@@ -46,11 +46,11 @@ pub trait MetricCollector: Send + Sync + 'static {
     }
     /// Begins to measure a call on a device; `None`: the device is not supported, and `stop` is not called.
     fn start(&self, device: Device) -> Result<Option<Self::State>>;
-    /// Ends what `start` began, also when the call failed.
+    /// Ends the measurement that `start` began, also when the call failed.
     fn stop(&self, state: Self::State, metrics: &mut Metrics) -> Result<()>;
 }
 
-/// What was measured.
+/// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // each is what it is called
 pub enum Metric<'a> {

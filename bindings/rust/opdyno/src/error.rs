@@ -7,10 +7,10 @@ use core::ptr::{NonNull, null};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// What functions of this crate return.
+/// The results of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// A chain of sources may have no end: what stands behind so many is left out.
+/// A chain of sources may have no end: those behind so many are left out.
 const MOST_SOURCES: usize = 64;
 
 /// How an error begins. This is tvm-ffi's layout, by which libraries give each other errors with their causes. The C API has
@@ -96,7 +96,7 @@ impl Error {
         Self { raw, cause: OnceLock::new() }
     }
 
-    /// Takes over what a function returned.
+    /// Takes over the error that a function returned.
     #[inline]
     pub(crate) fn check(result: *mut ffi::opd_error) -> Result<()> {
         NonNull::new(result).map_or(Ok(()), |error| Err(Self::of(error)))
@@ -109,19 +109,19 @@ impl Error {
         raw
     }
 
-    /// What went wrong, for programs.
+    /// The kind of the error, for programs.
     pub fn code(&self) -> Code {
         Code::of(unsafe { ffi::opd_error_code(self.raw.as_ptr()) }).unwrap_or(Code::Internal)
     }
-    /// The name that says what kind of error it is: "TypeError", "ValueError" …
+    /// The name of its kind, as in Python: "TypeError", "ValueError" …
     pub fn kind(&self) -> &str {
         self.text(ffi::opd_error_kind)
     }
-    /// What went wrong, for people.
+    /// The message, for people.
     pub fn message(&self) -> &str {
         self.text(ffi::opd_error_message)
     }
-    /// Native frames, where the library was asked to keep them.
+    /// Native frames, if OPDYNO_BACKTRACE is set.
     pub fn backtrace(&self) -> &str {
         self.text(ffi::opd_error_backtrace)
     }

@@ -69,7 +69,7 @@ impl Function {
         })
     }
 
-    /// Calls it. `R` is what the result is asked for as: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
+    /// Calls it. `R` is the type of the result: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
     pub fn call<'a, R: FromValue>(&self, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let raw = args.raw()?;
@@ -95,7 +95,7 @@ impl Function {
         create!(Array, opd_function_list_global())?.into_texts()
     }
 
-    /// A function of the same arguments that measures a call of this one by collectors, and gives a map of what they measured.
+    /// A function of the same arguments that measures a call of this one by collectors, and returns a map of their metrics.
     pub fn profile(&self, device: Device, collectors: &[&Collector], warmup_iters: i32) -> Result<Self> {
         let pointers: Vec<_> = collectors.iter().map(|each| each.as_ptr()).collect();
         let count = pointers.len() as i32;
@@ -103,13 +103,13 @@ impl Function {
     }
 }
 
-/// What a closure may return: what [`Value`] can be made of, and `Result`s of it.
+/// The types that a closure may return: those that [`Value`] can be made of, and `Result`s of them.
 pub trait IntoResult: Sized {
     /// Makes it.
     fn into_result(self) -> Result<Value>;
 
     /// The same, written as an owned value of C; plain kinds need no [`Value`] on the way. Written field by field: a copy of
-    /// the whole right after that would stall. Since `Out` has no name elsewhere, nobody else can write a value that is none.
+    /// the whole right after that would stall. Since `Out` has no name elsewhere, no other code can write a value that is none.
     #[doc(hidden)]
     #[inline]
     fn into_c(self, out: Out<'_>) -> Result<()> {
@@ -223,7 +223,7 @@ macro_rules! closures {
 }
 closures!(0: ; 1: A; 2: A B; 3: A B C; 4: A B C D; 5: A B C D E; 6: A B C D E G;);
 
-/// An argument, or an error that says which one it is.
+/// An argument, or an error that names it.
 fn argument<'a, T: FromArg<'a>>(arg: &ValueRef<'a>, args: &[ValueRef<'a>]) -> Result<T> {
     arg.to().map_err(|error| {
         let place = args.iter().position(|each| core::ptr::eq(each, arg)).unwrap_or(0);
@@ -250,7 +250,7 @@ impl Closure {
     pub fn pointer(&self) -> *mut c_void {
         unsafe { ffi::opd_closure_pointer(self.as_ptr()) }
     }
-    /// The first error since it was last asked: C has no way to pass it on.
+    /// The first error since the last call of this function: C has no way to pass it on.
     pub fn take_error(&self) -> Option<Error> {
         Error::check(unsafe { ffi::opd_closure_take_error(self.as_ptr()) }).err()
     }

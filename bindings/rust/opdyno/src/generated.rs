@@ -2120,7 +2120,7 @@ impl<'a> RpcConnectOptions<'a> {
     pub fn priority(self, priority: i32) -> Self {
         Self { priority: Some(priority), ..self }
     }
-    /// What the server wants to hear. At a tracker: which servers.
+    /// The server's key. A tracker chooses among servers with it.
     /// Default: "".
     pub fn key(self, key: &'a str) -> Self {
         Self { key: Some(key), ..self }
@@ -2136,7 +2136,7 @@ impl<'a> RpcConnectOptions<'a> {
     pub fn answer_timeout(self, answer_timeout: Duration) -> Self {
         Self { answer_timeout: Some(answer_timeout), ..self }
     }
-    /// The server ends the session after so long, if it knows how.
+    /// The server ends the session after so long, if it supports that.
     /// Default: zero (no limit).
     pub fn session_timeout(self, session_timeout: Duration) -> Self {
         Self { session_timeout: Some(session_timeout), ..self }
@@ -2234,7 +2234,7 @@ impl<'a> TelemetryOptions<'a> {
         Self { prometheus_address: Some(prometheus_address), ..self }
     }
     /// The address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
-    /// Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
+    /// Default: the value of OTEL_EXPORTER_OTLP_ENDPOINT, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
     pub fn otlp_endpoint(self, otlp_endpoint: &'a str) -> Self {
         Self { otlp_endpoint: Some(otlp_endpoint), ..self }
     }
@@ -2416,7 +2416,7 @@ pub struct MemoryStats {
     pub idle_bytes: u64,
 }
 impl MemoryStats {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_memory_stats) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_memory_stats = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_memory_stats>() as u32;
@@ -2452,7 +2452,7 @@ pub struct KvStats {
     pub bytes: u64,
 }
 impl KvStats {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_kv_stats) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_kv_stats = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_kv_stats>() as u32;
@@ -2480,7 +2480,7 @@ pub struct ParamsStats {
     pub copied_bytes: u64,
 }
 impl ParamsStats {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_params_stats) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_params_stats = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_params_stats>() as u32;
@@ -2504,7 +2504,7 @@ pub struct TensorInfo {
     pub is_view: bool,
 }
 impl TensorInfo {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_tensor_info) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_tensor_info = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_tensor_info>() as u32;
@@ -2533,7 +2533,7 @@ pub struct MachinePeak {
     pub spread: f64,
 }
 impl MachinePeak {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_machine_peak) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_machine_peak = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_machine_peak>() as u32;
@@ -2586,7 +2586,7 @@ pub struct BenchmarkStats {
     pub max: f64,
 }
 impl BenchmarkStats {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_benchmark_stats) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_benchmark_stats = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_benchmark_stats>() as u32;
@@ -2629,7 +2629,7 @@ pub struct TelemetryStats {
     pub events_dropped_count: u64,
 }
 impl TelemetryStats {
-    /// As `fill` writes it, which knows by the size which fields there are.
+    /// As `fill` writes it: the fields that fit the size.
     pub(crate) fn of(fill: impl FnOnce(*mut ffi::opd_telemetry_stats) -> *mut ffi::opd_error) -> Result<Self> {
         let mut raw: ffi::opd_telemetry_stats = unsafe { core::mem::zeroed() };
         raw.struct_size = size_of::<ffi::opd_telemetry_stats>() as u32;

@@ -1,4 +1,4 @@
-//! What the program of a language model keeps of its sequences between calls.
+//! The state that the program of a language model keeps of its sequences between calls.
 use crate::arg::{Arg, as_raw};
 use crate::object::{check, create, handle};
 use crate::value::{FromValue, Value};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 handle! {
     /// A paged attention cache, or the states of a recurrent network. A function of the program makes it
     /// (`let cache: KvState = vm.call("create_tir_paged_kv_cache", …)?`), and others take it as an argument. Sequences have numbers
-    /// of the caller's choice. One thread at a time: what uses a state while another thread does, a call of the program
+    /// of the caller's choice. One thread at a time: a use of the state while another thread uses it, a call of the program
     /// among them, is an error of code `FailedPrecondition`.
     KvState, opd_kv_state
 }

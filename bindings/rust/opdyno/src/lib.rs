@@ -17,7 +17,7 @@
 //! # What is safe
 //! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads
 //! its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique;
-//! what is passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it
+//! a tensor that is passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it
 //! got as `&Tensor`, or whether a program writes a tensor again that it gave to a function which kept it: both break TVM's
 //! rules. Builtins that work in place, as `vm.builtin.tuple_reset_item`, need what they change for themselves, too. C
 //! functions called by a written signature are beyond any check, so naming one is `unsafe`. Callbacks get [`ValueRef`] and
@@ -35,7 +35,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! A tensor that a callback is lent cannot be kept:
+//! A callback cannot keep a tensor that is lent to it:
 //! ```compile_fail,E0521
 //! # use opdyno::*;
 //! use std::sync::Mutex;
@@ -44,7 +44,7 @@
 //!     *KEPT.lock().unwrap() = args[0].as_tensor();
 //! });
 //! ```
-//! What is written must not be read meanwhile:
+//! A tensor that is written must not be read meanwhile:
 //! ```compile_fail,E0502
 //! # use opdyno::*;
 //! # fn write(tensor: &mut Tensor) -> Result<()> {
@@ -99,7 +99,7 @@
 //! let count = 1_i64;
 //! let function = Function::from_fn(|| count + 1);
 //! ```
-//! Nobody but this crate writes the result of a callback as a raw value:
+//! Only this crate writes the result of a callback as a raw value:
 //! ```compile_fail,E0053
 //! # use opdyno::*;
 //! struct Wild;
@@ -113,7 +113,7 @@
 //!     }
 //! }
 //! ```
-//! What a collector measured is told while `stop` runs:
+//! A collector sets its metrics while `stop` runs:
 //! ```compile_fail,E0277
 //! # use opdyno::*;
 //! # fn stop(metrics: &mut Metrics) {

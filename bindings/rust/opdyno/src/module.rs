@@ -1,4 +1,4 @@
-//! Modules: what TVM and plain compilers produce, loaded; and programs in them.
+//! Modules: loaded products of TVM and plain compilers; and programs in them.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
 use crate::text::{Texts, borrowed, bytes, c_path, text, with_optional, with_text};
@@ -126,7 +126,7 @@ impl Module {
     pub fn source(&self, format: Option<&str>) -> Result<String> {
         with_optional(format, |format| text!(opd_module_get_source(self.as_ptr(), format)))
     }
-    /// The module and its imports as JSON: kind, file, TVM release as far as it can be told, functions, imports.
+    /// The module and its imports as JSON: kind, file, TVM release if known, functions, imports.
     pub fn to_json(&self) -> Result<String> {
         text!(opd_module_to_json(self.as_ptr()))
     }

@@ -1,7 +1,7 @@
 //! Handles: a counted reference to an object of the library.
 
 /// Defines the struct of a handle. `Clone` adds a reference, `Drop` ends one. All are `Send` and `Sync`: references are
-/// counted atomically, and what an object can be asked through `&self` is thread-safe, as its header says.
+/// counted atomically, and all methods that take `&self` are thread-safe by the headers.
 macro_rules! handle {
     ($(#[$about:meta])* $name:ident, $raw:ident) => {
         $crate::object::unique_handle! { $(#[$about])* $name, $raw }

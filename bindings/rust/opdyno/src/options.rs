@@ -1,4 +1,4 @@
-//! What the raw structs of options point to, for the time of a call.
+//! The data that the raw structs of options point to, for the time of a call.
 use crate::text::{Texts, c_path};
 use crate::{Error, Result};
 use core::ffi::{c_char, c_void};
@@ -39,7 +39,7 @@ impl Kept {
     }
 }
 
-/// Of a list whose length something else gives.
+/// Of a list whose length is that of another one.
 pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<()> {
     if given == expected {
         return Ok(());

@@ -39,14 +39,14 @@ impl Tensor {
     /// Programs refuse a tensor that does not begin at a multiple of 64 bytes; [`Tensor::to_device`] copies it.
     pub fn from_owner<T: Element, O: AsRef<[T]> + Send + 'static>(owner: O, shape: impl Dims) -> Result<Self> {
         Owned::new(owner, READ_ONLY).into_tensor(shape, |owner: *mut O| {
-            // Borrowed until the owner is dropped: nobody else has it, so nothing can end that.
+            // Borrowed until the owner is dropped: no other code has it, so nothing can end that.
             let elements = unsafe { &*owner }.as_ref();
             (elements.as_ptr().cast_mut(), elements.len())
         })
     }
 }
 
-/// A tensor of DLPack with what it needs, at one place.
+/// A tensor of DLPack with its owner and its shape, at one place.
 #[repr(C)] // what DLPack's deleter gets is the first field
 struct Content<O> {
     managed: ffi::DLManagedTensorVersioned,

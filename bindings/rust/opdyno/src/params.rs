@@ -16,7 +16,7 @@ impl Params {
     pub fn new() -> Result<Self> {
         create!(Params, opd_params_create())
     }
-    /// Opens a file, whose content tells the format. Tensors are made when they are asked for.
+    /// Opens a file, whose content decides the format. A tensor is made at its first use.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &ParamsOptions::new())
     }
@@ -37,7 +37,7 @@ impl Params {
         create!(Params, opd_params_open_bytes(start.cast(), size, &options, data.cast(), Some(end)))
             .inspect_err(|_| unsafe { end(data.cast()) }) // not called after an error
     }
-    /// Writes a file, whose suffix tells the format: .npz, .safetensors, .npy, tensor-cache.json, else a TVM param dict.
+    /// Writes a file, whose suffix decides the format: .npz, .safetensors, .npy, tensor-cache.json, else a TVM param dict.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = c_path(path.as_ref())?;
         check!(opd_params_save(self.as_ptr(), path.as_ptr()))
@@ -54,7 +54,7 @@ impl Params {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What is known of the tensor at a place; an error beyond the last one.
+    /// A description of the tensor at a place; an error beyond the last one.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
         TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), index, raw) })
     }
@@ -62,7 +62,7 @@ impl Params {
     pub fn names(&self) -> Result<Vec<String>> {
         (0..self.len()).map(|index| self.info(index).map(|info| info.name)).collect()
     }
-    /// What became of the tensors so far.
+    /// How the tensors have been made so far.
     pub fn stats(&self) -> Result<ParamsStats> {
         ParamsStats::of(|raw| unsafe { ffi::opd_params_get_stats(self.as_ptr(), raw) })
     }

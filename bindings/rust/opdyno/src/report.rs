@@ -58,7 +58,7 @@ impl Report {
         let (value, kind) = self.cell(section, row, name)?;
         if kind == Some(MetricKind::None) { Ok(None) } else { value.to().map(Some) }
     }
-    /// What a metric of a row measures.
+    /// The kind of a row's metric.
     pub fn kind(&self, section: ReportSection, row: usize, name: &str) -> Result<Option<MetricKind>> {
         let (_, kind) = self.cell(section, row, name)?;
         Ok(kind.filter(|kind| *kind != MetricKind::None))
@@ -91,8 +91,8 @@ impl Report {
         }))
     }
 
-    /// The report with what its operators compute and move, as far as their names and shapes tell; 0 and 0: peaks that are not
-    /// known. See [`MachinePeak`](crate::MachinePeak).
+    /// The report with the operations and bytes of its operators, as far as known by their names and shapes; 0 and 0: peaks
+    /// that are not known. See [`MachinePeak`](crate::MachinePeak).
     pub fn add_roofline(&self, peak_gflops: f64, peak_bandwidth_gbps: f64) -> Result<Self> {
         create!(Report, opd_report_add_roofline(self.as_ptr(), peak_gflops, peak_bandwidth_gbps))
     }

@@ -7,7 +7,7 @@ use crate::{Device, Function, Module, Result, RpcConnectOptions, ffi};
 handle! {
     /// A session on another machine, where `opdyno serve` runs, or a server of TVM's.
     ///
-    /// What it gives is used as if it were here: its devices wherever there is a [`Device`], tensors on them, modules, VMs,
+    /// Its objects are used as if they were here: its devices wherever there is a [`Device`], tensors on them, modules, VMs,
     /// functions, evaluators. Errors are those of the other side, with the address behind the message. All that came from a
     /// session keeps it open. One request is made at a time.
     /// ```no_run
@@ -38,7 +38,7 @@ impl RpcSession {
         let options = options.raw(&mut kept, 0)?;
         with_text(tracker, |tracker| create!(RpcSession, opd_rpc_request(tracker, &options)))
     }
-    /// What a tracker knows, as JSON: an object with `server_info` and `queue_info`.
+    /// The servers and queues of a tracker as JSON: an object with `server_info` and `queue_info`.
     pub fn tracker_summary(tracker: &str, options: &RpcConnectOptions<'_>) -> Result<String> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
@@ -68,7 +68,7 @@ impl RpcSession {
     pub fn load_module(&self, name: &str) -> Result<Module> {
         with_text(name, |name| create!(Module, opd_rpc_session_load_module(self.as_ptr(), name)))
     }
-    /// Address, key, index, server, and absence, which says why the session has ended: as JSON.
+    /// Address, key, index, server, and absence, the reason why the session has ended: as JSON.
     pub fn describe(&self) -> Result<String> {
         text!(opd_rpc_session_describe(self.as_ptr()))
     }

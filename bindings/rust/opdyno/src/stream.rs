@@ -26,7 +26,7 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Makes one. The error of an absent device says why it is absent.
+    /// Makes one. The error of an absent device has the reason of its absence.
     pub fn new(device: Device) -> Result<Self> {
         let mut raw = null_mut();
         check!(opd_stream_create(device.into(), &mut raw))?;

@@ -5,7 +5,7 @@ use crate::text::{text, with_text};
 use crate::{Result, TelemetryFormat, TelemetryOptions, TelemetryStats, TelemetryValue, ffi};
 
 handle! {
-    /// Telemetry of this process. It measures, listens and sends until the last reference ends; that sends what there is,
+    /// Telemetry of this process. It measures, listens and sends until the last reference ends; that end sends pending data,
     /// and takes a second at most.
     /// ```no_run
     /// # fn main() -> opdyno::Result<()> {
@@ -37,11 +37,11 @@ impl Telemetry {
         let mut kept = Kept::default();
         check!(opd_telemetry_set_value(self.as_ptr(), &value.raw(&mut kept, 0)?))
     }
-    /// Sends what there is to the collector, and waits until it has taken it, so many nanoseconds at most.
+    /// Sends all pending data to the collector, and waits until it has taken them, so many nanoseconds at most.
     pub fn flush(&self, timeout_ns: u64) -> Result<()> {
         check!(opd_telemetry_flush(self.as_ptr(), timeout_ns))
     }
-    /// What has been sent so far.
+    /// Counts of sent and dropped data.
     pub fn stats(&self) -> Result<TelemetryStats> {
         TelemetryStats::of(|raw| unsafe { ffi::opd_telemetry_get_stats(self.as_ptr(), raw) })
     }

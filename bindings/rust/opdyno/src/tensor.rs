@@ -98,7 +98,7 @@ impl FromStr for Device {
     }
 }
 
-/// What a tensor's element can be. Implemented for the plain numbers.
+/// The types of a tensor's elements. Implemented for the plain numbers.
 ///
 /// # Safety
 /// `DTYPE` has the size and meaning of the type, all of whose bit patterns are values.
@@ -236,7 +236,7 @@ impl Tensor {
     ///
     /// # Safety
     /// `managed` is a complete DLPack tensor, which is not used otherwise from now on. While this tensor lives, or one that
-    /// shares its elements, nobody else writes them; nor reads them, unless the tensor is read-only or is not written here.
+    /// shares its elements, no other code writes them; nor reads them, unless the tensor is read-only or is not written here.
     pub unsafe fn from_dlpack(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack_versioned(managed))
     }
@@ -247,8 +247,8 @@ impl Tensor {
     pub unsafe fn from_dlpack_unversioned(managed: *mut ffi::DLManagedTensor) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack(managed))
     }
-    /// Gives the tensor to another library, which ends it by its deleter. Elements that are shared so are written by nobody
-    /// here: the tensor is not unique.
+    /// Gives the tensor to another library, which ends it by its deleter. Meanwhile the tensor is not unique, so nothing here
+    /// writes its elements.
     pub fn to_dlpack(&self) -> Result<*mut ffi::DLManagedTensorVersioned> {
         let mut managed = core::ptr::null_mut();
         check!(opd_tensor_to_dlpack_versioned(self.as_ptr(), &mut managed))?;
@@ -261,7 +261,7 @@ impl Tensor {
         Ok(managed)
     }
 
-    /// What can be read of it.
+    /// A view of it for reading.
     #[inline]
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef::of(self)
@@ -310,7 +310,7 @@ impl Tensor {
     pub fn is_unique(&self) -> bool {
         unsafe { ffi::opd_tensor_is_unique(self.as_ptr()) != 0 }
     }
-    /// Asked before anything is given the right to write the elements.
+    /// Checked before any code gets the right to write the elements.
     pub(crate) fn require_writable(&mut self) -> Result<()> {
         if !self.is_unique() {
             return Err(not_unique());

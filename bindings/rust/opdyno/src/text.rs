@@ -1,4 +1,4 @@
-//! Text and bytes: as C wants them, and as it gives them.
+//! Text and bytes: as C takes them, and as it returns them.
 use crate::{Error, Result, ffi};
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
@@ -12,7 +12,7 @@ fn has_nul() -> Error {
     Error::invalid("text with a NUL character inside")
 }
 
-/// What C sees of a text.
+/// The part of a text that C sees.
 pub(crate) fn until_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or("")
 }

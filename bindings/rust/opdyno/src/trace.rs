@@ -45,7 +45,7 @@ impl Trace {
     pub fn to_report(&self, view: TraceView) -> Result<Report> {
         create!(Report, opd_trace_to_report(self.as_ptr(), view as _))
     }
-    /// A report of the spans joined by name, and by what the options say.
+    /// A report of the spans joined by name, and by the fields that the options choose.
     pub fn to_averages(&self, options: &TraceWriteOptions<'_>) -> Result<Report> {
         let mut kept = Kept::default();
         create!(Report, opd_trace_to_averages(self.as_ptr(), &options.raw(&mut kept, 0)?))
@@ -87,33 +87,33 @@ impl Profiler {
         let mut kept = Kept::default();
         create!(Profiler, opd_profiler_create(&options.raw(&mut kept, 0)?))
     }
-    /// Records from now on, or as the schedule says.
+    /// Records from now on, or by the schedule.
     pub fn start(&self) -> Result<()> {
         check!(opd_profiler_start(self.as_ptr()))
     }
-    /// Says what the next step is for, in place of the schedule.
+    /// Sets the action of the next step, in place of the schedule.
     pub fn set_action(&self, action: ProfilerAction) -> Result<()> {
         check!(opd_profiler_set_action(self.as_ptr(), action as _))
     }
-    /// Ends a step of the program; gives a trace if a cycle of the schedule ends with it.
+    /// Ends a step of the program. If a cycle of the schedule ends with it, its trace is returned.
     pub fn step(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_step(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// Ends the recording at once; gives its trace, or none if the schedule was not recording.
+    /// Ends the recording at once. Returns its trace, or none if the schedule was not recording.
     pub fn stop(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_stop(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// What has been recorded so far; the recording goes on.
+    /// The events recorded so far; the recording goes on.
     pub fn snapshot(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_snapshot(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// Makes it a flight recorder, which writes what it has to a file when something asks for it; `None`: not any more.
+    /// Makes it a flight recorder, which writes its events to a file when a dump is requested; `None`: not any more.
     pub fn set_dumps(&self, options: Option<&ProfilerDumpOptions<'_>>) -> Result<()> {
         let mut kept = Kept::default();
         let options = options.map(|options| options.raw(&mut kept, 0)).transpose()?;
@@ -175,11 +175,11 @@ pub fn mark(name: impl Into<RangeName>) {
         unsafe { ffi::opd_range_mark(name.into().0) }
     }
 }
-/// Begins a range that [`range_pop`] ends; gives the number of ranges that were pushed around it on this thread.
+/// Begins a range that [`range_pop`] ends. Returns the number of ranges that were pushed around it on this thread.
 pub fn range_push(name: &str) -> i32 {
     with_c_text(until_nul(name), |name| unsafe { ffi::opd_range_push(name) })
 }
-/// Ends the range that was pushed last on this thread; gives what its push gave, -1 if there is none.
+/// Ends the range that was pushed last on this thread. Returns the number that its push returned; -1 if there is none.
 pub fn range_pop() -> i32 {
     unsafe { ffi::opd_range_pop() }
 }

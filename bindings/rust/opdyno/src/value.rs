@@ -1,4 +1,4 @@
-//! What comes out of a call: values, which own.
+//! The results of calls: values, which own their objects.
 use crate::arg::Arg;
 use crate::object::{check, given};
 use crate::text::slice_of;
@@ -13,7 +13,7 @@ pub(crate) const fn number(type_: ffi::opd_type, int64: i64) -> opd_value {
     opd_value { r#type: type_ as i32, length: 0, u: opd_value_u { int64 } }
 }
 
-/// An address that means something to whoever gave it. Reading what lies there is unsafe, but the address is not.
+/// An address that has a meaning only for the code that made it. Reading what lies there is unsafe, but the address is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer(pub *mut c_void);
 unsafe impl Send for Pointer {}
@@ -101,7 +101,7 @@ impl Value {
                 ffi::OPD_MAP => Self::Map(given(Map::from_raw(object.cast()))),
                 ffi::OPD_ERROR => Error::check(object.cast()).map_or_else(Self::Error, |()| Self::None),
                 _ if raw.r#type >= ffi::OPD_OBJECT as i32 => Self::Object(Object(object)),
-                _ => Self::Pointer(Pointer(object)), // a view, which no function should give: of what, nobody can tell
+                _ => Self::Pointer(Pointer(object)), // a view, which no function should return: of what is not known
             }
         }
     }
@@ -145,7 +145,7 @@ impl Value {
         }
     }
 
-    /// As the type that is asked for.
+    /// Converts it to the type `T`.
     #[inline]
     pub fn to<T: FromValue>(self) -> Result<T> {
         T::from_value(self)
@@ -161,7 +161,8 @@ impl core::fmt::Display for Value {
     }
 }
 
-// No implementation for every FromValue is possible: the standard library has one of its own for what Value becomes.
+// No implementation for every FromValue is possible: the standard library has one of its own for the types that Value is
+// `Into`.
 macro_rules! try_from {
     ($($type:ty),* $(,)?) => {$(
         impl TryFrom<Value> for $type {
@@ -195,8 +196,8 @@ pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
     Error::new(crate::Code::InvalidArgument, "TypeError", &format!("expected {expected}, but got {given}"))
 }
 
-/// What the result of a call can be asked for as. An error names the kind that was expected and the one that came. All but
-/// `Option` are `TryFrom<Value>`, too.
+/// The types that the result of a call can be converted to. An error names the kind that was expected and the one that came.
+/// All but `Option` are `TryFrom<Value>`, too.
 pub trait FromValue: Sized {
     /// Takes the value apart.
     fn from_value(value: Value) -> Result<Self>;
@@ -235,7 +236,7 @@ impl<T: FromValue> FromValue for Option<T> {
         if matches!(value, Value::None) { Ok(None) } else { T::from_value(value).map(Some) }
     }
 }
-// What is frequent has a way of its own from C: by its tag, without a Value.
+// Frequent kinds have a way of their own from C: by the tag, without a Value.
 macro_rules! plain {
     ($($type:ty: $expected:literal, $kind:ident $(, $tag:ident as $raw:ident => $content:expr)?;)*) => {$(
         impl FromValue for $type {

@@ -1,4 +1,4 @@
-//! What a callback gets: values that are borrowed for its call.
+//! The arguments of a callback: values that are borrowed for its call.
 use crate::object::{check, given};
 use crate::tensor::{Element, check_dtype, check_element};
 use crate::text::slice_of;
@@ -10,8 +10,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use ffi::{opd_value, opd_value_u};
 
-/// An argument of a callback, borrowed for the call. It is the library's own value: nothing is converted or counted until it is
-/// asked for.
+/// An argument of a callback, borrowed for the call. It is the library's own value: nothing is converted or counted before its
+/// first use.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct ValueRef<'a> {
@@ -23,7 +23,7 @@ unsafe impl Sync for ValueRef<'_> {}
 
 impl<'a> ValueRef<'a> {
     /// # Safety
-    /// What the value refers to lives for `'a`.
+    /// The object that the value refers to lives for `'a`.
     #[inline]
     pub(crate) unsafe fn of(raw: &opd_value) -> Self {
         Self { raw: *raw, borrows: PhantomData }
@@ -207,7 +207,7 @@ impl<'a> TensorRef<'a> {
     /// The elements, to be written.
     ///
     /// # Safety
-    /// The caller of the callback meant this tensor as an output, so nobody reads or writes it meanwhile.
+    /// The caller of the callback meant this tensor as an output, so no other code reads or writes it meanwhile.
     #[allow(clippy::mut_from_ref)] // the memory is the caller's
     pub unsafe fn as_mut_slice<T: Element>(&self) -> Result<&'a mut [T]> {
         check_element::<T>(self)?;
@@ -257,7 +257,7 @@ impl fmt::Debug for TensorRef<'_> {
     }
 }
 
-/// What an argument of a callback can be asked for as.
+/// The types that an argument of a callback can be converted to.
 pub trait FromArg<'a>: Sized {
     /// Takes the argument apart.
     fn from_arg(arg: ValueRef<'a>) -> Result<Self>;

@@ -39,8 +39,8 @@ impl VirtualMachine {
         create!(VirtualMachine, opd_vm_create(module.as_ptr(), &options.raw(&mut kept, 0)?))
     }
 
-    /// Calls a function of the program and waits for its result. `R` is what that is asked for as: [`Tensor`], a tuple of
-    /// them for a program that gives several, numbers, [`Value`](crate::Value) …
+    /// Calls a function of the program and waits for its result. `R` is its type: [`Tensor`], a tuple of
+    /// them for a program that returns several, numbers, [`Value`](crate::Value) …
     pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let (args, mut result) = (args.raw()?, NONE);
@@ -73,7 +73,7 @@ impl VirtualMachine {
         unsafe { R::from_c(&result) }
     }
     /// Saves a function with its arguments under a name, by which it is then called without arguments; without
-    /// `include_return` such a call gives nothing.
+    /// `include_return` such a call returns nothing.
     pub fn save_function<'a>(
         &self,
         name: &str,
@@ -198,18 +198,18 @@ impl VirtualMachine {
     }
 }
 
-/// What a recorded call became when [`replay`] made it again.
+/// The result of [`replay`]: a recorded call that was made again.
 #[derive(Debug)]
 pub struct Replayed {
     /// The program; none if the recording has only its hash.
     pub module: Option<Module>,
     /// A row for each argument and part of the result. Its configuration has the "Verdict", a sentence, and "Same".
     pub report: Report,
-    /// As [`VirtualMachine::profile`] gives it; none if nothing was measured.
+    /// As of [`VirtualMachine::profile`]; none if nothing was measured.
     pub profile: Option<Report>,
 }
 
-/// Makes a recorded call again, and compares what comes of it. It runs the code of the file.
+/// Makes a recorded call again, and compares the results. It runs the code of the file.
 pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
     let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
     let (mut module, mut report, mut profile) = (null_mut(), null_mut(), null_mut());
@@ -240,7 +240,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
         self.options = self.options.timeout(timeout);
         self
     }
-    /// What ends it from outside.
+    /// The token that cancels it from outside.
     pub fn cancel(mut self, token: &'a CancelToken) -> Self {
         self.options = self.options.cancel(token);
         self
@@ -283,7 +283,7 @@ impl CancelToken {
     pub fn new() -> Result<Self> {
         create!(CancelToken, opd_cancel_token_create())
     }
-    /// Ends all running and future calls that use this token: they give an error of code `Cancelled`.
+    /// Ends all running and future calls that use this token: they return an error of code `Cancelled`.
     pub fn cancel(&self) {
         unsafe { ffi::opd_cancel_token_cancel(self.as_ptr()) }
     }

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * Memory outside of the heap through which a thread hands values to native code and gets them, 16 bytes each, as an
+ * Memory outside of the heap through which a thread and native code exchange values, 16 bytes each, as an
  * opd_value lies in the memory of a little-endian machine. Calls need neither an array nor boxes this way.
  *
  * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs to
@@ -23,7 +23,7 @@ final class Area {
 
   static final int VALUE = 16;
   private static final int BYTES = 128 * VALUE;
-  // What a thread of a pool refers to would keep the class loader: the areas are the class's.
+  // If threads of a pool referred to the areas, they would keep the class loader. So the class keeps them.
   private static final Map<Thread, Area> ALL = Collections.synchronizedMap(new WeakHashMap<>());
   private static final ThreadLocal<WeakReference<Area>> OF_THREAD = ThreadLocal.withInitial(Area::make);
 

@@ -3,7 +3,7 @@ package io.opdyno;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What an evaluator measured, for any threads. It prints as its summary. */
+/** The measurements of an evaluator, for any threads. It prints as its summary. */
 public final class Benchmark extends Handle {
   Benchmark(long pointer) {
     super(pointer);

@@ -7,7 +7,7 @@ import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
-/** What a {@link FlightObserver} writes. */
+/** The event that a {@link FlightObserver} writes. */
 @Name("io.opdyno.Call")
 @Label("Call")
 @Category("opdyno")

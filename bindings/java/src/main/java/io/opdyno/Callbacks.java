@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** What native code calls. */
+/** The methods that native code calls. */
 final class Callbacks {
   static {
     Library.load();
@@ -46,7 +46,7 @@ final class Callbacks {
     }
   }
 
-  /** The tensors of memory that the caller lends: close() gives it back, so who kept one gets an exception. */
+  /** The tensors of memory that the caller lends: close() ends the loan, so a callback that kept one gets an exception. */
   private static final class Loans implements AutoCloseable {
     private java.util.Map<Tensor, Long> lent;
 

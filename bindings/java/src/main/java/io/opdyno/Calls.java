@@ -3,7 +3,7 @@ package io.opdyno;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Calls of functions through {@link Area}. What does not go through it goes through {@link Values}. */
+/** Calls of functions through {@link Area}. Arguments that must become objects first, or that find no room, go through {@link Values}. */
 final class Calls {
   static {
     Library.load();
@@ -16,7 +16,7 @@ final class Calls {
   static Object call(PackedFn function, Object... given) {
     if (given == null) return call(function, (Object) null);
     int count = given.length;
-    // What the function, or another thread, does to the caller's array must not change which handles end() lets go.
+    // If the function or another thread changes the caller's array, end() must still let the same handles go.
     Object[] args = count == 0 ? NONE : given.clone();
     Area area = Area.get();
     int frame = area.open(count);
@@ -110,7 +110,7 @@ final class Calls {
     }
   }
 
-  /** False for what must be made into an object first. A handle is begun, which end() ends. */
+  /** False if the value must be made into an object first. A handle is begun, which end() ends. */
   private static boolean put(ByteBuffer memory, int at, Object value) {
     if (!(value instanceof Handle handle)) return Values.putPlain(memory, at, value);
     long pointer = Handle.begin(handle);

@@ -12,7 +12,7 @@ public final class Closure extends Handle {
   }
 
   /**
-   * Of a signature as {@code "i32(ptr, ptr)"}; {@link PackedFn#ofPointer} says what stands in it. A mistake in it is an
+   * Of a signature as {@code "i32(ptr, ptr)"}; {@link PackedFn#ofPointer} explains it. A mistake in it is an
    * {@link OpdynoException.InvalidArgument} with its place.
    */
   public static Closure of(PackedFn function, String signature) {

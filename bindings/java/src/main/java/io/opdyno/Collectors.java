@@ -24,7 +24,7 @@ public final class Collectors {
     return of(CollectorKind.TIME, null);
   }
 
-  /** What is allocated. */
+  /** Allocated memory. */
   public static Collector memory() {
     return of(CollectorKind.MEMORY, null);
   }
@@ -48,7 +48,7 @@ public final class Collectors {
     return of(CollectorKind.ENERGY, null);
   }
 
-  /** Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, as NVML tells them. */
+  /** Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, read by NVML. */
   public static Collector nvml() {
     return of(CollectorKind.NVML, null);
   }

@@ -3,7 +3,7 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@link Vm#compare} found: a row for each operator of both programs and for each tensor of the results, and which operators became
+ * The result of {@link Vm#compare}: a row for each operator of both programs and for each tensor of the results, and which operators became
  * slower (null if nothing was measured). It prints as its verdict.
  */
 public record Comparison(Report report, @Nullable Report times) implements AutoCloseable {

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param code the kind: 0 is signed, 1 unsigned, 2 floating-point …
  * @param bits of one lane
- * @param lanes the numbers in an element, usually 1; what DLPack has no bits for is an IllegalArgumentException
+ * @param lanes the numbers in an element, usually 1; a number for which DLPack has no bits is an IllegalArgumentException
  */
 public record DType(int code, int bits, int lanes) {
   public DType {
@@ -37,7 +37,7 @@ public record DType(int code, int bits, int lanes) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
   }
 
-  // What Java 17 makes of a record keeps the class loader after the first call.
+  // The methods that Java 17 makes for a record keep the class loader after the first call.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof DType dtype && word() == dtype.word();

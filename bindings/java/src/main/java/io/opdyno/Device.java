@@ -3,7 +3,7 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. What asks an absent one
+ * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. The use of an absent one
  * is an {@link OpdynoException.Unsupported}, which lists the present ones. All methods are safe on any thread.
  *
  * @param type the kind: 1 is the CPU, 2 is CUDA

@@ -7,7 +7,7 @@ import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * An object of the library. close() ends it at once; what is not closed ends after it became unreachable. A call that
+ * An object of the library. close() ends it at once; an object that is not closed ends after it became unreachable. A call that
  * runs with a handle keeps it, also when another thread closes it.
  */
 public class Handle implements AutoCloseable {
@@ -83,7 +83,7 @@ public class Handle implements AutoCloseable {
 
   /**
    * The library's object; a reference that is queued when its handle was dropped. It does the work of a Cleaner, but
-   * closing needs no call of the JVM's native code: what left the list of open handles is not queued any more, or is
+   * closing needs no call of the JVM's native code. A handle that left the list of open ones is not queued any more, or is
    * queued in vain.
    */
   private static final class Owned extends PhantomReference<Object> {
@@ -107,7 +107,7 @@ public class Handle implements AutoCloseable {
     private final Open open = Open.ofThread();
     private Owned previous, next; // in `open`, which guards them
     // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call. Only STATE changes it. A volatile
-    // field would cost a fence when it is made, which nobody needs: the handle's own field is final.
+    // field would cost a fence when it is made, which is not needed: the handle's own field is final.
     private int state = 1;
 
     Owned(Object holder, long pointer, long bytes) {
@@ -167,7 +167,7 @@ public class Handle implements AutoCloseable {
     return handle == null ? 0 : handle.owned.begin(handle);
   }
 
-  /** Of what begin() gave; nothing where that is 0: null, or an argument that was not come to. */
+  /** Of the address that begin() returned; does nothing for 0: null, or an argument that was not come to. */
   static void end(Handle handle, long begun) {
     if (begun != 0) end(handle);
   }

@@ -53,7 +53,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
       number(file == null ? "?" : file),
       Math.max(method.getLineNumber(), 0) // of a native method it is negative
     };
-    // A program that makes classes without end must not fill the memory. What is made again has the same numbers.
+    // A program that makes classes without end must not fill the memory. A method that is described again gets the same numbers.
     if (KNOWN.size() >= MOST_KNOWN) KNOWN.clear();
     KNOWN.put(method, made);
     return made;

@@ -3,8 +3,8 @@ package io.opdyno;
 import java.util.function.BooleanSupplier;
 
 /**
- * A daemon thread that ends while there is no work for it, since a thread keeps its class loader. Who brings work calls start()
- * after that.
+ * A daemon thread that ends while there is no work for it, since a thread keeps its class loader. After work was added,
+ * start() must be called.
  */
 final class IdleThread {
   /** A part of the work, which may wait for some. False: it found none for some time. */
@@ -48,7 +48,7 @@ final class IdleThread {
       try {
         if (!step.run() && isDone()) return;
       } catch (Throwable failed) {
-        // What one piece of work throws must not keep the others from being done.
+        // If one piece of work throws, the others are done all the same.
       }
     }
   }

@@ -10,14 +10,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Lets Thread.interrupt() end calls of VMs: a thread of its own looks now and then whether one of those that are calling
- * was interrupted, since Java tells nobody, and cancels the token of its calls. The library knows that token as the default of the
- * native thread, so that functions called without options end by it, too.
+ * Lets Thread.interrupt() end calls of VMs. Java has no callback for an interrupt, so a thread of its own polls the calling
+ * threads. If one is interrupted, it cancels the token of that thread's calls. The token is the default of the native thread,
+ * so that functions called without options end by it, too.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
   private static final int MOST_VAIN_LOOKS = 100;
-  // What a thread of a pool refers to would keep the class loader: this set keeps those that call, and the looking ends.
+  // If threads of a pool referred to these objects, they would keep the class loader. So this set keeps those of the threads
+  // that call, and the looking ends.
   private static final Set<Running> THREADS = ConcurrentHashMap.newKeySet();
   private static final IdleThread LOOKER = new IdleThread("opdyno-interrupts", Interrupts::look, () -> !THREADS.isEmpty());
   private static final VarHandle DEPTH;
@@ -60,8 +61,8 @@ final class Interrupts {
     void end() {
       int now = depth - 1;
       DEPTH.setOpaque(this, now);
-      // A look cancels only who it sees interrupted after isCancelled was set. So the thread sees one of the two here, or
-      // begins its next call with isCancelled set, and waits for the end of the look.
+      // A look sets isCancelled, and cancels only if the thread is still interrupted then. So the thread sees one of the two
+      // here, or begins its next call with isCancelled set, and waits for the end of the look.
       if (now == 0 && (isCancelled || Thread.currentThread().isInterrupted())) reset();
     }
 
@@ -116,7 +117,7 @@ final class Interrupts {
       return (int) DEPTH.getOpaque(this) > 0;
     }
 
-    /** What fails for one thread must not keep the others from being looked at. */
+    /** If a look at one thread fails, the others are looked at all the same. */
     private void tryLook() {
       try {
         Thread known = thread.get();
@@ -160,7 +161,7 @@ final class Interrupts {
     return Area.get().running().begin();
   }
 
-  /** A part of the looking thread's work; false if nobody called for some time. */
+  /** A part of the looking thread's work; false if no thread called for some time. */
   private static boolean look() {
     LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
     THREADS.forEach(Running::tryLook);

@@ -5,16 +5,16 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the program of a language model keeps of its sequences between calls: a paged attention cache, or the states of a recurrent
+ * The state that a language model's program keeps of its sequences between calls: a paged attention cache, or those of a recurrent
  * network. A function of the program makes it, and others take it as an argument. Sequences have numbers of the caller's choice. One
- * thread at a time: what uses a state while another thread does is {@link OpdynoException.FailedPrecondition}.
+ * thread at a time: if another thread uses the state, the error is {@link OpdynoException.FailedPrecondition}.
  */
 public final class KvState extends Handle {
   KvState(long pointer) {
     super(pointer);
   }
 
-  /** Of what a function of the program returned, which stays the caller's to close. */
+  /** Of the result of a function of the program, which stays the caller's to close. */
   public static KvState of(Object value) {
     return Out.take(out -> Native.opd_kv_state_from_value(value, out));
   }

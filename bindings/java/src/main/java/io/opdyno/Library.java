@@ -114,7 +114,7 @@ final class Library {
     return found.getValue() == crc;
   }
 
-  /** Nobody else may put something else here; the superuser may. A directory with the sticky bit lets nobody replace what is ours. */
+  /** Throws if a user other than the superuser could replace it. In a directory with the sticky bit, others cannot replace our files. */
   private static void checkOwn(Path path) throws IOException {
     java.util.Map<String, Object> found = Files.readAttributes(path, "unix:uid,mode");
     int mode = (Integer) found.get("mode"), owner = (Integer) found.get("uid");

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** A number or text that a collector measured, and what it is. */
+/** A number or text that a collector measured, and its kind. */
 public final class Metric {
   private final MetricKind kind;
   private final Object value;
@@ -15,7 +15,7 @@ public final class Metric {
     this.value = value;
   }
 
-  /** Of the pairs of kind and value by name that {@code opd_function_profile} gives. */
+  /** Of the pairs of kind and value by name that {@code opd_function_profile} returns. */
   static Map<String, Metric> all(ValueMap pairs) {
     Map<String, Metric> metrics = new LinkedHashMap<>();
     pairs.toMap().forEach((name, pair) -> {
@@ -61,7 +61,7 @@ public final class Metric {
     return new Metric(MetricKind.HERTZ, hertz);
   }
 
-  /** What the value is. */
+  /** The kind of the value. */
   public MetricKind kind() {
     return kind;
   }

@@ -4,10 +4,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that
- * drops tensors without close() would fill the machine while its heap is nearly empty. Above a limit, the collector is asked to find what was dropped.
+ * drops tensors without close() would fill the machine while its heap is nearly empty. Above a limit, the garbage collector
+ * is started to find dropped tensors.
  */
 final class OffHeap {
-  /** In bytes; the property "opdyno.offHeapLimit" sets it. What is in use may exceed it: then the next limit is twice that. */
+  /** In bytes; the property "opdyno.offHeapLimit" sets it. If the memory in use exceeds it, the next limit is twice that. */
   private static final long LIMIT = Math.max(1, Long.getLong("opdyno.offHeapLimit", 256L << 20));
 
   /** Smaller amounts need not be added one by one: 16 of them do not matter. */
@@ -19,15 +20,15 @@ final class OffHeap {
 
   private OffHeap() {}
 
-  /** Less than 0 of what ended. */
+  /** Less than 0 for memory that ended. */
   static void add(long bytes) {
     if (bytes == 0) return;
     long now = total.addAndGet(bytes), most = limit;
     if (now > most && bytes > 0) collect();
-    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // what was in use for some time has ended
+    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // memory of long use has ended
   }
 
-  /** Waits until the cleaner has ended what was dropped, as far as it comes to that in some milliseconds. */
+  /** Waits some milliseconds for the cleaner to end dropped objects. */
   private static synchronized void collect() {
     if (total.get() <= limit) return; // another thread has
     System.gc();

@@ -32,7 +32,7 @@ public final class Opdyno {
   }
 
   /**
-   * Sets the function that receives the library's warnings, in the place of the one before; null: nobody does. The library lets
+   * Sets the function that receives the library's warnings, in the place of the one before; null: none does. The library lets
    * go of the one before as soon as no call of it runs.
    */
   public static void setLog(@Nullable LogCallback callback) {
@@ -54,7 +54,7 @@ public final class Opdyno {
     return Native.opd_module_enabled(target) != 0;
   }
 
-  /** Measures what the processors reach at most, for about half a second. Two threads that measure at once disturb each other. */
+  /** Measures the peaks of the processors, for about half a second. Two threads that measure at once disturb each other. */
   public static MachinePeak measurePeak() {
     return Out.take(Native::opd_machine_measure_peak);
   }

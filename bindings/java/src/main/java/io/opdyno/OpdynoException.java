@@ -8,7 +8,7 @@ public class OpdynoException extends RuntimeException {
   private final int code;
   private final String kind;
   private final String backtrace;
-  private transient boolean isOfCrossing; // it tells of the way of another exception through native code
+  private transient boolean isOfCrossing; // it shows the way of another exception through native code
 
   private OpdynoException(int code, String kind, String message, String backtrace) {
     super(message);
@@ -47,7 +47,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** What went wrong; INTERNAL for a code that this version does not know. */
+  /** The kind of the error, for programs; INTERNAL for a code that this version does not have. */
   public Code code() {
     return codeOf(code);
   }
@@ -60,12 +60,12 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** The name that says what kind of error it is: "TypeError", "ValueError" … */
+  /** The name of its kind, as in Python: "TypeError", "ValueError" … */
   public String kind() {
     return kind;
   }
 
-  /** Native frames, where the library was asked to keep them. */
+  /** Native frames, if OPDYNO_BACKTRACE is set. */
   public String backtrace() {
     return backtrace;
   }
@@ -82,8 +82,8 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * What to throw for an error: what a callback threw, if it was that, with the error of its first crossing added as suppressed. There is a code
-   * for the error and each of its causes, and three texts: kind, message, backtrace.
+   * The exception to throw for an error. If a callback threw, it is the callback's exception, with the error of its first crossing
+   * added as suppressed. There is a code for the error and each of its causes, and three texts: kind, message, backtrace.
    */
   static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
     OpdynoException made = null;
@@ -145,7 +145,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** A number lies outside of what there is. */
+  /** A number lies outside of its range. */
   public static final class OutOfRange extends OpdynoException {
     private static final long serialVersionUID = 1;
 

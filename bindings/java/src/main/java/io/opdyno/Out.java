@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 public final class Out<T extends @Nullable Object> {
   private @Nullable T content;
 
-  /** What was put there; null if nothing was. */
+  /** The value that was put there; null if none was. */
   public @Nullable T get() {
     return content;
   }

@@ -41,7 +41,7 @@ public final class PackedFn extends Handle {
   }
 
   /**
-   * A C function at an address, called as its signature says: {@code "f64(f64, i32)"}. Its types are void, bool, i8 to i64, u8 to u64,
+   * A C function at an address, called by its signature: {@code "f64(f64, i32)"}. Its types are void, bool, i8 to i64, u8 to u64,
    * f32, f64, ptr, str, tensor, and structs as {@code {f64, f64}}; {@code ...} stands for further arguments. A wrong address or
    * signature breaks the process. A mistake in the text is an {@link OpdynoException.InvalidArgument} with its place.
    *
@@ -77,13 +77,13 @@ public final class PackedFn extends Handle {
     Native.opd_function_register(name, this, mayReplace ? 1 : 0);
   }
 
-  /** Removes a registered function; who has it keeps it. */
+  /** Removes a registered function; handles of it stay valid. */
   public static void remove(String name) {
     Native.opd_function_remove_global(name);
   }
 
   /**
-   * Calls it some times to warm up, then once with collectors around it. Gives what these measured by name; "Duration (us)" is
+   * Calls it some times to warm up, then once with collectors around it. Returns their metrics by name; "Duration (us)" is
    * always there. A collector that fails throws here. The result of the calls is dropped.
    */
   public Map<String, Metric> profile(Device device, int warmup, List<Collector> collectors, @Nullable Object... args) {
@@ -94,32 +94,32 @@ public final class PackedFn extends Handle {
     }
   }
 
-  /** Calls for a tensor; a ClassCastException if it gives something else. */
+  /** Calls for a tensor; a ClassCastException if the result is something else. */
   public Tensor callTensor(@Nullable Object... args) {
     return Calls.asTensor(call(args));
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
   public long callLong() {
     return Calls.callLong(this, 0, 0, 0);
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
   public long callLong(long a) {
     return Calls.callLong(this, 1, a, 0);
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
+  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
   public long callLong(long a, long b) {
     return Calls.callLong(this, 2, a, b);
   }
 
-  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
+  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
   public double callDouble(double a) {
     return Calls.callDouble(this, 1, a, 0);
   }
 
-  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if it gives something else. */
+  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
   public double callDouble(double a, double b) {
     return Calls.callDouble(this, 2, a, b);
   }

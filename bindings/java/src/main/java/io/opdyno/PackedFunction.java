@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 @FunctionalInterface
 public interface PackedFunction {
-  /** The code; what it throws comes out at the caller in Java as itself. */
+  /** The code; its exceptions come out at the caller in Java as themselves. */
   @Nullable Object call(@Nullable Object... args) throws Throwable;
 
   /** A function of one whole number; its calls make no objects. Other arguments are an IllegalArgumentException. */

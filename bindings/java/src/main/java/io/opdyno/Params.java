@@ -33,7 +33,7 @@ public final class Params extends Handle {
 
   /**
    * Of the bytes of a file, from the position of a direct buffer to its limit. Tensors are views of the buffer where that is
-   * possible, and what writes into them writes there; it is kept as long as anything views it. Without {@code copy} it must not
+   * possible, and a write into them goes there; it is kept as long as anything views it. Without {@code copy} it must not
    * be read-only.
    */
   public static Params open(ByteBuffer bytes, @Nullable ParamsOptions options) {
@@ -59,7 +59,7 @@ public final class Params extends Handle {
     return names;
   }
 
-  /** What is known of each tensor, in the order of the file, without making any. */
+  /** Descriptions of the tensors, in the order of the file; makes no tensor. */
   public List<TensorInfo> info() {
     List<TensorInfo> all = new ArrayList<>();
     for (long i = 0, count = Native.opd_params_count(this); i < count; ++i) {
@@ -69,7 +69,7 @@ public final class Params extends Handle {
     return all;
   }
 
-  /** What became of the tensors so far. */
+  /** How the tensors have been made so far. */
   public ParamsStats stats() {
     return Out.take(out -> Native.opd_params_get_stats(this, out));
   }
@@ -88,7 +88,7 @@ public final class Params extends Handle {
   }
 
   /**
-   * Writes a file, which is replaced as a whole. Its suffix tells the format: .npz, .safetensors, .npy (exactly one tensor),
+   * Writes a file, which is replaced as a whole. Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor),
    * tensor-cache.json (with files beside it), else TVM's param dict.
    */
   public void save(Path path) {

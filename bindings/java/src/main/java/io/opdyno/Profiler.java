@@ -2,7 +2,7 @@ package io.opdyno;
 
 import org.jspecify.annotations.Nullable;
 
-/** Records what the process does, on all threads. All methods are safe on any thread. */
+/** Records the work of the process, on all threads. All methods are safe on any thread. */
 public final class Profiler extends Handle {
   Profiler(long pointer) {
     super(pointer);
@@ -23,30 +23,30 @@ public final class Profiler extends Handle {
     Native.opd_profiler_start(this);
   }
 
-  /** Says what the step is for that the next start() or step() begins, in place of the schedule: for schedules of your own. */
+  /** Sets the action of the step that the next start() or step() begins, in place of the schedule: for schedules of your own. */
   public void setAction(ProfilerAction action) {
     Native.opd_profiler_set_action(this, action);
   }
 
-  /** Ends a step of the schedule; gives the trace of a cycle that it ends, else null. */
+  /** Ends a step of the schedule. Returns the trace of a cycle that ends with it, else null. */
   public @Nullable Trace step() {
     return Out.take(out -> Native.opd_profiler_step(this, out));
   }
 
-  /** Ends the recording; gives its trace, or null if the schedule gave all. */
+  /** Ends the recording. Returns its trace, or null if the schedule was not recording. */
   public @Nullable Trace stop() {
     return Out.take(out -> Native.opd_profiler_stop(this, out));
   }
 
-  /** What was recorded so far. */
+  /** A trace of the events recorded so far; the recording goes on. */
   public Trace snapshot() {
     return Out.take(out -> Native.opd_profiler_snapshot(this, out));
   }
 
   /**
-   * Makes it a flight recorder, from the next start() on: when something asks for a dump, a thread of the library writes a file,
-   * while the recording goes on. Null: no dumps. Options name a path, and what asks: a signal, slow calls, errors, or dump().
-   * After start() it is an {@link OpdynoException.FailedPrecondition}. A file that cannot be written is told to the log.
+   * Makes it a flight recorder, from the next start() on: when a dump is requested, a thread of the library writes a file,
+   * while the recording goes on. Null: no dumps. Options name a path, and the causes of a dump: a signal, slow calls, errors, or dump().
+   * After start() it is an {@link OpdynoException.FailedPrecondition}. If a file cannot be written, a message goes to the log.
    */
   public void setDumps(@Nullable DumpOptions options) {
     Native.opd_profiler_set_dumps(this, DumpOptions.map(options));

@@ -7,13 +7,13 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A module: what was loaded of a file, or made. */
+/** A module, loaded of a file or made. */
 public final class Program extends Handle {
   Program(long pointer) {
     super(pointer);
   }
 
-  /** Of a file: what TVM or a compiler exported, or one of the library's own. */
+  /** Of a file that TVM or a compiler exported, or of one of the library's own. */
   public static Program load(Path path) {
     return load(path, null);
   }
@@ -59,7 +59,7 @@ public final class Program extends Handle {
     return Native.opd_module_format(this);
   }
 
-  /** What can be done with it. */
+  /** Whether it can be embedded, called or linked. */
   public Set<ProgramProperty> properties() {
     int bits = Native.opd_module_properties(this);
     Set<ProgramProperty> properties = EnumSet.allOf(ProgramProperty.class);
@@ -77,7 +77,7 @@ public final class Program extends Handle {
     return ValueList.texts(Out.take(out -> Native.opd_module_list_functions(this, out)));
   }
 
-  /** Whether function(name) gives one. */
+  /** Whether function(name) finds one. */
   public boolean hasFunction(String name) {
     return hasFunction(name, Set.of(ProgramLookup.IMPORTS));
   }
@@ -88,12 +88,12 @@ public final class Program extends Handle {
     return Native.opd_module_has_function(this, name, bits) != 0;
   }
 
-  /** A function of it or of what it imports; null: the one that it is called by, "main". */
+  /** A function of it or of its imports; null: the one that it is called by, "main". */
   public PackedFn function(@Nullable String name) {
     return Out.take(out -> Native.opd_module_get_function(this, name, 1, out));
   }
 
-  /** A C symbol, called as its signature says: {@code "f64(f64, i32)"}. A wrong one breaks the process. */
+  /** A C symbol, called by its signature: {@code "f64(f64, i32)"}. A wrong one breaks the process. */
   public PackedFn function(String symbol, String signature) {
     return Out.take(out -> Native.opd_module_native_function(this, symbol, signature, out));
   }
@@ -113,7 +113,7 @@ public final class Program extends Handle {
     return Out.take(out -> Native.opd_module_get_source(this, format, out));
   }
 
-  /** What it is made of, as JSON. */
+  /** The module and its imports as JSON: kinds, files, functions. */
   public String toJson() {
     return Out.take(out -> Native.opd_module_to_json(this, out));
   }

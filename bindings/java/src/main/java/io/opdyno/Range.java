@@ -23,7 +23,7 @@ public final class Range implements AutoCloseable {
     return Native.opd_range_push(name);
   }
 
-  /** Ends the range that was pushed last on this thread. What its push() gave; -1 if there is none. */
+  /** Ends the range that was pushed last on this thread. Returns the number that its push() returned; -1 if there is none. */
   public static int pop() {
     return Native.opd_range_pop();
   }
@@ -38,7 +38,7 @@ public final class Range implements AutoCloseable {
     return Native.opd_range_is_recorded() != 0;
   }
 
-  /** Whether a tool listens by Intel's ITT API, as INTEL_LIBITTNOTIFY64 of the environment says: ranges are its tasks then. */
+  /** Whether a tool listens by Intel's ITT API (INTEL_LIBITTNOTIFY64 of the environment): ranges are its tasks then. */
   public static boolean isIttAvailable() {
     return Native.opd_itt_is_available() != 0;
   }

@@ -4,8 +4,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a recorded call became when it was made again: the program (null if the recording has only its hash), a row for each argument and
- * part of the result, and a profile (null if nothing was measured). It prints as its verdict.
+ * The result of a recorded call that was made again: the program, a row for each argument and part of the result, and a profile.
+ * The program is null if the recording has only its hash, the profile if nothing was measured. It prints as its verdict.
  */
 public record Replayed(@Nullable Program program, Report report, @Nullable Report profile) implements AutoCloseable {
   /** Makes the call again that {@link Vm#recordNextCall} kept. It runs the code of the file. */
@@ -21,7 +21,7 @@ public record Replayed(@Nullable Program program, Report report, @Nullable Repor
     return new Replayed(program.get(), report.get(), profile.get());
   }
 
-  /** One sentence: whether the same came of the call, and what else did. */
+  /** One sentence: whether the call had the same results, or how they differ. */
   public String verdict() {
     return String.valueOf(report.get(ReportSection.CONFIGURATION, 0, "Verdict"));
   }

@@ -70,7 +70,7 @@ public final class Report extends Handle {
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
   }
 
-  /** What a metric of a row is: MetricKind.NONE if only other rows have it. */
+  /** The kind of a row's metric: MetricKind.NONE if only other rows have it. */
   public MetricKind kind(ReportSection section, int row, String name) {
     ValueList.checkIndex(row);
     return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
@@ -117,7 +117,7 @@ public final class Report extends Handle {
     return metric instanceof Number given ? given : 0;
   }
 
-  /** With what its operators compute and move, as far as their names and shapes tell; 0: a peak that is not known. */
+  /** With the operations and bytes of its operators, as far as known by their names and shapes; 0: a peak that is not known. */
   public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
   }

@@ -4,11 +4,11 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session on another machine, where {@code opdyno serve} runs, or a server of TVM's. What it gives is used as if it were here: its
+ * A session on another machine, where {@code opdyno serve} runs, or a server of TVM's. Its objects are used as if they were here: its
  * {@linkplain #device devices} wherever there is a device, tensors on them, programs, VMs, functions, evaluators. Errors are those of
  * the other side, with the address behind the message; a broken connection is an {@link OpdynoException.Io}. All that came from a
  * session keeps it open. Any thread may use it; one request is made at a time. An interrupt ends the wait for an answer; the next
- * request waits until the server has done what it does.
+ * request waits until the server has ended its work.
  */
 public final class RpcSession extends Handle {
   RpcSession(long pointer) {
@@ -30,7 +30,7 @@ public final class RpcSession extends Handle {
     return Out.take(out -> Native.opd_rpc_request(tracker, RpcConnectOptions.map(options), out));
   }
 
-  /** What a tracker knows, as JSON: an object with {@code server_info} and {@code queue_info}. */
+  /** The servers and queues of a tracker as JSON: an object with {@code server_info} and {@code queue_info}. */
   public static String trackerSummary(String tracker, @Nullable RpcConnectOptions options) {
     return Out.take(out -> Native.opd_rpc_tracker_summary(tracker, RpcConnectOptions.map(options), out));
   }
@@ -66,7 +66,7 @@ public final class RpcSession extends Handle {
     return Out.take(out -> Native.opd_rpc_session_load_module(this, name, out));
   }
 
-  /** Address, key, index, server, and absence, which says why the session has ended: as JSON. */
+  /** Address, key, index, server, and absence, the reason why the session has ended: as JSON. */
   public String describe() {
     return Out.take(out -> Native.opd_rpc_session_describe(this, out));
   }

@@ -8,7 +8,7 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
 
-/** What {@link FlightEvents} writes. */
+/** The event that {@link FlightEvents} writes. */
 @Name("io.opdyno.Span")
 @Label("Span")
 @Category("opdyno")

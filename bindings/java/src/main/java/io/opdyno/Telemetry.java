@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Telemetry of this process: metrics for Prometheus, metrics and spans for a collector of OpenTelemetry. It measures, listens and sends
- * until it is closed; that sends what there is, and takes a second at most. Any thread may use it.
+ * until it is closed; close() sends pending data, and takes a second at most. Any thread may use it.
  */
 public final class Telemetry extends Handle {
   Telemetry(long pointer) {
@@ -31,12 +31,12 @@ public final class Telemetry extends Handle {
     Native.opd_telemetry_set_value(this, TelemetryValue.map(value));
   }
 
-  /** Sends what there is to the collector, and waits until it has taken it, so many nanoseconds at most. */
+  /** Sends all pending data to the collector, and waits until it has taken them, so many nanoseconds at most. */
   public void flush(long timeoutNs) {
     Native.opd_telemetry_flush(this, timeoutNs);
   }
 
-  /** What has been sent so far. */
+  /** Counts of sent and dropped data. */
   public TelemetryStats stats() {
     return Out.take(out -> Native.opd_telemetry_get_stats(this, out));
   }

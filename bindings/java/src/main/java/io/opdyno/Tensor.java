@@ -9,7 +9,7 @@ import java.nio.LongBuffer;
 import java.util.Objects;
 import java.util.function.LongFunction;
 
-/** Memory with a shape and a type of its elements. What of() makes is a copy that lies on the CPU. */
+/** Memory with a shape and a type of its elements. A tensor made by of() is a copy that lies on the CPU. */
 public final class Tensor extends Handle {
   Tensor(long pointer) {
     super(pointer, sizeOf(pointer));
@@ -19,7 +19,7 @@ public final class Tensor extends Handle {
     super(pointer, bytes);
   }
 
-  /** Of elements that nobody has set yet. */
+  /** Of elements that are not set yet. */
   public static Tensor create(DType dtype, long... shape) {
     return create(Device.CPU, dtype, shape);
   }

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a profiler recorded. */
+/** The events that a profiler recorded. */
 public final class Trace extends Handle {
   Trace(long pointer) {
     super(pointer);

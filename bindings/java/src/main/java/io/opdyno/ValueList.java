@@ -31,7 +31,7 @@ public final class ValueList extends Handle {
     return Calls.asTensor(get(place));
   }
 
-  /** All items, as get() gives them. */
+  /** All items, as get() returns them. */
   public List<@Nullable Object> toList() {
     List<Object> items = new ArrayList<>();
     for (int i = 0, size = size(); i < size; ++i) items.add(get(i));

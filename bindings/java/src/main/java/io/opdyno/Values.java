@@ -88,7 +88,7 @@ final class Values implements AutoCloseable {
     else viewHandle(keep(convert(object)), at);
   }
 
-  /** What becomes an object of the library. */
+  /** An object of the library, made of one of Java's. */
   private static Handle convert(Object object) {
     if (object instanceof long[]) {
       return Out.<Shape>take(out -> Native.opd_shape_create((long[]) object, out));
@@ -147,7 +147,7 @@ final class Values implements AutoCloseable {
     memory.putLong(at + 8, content);
   }
 
-  /** False for what is no plain number, but a handle or to be made into an object. */
+  /** False for a handle, or an object that must be made into one. */
   static boolean putPlain(ByteBuffer memory, int at, Object object) {
     if (object == null) put(memory, at, NONE, 0);
     else if (object instanceof Long || object instanceof Integer || object instanceof Short || object instanceof Byte)

@@ -13,7 +13,7 @@ public final class Vm extends Handle {
     super(pointer);
   }
 
-  /** Calls a function of the program. A function of several results gives a ValueList; {@link PackedFn} lists the values. */
+  /** Calls a function of the program. A function of several results returns a ValueList; {@link PackedFn} lists the values. */
   public @Nullable Object call(String name, @Nullable Object... args) {
     return call(null, name, args);
   }
@@ -28,7 +28,7 @@ public final class Vm extends Handle {
     }
   }
 
-  /** Calls a function that gives a tensor; a ClassCastException if it gives something else. */
+  /** Calls a function that returns a tensor; a ClassCastException if it returns something else. */
   public Tensor callTensor(String name, @Nullable Object... args) {
     return Calls.asTensor(call(name, args));
   }
@@ -98,7 +98,7 @@ public final class Vm extends Handle {
     return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
   }
 
-  /** The number of results of the last invokeStateful(), or of the items of one of them; -1 of what is no list. */
+  /** The number of results of the last invokeStateful(), or of the items of one of them; -1 if it is no list. */
   public long outputArity(String name, long... path) {
     return Out.take(out -> Native.opd_vm_get_output_arity(this, name, path, out));
   }
@@ -149,7 +149,7 @@ public final class Vm extends Handle {
     Native.opd_vm_profile_start(this, ProfileOptions.map(options));
   }
 
-  /** Ends what startProfile() began. */
+  /** Ends the profile that startProfile() began. */
   public Profile stopProfile() {
     Out<Report> report = new Out<>();
     Out<Trace> trace = new Out<>();
@@ -170,7 +170,7 @@ public final class Vm extends Handle {
     saveFunction(null, true, name, savedName, args);
   }
 
-  /** Likewise, with names of the arguments; a call of it gives null if it does not return the result. */
+  /** Likewise, with names of the arguments; a call of it returns null if it does not return the result. */
   public void saveFunction(@Nullable CallOptions options, boolean isReturned, String name, String savedName, @Nullable Object... args) {
     Native.opd_vm_save_function(this, name, savedName, Calls.args(args), CallOptions.map(options), isReturned ? 1 : 0);
   }

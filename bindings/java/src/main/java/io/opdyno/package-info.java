@@ -1,4 +1,4 @@
-/** Runs compiled tensor programs, and shows where their time goes. What may be null is {@code Nullable}. */
+/** Runs compiled tensor programs, and shows where their time goes. Parameters and results that may be null are {@code Nullable}. */
 @NullMarked
 package io.opdyno;
 
