@@ -1,4 +1,4 @@
-# What demo, test and bench share: packages, steps with timings, configuring and building. Sourced, not run.
+# Common functions of demo, test and bench: packages, steps with timings, configuring and building. Sourced, not run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=tools/$(basename "$0")

@@ -1,4 +1,4 @@
-// What each name did in an interval of time, as `opdyno top` shows it.
+// The activity of each name in an interval of time, as `opdyno top` shows it.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What changed between two sets of runs: in total, and operator by operator.
+// The changes between two sets of runs: in total, and operator by operator.
 #pragma once
 #include <algorithm>
 #include <span>

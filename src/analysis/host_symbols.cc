@@ -41,7 +41,7 @@ int open_regular_file(const std::string &path) {  // -1: there is none
   return file;
 }
 
-// What the dynamic loader knows: functions that are exported.
+// Asks the dynamic loader, which has only the names of exported functions.
 void add_exported_name(const LoadedObject &object, uint64_t address, HostSymbol &symbol) {
   const LoaderCall call;
   Dl_info info{};
@@ -50,7 +50,7 @@ void add_exported_name(const LoadedObject &object, uint64_t address, HostSymbol 
     symbol.function = plain_name(info.dli_sname);
 }
 
-// What was found before, of the whole process: each form of a trace asks for the same.
+// Symbols that were found before, by the whole process: each form of a trace looks up the same.
 class KnownSymbols {
  public:
   static KnownSymbols &get() {

@@ -1,5 +1,5 @@
-// What the frames of a stack are called: functions of languages, and native ones with file and line as far as libdw, or
-// else the dynamic loader, knows them.
+// Names of a stack's frames: functions of languages, and native ones with file and line as far as libdw, or else the
+// dynamic loader, has them.
 #pragma once
 #include <memory>
 #include <span>

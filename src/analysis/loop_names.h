@@ -1,4 +1,4 @@
-// What launched the parallel loops of a trace: the innermost call, run or range of the launching thread around each.
+// The launchers of a trace's parallel loops: the innermost call, run or range of the launching thread around each.
 #pragma once
 #include <map>
 #include <string>

@@ -96,7 +96,7 @@ class MemoryTimelineMaker {
     add_version(block, change, category_of(change), MemoryAction::kCreate);
   }
 
-  // A block that is not known was in use before the recording. If nothing tells that it is the library's, it may as
+  // A block that is not known was in use before the recording. If it is not known to be the library's, it may as
   // well be memory from outside.
   void write(const Change &change) {
     const MemoryChange memory = memory_change(*change.event);
@@ -164,7 +164,7 @@ class MemoryTimelineMaker {
     return place;
   }
 
-  // What was in use before the process's first event, apart from the blocks that were freed or written since.
+  // Memory in use before the process's first event, apart from the blocks that were freed or written since.
   void add_rest(uint32_t place) {
     const Event &first = *processes_[place].first;
     const uint64_t known = processes_[place].known_before;

@@ -9,8 +9,8 @@
 
 namespace opd {
 
-// The numbers are those of torch.profiler's files, which has 1 for the optimizer's state: what is kept from step to
-// step. Those between them are of training.
+// The numbers are those of torch.profiler's files, which has 1 for the optimizer's state: memory that is kept from step
+// to step. Those between them are of training.
 enum class MemoryCategory : uint8_t {
   kParameter = 0,   // constants of programs, tensors of parameter files
   kCache = 1,       // KV caches and RNN states

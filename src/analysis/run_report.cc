@@ -56,7 +56,7 @@ std::vector<size_t> parents_of(const Calls &calls) {
   return parents;
 }
 
-// What the machines call themselves on which the processes ran.
+// The names of the machines on which the processes ran.
 std::string machines_of(const TraceParts &parts) {
   std::vector<std::string_view> hosts;
   for (const TraceProcess &process : parts.processes)
@@ -342,7 +342,7 @@ class Rows {
     }
   }
 
-  // What collectors measured of whole runs.
+  // The metrics of collectors for whole runs.
   void add_run_items(const Event &run) {
     std::vector<Total *> seen;  // a device may be listed twice
     Total *current = nullptr;

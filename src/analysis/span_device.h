@@ -19,7 +19,7 @@ class GivenWork {
  public:
   explicit GivenWork(const Trace &trace);
   bool empty() const { return works_.empty(); }
-  // What the thread gave to devices, in that order.
+  // The work that the thread gave to devices, in that order.
   std::span<const Event *const> of(const TraceTrack &thread) const;
   // Calls visit(work, place of the innermost span around its launch) for each of these; Span::kNone: it lies in none.
   template <class Visit>

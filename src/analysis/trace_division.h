@@ -14,8 +14,8 @@ struct TraceDivision {
   std::vector<std::vector<uint32_t>> part_of;  // for each thread, the part of each span; kNone: it is in none
 };
 
-// `threads`: those of the trace. What begins during a step belongs to it, on all threads of its process. To a run or a
-// range belongs what it contains.
+// `threads`: those of the trace. Spans that begin during a step belong to it, on all threads of its process. Spans
+// within a run or a range belong to it.
 TraceDivision divide(const Trace &trace, const std::vector<ThreadSpans> &threads);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Working directories of compilers and linkers, and of whoever writes to the cache directory.
+// Working directories of compilers and linkers, and of writers of the cache directory.
 #pragma once
 #include <string>
 #include <string_view>

@@ -10,7 +10,7 @@ enum class CancelReason : uint32_t {
   kNone = 0,
   kCancelled = 1,
   kDeadline = 2,
-  kAsked = 3,  // CancelState::ask() tells whether the call ends
+  kAsked = 3,  // CancelState::ask() decides whether the call ends
 };
 using CancelFlag = std::atomic<CancelReason>;
 

@@ -97,7 +97,7 @@ Ref<Error> current_error() noexcept;
 
 // The error slot of the calling thread. A packed function that returns -1 leaves its error there for the caller.
 void set_raised(Ref<Error> error) noexcept;  // foreign code may have made it
-Ref<Error> take_raised() noexcept;           // never null: if the slot is empty, an error that says so
+Ref<Error> take_raised() noexcept;           // never null: for an empty slot, an error is made
 
 // Adapts C++ that throws to C that returns -1. Returns the result of `body` (0 if that is void). If `body` throws,
 // stores the exception as the thread's raised error and returns -1.

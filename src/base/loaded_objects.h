@@ -9,7 +9,7 @@ namespace opd {
 struct LoadedObject {
   uint64_t begin, end;   // of its addresses
   uint64_t base;         // an address in the process less that in the file
-  std::string path;      // what the dynamic loader knows it by
+  std::string path;      // its name for the dynamic loader
   std::string build_id;  // in hexadecimal; "": it has none
 };
 

@@ -1,5 +1,6 @@
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it: for programs that are told by their bytes, and for keys that are
-// proved without being sent. Our own, because these 100 lines are all that is needed where OpenSSL is not installed.
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it: for programs that are identified by their bytes, and for keys that
+// are proved without being sent. Our own, because these 100 lines are all that is needed where OpenSSL is not
+// installed.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -27,7 +28,7 @@ class Sha256Stream {
 inline Sha256 sha256(std::string_view bytes) { return Sha256Stream().add(bytes).digest(); }
 Sha256 hmac_sha256(std::string_view key, std::string_view bytes);
 
-// Takes as long for all texts of one size, so that nobody learns a secret byte by byte.
+// Takes as long for all texts of one size, so that its duration reveals no secret byte by byte.
 bool is_equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace opd

@@ -3,7 +3,7 @@
 // which the child does not have. These let the child initialise the variable again, from the start.
 //
 // So an initialiser may run twice: once in the parent, once in the child, where the first run stopped outside of every
-// lock of the library (fork_mutex.h). What it did up to there must not make the second run fail.
+// lock of the library (fork_mutex.h). The first run's effects must not make the second one fail.
 //
 // Source: Itanium C++ ABI, 3.3.3 "One-time construction API". Only the guard's first byte is given: not 0 once the
 // variable is initialised. Compiled code looks at that byte before it calls anything here.

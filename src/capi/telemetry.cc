@@ -9,7 +9,7 @@ using namespace opd;
 
 namespace {
 
-// Starts what OPDYNO_TELEMETRY asks for, when the library is loaded.
+// Starts the session of OPDYNO_TELEMETRY, when the library is loaded.
 [[maybe_unused]] const bool kStarted = (start_telemetry_of_environment(kVersion, kAbi), true);
 
 std::string text_of(const char *given) { return given ? given : ""; }

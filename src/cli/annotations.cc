@@ -7,7 +7,7 @@ namespace opd::cli {
 
 namespace {
 
-// What lies between `before` and the next `after`; "" if they are not there.
+// The text between `before` and the next `after`; "" if they are not there.
 std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
   const size_t begin = text.find(before);
   if (begin == std::string_view::npos) return {};

@@ -28,7 +28,7 @@ std::vector<int64_t> read_sizes(std::string_view text) {
   return sizes;
 }
 
-// What belongs to a call of a module.
+// Refuses the options of a module's call.
 void refuse_others(const Args &args) {
   if (!args.words().empty()) fail_usage("--copies measures no module: leave MOD out, or leave --copies out");
   for (const char *name :
@@ -69,7 +69,7 @@ std::optional<Machine> machine_of(const Args &args) {
   return Machine::connect(*spec, args);
 }
 
-// A session's device has a number here that tells nothing.
+// A session's device has a meaningless number here.
 Place place_of(const Args &args, const std::optional<Machine> &machine) {
   if (!machine) return {device_option(args), opdyno::to_string(device_option(args))};
   return {machine->device(args), cat(args.value("device").value_or("cpu:0"), " of ", machine->address())};

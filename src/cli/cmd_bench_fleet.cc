@@ -12,7 +12,7 @@ namespace opd::cli {
 
 namespace {
 
-// What a machine measured, or why it did not.
+// A machine's measurements, or the reason why it has none.
 struct MachineResult {
   std::string address, host, device, function;
   std::vector<BenchRow> rows;  // one for each size; none after a failure
@@ -197,7 +197,7 @@ Exit run_bench_fleet(const Args &args, const MachineSpec &spec) {
   progress.clear();
   for (const MachineResult &machine : fleet.machines)
     if (fleet.function.empty()) fleet.function = machine.function;
-  // What is wrong with the command line is wrong on all machines, and is said once.
+  // A wrong command line is an error on all machines, and is reported once.
   const std::optional<Failure> &first = fleet.machines[0].failure;
   if (first && std::ranges::all_of(fleet.machines, [&](const auto &one) { return one.function.empty(); })) throw *first;
   print(args.has("json") ? fleet_json(fleet) : args.has("csv") ? fleet_csv(fleet) : fleet_text(fleet));

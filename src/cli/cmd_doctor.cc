@@ -1,4 +1,4 @@
-// `opdyno doctor`: what works on this machine, why not the rest, and the command that mends it.
+// `opdyno doctor`: lists what works on this machine, why the rest does not, and the command that mends it.
 #include <algorithm>
 #include <functional>
 
@@ -48,7 +48,7 @@ std::vector<std::string> releases(const cJSON *build, const char *member) {
 // Drivers and programs answer at the same time, each in a process of its own.
 Checks examine(std::chrono::nanoseconds within) {
   const Clock::time_point deadline = Clock::now() + within;
-  // Less than the probe has, so that it says itself what took so long, and removes its files.
+  // Less than the probe has, so that it reports itself what took so long, and removes its files.
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(within * 9 / 10);
   const std::pair<std::string, std::function<Check()>> slow[] = {
       {"papi", check_papi},
@@ -87,7 +87,7 @@ std::string_view state_name(State state) {
 
 std::string doctor_text(const Checks &checks) {
   const Screen screen = output_screen();
-  // A pipe gets one line for each cause, as grep wants it.
+  // A pipe gets one line for each cause, for grep.
   const size_t column = 24,
                width = screen.is_terminal ? std::max<size_t>(static_cast<size_t>(screen.width), column + 16) : SIZE_MAX;
   std::string text;

@@ -18,7 +18,7 @@ namespace {
 
 volatile sig_atomic_t connection = -1;  // its descriptor
 
-// Ctrl-C ends the recording; what was recorded arrives. A second one ends this program.
+// Ctrl-C ends the recording; its events arrive. A second one ends this program.
 void stop_recording(int) {
   constexpr char request[] = "{\"do\":\"stop\"}\n";
   const int before = errno;

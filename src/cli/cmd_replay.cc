@@ -1,4 +1,4 @@
-// `opdyno replay`: makes a recorded call again, and tells whether the same comes of it.
+// `opdyno replay`: makes a recorded call again, and compares the results.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ std::set<std::string> host_functions(const Report &report) {
   return found;
 }
 
-// What the command line asks for, with all that the options of the library point to.
+// The replay of a command line, with all data that the options of the library point to.
 class Replayer {
  public:
   explicit Replayer(const Args &args)

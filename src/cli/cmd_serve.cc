@@ -44,7 +44,7 @@ constexpr int most_unused_periods = 10;  // after which a key that a client got 
 constexpr auto look_period = 1000ms;     // between two looks at what sessions do
 constexpr int most_looking = 20;         // of the server's time, one part in so many is for looking at files
 constexpr uint64_t own_bytes = uint64_t{256} << 20;  // of a session beside what its client may have
-constexpr size_t most_unknown = 32;                  // clients that have connected and not yet said the key
+constexpr size_t most_unknown = 32;                  // clients that have connected and not yet sent the key
 
 struct Settings {
   Endpoint listen;
@@ -125,7 +125,7 @@ class Server {
     const char *why, *outcome;  // as the server and its metrics say it
     bool is_on_its_way = false;
   };
-  // A session's process. Its client is unknown until it has said the key, then it waits for a place, then it has one.
+  // A session's process. Its client is unknown until it has sent the key, then it waits for a place, then it has one.
   struct Child {
     int64_t number;
     std::string match_key;
@@ -320,7 +320,7 @@ class Server {
     opd_rpc_serve_options options = settings_.session;
     options.work_folder = folder.c_str();
     options.key = settings_.key.c_str();
-    // Between two keys of the tracker there is one that nobody knows.
+    // Between two keys of the tracker there is one that no client has.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     options.admit = [](void *its_gate) -> opd_error * {
@@ -339,7 +339,7 @@ class Server {
       if (metrics_) metrics_->note_end(error.code());
       print_message(cat("session ", number, " ends: ", printable(message_of(error)), "\n"));
     } catch (const std::exception &error) { print_message(cat("session ", number, " ends: ", error.what(), "\n")); }
-    _exit(0);  // all has been said
+    _exit(0);  // all messages are printed
   }
 
   void handle_signals() {
@@ -373,7 +373,7 @@ class Server {
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
-    // What programs of clients have started ends with their session.
+    // Processes that programs of clients have started end with their session.
     for (const pid_t orphan : children_of_this_process())
       if (!children_.contains(orphan)) kill(orphan, SIGKILL);
   }

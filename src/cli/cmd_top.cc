@@ -1,4 +1,4 @@
-// `opdyno top`: what the operators of another process do, second by second.
+// `opdyno top`: the activity of another process's operators, second by second.
 #include <sys/ioctl.h>
 #include <unistd.h>
 

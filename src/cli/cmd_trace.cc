@@ -1,4 +1,4 @@
-// `opdyno trace`: what the file of a recording holds, also if its process was killed.
+// `opdyno trace`: shows the file of a recording, also if its process was killed.
 #include "command.h"
 #include "file.h"
 #include "page_server.h"

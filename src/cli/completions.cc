@@ -1,4 +1,4 @@
-// Completions for bash, zsh and fish. Each knows the commands, their options, and which of them take a value; words
+// Completions for bash, zsh and fish. Each has the commands, their options, and which of them take a value; words
 // that are no options are files, unless the table has the choices.
 #include "error_pages.h"
 #include "generated.h"
@@ -15,7 +15,7 @@ std::string fish_quoted(std::string_view text) {
   return out + "'";
 }
 
-// What the first word after a command may be; empty: a file.
+// The choices for the first word after a command; empty: a file.
 std::vector<std::string> choices_of(const Command &command) {
   if (command.name == "explain") return explained_names();
   if (command.name == "trace") return {"view", "recover", "table", "merge"};

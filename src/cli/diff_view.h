@@ -22,7 +22,7 @@ struct DiffRow {
   bool is_tested() const { return runs_before > 0 && runs_after > 0; }
   bool is_changed() const { return verdict != "same" && verdict != "undecided"; }
   std::string label() const;  // name, shapes and device, safe for the terminal
-  std::string shown;          // the label; on a terminal less of it, if that tells the row from all others
+  std::string shown;          // the label; on a terminal a shorter text, if it identifies the row
 };
 
 class DiffView {

@@ -1,4 +1,4 @@
-// What `opdyno doctor` looks at: each check says what works on this machine, why not the rest, and what mends it.
+// The checks of `opdyno doctor`: each reports what works on this machine, why the rest does not, and what mends it.
 // The judge_… functions decide by facts alone, so that tests can tell them of other machines.
 #pragma once
 #include <string>
@@ -43,8 +43,8 @@ Check check_papi();  // may take long, as all that follow but those of the machi
 
 // ---- settings of the machine ----
 
-std::string container_name();   // "Docker"; "" outside of containers, as far as can be told
-std::string hypervisor_name();  // "KVM (QEMU)"; "" on hardware, as far as can be told
+std::string container_name();   // "Docker"; "" outside of containers, as far as known
+std::string hypervisor_name();  // "KVM (QEMU)"; "" on hardware, as far as known
 Check check_clock();
 Check check_governor();
 Check check_quota();
@@ -73,8 +73,8 @@ Check check_tls();
 std::string active_python();
 // Asks it for its packages.
 Probe ask_python(const std::string &python);
-// What it answered: checks of python, tvm and tvm-ffi. `loaded` and `tested` are the releases of TVM whose artifacts
-// this build knows.
+// Checks of python, tvm and tvm-ffi, from its answer. `loaded` and `tested` are the releases of TVM whose artifacts
+// this build supports.
 Checks judge_python(const std::string &python, const Probe::Answer &answer, const std::vector<std::string> &loaded,
                     const std::vector<std::string> &tested);
 

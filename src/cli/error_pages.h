@@ -1,4 +1,4 @@
-// The pages of `opdyno explain`: what an error code means, an example, the next step. docs/errors.md has them, too.
+// The pages of `opdyno explain`: the meaning of an error code, an example, the next step. docs/errors.md has them, too.
 #pragma once
 #include <span>
 #include <string>

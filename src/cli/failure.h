@@ -23,7 +23,7 @@ class Failure : public std::exception {
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
   opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there is none
-  std::string_view next() const { return next_; }  // "doctor": the command that tells more than the code; else ""
+  std::string_view next() const { return next_; }  // "doctor": the command that explains more than the code; else ""
 
  private:
   Exit code_;
@@ -35,7 +35,7 @@ class Failure : public std::exception {
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
 
-// The line that names the command which tells more of an error: that of `failure`, else `explain` and the library's
+// The line that names the command which explains an error: that of `failure`, else `explain` and the library's
 // code; "" if there is none.
 std::string next_step(const Failure &failure);
 std::string next_step(opd_code code);

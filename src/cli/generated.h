@@ -1,4 +1,4 @@
-// What is made of the table of commands when opdyno is built: man pages and completions of shells.
+// Files that are made of the table of commands when opdyno is built: man pages and completions of shells.
 #pragma once
 #include <string>
 #include <vector>

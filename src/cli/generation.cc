@@ -85,7 +85,7 @@ void Generation::begin() {
   inputs_.set_vocabulary(vocabulary_);
 }
 
-// What the host prepares is not measured, but for the shape of what is embedded.
+// The host's preparations are not measured, except the change of shape of embed's result.
 Generation::Times Generation::with_pass(const LanguagePass &pass, const Compute &compute) {
   const LanguageFunction &function = pass.is_decoding ? program_.decode : program_.prefill;
   std::vector<Value> args = inputs_.arguments(function, pass, state_values_), embed_args;

@@ -32,7 +32,7 @@ class Generation {
              std::function<opd_call_options()> options);
 
   const GenerationPlan &plan() const { return plan_; }
-  // Computes one token, which tells the size of the vocabulary.
+  // Computes one token, whose logits have the size of the vocabulary.
   void begin();
   // Takes all sequences out of the states, and adds those of the plan.
   void restart();

@@ -28,10 +28,10 @@ size_t page_size() {
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// What the handler reads. Kernels fault on any thread, so it is the process's.
+// The handler reads it. Kernels fault on any thread, so it is the process's.
 std::atomic<const FaultWatch *> watched{nullptr};
 
-// "wrote" or "read" where the processor tells.
+// "wrote" or "read", if the processor reports which.
 const char *access_verb(const void *context) {
 #ifdef __x86_64__
   constexpr greg_t is_write = 2;  // a bit of the page fault's error code

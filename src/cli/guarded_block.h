@@ -1,4 +1,4 @@
-// A copy of bytes between pages that nobody may touch, and a handler for the signal that touching them raises.
+// A copy of bytes between pages without access, and a handler for the signal that touching them raises.
 #pragma once
 #include <cstddef>
 #include <cstdint>

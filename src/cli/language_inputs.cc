@@ -144,7 +144,7 @@ Value LanguageInputs::input_of(const LanguageFunction &function, const LanguageP
   return Value::of(random_tensor(embedded, where_of(function, param), 0));
 }
 
-// What embed gave is [tokens, size]; other functions take three dimensions, unless they say otherwise.
+// The result of embed is [tokens, size]; other functions take three dimensions, unless their checks differ.
 Value LanguageInputs::embedded(const LanguageFunction &function, const LanguagePass &pass, const Value &input) {
   const LanguageParam &param = function.params[0];
   const Tensor given = Tensor::of(input);

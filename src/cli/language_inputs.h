@@ -1,4 +1,4 @@
-// What the functions of a language model get: weights, random tokens, sizes of its caches.
+// The arguments of a language model's functions: weights, random tokens, sizes of its caches.
 #pragma once
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace opd::cli {
 
-// What one pass computes: so many new tokens of each of some sequences.
+// The work of one pass: so many new tokens of each of some sequences.
 struct LanguagePass {
   std::vector<int64_t> ids, counts;
   bool is_decoding = false;  // one token of each
@@ -33,7 +33,7 @@ class LanguageInputs {
   // For `function` to compute a pass on `states`, with random tokens as the input.
   std::vector<Value> arguments(const LanguageFunction &function, const LanguagePass &pass,
                                const std::vector<Value> &states = {});
-  // What embed gave, in the shape that `function` takes.
+  // The result of embed, in the shape that `function` takes.
   static Value embedded(const LanguageFunction &function, const LanguagePass &pass, const Value &input);
   void set_vocabulary(int64_t size) { vocabulary_ = size; }
 

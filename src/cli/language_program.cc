@@ -96,7 +96,7 @@ class Finder {
                    join(parts, " and "), ". If one has another name, say so by ", join(options, ", ")));
   }
 
-  // What is known of a parameter: from the checks, or else from the annotations.
+  // The kind of a parameter: from the checks, or else from the annotations.
   std::string kind_of(const Param &param, const std::string &function, size_t index) const {
     if (param.kind != "any") return param.kind;
     const auto found = annotations_.find({function, static_cast<int64_t>(index)});

@@ -23,7 +23,7 @@ enum class Role {
 struct LanguageParam {
   Role role;
   std::string name;
-  std::vector<AnnotatedTensor> tensors;  // as far as the program tells: one, or those of the tuple
+  std::vector<AnnotatedTensor> tensors;  // as far as they are known: one, or those of the tuple
 };
 
 struct LanguageFunction {
@@ -38,7 +38,7 @@ struct LanguageProgram {
   std::optional<LanguageFunction> embed;
   LanguageFunction prefill, decode;
 
-  // Fails with Exit::usage if one is missing, and says what was looked for.
+  // Fails with Exit::usage if one is missing, and names the expected ones.
   static LanguageProgram of(const Program &program, const Args &args);
 };
 

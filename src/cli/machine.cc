@@ -36,7 +36,7 @@ opdyno::RpcSession begin(const MachineSpec &spec, const Args &args) {
   });
 }
 
-// Servers of that key which the tracker knows, free or not.
+// Servers of that key at the tracker, free or not.
 int64_t count_servers(const MachineSpec &spec, const Args &args) {
   const opd_rpc_connect_options options = connect_options(spec, args);
   const std::string address = spec.address.text();

@@ -18,7 +18,7 @@ struct MachineSpec {
   bool is_tracker = false;
   std::string key, secret;
   std::string tls_ca, tls_fingerprint, tls_name;  // "": not given
-  std::optional<int64_t> count = 1;               // nullopt: all that the tracker knows
+  std::optional<int64_t> count = 1;               // nullopt: all of the tracker's
 
   static std::optional<MachineSpec> of(const Args &args);  // nullopt without --on. Fails with Exit::usage.
 };

@@ -1,4 +1,4 @@
-// What servers of the program need: addresses as text, names that nobody can guess, messages of TVM's tracker.
+// Common parts of the program's servers: addresses as text, names that cannot be guessed, messages of TVM's tracker.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -25,7 +25,7 @@ Endpoint parse_endpoint(std::string_view option, const std::string &text);
 
 // Listens; the port 0 takes a free one, and `endpoint` gets its number. Fails with Exit::failed.
 Descriptor listen_at(Endpoint &endpoint);
-bool is_loopback(int listener);  // whether nobody but this machine can reach it
+bool is_loopback(int listener);  // whether only this machine can reach it
 std::string peer_of(int connection);
 
 // A tracker that hands servers out to clients, for one at a time. Errors are Failures.

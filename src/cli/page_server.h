@@ -35,7 +35,7 @@ class PageServer {
   std::vector<Client> clients_;  // in the order in which they came
 };
 
-// Shows the page of a trace until Ctrl-C. `command` is the part of the program that says so.
+// Shows the page of a trace until Ctrl-C. `command` is the subcommand, for its message.
 void serve_trace(std::string_view command, const Trace &trace);
 
 }  // namespace opd::cli

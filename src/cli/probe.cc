@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t most_bytes = 65536;
 
-// What drivers and programs print must not come between the lines of this program.
+// Output of drivers and programs must not come between the lines of this program.
 void leave_streams() {
   const int nothing = open("/dev/null", O_RDWR);
   if (nothing < 0) return;

@@ -13,9 +13,9 @@ namespace opd::cli {
 
 class Probe {
  public:
-  // Begins `work` in a copy of this process; what it returns is the answer.
+  // Begins `work` in a copy of this process; its result is the answer.
   static Probe of_function(const std::function<std::string()> &work);
-  // Begins a program; what it writes to standard output is the answer.
+  // Begins a program; its standard output is the answer.
   static Probe of_program(const std::vector<std::string> &command);
   Probe(Probe &&from) noexcept
       : child_(std::exchange(from.child_, -1)),

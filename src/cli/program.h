@@ -40,7 +40,7 @@ struct Program {
 // of the modules runs: their functions are listed, but cannot be called.
 enum class Loading { inspect_only, whole };
 Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
-// On another machine. What the program checks of its parameters is read here, from the file.
+// On another machine. The program's checks of its parameters are read here, from the file.
 Program load_program(const std::string &path, const Args &args, Machine &machine);
 
 // Of a module of kind "relax.VMExecutable".

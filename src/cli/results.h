@@ -18,7 +18,7 @@ std::vector<Leaf> flatten(const Value &result);
 // Checks a path for save_leaves() before anything runs: fails with Exit::usage for "-", prints a message if its suffix
 // is none of parameter files.
 void check_results_path(const std::string &path);
-// The leaves that are tensors as a file of parameters; its suffix tells the format. Prints a message that names the
+// The leaves that are tensors as a file of parameters; its suffix decides the format. Prints a message that names the
 // leaves left out. Fails with Exit::failed, also if no leaf is a tensor.
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path);
 

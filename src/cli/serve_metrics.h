@@ -10,7 +10,7 @@
 
 namespace opd::cli {
 
-// Each session is a separate process. Only this process knows its requests and how it ended, so it counts them in
+// Each session is a separate process. Only this process sees its requests and how it ended, so it counts them in
 // memory that it shares with the server. If the process ends in another way, the server sees that.
 class ServeMetrics {
  public:

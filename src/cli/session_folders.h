@@ -17,7 +17,7 @@ class SessionFolders {
 
   std::string make(int64_t session);
   void remove(int64_t session);
-  // What all files below it take on the disk. Counts up to about `most`. UINT64_MAX: the session hides files.
+  // The size of all files below it on the disk. Counts up to about `most`. UINT64_MAX: the session hides files.
   uint64_t bytes_of(int64_t session, uint64_t most) const;
   void forget() { lock_.reset(); }  // in a child: only the server's life keeps them
 

@@ -6,7 +6,7 @@
 
 namespace opd::cli {
 
-// Whoever loses its parent among the descendants becomes a child of this process.
+// If a descendant loses its parent, it becomes a child of this process.
 void adopt_orphans();
 std::vector<pid_t> children_of_this_process();  // of its main thread
 void end_all_children();                        // and theirs; waits for it

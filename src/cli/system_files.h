@@ -1,4 +1,4 @@
-// What the kernel tells in small files of /proc, /sys and /etc.
+// Facts from small files of the system: /proc, /sys and /etc.
 #pragma once
 #include <string>
 #include <vector>

@@ -7,8 +7,8 @@
 //    name and shapes: by equal outputs, then by equal inputs.
 // 3. Other calls are matched by equal outputs: renamed operators, and the last of several that are fused on the other
 //    side.
-// 4. What computes the same input of matched calls, or the same result, is matched: fused or renamed operators whose
-//    outputs differ.
+// 4. Calls that compute the same input of matched calls, or the same result, are matched: fused or renamed operators
+//    whose outputs differ.
 #pragma once
 #include "compare/value_comparer.h"
 

@@ -240,7 +240,7 @@ void CallRecorder::place(const DLTensor &tensor, uint32_t value) {
   memory_[range.begin] = {range.end, value};
 }
 
-// What is known of the tensor's memory: the value that covers all of it, or of several the latest.
+// The value that covers all of the tensor's memory; of several the latest.
 std::optional<CallRecorder::Span> CallRecorder::find(const DLTensor &tensor) const {
   const Range range = range_of(tensor);
   if (range.is_empty()) return std::nullopt;

@@ -75,7 +75,7 @@ class CallRecorder {
     bool is_exact = false;      // of find(): the span has the bounds that were asked for
   };
   struct OpenCall {
-    const View *args = nullptr;  // tells calls apart: the same before and after the call
+    const View *args = nullptr;  // identifies the call: the same before and after it
     bool is_operator = false;    // it counts even if it writes nothing
     RecordedCall call;
     std::vector<const DLTensor *> tensors;  // of the slots

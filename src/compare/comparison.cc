@@ -88,7 +88,7 @@ bool same_plain(const View &a, const View &b, const Tolerances &tolerances) {
   return (a.type == b.type || (is_text(a) && is_text(b))) && to_text(a) == to_text(b);
 }
 
-// What a result shows in a message.
+// The description of a result in a message.
 std::string kind_of(const View &value, bool with_type) {
   if (const auto *tuple = try_as<Array>(value)) return concat("a tuple of ", tuple->size());
   if (const DLTensor *tensor = try_dltensor(value)) return concat("a tensor ", describe(*tensor));
@@ -176,7 +176,7 @@ void Comparison::separate_states() {
     try {
       const KvUse alone(*state);
       b_args_[i] = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
-    } catch (const Exception &) {}  // the report says that both share it
+    } catch (const Exception &) {}  // the report notes that both share it
   }
 }
 

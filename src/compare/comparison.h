@@ -63,7 +63,7 @@ class Comparison {
   std::string result_problem_;              // results that differ in their structure, or in a value that is no tensor
   size_t num_matched_ = 0, num_equal_ = 0;  // operators; bit for bit
   size_t num_unknown_ = 0;                  // of those: their values were not kept
-  std::string undecided_;                   // why it cannot be said that all agrees; "" if it can
+  std::string undecided_;                   // the reason why it is not known that all agrees; "" if it is
 };
 
 // The arguments of a program: copies of their own, because it may write them. A tensor of floating point gets the dtype

@@ -119,7 +119,7 @@ Difference compare_elements(const char *a, DLDataType a_dtype, const char *b, DL
     data_bytes(elements, a_dtype, a_bytes);
     data_bytes(elements, b_dtype, b_bytes);
     if (a_bytes == b_bytes && same(a_dtype, b_dtype)) return compare_bits(a, b, a_bytes);
-    Difference out;  // nothing tells how the one's bits are to be read as the other's
+    Difference out;  // there is no rule how the one's bits are to be read as the other's
     out.numbers = out.mismatches = elements;
     out.as_bits = true;
     return out;

@@ -40,7 +40,7 @@ std::string names_of(const RecordedRun &run, const std::vector<size_t> &calls) {
   return out;
 }
 
-// What a call's inputs are computed from: back to values of matched calls, parameters and constants.
+// The sources of a call's inputs: back to values of matched calls, parameters and constants.
 struct Ancestry {
   std::vector<size_t> unmatched;  // calls without a partner in between, in their order
   std::vector<uint32_t> values;   // what these and the call itself read from outside

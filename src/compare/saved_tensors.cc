@@ -46,7 +46,7 @@ class TensorSaver {
   static void add(Params &params, const std::string &name, const Contents &contents) {
     Ref<Tensor> copy;
     const std::string_view bytes = elements_of(contents, copy);
-    if (!bytes.data()) return;  // it was not kept; the report's note says so
+    if (!bytes.data()) return;  // it was not kept: there is a note in the report
     Ref<Tensor> tensor = make_tensor(contents.dims, contents.dtype, kHost);
     if (!bytes.empty()) copy_from_bytes(tensor->dl, bytes.data(), bytes.size());
     params.add(name, std::move(tensor));

@@ -1,4 +1,4 @@
-// What the VM's instrument shows of a call, for those who keep what calls read and write.
+// A call as the VM's instrument shows it, for recorders of the values that calls read and write.
 #pragma once
 #include <string>
 #include <string_view>

@@ -40,8 +40,7 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
 
 namespace {
 
-// Whether slot `i` has the same memory as one that `has` knows of: a call may write an argument in the place of
-// another.
+// Whether slot `i` has the same memory as one of `has`: a call may write an argument in the place of another.
 bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
   for (size_t j = 0; j < call.slots.size(); ++j)
     if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;

@@ -1,5 +1,5 @@
-// What tensors held at moments of a run: copies within a bound of memory, equal ones once. What does not fit is known
-// by its hash only, which still tells whether two values are equal bit for bit.
+// The contents of tensors at moments of a run: copies within a bound of memory, equal ones once. If a content does not
+// fit, only its hash is kept, which still shows whether two values are equal bit for bit.
 #pragma once
 #include <cstdint>
 #include <memory>

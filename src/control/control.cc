@@ -62,7 +62,7 @@ class Server {
     endpoint_.remove();
   }
 
-  // In the child, where no thread of this is: what is open is the parent's.
+  // In the child, where no thread of this is: open descriptors are the parent's.
   void begin_again() noexcept {
     endpoint_.forget();
     for (Client &client : clients_) {
@@ -176,6 +176,6 @@ void start_control(WriteTrace write) noexcept try {
   pthread_atfork(nullptr, nullptr, [] { server->begin_again(); });
   std::atexit([] { server->end(); });
   server->start();
-} catch (const std::bad_alloc &) {}  // then nobody is listened to
+} catch (const std::bad_alloc &) {}  // then there is no socket
 
 }  // namespace opd

@@ -50,7 +50,7 @@ int bind_to(int fd, const sockaddr_un &address) {
 }
 
 // A lock on the directory of a path: of two processes that find the same stale socket, only one replaces it. If
-// somebody keeps the lock, or the directory cannot be read, goes on without it.
+// another process keeps the lock, or the directory cannot be read, goes on without it.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string &path)
@@ -68,7 +68,7 @@ class DirectoryLock {
   Descriptor directory_;  // the lock ends with it
 };
 
-// Removes what is at the path if it is a socket that nobody listens on.
+// Removes what is at the path if it is a socket that no process listens on.
 void remove_stale(const std::string &path, const sockaddr_un &address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -89,7 +89,7 @@ void remove_stale(const std::string &path, const sockaddr_un &address) {
 void Endpoint::open(const std::string &path) {
   const sockaddr_un address = address_of(path);
   Descriptor made(new_socket());
-  // Before it is bound, so that nobody else can open it at any moment: the path gets the socket's mode.
+  // Before it is bound, so that no other user can open it at any moment: the path gets the socket's mode.
   if (made.get() < 0 || ::fchmod(made.get(), 0600) != 0) fail_errno("cannot listen on", path, errno);
   const DirectoryLock lock(path);
   int error = bind_to(made.get(), address);

@@ -9,7 +9,7 @@ namespace opd {
 // A listening Unix socket that only its user may open, bound to a path.
 class Endpoint {
  public:
-  // Replaces a socket that no process listens on any more. Nothing is replaced if somebody listens, or if the path is
+  // Replaces a socket that no process listens on any more. Nothing is replaced if a process listens, or if the path is
   // no socket. Takes a fraction of a second at most. Throws OPD_IO, or OPD_INVALID_ARGUMENT for a path that is too
   // long.
   void open(const std::string &path);

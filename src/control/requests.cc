@@ -38,7 +38,7 @@ constexpr std::array kForms{Form{"chrome", OPD_TRACE_CHROME},
                             Form{"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW},
                             Form{"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML}};
 
-// Reads the members of a request, of which each command knows some.
+// Reads the members of a request, of which each command has some.
 class Reader {
  public:
   explicit Reader(std::string_view line) : document_(line, "request") {

@@ -1,5 +1,5 @@
-// What clients of the control socket ask for: a recording, or what the operators do second by second. The protocol is
-// in docs/tracing.md.
+// Requests of the control socket's clients: for a recording, or for the operators' activity second by second. The
+// protocol is in docs/tracing.md.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -30,7 +30,7 @@ class ControlledRecording {
   virtual Recording &start(const RecordingOptions &options) = 0;
 };
 
-// Reads a request and answers it. Throws what ends the conversation; send_control_error() tells the client.
+// Reads a request and answers it. Throws what ends the conversation; send_control_error() reports it to the client.
 void serve_control(Connection &connection, ControlledRecording &recording, WriteTrace write);
 void send_control_error(Connection &connection, std::string_view message) noexcept;
 

@@ -42,7 +42,7 @@ class DeviceBackend {
   // one side is the host.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                     void *stream) = 0;
-  // The same; the device keeps the times of the work. Null: it tells none.
+  // The same; the device keeps the times of the work. Null: it has none.
   virtual std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                                   size_t bytes, void *stream) {
     copy(from, from_device, to, to_device, bytes, stream);
@@ -103,7 +103,7 @@ void *set_current_stream(DLDevice device, void *stream);
 int32_t current_device(DLDeviceType type) noexcept;
 void set_current_device(DLDevice device) noexcept;
 
-// Gives work to a stream, and records it if the device tells its times. `give`: what gives it.
+// Gives work to a stream, and records it if the device has its times. `give` submits the work.
 template <class Give>
 void record_work(DLDevice device, void *stream, WorkKind kind, NameId name, uint64_t bytes, const Give &give) {
   const uint64_t begin = ticks_of(tick_clock());

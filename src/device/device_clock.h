@@ -12,8 +12,8 @@ namespace opd {
 class DeviceClock {  // one thread at a time
  public:
   enum class Zero : uint8_t {
-    kOfDevice,    // the clock's times are those that the driver tells
-    kOfReference  // the driver tells times since an event only, so the zero says nothing
+    kOfDevice,    // the clock's times are those of the driver
+    kOfReference  // the driver has times since an event only, so the zero has no meaning
   };
   // `method`: how moments are found out, for users. `resolution_ns`: by so much a time of the device may be too early.
   explicit DeviceClock(std::string_view method, uint64_t resolution_ns = 1, Zero zero = Zero::kOfDevice)
@@ -28,7 +28,7 @@ class DeviceClock {  // one thread at a time
   uint64_t ticks_at(uint64_t device_ns) const;
   // How far that may be off; DeviceMoment::kNotKnown if moments were known on one side only.
   uint64_t error_ns_at(uint64_t device_ns) const;
-  // Of work: no earlier than its launch, and as long as the device says.
+  // Of work: no earlier than its launch, with the duration on the device's clock.
   WorkTimes times_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const;
 
  private:

@@ -50,14 +50,14 @@ class DeviceMemory {
   void count_unmapping(const void *data, size_t bytes) noexcept;
 
   void count_request(const void *data, size_t bytes, bool from_pool, MemoryUse use = MemoryUse::kTensor) noexcept;
-  // To be called before the block can be handed out again. `unreserved`: what is about to go back to the backend.
+  // To be called before the block can be handed out again. `unreserved`: the bytes about to go back to the backend.
   void count_return(const void *data, size_t bytes, size_t unreserved = 0) noexcept {
     freed_.fetch_add(bytes, std::memory_order_relaxed);
     if (is_recording_memory()) [[unlikely]]
       record(EventKind::kFree, data, bytes, unreserved);
   }
   // The block at `data` gets new contents: a version of it, in the terms of PyTorch's memory timeline. To be called if
-  // is_recording_memory(). `bytes`: of the block; 0: nothing tells whether the block is the library's.
+  // is_recording_memory(). `bytes`: of the block; 0: it is not known whether the block is the library's.
   void record_version(const void *data, size_t bytes, MemoryUse use) const noexcept {
     record(EventKind::kBind, data, bytes, 0, use);
   }

@@ -1,4 +1,4 @@
-// What the back ends of vendors' drivers share: a driver's functions, found once, and its devices, listed once. Drivers
+// The common base of vendors' drivers: a driver's functions, found once, and its devices, listed once. Drivers
 // do not survive fork(): a child leaves theirs alone, for its locks may be held there.
 #pragma once
 #include <array>

@@ -1,5 +1,5 @@
 // Graphs: work that a device keeps when it is first given, and does at each launch. So the host gives many kernels by
-// one call. What captures a graph is one thread; others may use the device meanwhile.
+// one call. One thread captures a graph; others may use the device meanwhile.
 //
 // A graph has the addresses of all memory that its work used. So it owns the blocks that were returned while it was
 // captured: their next owner would find them changed by a launch.
@@ -41,7 +41,7 @@ class Graph {
   std::vector<GivenBlock> blocks_;
 };
 
-// What the calling thread captures. Cost while no thread captures: a load.
+// Captures of the calling thread. Cost while no thread captures: a load.
 namespace detail {
 extern std::atomic<uint32_t> captures;  // of all threads
 bool is_capturing_here(DLDevice device, const void *stream, bool any_stream) noexcept;
@@ -64,7 +64,8 @@ inline bool is_captured(DLDevice device, const void *stream) {
 bool keep_for_graph(const GivenBlock &block) noexcept;  // false: without memory for that, or the thread captures none
 
 // Drivers refuse to wait for a whole device while one of its streams is captured, and such a wait spoils the capture.
-// Those who wait for the device enter by Visit. Captures close the gate: they wait for those inside, and nobody enters.
+// Threads that wait for the device enter by Visit. Captures close the gate: they wait for those inside, and none
+// enters.
 class CaptureGate {
  public:
   class Visit {

@@ -17,7 +17,7 @@ class KeptProgram {
 
   // nullopt if there is none, or if the file is damaged or belongs to another user.
   std::optional<std::string> read() const;
-  // What cannot be written is not kept, without an error. Several processes may do this at once.
+  // If the file cannot be written, it is not kept; that is no error. Several processes may do this at once.
   void keep(std::string_view code) const;
 
  private:

@@ -35,7 +35,7 @@ class DeviceKernel {
   virtual ~DeviceKernel() = default;
   // Gives the launch to a stream (null: the default one) and does not wait for it. Throws.
   virtual void launch(void *stream, const KernelLaunch &launch) = 0;
-  // The same; the device keeps the times of the work. Null: it tells none.
+  // The same; the device keeps the times of the work. Null: it has none.
   virtual std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) {
     launch(stream, given);
     return nullptr;
@@ -61,7 +61,7 @@ class DeviceProgram {
 };
 
 struct DeviceCode {
-  std::string_view format;  // "cl", "ptx" … ; what the artifact calls it
+  std::string_view format;  // "cl", "ptx" … ; the artifact's name for it
   std::string_view code;
   std::string_view origin;                // the file, for messages
   std::string_view cache_directory = "";  // where compiled code may be kept; "" means the usual one

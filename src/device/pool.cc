@@ -59,6 +59,7 @@ class PooledAllocator final : public Allocator {
       small.swap(small_);
       large.swap(large_);
     }
+    // Without the lock: the backend may be a plug-in or the embedder's hooks.
     for (size_t i = 0; i < kSmall; ++i) give_all(small[i], (i + 1) * 64);
     for (auto &[size, blocks] : large) give_all(blocks, size);
   }
@@ -73,6 +74,7 @@ class PooledAllocator final : public Allocator {
 
   void *pop(size_t size) {
     const Block block = find(size);
+    // Without the lock: it may wait for the work of another stream.
     if (block.data) memory_.enter_stream(block.data, size, block.stream);
     return block.data;
   }

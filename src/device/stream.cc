@@ -84,7 +84,7 @@ void end_stream(DLDevice device, void *stream) {
   check_stream(device, stream);
   if (!stream) return;
   DeviceBackend &backend = device_backend(device);
-  std::exception_ptr failure;  // of its work: told after the stream has ended
+  std::exception_ptr failure;  // of its work: thrown after the stream has ended
   try {
     wait_for_stream(device, stream);
   } catch (...) { failure = std::current_exception(); }

@@ -16,9 +16,9 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   return good;
 }
 
-// Whether an argument is a read-only tensor; false for one that lacks its object. Compiled code does not say which
-// DLTensors it writes, so such calls are refused, unless the caller knows better and passes a DLTensor view. A
-// program's own calls are checked by the interpreter.
+// Whether an argument is a read-only tensor; false for one that lacks its object. Compiled code has no record of the
+// DLTensors that it writes, so such calls are refused, unless the caller passes a DLTensor view. The interpreter checks
+// a program's own calls.
 inline bool has_read_only(const View *args, int32_t num_args) {
   bool found = false;
   for (int32_t i = 0; i < num_args; ++i)

@@ -16,7 +16,7 @@ struct LibrarySizes {
 LibrarySizes sizes_of(const ElfFile &file);
 
 // Whether a symbol is a function that the library offers. Indirect functions (ifunc) count: the loader asks their
-// resolver for the address, so only a loaded library knows it.
+// resolver for the address, so only a loaded library has it.
 bool is_offered_function(const ElfFile &file, const ElfSymbol &symbol);
 
 // The bytes of a symbol of that name, such as embedded modules; no data if the library has none.

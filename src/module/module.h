@@ -28,7 +28,7 @@ struct Module : Object {
   virtual const char *kind() const = 0;
   virtual Ref<Function> find(std::string_view name) = 0;                // own functions only; null if absent
   virtual std::vector<std::string> list() = 0;                          // own functions, in the artifact's order
-  virtual bool names_known() const { return true; }                     // whether list() tells all
+  virtual bool names_known() const { return true; }                     // whether list() has all
   virtual bool implements(std::string_view name);                       // even if it cannot be run from here
   virtual std::string source(std::string_view format);                  // throws OPD_UNSUPPORTED unless overridden
   virtual const char *format() const { return ""; }                     // of its content: "so", "c", "ptx" …

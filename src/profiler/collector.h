@@ -61,7 +61,7 @@ struct CounterOptions {
   std::vector<Event> events;  // none: the usual ones
 };
 
-// What a collector was made of: the library makes another one of it, as on another machine.
+// The recipe of a collector: the library makes another one of it, as on another machine.
 struct BuiltinCollector {
   opd_collector_kind kind;
   CounterOptions options;

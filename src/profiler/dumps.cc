@@ -50,7 +50,7 @@ void *Dumps::run(void *owner) {
 }
 
 namespace {
-// If there is not even memory for the message, nobody gets it.
+// If there is not even memory for the message, it is dropped.
 void warn(std::string_view why) noexcept try {
   log_warning("a dump of the recording cannot be written: ", why);
 } catch (...) {}

@@ -1,6 +1,6 @@
 // The part of NVML, NVIDIA's management library, that the library uses, declared here so that no header is needed to
 // build; a test compares it with NVIDIA's header. The library (libnvidia-ml.so.1) comes with NVIDIA's driver, and is
-// opened when somebody first asks for it. Source: NVIDIA, NVML API Reference Guide.
+// opened at the first use. Source: NVIDIA, NVML API Reference Guide.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Power, temperature, clocks and utilization of NVIDIA's GPUs, as NVML tells them.
+// Power, temperature, clocks and utilization of NVIDIA's GPUs, read by NVML.
 #include <array>
 #include <atomic>
 #include <map>

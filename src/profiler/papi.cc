@@ -70,7 +70,7 @@ Papi::Papi() {
 
 const Papi &Papi::get() {
   const Papi &papi = loaded();
-  papi.register_thread();  // PAPI follows a null pointer if a thread that it does not know asks for an event
+  papi.register_thread();  // PAPI follows a null pointer if a thread that is not registered asks for an event
   return papi;
 }
 

@@ -16,7 +16,7 @@ Profiler::~Profiler() {
   if (running_.dumps) running_.dumps->finish();
 }
 
-// Its action says whether it is recorded.
+// Its action decides whether it is recorded.
 void Profiler::begin_step() {
   const ProfilerAction action = next_.value_or(schedule_.action_at(step_));
   if (records(action) && !running_.recording) {

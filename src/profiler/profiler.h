@@ -14,7 +14,7 @@
 
 namespace opd {
 
-// Thread-safe. Counts steps, of which the schedule says whether they are recorded.
+// Thread-safe. Counts steps; the schedule decides which are recorded.
 class Profiler final : public Object {
  public:
   static int32_t type();  // "opdyno.Profiler"
@@ -33,7 +33,7 @@ class Profiler final : public Object {
   void set_dumps(std::optional<DumpOptions> options);
   void dump(std::string reason);           // throws OPD_FAILED_PRECONDITION if no recording writes dumps
   uint64_t num_dumps() const;              // written so far
-  void set_action(ProfilerAction action);  // of the step that begins next, whatever the schedule says
+  void set_action(ProfilerAction action);  // of the step that begins next, in place of the schedule's
 
  private:
   // The running recording. Its dumps end first, and write the requested dumps before.

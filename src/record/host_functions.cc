@@ -34,7 +34,7 @@ bool write_elements(const DLTensor &tensor, Bytes elements) {
   return true;
 }
 
-// What the function wrote. False if the tensors are not as those that it wrote.
+// Writes the function's changes again. False if the tensors are not as those that it wrote.
 bool write_changes(std::span<const View> tensors, const std::vector<Bytes> &written) {
   if (written.empty()) return true;
   if (written.size() != tensors.size()) return false;

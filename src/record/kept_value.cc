@@ -40,7 +40,7 @@ bool is_read_only(const View &value) {
   return value.type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(value)));
 }
 
-// The elements at their places. What lies between them may be of another tensor, and is not written.
+// The elements at their places. Bytes between them may be of another tensor, and are not written.
 std::string spread(const DLTensor &tensor, uint64_t spanned) {
   std::string out(spanned, '\0');
   DLTensor to = tensor;

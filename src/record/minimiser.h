@@ -18,7 +18,7 @@ class Minimiser {
 
   void keep(const ObservedCall &call, const KeptCall &whole, Vm &vm);  // in the place of the one before it
   const std::string &kept() const { return kept_; }
-  // What is known of the call that was kept last; it stays the one.
+  // Writes how the call that was kept last ended; it stays the one.
   void finish(const Error &error);
   void finish(const KeptOperator &recorded);
   void remove();  // the file

@@ -1,4 +1,4 @@
-// What the instrument of one call shows: operators, and functions of the host, before and after they run.
+// An observer of one call by its instrument: of operators, and functions of the host, before and after they run.
 // Memory that the program allocates is filled (shown_call.h), when a call is recorded and when it is replayed: so both
 // find the same in memory that was not written yet.
 #pragma once
@@ -37,7 +37,7 @@ class OperatorObserver {
 
  private:
   struct Open {
-    const View *args;  // tells calls apart
+    const View *args;  // differs between open calls
     ObservedCall call;
   };
   Value show(Args shown);
@@ -48,7 +48,7 @@ class OperatorObserver {
   const std::vector<std::string> &host_functions_;
   const Ref<Function> also_;
   std::vector<Open> open_;
-  size_t num_hosts_ = 0;  // open calls of functions of the host; what they call is not of the program
+  size_t num_hosts_ = 0;  // open calls of functions of the host; calls within them are not the program's
 };
 
 // Of all that a call can have written, also into KV states, and what it returns.

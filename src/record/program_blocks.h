@@ -39,7 +39,7 @@ std::vector<Ref<Module>> modules_of(Module &program);
 
 // Loads the modules and returns the last one, the program. Runs code of them. `name` stands for their file's.
 Ref<Module> load_program(const std::vector<KeptModule> &modules, const std::string &name);
-// The program as one that nobody else has.
+// The program as one that no other code has.
 Ref<Module> copy_program(Module &program, const std::string &name);
 
 }  // namespace opd

@@ -19,7 +19,8 @@ class CallFile final : public OperatorObserver {
         options_(options),
         values_(Keeping::kArguments, names_in(vm, hosts)) {}
 
-  // What leads to the call. `modules`: blocks of the program, or none yet.
+  // The blocks before the call's: the process, the program, the arguments. `modules`: blocks of the program, or none
+  // yet.
   void write_begin(const std::string &path, uint32_t function, Args args, const CallSettings &settings,
                    const std::vector<std::string> &modules) {
     attempt([&] {

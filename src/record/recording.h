@@ -1,4 +1,4 @@
-// A recorded call as data: what its blocks say, read and written.
+// A recorded call as data: the contents of its blocks, read and written.
 #pragma once
 #include <memory>
 #include <optional>
@@ -70,7 +70,7 @@ struct KeptHostCall {
 
   static KeptHostCall read(Bytes content, const char *name);
 };
-// What a function of the host was called with: hashes before the call. Its changes follow from those.
+// The arguments of a host function's call: hashes before the call. Its changes follow from those.
 struct OpenHostCall {
   std::string function;
   std::vector<ContentsHash> hashes;

@@ -11,7 +11,7 @@
 
 namespace opd {
 
-// Compares operators with the recorded ones, and keeps what the minimiser wants.
+// Compares operators with the recorded ones, and keeps calls for the minimiser.
 class ReplayObserver final : public OperatorObserver {
  public:
   ReplayObserver(Replay &replay, Minimiser *minimiser)
@@ -63,7 +63,7 @@ Replay::Replay(const std::string &path, ReplayOptions options)
     prepare();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_INVALID_ARGUMENT) throw;
-    fail(OPD_BAD_FORMAT, path, ": ", e.what());  // what the file says cannot be
+    fail(OPD_BAD_FORMAT, path, ": ", e.what());  // the file's contents cannot be right
   }
   run();
 }

@@ -44,7 +44,7 @@ inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "D
                                   kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
                                   kPeakShareColumn = "Percent of Peak", kDeviceColumn = "Device Duration (us)",
                                   kSelfDeviceColumn = "Self Device Duration (us)", kKindColumn = "Kind";
-// In kKindColumn: what a device did, which is also in the row of the call that gave it to the device.
+// In kKindColumn: work of a device, which is also in the row of the call that gave it to the device.
 inline constexpr std::string_view kDeviceWorkKind = "device";
 
 // Entries of the configuration that a reader must see before the numbers, and a collector's note. A collector's name

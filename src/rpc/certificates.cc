@@ -45,7 +45,7 @@ std::vector<CertificateRef> read_certificates(const std::string &path) {
   PemFile file(path);
   std::vector<CertificateRef> all;
   while (openssl::Certificate *const one = file.next_certificate()) all.emplace_back(one);
-  api().ERR_clear_error();  // it says that there is no further one
+  api().ERR_clear_error();  // the error that there is no further one
   if (all.empty()) fail(OPD_BAD_FORMAT, path, " has no certificate (PEM)");
   return all;
 }

@@ -25,7 +25,7 @@ struct TlsServerOptions {
   bool is_wanted() const { return !certificate_file.empty(); }
 };
 
-// What a server proves who it is with. The first certificate is its own; those behind it lead to the authority.
+// A server's proof of its identity. The first certificate is its own; those behind it lead to the authority.
 struct Identity {
   std::vector<CertificateRef> certificates;
   KeyRef key;

@@ -116,7 +116,7 @@ void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
   handshake.server_number = option_in(said, kChallengeOption);
   if (handshake.server_number.empty())
     fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
-  // First, because whoever does not know the secret must not be trusted with programs.
+  // First, because a server without the secret must not be trusted with programs.
   if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
     fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
   socket.write(handshake.clients_proof());

@@ -1,4 +1,4 @@
-// Connections of a client: to a server, and to TVM's tracker, which says what server is free.
+// Connections of a client: to a server, and to TVM's tracker, which assigns a free server.
 #pragma once
 #include <string>
 #include <utility>
@@ -28,11 +28,11 @@ class Descriptor {
 // Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
 Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom);
 
-// Says who the client is. Returns the server's key. Throws OPD_FAILED_PRECONDITION if the server wants another one, or
-// with a secret ("": none), if the server does not know it.
+// Sends the client's key. Returns the server's. Throws OPD_FAILED_PRECONDITION if the server has another one, or
+// with a secret ("": none), if the server lacks it.
 std::string greet_server(Socket &socket, const std::string &key, const std::string &secret);
 
-// What a tracker gave to this client: a server that waits for it, and the key that it waits for.
+// A tracker's answer to a request: a server that waits for this client, and the key that it waits for.
 struct Assignment {
   HostPort server;
   std::string key;
@@ -42,7 +42,7 @@ Assignment request_server(const HostPort &tracker, const std::string &key, int64
                           Socket::Time limit);
 std::string tracker_summary(const HostPort &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
 
-// What ends a wait, beside the default cancel token of the calling thread.
+// The limits of a wait, beside the default cancel token of the calling thread.
 struct Patience {
   Socket::Time limit{0};          // 0: none
   CancelState *cancel = nullptr;  // null: no further token

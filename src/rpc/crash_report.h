@@ -1,5 +1,6 @@
-// If the process of a session crashes, its client is told which operator ran. A handler of the fatal signals writes the
-// answer to the open request, which would otherwise never be answered. Then it lets the signal end the process.
+// If the process of a session crashes, its client gets the name of the operator that ran. A handler of the fatal
+// signals writes the answer to the open request, which would otherwise never be answered. Then it lets the signal end
+// the process.
 #pragma once
 #include <array>
 #include <atomic>
@@ -13,7 +14,7 @@
 
 namespace opd::rpc {
 
-// What answers of this kind begin with. Clients take them for the end of the session.
+// The prefix of such answers. Clients take them for the end of the session.
 inline constexpr std::string_view kCrashAnswer = "ConnectionError: the session's process was ended by ";
 
 class CrashReport {

@@ -1,6 +1,6 @@
 // Packets on a connection: a u64 with the size, then the packet. TCP misses some changes of bytes (its checksum has 16
 // bits), so between two ends of opdyno's there are checksums, too: behind the size one of the size, and behind the
-// packet one of both. They find accidents, no attacks. What goes through TLS has those of TLS.
+// packet one of both. They find accidents, no attacks. TLS has checksums of its own.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace opd::rpc {
 
 // () of opdyno's servers: from the answer on, which has none yet, all frames of both sides have checksums.
 inline constexpr const char *kChecksumFunction = "opdyno.rpc.checksums";
-// What a server answers to a request whose checksum is wrong, before it ends the session.
+// The server's answer to a request whose checksum is wrong; then it ends the session.
 inline constexpr std::string_view kDamageAnswer =
     "ConnectionError: bytes were changed on their way: the checksum of a packet is wrong";
 

@@ -1,5 +1,5 @@
-// Landlock: what files, ports, sockets and processes this thread and all that it starts may reach, as the kernel keeps
-// it.
+// Landlock: the files, ports, sockets and processes that this thread and all that it starts may reach, as the kernel
+// keeps it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace opd::rpc {
 
-// The version of Landlock's ABI in this kernel. 0: none, and `out_reason` says why.
+// The version of Landlock's ABI in this kernel. 0: none, and `out_reason` is the reason.
 int landlock_version(std::string &out_reason);
 
-// First versions that know a restriction, beside that of files, which the first one knows.
+// First versions that have a restriction. Version 1 has that of files.
 inline constexpr int kLandlockNetwork = 4, kLandlockScopes = 6;
 
 class Landlock {

@@ -1,5 +1,5 @@
-// The objects of a session that the other side has numbers of. A number is no address: what it does not name cannot be
-// reached. Used by one thread.
+// The objects of a session that the other side has numbers of. A number is no address: memory that no number names
+// cannot be reached. Used by one thread.
 #pragma once
 #include <cstdint>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // The part of OpenSSL 3 that the library uses, declared here so that no header is needed to build; a test compares it
-// with OpenSSL's headers. libssl.so.3 is opened when somebody first asks for TLS (cmake/dependencies.cmake says why).
+// with OpenSSL's headers. libssl.so.3 is opened at the first use of TLS (reason: cmake/dependencies.cmake).
 // Source: OpenSSL 3.0's manual pages, section 3.
 #pragma once
 #include <cstddef>
@@ -116,8 +116,8 @@ struct Api : Driver<Api> {
 
 // Throws OPD_UNSUPPORTED with the reason if OpenSSL is not here.
 const Api &api();
-// To be called before a private key is read: what OpenSSL frees is wiped from then on. It frees the key's bytes in some
-// places without wiping them. Without effect if the program itself has used OpenSSL before.
+// To be called before a private key is read: memory that OpenSSL frees is wiped from then on. It frees the key's bytes
+// in some places without wiping them. Without effect if the program itself has used OpenSSL before.
 void wipe_freed_memory();
 // What OpenSSL's last function of this thread complains about; the list of its complaints is empty then.
 const char *reason();

@@ -31,7 +31,7 @@ enum class Code : int32_t {
   kCopyFromRemote,
   kCopyToRemote,
   kCopyAck,
-  kGetGlobalFunc,  // from here on, what a server itself does
+  kGetGlobalFunc,  // from here on, done by the server itself
   kFreeHandle,
   kDevSetDevice,
   kDevGetAttr,
@@ -95,7 +95,7 @@ int32_t read_type(ByteReader &from);  // of the value that follows
 // Reads the values of an answer, whose code and number of values are behind it then.
 ByteReader values_of(std::string_view answer);
 
-// Writes a packet: what its code demands before the values, then the values.
+// Writes a packet: the fields of its code, then the values.
 class PacketWriter {
  public:
   explicit PacketWriter(Code code) { head_.write(code); }

@@ -1,4 +1,4 @@
-// What the system lets this process do because of its user, and what it may use up.
+// The privileges that this process has by its user, and the limits of its resources.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace opd::rpc {
 void become_user(const std::string &name);
 void require_user(const std::string &name);  // throws what become_user() would, and changes nothing
 
-// For good, also in programs that the process starts. What it lacks anyway is no error.
+// For good, also in programs that the process starts. If it has no such privilege, that is no error.
 void drop_capabilities();
 void forbid_new_privileges();
 

@@ -14,7 +14,7 @@
 namespace opd::rpc {
 namespace {
 
-constexpr size_t kMostOwed = 64;                     // answers that nobody waits for; more would fill the sockets
+constexpr size_t kMostOwed = 64;                     // answers that no call waits for; more would fill the sockets
 constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
 constexpr const char *kConnectionError = "ConnectionError";  // of Python, which is an OSError
@@ -113,7 +113,7 @@ uint64_t handle_in(std::string_view answer) {
 
 }  // namespace
 
-// The right to use the connection. What must be freed meanwhile is sent at its end.
+// The right to use the connection. Objects to be freed meanwhile are sent at its end.
 class Remote::Turn {
  public:
   explicit Turn(Remote &remote) : remote_(remote) {
@@ -149,7 +149,7 @@ std::shared_ptr<Remote> Remote::at(int32_t index) {
   return all.list[static_cast<size_t>(index)].lock();
 }
 
-// What a function of the server's own says; "": it has none of that name.
+// The text that a function of the server's own returns; "": it has none of that name.
 std::string Remote::told(const char *name) {
   const uint64_t function = find(name);
   if (!function) return "";
@@ -158,7 +158,7 @@ std::string Remote::told(const char *name) {
   return std::string(as_text(text, name));
 }
 
-// Nobody else has the session yet, so all between the answer and this side's next frame is here.
+// No other thread has the session yet, so all between the answer and this side's next frame is here.
 void Remote::ask_for_checksums() {
   const uint64_t function = find(kChecksumFunction);
   if (!function) return;  // of a former version
@@ -205,7 +205,7 @@ void Remote::close() noexcept {
       frames_.write(packet.take());
     }
   } catch (const std::exception &) {}  // the server sees the end of the connection
-  if (is_idle) end_turn();             // whoever waits for it finds the session closed
+  if (is_idle) end_turn();             // the next thread in line finds the session closed
   ::shutdown(descriptor_.get(), SHUT_RDWR);
 }
 
@@ -258,7 +258,7 @@ void Remote::end_turn() noexcept {
       while (owed_ > 0 && is_open_.load() && socket_.has_input(Socket::Time{1}))
         skip_answer("while objects were freed");
       send_frees();
-    } catch (const std::exception &) {}  // the next request tells
+    } catch (const std::exception &) {}  // the next request fails, too
     is_full = owed_ >= kMostOwed;
     is_busy_.store(false, std::memory_order_release);
     is_busy_.notify_one();

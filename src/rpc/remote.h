@@ -43,7 +43,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   const std::string &address() const { return address_; }
   const std::string &key() const { return key_; }          // the server's
   const std::string &version() const { return version_; }  // opdyno's there; "" if the server is TVM's
-  const std::string &host() const { return host_; }        // what the other machine calls itself; "": not told
+  const std::string &host() const { return host_; }        // the other machine's own name; "": not known
   // Why there can be no more requests; "" if there can.
   std::string absence() const;
 
@@ -63,8 +63,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
   void copy(const RemoteTensor &from, const RemoteTensor &to);
   void sync(DLDevice device);
 
-  // These do not wait, also if the server does not answer: what it has not been told then is told with later requests.
-  // After the end of the session they do nothing, for the server has freed all.
+  // These do not wait, also if the server does not answer: if a number cannot be sent then, it goes with a later
+  // request. After the end of the session they do nothing, for the server has freed all.
   void free_object(uint64_t number) noexcept;
   void free_data(DLDevice device, uint64_t number) noexcept;
 
@@ -115,7 +115,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   // One request at a time; no lock, because a child of fork() never waits for it.
   std::atomic<bool> is_busy_{false};
-  size_t owed_ = 0;  // answers that the server has still to give, and that nobody waits for
+  size_t owed_ = 0;  // answers that the server has still to send, and that no call waits for
   std::atomic<bool> is_open_{true};
 
   mutable ForkMutex guard_{LockRank::kRemote};

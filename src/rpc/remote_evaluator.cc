@@ -15,7 +15,7 @@ std::vector<double> read_seconds(ByteReader &bytes) {
   return seconds;
 }
 
-// TVM's server tells the seconds only.
+// TVM's server sends the seconds only.
 Ref<Benchmark> read_tvms(ByteReader &bytes, const EvaluatorOptions &plan) {
   std::vector<double> seconds = read_seconds(bytes);
   Benchmark::Course course;

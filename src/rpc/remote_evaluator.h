@@ -33,7 +33,8 @@ inline constexpr const char *kTvmsEvaluator = "runtime.RPCTimeEvaluator", *kEval
 
 std::string write_benchmark(const Benchmark &found);
 
-// What measures `function` on its own machine; empty: it runs in this process. Throws for what a server cannot do.
+// A function that measures `function` on its own machine; empty: it runs in this process. Throws if a server lacks an
+// option.
 std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const EvaluatorOptions &plan);
 
 }  // namespace opd::rpc

@@ -7,7 +7,7 @@
 
 namespace opd::rpc {
 
-// Offered by opdyno's servers beside what TVM's have; a client knows by the first which it has.
+// Offered by opdyno's servers beside what TVM's have; a client sees by the first which it has.
 inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",
                             *kListFunction = "opdyno.rpc.list_functions";
 
@@ -61,7 +61,7 @@ Ref<Function> function_there(const std::shared_ptr<Remote> &remote, const std::s
 
 // Adds an argument of a call. Throws for what the other side cannot have; `place` and `function` are for messages.
 void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function);
-// What a call gives, from its answer.
+// The result of a call, from its answer.
 Value result_in(std::string_view answer, const std::shared_ptr<Remote> &remote);
 uint64_t object_in(std::string_view answer);  // the number of a result that is an object; 0: it is none
 

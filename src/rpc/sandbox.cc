@@ -90,7 +90,7 @@ bool lies_in(const std::string &path, const std::string &directory) {
 
 std::string folder_of(const std::string &file) { return fs::path(file).parent_path().string(); }
 
-// Where this library and the program lie, and where the dynamic linker was told to look.
+// Where this library and the program lie, and the directories of LD_LIBRARY_PATH.
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
   static const int here = 0;

@@ -13,7 +13,7 @@ struct SandboxOptions {
   std::vector<std::string> read_paths;  // that it may read and execute, too
 };
 
-// What the kernel here enforces of it, and what it cannot: a phrase each.
+// The restrictions that this kernel enforces, and those that it cannot: a phrase each.
 struct SandboxFacts {
   std::vector<std::string> enforced, missing;
 };
@@ -22,9 +22,10 @@ SandboxFacts sandbox_facts(const SandboxOptions &options);
 // Throws OPD_NOT_FOUND if a path is not there.
 void require_sandbox(const SandboxOptions &options);
 
-// Enters it. `folder` is the session's, the only one that it can write to: also what libraries and compilers keep goes
-// there, so the environment changes (HOME, TMPDIR and others). What the kernel does not know is left out; all else that
-// fails is thrown. Throws OPD_FAILED_PRECONDITION if the process has further threads: these would stay outside.
+// Enters it. `folder` is the session's, the only one that it can write to: also the caches of libraries and compilers
+// lie there, so the environment changes (HOME, TMPDIR and others). A restriction that the kernel does not support is
+// left out; all other errors are thrown. Throws OPD_FAILED_PRECONDITION if the process has further threads: these would
+// stay outside.
 void enter_sandbox(const SandboxOptions &options, const std::string &folder);
 
 }  // namespace opd::rpc

@@ -1,7 +1,7 @@
 // A secret that both sides know and prove without sending it. Each side draws a number, so that no proof can be used
 // again; each proof names its side, so that none can be sent back. The connection itself is not encrypted.
 //
-// The client says "-secret=NUMBER" behind its key. The server answers "-challenge=NUMBER -proof=PROOF" behind its own,
+// The client sends "-secret=NUMBER" behind its key. The server answers "-challenge=NUMBER -proof=PROOF" behind its own,
 // the client sends its proof, and the server a number: kMagic or kMismatch.
 #pragma once
 #include <string>
@@ -13,7 +13,7 @@ inline constexpr size_t kLeastSecret = 16;  // bytes
 inline constexpr std::string_view kSecretOption = " -secret=", kChallengeOption = " -challenge=",
                                   kProofOption = " -proof=";
 
-// The value of an option in what a side said; "": it has none.
+// The value of an option in a side's greeting; "": it has none.
 std::string_view option_in(std::string_view said, std::string_view option);
 
 std::string draw_number();  // 64 hexadecimal digits

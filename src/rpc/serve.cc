@@ -25,8 +25,8 @@ Socket::Time timeout_in(std::string_view said) {
   return std::chrono::duration_cast<Socket::Time>(std::chrono::duration<double>(seconds));
 }
 
-// The client says who it is: a magic number, then a text of "client:KEY" and options, with spaces between. Returns the
-// most time of the session that it asks for; 0: any.
+// Reads the client's greeting: a magic number, then a text of "client:KEY" and options, with spaces between. Returns
+// the most time of the session that it requests; 0: any.
 Socket::Time greet(Socket &socket, const ServeOptions &options) {
   if (!socket.wait(kGreeting)) fail(OPD_IO, "the client closed the connection at once");
   int32_t head[2];
@@ -64,7 +64,7 @@ Socket::Time greet(Socket &socket, const ServeOptions &options) {
   return timeout_in(said);
 }
 
-// A client that does not speak TLS is told so in its own words: see greet().
+// A client without TLS gets an error in its own protocol: see greet().
 void secure(Socket &socket, int descriptor, const TlsServerOptions &options) {
   const bool speaks_tls = socket.peek(kGreeting) == kTlsGreeting;
   if (speaks_tls && !options.is_wanted())

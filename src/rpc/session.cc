@@ -113,7 +113,7 @@ Session::Answer Session::answer_to(Code code, ByteReader &body) {
   return {device_request(code, args)};
 }
 
-// Who has it may keep it beyond the session.
+// Its holder may keep it beyond the session, so it does not refer to that.
 Ref<Function> Session::checksum_function() const {
   return make_function([is_asked = is_asked_for_checksums_](Args) {
     *is_asked = true;

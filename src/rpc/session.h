@@ -39,7 +39,7 @@ class Session {
     void *stream;
   };
 
-  // What is sent. Bytes of a tensor follow the packet from where they lie.
+  // A message to the client. Bytes of a tensor follow the packet from where they lie.
   struct Answer {
     std::string packet;
     std::string_view rest = {};

@@ -47,7 +47,7 @@ Ref<Function> offered_function(std::string_view name, const std::shared_ptr<Work
 
 Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
   Ref<Function> found = offered_function(name, files);
-  return found ? found : global_function(name);  // which tells what there is
+  return found ? found : global_function(name);  // whose error lists those that exist
 }
 
 Value load(Args args, const std::shared_ptr<WorkFolder> &files) {

@@ -63,7 +63,7 @@ Socket::Socket(int descriptor, Time stall, const PeerCheck &check)
       next_look_(std::chrono::steady_clock::now() + check.between) {
   const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // The kernel asks a peer that says nothing, and ends the connection if it is gone, however long a call may take.
+  // The kernel probes a silent peer, and ends the connection if it is gone, however long a call may take.
   // While sent bytes are not acknowledged, the kernel does not ask: see is_peer_gone().
   const int idle_s = static_cast<int>(check.idle.count()), between_s = static_cast<int>(check.between.count());
   setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
@@ -202,7 +202,7 @@ void Socket::read(void *to, size_t size) {
     std::memcpy(at, received_.data() + begin_, count);
     begin_ += count, at += count, size -= count;
     if (size == 0) return;
-    // What is large goes where it belongs; what is small may have the next part of the message behind it.
+    // A large part is received in place; a small one may have the next part of the message behind it.
     const bool is_large = size >= received_.size();
     const ssize_t found = is_large ? receive(at, size) : receive(received_.data(), received_.size());
     if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");

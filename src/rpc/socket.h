@@ -1,4 +1,4 @@
-// One end of a connection. Every wait has a limit, so a peer that stops amid a message holds nobody up.
+// One end of a connection. Every wait has a limit, so a peer that stops amid a message blocks no thread for good.
 #pragma once
 #include <sys/types.h>
 
@@ -18,7 +18,7 @@ class Tls;
 // For poll(): at least 0, and rounded up.
 int milliseconds_until(std::chrono::steady_clock::time_point end);
 
-// How a peer is noticed that lost its power or its network, and so says nothing.
+// How to notice a peer that lost its power or its network, and so is silent.
 struct PeerCheck {
   std::chrono::seconds idle{15}, between{5};  // from the last sign of life to the first question, and to the next one
   int questions = 4;                          // that stay without an answer
@@ -32,10 +32,10 @@ class Socket {
   Socket(int descriptor, Time stall, const PeerCheck &check = {});
   ~Socket();
 
-  // From now on, what is read and written goes through TLS. Its handshake is made here, before anything else is read.
+  // From now on, all reads and writes go through TLS. Its handshake is made here, before anything else is read.
   void secure(std::unique_ptr<Tls> tls);
   bool is_secure() const { return tls_ != nullptr; }
-  // What the peer says first, as wait(); it stays to be read. -1: the peer has closed the connection.
+  // The next byte, which stays to be read; waits as wait(). -1: the peer has closed the connection.
   int peek(Time limit);
 
   // From now on, all waits end at that time; {}: they do not.
@@ -47,7 +47,7 @@ class Socket {
   bool has_input(Time limit);        // within that time (0: without a limit): bytes, or the end of the connection
   void read(void *to, size_t size);  // throws also if the connection ends before
   void write(std::string_view head, std::string_view rest = {}, std::string_view last = {});
-  // From a handler of a signal, if nothing else is being written: what cannot be sent soon is not sent.
+  // From a handler of a signal, if nothing else is being written: bytes that cannot be sent soon are dropped.
   void write_last(std::string_view bytes) noexcept;
   // Writes no more, and drops what comes, for at most so long, until the peer closes the connection. If it were closed
   // while bytes of the peer are unread, the kernel would drop what was written last.
@@ -57,7 +57,7 @@ class Socket {
   void write_number(int32_t number) { write({reinterpret_cast<const char *>(&number), sizeof number}); }
 
  private:
-  // False: the time is over. True also if the peer is gone: then `broken_` says so.
+  // False: the time is over. True also if the peer is gone: then `broken_` is set.
   bool poll_for(short events, Time limit);
   // Looks for input for some microseconds without sleeping. False: nothing came, or this look was left out.
   bool stays_awake();
@@ -80,8 +80,8 @@ class Socket {
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
   int asleep_ = 0, next_asleep_ = 1;  // waits that sleep at once: now, and after the next one in which nothing came
-  Ref<Error> broken_;       // found while it was only asked whether there is something; whoever reads hears it
-  bool is_closed_ = false;  // by the peer, as TLS says
+  Ref<Error> broken_;       // found by a check for something to read; the next read throws it
+  bool is_closed_ = false;  // by the peer, in terms of TLS
   std::unique_ptr<Tls> tls_;
 };
 

@@ -269,7 +269,7 @@ std::vector<sock_filter> program_for(const SyscallFilter &filter) {
   if (!filter.truncates) program.deny(__NR_truncate);
   program.deny_if_bits(__NR_clone, 0, kNamespaces);
   program.answer(__NR_clone3, kAbsent);  // a filter cannot see its flags; libraries then call clone()
-  // Of the terminal where the server writes: its input, what it shows of it, and who gets it.
+  // Of the terminal where the server writes: its input, the echo of that, and the processes that get it.
   program.deny_if(__NR_ioctl, 1,
                   {TIOCSTI, kTypeForMe, TIOCSPGRP, TIOCSCTTY, TIOCSETD, TIOCCONS, TCSETS, TCSETSW, TCSETSF,
                    kSetTerminal, kSetTerminal + 1, kSetTerminal + 2});

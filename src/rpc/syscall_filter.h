@@ -1,4 +1,4 @@
-// A filter of system calls (seccomp): what a session has no business with fails with EPERM, all else stays allowed.
+// A filter of system calls (seccomp): calls that sessions do not need fail with EPERM, all others stay allowed.
 #pragma once
 
 namespace opd::rpc {

@@ -1,5 +1,5 @@
-// TLS 1.3 on a connection, by OpenSSL. The server shows a certificate; the client checks it before it says anything.
-// Who the client is, the key and the secret tell, within TLS. Used by one thread at a time.
+// TLS 1.3 on a connection, by OpenSSL. The server shows a certificate; the client checks it before it sends anything.
+// The client proves its identity by the key and the secret, within TLS. Used by one thread at a time.
 #pragma once
 #include <sys/types.h>
 
@@ -14,7 +14,7 @@ namespace opd::rpc {
 
 inline constexpr unsigned char kTlsGreeting = 22;  // the first byte of a client that speaks TLS
 
-// What a client demands of the server's certificate: that it is signed by the authority, or that it is one certain.
+// A client's demands on the server's certificate: a signature of the authority, or a particular fingerprint.
 struct TlsClientOptions {
   std::string authority_file;  // certificates, PEM; "": any signature will do
   std::string fingerprint;     // as normal_fingerprint() gives it; "": any
@@ -33,11 +33,11 @@ class Tls {
   ~Tls();
   Tls(const Tls &) = delete;
 
-  // Goes on until it wants something. Throws if the other side is refused, or speaks something else.
+  // Goes on until it wants something. Throws if the other side is refused, or uses another protocol.
   Wants shake_hands();
   // The size of what came; 0: the peer has closed the connection; -1: there is nothing yet.
   ssize_t read(void *to, size_t size);
-  // How many bytes were taken; 0: `wants` says what it waits for.
+  // How many bytes were taken; 0: `wants` is the event that it waits for.
   size_t write(std::string_view bytes, Wants &wants);
 
  private:

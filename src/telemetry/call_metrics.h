@@ -10,7 +10,7 @@ namespace opd {
 
 class CallMetrics {
  public:
-  // A metric has at most so many label sets; what is beyond has the labels "other".
+  // A metric has at most so many label sets; values of further ones have the labels "other".
   explicit CallMetrics(size_t max_series) : max_series_(max_series) {}
 
   // Those that ended: each event is to be added once.

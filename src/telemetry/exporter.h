@@ -1,4 +1,4 @@
-// What the thread that sends needs: pauses between tries, and a descriptor that wakes it.
+// Parts of the thread that sends: pauses between tries, and a descriptor that wakes it.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// A descriptor that can be read once somebody has called raise().
+// A descriptor that can be read once raise() was called.
 class Wake {
  public:
   Wake();  // throws OPD_IO

@@ -1,4 +1,4 @@
-// What a telemetry session measures, as numbers with labels: read at a moment, then written in any form.
+// The metrics of a telemetry session, as numbers with labels: read at a moment, then written in any form.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -16,7 +16,7 @@ std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings
                          int64_t now_ns);
 std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings);
 
-// The number of spans that the collector's answer says it refused; 0 if it says nothing.
+// The number of refused spans in the collector's answer; 0 if it has none.
 uint64_t rejected_spans(const std::string &answer) noexcept;
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// What a telemetry session does, as the program or the environment says it.
+// The settings of a telemetry session, by the program or the environment.
 #pragma once
 #include <cstdint>
 #include <string>

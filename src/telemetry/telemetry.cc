@@ -419,7 +419,7 @@ void TelemetrySession::send() noexcept {
         send_metrics();
       }
     } catch (const Exception &e) { problem_ = e.error()->message; } catch (...) {
-    }  // memory is short; what was not sent yet is tried again
+    }  // memory is short; the rest is tried again
     const std::scoped_lock lock(guard_);
     if (is_asked) flushes_done_ = flush, flush_problem_ = problem_;
     changed_.notify_all();

@@ -26,7 +26,7 @@ struct TelemetryStats {
   uint64_t events_dropped = 0;  // that the recording had no room for
 };
 
-// What is shared by the handle and the threads, which may outlive it for a moment.
+// The state that the handle shares with the threads, which may outlive it for a moment.
 class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
  public:
   // Throws OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED, OPD_IO, OPD_FAILED_PRECONDITION.
@@ -94,7 +94,7 @@ struct Telemetry final : Object {
   ~Telemetry();
 };
 
-// Starts what OPDYNO_TELEMETRY asks for. To be called once, when the library is loaded.
+// Starts the session of OPDYNO_TELEMETRY. To be called once, when the library is loaded.
 void start_telemetry_of_environment(const char *version, const char *abi) noexcept;
 
 }  // namespace opd

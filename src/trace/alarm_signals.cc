@@ -79,7 +79,7 @@ AlarmSignal::~AlarmSignal() {
   const std::scoped_lock lock(all.guard);
   Handled &handled = all.signals[static_cast<size_t>(signal_)];
   if (--handled.holds > 0) return;
-  // What the program has set since then stays.
+  // If the program has set another handler since then, that stays.
   struct sigaction now {};
   if (::sigaction(signal_, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handle)
     ::sigaction(signal_, &handled.before, nullptr);

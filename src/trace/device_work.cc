@@ -59,7 +59,7 @@ class Queue {
       const std::scoped_lock lock(guard_);
       if (generation_ != fork_generation()) return;
       if (!runs_) lost = std::exchange(lost_, 0);  // no thread could be started
-      if (runs_) pending_.emplace_back();          // work of nobody: the thread also counts what was lost
+      if (runs_) pending_.emplace_back();          // work of no run: the thread also counts lost work
       wanted = runs_ ? ++added_ : 0;
     }
     if (lost) count_lost_work(lost);
@@ -135,7 +135,7 @@ class Queue {
       try {
         if (told == told_.end()) told_.push_back({launched.device, times.clock.error_ns});
         else told->error_ns = times.clock.error_ns;
-      } catch (const std::bad_alloc &) {}  // then it is told again
+      } catch (const std::bad_alloc &) {}  // then it is reported again
     }
     add_work_event(launched, pending.by, times.work);
   }

@@ -68,7 +68,7 @@ static_assert(sizeof(Event) == 64);
 // In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the device of the memory.
 // So such an event has no tensors and no items. The name of an allocation says its purpose; kNoName: tensors.
 struct MemoryChange {
-  uint64_t address, bytes;       // of the block; kBind has 0 bytes if nothing tells whether the block is the library's
+  uint64_t address, bytes;       // of the block; 0 bytes in kBind: it is not known whether the block is the library's
   uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
 };
 constexpr bool is_of_memory(EventKind kind) {
@@ -156,7 +156,7 @@ struct DeviceMoment {
   static constexpr uint64_t kNotKnown = UINT64_MAX;
   NameId method = kNoName;         // how the clocks were compared
   uint64_t ticks = 0;              // of the process's clock
-  uint64_t device_ns = kNotKnown;  // of the device's; kNotKnown: the driver tells only differences of times
+  uint64_t device_ns = kNotKnown;  // of the device's; kNotKnown: the driver has only differences of times
   uint64_t error_ns = kNotKnown;   // how far the device's times on the process's clock may be off
 };
 inline DeviceMoment device_moment(const Event &event) {
@@ -184,7 +184,7 @@ inline void set_counter_value(Event &event, double value) {
 // Processors whose counters differ could give an end before the begin.
 inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
 
-// What only some events have: the message of an error, the metrics of collectors.
+// An item that only some events have: the message of an error, a metric of a collector.
 struct EventItem {
   enum class Type : uint8_t {
     kError,     // a text without a name

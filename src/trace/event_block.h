@@ -25,9 +25,9 @@ enum class BlockType : uint32_t {
   kRecording = 1,  // RecordingHeader, at the block's begin and again in its middle
   kNames = 2,      // TextRecords: names of events, by their numbers
   kEvents = 3,     // events of one thread
-  kThreads = 4,    // ThreadRecords: what became of threads that have ended
+  kThreads = 4,    // ThreadRecords: of threads that have ended
   kStacks = 5,     // TextRecords: frames of stacks, by their numbers
-  kObjects = 6     // TextRecords: what the addresses of stacks are in
+  kObjects = 6     // TextRecords: the objects of the addresses of stacks
 };
 
 // How much of a block is in use, in one word, so that it is published at once.
@@ -73,7 +73,7 @@ struct BlockHeader {
 static_assert(sizeof(BlockHeader) == 624 && std::endian::native == std::endian::little);
 inline constexpr size_t kHeaderWords = sizeof(BlockHeader) / sizeof(uint64_t);
 
-// What a reader must know of the recording. There are two copies in a block, `kSecondCopy` bytes apart.
+// A reader's facts about the recording. There are two copies in a block, `kSecondCopy` bytes apart.
 struct RecordingHeader {
   static constexpr size_t kSecondCopy = kBlockBytes / 2;
   static constexpr uint32_t kVersion = 1;

@@ -99,7 +99,7 @@ EventFile::EventFile(const EventFileOptions &options)
     header_ = add_block(BlockType::kRecording);
     // Last, so that a recording that cannot begin, as on a full disk, leaves the earlier one.
     if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
-    // First FILE.live: what a thread seals between the two is in FILE, then.
+    // First FILE.live: a block that a thread seals between the two is in FILE, then.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
       flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
     is_complete_ = false;
@@ -344,7 +344,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   }
 }
 
-// What comes after the end is no part of the recording.
+// Events after the end are no part of the recording.
 void EventFile::count_drop() noexcept {
   if (is_finished_.load()) return;
   std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(1, std::memory_order_relaxed);

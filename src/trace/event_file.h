@@ -25,7 +25,7 @@ struct EventFileOptions {
 class EventFile : public std::enable_shared_from_this<EventFile> {
  public:
   // Throws OPD_FAILED_PRECONDITION if another recording writes the file, OPD_INVALID_ARGUMENT if there is something
-  // else than a regular file, OPD_IO. What a process that died has left is renamed to FILE.crashed, FILE.crashed.live.
+  // else than a regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed, FILE.crashed.live.
   static std::shared_ptr<EventFile> create(const EventFileOptions &options);
   explicit EventFile(const EventFileOptions &options);  // for create()
   ~EventFile();                                         // without finish(), the files stay as after a crash
@@ -38,10 +38,10 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   void count_drop() noexcept;                    // of a thread without a block
   // Seals all blocks and completes FILE. To be called once, and not by a thread amid add_event().
   void finish(uint64_t ended) noexcept;
-  // After finish(), when nobody reads the files any more: removes FILE.live, and lets others write FILE. Threads may
+  // After finish(), when no thread reads the files any more: removes FILE.live, and lets others write FILE. Threads may
   // hold the object until they record again.
   void close() noexcept;
-  // What could not be written, so that events were lost; "" if all was.
+  // The error of a write by which events were lost; "" if there was none.
   std::string problem() const;
 
   // A forked child has the object, but the files are its parent's.

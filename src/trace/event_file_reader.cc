@@ -35,7 +35,7 @@ struct EventBlock {
   BlockState state() const { return BlockState::of(header.state); }
 };
 
-// What is known of one thread.
+// The facts of one thread that were read so far.
 struct Thread {
   int64_t id = 0;
   std::string name;
@@ -59,12 +59,12 @@ class Reader {
       fail(OPD_BAD_FORMAT, path_, " is no recording: ",
            is_regular(file_ >= 0 ? file_ : live_) ? "none of its blocks says what was recorded"
                                                   : "it is no regular file");
-    // The recording may go on. What a thread seals between the two is in FILE, then.
+    // The recording may go on. If a thread seals a block between the two reads, it is in FILE then.
     if (live_ >= 0) read_blocks(live_, Part::kAll);
     if (file_ >= 0) read_blocks(file_, Part::kAll);
     if (live_ >= 0 && file_ >= 0 && lacks_blocks()) read_blocks(file_, Part::kOlderEvents);
-    // The names in FILE may be newer than what was read of FILE.live. What became of threads must not be: their last
-    // events would count as lost.
+    // The names in FILE may be newer than the events that were read of FILE.live. The ends of threads must not be:
+    // their last events would count as lost.
     if (live_ >= 0) read_blocks(live_, Part::kTexts);
     return make_parts();
   }
@@ -117,7 +117,7 @@ bool read_at(int file, uint64_t offset, char *place, size_t size) {
 std::string text_of(const char *text, size_t size) { return {text, ::strnlen(text, size)}; }
 
 // A thread that writes the block meanwhile may have begun the next one: then the state differs, and the block is read
-// again. What is published at the first reading does not change before.
+// again. Events that are published at the first reading do not change before.
 bool Reader::read_block(int file, uint64_t offset, Block &block) const {
   for (int tries = 0; tries < 100; ++tries) {
     BlockHeader before, after;

@@ -8,7 +8,7 @@
 namespace opd {
 
 // PATH, and PATH.live if it is there. Blocks that are damaged, and events that cannot be, are counted as dropped.
-// Throws OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if nothing says what was recorded.
+// Throws OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if it has no description of the recording.
 Ref<Trace> read_event_file(const std::string &path);
 TraceParts read_event_file(const EventFile &file);  // one that this process writes
 

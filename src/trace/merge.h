@@ -11,7 +11,7 @@ struct TraceMergeOptions {
   // Nothing, or one for each trace.
   std::vector<std::string> labels{};       // "": the processes keep their titles
   std::vector<int64_t> shifts_ns{};        // are added to the times
-  std::vector<int64_t> clock_errors_ns{};  // -1: what is known
+  std::vector<int64_t> clock_errors_ns{};  // -1: that of the recording
 };
 
 // Times of all are Unix times. Processes that share a monotonic clock also share its offset from Unix time: the first

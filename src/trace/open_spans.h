@@ -12,7 +12,7 @@
 namespace opd {
 
 struct OpenSpan {
-  uint64_t begin = 0;  // tells spans of one thread apart; 0: there is none
+  uint64_t begin = 0;  // differs between spans of one thread; 0: there is none
   NameId name = kNoName;
   EventKind kind = EventKind::kRange;
   uint64_t run = 0, parent_run = 0;  // runs: as in Event

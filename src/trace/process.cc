@@ -40,7 +40,7 @@ struct Machine {
   }
 };
 
-// What the system says about its clock of Unix time: NTP's bound of the error, if the clock is kept right by that.
+// The error bound of the system's Unix clock: NTP's, if the clock is synchronised by that; else -1.
 int64_t unix_error_ns() {
   timex answer{};
   const int state = ::adjtimex(&answer);

@@ -21,10 +21,10 @@ struct TraceProcess {
   int64_t unix_offset_ns = 0;   // Unix time less CLOCK_MONOTONIC: realtime_offset_ns()
   int64_t shift_ns = 0;         // what was added to its times when traces were merged
   int64_t clock_error_ns = -1;  // how far its Unix times may be wrong; -1: not known
-  uint64_t recording = 0;       // tells recordings apart, of all processes and files; 0: not known
+  uint64_t recording = 0;       // differs between recordings of all processes and files; 0: not known
   Recordings recordings = 0;    // bit of the recording: other ones' items of an event are not its own
   uint64_t sample_interval = 1;
-  std::vector<LoadedObject> objects;  // with stacks: what their addresses are in
+  std::vector<LoadedObject> objects;  // with stacks: the objects of their addresses
 
   static TraceProcess of_this();  // without the members of a recording
   const std::string &title() const { return label.empty() ? name : label; }

@@ -1,4 +1,4 @@
-// What recordings and the threads that they record share: a slot for each recording, a track for each thread.
+// The state that recordings and the threads that they record share: a slot for each recording, a track for each thread.
 // For trace/ only.
 #pragma once
 #include <algorithm>

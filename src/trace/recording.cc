@@ -138,7 +138,7 @@ struct Recording::OpenEvents {
   }
 };
 
-// What each thread has begun since the recording did, and not ended.
+// The spans of each thread that began after the recording and have not ended.
 std::vector<Recording::OpenEvents> Recording::read_open_events() const {
   Recorder &recorder = Recorder::get();
   const uint64_t began = recorder.slots[slot_].began.load(std::memory_order_relaxed), now = ticks_of(tick_clock());
@@ -323,7 +323,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
     for (size_t i = 0; i < found.size(); ++i) {
       Track::Part &part = found[i].track->part(slot_);
       if (part.id != id_) continue;
-      // What made room meanwhile for newer events, but is taken here, is not lost.
+      // If events made room meanwhile for newer ones, but are taken here, they are not lost.
       if (part.start > starts[i]) {
         const bool is_forgotten = std::ranges::find(recorder.tracks, found[i].track) == recorder.tracks.end();
         uint64_t &lost = is_forgotten ? recorder.slots[slot_].dropped_of_ended : part.overwritten;

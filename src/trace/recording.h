@@ -121,7 +121,7 @@ void add_mark(NameId name) noexcept;
 int32_t push_range(std::string_view name) noexcept;
 int32_t pop_range() noexcept;
 
-// What one run writes its calls with.
+// The writer of one run's calls.
 class RunRecorder {
  public:
   void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = syncs_ = 0, considered_ = 0; }

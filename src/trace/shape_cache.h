@@ -1,4 +1,4 @@
-// What readers make of tensors' descriptions, kept by their address: events with equal tensors mostly share them.
+// Texts that readers make of tensors' descriptions, kept by their address: events with equal tensors mostly share them.
 #pragma once
 #include <string_view>
 #include <unordered_map>

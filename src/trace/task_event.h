@@ -12,7 +12,7 @@ extern std::atomic<uint32_t> task_recordings;  // a bit for each that records ta
 }
 inline bool is_recording_tasks() { return detail::task_recordings.load(std::memory_order_relaxed) != 0; }
 
-// What the tasks of one loop have in common.
+// The facts that the tasks of one loop share.
 struct ParallelLoop {
   uint64_t number;  // in the process, from 1 on; 0: memory was short, and its tasks are not recorded
   uint64_t run;     // as in Event; 0: it was launched outside of recorded runs

@@ -25,7 +25,7 @@ class MappedBlock {
   BlockHeader &header() { return *reinterpret_cast<BlockHeader *>(data_); }
   uint64_t *words() { return reinterpret_cast<uint64_t *>(data_); }
   Event *event(size_t i) { return reinterpret_cast<Event *>(data_ + kBlockBytes) - 1 - i; }
-  // The header of a block without events: whatever was there before, is not valid until it is complete.
+  // The header of a block without events. A block that was there before is not valid until this is complete.
   void begin(BlockHeader header);
   BlockState state() { return BlockState::of(std::atomic_ref(header().state).load(std::memory_order_acquire)); }
   void publish(BlockState state) { std::atomic_ref(header().state).store(state.packed(), std::memory_order_release); }

@@ -221,7 +221,7 @@ size_t Trace::num_spans() const {
 }
 
 namespace {
-// The best of what `tick` tells of each event, as Unix time.
+// The best of the events' `tick`, as Unix time.
 template <class Compare>
 std::optional<int64_t> best_ns(const TraceParts &parts, uint64_t Event::*tick, const Compare &is_better) {
   std::optional<int64_t> best;

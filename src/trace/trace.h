@@ -1,4 +1,4 @@
-// What a recording recorded: the events of each thread, and the process and the clock that they belong to.
+// The content of a recording: the events of each thread, and the process and the clock that they belong to.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace opd {
 struct ClockRelation {
   NameId method = kNoName;          // how the clocks were compared, at last
   std::optional<int64_t> error_ns;  // how far the times of the tracks may be off; none: not known
-  // CLOCK_MONOTONIC less the device's clock, at the last comparison; none: the driver tells only differences of times.
+  // CLOCK_MONOTONIC less the device's clock, at the last comparison; none: the driver has only differences of times.
   std::optional<int64_t> offset_ns;
   struct Drift {
     double ppm, error_ppm;  // how much faster the device's clock runs, and how far that may be off

@@ -1,4 +1,4 @@
-// What the calling thread works for: a request that another program traces, by the W3C's recommendation "Trace
+// The request that the calling thread works for, and that another program traces, by the W3C's recommendation "Trace
 // Context".
 #pragma once
 #include <array>

@@ -59,7 +59,7 @@ class Track {
   struct PartOptions {
     uint64_t max_calls = UINT64_MAX;
     CallObserver *observer = nullptr;
-    bool has_budget = false;                    // each new chunk is told to keep_to_budgets()
+    bool has_budget = false;                    // each new chunk is reported to keep_to_budgets()
     std::shared_ptr<ThreadBlock> file = {};     // gets each event, too
     std::shared_ptr<EventFile> full_file = {};  // is to count what is left out
   };
@@ -70,6 +70,7 @@ class Track {
   // it is counted as dropped. `call`: a number for the cache of dimensions; calls with the same number should mostly
   // have equal dimensions.
   Event *describe(Recordings recordings, Recordings all_calls, Args args, size_t call) {
+    // All rare cases cost these two tests: describe_slowly() sets both members by the room of recordings and chunk.
     if (recordings != current_ || room_ == 0) [[unlikely]]
       return describe_slowly(recordings, all_calls, args, call);
     return fill(all_calls, args, call);
@@ -85,6 +86,7 @@ class Track {
   void commit() {
     --next_;
     --room_;
+    // Release: a thread that reads the count sees the events.
     chunk_->count.store(count(), std::memory_order_release);
     if (in_files_) [[unlikely]]
       write_to_files();
@@ -100,7 +102,8 @@ class Track {
     if (in_files_) [[unlikely]]
       each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->show_open_spans(open_spans_); });
   }
-  // Of those that are open, `earliest` is the tick from which on they may belong to a recording.
+  // Of those that are open, `earliest` is the tick from which on they may belong to a recording. Locked, because it
+  // moves spans, which another thread may read.
   void tidy_open_spans(uint64_t earliest) {
     std::scoped_lock lock(guard_);
     open_spans_.drop_before(earliest);
@@ -115,7 +118,7 @@ class Track {
   };
   std::vector<PushedRange> &pushed_ranges() { return pushed_ranges_; }  // those that are recorded
 
-  // What the thread works for; for the owner.
+  // The request that the thread works for; for the owner.
   const TraceContext &context() const { return context_; }
   void set_context(const TraceContext &context) { context_ = context; }
 

@@ -37,7 +37,7 @@ struct Metric {
   friend bool operator==(const Metric &, const Metric &) = default;
 };
 
-// TVM knows neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
+// TVM has neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
 // of the name marks the kind. The first function adds that suffix if it is missing; the second one reads it.
 std::string name_with_unit(std::string_view name, MetricKind kind);
 MetricKind kind_with_unit(std::string_view name, MetricKind kind);

@@ -39,7 +39,7 @@ uint64_t alignment_of(DLDataType dtype) {
 }
 
 // DLPack's data is OpenCL's or Vulkan's handle of a buffer, which belongs to one context of the driver: others cannot
-// use it. The library's own tensors have an address there that only it knows.
+// use it. The library's own tensors have an address there that no other library has.
 void refuse_handles(const DLTensor &tensor, const char *what) {
   if (tensor.device.device_type == kDLOpenCL || tensor.device.device_type == kDLVulkan)
     fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor), " cannot be ", what,
@@ -103,7 +103,7 @@ Ref<Tensor> make_as(std::span<const int64_t> dims, DLDataType dtype, DLDevice de
 
 struct BorrowedTensor final : Tensor {};
 
-// The owner of borrowed memory: knows the tensors of it. Without a lock, so that it may be used in a forked child
+// The owner of borrowed memory, with a list of its tensors. Without a lock, so that it may be used in a forked child
 // whatever other threads did at that moment: tensors are only added.
 struct Loan final : Object {
   static int32_t type() { return OPD_OBJECT; }

@@ -1,4 +1,4 @@
-// A program that is ready to be called, here or on another machine: what the C API has for both.
+// A program that is ready to be called, here or on another machine: the C API's interface of both.
 #pragma once
 #include <opdyno/vm.h>
 

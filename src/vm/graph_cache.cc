@@ -57,7 +57,7 @@ bool are_same_arguments(std::span<const Value> captured, Args given) {
                     [](const Value &a, const View &b) { return is_same_argument(a.view(), b); });
 }
 
-// These errors are told as they are: one is shared by all threads, and a cancelled call has no fault.
+// These errors are passed on as they are: one is shared by all threads, and a cancelled call has no fault.
 bool is_of_the_call(opd_code code) { return code == OPD_OUT_OF_MEMORY || code == OPD_CANCELLED; }
 
 std::unique_ptr<Graph> capture(DLDevice device, const std::string &name, const std::function<void()> &give) try {

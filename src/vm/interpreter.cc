@@ -263,7 +263,7 @@ class Interpreter {
   template <bool kListen, bool kKernel>
   bool finish_call(const Instr &instr) {
     const uint32_t count = instr.num_args;
-    run_.current.store(&instr, std::memory_order_relaxed);
+    run_.current.store(&instr, std::memory_order_relaxed);  // other threads read only the program, which never changes
     View result = opd_none();
     const bool recorded = kListen && run_.recorder.listens();
     uint64_t begin = 0;
@@ -438,7 +438,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
       case Op::kRet: {
-        Value result(registers_[instr.reg]);
+        Value result(registers_[instr.reg]);  // a reference of its own: popping the frame drops the register
         const Instr *const back = frame_->return_to;
         if (!back) return result.detach();  // the scope pops the frame
         const uint64_t begin = frame_->begin;

@@ -16,7 +16,7 @@ void free_storage(VmStorage *storage) {
 
 void destroy_storage(void *self, int flags) {
   auto *storage = static_cast<VmStorage *>(static_cast<Object *>(self));
-  if (!(flags & kFree)) return;
+  if (!(flags & kFree)) return;  // a weak reference is left: the pool must not use the header again yet
   RunPool *pool = RunPool::current();
   if (pool && pool->id() == storage->home && pool->keep(storage)) return;
   free_storage(storage);

@@ -1,4 +1,4 @@
-// A program bound to devices and allocators. Any number of threads may call it: what a call changes lies in its Run.
+// A program bound to devices and allocators. Any number of threads may call it: a call changes only its Run.
 #pragma once
 #include <opdyno/vm.h>
 

@@ -17,7 +17,7 @@ namespace opd {
 class Vm;
 struct CallSettings;
 
-// Makes the calls of a VM in its place, by Vm::run_here(): what records calls does so (record/).
+// Makes the calls of a VM in its place, by Vm::run_here(): a recorder of calls does so (record/).
 class CallKeeper : public Object {
  public:
   static int32_t type() { return OPD_OBJECT; }
@@ -49,7 +49,7 @@ class VmState {
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
-  // The keeper stays here also while it is not listening: it knows what became of its call.
+  // The keeper stays here also while it is not listening: it has the outcome of its call.
   void set_keeper(Ref<CallKeeper> keeper, bool listens);
   Ref<CallKeeper> keeper() const;
   bool has_listening_keeper() const { return keeper_listens_.load(std::memory_order_acquire); }

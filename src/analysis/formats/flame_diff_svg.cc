@@ -1,4 +1,4 @@
-// What changed between two traces, as a flame graph of both. Each path's time alone is compared by the same tests as
+// The changes between two traces, as a flame graph of both. Each path's time alone is compared by the same tests as
 // reports are (analysis/diff.h), with the parts of the traces as runs; the picture shows all paths of either trace.
 #include <array>
 #include <cmath>

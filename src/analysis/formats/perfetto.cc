@@ -124,7 +124,7 @@ class PerfettoWriter {
   }
 
   // Times are those of the clock that counts from the start of the first process's system, or from the first event if
-  // that came before. A packet tells what Unix time it had when.
+  // that came before. A packet links them to Unix time.
   uint64_t boot_ns(uint64_t tick) const {
     return static_cast<uint64_t>(std::max<int64_t>(process_->unix_ns(tick) - boot_unix_ns_, 0));
   }

@@ -32,7 +32,7 @@ void write_html(const Trace &trace, ByteSink &out);
 
 // A flame graph as SVG, with the numbers of each box as its title.
 void write_flame_svg(const Trace &trace, ByteSink &out);
-// What changed between two traces, as a flame graph of both: the times of a part (analysis/trace_division.h).
+// The changes between two traces, as a flame graph of both: the times of a part (analysis/trace_division.h).
 void write_flame_diff_svg(const Trace &before, const Trace &after, ByteSink &out);
 
 }  // namespace opd

@@ -26,8 +26,8 @@ double memory_of(const KeyAverage &row) {
   return static_cast<double>(row.memory.*device.*sum);
 }
 
-// What rows are sorted by, under the names of torch's attributes. Times of "cuda" and "device" are those of any other
-// device than the host.
+// The keys of the rows' order, under the names of torch's attributes. Times of "cuda" and "device" are those of any
+// other device than the host.
 struct SortKey {
   std::string_view name;
   double (*of)(const KeyAverage &row);
@@ -118,7 +118,7 @@ struct TableColumn {
   size_t width = kColumnWidth;
   std::vector<std::string> cells{};
   bool is_left = false;                                // its texts begin at the left
-  std::vector<std::vector<std::string>> further = {};  // of each row, what stands below its cell; none: nothing does
+  std::vector<std::vector<std::string>> further = {};  // of each row, the lines below its cell; none: there are none
 };
 
 class TimesTable {
@@ -212,7 +212,7 @@ class TimesTable {
     for (std::string &cell : column.cells) cell.resize(std::min(cell.size(), column.width));
   }
 
-  // The host's functions, from the innermost on, below each other. What does not fit is cut at the left.
+  // The host's functions, from the innermost on, below each other. Text that does not fit is cut at the left.
   void add_sources(const std::vector<KeyAverage> &rows) {
     constexpr size_t kMostOfEvents = 5;
     const size_t most = options_.rows.each_span ? kMostOfEvents : options_.rows.stack_depth;

@@ -1,7 +1,7 @@
 // One pool of worker threads for all callers of the process.
 //
-// - A launch without a task count uses the workers that are idle, and at least the calling thread. The kernel is told
-//   its number of tasks.
+// - A launch without a task count uses the workers that are idle, and at least the calling thread. The kernel gets
+//   the number of its tasks.
 // - A launch with an explicit count is a gang: all its tasks run at the same time, so that they can use a barrier. If
 //   the pool is too small, more threads are started and kept.
 // - A launch from inside a task runs serially. If it has an explicit count, it gets a gang of its own.

@@ -1,5 +1,5 @@
 // The part of CUDA's driver API that the library uses, declared here so that no header is needed to build; a test
-// compares it with NVIDIA's header. The driver (libcuda.so.1) is opened when somebody first asks for a CUDA device.
+// compares it with NVIDIA's header. The driver (libcuda.so.1) is opened at the first use of a CUDA device.
 // Source: NVIDIA, CUDA Driver API.
 #pragma once
 #include <cstddef>

@@ -104,7 +104,7 @@ class Compilation {
   SourceProgram *program_ = nullptr;
 };
 
-// What is compiled, and for which device.
+// A source to compile, and the version of its device.
 class Job {
  public:
   Job(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source, std::string_view origin)
@@ -139,7 +139,7 @@ class Job {
     return compilation.result(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
   }
 
-  // Of everything that determines the code; nullopt if that cannot be told.
+  // Of everything that determines the code; nullopt if that is not known.
   std::optional<ContentHash> inputs() const {
     ContentHash hash;
     hash.add("cuda 1").add(nvrtc_.name).add(nvrtc_.identity).add(text_);

@@ -141,7 +141,7 @@ class CudaBackend final : public DeviceBackend {
   }
 
  private:
-  // The stream is the source's. The target's own work knows nothing of it, so both ends are waited for.
+  // The stream is the source's. The target's own work is not ordered with it, so both ends are waited for.
   static void copy_between(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                            void *stream) {
     const DeviceContext &source = get_cuda_device(from_device.device_id);

@@ -1,4 +1,4 @@
-// The CUDA devices of the process, found when somebody first asks for one.
+// The CUDA devices of the process, found at the first use of one.
 #pragma once
 #include "device/cuda/cuda_context.h"
 

@@ -1,4 +1,4 @@
-// Graphs of the driver: what a stream was given while it was captured.
+// Graphs of the driver: the work that a stream was given while it was captured.
 #pragma once
 #include "device/cuda/cuda_context.h"
 #include "device/kernel.h"

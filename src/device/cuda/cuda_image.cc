@@ -10,7 +10,7 @@
 namespace opd::cuda {
 namespace {
 
-// PTX is text that ends with a NUL. The driver knows other formats by their first bytes, none of which is ASCII.
+// PTX is text that ends with a NUL. The driver identifies other formats by their first bytes, none of which is ASCII.
 void check_ptx(std::string_view code, const char *what) {
   const auto bad = [&](size_t at, std::string_view problem) {
     fail(OPD_BAD_FORMAT, what, ": byte ", at, " ", problem, ", but PTX is text");

@@ -28,7 +28,7 @@ std::string joined_lines(std::string_view text) {
   return joined += text;
 }
 
-// What of a text may name a file: a word of a directive, or of the question whether a file is there.
+// A place in a text that may name a file: a word of a directive, or of a test whether a file is there.
 class Mention {
  public:
   Mention(std::string_view text, size_t word, size_t word_bytes) {

@@ -67,7 +67,7 @@ class CudaKernel final : public DeviceKernel {
   }
 
  private:
-  // The sizes of the parameters, where the driver tells them. The launch reads as many arguments as the code has.
+  // The sizes of the parameters, where the driver has them. The launch reads as many arguments as the code has.
   void read_parameters() {
     const Api &api = device_.api();
     if (!api.cuFuncGetParamInfo) return;

@@ -31,7 +31,7 @@ Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
 }
 
 namespace {
-constexpr uint64_t kResolutionNs = 500;  // of the times between events, as NVIDIA's manual says
+constexpr uint64_t kResolutionNs = 500;  // of the times between events, by NVIDIA's manual
 
 // The driver's times are floats in milliseconds.
 uint64_t rounding_ns(uint64_t ns) {

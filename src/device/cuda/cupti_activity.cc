@@ -50,7 +50,7 @@ class Recent {
   std::unordered_map<uint32_t, T> newer_, older_;
 };
 
-// CUpti_ActivityMemcpyKind. Copies between arrays, peers and within the host are told as those on a device.
+// CUpti_ActivityMemcpyKind. Copies between arrays, peers and within the host are reported as those on a device.
 struct Copy {
   WorkKind kind;
   const char *name;

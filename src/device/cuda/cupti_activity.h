@@ -12,7 +12,7 @@ ActivitySource &cupti_activity();
 namespace detail {
 extern std::atomic<uint32_t> num_activity_users;
 }
-// Then CUPTI tells the times of work, so no events are recorded around it.
+// Then CUPTI reports the times of work, so no events are recorded around it.
 inline bool is_reported() { return detail::num_activity_users.load(std::memory_order_acquire) != 0; }
 
 // Gives CUPTI the number of the calling thread's run for the work that is given to devices meanwhile.

@@ -1,6 +1,5 @@
 // The part of CUPTI, NVIDIA's interface for profilers, that the library uses, declared here so that no header is needed
-// to build; a test compares it with NVIDIA's header. It is opened when somebody first asks for it. Source: NVIDIA,
-// CUPTI.
+// to build; a test compares it with NVIDIA's header. It is opened at the first use. Source: NVIDIA, CUPTI.
 #pragma once
 #include <cstddef>
 #include <cstdint>

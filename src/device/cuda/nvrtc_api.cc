@@ -40,7 +40,7 @@ void *open_library(int32_t driver_version) {
   return nullptr;
 }
 
-// The library's file; "" if it cannot be told.
+// The library's file; "" if it is not known.
 std::filesystem::path library_file(const Nvrtc &api) {
   Dl_info info{};
   if (!::dladdr(reinterpret_cast<const void *>(api.nvrtcVersion), &info) || !info.dli_fname) return {};

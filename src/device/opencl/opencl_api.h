@@ -1,5 +1,5 @@
 // The part of OpenCL 1.2 that the library uses, declared here so that no header is needed to build; a test compares it
-// with Khronos's header. The loader (libOpenCL.so.1) is opened when somebody first asks for an OpenCL device.
+// with Khronos's header. The loader (libOpenCL.so.1) is opened at the first use of an OpenCL device.
 // Source: The OpenCL Specification, 3.0.
 #pragma once
 #include <cstddef>

@@ -25,7 +25,7 @@ class DeviceContext {
 
   // For the thread that asks for the times of work.
   DeviceClock &clock() const { return clock_ ? *clock_ : make_clock(); }
-  // Compares the clock with the host's again if the driver tells the device's time and the last comparison is old.
+  // Compares the clock with the host's again if the driver has the device's time and the last comparison is old.
   void compare_clocks() const;
 
   std::string text(DeviceInfo info) const;

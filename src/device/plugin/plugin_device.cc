@@ -161,8 +161,8 @@ class PluginBackend final : public DeviceBackend {
   void deallocate(int32_t id, void *data, size_t bytes, size_t) noexcept override {
     table_.deallocate(table_.user_data, id, data, bytes);
   }
-  // Between two devices, the stream is the source's. The target's own work knows nothing of it, so both ends are waited
-  // for.
+  // Between two devices, the stream is the source's. The target's own work is not ordered with it, so both ends are
+  // waited for.
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     const bool is_between = from_device.device_type == to_device.device_type && !same(from_device, to_device);
     if (is_between) wait_for_stream(to_device, current_stream(to_device));

@@ -1,5 +1,5 @@
 // The part of Vulkan 1.2 that the library uses, declared here so that no header is needed to build; a test compares it
-// with Khronos's header. The loader (libvulkan.so.1) is opened when somebody first asks for a Vulkan device.
+// with Khronos's header. The loader (libvulkan.so.1) is opened at the first use of a Vulkan device.
 // Members that are not used have no names: they are parts of arrays called `unused`.
 // Source: Vulkan 1.3 - A Specification.
 #pragma once

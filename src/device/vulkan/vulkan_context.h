@@ -11,7 +11,7 @@
 
 namespace opd::vk {
 
-// What a physical device tells of itself.
+// The properties of a physical device.
 struct DeviceFacts {
   PhysicalDevice *physical = nullptr;
   Properties properties;
@@ -47,7 +47,7 @@ class DeviceContext {
   std::string lacks_capability(uint32_t capability) const;
   uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
 
-  // A pair of queries for the begin and the end of work; { null, 0 } if the device tells no times. Under the
+  // A pair of queries for the begin and the end of work; { null, 0 } if the device has no times. Under the
   // queue_guard().
   struct TimeQueries {
     QueryPool *pool = nullptr;

@@ -147,7 +147,7 @@ class VulkanKernel final : public DeviceKernel {
     return *pipeline_;
   }
 
-  // The kernel's launches all have the arguments of its description, so the first one tells their form.
+  // The kernel's launches all have the arguments of its description, so the first one has their form.
   PipelineForm form_of(std::span<const KernelArg> args) const {
     PipelineForm form;
     for (const KernelArg &arg : args) ++(arg.is_address ? form.num_buffers : form.num_scalars);
@@ -215,7 +215,7 @@ class VulkanProgram final : public DeviceProgram {
              " does not have here");
     uint64_t threads = 1;
     for (size_t i = 0; i < 3; ++i) {
-      threads *= facts.block[i];  // at most the product of two 32-bit numbers, for the first that is too large is told
+      threads *= facts.block[i];  // at most the product of two 32-bit numbers, for the first that is too large fails
       if (facts.block[i] > limits.max_group_size[i] || threads > limits.max_group_items)
         fail(OPD_UNSUPPORTED, what, " has blocks of ", sizes_text(facts.block), " threads; vulkan:", context_.number(),
              " takes ", limits.max_group_items);

@@ -1,6 +1,6 @@
-// What a kernel in SPIR-V says of itself, read and checked before a driver sees it: drivers take SPIR-V for valid, and
+// The declarations of a kernel in SPIR-V, read and checked before a driver sees it: drivers take SPIR-V for valid, and
 // crash if it is not. Checked are the header, that instructions fill the words exactly, the kernel's entry point, and
-// what must agree with the layout that the kernel is given: capabilities, buffers and scalars. The instructions of
+// the parts that must agree with the kernel's layout: capabilities, buffers and scalars. The instructions of
 // functions are not checked.
 // Source: SPIR-V Specification, Version 1.6.
 #pragma once

@@ -1,5 +1,5 @@
-// Streams of a Vulkan device. All of them give their work to the device's one queue; each knows how far its own has
-// come by a counter that the device raises (a timeline semaphore).
+// Streams of a Vulkan device. All of them give their work to the device's one queue. A counter that the device raises
+// (a timeline semaphore) shows how far the work of each has come.
 #pragma once
 #include <deque>
 #include <memory>
@@ -40,7 +40,7 @@ class Stream {
   ~Stream();                                // its work must have ended
   Stream(const Stream &) = delete;
 
-  // Commands that are given to the queue together. What they use is kept until they have ended.
+  // Commands that are given to the queue together. The objects that they use are kept until they have ended.
   struct Work {
     CommandBuffer *commands = nullptr;
     uint64_t number = 0, size = 0;  // `size`: commands of submit()

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kRounds = 3;  // of a comparison: the shortest one counts
 
-// The driver tells the device's time.
+// The driver has the device's time.
 bool ask_for_time(DeviceContext &context) {
   for (int i = 0; i < kRounds; ++i) {
     TickInterval interval;

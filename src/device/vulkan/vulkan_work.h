@@ -7,7 +7,7 @@ namespace opd::vk {
 
 class VulkanWork final : public PendingWork {
  public:
-  // Null if the device tells no times. `main`: its default stream.
+  // Null if the device has no times. `main`: its default stream.
   static std::unique_ptr<VulkanWork> make(DeviceContext &context, Stream &main);
   ~VulkanWork();
   VulkanWork(const VulkanWork &) = delete;

@@ -53,7 +53,7 @@ std::atomic<CallHook> call_hook{nullptr};
 
 int show(size_t place, void *self, const View *args, int32_t num_args, View *result) {
   const HookedCall call = table().calls[place].get();
-  const CallHook hook = call_hook.load(std::memory_order_relaxed);
+  const CallHook hook = call_hook.load(std::memory_order_relaxed);  // of code: nothing else must be visible with it
   return hook ? hook(call, self, args, num_args, result) : call.code(self, args, num_args, result);
 }
 

@@ -31,7 +31,7 @@ constexpr LaunchTag kTags[] = {
     {"tir.use_dyn_shared_memory", LaunchValue::kDynamicShared},
 };
 
-// A tag names a value of the launch, or says how to launch.
+// A tag names a value of the launch, or an option of it.
 void read_tag(std::string_view tag, KernelInfo &kernel) {
   for (const LaunchTag &known : kTags)
     if (known.name == tag) return kernel.values.push_back(known.value);

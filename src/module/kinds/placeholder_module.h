@@ -1,6 +1,6 @@
 // An embedded module that cannot run: of a kind that this build lacks, or with bytes that cannot be read. It keeps its
-// place in the import tree, so that the rest of the library can be used. If it is asked for a function, the error says
-// which of the two it is.
+// place in the import tree, so that the rest of the library can be used. The error of a function's look-up names
+// the one of the two that it is.
 #pragma once
 #include "module/module.h"
 

@@ -1,4 +1,5 @@
-// What every report's page has: style and the script that sorts and filters. Plain, so that no other file is needed.
+// The common parts of all reports' pages: style and the script that sorts and filters. Plain, so that no other file is
+// needed.
 #pragma once
 #include <string_view>
 

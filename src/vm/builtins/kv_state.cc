@@ -1,4 +1,4 @@
-// The sequences of a KV state, whatever it keeps of them. Hosts call these between the calls of the program.
+// The sequences of a KV state of any kind. Hosts call these between the calls of the program.
 #include "vm/kv/kv_state.h"
 
 #include "vm/builtins/builtins.h"

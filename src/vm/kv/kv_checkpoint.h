@@ -1,4 +1,4 @@
-// What a checkpoint of a sequence says of itself: TVM's JSON, so that either runtime reads the other's checkpoints. The
+// The header of a sequence's checkpoint: TVM's JSON, so that either runtime reads the other's checkpoints. The
 // rows travel beside it, a tensor for each layer.
 #pragma once
 #include <string>

@@ -1,4 +1,5 @@
-// What one forward pass tells the kernels: which rows are new, where they are stored, and which pages each query reads.
+// The kernels' inputs for one forward pass: which rows are new, where they are stored, and which pages each query
+// reads.
 //
 // The blocks of the sequences lie at depths: 0 the first block, 1 all that follow. Attention is computed depth by depth
 // and merged, so that neighbouring sequences which share the block at depth 0 read it together.

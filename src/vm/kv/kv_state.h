@@ -1,5 +1,5 @@
-// What a language model's program keeps of its sequences between calls: a paged attention cache or the states of a
-// recurrent network. TVM calls both a KV state.
+// The state that a language model's program keeps of its sequences between calls: a paged attention cache or the states
+// of a recurrent network. TVM calls both a KV state.
 #pragma once
 #include <atomic>
 #include <functional>

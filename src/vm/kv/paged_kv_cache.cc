@@ -44,7 +44,8 @@ PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
   probe_page_size();
 }
 
-// Kernels may be compiled for one page size only. A row without a place is stored nowhere, but its call tells.
+// Kernels may be compiled for one page size only. A row without a place is stored nowhere, but its call fails if
+// the kernels do not fit.
 void PagedKvCache::probe_page_size() {
   if (!kernels_.append || config_.has_kind(KvLayerKind::kLatent)) return;
   const KvTable nowhere(1, -1);
@@ -60,7 +61,7 @@ void PagedKvCache::probe_page_size() {
   device_tables_.clear();
 }
 
-// ---- sequences. What moves rows ends the pass, because its tables say where the rows were.
+// ---- sequences. A move of rows ends the pass, because its tables have the rows' old places.
 
 void PagedKvCache::clear() {
   sequences_.clear();

@@ -44,7 +44,7 @@ void RnnState::clear() {
   num_touched_slots_ = 0;
 }
 
-// ---- sequences. What changes their slots ends the pass, whose tables name the slots.
+// ---- sequences. A change of their slots ends the pass, whose tables name the slots.
 
 RnnState::Sequence &RnnState::sequence(int64_t id) {
   const auto found = sequences_.find(id);

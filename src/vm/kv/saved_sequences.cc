@@ -1,5 +1,5 @@
-// The sequences of a cache as bytes, for recordings. What is read is checked as a whole: kernels are given the numbers
-// of its pages.
+// The sequences of a cache as bytes, for recordings. Read data is checked as a whole: kernels use the numbers of
+// its pages.
 #include <algorithm>
 
 #include "vm/kv/kv_config.h"
@@ -38,7 +38,8 @@ std::vector<bool> KvSequences::places_in_use() const {
   return is_used;
 }
 
-// What follows from the rest is left out: the pages that were ever in use, who follows a block, a sequence's length.
+// Data that follows from the rest is left out: the pages that were ever in use, a block's followers, a sequence's
+// length.
 void KvSequences::save(ByteWriter &out) const {
   write_numbers(out, given_pages_);
   out.write(static_cast<uint64_t>(blocks_.size()));
