@@ -92,7 +92,8 @@ class Api:
         if is_array and not count and not like:
             raise ValueError(f"{struct}.{name}: an array whose number of items neither num_{name} nor \"for each of @p …\" tells")
         enum = encoded if encoded in self.tree.enums else next(iter(re.findall(r"^an (opd_\w+)", text)), None)
-        return Field(name, encoded, says, kind, handle, enum, re.search(r"(^|: )1: ", text) is not None, count,
+        is_flag = re.search(r"(^|: )1: ", text) is not None and not re.search(r"(^|[;.] )2: ", text)
+        return Field(name, encoded, says, kind, handle, enum, is_flag, count,
                      like[1] if like and not count else None, "with NULL for" in text)
 
 

@@ -52,7 +52,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_record_next_call(opd_vm *vm, const char 
 /** How a recorded call is made again. */
 typedef struct opd_replay_options {
   uint32_t struct_size; /**< set by opd_replay_options_init() */
-  int32_t run;          /**< 0: the file is only read; 1 */
+  int32_t run;          /**< 1: the call is made again; 0: the file is only read; 1 */
   opd_module *module;   /**< borrowed; a module of kind "relax.VMExecutable" that runs instead of the recorded program;
                              NULL: that one */
   opd_function *instrument; /**< borrowed; shown the calls, as by opd_vm_set_instrument(); NULL: none */

@@ -93,7 +93,7 @@ typedef enum opd_telemetry_kind OPD_ENUM_TYPE {
 typedef struct opd_telemetry_value {
   uint32_t struct_size;            /**< set by opd_telemetry_value_init() */
   opd_telemetry_kind kind;         /**< OPD_TELEMETRY_GAUGE */
-  const char *name;                /**< borrowed: letters, digits and '_', without "_total" */
+  const char *name;                /**< borrowed: letters, digits and '_', without "_total". Required; NULL */
   const char *help;                /**< borrowed; NULL: "" */
   const char *const *label_names;  /**< borrowed; each of letters, digits and '_'; NULL */
   const char *const *label_values; /**< borrowed; a text for each of @p label_names; NULL */

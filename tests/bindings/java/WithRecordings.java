@@ -12,6 +12,7 @@ final class WithRecordings {
 
   static void run(Path directory) throws Exception {
     pushed();
+    deviceWork();
     schedule();
     dumps(directory);
     First.awaitEnd(logged(directory), "the function of the log");
@@ -39,6 +40,12 @@ final class WithRecordings {
       }
       First.failed(profiler::stop, OpdynoException.FailedPrecondition.class, "");
     }
+  }
+
+  /** 2 is CUPTI's, which a recording asks for when it starts. */
+  private static void deviceWork() {
+    for (int work : new int[] {0, 1, 2}) Profiler.create(ProfilerOptions.create().deviceWork(work)).close();
+    First.failed(() -> Profiler.create(ProfilerOptions.create().deviceWork(3)), OpdynoException.InvalidArgument.class, "must be 0, 1 or 2, but is 3");
   }
 
   /** One of its own: the step of the second range only. */

@@ -1725,7 +1725,7 @@ impl Default for opd_record_options {
 pub struct opd_replay_options {
     /// set by `opd_replay_options_init()`
     pub struct_size: u32,
-    /// 0: the file is only read; 1
+    /// 1: the call is made again; 0: the file is only read; 1
     pub run: i32,
     /// borrowed; a module of kind "relax.VMExecutable" that runs instead of the recorded program;
     /// NULL: that one
@@ -1835,7 +1835,7 @@ pub struct opd_telemetry_value {
     pub struct_size: u32,
     /// `OPD_TELEMETRY_GAUGE`
     pub kind: opd_telemetry_kind,
-    /// borrowed: letters, digits and '_', without "_total"
+    /// borrowed: letters, digits and '_', without "_total". Required; NULL
     pub name: *const c_char,
     /// borrowed; NULL: ""
     pub help: *const c_char,

@@ -1029,7 +1029,7 @@ pub struct ProfilerOptions<'a> {
     file: Option<&'a Path>,
     last: Option<Duration>,
     flush_interval: Option<Duration>,
-    device_work: Option<bool>,
+    device_work: Option<i32>,
 }
 impl<'a> ProfilerOptions<'a> {
     /// All defaults.
@@ -1132,13 +1132,13 @@ impl<'a> ProfilerOptions<'a> {
     pub fn flush_interval(self, flush_interval: Duration) -> Self {
         Self { flush_interval: Some(flush_interval), ..self }
     }
-    /// True: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
+    /// 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
     /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
     /// have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
     /// process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
     /// a time.
-    /// Default: true.
-    pub fn device_work(self, device_work: bool) -> Self {
+    /// Default: 1.
+    pub fn device_work(self, device_work: i32) -> Self {
         Self { device_work: Some(device_work), ..self }
     }
 }
@@ -1198,7 +1198,7 @@ impl ProfilerOptions<'_> {
             raw.flush_interval_ns = flush_interval.as_nanos().try_into().unwrap_or(u64::MAX);
         }
         if let Some(device_work) = self.device_work {
-            raw.device_work = device_work.into();
+            raw.device_work = device_work;
         }
         Ok(raw)
     }
@@ -1864,7 +1864,7 @@ impl RecordOptions {
 /// How a recorded call is made again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions<'a> {
-    run: Option<i32>,
+    run: Option<bool>,
     module: Option<&'a Module>,
     instrument: Option<&'a Function>,
     minimise: Option<&'a str>,
@@ -1879,9 +1879,9 @@ impl<'a> ReplayOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// 0: the file is only read.
-    /// Default: 1.
-    pub fn run(self, run: i32) -> Self {
+    /// True: the call is made again; false: the file is only read.
+    /// Default: true.
+    pub fn run(self, run: bool) -> Self {
         Self { run: Some(run), ..self }
     }
     /// A module of kind "relax.VMExecutable" that runs instead of the recorded program.
@@ -1931,7 +1931,7 @@ impl ReplayOptions<'_> {
     pub(crate) fn raw(&self, kept: &mut Kept, num_args: usize) -> Result<ffi::opd_replay_options> {
         let mut raw = ffi::opd_replay_options::default();
         if let Some(run) = self.run {
-            raw.run = run;
+            raw.run = run.into();
         }
         if let Some(module) = self.module {
             raw.module = module.as_ptr();
@@ -2347,7 +2347,8 @@ impl<'a> TelemetryValue<'a> {
     pub fn kind(self, kind: TelemetryKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
-    /// Default: borrowed (letters, digits and '_', without "_total").
+    /// Letters, digits and '_', without "_total". Required.
+    /// Default: none.
     pub fn name(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }

@@ -371,3 +371,14 @@ fn traces_are_joined() -> Result<()> {
     assert!(Trace::merge(&[], &none).is_err());
     Ok(())
 }
+
+/// 2 is CUPTI's, which a recording asks for when it starts.
+#[test]
+fn work_of_devices_is_recorded_as_the_program_says() -> Result<()> {
+    for work in 0..=2 {
+        Profiler::with(&ProfilerOptions::new().device_work(work))?;
+    }
+    let error = Profiler::with(&ProfilerOptions::new().device_work(3)).expect_err("an error");
+    assert_eq!(error.message(), "device_work must be 0, 1 or 2, but is 3");
+    Ok(())
+}
