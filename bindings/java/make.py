@@ -17,9 +17,9 @@ JAVA = Path(__file__).resolve().parent
 ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
 from nullable import annotate
-from options import write_options
 from common import default_cache, include_flags, library_directory, read_api, swig
 from api import optional_parameters, optional_results  # where common.py has put it on the path
+from options import item_prefix, write_options
 from records import write_records
 
 NAME = "libopdyno_java.so"
@@ -46,10 +46,7 @@ def rename_items(enum):
     """Names of C stand in one scope, so SWIG cannot shorten those of enums: OPD_METRIC_COUNT becomes MetricKind.COUNT."""
     text = enum.read_text()
     items = re.findall(r"^  (OPD_\w+)\(", text, re.M)
-    real = [item for item in items if not item.endswith("_MAX_ENUM")]
-    prefix = "_".join(real[0].split("_")[:2]) + "_"
-    if not all(item.startswith(prefix) for item in real):
-        prefix = "OPD_"
+    prefix = item_prefix([item for item in items if not item.endswith("_MAX_ENUM")])
     text = re.sub(r",\n  OPD_\w+_MAX_ENUM\(.*?\);", ";", text)
     enum.write_text(re.sub(rf"^  {prefix}", "  ", text, flags=re.M))
 

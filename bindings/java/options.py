@@ -3,11 +3,16 @@
 import html
 import re
 
+from comments import split_default
 from nullable import nullable
 
 NAMES = {"opd_module_options": "ProgramOptions", "opd_profiler_dump_options": "DumpOptions"}  # others are as in C
 TYPES = {"i": "int", "l": "long", "L": "long", "f": "double", "s": "String", "d": "Device",
          "S": "String", "D": "Device", "I": "Integer", "N": "Long"}
+CALLED = {"out_profile": "Replayed.profile()", "out_times": "Comparison.times()", "opd_compare_options": "CompareOptions", "opd_module_load": "Program.load()", "opd_profiler_step": "Profiler.step()",
+          "opd_profiler_stop": "Profiler.stop()", "opd_report_diff": "Report.diff()", "opd_telemetry_address": "Telemetry.address()",
+          "opd_trace_load": "Trace.load()", "opd_trace_to_averages": "Trace.averages()", "opd_vm_profile_start": "Vm.startProfile()",
+          "opd_vm_set_input": "Vm.setInput()", "opd_vm_set_instrument": "Vm.setInstrument()"}  # what comments of options name
 METHODS = {"wait": "waitSteps"}  # Object has a method of that name
 HANDLES = {"Array": "ValueList", "Cancel": "CancelToken", "Module": "Program", "Function": "PackedFn"}
 
@@ -17,24 +22,75 @@ def camel(name):
     return first + "".join(word.capitalize() for word in rest)
 
 
-def comment(text, enums):
-    text = re.sub(r"@p (\w+)", r"\1", text)
+def java_items(tree, enums):
+    """By C's name of an item, its name in Java: OPD_TRACE_CHROME is TraceFormat.CHROME."""
+    found = {}
     for c_name, java in enums.items():
-        text = re.sub(rf"\b{c_name}\b", java, text)
-    text = re.sub(r"^borrowed( for the call)?; ", "", text).replace("an Profile", "a Profile")
-    text = html.escape(text, quote=False).replace("*/", "").replace("@", "&#64;")
-    text = text if text.startswith("opd_") else text[:1].upper() + text[1:]
-    words, lines = f"/** {text}{'' if text.endswith('.') else '.'} */".split(), [" "]
-    for word in words:
+        items = [name for name, _ in tree.enums[c_name] if not name.endswith("_MAX_ENUM")]
+        prefix = item_prefix(items)
+        found |= {name: f"{java}.{name.removeprefix(prefix)}" for name in items}
+    return found
+
+
+def item_prefix(items):
+    """What the items of an enum begin with in C, and do not in Java."""
+    prefix = "_".join(items[0].split("_")[:2]) + "_"
+    return prefix if all(item.startswith(prefix) for item in items) else "OPD_"
+
+
+class Words:
+    """The names of Java by those of C that stand in comments."""
+
+    def __init__(self, api, enums):
+        self.known = java_items(api.tree, enums) | enums | CALLED
+        self.fields = {field.name for struct in api.options for field in struct.fields}
+
+    def of(self, name):
+        if name not in self.known:
+            raise ValueError(f"a comment of options names {name}: bindings/java/options.py does not know its name in Java")
+        return self.known[name]
+
+    def in_text(self, text, is_flag):
+        """A comment of C without what is about pointers, with truth in the place of 0 and 1."""
+        text = " ".join(text.split())
+        text = re.sub(r"^borrowed( for the call)?([;:,.]\s+|$)|, borrowed\b|, see \w+\.h\b", "", text, flags=re.IGNORECASE)
+        text = re.sub(r"^(@p )?num_\w+( of them)?[;,:]?\s+", "", text)
+        text = re.sub(r"^an (opd_\w+)", lambda found: f"{{@link {self.of(found[1])}}}", text)
+        if is_flag:
+            text = re.sub(r"(^|: )1: ", r"\1true: ", text).replace("; 0: ", "; false: ")
+        text = re.sub(r"\b((?:opd|OPD)_\w+|out_\w+)(\(\))?", lambda found: self.of(found[1]), text)
+        text = re.sub(r"@p (\w+)|`(\w+)`|(?<![\w\"])[a-z]+(_[a-z]+)+(?![\w\"(])", self.field, text)
+        return re.sub(r"\bNULL\b", "null", text)
+
+    def field(self, found):
+        name = found[1] or found[2] or found[0]
+        return METHODS.get(name, camel(name)) if found[1] or name in self.fields else name
+
+
+def comment(field, words):
+    """What the field says, and in a sentence of its own its default."""
+    about, default, means = split_default(field.says)
+    about, means = words.in_text(about, field.is_flag), words.in_text(means, field.is_flag)
+    default = words.known.get(default, {"0": "false", "1": "true"}.get(default, default) if field.is_flag else default)
+    if default == "NULL":
+        default, means = means or "none", ""
+    elif field.unit == "ns" and re.fullmatch(r"\d+|10\^\d+", default):
+        nanoseconds = 10 ** int(default[3:]) if "^" in default else int(default)
+        default = f"{nanoseconds / 1e9:g} s" if nanoseconds else "zero"
+    about = f"{about[:1].upper()}{about[1:]}{'' if about.endswith('.') else '.'} " if about else ""
+    text = f"{about}Default: {default}{f' ({means})' if means else ''}."
+    text = re.sub(r"(\{@link \w+\})|@", lambda found: found[1] or "&#64;", html.escape(text, quote=False).replace("*/", ""))
+    lines = ["  /**"]
+    for word in f"{text} */".split():
         if len(lines[-1]) + len(word) > 118:
             lines.append("   *")
         lines[-1] += " " + word
     return "\n".join(lines)
 
 
-def setter(field, enums, owner):
+def setter(field, enums, words, owner):
     """The method that sets a field."""
-    java, doc = METHODS.get(field.name, camel(field.name)), comment(field.says or field.name.replace("_", " "), enums)
+    java, doc = METHODS.get(field.name, camel(field.name)), comment(field, words)
 
     def method(parameter, value, called=java):
         parameter = nullable(parameter) if "NULL" in field.says and (field.kind in "sh" or field.has_nulls) else parameter
@@ -42,7 +98,6 @@ def setter(field, enums, owner):
 
     enum, handle = enums.get(field.enum), HANDLES.get(field.handle, field.handle)
     if field.is_flag:
-        doc = doc.replace("/** 1:", "/** True:").replace("; 0. */", "; false. */")
         return method("boolean", java)
     if field.kind == "i" and enum:
         return method(enum, f"{java}.swigValue()")
@@ -60,14 +115,15 @@ def setter(field, enums, owner):
 
 
 def write_options(api, out, enums):
+    words = Words(api, enums)
     for struct in api.options:
         owner = NAMES.get(struct.name, camel(struct.name).removeprefix("opd"))
-        made = [setter(field, enums, owner) for field in struct.fields]
+        made = [setter(field, enums, words, owner) for field in struct.fields]
         (out / f"{owner}.java").write_text(f"""package io.opdyno;
 
 import org.jspecify.annotations.Nullable;
 
-/** Options: what is not set has its default, which stands last in the comment of each. */
+/** Options: what is not set has its default. */
 public final class {owner} {{
   private final java.util.Map<String, @Nullable Object> values = new java.util.LinkedHashMap<>();
 

@@ -41,6 +41,24 @@ def check_options(generated):
             sys.exit(f"no class of Java has the fields of {struct}: {', '.join(fields)}")
 
 
+def check_words(generated):
+    """Documentation of what is made names nothing of C, but for the functions that have C's own names."""
+    for path in generated.rglob("*.java"):
+        if path.stem in ("Native", "NativeJNI"):
+            continue
+        for said in re.findall(r"/\*\*.*?\*/", path.read_text(), re.S):
+            if found := re.search(r"\b(NULL|[Bb]orrowed|OPD_\w+|opd_\w+)\b", said):
+                sys.exit(f"{path.stem}: {found[0]} stands in {' '.join(said.split())}")
+
+
+def check_loads(sources):
+    """Each class with native methods loads the library, since any of them may be the first that a program uses."""
+    for path in sources:
+        text = path.read_text()
+        if re.search(r"\bnative [\w.\[\]]+ \w+\(", text) and not re.search(r"static \{\s*Library\.load\(\);|class \w+ extends Handle\b", text):
+            sys.exit(f"{path.name} has native methods, but does not load the library")
+
+
 def check_stubs(home, out, classes):
     """What the stubs say of the JDK's interfaces is so: its own compiler takes the sources, too. A run-time image has none."""
     for source in [*JAVA.rglob("Segments.java"), HERE / "WithSegments.java"] if (home / "bin" / "javac").exists() else []:
@@ -100,6 +118,8 @@ def main():
     generated, natives = make(arguments)
     check_options(generated)
     check_records(generated)
+    check_words(generated)
+    check_loads([*generated.rglob("*.java"), *(JAVA / "src").rglob("*.java")])
     check_java([*generated.rglob("*.java"), *(JAVA / "src").rglob("*.java")], is_complete=True)
     home, classes = java_home(), arguments.out / "classes"
     subprocess.run([home / "bin" / "javac", "--release", "17", "-g", "-parameters", "-Xlint:all", "-Werror", "-encoding", "UTF-8", "-d", classes,
