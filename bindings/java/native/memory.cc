@@ -1,4 +1,6 @@
 // Memory that Java hands over, or is handed, as an address or a buffer: tensors of DLPack, files in buffers, times.
+#include <memory>
+
 #include "core.h"
 
 using namespace opdjava;
@@ -10,6 +12,44 @@ OPDJAVA_NATIVE(jlong, Tensor, fromDlpack, jlong managed, jboolean is_versioned) 
                    : opd_tensor_from_dlpack(reinterpret_cast<DLManagedTensor *>(managed), &made);
   if (error) raise(env, error);
   return reinterpret_cast<jlong>(made);
+}
+OPDJAVA_CATCH(jlong)
+
+namespace {
+
+// A tensor of DLPack with its shape and the buffer that it keeps, by a global reference.
+struct OfBuffer {
+  DLManagedTensorVersioned managed{};
+  std::vector<int64_t> shape;
+  jobject buffer = nullptr;
+
+  static void end(DLManagedTensorVersioned *managed) { delete static_cast<OfBuffer *>(managed->manager_ctx); }
+  ~OfBuffer() { end_callback(buffer); }
+};
+
+}  // namespace
+
+OPDJAVA_NATIVE(jlong, Tensor, ofBuffer, jobject buffer, jlong dtype, jlongArray shape, jboolean is_read_only) {
+  auto made = std::make_unique<OfBuffer>();
+  Words dims;
+  dims.read(env, shape);
+  made->shape.assign(dims.data(), dims.data() + dims.size());
+  made->buffer = env->NewGlobalRef(buffer);
+  made->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  made->managed.manager_ctx = made.get();
+  made->managed.deleter = OfBuffer::end;
+  made->managed.flags = is_read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  DLTensor &tensor = made->managed.dl_tensor;
+  tensor.data = env->GetDirectBufferAddress(buffer);
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int32_t>(made->shape.size());
+  tensor.shape = made->shape.data();
+  unpack(dtype, &tensor.dtype);
+  opd_tensor *out = nullptr;
+  opd_error *error = opd_tensor_from_dlpack_versioned(&made->managed, &out);
+  if (error) return raise(env, error), 0;
+  static_cast<void>(made.release());  // the tensor's deleter ends it
+  return reinterpret_cast<jlong>(out);
 }
 OPDJAVA_CATCH(jlong)
 

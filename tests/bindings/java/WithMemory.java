@@ -1,4 +1,7 @@
-// Memory that is shared with others: DLPack's tensors, streams of Arrow. C code plays the other side.
+// Memory that is shared with others: buffers, DLPack's tensors, streams of Arrow. C code plays the other side.
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import io.opdyno.*;
 
@@ -73,12 +76,72 @@ final class WithMemory {
   private WithMemory() {}
 
   static void run() throws Exception {
+    copied();
+    wrapped();
+    First.awaitEnd(kept(), "the buffer");
     try (Program c = WithPointers.compile(SOURCE)) {
       given(c);
       taken(c);
       refused();
       arrow(c);
     }
+  }
+
+  private static void copied() {
+    try (Tensor floats = Tensor.of(new float[] {1, -2}, 2); Tensor doubles = Tensor.of(new double[] {0.1, 2}, 2);
+        Tensor ints = Tensor.of(new int[] {1 << 30, -2}, 2); Tensor longs = Tensor.of(new long[] {1L << 60, -2}, 2); Tensor none = Tensor.create(DType.INT64, 0)) {
+      First.check(Arrays.equals(floats.toFloatArray(), new float[] {1, -2}) && Arrays.equals(doubles.toDoubleArray(), new double[] {0.1, 2}), "floating-point");
+      First.check(Arrays.equals(ints.toIntArray(), new int[] {1 << 30, -2}) && Arrays.equals(longs.toLongArray(), new long[] {1L << 60, -2}), "integers");
+      First.check(none.toLongArray().length == 0, "none");
+      First.failed(floats::toDoubleArray, IllegalArgumentException.class, "the elements are float32, not float64");
+      First.failed(doubles::toFloatArray, IllegalArgumentException.class, "the elements are float64, not float32");
+      First.failed(longs::toIntArray, IllegalArgumentException.class, "the elements are int64, not int32");
+      First.failed(ints::toLongArray, IllegalArgumentException.class, "the elements are int32, not int64");
+    }
+  }
+
+  /** A direct buffer, which begins and ends with something else, as a tensor: the same memory. */
+  private static void wrapped() {
+    ByteBuffer all = ByteBuffer.allocateDirect(256).alignedSlice(64).order(ByteOrder.nativeOrder());
+    ByteBuffer part = all.duplicate().position(64).limit(64 + 24);
+    for (int i = 0; i < 6; ++i) all.putFloat(64 + 4 * i, i);
+    try (Tensor x = Tensor.wrap(part, DType.FLOAT32, 2, 3);
+        Executable text = Executable.assemble(".func main(x) {\n  ret %x\n}"); Program program = text.toProgram(); Vm vm = program.vm(); Tensor y = vm.callTensor("main", x)) {
+      First.check(Arrays.equals(y.toFloatArray(), new float[] {0, 1, 2, 3, 4, 5}) && Arrays.equals(x.shape(), new long[] {2, 3}), "" + y);
+      all.putFloat(64 + 8, -1);
+      First.check(y.toFloatArray()[2] == -1, "what is written into the buffer");
+      try (Tensor other = Tensor.of(new float[] {9, 8, 7, 6, 5, 4}, 2, 3)) {
+        other.copyTo(x);
+      }
+      First.check(all.getFloat(64) == 9 && all.getFloat(64 + 20) == 4 && all.getFloat(64 + 24) == 0, "what is written into the tensor");
+      First.check(!x.isReadOnly() && part.position() == 64 && part.limit() == 88, "the buffer is as before");
+    }
+    try (Tensor x = Tensor.wrap(part.asReadOnlyBuffer(), DType.FLOAT32, 6); Tensor other = Tensor.of(new float[6], 6)) {
+      First.check(x.isReadOnly() && x.buffer().isReadOnly(), "it stays read-only");
+      First.failed(() -> other.copyTo(x), OpdynoException.InvalidArgument.class, "read-only");
+    }
+    try (Tensor one = Tensor.wrap(all.slice(64, 4), DType.FLOAT32); Tensor none = Tensor.wrap(all.slice(0, 0), DType.FLOAT32, 3, 0)) {
+      First.check(one.shape().length == 0 && one.toFloatArray()[0] == 9 && none.byteSize() == 0, "without axes, and without elements");
+    }
+    First.failed(() -> Tensor.wrap(part, DType.FLOAT32, 2, 4), IllegalArgumentException.class, "24 bytes do not fill Tensor(float32[2, 4], cpu:0)");
+    First.failed(() -> Tensor.wrap(part, DType.FLOAT32, 5), IllegalArgumentException.class, "24 bytes do not fill");
+    First.failed(() -> Tensor.wrap(part, DType.FLOAT32, -6), OpdynoException.InvalidArgument.class, "");
+    First.failed(() -> Tensor.wrap(ByteBuffer.allocate(24), DType.FLOAT32, 6), IllegalArgumentException.class, "must be direct");
+    First.failed(() -> Tensor.wrap(all.slice(1, 24), DType.FLOAT32, 6), OpdynoException.InvalidArgument.class, "multiple");
+  }
+
+  /** A tensor keeps the buffer whose memory it shows; the buffer of Java, which nothing else has. */
+  private static WeakReference<ByteBuffer> kept() {
+    ByteBuffer elements = ByteBuffer.allocateDirect(64).order(ByteOrder.nativeOrder()).putFloat(0, 5);
+    WeakReference<ByteBuffer> seen = new WeakReference<>(elements);
+    Tensor x = Tensor.wrap(elements, DType.FLOAT32, 16);
+    elements = null;
+    try (Tensor y = x.reshape(4, 4)) {
+      x.close();
+      for (int i = 0; i < 5; ++i) System.gc();
+      First.check(seen.get() != null && y.toFloatArray()[0] == 5, "it is kept");
+    }
+    return seen;
   }
 
   /** Tensors for a consumer in C, which ends them; on a device of their own, so that its memory is theirs. */

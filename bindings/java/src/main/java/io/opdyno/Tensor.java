@@ -70,6 +70,23 @@ public final class Tensor extends Handle {
     }
   }
 
+  /**
+   * Of the memory of a direct buffer, from its position to its limit, row by row: not a copy. What writes the tensor writes the
+   * buffer; a tensor of a buffer that is read-only is read-only. The buffer is kept until nothing shares its memory any more. Memory
+   * of a MemorySegment must not be freed before. Programs refuse arguments that do not begin at a multiple of 64 bytes: see
+   * {@link ByteBuffer#alignedSlice}.
+   */
+  public static Tensor wrap(ByteBuffer elements, DType dtype, long... shape) {
+    Objects.requireNonNull(elements, "elements must not be null");
+    Objects.requireNonNull(dtype, "dtype must not be null");
+    if (!elements.isDirect()) throw new IllegalArgumentException("the buffer must be direct; of() copies elements of the heap");
+    Tensor made = new Tensor(ofBuffer(elements.slice(), dtype.word(), shape, elements.isReadOnly()), 0); // Java counts its buffers
+    if (made.byteSize() == elements.remaining()) return made;
+    try (made) {
+      throw new IllegalArgumentException(elements.remaining() + " bytes do not fill " + made);
+    }
+  }
+
   private static ByteBuffer room(int count, int size) {
     int most = Integer.MAX_VALUE / size;
     if (count > most) throw new IllegalArgumentException(count + " elements are too many to copy, which are at most " + most);
@@ -108,11 +125,39 @@ public final class Tensor extends Handle {
 
   /** A copy of the elements; an IllegalArgumentException if they are no float32. */
   public float[] toFloatArray() {
-    check(DType.FLOAT32);
-    ByteBuffer bytes = ByteBuffer.wrap(toBytes()).order(ByteOrder.nativeOrder());
-    float[] elements = new float[bytes.capacity() / 4];
-    bytes.asFloatBuffer().get(elements);
+    FloatBuffer copy = copy(DType.FLOAT32).asFloatBuffer();
+    float[] elements = new float[copy.capacity()];
+    copy.get(elements);
     return elements;
+  }
+
+  /** A copy of the elements; an IllegalArgumentException if they are no float64. */
+  public double[] toDoubleArray() {
+    DoubleBuffer copy = copy(DType.FLOAT64).asDoubleBuffer();
+    double[] elements = new double[copy.capacity()];
+    copy.get(elements);
+    return elements;
+  }
+
+  /** A copy of the elements; an IllegalArgumentException if they are no int32. */
+  public int[] toIntArray() {
+    IntBuffer copy = copy(DType.INT32).asIntBuffer();
+    int[] elements = new int[copy.capacity()];
+    copy.get(elements);
+    return elements;
+  }
+
+  /** A copy of the elements; an IllegalArgumentException if they are no int64. */
+  public long[] toLongArray() {
+    LongBuffer copy = copy(DType.INT64).asLongBuffer();
+    long[] elements = new long[copy.capacity()];
+    copy.get(elements);
+    return elements;
+  }
+
+  private ByteBuffer copy(DType expected) {
+    check(expected);
+    return ByteBuffer.wrap(toBytes()).order(ByteOrder.nativeOrder());
   }
 
   /** The same elements, in the same memory, with another shape. */
@@ -241,6 +286,8 @@ public final class Tensor extends Handle {
   public String toString() {
     return Out.take(out -> Native.opd_value_to_string(this, out));
   }
+
+  private static native long ofBuffer(ByteBuffer elements, long dtype, long[] shape, boolean isReadOnly);
 
   private static native ByteBuffer bufferOf(long tensor);
 
