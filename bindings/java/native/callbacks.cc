@@ -167,6 +167,15 @@ OPDJAVA_NATIVE(jthrowable, Closure, takeError, jlong closure) {
 }
 OPDJAVA_CATCH(jthrowable)
 
+OPDJAVA_NATIVE(jthrowable, Callbacks, error, jint code, jbyteArray kind, jbyteArray message) {
+  opdjava::Bytes kind_bytes, message_bytes;
+  kind_bytes.read(env, kind);
+  message_bytes.read(env, message);
+  return opdjava::thrown_by(env,
+                            opd_error_create(static_cast<opd_code>(code), kind_bytes.data(), message_bytes.data()));
+}
+OPDJAVA_CATCH(jthrowable)
+
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   using opdjava::java;
   JNIEnv *env = nullptr;

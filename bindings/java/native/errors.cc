@@ -1,4 +1,5 @@
 // Errors of the library as exceptions of Java, and back.
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -126,9 +127,9 @@ opd_error *error_of(JNIEnv *env, jthrowable thrown) try {
   Texts texts;
   if (env->ExceptionCheck()) env->ExceptionClear();
   else texts.read(env, parts);
-  const bool told = texts.size() == 2;
-  opd_error *error =
-      opd_error_create(OPD_CALL_FAILED, told ? texts.data()[0] : "RuntimeError", told ? texts.data()[1] : "");
+  const bool told = texts.size() == 3;
+  const auto code = told ? static_cast<opd_code>(std::atoi(texts.data()[2])) : OPD_CALL_FAILED;
+  opd_error *error = opd_error_create(code, told ? texts.data()[0] : "RuntimeError", told ? texts.data()[1] : "");
   add_crossing(env, error, thrown);
   return error;
 } catch (const std::bad_alloc &) {

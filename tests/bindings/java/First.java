@@ -58,8 +58,10 @@ public final class First {
     WithKvStates.run();
     WithCompared.run();
     WithReplays.run();
+    WithTelemetry.run();
     WithRefusals.run();
     causes();
+    chain();
     Program gone = take(out -> opd_module_load(Path.of(args[0]), null, out));
     gone.close();
     gone.close();
@@ -108,7 +110,56 @@ public final class First {
         opd_function_remove_global("test.causes");
       }
     }
+    chosen();
     check(thrown(() -> opd_map_create(new Object[] {"key", 1, "no value"}, new Out<>())) instanceof IllegalArgumentException, "an odd number of items");
+  }
+
+  /** An error that a function of Java throws with a code of its choice, as code of other languages sees it. */
+  static void chosen() {
+    OpdynoException own = OpdynoException.of(Code.OUT_OF_RANGE, "IndexError", "größer"), usual = OpdynoException.of(Code.NOT_FOUND, "", "nothing");
+    check(own instanceof OpdynoException.OutOfRange && own.kind().equals("IndexError") && own.getMessage().equals("größer"), "" + own);
+    check(usual instanceof OpdynoException.NotFound && usual.kind().equals("LookupError") && usual.getCause() == null, "" + usual);
+    try (PackedFn fails = PackedFn.of(args -> { throw own; }); PackedFn passes = PackedFn.of(args -> fails.call())) {
+      check(thrown(passes::call) == own, "it comes out as itself");
+      OpdynoException seen = (OpdynoException) own.getSuppressed()[0];
+      check(own.getSuppressed().length == 1 && seen.code() == Code.OUT_OF_RANGE && seen.kind().equals("IndexError"), "" + seen);
+      check(seen.getMessage().equals("größer"), "" + seen);
+    }
+  }
+
+  private static final String CAUSES = """
+      #include <stddef.h>
+      #include <stdint.h>
+      typedef struct { const char *data; size_t size; } Text;
+      extern int TVMFFIErrorCreateWithCauseAndExtraContext(const Text *kind, const Text *message, const Text *backtrace,
+                                                           void *cause, void *extra, void **out);
+      extern void TVMFFIErrorSetRaised(void *error);
+      extern int TVMFFIObjectDecRef(void *object);
+      int __tvm_ffi_fails(void *self, const void *args, int32_t n, void *result) {
+        static const Text kinds[] = {{"IndexError", 10}, {"KeyError", 8}, {"ValueError", 10}}, none = {"", 0};
+        static const Text messages[] = {{"no place", 8}, {"no key", 6}, {"no model", 8}};
+        void *error = NULL;
+        for (int i = 0; i < 3; ++i) {
+          void *cause = error;
+          if (TVMFFIErrorCreateWithCauseAndExtraContext(&kinds[i], &messages[i], &none, cause, NULL, &error)) return -1;
+          if (cause) TVMFFIObjectDecRef(cause);
+        }
+        TVMFFIErrorSetRaised(error);
+        TVMFFIObjectDecRef(error);
+        return -1;
+      }
+      """;
+
+  /** Errors of C with what led to them, each with its kind, and a code as all errors of functions. */
+  static void chain() {
+    try (Program c = WithPointers.compile(CAUSES); PackedFn fails = c.function("fails")) {
+      List<String> seen = new ArrayList<>();
+      for (Throwable each = thrown(fails::call); each != null; each = each.getCause()) {
+        OpdynoException error = (OpdynoException) each;
+        seen.add(error.code() + " " + error.kind() + ": " + error.getMessage());
+      }
+      check(seen.equals(List.of("CALL_FAILED ValueError: no model", "CALL_FAILED KeyError: no key", "CALL_FAILED IndexError: no place")), "" + seen);
+    }
   }
 
   static void callbacks() {

@@ -90,5 +90,8 @@ final class Callbacks {
     }
   }
 
+  /** What is thrown for an error that is made of these; a kind of null is the usual one. */
+  static native OpdynoException error(int code, byte[] kind, byte[] message);
+
   private static native void setMetric(long metrics, byte[] name, int kind, long[] value);
 }

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 
 /** An error of the library, or one that a called function raised. */
 public class OpdynoException extends RuntimeException {
@@ -75,6 +76,16 @@ public class OpdynoException extends RuntimeException {
     return getClass().getName() + ": " + kind + ": " + getMessage();
   }
 
+  /**
+   * An error for functions of Java to throw. Who calls them in another language gets its code and kind, where other exceptions are
+   * {@link Code#CALL_FAILED}. The kind is a name as "IndexError"; "": the usual one of the code.
+   */
+  public static OpdynoException of(Code code, String kind, String message) {
+    Objects.requireNonNull(kind, "kind must not be null");
+    Objects.requireNonNull(message, "message must not be null");
+    return Callbacks.error(code.swigValue(), kind.isEmpty() ? null : Values.utf8(kind), Values.utf8(message));
+  }
+
   static OpdynoException of(Code code, String kind, String message, Throwable cause) {
     OpdynoException made = create(code.swigValue(), kind, message, "");
     made.initCause(cause);
@@ -108,12 +119,13 @@ public class OpdynoException extends RuntimeException {
     return false;
   }
 
-  /** Kind and message for the error that stands for an exception. */
+  /** Kind, message and code for the error that stands for an exception. */
   static byte[][] describe(Throwable thrown) {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
     String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
-    String[] texts = {kind.isEmpty() ? "Throwable" : kind, message};
+    int code = ours ? ((OpdynoException) thrown).code : Code.CALL_FAILED.swigValue();
+    String[] texts = {kind.isEmpty() ? "Throwable" : kind, message, String.valueOf(code)};
     for (int i = 0; i < texts.length; ++i) texts[i] = new String(texts[i].getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8); // "?" for lone surrogates
     return Values.utf8(texts);
   }
