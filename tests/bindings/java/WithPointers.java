@@ -6,6 +6,7 @@ import io.opdyno.*;
 
 final class WithPointers {
   private static final String SOURCE = """
+      #include <pthread.h>
       #include <stdlib.h>
       static long numbers[] = {30, 10, 20};
       long *first(void) { return numbers; }
@@ -14,6 +15,18 @@ final class WithPointers {
       int is_null(const void *place) { return place == 0; }
       void sort(long *all, long count, int (*compare)(const void *, const void *)) { qsort(all, count, sizeof *all, compare); }
       double apply(double (*function)(double), double x) { return function(x); }
+      struct work { double (*function)(double); double x; };
+      static void *work(void *of) {
+        struct work *work = of;
+        work->x = work->function(work->x);
+        return 0;
+      }
+      double apply_elsewhere(double (*function)(double), double x) {  /* on a thread that Java does not know */
+        struct work given = {function, x};
+        pthread_t thread;
+        if (pthread_create(&thread, 0, work, &given) || pthread_join(thread, 0)) return -1;
+        return given.x;
+      }
       """;
 
   private WithPointers() {}
@@ -25,6 +38,7 @@ final class WithPointers {
   static void run() {
     try (Program c = compile(SOURCE)) {
       sorted(c);
+      elsewhere(c);
       failures(c);
       addresses(c);
     }
@@ -55,6 +69,28 @@ final class WithPointers {
       try (ValueList list = ValueList.of(numbers)) {
         First.check(list.get(0).equals(numbers), "in a list, too");
       }
+    }
+  }
+
+  /** Threads of C call lambdas, one after another and several at once; exceptions come out there, too. */
+  private static void elsewhere(Program c) {
+    Thread[] seen = {null};
+    try (PackedFn apply = c.function("apply_elsewhere", "f64(ptr, f64)");
+        PackedFn square = PackedFn.of(args -> {
+          seen[0] = Thread.currentThread();
+          try (Tensor x = Tensor.of(new double[] {(Double) args[0]}, 1)) { // a thread has what calls need
+            return Math.pow(x.toDoubleArray()[0], 2);
+          }
+        });
+        PackedFn refuse = PackedFn.of(args -> { throw new First.Refused("far away"); });
+        Closure squaring = Closure.of(square, "f64(f64)");
+        Closure refusing = Closure.of(refuse, "f64(f64)")) {
+      for (int i = 0; i < 100; ++i) First.check(apply.call(squaring.pointer(), (double) i).equals((double) i * i), "call " + i);
+      First.check(seen[0] != Thread.currentThread() && seen[0].isDaemon() && !seen[0].isAlive(), "a thread that ended: " + seen[0]);
+      double sum = java.util.stream.IntStream.range(0, 200).parallel().mapToDouble(i -> (Double) apply.call(squaring.pointer(), (double) i)).sum();
+      First.check(sum == 199 * 200 * 399 / 6, "at once: " + sum);
+      First.check(apply.call(refusing.pointer(), 1.0).equals(0.0), "0");
+      First.check(refusing.takeError() instanceof First.Refused thrown && thrown.getMessage().equals("far away"), "what was thrown there");
     }
   }
 

@@ -3,7 +3,10 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -53,13 +56,24 @@ final class WithRefusals {
     MAKERS.put(CancelToken.class, CancelToken::create);
     MAKERS.put(Evaluator.class, () -> Evaluator.of((PackedFn) of(PackedFn.class)));
     MAKERS.put(Benchmark.class, () -> Benchmark.ofSeconds(1));
+    MAKERS.put(Telemetry.class, () -> Telemetry.start(null));
+    MAKERS.put(KvState.class, () -> {
+      try (PackedFn kernel = PackedFn.of(args -> null); PackedFn create = PackedFn.global("vm.builtin.rnn_state_create"); Tensor initial = Tensor.of(new float[] {0.5f}, 1);
+          Handle made = (Handle) create.call(1, 3, 4, List.of(kernel), List.of(kernel), List.of(initial))) {
+        return KvState.of(made);
+      }
+    });
   }
 
   /** Parameters that may be null, of all methods or of one. The others are refused by name. */
   private static final Set<String> OPTIONAL = Set.of(
       "options", "args", "items", "shape", "reports", "key", "value", "token", "callback", "instrument", "prefix", "keepAlive",
       "Program.load name", "Program.function name", "Program.source format", "Program.save format", "PackedFn.ofPointer name", "Vm.output path", "Vm.outputArity path",
-      "ReportBuilder.setDevice device", "Range.open name", "Range.push name", "Range.mark name");
+      "ReportBuilder.setDevice device", "Range.open name", "Range.push name", "Range.mark name",
+      "Telemetry.setParent traceparent", "KvState.begin parents");
+
+  /** The base class, what values of Java stand for, and what WithSessions tries. */
+  private static final Set<Class<?>> OTHERS = Set.of(Handle.class, Shape.class, RpcSession.class);
 
   private WithRefusals() {}
 
@@ -68,6 +82,8 @@ final class WithRefusals {
   }
 
   static void run() throws Exception {
+    for (Class<?> kind : classes())
+      First.check(!Handle.class.isAssignableFrom(kind) || MAKERS.containsKey(kind) || OTHERS.contains(kind), kind + " is tried");
     int methods = 0;
     for (Class<?> kind : MAKERS.keySet()) methods += closed(kind);
     First.check(methods > 100, methods + " methods of handles");
@@ -75,6 +91,28 @@ final class WithRefusals {
     for (Class<?> kind : MAKERS.keySet()) nulls += nulls(kind);
     for (Class<?> kind : List.of(Opdyno.class, Device.class, DType.class, Collectors.class, Range.class)) nulls += nulls(kind);
     First.check(nulls > 100, nulls + " parameters");
+  }
+
+  /** One that needs more than this process: WithSessions calls this. */
+  static void check(Class<?> kind, Supplier<Handle> maker) throws Exception {
+    MAKERS.put(kind, maker);
+    First.check(closed(kind) > 5 && nulls(kind) > 5, kind + " has methods");
+  }
+
+  /** The public classes of the package. */
+  private static List<Class<?>> classes() throws Exception {
+    List<Class<?>> found = new ArrayList<>();
+    Path packageClasses = Path.of(Handle.class.getProtectionDomain().getCodeSource().getLocation().toURI()).resolve("io/opdyno");
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(packageClasses, "*.class")) {
+      for (Path file : files) {
+        String name = file.getFileName().toString().replace(".class", "");
+        if (name.equals("Segments")) continue; // which needs Java 22
+        Class<?> kind = Class.forName("io.opdyno." + name);
+        if (Modifier.isPublic(kind.getModifiers())) found.add(kind);
+      }
+    }
+    First.check(found.size() > 50, found.size() + " classes");
+    return found;
   }
 
   private static int closed(Class<?> kind) throws Exception {
@@ -144,6 +182,8 @@ final class WithRefusals {
     plain.put(Path.class, Path.of("/dev/null/none"));
     plain.put(ByteBuffer.class, ByteBuffer.allocateDirect(8));
     plain.put(List.class, List.of());
+    plain.put(Runnable.class, (Runnable) () -> {});
+    plain.put(TelemetryValue.class, TelemetryValue.create());
     plain.put(Set.class, Set.of());
     plain.put(Map.class, Map.of());
     plain.put(Device.class, Device.CPU);

@@ -16,6 +16,7 @@ public final class WithSessions {
     First.failed(() -> RpcSession.connect("nowhere"), OpdynoException.InvalidArgument.class, "is no address");
     First.failed(() -> RpcSession.request("127.0.0.1:1", key), OpdynoException.Io.class, "127.0.0.1:1");
     First.failed(() -> RpcSession.trackerSummary("127.0.0.1:1", null), OpdynoException.Io.class, "127.0.0.1:1");
+    WithRefusals.check(RpcSession.class, () -> RpcSession.connect(args[1], key));
     try (RpcSession session = RpcSession.connect(args[1], key)) {
       Device there = session.cpu();
       First.check(there.exists() && there.type() % 128 == 1 && there.type() >= 128, there.toString());

@@ -1,6 +1,7 @@
 package io.opdyno;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -58,6 +59,8 @@ public final class KvState extends Handle {
    * Begins a pass of trees: {@code parents} has for each new token the one in its sequence's tree that it follows, -1 for a root.
    */
   public void begin(long[] ids, long[] counts, long @Nullable [] parents) {
+    Objects.requireNonNull(ids, "ids must not be null");
+    Objects.requireNonNull(counts, "counts must not be null");
     Native.opd_kv_state_begin(this, ids, counts, parents == null ? new long[0] : parents);
   }
 
@@ -73,6 +76,7 @@ public final class KvState extends Handle {
 
   /** Runs a pass. If {@code body} throws, the tokens of the pass are taken back. */
   public void forward(long[] ids, long[] counts, Runnable body) {
+    Objects.requireNonNull(body, "body must not be null");
     begin(ids, counts);
     boolean isDone = false;
     try {

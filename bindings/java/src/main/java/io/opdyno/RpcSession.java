@@ -37,6 +37,7 @@ public final class RpcSession extends Handle {
 
   /** A device of the server, as this process calls it. It need not exist: see {@link Device#exists}. */
   public Device device(Device there) {
+    Objects.requireNonNull(there, "there must not be null");
     return Out.take(out -> Native.opd_rpc_session_device(this, there, out));
   }
 
