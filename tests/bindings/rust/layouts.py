@@ -1,4 +1,5 @@
-"""The structs and constants of ffi.rs are laid out and numbered as those of C: both compilers print them, without a tool between."""
+"""The structs and constants of ffi.rs are laid out and numbered as those of C: both compilers print them, without a tool between.
+The functions have the types of C: the C compiler takes them beside the headers."""
 
 import os
 import re
@@ -51,6 +52,42 @@ def printed_by_rust(ffi, out, path):
     return compiled(out / "layouts-rust", "rustc", "--edition", "2024", "-o", out / "layouts-rust", source)
 
 
+PLAIN = {"c_char": "char", "c_int": "int", "c_void": "void", "f64": "double", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
+         "u64": "uint64_t", "usize": "size_t"}
+
+# Parameters that are addresses in Rust, which has no such struct.
+ADDRESSES = {("opd_report_to_arrow", "out_stream"): "struct ArrowArrayStream *"}
+
+
+def type_in_c(rust):
+    if pointer := re.fullmatch(r"\*(const|mut) (.*)", rust):
+        return type_in_c(pointer[2]) + (" const *" if pointer[1] == "const" else " *")
+    if not re.fullmatch(r"\w+", rust):
+        raise ValueError(f"layouts.py does not know the type {rust} of a function in ffi.rs")
+    return PLAIN.get(rust, rust)
+
+
+def signature_in_c(name, parameters, result):
+    given = [(each.split(":")[0].strip(), " ".join(each.split(":")[-1].split())) for each in parameters.split(",") if each.strip()]
+    types = [ADDRESSES.get((name, parameter)) or type_in_c(type_) for parameter, type_ in given]
+    return f"{type_in_c(result or 'c_void')} {name}({', '.join(types) or 'void'});"
+
+
+def check_signatures(ffi, out, flags):
+    """The C compiler refuses a second declaration of other types than the first one."""
+    functions = re.findall(r"^    pub fn (\w+)\(([^()]*)\)(?: -> ([^;]+))?;", ffi, re.MULTILINE)
+    callbacks = re.findall(r'^pub type (\w+) =\s+Option<unsafe extern "C" fn\(([^()]*)\)(?: -> (.+))?>;', ffi, re.MULTILINE)
+    lines = [signature_in_c(*function) for function in functions]
+    lines += ["typedef " + signature_in_c(f"(*{name})", *types) for name, *types in callbacks]
+    source = out / "signatures.c"
+    source.write_text("#include <opdyno/opdyno.h>\n" + "\n".join(lines) + "\n")
+    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-fsyntax-only", *flags, source]
+    if subprocess.run(command).returncode:
+        sys.exit(f"the functions of ffi.rs differ from the headers' (compiled: {source})")
+    if len(functions) != ffi.count("pub fn opd_") or len(callbacks) < 2:
+        sys.exit(f"ffi.rs was not understood: {len(functions)} functions and {len(callbacks)} types of callbacks were compared")
+
+
 def compiled(program, *command):
     subprocess.run(command, check=True)
     return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -62,5 +99,6 @@ def check_layouts(arguments, path):
     c, rust = printed_by_c(ffi, out, include_flags(arguments)), printed_by_rust(ffi, out, path)
     if differ := [f"C has {a}, but Rust {b}" for a, b in zip(c, rust, strict=True) if a != b]:
         sys.exit("\n".join(["ffi.rs differs from the headers:", *differ]))
+    check_signatures(ffi, out, include_flags(arguments))
     if len(list(structs(ffi))) < 40 or len(constants(ffi)) < 150:  # what is compared at least
         sys.exit("ffi.rs was not understood: too few structs or constants were compared")

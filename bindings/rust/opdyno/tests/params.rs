@@ -84,13 +84,14 @@ fn a_tensor_of_a_set_is_written_once_it_is_the_only_one() -> Result<()> {
     let params = Params::from_bytes(sample()?.save_bytes()?, &ParamsOptions::new())?;
     let (mut w, mut other) = (params.get("w")?, params.get("größe")?);
     expect(w.as_mut_slice::<f32>(), Code::FailedPrecondition, "something else");
+    let mut again = params.get("w")?;
     drop(params);
-    if let Ok(elements) = other.as_mut_slice::<i64>() {
-        elements[0] = 4; // it has memory of its own
-    }
-    if !w.is_read_only() && w.is_unique() {
-        w.as_mut_slice::<f32>()?[0] = 7.0;
-    }
+    other.as_mut_slice::<i64>()?[0] = 4;
+    assert_eq!(other.as_slice::<i64>()?, [4]);
+    expect(w.as_mut_slice::<f32>(), Code::FailedPrecondition, "something else");
+    expect(again.as_mut_slice::<f32>(), Code::FailedPrecondition, "something else");
+    drop(again);
+    w.as_mut_slice::<f32>()?[0] = 7.0;
     assert_eq!(w.to_vec::<f32>()?[1], 1.0);
     Ok(())
 }
