@@ -80,8 +80,8 @@ class Socket {
   std::array<char, 4096> received_;
   size_t begin_ = 0, received_end_ = 0;
   int asleep_ = 0, next_asleep_ = 1;  // waits that sleep at once: now, and after the next one in which nothing came
-  Ref<Error> broken_;       // found by a check for something to read; the next read throws it
-  bool is_closed_ = false;  // by the peer, in terms of TLS
+  Ref<Error> broken_;                 // found by a check for something to read; the next read throws it
+  bool is_closed_ = false;            // by the peer, in terms of TLS
   std::unique_ptr<Tls> tls_;
 };
 

@@ -21,6 +21,9 @@ final class WithReplays {
           First.check(replayed.isSame() && replayed.verdict().equals(replayed.toString()), replayed.verdict());
           First.check(replayed.minimised() == null && replayed.program() != null && replayed.profile() != null, "program and profile");
         }
+        try (Replayed read = Replayed.of(path, ReplayOptions.create().run(false))) {
+          First.check(!read.isSame() && read.verdict() == null && read.toString().contains("replays.ask"), "only read: " + read);
+        }
         First.failed(() -> vm.recordNextCall(Path.of("/nowhere/x.opdrec"), null), OpdynoException.NotFound.class, "/nowhere");
       }
     } finally {

@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The result of a recorded call that was made again: the program, a row for each argument and part of the result, and a profile.
- * The program is null if the recording has only its hash, the profile if nothing was measured. It prints as its verdict.
+ * The program is null if the recording has only its hash, the profile if nothing was measured. It prints as its verdict, and as its
+ * report if the file was only read: see {@link ReplayOptions#run}.
  */
 public record Replayed(@Nullable Program program, Report report, @Nullable Report profile) implements AutoCloseable {
   /** Makes the call again that {@link Vm#recordNextCall} kept. It runs the code of the file. */
@@ -21,14 +22,14 @@ public record Replayed(@Nullable Program program, Report report, @Nullable Repor
     return new Replayed(program.get(), report.get(), profile.get());
   }
 
-  /** One sentence: whether the call had the same results, or how they differ. */
-  public String verdict() {
-    return String.valueOf(report.get(ReportSection.CONFIGURATION, 0, "Verdict"));
+  /** One sentence: whether the call had the same results, or how they differ; null if the file was only read. */
+  public @Nullable String verdict() {
+    return report.entry("Verdict");
   }
 
-  /** Whether the call ended as it did when it was recorded. */
+  /** Whether the call was made again and ended as it did when it was recorded. */
   public boolean isSame() {
-    return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Same")).longValue() == 1;
+    return "1".equals(report.entry("Same"));
   }
 
   /** The operator that {@link ReplayOptions#minimise} has kept; null without one. */
@@ -45,6 +46,7 @@ public record Replayed(@Nullable Program program, Report report, @Nullable Repor
 
   @Override
   public String toString() {
-    return verdict();
+    String verdict = verdict();
+    return verdict == null ? report.toString() : verdict;
   }
 }
