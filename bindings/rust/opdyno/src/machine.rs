@@ -12,6 +12,10 @@ impl Device {
         check!(opd_device_get_attr((*self).into(), attr as _, &mut value))?;
         unsafe { Value::from_raw(value) }.to()
     }
+    /// Whether it is there and can be used.
+    pub fn exists(&self) -> bool {
+        self.attr(DeviceAttr::Exist).unwrap_or(false)
+    }
     /// Waits until all work given to it has ended.
     pub fn sync(&self) -> Result<()> {
         check!(opd_device_sync((*self).into()))

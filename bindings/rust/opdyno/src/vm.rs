@@ -4,7 +4,7 @@ use crate::ffi;
 use crate::object::{check, create, given, handle};
 use crate::options::{Kept, count_of};
 use crate::text::{c_path, with_text};
-use crate::value::{FromValue, NONE};
+use crate::value::{FromValue, NONE, Value};
 use crate::{
     Array, CallOptions, CompareOptions, Function, Module, ProfileOptions, RecordOptions, ReplayOptions, Report, Result,
     Tensor, Trace, VmOptions,
@@ -40,7 +40,7 @@ impl VirtualMachine {
     }
 
     /// Calls a function of the program and waits for its result. `R` is its type: [`Tensor`], a tuple of
-    /// them for a program that returns several, numbers, [`Value`](crate::Value) …
+    /// them for a program that returns several, numbers, [`Value`] …
     pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let (args, mut result) = (args.raw()?, NONE);
@@ -106,6 +106,14 @@ impl VirtualMachine {
         let (count, mut result) = (count_of(path)?, NONE);
         with_text(name, |name| check!(opd_vm_get_outputs(self.as_ptr(), name, path.as_ptr(), count, &mut result)))?;
         unsafe { R::from_c(&result) }
+    }
+    /// The number of results of the last [`VirtualMachine::invoke_stateful`], or of the items of one of them by its indices in
+    /// nested tuples; `None` of what is no tuple.
+    pub fn output_arity(&self, name: &str, path: &[i64]) -> Result<Option<usize>> {
+        match self.outputs::<Value>(name, path)? {
+            Value::Array(items) => Ok(Some(items.len())),
+            _ => Ok(None),
+        }
     }
     fn with_args<R>(
         &self,

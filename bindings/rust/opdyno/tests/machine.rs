@@ -30,7 +30,9 @@ fn memory_in_use_is_counted() -> Result<()> {
 
 #[test]
 fn a_device_has_properties() -> Result<()> {
-    assert!(Device::CPU.attr::<bool>(DeviceAttr::Exist)?);
+    assert!(Device::CPU.attr::<bool>(DeviceAttr::Exist)? && Device::CPU.exists());
+    let [beyond, unknown] = [(1, 64), (77, 0)].map(|(device_type, device_id)| Device { device_type, device_id });
+    assert!(!beyond.exists() && !unknown.exists());
     assert_eq!(Device::CPU.attr::<Option<i64>>(DeviceAttr::WarpSize)?, None);
     let all = [
         DeviceAttr::MaxThreadsPerBlock,

@@ -185,6 +185,9 @@ fn calls_go_in_three_steps() -> Result<()> {
     vm.invoke_stateful("pair", &none)?;
     let ((five, seven), _): ((i64, i64), i64) = vm.outputs("pair", &[])?;
     assert_eq!((five, seven, vm.outputs::<i64>("pair", &[0, 1])?), (5, 7, 7));
+    let arity = |path: &[i64]| vm.output_arity("pair", path);
+    assert_eq!((arity(&[])?, arity(&[0])?, arity(&[0, 1])?), (Some(2), Some(2), None));
+    expect(arity(&[2]), Code::OutOfRange, "2");
     expect(vm.outputs::<()>("pair", &[2]), Code::OutOfRange, "2");
     expect(vm.outputs::<()>("pair", &[1, 0]), Code::InvalidArgument, "");
     expect(vm.call::<()>("pair", ()), Code::FailedPrecondition, "invoke_stateful");
