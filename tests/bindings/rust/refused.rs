@@ -218,6 +218,14 @@ fn a_c_function_is_safe(pointer: *mut std::ffi::c_void) -> Result<Function> {
     Function::from_c(pointer, "i32()", None, std::ptr::null_mut()) //~ E0133 call to unsafe function `opdyno::Function::from_c` is unsafe and requires unsafe block
 }
 
+fn a_symbol_of_a_library_is_safe(library: &Module) -> Result<Function> {
+    library.native_function("strlen", "i64(str)") //~ E0133 call to unsafe function `opdyno::Module::native_function` is unsafe and requires unsafe block
+}
+
+fn symbols_of_a_library_are_safe() -> Result<Module> {
+    Module::load_native("libc.so.6", &[("strlen", "i64(ptr)")], &ModuleOptions::new()) //~ E0133 call to unsafe function `opdyno::Module::load_native` is unsafe and requires unsafe block
+}
+
 fn a_foreign_tensor_is_safe(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Tensor> {
     Tensor::from_dlpack(managed) //~ E0133 call to unsafe function `opdyno::Tensor::from_dlpack` is unsafe and requires unsafe block
 }
