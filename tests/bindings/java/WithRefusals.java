@@ -89,7 +89,7 @@ final class WithRefusals {
     First.check(methods > 100, methods + " methods of handles");
     int nulls = 0;
     for (Class<?> kind : MAKERS.keySet()) nulls += nulls(kind);
-    for (Class<?> kind : List.of(Opdyno.class, Device.class, DType.class, Collectors.class, Range.class)) nulls += nulls(kind);
+    for (Class<?> kind : List.of(Opdyno.class, Device.class, DType.class, Collectors.class, Range.class, Metric.class, Gauges.class, FlightEvents.class, OpdynoException.class)) nulls += nulls(kind);
     First.check(nulls > 100, nulls + " parameters");
   }
 

@@ -27,6 +27,7 @@ public final class FlightEvents {
    * the Flight Recorder nothing is written. Returns the number of events.
    */
   public static int commit(Trace trace) {
+    Objects.requireNonNull(trace, "trace must not be null");
     if (!new SpanEvent().isEnabled()) return 0;
     try (Report report = trace.toReport(TraceView.EVENTS)) {
       List<Object> names = report.column(ReportSection.CALLS, "Name"), kinds = report.column(ReportSection.CALLS, "Kind");

@@ -48,7 +48,7 @@ public final class Metric {
 
   /** A text. */
   public static Metric string(String text) {
-    return new Metric(MetricKind.STRING, Objects.requireNonNull(text, "text"));
+    return new Metric(MetricKind.STRING, Objects.requireNonNull(text, "text must not be null"));
   }
 
   /** The names of such columns end in " (bytes)". */

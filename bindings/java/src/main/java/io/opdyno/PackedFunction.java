@@ -21,21 +21,21 @@ public interface PackedFunction {
 
   /** A function of one whole number; its calls make no objects. Other arguments are an IllegalArgumentException. */
   static PackedFunction ofLong(LongUnaryOperator function) {
-    return NumberFunction.ofLong(Objects.requireNonNull(function, "function"));
+    return NumberFunction.ofLong(Objects.requireNonNull(function, "function must not be null"));
   }
 
   /** A function of two whole numbers, as ofLong(). */
   static PackedFunction ofLongs(LongBinaryOperator function) {
-    return NumberFunction.ofLongs(Objects.requireNonNull(function, "function"));
+    return NumberFunction.ofLongs(Objects.requireNonNull(function, "function must not be null"));
   }
 
   /** A function of one number, as ofLong(). Whole numbers are taken, too. */
   static PackedFunction ofDouble(DoubleUnaryOperator function) {
-    return NumberFunction.ofDouble(Objects.requireNonNull(function, "function"));
+    return NumberFunction.ofDouble(Objects.requireNonNull(function, "function must not be null"));
   }
 
   /** A function of two numbers, as ofDouble(). */
   static PackedFunction ofDoubles(DoubleBinaryOperator function) {
-    return NumberFunction.ofDoubles(Objects.requireNonNull(function, "function"));
+    return NumberFunction.ofDoubles(Objects.requireNonNull(function, "function must not be null"));
   }
 }
