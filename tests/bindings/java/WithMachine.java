@@ -56,6 +56,17 @@ final class WithMachine {
     stream.close();
     stream.close();
     First.failed(stream::sync, IllegalStateException.class, "opencl:0 is closed");
+    First.failed(() -> stream.run(() -> {}), IllegalStateException.class, "opencl:0 is closed");
+    DeviceStream used = new DeviceStream(there);
+    try (Tensor here = Tensor.of(new float[] {1, 2}, 2)) {
+      used.run(() -> {
+        used.close(); // as another thread might
+        try (Tensor x = here.to(there); Tensor back = x.to(Device.CPU)) {
+          First.check(back.toFloatArray()[1] == 2, "the work goes on");
+        }
+      });
+    }
+    First.failed(used::sync, IllegalStateException.class, "opencl:0 is closed");
   }
 
   private static void devices() {

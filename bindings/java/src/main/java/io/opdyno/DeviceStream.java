@@ -13,7 +13,9 @@ package io.opdyno;
  */
 public final class DeviceStream implements AutoCloseable {
   private final Device device;
-  private long address;
+  private final long address;
+  private int uses = 1; // its own until it is closed, and one for each call
+  private boolean isClosed;
 
   /** Makes one; an {@link OpdynoException.Unsupported} if the device is absent or has no streams. */
   public DeviceStream(Device device) {
@@ -28,33 +30,48 @@ public final class DeviceStream implements AutoCloseable {
 
   /** Waits until its work has ended. */
   public void sync() {
-    Native.opd_stream_sync(device, address());
+    begin();
+    try {
+      Native.opd_stream_sync(device, address);
+    } finally {
+      end();
+    }
   }
 
   /** Does the work with this as the calling thread's current stream. */
   public void run(Runnable work) {
-    long before = Out.<Long>take(out -> Native.opd_stream_set(device, address(), out));
+    begin();
     try {
-      work.run();
+      long before = Out.<Long>take(out -> Native.opd_stream_set(device, address, out));
+      try {
+        work.run();
+      } finally {
+        Out.<Long>take(out -> Native.opd_stream_set(device, before, out));
+      }
     } finally {
-      Out.<Long>take(out -> Native.opd_stream_set(device, before, out));
+      end();
     }
   }
 
-  /** Waits for its work and ends it. It may be no thread's current stream. Closing it again does nothing. */
+  /** Waits for its work and ends it, when no call runs with it any more. Closing it again does nothing. */
   @Override
-  public synchronized void close() {
-    long ended = address;
-    address = 0;
-    if (ended != 0) {
-      Native.opd_stream_free(device, ended);
+  public void close() {
+    synchronized (this) {
+      if (isClosed) return;
+      isClosed = true;
     }
+    end();
   }
 
-  private synchronized long address() {
-    if (address == 0) {
-      throw new IllegalStateException("the stream of " + device + " is closed");
+  private synchronized void begin() {
+    if (isClosed) throw new IllegalStateException("the stream of " + device + " is closed");
+    ++uses;
+  }
+
+  private void end() {
+    synchronized (this) {
+      if (--uses > 0) return;
     }
-    return address;
+    Native.opd_stream_free(device, address);
   }
 }
