@@ -48,12 +48,13 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
  * was matched with one of B: by "name" and shapes, by "order", "value" or "data flow". "Max Abs", "Max Rel",
  * "Tolerance", "Mismatches" and "Elements" describe the output that differs most.
  *
- * Each program runs once, and gets copies of the tensors among the arguments. If the program expects another
- * floating-point dtype than a tensor has, the copy is converted. For a paged KV cache or RNN state, B gets a copy of
- * A's initial state, with B's kernels of the same names. Other objects cannot be copied: B gets them as A left them,
- * and a note says so. If options->b_args is given, B gets those arguments instead. Memory that a program allocates is
- * filled with NaN, so that elements which a kernel leaves unwritten show as differences. If an operator fails, its
- * program's run ends. The operators before it are compared, and the verdict begins with the failure.
+ * Each program runs once, and gets copies of the tensors among the arguments. If a tensor is on A's first device, B's
+ * copy is on B's first device. If the program expects another floating-point dtype than a tensor has, the copy is
+ * converted. For a paged KV cache or RNN state, B gets a copy of A's initial state, with B's kernels of the same names.
+ * Other objects cannot be copied: B gets them as A left them, and a note says so. If options->b_args is given, B gets
+ * those arguments instead. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves
+ * unwritten show as differences. If an operator fails, its program's run ends. The operators before it are compared,
+ * and the verdict begins with the failure.
  *
  * @param a          Borrowed. During the comparison its instrument is not called, not even for calls of other threads.
  * @param b          Borrowed; another VM than @p a.

@@ -79,6 +79,12 @@ Args Args::of_program(size_t program) const {
   return with_words(std::move(words));
 }
 
+Args Args::of_b() const {
+  Args rest = *this;
+  if (const auto device = value("b-device")) rest.values_["device"] = {*device};
+  return rest;
+}
+
 Args Args::with_words(std::vector<std::string> words) const {
   Args args = *this;
   args.words_ = std::move(words);

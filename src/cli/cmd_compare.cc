@@ -84,7 +84,7 @@ class Compared {
     if (other_.vm_module && !other_.find(name) && !other_.root.has_function(name.c_str()))
       fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
                      " has; name one that both have"));
-    target_.emplace(other_, name, args);
+    target_.emplace(other_, name, args.of_b());
     require_program(*target_, args.words()[1]);
   }
 
@@ -149,6 +149,7 @@ Exit run_compare(const Args &args) {
   for (const std::optional<std::string> &path : {output, times})
     for (const size_t program : {0, 1})
       if (path) refuse_overwriting(args.words()[program], *path);
+  device_option(args, "b-device");  // its errors come before A is loaded
   const bool is_language = GenerationPlan::is_wanted(args);
   const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
   const opdyno::Comparison &found = passes.last;

@@ -24,12 +24,12 @@ struct ComparedGeneration::Side {
 
 ComparedGeneration::ComparedGeneration(const Args &args) {
   Progress progress;
-  const auto load = [&](const std::string &path) {
-    progress.stage(cat("loading ", path));
-    return std::make_unique<Side>(args.with_words({path}));
+  const auto load = [&](const Args &of_program) {
+    progress.stage(cat("loading ", of_program.words()[0]));
+    return std::make_unique<Side>(of_program);
   };
-  a_ = load(args.words()[0]);
-  b_ = load(args.words()[1]);
+  a_ = load(args.with_words({args.words()[0]}));
+  b_ = load(args.of_b().with_words({args.words()[1]}));
   for (const auto function : {&LanguageProgram::prefill, &LanguageProgram::decode})
     if (const std::string &a = (a_->language.*function).name, &b = (b_->language.*function).name; a != b)
       fail_usage(cat("the programs' functions have different names, ", a, " and ", b,

@@ -7,11 +7,11 @@
 
 namespace opd::cli {
 
-DLDevice device_option(const Args &args) {
+DLDevice device_option(const Args &args, std::string_view option) {
   DLDevice device = {kDLCPU, 0};
-  const std::optional<std::string> text = args.value("device");
+  const std::optional<std::string> text = args.value(option);
   if (!text) return device;
-  device = attempt(Exit::usage, "option '--device'", [&] { return opdyno::device_of(*text); });
+  device = attempt(Exit::usage, cat("option '--", option, "'"), [&] { return opdyno::device_of(*text); });
   const Value absence =
       attempt(Exit::failed, cat("device ", *text), [&] { return opdyno::device_attr(device, OPD_ATTR_ABSENCE); });
   if (absence.type() == OPD_NONE) return device;

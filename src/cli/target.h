@@ -11,8 +11,8 @@
 
 namespace opd::cli {
 
-// Of --device; the CPU without one. Fails if it is not there.
-DLDevice device_option(const Args &args);
+// Of --device, or another option; the CPU without one. Fails if it is not there.
+DLDevice device_option(const Args &args, std::string_view option = "device");
 
 class Target {
  public:

@@ -20,7 +20,13 @@ int64_t deadline_after(int64_t timeout_ns) {
   return timeout_ns == 0 ? 0 : timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
 }
 
-Ref<Tensor> converted(const DLTensor &from, DLDataType dtype) {
+// Where tensors go: those on the first device of the VM that they were made for come to that of the one that is called.
+struct FirstDevices {
+  DLDevice from, to;
+  DLDevice of(const DLTensor &tensor) const { return same(tensor.device, from) ? to : tensor.device; }
+};
+
+Ref<Tensor> converted(const DLTensor &from, DLDataType dtype, DLDevice device) {
   Ref<Tensor> copy;
   const std::string_view bytes = host_bytes(from, copy);
   Ref<Tensor> to = make_tensor(dims_of(from), dtype, kHost);
@@ -32,27 +38,27 @@ Ref<Tensor> converted(const DLTensor &from, DLDataType dtype) {
     read_numbers(bytes.data(), from.dtype, first, size, block);
     write_reals(block, size, dtype, first, data_of(to->dl));
   }
-  return same(from.device, kHost) ? to : copied_to(from.device, to->dl);
+  return same(device, kHost) ? to : copied_to(device, to->dl);
 }
 
 bool is_convertible(DLDataType dtype) {
   return (dtype.code == kDLFloat || dtype.code == kDLBfloat) && dtype.lanes == 1 && has_numbers(dtype);
 }
 
-Value argument_for(const View &arg, const ValueType *type, int depth) {
+Value argument_for(const View &arg, const ValueType *type, const FirstDevices &devices, int depth) {
   if (const DLTensor *tensor = try_dltensor(arg)) {
     const bool names_dtype = type && !type->dtype.empty();
     const DLDataType wanted = names_dtype ? parse_dtype(type->dtype) : tensor->dtype;
     if (!same(wanted, tensor->dtype) && is_convertible(wanted) && is_convertible(tensor->dtype))
-      return Value(converted(*tensor, wanted));
-    return Value(copied_to(tensor->device, *tensor));
+      return Value(converted(*tensor, wanted, devices.of(*tensor)));
+    return Value(copied_to(devices.of(*tensor), *tensor));
   }
   const auto *tuple = try_as<Array>(arg);
   if (!tuple || depth == kMostTuples) return Value(arg);
   std::vector<Value> items;
   for (size_t i = 0; i < tuple->size(); ++i) {
     const bool has_type = type && type->has_items && i < type->items.size();
-    items.push_back(argument_for(tuple->items()[i], has_type ? &type->items[i] : nullptr, depth + 1));
+    items.push_back(argument_for(tuple->items()[i], has_type ? &type->items[i] : nullptr, devices, depth + 1));
   }
   return Value(Array::make(views_of(items)));
 }
@@ -129,11 +135,12 @@ bool has_functions(const View &a, const View &b, int depth = 0) {
 
 }  // namespace
 
-std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args) {
+std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args, const Vm &origin) {
   const TypeReader::Types types = TypeReader(vm.executable()).read(vm.executable().get(function));
+  const FirstDevices devices{origin.devices().front().device, vm.devices().front().device};
   std::vector<Value> out;
   for (size_t i = 0; i < args.size(); ++i)
-    out.push_back(argument_for(args[i], i < types.params.size() ? &types.params[i] : nullptr, 0));
+    out.push_back(argument_for(args[i], i < types.params.size() ? &types.params[i] : nullptr, devices, 0));
   return out;
 }
 
@@ -198,9 +205,13 @@ void Comparison::count_agreements() {
     undecided_ = "the result has functions, which cannot be compared";
 }
 
+std::vector<Value> Comparison::own_arguments(const Vm &vm, Args args) const {
+  return arguments_for(vm, function_, args, options_.b_args ? vm : a_vm_);
+}
+
 RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
   check_stop();
-  const std::vector<Value> own = arguments_for(vm, function_, args);
+  const std::vector<Value> own = own_arguments(vm, args);
   RecordedRun run;
   try {
     run = CallRecorder(vm, store_).record(function_, views_of(own), settings());
@@ -287,7 +298,7 @@ Ref<Report> Comparison::measure_times() const {
       how.warmup = turn == 0 ? 1 : 0;
       how.max_calls = uint64_t{1} << 20;
       how.turn = turn + 1;
-      const std::vector<Value> own = arguments_for(vm, function_, side == 0 ? args_ : b_args());
+      const std::vector<Value> own = own_arguments(vm, side == 0 ? args_ : b_args());
       reports[side].push_back(profile_named(vm, function_, views_of(own), settings(), how).report);
     }
   std::vector<const Report *> runs[2];

@@ -39,6 +39,7 @@ class Comparison {
   friend class ComparisonReport;
   friend class TensorSaver;
 
+  std::vector<Value> own_arguments(const Vm &vm, Args args) const;
   RecordedRun record(Vm &vm, const char *side, Args args);
   void separate_states();
   Args b_args() const { return b_args_; }
@@ -67,7 +68,8 @@ class Comparison {
 };
 
 // The arguments of a program: copies of their own, because it may write them. A tensor of floating point gets the dtype
-// that the function checks, if that is another one.
-std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args);
+// that the function checks, if that is another one. A tensor on the first device of `origin`, the VM that the arguments
+// were made for, comes to the first device of `vm`.
+std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args, const Vm &origin);
 
 }  // namespace opd

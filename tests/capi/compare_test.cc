@@ -159,6 +159,42 @@ TEST_F(Compare, BMayHaveArgumentsOfItsOwn) {
       OPD_INVALID_ARGUMENT, "B must get as many arguments as A, 2, but option b_args has 1");
 }
 
+TEST_F(Compare, BGetsTensorsOnItsOwnDevice) {
+  std::vector<std::string> seen;
+  define("test.note_device", [&](const opd_value *args, int32_t count, opd_value *) {
+    for (int32_t i = 0; i < count; ++i)
+      seen.push_back(opdyno::to_string(opd_tensor_view(reinterpret_cast<opd_tensor *>(args[i].u.object))->device));
+  });
+  const auto on = [](int32_t number) {
+    const DLDevice devices[] = {{kDLCPU, number}, {kDLCPU, 2}};
+    auto options = opdyno::defaults(opd_vm_options_init);
+    options.num_devices = 2, options.devices = devices;
+    return make_vm(
+        ".func main(x, pair, y) {\n  %p = call vm.builtin.tuple_getitem(%pair, 0)\n"
+        "  call test.note_device(%x, %p, %y)\n  ret %x\n}\n",
+        &options);
+  };
+  const Vm a = on(0), b = on(7);
+  const Tensor x = floats({1, 2, 3, 4}), y({4}, "float32", {kDLCPU, 2});
+  const Value pair = tuple_of(x, 5);
+  std::fill_n(y.data<float>(), 4, 8.F);
+  using Devices = std::vector<std::string>;
+  const Devices own{"cpu:0", "cpu:0", "cpu:2"}, others{"cpu:7", "cpu:7", "cpu:2"};  // y is on the second one of both
+  const auto compare = [&](const Vm &one, const Vm &other, const opd_compare_options *options = nullptr) {
+    seen.clear();
+    const auto found = opdyno::compare(one, other, "main", {arg(x), pair.view(), arg(y)}, options, false);
+    EXPECT_EQ(verdict(found), "no difference: 1 operator agrees bit for bit");
+    EXPECT_EQ(seen.size(), 6U);
+    return std::pair(Devices(seen.begin(), seen.begin() + 3), Devices(seen.begin() + 3, seen.end()));
+  };
+  EXPECT_EQ(compare(a, b), std::pair(own, others));
+  EXPECT_EQ(compare(a, on(0)), std::pair(own, own));
+  auto options = opdyno::defaults(opd_compare_options_init);
+  const Value given = tuple_of(x, pair, y);
+  options.b_args = reinterpret_cast<opd_array *>(given.view().u.object);
+  expect_throws([&] { compare(a, b, &options); }, OPD_INVALID_ARGUMENT, "B: parameter x of main must lie on cpu:7");
+}
+
 TEST_F(Compare, RefusesWhatCannotBeCompared) {
   const Vm a = make_vm(three_kernels("test.add_one")), b = make_vm(three_kernels("test.add_one")),
            two = make_vm(three_kernels("test.add_one", "x, more"));

@@ -326,6 +326,18 @@ class Compare(CompareTest, CliTest):
         report = self.report(one, wrong, *INPUT, *words, expect=MISMATCH)
         self.assertEqual(("relu", "relu"), (self.entry(report, "Cause"), self.entry(report, "Cause in A")))
 
+    def test_b_may_run_on_another_device(self):
+        source = 'KERNEL(where) { float *y = F(1); for (int i = 0; i < 16; ++i) y[i] = F(0)[i] + T(%d)->device[1]; return 0; }\n'
+        (WORK / "where.opdasm").write_text(chain("where: x -> y"))
+        for place, of in enumerate(("argument", "result")):
+            (WORK / "where.c").write_text(compare_programs.HEAD + source % place)
+            words = ("where.opdasm", "where.opdasm", "--import", "where.c", *INPUT)
+            self.assertEqual("no difference: 1 operator agrees bit for bit\n", self.compare(*words, "--device", "cpu:3").stdout)
+            text = self.compare(*words, "--device", "cpu:3", "--b-device", "cpu:5", expect=MISMATCH).stdout
+            self.assertRegex(text, r"^first difference at where: max abs 2 \(.*, caused by where whose inputs agree\n$", of)
+        self.assertIn("option '--b-device': ", self.fails(USAGE, "compare", *words, "--b-device", "nowhere"))
+        self.assertIn("there is no device metal:0 here: ", self.fails(FAILED, "compare", *words, "--b-device", "metal:0"))
+
     def test_a_program_that_fails_is_said_with_its_place(self):
         (WORK / "fails.opdasm").write_text(UNFUSED.replace("call double1(", "call fails("))
         (WORK / "fails.c").write_text(SOURCE + 'extern void TVMFFIErrorSetRaisedFromCStr(const char *, const char *);\n'

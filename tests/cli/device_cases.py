@@ -8,7 +8,35 @@ from pathlib import Path
 
 import case
 import npy
-from case import FAILED, USAGE, CliTest
+from case import FAILED, MISMATCH, USAGE, WORK, CliTest
+
+# The kernels of the model "mlp" for the CPU.
+MLP = """#include <math.h>
+#include "kernels.c"
+static float *elements(const Any *args, int i) { return (float *)((char *)tensor(args[i])->data + tensor(args[i])->offset); }
+static void multiply(const Any *args, int inner, int columns, int is_positive) {
+  const float *a = elements(args, 0), *b = elements(args, 1);
+  float *out = elements(args, 2);
+  for (int row = 0; row < 2; ++row)
+    for (int column = 0; column < columns; ++column) {
+      float sum = 0;
+      for (int k = 0; k < inner; ++k) sum += a[row * inner + k] * b[k * columns + column];
+      out[row * columns + column] = is_positive && sum < 0 ? 0 : sum;
+    }
+}
+KERNEL(fused_matmul_relu) { UNUSED; multiply(args, 16, 32, 1); return 0; }
+KERNEL(matmul1) { UNUSED; multiply(args, 32, 4, 0); return 0; }
+KERNEL(softmax) {
+  UNUSED;
+  for (int row = 0; row < 2; ++row) {
+    const float *x = elements(args, 0) + 4 * row;
+    float *out = elements(args, 1) + 4 * row, sum = 0;
+    for (int i = 0; i < 4; ++i) sum += out[i] = expf(x[i]);
+    for (int i = 0; i < 4; ++i) out[i] /= sum;
+  }
+  return 0;
+}
+"""
 
 
 def has_driver():
@@ -151,6 +179,22 @@ class OpenCl(CliTest):
             self.assertTrue(rows, report["calls"])
             self.assertEqual({"opencl0"}, {row["Device"]["string"] for row in rows})
             self.assertIn("opencl0", report["device_metrics"])
+
+    def test_a_build_for_the_cpu_is_compared_with_one_for_opencl(self):
+        program = self.words_of("mlp", "bytecode")[0]
+        (WORK / "mlp_cpu.opdasm").write_text(self.succeeds("dis", program))
+        (WORK / "mlp_cpu.c").write_text(MLP)
+        both, seed = ("mlp_cpu.opdasm", program), ("--b-device", "opencl:0", "--repeat", "0", "--c-flags", "-O2 -lm")
+        right = self.succeeds("compare", *both, *seed, "--import", "mlp_cpu.c")
+        self.assertRegex(right, r"^no difference: 3 operators agree(, \d of them)? bit for bit\n$")
+        wrong = MLP.replace("expf(x[i])", "expf(x[i] / 2)")
+        self.assertNotEqual(MLP, wrong)
+        (WORK / "mlp_cpu.c").write_text(wrong)
+        told = self.check(MISMATCH, "compare", *both, *seed, "--import", "mlp_cpu.c").stdout
+        self.assertRegex(told, r"^first difference at softmax: max abs .*, caused by softmax whose inputs agree\n$")
+        told = self.check(MISMATCH, "compare", program, "mlp_cpu.opdasm", "--device", "opencl:0", "--b-device", "cpu:0", *seed[2:],
+                          "--import", "mlp_cpu.c").stdout
+        self.assertRegex(told, r"^first difference at softmax: ")
 
     def test_without_the_option_the_device_is_named(self):
         for command in "run", "bench", "profile":
