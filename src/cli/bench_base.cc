@@ -10,18 +10,20 @@ namespace opd::cli {
 
 namespace {
 
+[[noreturn]] void fail_file(std::string problem) { throw Failure(Exit::failed, std::move(problem), OPD_BAD_FORMAT); }
+
 // Reads the mean of each repeat; each thread has one result per repeat.
 Benchmark read_times(const cJSON *row, const std::string &path, size_t threads) {
   const cJSON *results = json_member(row, "results_us"), *one = nullptr;
   std::vector<double> seconds;
   cJSON_ArrayForEach(one, results) {
-    if (!cJSON_IsNumber(one)) throw Failure(Exit::failed, cat(path, ": results_us holds something else than numbers"));
+    if (!cJSON_IsNumber(one)) fail_file(cat(path, ": results_us holds something else than numbers"));
     seconds.push_back(one->valuedouble * 1e-6);
   }
   if (!cJSON_IsArray(results) || seconds.empty())
-    throw Failure(Exit::failed, cat(path, " is not what bench --json prints: it lacks results_us"));
+    fail_file(cat(path, " is not what bench --json prints: it lacks results_us"));
   if (seconds.size() % threads)
-    throw Failure(Exit::failed, cat(path, ": results_us has ", seconds.size(), " results of ", threads, " threads"));
+    fail_file(cat(path, ": results_us has ", seconds.size(), " results of ", threads, " threads"));
   for (size_t i = 0; i < seconds.size(); i += threads)
     seconds[i / threads] = std::accumulate(&seconds[i], &seconds[i] + threads, 0.0) / static_cast<double>(threads);
   seconds.resize(seconds.size() / threads);
@@ -33,7 +35,7 @@ Sizes read_sizes(const cJSON *row, const std::string &path) {
   const cJSON *one = nullptr;
   cJSON_ArrayForEach(one, json_member(row, "sizes")) {
     if (!cJSON_IsNumber(one) || !one->string || !(one->valuedouble >= 0 && one->valuedouble < 9e18))
-      throw Failure(Exit::failed, cat(path, ": sizes holds something else than sizes"));
+      fail_file(cat(path, ": sizes holds something else than sizes"));
     sizes.emplace_back(one->string, static_cast<int64_t>(one->valuedouble));
   }
   return sizes;
@@ -47,7 +49,7 @@ std::optional<int64_t> read_setting(const cJSON *all, const char *name, int64_t 
       number->valuedouble <= static_cast<double>(most))
     if (const auto whole = static_cast<int64_t>(number->valuedouble); static_cast<double>(whole) == number->valuedouble)
       return whole;
-  throw Failure(Exit::failed, cat(path, ": ", name, " is no whole number from ", least, " to ", most));
+  fail_file(cat(path, ": ", name, " is no whole number from ", least, " to ", most));
 }
 
 std::optional<std::vector<std::string>> read_arguments(const cJSON *row, const std::string &path) {
@@ -59,7 +61,7 @@ std::optional<std::vector<std::string>> read_arguments(const cJSON *row, const s
     is_good &= cJSON_IsString(one) != 0;
     if (is_good) texts.emplace_back(one->valuestring);
   }
-  if (!is_good) throw Failure(Exit::failed, cat(path, ": arguments holds something else than texts"));
+  if (!is_good) fail_file(cat(path, ": arguments holds something else than texts"));
   return texts;
 }
 
@@ -77,7 +79,7 @@ BenchBase::BenchBase(const std::string &path) : path_(path) {
   flushed_bytes_ = read_setting(json.get(), "flushed_bytes", 0, path);
   threads_ = read_setting(json.get(), "threads", 1, path);
   if (const cJSON *function = json_member(json.get(), "function")) {
-    if (!cJSON_IsString(function)) throw Failure(Exit::failed, cat(path, ": function is no text"));
+    if (!cJSON_IsString(function)) fail_file(cat(path, ": function is no text"));
     function_ = function->valuestring;
   }
   const auto threads = static_cast<size_t>(concurrency_);

@@ -51,7 +51,8 @@ class Replayer {
     }
     if (const auto other = args.value("with")) {
       program_ = load_program(*other, args);
-      if (!program_.vm_module) throw Failure(Exit::refused, cat(*other, " holds no VM program"));
+      if (!program_.vm_module)
+        throw Failure(Exit::refused, cat(*other, " holds no VM program"), OPD_OK, cat("inspect ", *other));
       options_.module = program_.vm_module.get();
     }
   }

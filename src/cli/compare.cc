@@ -157,8 +157,10 @@ std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectati
   const Params params = load_params(expectation.path);
   std::map<std::string, std::string> wanted = output_keys(params, expectation.prefix);
   if (wanted.empty())
-    throw Failure(Exit::failed, cat(expectation.path, " has no tensor ", expectation.prefix, "out or ",
-                                    expectation.prefix, "out_0 to compare with"));
+    throw Failure(Exit::failed,
+                  cat(expectation.path, " has no tensor ", expectation.prefix, "out or ", expectation.prefix,
+                      "out_0 to compare with"),
+                  OPD_OK, cat("info ", expectation.path));
   std::vector<Comparison> comparisons;
   const auto add_problem = [&](const std::string &name, std::string problem) {
     Comparison &added = comparisons.emplace_back();

@@ -1,6 +1,7 @@
 // Converts the library's errors to the program's exceptions.
 #include "failure.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "text.h"
@@ -34,7 +35,8 @@ std::string next_step(opd_code code) {
 }
 
 std::string next_step(const Failure &failure) {
-  return failure.next().empty() ? next_step(failure.library_code()) : cat("Try 'opdyno ", failure.next(), "'.\n");
+  return failure.next().empty() ? next_step(failure.library_code())
+                                : cat("Try 'opdyno ", printable(failure.next()), "'.\n");
 }
 
 bool is_of_circumstances(const opdyno::Error &error) {
@@ -44,7 +46,8 @@ bool is_of_circumstances(const opdyno::Error &error) {
 void fail_usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
 
 void fail_errno(std::string_view action, std::string_view path, int error_number) {
-  throw Failure(Exit::failed, cat("cannot ", action, " ", path, ": ", std::strerror(error_number)));
+  throw Failure(Exit::failed, cat("cannot ", action, " ", path, ": ", std::strerror(error_number)),
+                error_number == ENOENT ? OPD_NOT_FOUND : OPD_IO);
 }
 
 }  // namespace opd::cli

@@ -18,18 +18,19 @@ enum class Exit {
 
 class Failure : public std::exception {
  public:
-  Failure(Exit code, std::string message, opd_code library_code = OPD_OK, std::string_view next = {})
-      : code_(code), message_(std::move(message)), library_code_(library_code), next_(next) {}
+  Failure(Exit code, std::string message, opd_code library_code = OPD_OK, std::string next = {})
+      : code_(code), message_(std::move(message)), library_code_(library_code), next_(std::move(next)) {}
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
   opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there is none
-  std::string_view next() const { return next_; }  // "doctor": the command that explains more than the code; else ""
+  // "doctor": the command that explains more than the code; else "".
+  const std::string &next() const { return next_; }
 
  private:
   Exit code_;
   std::string message_;
   opd_code library_code_;
-  std::string_view next_;  // of static storage
+  std::string next_;
 };
 
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.

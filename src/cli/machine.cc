@@ -106,7 +106,8 @@ std::vector<Machine> Machine::connect_all(const MachineSpec &spec, const Args &a
                                           const std::function<void(const std::string &)> &told) {
   const int64_t known = spec.is_tracker ? count_servers(spec, args) : 1, wanted = spec.count.value_or(known);
   if (known == 0)
-    throw Failure(Exit::failed, cat("the tracker at ", spec.address.text(), " knows no server of the key ", spec.key));
+    throw Failure(Exit::failed, cat("the tracker at ", spec.address.text(), " knows no server of the key ", spec.key),
+                  OPD_OK, cat("serve --tracker ", spec.address.text(), " --key ", spec.key));
   if (wanted > known)
     throw Failure(Exit::failed, cat("the tracker at ", spec.address.text(), " knows ", known, " servers of the key ",
                                     spec.key, ", but ", wanted, " are asked for"));
@@ -126,7 +127,8 @@ DLDevice Machine::device(const Args &args) const {
   const Value absence = attempt(Exit::failed, cat("device ", text, " of ", address_),
                                 [&] { return opdyno::device_attr(here, OPD_ATTR_ABSENCE); });
   if (absence.type() != OPD_NONE)
-    throw Failure(Exit::failed, cat("there is no device ", text, " on ", address_, ": ", absence.string()));
+    throw Failure(Exit::failed, cat("there is no device ", text, " on ", address_, ": ", absence.string()), OPD_OK,
+                  cat("info --on ", args.value("on").value_or(address_)));
   return here;
 }
 

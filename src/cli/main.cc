@@ -83,9 +83,9 @@ int run(const std::vector<std::string> &words) {
     return static_cast<int>(failure.code());
   } catch (const opdyno::Error &error) {
     print_message(cat("opdyno ", name, ": ", printable(message_of(error), false), "\n", next_step(error.code())));
-  } catch (const std::bad_alloc &) { print_message("opdyno: out of memory\n"); } catch (const std::exception &error) {
-    print_message(cat("opdyno: ", error.what(), "\n"));
-  }
+  } catch (const std::bad_alloc &) {
+    print_message(cat("opdyno: out of memory\n", next_step(OPD_OUT_OF_MEMORY)));
+  } catch (const std::exception &error) { print_message(cat("opdyno: ", error.what(), "\n")); }
   return static_cast<int>(Exit::failed);
 }
 

@@ -128,7 +128,7 @@ Executable load_executable(const std::string &path) {
     return attempt(Exit::refused, path, [&] { return Executable::load(bytes); });
   }
   const Module module = find_program(load_module(path, nullptr, Loading::inspect_only));
-  if (!module) throw Failure(Exit::refused, cat(path, " holds no VM program"));
+  if (!module) throw Failure(Exit::refused, cat(path, " holds no VM program"), OPD_OK, cat("inspect ", path));
   return attempt(Exit::refused, path, [&] { return Executable::of(module); });
 }
 

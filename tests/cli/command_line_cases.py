@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import socket
 import textwrap
 
-from case import FAILED, HERE, OK, USAGE, WORK, CliTest
+import npy
+from case import FAILED, HERE, OK, REFUSED, USAGE, WORK, CliTest
 
 COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "replay", "record", "top", "trace", "serve", "report", "diff", "ab", "compare", "as", "dis", "export"]
 TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
@@ -89,6 +91,28 @@ class CommandLine(CliTest):
             (("serve", "--listen", "127.0.0.1:0", "--tracker", "127.0.0.1:1", "--key", "a b"), "option '--key' takes a name without spaces"),
         ):
             self.assertIn(message, self.fails(USAGE, *words), words)
+
+    def test_errors_end_with_the_next_step(self):
+        (WORK / "no_result.json").write_text("{}")
+        npy.save(WORK / "no_out.npz", x=([4], [1, 2, 3, 4]))
+        taken = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(taken.close)
+        run_x = ("run", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32")
+        for step, code, *words in (
+            ("help run", USAGE, "run"),
+            ("explain OPD_NOT_FOUND", FAILED, "report", "nowhere.json"),
+            ("explain OPD_NOT_FOUND", FAILED, *run_x, "-o", "nowhere/y.npz"),
+            ("explain OPD_NOT_FOUND", REFUSED, "run", "nowhere.opdasm"),
+            ("explain OPD_IO", FAILED, "diff", "/proc/self/mem", "no_result.json"),
+            ("explain OPD_IO", FAILED, "serve", "--listen", "127.0.0.1:%d" % taken.getsockname()[1]),
+            ("explain OPD_BAD_FORMAT", FAILED, "bench", *run_x[1:], "--compare", "no_result.json"),
+            ("inspect kernels.c", REFUSED, "dis", "kernels.c"),
+            ("inspect kernels.c", REFUSED, "replay", "x.opdrec", "--with", "kernels.c"),
+            ("info no_out.npz", FAILED, *run_x, "--expect", "no_out.npz"),
+            ("doctor", FAILED, *run_x, "--device", "metal:0"),
+        ):
+            message = self.check(code, *words, silent=False).stderr
+            self.assertTrue(message.endswith("\nTry 'opdyno %s'.\n" % step), (words, message))
 
     def test_a_warning_is_marked_as_one(self):
         result = self.check(

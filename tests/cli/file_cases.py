@@ -91,7 +91,7 @@ class OutputFiles(CliTest):
         with open(self.place / "out", "wb") as out:
             done = subprocess.run([OPDYNO, "help", "run"], stdout=out, stderr=subprocess.PIPE, text=True,
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
-        self.assertEqual((FAILED, "opdyno: cannot write to standard output: File too large\n"), (done.returncode, done.stderr))
+        self.assertEqual((FAILED, "opdyno: cannot write to standard output: File too large\nTry 'opdyno explain OPD_IO'.\n"), (done.returncode, done.stderr))
 
     def test_nothing_is_left_beside_the_file(self):
         self.dis(self.place / "one")

@@ -214,7 +214,7 @@ class Results(CliTest):
         with open("/dev/full", "w") as full:
             result = subprocess.run([OPDYNO, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(
-            (FAILED, "opdyno: cannot write to standard output: No space left on device\n"),
+            (FAILED, "opdyno: cannot write to standard output: No space left on device\nTry 'opdyno explain OPD_IO'.\n"),
             (result.returncode, result.stderr),
         )
         reading, writing = os.pipe()
