@@ -176,9 +176,12 @@ Exit minimise(const Args &args, Replayer &replayer) {
   const int signal = WTERMSIG(status);
   if (::access(replayer.minimised().c_str(), F_OK))
     throw Failure(Exit::failed, cat("the call ended its process by ", signal_name(signal), " before an operator ran"));
+  const std::string recorded = entry(replayer.read().report, "Recorded");
+  const bool is_same = recorded == "did not end";
   print(cat("the call ends its process by ", signal_name(signal), ", within ", kept_operator(replayer.minimised()),
-            "\nthe call of it is in ", replayer.minimised(), "\n"));
-  return Exit::ok;
+            is_same ? "" : cat("; when it was recorded, it ", recorded), "\nthe call of it is in ",
+            replayer.minimised(), "\n"));
+  return is_same ? Exit::ok : Exit::mismatch;
 }
 
 }  // namespace

@@ -158,6 +158,13 @@ class Replay(CliTest):
         self.assertEqual(-signal.SIGSEGV, run("replay", "small.opdrec").returncode)
         self.assertIn("arg_1  argument  float32[4] on cpu:0", self.succeeds("replay", "small.opdrec", "--info"))
 
+    def test_a_crash_that_was_not_recorded_is_another_outcome(self):
+        self.record()
+        words = ("--with", self.chain("crashes"), "--import", "crash-replayed.so", "--minimise", "small.opdrec")
+        text = self.check(MISMATCH, "replay", "call.opdrec", *words).stdout
+        self.assertEqual("the call ends its process by signal 11 (Segmentation fault), within crashes; when it was recorded, it returned\n"
+                         "the call of it is in small.opdrec\n", text)
+
     def test_the_last_call_is_kept_if_the_environment_says_so(self):
         settings = dict(os.environ, OPDYNO_RECORD_LAST="last.opdrec")
         self.crash(env=settings)
