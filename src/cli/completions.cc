@@ -22,13 +22,22 @@ std::vector<std::string> choices_of(const Command &command) {
   return {};
 }
 
+// "table, csv, json or markdown; table". Commands have other forms, so they are those that the help lists.
+std::vector<std::string> forms_in(std::string_view help) {
+  std::string list(help.substr(0, help.find(';')));
+  if (const size_t last = list.rfind(" or "); last != list.npos) list.replace(last, 4, ",");
+  std::vector<std::string> forms;
+  for (const std::string_view form : split(list, ',')) forms.emplace_back(trim(form));
+  return forms;
+}
+
 std::vector<std::string> choices_of(const Option &option) {
   if (option.name == "require") return doctor_names();
   if (option.name == "copy") return {"always", "when-shared", "never"};
   if (option.name == "allocator") return {"pooled", "naive"};
   if (option.name == "builtins") return {"with_tensors", "all", "folded"};
   if (option.name == "by") return {"name", "path"};
-  if (option.name == "as") return {"table", "csv", "json", "markdown", "html", "arrow", "sentence"};
+  if (option.name == "as") return forms_in(option.help);
   if (option.name == "collector") return {"time", "memory", "perf", "papi", "energy", "nvml"};
   return {};
 }

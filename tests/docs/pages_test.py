@@ -169,6 +169,11 @@ class Pages(unittest.TestCase):
         self.assertEqual([], self.completed("opdyno", "run", "m.so", "--seed", ""))
         self.assertEqual([], self.completed("opdyno", "none", "--"))
 
+    def test_forms_are_those_of_the_command(self):
+        common = ["table", "csv", "json", "markdown"]
+        for command, more in ("report", ["html", "arrow"]), ("diff", []), ("ab", ["sentence"]), ("compare", ["sentence", "html"]):
+            self.assertEqual({*common, *more}, set(self.completed("opdyno", command, "a", "--as", "")), command)
+
     def test_bash_completes_files(self):
         place = self.work / "files"
         (place / "with space").mkdir(parents=True)
