@@ -102,8 +102,8 @@ std::vector<Value> KvConfig::arguments() const {
   for (const KvLayerKind kind : kinds) numbers.push_back(static_cast<int64_t>(kind));
   const int64_t sizes[] = {max_batch, max_total, max_rows, page_size, has_windows, layer_window};
   const int64_t layers[] = {first_layer, first_layer + num_layers}, one[] = {1};
-  // Factors that were given beside windows, which change the mode, are used no more.
-  const bool has_factors = rope_factors && rope == KvRope::kNormal;
+  // Factors are given with this mode only, which windows then change.
+  const KvRope mode = rope_factors ? KvRope::kNormal : rope;
   Ref<Tensor> model = make_tensor(one, dtype, device);  // only its dtype and device count
   const std::string zeros(bytes_of(model->dl), '\0');
   copy_from_bytes(model->dl, zeros.data(), zeros.size());
@@ -115,10 +115,10 @@ std::vector<Value> KvConfig::arguments() const {
           value_dim,
           Shape::make(numbers),
           int64_t{0},
-          static_cast<int64_t>(rope),
+          static_cast<int64_t>(mode),
           rope_scale,
           rope_theta,
-          has_factors ? Value(rope_factors) : Value(),
+          rope_factors ? Value(rope_factors) : Value(),
           std::move(model)};
 }
 

@@ -127,6 +127,19 @@ TEST(ASavedCache, WithWindowsGoesOnAsTheOneThatWasSaved) {
   }
 }
 
+TEST(ASavedCache, WithWindowsHasItsExtensionFactors) {
+  std::vector<Value> given = make_plain_cache(64, 4, true)->config().arguments();
+  const int64_t two[] = {2};
+  given[8] = static_cast<int64_t>(KvRope::kNormal);
+  given[11] = make_tensor(two, DLDataType{kDLFloat, 32, 1}, kHost);
+  const KvConfig config = KvConfig::from(views_of(given)), again = KvConfig::from(views_of(config.arguments()));
+  for (const KvConfig *one : {&config, &again}) {
+    EXPECT_EQ(one->rope, KvRope::kInline) << "windows have the kernels rotate";
+    EXPECT_TRUE(one->has_windows);
+    EXPECT_TRUE(one->rope_factors);
+  }
+}
+
 TEST(SavedStates, HaveTheirContentsAndNothingElse) {
   const auto state = make_plain_states(), again = make_plain_states();
   const int64_t ids[] = {7}, one[] = {1};
