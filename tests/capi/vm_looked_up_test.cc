@@ -42,6 +42,12 @@ TEST(VmLookedUp, FunctionsThatAreAbsentAreNamedWhenTheVmIsMade) {
                  "capi.looked_up.gone, capi.looked_up.lost");
 }
 
+TEST(VmLookedUp, FunctionsThatAreNotOfferedAreNamedWithTheReason) {
+  const std::string name = "vm.builtin.kv_cache_disagg_mark_send";
+  expect_missing(program_with(Module::load(build_library("looked_up_transfer", looks_up({name})))),
+                 name + "; the transfer of KV caches between machines is not offered");
+}
+
 TEST(VmLookedUp, EachIsNamedOnce) {
   const Module library = Module::load(build_library("looked_up_once", looks_up({"capi.looked_up.gone"})));
   const Module other = Module::load(build_library("looked_up_twice", looks_up({"capi.looked_up.gone"})));
