@@ -1,6 +1,10 @@
-//! The state of a recurrent network whose kernels are Rust's, and do nothing: its sequences and passes.
-use opdyno::{Array, Code, Error, Function, KvState, Result, Tensor, ValueRef, args};
+//! The state of a recurrent network whose kernels are Rust's, and do nothing: its sequences and passes. The cache of a
+//! decoder that TVM compiled.
+use opdyno::{Arg, Array, Code, Error, Function, KvState, Module, Params, Result, Tensor, ValueRef, args};
 use std::collections::BTreeMap;
+use std::path::Path;
+
+mod common;
 
 fn state() -> Result<KvState> {
     let kernel = Function::from_args(|_: &[ValueRef<'_>]| Ok::<(), Error>(()))?;
@@ -47,5 +51,48 @@ fn a_state_is_an_argument_and_other_values_are_none() -> Result<()> {
     Function::global("vm.builtin.kv_state_remove_sequence")?.call::<()>(args![&state, 4])?;
     assert!(KvState::new(&state)?.lengths()?.is_empty());
     assert!(KvState::new(3).unwrap_err().message().contains("must be a paged KV cache or an RNN state"));
+    Ok(())
+}
+
+#[test]
+fn a_decoder_of_tvm_shares_a_prompt() -> Result<()> {
+    let Some(artifact) = common::artifact() else { return Ok(()) };
+    let data = artifact.parent().and_then(Path::parent).expect("tests/interop/data").join("language");
+    let vm = Module::load(data.join("tiny_llama.so"))?.vm()?;
+    let params = Params::open(data.join("weights.npz"))?;
+    let tensors = params.names()?.iter().map(|name| params.get(name)).collect::<Result<Vec<_>>>()?;
+    let weights = Array::new(&tensors.iter().map(Arg::from).collect::<Vec<_>>())?;
+    let sizes = [2_i64, 128, 64, 16, 0].map(|size| [size]); // sequences, tokens of all, in a pass and in a page, windows
+    let cache: KvState = vm.call("create_paged_kv_cache", sizes.each_ref().map(|size| Arg::from(&size[..])))?;
+    // The logits of all tokens, 97 each.
+    let compute = |function: &str, ids: &[i64], counts: &[i64], tokens: &[i32]| {
+        cache.forward(ids, counts, || {
+            let rows = tokens.len() as i64;
+            let x: Tensor = vm.call("embed", args![&Tensor::from_slice(tokens, [rows])?, &weights])?;
+            let x = x.reshape(if function == "decode" { [rows, 1, 64] } else { [1, rows, 64] })?;
+            let result: Array = vm.call(function, args![&x, &cache, &weights])?;
+            result.get(0)?.to::<Tensor>()?.to_vec::<f32>()
+        })
+    };
+    let mut prompt: Vec<i32> = (0..20).map(|i| (3 + 7 * i) % 97).collect();
+    cache.add(0)?;
+    compute("prefill", &[0], &[20], &prompt)?;
+    cache.fork(0, 1, None)?;
+    let decoded = compute("decode", &[0, 1], &[1, 1], &[21, 34])?;
+    assert_eq!(cache.lengths()?, BTreeMap::from([(0, 21), (1, 21)]));
+    let failed: Result<()> = cache.forward(&[1], &[1], || Err(Error::invalid("no more")));
+    assert!(failed.is_err() && cache.lengths()?[&1] == 21);
+    let stats = cache.stats()?;
+    assert_eq!((stats.page_size, stats.num_pages - stats.free_pages), (16, 3), "the first page is of both");
+    // All at once, without a page that is shared.
+    for (token, logits) in [21, 34].into_iter().zip(decoded.chunks(97)) {
+        cache.clear()?;
+        cache.add(5)?;
+        prompt.truncate(20);
+        prompt.push(token);
+        let whole = compute("prefill", &[5], &[21], &prompt)?;
+        let expected = &whole[20 * 97..];
+        assert!(logits.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4), "{token}: {logits:?} {expected:?}");
+    }
     Ok(())
 }
