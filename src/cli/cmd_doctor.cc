@@ -35,7 +35,8 @@ Check unpacked(const std::string &name, const Probe::Answer &answer) {
   if (answer.is_whole && state >= 0 && state <= 2) return {name, static_cast<State>(state), fields[2], fields[3]};
   const std::string_view where =
       answer.why.starts_with("could not") ? "" : ", perhaps in a driver or program that it needs";
-  return {name, State::limited, cat("the check ", answer.why.empty() ? "had no result" : answer.why, where), ""};
+  return {name, State::limited, cat("the check ", answer.why.empty() ? "had no result" : answer.why, where),
+          remedy_of(answer)};
 }
 
 std::vector<std::string> releases(const cJSON *build, const char *member) {

@@ -18,6 +18,11 @@ struct Check {
 };
 using Checks = std::vector<Check>;
 
+// What needed too long gets more time.
+inline std::string remedy_of(const Probe::Answer &answer) {
+  return answer.why == Probe::kTooLate ? "opdyno doctor --within 10s" : "";
+}
+
 // ---- the processor's counters, energy ----
 
 struct CounterFacts {

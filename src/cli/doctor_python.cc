@@ -166,7 +166,7 @@ Checks judge_python(const std::string &python, const Probe::Answer &answer, cons
     return Checks{{"python", state, cause, remedy}, {"tvm", state, cause, ""}, {"tvm-ffi", state, cause, ""}};
   };
   if (python.empty()) return all(State::missing, "there is no python3 in PATH", "sudo apt install python3");
-  if (!answer.is_whole) return all(State::limited, cat(shown, " ", answer.why), "");
+  if (!answer.is_whole) return all(State::limited, cat(shown, " ", answer.why), remedy_of(answer));
   const std::optional<Packages> found = parse(answer.text);
   if (!found) return all(State::limited, cat(shown, " does not answer as Python does"), "");
   return {{"python", State::ok, cat("Python ", found->python, " is ", shown), ""},

@@ -100,7 +100,7 @@ Probe::Answer Probe::wait(std::chrono::steady_clock::time_point deadline) {
     if (ready < 0 && errno == EINTR) continue;
     char bytes[4096];
     const ssize_t count = ready > 0 ? read(answers_.get(), bytes, sizeof bytes) : -1;
-    if (count < 0) return end(), answer.why = "did not end in time", answer;
+    if (count < 0) return end(), answer.why = kTooLate, answer;
     answer.text.append(bytes, static_cast<size_t>(count));
     if (answer.text.size() > most_bytes) return end(), answer.why = "wrote more than 64 KiB", answer;
     has_ended = count == 0;
@@ -109,7 +109,7 @@ Probe::Answer Probe::wait(std::chrono::steady_clock::time_point deadline) {
   int status = 0;
   pid_t ended = 0;
   while ((ended = waitpid(child_, &status, WNOHANG)) == 0 && steady_clock::now() < deadline) usleep(1000);
-  if (ended != child_) return end(), answer.why = "did not end in time", answer;
+  if (ended != child_) return end(), answer.why = kTooLate, answer;
   kill(-child_, SIGKILL);  // what it left behind
   child_ = -1;
   if (WIFSIGNALED(status))

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "file.h"
@@ -23,10 +24,11 @@ class Probe {
         problem_(std::move(from.problem_)) {}
   ~Probe();  // ends the process and all that it started
 
+  static constexpr std::string_view kTooLate = "did not end in time";
   struct Answer {
     bool is_whole;     // the process ended with exit code 0 in time
     std::string text;  // at most 64 KiB
-    std::string why;   // it is not whole: "did not end in time", "ended by signal 11 (Segmentation fault)", "could not
+    std::string why;   // it is not whole: kTooLate, "ended by signal 11 (Segmentation fault)", "could not
                        // be started: …"
   };
   // Called once. A process that could not be begun has no answer either.

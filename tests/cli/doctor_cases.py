@@ -114,7 +114,7 @@ class Doctor(DoctorCase, CliTest):
         temporary.mkdir()
         directory = self.program("python3", "echo $$ > $0.pid\nsleep 1000 &\necho $! > $0.child\nsleep 1000\n")
         check = self.checks(within=("--within", "5s"), TMPDIR=str(temporary), PATH=directory + ":" + os.environ["PATH"])["python"]
-        self.assertCheck(check, "limited", "/python3 did not end in time$")
+        self.assertCheck(check, "limited", "/python3 did not end in time$", "opdyno doctor --within 10s")
         for name in ("python3.pid", "python3.child"):
             self.wait_until_ended(int(Path(directory, name).read_text()))
         self.assertEqual([], [name for name in os.listdir(temporary) if name.startswith("opdyno-doctor")])
@@ -300,12 +300,14 @@ class DoctorPrograms(DoctorCase, CliTest):
     def test_a_driver_that_crashes_or_hangs_ends_its_own_check_only(self):
         directory = WORK / "driver"
         directory.mkdir(exist_ok=True)
-        for body, state, cause in (("*(volatile int *)8 = 1;", "limited", r"^the check ended (by signal 11|with exit code)"),
-                                   ("for (;;) pause();", "limited", "^the check did not end in time, perhaps in a driver")):
+        for body, state, cause, remedy in (
+            ("*(volatile int *)8 = 1;", "limited", r"^the check ended (by signal 11|with exit code)", ""),
+            ("for (;;) pause();", "limited", "^the check did not end in time, perhaps in a driver", "opdyno doctor --within 10s"),
+        ):
             (directory / "driver.c").write_text("#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { %s }\n" % body)
             subprocess.run([COMPILER, "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"], cwd=directory, check=True)
             checks = self.checks(within=("--within", "3s"), LD_LIBRARY_PATH=str(directory))
-            self.assertCheck(checks["cuda"], state, cause)
+            self.assertCheck(checks["cuda"], state, cause, remedy)
             self.assertEqual(NAMES, list(checks))
 
     def test_tls_is_tried(self):
