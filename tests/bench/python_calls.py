@@ -27,6 +27,7 @@ PROGRAM = "nop_1x4.vmexec"  # as VmProgram in vm_program.h names it
 NOP = "opdyno.bench.nop"
 CHAIN = "chain_1000.so"
 MEBIBYTES = 16  # of a tensor that is sent to a server
+SERVERS = []  # process IDs of those that were started, which are their groups' IDs, too
 KERNELS = "kernels.so"  # as run.py names it
 
 
@@ -69,6 +70,13 @@ result = opdyno.VirtualMachine(path)["main"](*inputs)
 
     def vm(self, path):
         return self.runtime.VirtualMachine(path)
+
+    def evaluator(self, path, session=None):
+        if session:
+            session.upload(str(path))
+        vm = self.vm(session.load_module(path.name) if session else path)
+        x = self.runtime.empty((4,), "float32", session.cpu() if session else None)
+        return lambda: vm.time_evaluator("main", number=1000)(x).mean
 
 
 class Tvm:
@@ -113,10 +121,19 @@ result = vm["main"](*(tvm_ffi.from_dlpack(array) for array in inputs))
     def vm(self, path):
         return self.tvm.relax.VirtualMachine(self.tvm.runtime.load_module(str(path)), self.tvm.cpu())
 
+    def evaluator(self, path, session=None):
+        if session:
+            session.upload(str(path))
+        module, device = (session.load_module(path.name), session.cpu()) if session else (self.tvm.runtime.load_module(str(path)), self.tvm.cpu())
+        evaluator = self.tvm.relax.VirtualMachine(module, device).time_evaluator("main", device, number=1000)
+        x = self.empty((4,), device)
+        return lambda: evaluator(x).mean
+
 
 def start_server(command, **streams):
     """In a group of its own, which ends with this process: TVM's starts further ones."""
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **streams)
+    SERVERS.append(server.pid)
     atexit.register(os.killpg, server.pid, signal.SIGKILL)
     return server
 
@@ -210,6 +227,39 @@ def peak_memory(side, artifacts):
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+@functools.cache
+def evaluators(side, path):
+    return side.evaluator(path), side.evaluator(path, side.session())
+
+
+def remote_time(side, path):
+    """Percent: the time that an evaluator on the server measures, of that which one here measures, in turns."""
+    here, there = evaluators(side, path)
+    times = [(here(), there()) for _ in range(5)]
+    return 100 * sorted(time for _, time in times)[2] / sorted(time for time, _ in times)[2]
+
+
+def resident(processes, *kinds):
+    lines = [line.split() for pid in processes for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
+    return sum(int(words[1]) for words in lines if words[0].rstrip(":") in kinds) / 1024
+
+
+def session_memory(side):
+    """Mebibytes of its own that a session has on the server, before it loads anything."""
+    session = side.session()
+    group = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and os.getpgid(int(entry.name)) == SERVERS[-1]]
+    memory = resident([pid for pid in group if int(pid) != SERVERS[-1]], "Private_Clean", "Private_Dirty")
+    del session
+    return memory
+
+
+def server_memory(side):
+    """Mebibytes that a server has before the first session, with what it shares with other processes."""
+    side.session()  # a server that listens; the session is over when it is measured
+    time.sleep(0.2)
+    return resident([SERVERS[-1]], "Rss")
+
+
 class Timer:
     def __init__(self, unit, make):
         statement, names = make()
@@ -229,6 +279,9 @@ def main():
     whole = {
         "python_import": ("ms", lambda: import_time("opdyno" if name == "opdyno" else "tvm_ffi")),
         "python_peak": ("MiB", lambda: peak_memory(side, artifacts)),
+        "python_rpc_evaluator": ("%", lambda: remote_time(side, artifacts / CHAIN)),
+        "python_rpc_server": ("MiB", lambda: server_memory(side)),
+        "python_rpc_session": ("MiB", lambda: session_memory(side)),
     }
     units = {row: unit for row, (unit, _) in (known | whole).items()}
     if name == "tvm":
