@@ -66,11 +66,14 @@ typedef struct opd_replay_options {
                                  only */
   int32_t repeat;           /**< measured calls for out_profile, after an unmeasured one; 0: none; 1 */
   uint32_t reserved;        /**< 0 */
+  DLDevice device; /**< takes the place of the recorded VM's first device, also for the tensors that were on it; with
+                      type 0, no device does; none */
 } opd_replay_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_replay_options_init(opd_replay_options *options) {
-  const opd_replay_options defaults = {(uint32_t)sizeof *options, 1, NULL, NULL, NULL, NULL, NULL, 0, NULL, 1, 0};
+  const opd_replay_options defaults = {(uint32_t)sizeof *options, 1, NULL, NULL, NULL, NULL, NULL, 0, NULL, 1, 0,
+                                       {(DLDeviceType)0, 0}};
   if (options) *options = defaults;
 }
 
@@ -95,9 +98,10 @@ static inline void opd_replay_options_init(opd_replay_options *options) {
  * @return NULL, or
  *   - OPD_NOT_FOUND, OPD_IO: the file;
  *   - OPD_BAD_FORMAT: it is damaged, cut, or no recording;
- *   - OPD_UNSUPPORTED: of a newer version; an argument that could not be kept; a device that is not here;
+ *   - OPD_UNSUPPORTED: of a newer version; an argument that could not be kept; a device that is not here, or that the
+ *     program has no kernels for;
  *   - OPD_FAILED_PRECONDITION: it has only hashes of the program, and no module is given; or minimise found no operator
- *     that fails or differs;
+ *     that fails or differs. On another device, it looks only for one that fails;
  *   - OPD_INVALID_ARGUMENT: an option;
  *   - OPD_CANCELLED, OPD_DEADLINE_EXCEEDED: as the options say.
  * Threads: safe. Blocks. Since: 0.2 */

@@ -31,6 +31,7 @@ ReplayOptions options_of(const opd_replay_options &how) {
   if (how.atol) options.tolerances.set_atol(how.atol);
   options.timeout_ns = how.timeout_ns;
   options.cancel = how.cancel ? unwrap<CancelToken>(how.cancel) : nullptr;
+  if (how.device.device_type != 0) options.device = how.device;
   require(options.runs || options.minimise.empty(), "option minimise needs the call to run");
   return options;
 }

@@ -11,6 +11,7 @@
 #include "file.h"
 #include "program.h"
 #include "report_form.h"
+#include "target.h"
 #include "text.h"
 #include "text_table.h"
 
@@ -64,7 +65,11 @@ class Replayer {
     return replay(options, false);
   }
 
+  // Not before: drivers that were started here could not be used by the process of minimise().
   opdyno::Replayed run() {
+    if (args_.has("device")) options_.device = device_option(args_);
+    if (args_.has("check-bounds") && args_.has("device") && options_.device.device_type != kDLCPU)
+      fail_usage("option '--check-bounds' checks kernels of the CPU only");
     if (args_.has("check-bounds")) watch_bounds();
     try {
       return replay(options_, args_.has("profile"));
@@ -188,7 +193,7 @@ Exit minimise(const Args &args, Replayer &replayer) {
 
 Exit run_replay(const Args &args) {
   if (args.has("info"))
-    for (const std::string_view option : {"profile", "check-bounds", "minimise"})
+    for (const std::string_view option : {"device", "profile", "check-bounds", "minimise"})
       if (args.has(option)) fail_usage(cat("--info and --", option, " exclude each other"));
   if (args.has("json") && args.has("profile")) fail_usage("--json and --profile exclude each other");
   Replayer replayer(args);

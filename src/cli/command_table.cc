@@ -68,6 +68,7 @@ constexpr Option replay_minimise = {
     "minimise", 0, "FILE",
     "keep the one operator that fails, ends the process, or is the first that differs, as a smaller recording"};
 constexpr Option replay_with = {"with", 0, "MOD", "run this program instead of the recorded one"};
+constexpr Option replay_device = {"device", 0, "DEVICE", "make the call on this device instead of the recorded one"};
 constexpr Option replay_rtol = {"rtol", 0, "X",
                                 "relative tolerance of elements that were kept; as float16=1e-2,float32=1e-5 by dtype"};
 constexpr Option replay_atol = {"atol", 0, "X", "the same in absolute terms"};
@@ -476,8 +477,8 @@ const std::vector<Command> &commands() {
                           &json}),
        run_profile},
       {"replay", "FILE.opdrec", 1, 1, "make a recorded call again, and compare the outcomes", replay_text,
-       std::vector{&replay_info, &replay_with, &replay_profile, &check_bounds, &replay_minimise, &replay_rtol,
-                   &replay_atol, &import_, &c_flags, &copy_, &threads, &timeout, &json, &help},
+       std::vector{&replay_info, &replay_with, &replay_device, &replay_profile, &check_bounds, &replay_minimise,
+                   &replay_rtol, &replay_atol, &import_, &c_flags, &copy_, &threads, &timeout, &json, &help},
        run_replay},
       {"record", "PATH", 1, 1, "record a running process from outside", record_text,
        std::vector{&seconds, &memory, &trace_form_, &max_events, &trace_output, &help}, run_record},

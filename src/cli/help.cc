@@ -81,6 +81,7 @@ constexpr Example examples[] = {
     {"compare", "opdyno compare old.so new.so --as table --save around/", "all operators, and the tensors for numpy"},
     {"replay", "opdyno replay call.opdrec", "makes it again, here or elsewhere; exit code 1 if the result differs"},
     {"replay", "opdyno replay call.opdrec --minimise operator.opdrec", "only the operator that fails or differs"},
+    {"replay", "opdyno replay call.opdrec --device opencl:0", "on another device that the program has kernels for"},
     {"serve", "opdyno serve --key board", "for clients on this machine, or through an ssh tunnel"},
     {"serve", "opdyno serve --listen 0.0.0.0:9090 --tracker host:9190 --key board", "handed out by TVM's tracker"},
     {"record", "opdyno record /run/service.sock --seconds 30 -o trace.json.gz", "a time line for ui.perfetto.dev"},

@@ -69,7 +69,7 @@ ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_
 }
 
 std::vector<Value> Playback::make_args(Vm &vm) {
-  maker_.emplace(&vm);
+  maker_.emplace(&vm, move_);
   std::vector<Value> args;
   for (size_t i = 0; i < recording_.args.size(); ++i) try {
       args.push_back(maker_->make(recording_.args[i]));
@@ -109,7 +109,8 @@ Value Playback::play(const std::string &name, Args args) {
     const KeptHostCall::Argument &recorded = call.args[i];
     const std::vector<View> tensors = tensors_in(args[i]);
     given.insert(given.end(), tensors.begin(), tensors.end());
-    const bool is_same = hash_of_value(args[i]) == recorded.hash;
+    const bool is_same =
+        is_recorded(recorded.hash, move_, [&](DeviceMove move) { return hash_of_value(args[i], move); });
     if (!write_changes(tensors, recorded.written) || !is_same) note(concat(label(name), " gets another argument ", i));
   }
   ++next_;

@@ -24,7 +24,7 @@ ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_
 class Playback {
  public:
   // `recording` must outlive it.
-  explicit Playback(const CallRecording &recording) : recording_(recording) {}
+  Playback(const CallRecording &recording, DeviceMove move) : recording_(recording), move_(move) {}
 
   // Of the call; once, before anything is played. `vm`, which must outlive it, has the functions that they name.
   std::vector<Value> make_args(Vm &vm);
@@ -40,6 +40,7 @@ class Playback {
   std::string label(const std::string &name) const;
 
   const CallRecording &recording_;
+  const DeviceMove move_;
   std::optional<ValueMaker> maker_;
   ValueMaker::Mark args_made_;
   size_t next_ = 0;

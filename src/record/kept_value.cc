@@ -143,15 +143,15 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
   return value;
 }
 
-Ref<Tensor> tensor_of(const KeptTensor &kept) {
+Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   if (!kept.has_elements) fail(OPD_UNSUPPORTED, "of a tensor ", kept.type(), ", the recording has only a hash");
   const bool is_plain = kept.strides.empty() && kept.byte_offset == 0;
   if (is_plain) {
-    Ref<Tensor> made = make_tensor(kept.dims, kept.dtype, kept.device);
+    Ref<Tensor> made = make_tensor(kept.dims, kept.dtype, device);
     if (!kept.elements.empty()) copy_from_bytes(made->dl, kept.elements.data(), kept.elements.size());
     if (!kept.is_read_only) return made;
     void *const data = made->dl.data;
-    return Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(made), true);
+    return Tensor::make(kept.dims, kept.dtype, device, data, std::move(made), true);
   }
   require(kept.device.device_type == kDLCPU, "a tensor with strides or an offset must be of the CPU");
   const int64_t bytes[] = {static_cast<int64_t>(kept.byte_offset + kept.elements.size())};
@@ -162,6 +162,7 @@ Ref<Tensor> tensor_of(const KeptTensor &kept) {
   Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
   made->dl.byte_offset = kept.byte_offset;
   std::copy(kept.strides.begin(), kept.strides.end(), made->dl.strides);
+  if (!same(kept.device, device)) return copied_to(device, made->dl);
   return made;
 }
 
@@ -234,8 +235,11 @@ void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
   if (value.type == OPD_FLOAT) return out.write<uint8_t>(KeptValue::kFloat), out.write(value.u.float64);
   if (value.type == OPD_DTYPE || value.type == OPD_DEVICE) {
     int64_t bits = 0;
-    std::memcpy(&bits, &value.u, value.type == OPD_DTYPE ? sizeof(DLDataType) : sizeof(DLDevice));
-    return number(value.type == OPD_DTYPE ? KeptValue::kDtype : KeptValue::kDevice, bits);
+    if (value.type == OPD_DTYPE)
+      return std::memcpy(&bits, &value.u, sizeof(DLDataType)), number(KeptValue::kDtype, bits);
+    const DLDevice device = move_.then(value.u.device);
+    std::memcpy(&bits, &device, sizeof device);
+    return number(KeptValue::kDevice, bits);
   }
   if (is_text(value)) return text(KeptValue::kText, as_text(value, "value"));
   if (is_bytes(value)) return text(KeptValue::kBytes, bytes_in(value, "value"));
@@ -329,7 +333,7 @@ void ValueWriter::write_tensor(ByteWriter &out, const View &value) {
   out.write(static_cast<uint8_t>((keeping_ == Keeping::kHashes ? 0 : kHasElements) | (keeps_strides ? kHasStrides : 0) |
                                  (is_read_only(value) ? kIsReadOnly : 0)));
   out.write(tensor.dtype);
-  out.write(tensor.device);
+  out.write(move_.then(tensor.device));
   out.write(static_cast<uint64_t>(tensor.ndim));
   write_dims(out, tensor.shape, tensor.ndim);
   if (keeps_strides) write_dims(out, tensor.strides, tensor.ndim);
@@ -371,7 +375,7 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
     case KeptValue::kDevice: {
       DLDevice device;
       std::memcpy(&device, &kept.number, sizeof device);
-      return device;
+      return move_.now(device);
     }
     case KeptValue::kText:
       return kept.text;
@@ -380,7 +384,7 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
     case KeptValue::kShape:
       return Shape::make(kept.dims);
     case KeptValue::kTensor:
-      return tensors_.emplace_back(tensor_of(*kept.tensor));
+      return tensors_.emplace_back(tensor_of(*kept.tensor, move_.now(kept.tensor->device)));
     case KeptValue::kSameTensor:
       if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= tensors_.size())
         fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, ", but ", tensors_.size(),
@@ -426,9 +430,9 @@ std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name)
   return leaves;
 }
 
-ContentsHash hash_of_value(const View &value) {
+ContentsHash hash_of_value(const View &value, DeviceMove move) {
   ContentHash hash;
-  hash.add(ValueWriter(Keeping::kHashes).write(value));
+  hash.add(ValueWriter(Keeping::kHashes, {}, move).write(value));
   return {hash.low(), hash.high()};
 }
 

@@ -59,6 +59,15 @@ struct KeptValue {
   Bytes saved;
 };
 
+// A device that takes the place of a recorded one; equal ones: none does.
+struct DeviceMove {
+  DLDevice from{}, to{};
+
+  bool moves() const { return !same(from, to); }
+  DLDevice now(DLDevice recorded) const { return same(recorded, from) ? to : recorded; }
+  DLDevice then(DLDevice device) const { return same(device, to) ? from : device; }
+};
+
 // kArguments: with strides, offsets, and which tensors are the same.
 enum class Keeping : uint8_t { kArguments, kElements, kHashes };
 
@@ -67,7 +76,9 @@ class ValueWriter {
   // The name of a function of the program; "" for another function, which cannot be kept.
   using NameOf = std::function<std::string(const Function &)>;
   // `name_of`: none if neither functions nor the states that call them are to be kept.
-  explicit ValueWriter(Keeping keeping, NameOf name_of = {}) : keeping_(keeping), name_of_(std::move(name_of)) {}
+  // `move`: values are written with the devices that they had before it.
+  explicit ValueWriter(Keeping keeping, NameOf name_of = {}, DeviceMove move = {})
+      : keeping_(keeping), name_of_(std::move(name_of)), move_(move) {}
 
   // `given`: tensors that are written as kGivenTensor.
   std::string write(const View &value, std::span<const View> given = {});
@@ -91,6 +102,7 @@ class ValueWriter {
 
   const Keeping keeping_;
   const NameOf name_of_;
+  const DeviceMove move_;
   uint64_t num_items_ = 0;
   std::span<const View> given_;
   std::vector<Seen> seen_;
@@ -106,7 +118,7 @@ KeptValue read_value(ByteReader &from);
 class ValueMaker {
  public:
   // `vm`, which must outlive the maker, has the functions; null: there are none.
-  explicit ValueMaker(Vm *vm = nullptr) : vm_(vm) {}
+  explicit ValueMaker(Vm *vm = nullptr, DeviceMove move = {}) : vm_(vm), move_(move) {}
 
   // Throws for what could not be kept. `given`: what kGivenTensor counts.
   Value make(const KeptValue &stored, std::span<const View> given = {});
@@ -120,6 +132,7 @@ class ValueMaker {
   Value make_state(const KeptValue &kept);
 
   Vm *const vm_;
+  const DeviceMove move_;
   std::vector<Ref<Tensor>> tensors_;
   std::vector<Value> states_;
 };
@@ -135,6 +148,13 @@ struct KeptLeaf {
 };
 std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name);
 
-ContentsHash hash_of_value(const View &value);
+ContentsHash hash_of_value(const View &value, DeviceMove move = {});
+
+// Whether a hash is the recorded one. Values that are on a device which others were moved to may have been there
+// before: so both hashes count, that with the devices of before the move, and that with the present ones.
+template <class HashOf>
+bool is_recorded(const ContentsHash &recorded, DeviceMove move, const HashOf &hash_of) {
+  return hash_of(move) == recorded || (move.moves() && hash_of(DeviceMove{}) == recorded);
+}
 
 }  // namespace opd

@@ -54,7 +54,7 @@ void Minimiser::keep(const ObservedCall &call, const KeptCall &whole, Vm &vm) {
   file_.add(BlockKind::kModule, write_program_module(program_of(call)->write(), imports_));
   KeptCall cut;
   cut.function = "main";
-  cut.vm = whole.vm;
+  cut.vm = vm.settings();
   cut.has_operators = cut.is_observed = true;
   // The smaller program has the kernels, but no function of the whole one.
   const auto name_of = [names = names_in(vm, whole.host_functions), &vm](const Function &function) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/content_hash.h"
-#include "record/kept_value.h"
 
 namespace opd {
 namespace {
@@ -96,12 +95,12 @@ void OperatorObserver::end_call(std::string_view name, Args args, const View &re
   end(call, result);
 }
 
-ContentsHash hash_of_call(const ObservedCall &call, const View &result) {
+ContentsHash hash_of_call(const ObservedCall &call, const View &result, DeviceMove move) {
   ContentHash hash;
-  for (const View &arg : call.args) hash.add(ValueWriter(Keeping::kHashes).write(arg));
+  for (const View &arg : call.args) hash.add(ValueWriter(Keeping::kHashes, {}, move).write(arg));
   if (const StateBuiltin *const builtin = state_builtin(call.name); builtin && builtin->appends)
     hash.add(rows_after(call));
-  hash.add(ValueWriter(Keeping::kHashes).write(result));
+  hash.add(ValueWriter(Keeping::kHashes, {}, move).write(result));
   return {hash.low(), hash.high()};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compare/value_store.h"
+#include "record/kept_value.h"
 #include "vm/vm.h"
 
 namespace opd {
@@ -52,6 +53,6 @@ class OperatorObserver {
 };
 
 // Of all that a call can have written, also into KV states, and what it returns.
-ContentsHash hash_of_call(const ObservedCall &call, const View &result);
+ContentsHash hash_of_call(const ObservedCall &call, const View &result, DeviceMove move = {});
 
 }  // namespace opd

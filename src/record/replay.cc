@@ -1,11 +1,13 @@
 #include "record/replay.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/file.h"
 #include "module/kinds/code_module.h"
+#include "module/kinds/device_module.h"
 #include "record/operator_observer.h"
 #include "vm/executable_module.h"
 
@@ -24,7 +26,9 @@ class ReplayObserver final : public OperatorObserver {
  private:
   void begin(const ObservedCall &call) override {
     is_open_ = !call.is_host;
-    if (is_open_ && minimiser_ && !replay_.operator_difference_) minimiser_->keep(call, replay_.recording_->call, vm());
+    // A recorded hash is one of values on the recorded device: no recording on another one can have it.
+    const bool is_found = replay_.operator_difference_ && !replay_.move_.moves();
+    if (is_open_ && minimiser_ && !is_found) minimiser_->keep(call, replay_.recording_->call, vm());
   }
 
   void end(const ObservedCall &call, const View &result) override {
@@ -34,8 +38,10 @@ class ReplayObserver final : public OperatorObserver {
     const size_t number = replay_.num_operators_++;
     if (replay_.operator_difference_ || number >= recording.operators.size()) return;
     const KeptOperator &recorded = recording.operators[number];
-    if (recorded.name != call.name || recorded.hash != hash_of_call(call, result))
-      replay_.operator_difference_ = {call.name, recorded.name, number};
+    const bool is_same = recorded.name == call.name && is_recorded(recorded.hash, replay_.move_, [&](DeviceMove move) {
+                           return hash_of_call(call, result, move);
+                         });
+    if (!is_same) replay_.operator_difference_ = {call.name, recorded.name, number};
   }
 
   Replay &replay_;
@@ -48,6 +54,25 @@ namespace {
 void add_to_code(Module &program, const Ref<Module> &playback) {
   for (const auto &module : modules_of(program))
     if (dynamic_cast<CodeModule *>(module.get())) module->add_import(playback);
+}
+
+// Kernels that get tensors of another kind of device than theirs may read addresses that are none.
+void check_kernels(Module &program, DeviceMove move) {
+  const DLDeviceType from = move.from.device_type, to = move.to.device_type;
+  if (from == to) return;
+  const auto &functions = executable_of(program)->functions;
+  const bool has_kernels = std::any_of(functions.begin(), functions.end(), [&](const FunctionInfo &info) {
+    return info.kind == FunctionKind::kTir ||
+           (info.kind == FunctionKind::kPacked && program.implements_with_imports(info.name));
+  });
+  std::set<DLDeviceType> kinds;
+  for (const auto &module : modules_of(program))
+    if (auto *const device = dynamic_cast<DeviceModule *>(module.get())) kinds.insert(device->device_type());
+  if (!has_kernels || (to == kDLCPU ? !kinds.contains(from) : kinds.contains(to))) return;
+  std::string names = kinds.empty() ? "the CPU" : "";
+  for (const DLDeviceType kind : kinds) names += concat(names.empty() ? "" : " and ", device_kind_name(kind));
+  fail(OPD_UNSUPPORTED, "the program has no kernels for ", device_name(move.to), ": its kernels are for ", names,
+       "; give a build of it for that device");
 }
 
 }  // namespace
@@ -68,9 +93,20 @@ Replay::Replay(const std::string &path, ReplayOptions options)
   run();
 }
 
+VmSettings Replay::moved_settings() {
+  VmSettings settings = recording_->call.vm;
+  if (!options_.device || settings.devices.empty()) return settings;
+  device_backend(*options_.device);  // throws if it is absent
+  move_ = {settings.devices.front().device, *options_.device};
+  for (VmDevice &device : settings.devices) device.device = move_.now(device.device);
+  return settings;
+}
+
 void Replay::prepare() {
   const KeptCall &call = recording_->call;
-  playback_ = std::make_shared<Playback>(*recording_);
+  const VmSettings settings = moved_settings();
+  check_kernels(*module_, move_);
+  playback_ = std::make_shared<Playback>(*recording_, move_);
   Ref<Module> root = module_;
   if (!call.host_functions.empty()) {
     // A copy: the program as it is given back asks the process for its functions.
@@ -79,7 +115,7 @@ void Replay::prepare() {
     add_to_code(*root, playback);
     root->add_import(playback);
   }
-  vm_ = Vm::make(root, call.vm);
+  vm_ = Vm::make(root, settings);
   args_ = playback_->make_args(*vm_);
   for (const std::string &name : call.names) names_.push_back(name.empty() ? nullptr : name.c_str());
 }
@@ -120,7 +156,7 @@ void Replay::run() {
     compare_results();
   }
   if (!minimiser) return;
-  if (operator_difference_) {
+  if (operator_difference_ && !move_.moves()) {
     minimiser->finish(recording_->operators[operator_difference_->number]);
   } else if (failure_ && observer.is_open()) {
     minimiser->finish(*failure_);
@@ -147,18 +183,21 @@ void Replay::compare_results() {
   for (const KeptLeaf &now : leaves_) unmatched.emplace(now.name, &now);
   for (const KeptLeaf &recorded : recorded_leaves_) {
     const auto now = unmatched.find(recorded.name);
-    if (now == unmatched.end()) compared_.push_back({&recorded, nullptr, LeafState::kOnlyRecorded, {}});
+    if (now == unmatched.end()) compared_.push_back({&recorded, nullptr, LeafState::kOnlyRecorded, {}, false});
     else compare_leaf(recorded, *now->second), unmatched.erase(now);
   }
   for (const KeptLeaf &now : leaves_)
-    if (unmatched.contains(now.name)) compared_.push_back({nullptr, &now, LeafState::kOnlyNow, {}});
+    if (unmatched.contains(now.name)) compared_.push_back({nullptr, &now, LeafState::kOnlyNow, {}, false});
 }
 
 void Replay::compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now) {
-  ComparedLeaf compared{&recorded, &now, LeafState::kDiffers, {}};
-  const bool is_equal = recorded.shown == now.shown && (!recorded.tensor || recorded.tensor->hash == now.tensor->hash);
+  const bool is_moved = recorded.tensor && now.tensor && recorded.tensor->type() == now.tensor->type() &&
+                        same(move_.now(recorded.tensor->device), now.tensor->device);
+  const bool is_alike = is_moved || recorded.shown == now.shown;
+  ComparedLeaf compared{&recorded, &now, LeafState::kDiffers, {}, !is_alike};
+  const bool is_equal = is_alike && (!recorded.tensor || recorded.tensor->hash == now.tensor->hash);
   if (is_equal) compared.state = LeafState::kEqual;
-  const bool has_elements = recorded.shown == now.shown && recorded.tensor && recorded.tensor->has_elements;
+  const bool has_elements = is_alike && recorded.tensor && recorded.tensor->has_elements;
   if (!is_equal && has_elements) {
     uint64_t count = 0;
     const auto &dims = recorded.tensor->dims;

@@ -22,6 +22,7 @@ struct ReplayOptions {
   Tolerances tolerances;
   int64_t timeout_ns = 0;
   CancelToken *cancel = nullptr;
+  std::optional<DLDevice> device;  // in the place of the VM's first one
 };
 
 enum class LeafState : uint8_t { kEqual, kAgrees, kDiffers, kOnlyRecorded, kOnlyNow };
@@ -31,6 +32,7 @@ struct ComparedLeaf {
   const KeptLeaf *recorded = nullptr, *now = nullptr;
   LeafState state = LeafState::kEqual;
   std::optional<Difference> difference;  // of elements that were kept
+  bool has_other_type = false;           // or another device than the recorded one's place
 };
 
 // The first operator that leaves other contents than the recorded one.
@@ -52,6 +54,7 @@ class Replay {
   friend class ReplayObserver;
 
   void prepare();
+  VmSettings moved_settings();  // of the recorded VM
   void run();
   void compare_results();
   void compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now);
@@ -65,6 +68,7 @@ class Replay {
   const std::unique_ptr<CallRecording> recording_;
   Ref<Module> module_;
   Ref<Vm> vm_;
+  DeviceMove move_;
   std::shared_ptr<Playback> playback_;
   std::vector<Value> args_;
   std::vector<const char *> names_;

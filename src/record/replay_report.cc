@@ -19,8 +19,7 @@ std::string difference_text(const ComparedLeaf &leaf) {
   if (leaf.state == LeafState::kOnlyRecorded) return concat(leaf.recorded->name, " is missing");
   if (leaf.state == LeafState::kOnlyNow) return concat(leaf.now->name, " was not returned then");
   const std::string &name = leaf.now->name;
-  if (leaf.recorded->shown != leaf.now->shown)
-    return concat(name, " is ", leaf.now->shown, ", and was ", leaf.recorded->shown);
+  if (leaf.has_other_type) return concat(name, " is ", leaf.now->shown, ", and was ", leaf.recorded->shown);
   if (!leaf.difference) return concat(name, ", ", leaf.now->shown, ", has another hash");
   const Difference &difference = *leaf.difference;
   if (difference.as_bits) return concat(name, ", ", leaf.now->shown, ", has other bits");
@@ -187,6 +186,8 @@ class ReplayReport {
       if (differs) out += (out.empty() ? "" : "; ") + sentence;
     };
     add_if(of_.options_.runs && of_.runs_other_program(), "the program is another one than was recorded");
+    add_if(of_.move_.moves(),
+           concat("recorded on ", device_name(of_.move_.from), ", made on ", device_name(of_.move_.to), " again"));
     add_if(now.opdyno != then.opdyno, concat("recorded by opdyno ", then.opdyno, ", this is ", now.opdyno));
     add_if(now.architecture != then.architecture,
            concat("recorded on ", then.architecture, ", this is ", now.architecture));

@@ -51,7 +51,10 @@ def defaults():
 #include <stdio.h>
 static void show_int(const char *name, long long x) { printf("%s %lld\\n", name, x); }
 static void show_double(const char *name, double x) { printf("%s %.17g\\n", name, x); }
-static void show_device(const char *name, DLDevice x) { printf("%s %s:%d\\n", name, x.device_type == kDLCPU ? "cpu" : "?", x.device_id); }
+static void show_device(const char *name, DLDevice x) {
+  if (x.device_type == 0) printf("%s none\\n", name);
+  else printf("%s %s:%d\\n", name, x.device_type == kDLCPU ? "cpu" : "?", x.device_id);
+}
 static void show_pointer(const char *name, const void *x) { printf("%s %s\\n", name, x ? "an address" : "NULL"); }
 #define SHOW(name, x) _Generic((x), int32_t: show_int, uint32_t: show_int, int64_t: show_int, uint64_t: show_int, double: show_double, DLDevice: show_device, default: show_pointer)(name, x)
 int main(void) {

@@ -309,3 +309,20 @@ TEST(HostFunctions, AChildThatTheyForkLeavesTheFileToItsParent) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
   EXPECT_EQ(entry(replayed.report, "Recorded"), "returned");
 }
+
+TEST(HostFunctions, AreGivenValuesOfAnotherDeviceThanWasRecorded) {
+  define("test.pick", [](const opd_value *args, int32_t, opd_value *out) { give(args[1], out); });
+  const Vm vm = make_vm_on_two(main_of("x, y", kNewTensor + "  call test.pick(%t, %t)\n  %a = call test.pick(%x, %y)\n"
+                                                            "  %b = call test.pick(%y, %x)\n"
+                                                            "  %r = call vm.builtin.make_tuple(%a, %b)\n  ret %r\n"));
+  const Tensor there({2}, "float32", {kDLCPU, 1});  // which others are moved to
+  there.copy_from(floats({5, 6}));
+  const auto path = record(vm, {arg(floats({1, 2})), arg(there)});
+  auto options = opdyno::defaults(opd_replay_options_init);
+  options.device = {kDLCPU, 1};
+  const auto replayed = replay_without({"test.pick"}, path, &options);
+  EXPECT_EQ(verdict(replayed), "the call returned what was recorded: 2 values are equal bit for bit");
+  const size_t last = replayed.report.count() - 1;
+  EXPECT_EQ(cell(replayed.report, last, "Value"), "float32[2] on cpu:1");
+  EXPECT_EQ(cell(replayed.report, last, "Recorded Value"), "float32[2] on cpu:0");
+}

@@ -281,3 +281,67 @@ TEST(Replay, RecordingLeavesTheInstrumentOfTheVm) {
   EXPECT_EQ(shown, 2 * once);
   vm.set_instrument(Function());
 }
+
+TEST(Replay, AnotherDeviceTakesThePlaceOfTheRecordedOne) {
+  auto keeping = opdyno::defaults(opd_record_options_init);
+  keeping.with_operators = keeping.with_outputs = 1;
+  const auto path = record(Vm(twice()), {arg(floats({1, 2, 3, 4}))}, &keeping);
+  std::vector<DLDevice> seen;  // of the operators' tensors
+  const Function watch = Function::of([&](const opd_value *args, int32_t num_args) {
+    for (int32_t i = 4; i < num_args; ++i)
+      if (args[i].type == OPD_TENSOR) seen.push_back(Tensor::of(args[i]).view().device);
+    return Value();
+  });
+  auto options = opdyno::defaults(opd_replay_options_init);
+  options.device = {kDLCPU, 1};
+  options.instrument = watch.get();
+  const auto replayed = opdyno::replay(path, &options, true);
+  EXPECT_EQ(verdict(replayed), "the call returned what was recorded: 1 value is equal bit for bit");
+  EXPECT_TRUE(is_same(replayed));
+  EXPECT_EQ(cell(replayed.report, 0, "Value"), "float32[4] on cpu:0");
+  EXPECT_EQ(cell(replayed.report, 1, "Value"), "float32[4] on cpu:1");
+  EXPECT_EQ(cell(replayed.report, 1, "Recorded Value"), "float32[4] on cpu:0");
+  EXPECT_NE(entry(replayed.report, "Note").find("recorded on cpu:0, made on cpu:1 again"), std::string::npos);
+  EXPECT_FALSE(seen.empty());
+  for (const DLDevice device : seen) EXPECT_EQ(device.device_id, 1);
+  EXPECT_GT(replayed.profile.count(), 2U);
+
+  const Module other = twice("3");
+  options.module = other.get();
+  const auto differs = opdyno::replay(path, &options);
+  EXPECT_NE(verdict(differs).find("out, float32[4] on cpu:1, differs at 4 of 4 elements: max abs 4 "),
+            std::string::npos)
+      << verdict(differs);  // 3 * 4 + 1 = 13 instead of 9
+  EXPECT_NE(verdict(differs).find("the first operator that differs is twice, number 1 "), std::string::npos);
+  const std::string small = recording_path(".small");
+  options.minimise = small.c_str();
+  expect_throws([&] { opdyno::replay(path, &options); }, OPD_FAILED_PRECONDITION, "nothing can be minimised");
+  EXPECT_EQ(bytes_of(small), "");
+  options.minimise = nullptr;
+  for (const DLDevice absent : {DLDevice{kDLCPU, 1000}, DLDevice{kDLWebGPU, 0}}) {
+    options.device = absent;
+    expect_throws([&] { opdyno::replay(path, &options); }, OPD_UNSUPPORTED,
+                  "there is no device " + opdyno::to_string(absent));
+  }
+}
+
+TEST(Replay, AnotherDeviceHasTheValuesThatWereOnTheFirst) {
+  const Vm vm =
+      make_vm_on_two(".func main(a, b, c, d) {\n  %r = call vm.builtin.make_tuple(%a, %b, %c, %d)\n  ret %r\n}\n");
+  const Tensor there({2}, "float32", {kDLCPU, 1});
+  there.copy_from(floats({5, 6}));
+  int64_t dims[] = {2}, strides[] = {2};
+  const Tensor memory = floats({1, 2, 3});
+  DLManagedTensor strided{
+      {memory.data<float>(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, dims, strides, 0}, nullptr, nullptr};
+  Tensor second;
+  check(opd_tensor_from_dlpack(&strided, second.out()));
+  const auto path = record(vm, {arg(floats({1, 2})), arg(there), opd_device_value({kDLCPU, 0}), arg(second)});
+  auto options = opdyno::defaults(opd_replay_options_init);
+  options.device = {kDLCPU, 1};
+  const auto replayed = opdyno::replay(path, &options);
+  ASSERT_EQ(replayed.report.count(), 8U) << verdict(replayed);
+  const char *const expected[] = {"float32[2] on cpu:1", "float32[2] on cpu:1", "cpu:1", "float32[2] on cpu:1"};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(cell(replayed.report, 4 + i, "Value"), expected[i]) << i;
+  for (const size_t i : {4U, 5U, 7U}) EXPECT_EQ(cell(replayed.report, i, "State"), "equal") << i;
+}

@@ -187,6 +187,40 @@ class Replay(CliTest):
         result = self.check(OK, "replay", "call.opdrec", "--check-bounds", silent=False)
         self.assertEqual("opdyno replay: checked 1 call of 1 kernel\n", result.stderr)
 
+    def test_a_call_is_made_again_on_another_device(self):
+        self.record("--with-operators")
+        text = self.succeeds("replay", "call.opdrec", "--device", "cpu:1", "--profile")
+        self.assertTrue(text.startswith(SAME + "note: "), text)
+        self.assertIn("recorded on cpu:0, made on cpu:1 again\n", text)
+        self.assertRegex(text, r"(?m)^add_one .*\bcpu1\b")
+        self.check(OK, "replay", "call.opdrec", "--device", "cpu:1", "--check-bounds", silent=False)
+        self.assertIn("there is no device cpu:1000 here", self.fails(FAILED, "replay", "call.opdrec", "--device", "cpu:1000"))
+        self.assertIn("option '--device'", self.fails(USAGE, "replay", "call.opdrec", "--device", "fpga:0"))
+        self.assertIn("there is no device webgpu:0 here", self.fails(FAILED, "replay", "call.opdrec", "--device", "webgpu:0"))
+
+    def test_an_operator_that_fails_on_another_device_is_cut_out_there(self):
+        self.record(program=self.chain("fails"), code=FAILED)
+        text = self.succeeds("replay", "call.opdrec", "--device", "cpu:1", "--minimise", "small.opdrec")
+        self.assertIn("the call of fails is in small.opdrec\n", text)
+        text = self.succeeds("replay", "small.opdrec", "--info")
+        self.assertIn("arg_0  argument  float32[4] on cpu:1", text)
+        self.assertIn("Devices:     cpu:1\n", text)
+        self.assertIn("the call failed as it did", self.succeeds("replay", "small.opdrec"))
+
+    def test_programs_for_opencl_are_made_again_on_another_of_its_devices(self):
+        environment = dict(os.environ, POCL_DEVICES="basic basic")
+        devices = json.loads(run("info", "--json", env=environment).stdout)["devices"]
+        if sum(device["device"].startswith("opencl:") for device in devices) < 2:
+            self.skipTest("there are no two OpenCL devices")
+        program = str(DATA / "opencl" / "mlp_bytecode.so")
+        self.check(OK, "run", program, "--device", "opencl:0", "--record", "cl.opdrec", silent=False, env=environment)
+        text = self.succeeds("replay", "cl.opdrec", "--device", "opencl:1", env=environment)
+        self.assertTrue(text.startswith(SAME) and "recorded on opencl:0, made on opencl:1 again" in text, text)
+        self.assertIn("the program has no kernels for cpu:0: its kernels are for opencl; give a build of it for that device",
+                      self.fails(REFUSED, "replay", "cl.opdrec", "--device", "cpu:0", env=environment))
+        self.assertIn("'--check-bounds' checks kernels of the CPU only", self.fails(
+            USAGE, "replay", "cl.opdrec", "--device", "opencl:1", "--check-bounds", env=environment))
+
     def test_what_a_c_source_was_compiled_to_is_in_the_file(self):
         self.record(library="kernels.c")
         self.assertEqual(SAME, self.succeeds("replay", "call.opdrec", env=dict(os.environ, CC="/nowhere/cc")))
@@ -217,7 +251,7 @@ class Replay(CliTest):
         self.assertIn("add_one is a plain function", self.fails(
             USAGE, "run", "kernels-replayed.so", "add_one", "-i", "4xf32", "-i", "4xf32", "--record", "x.opdrec"))
         self.assertIn("exclude each other", self.fails(USAGE, "replay", "x.opdrec", "--info", "--profile"))
-        for option in ("--profile",), ("--check-bounds",), ("--minimise", "y.opdrec"):
+        for option in ("--profile",), ("--check-bounds",), ("--minimise", "y.opdrec"), ("--device", "cpu:1"):
             self.assertIn("--info and %s exclude each other" % option[0], self.fails(USAGE, "replay", "x.opdrec", "--info", *option))
         self.assertIn("--json and --profile exclude each other", self.fails(USAGE, "replay", "x.opdrec", "--json", "--profile"))
         for threads in "0", "1025":

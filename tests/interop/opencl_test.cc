@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "interop/gpu_programs.h"
+#include "support/embedded_modules.h"
 #include "support/recorded_calls.h"
 #include "support/report_test.h"
 
@@ -32,6 +33,41 @@ class AProgramForOpenCl : public testing::Test {
     if (reason.type() != OPD_NONE) GTEST_SKIP() << reason.string();
   }
 };
+
+// main(x) = 3 * x + 2, with a kernel for OpenCL or for the CPU. It is exact: both give the same bits.
+Module scale_program(bool is_opencl) {
+  const Module program = Executable::assemble(R"(
+.func main(x) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
+  %a = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call scale(%x, %a, 3, 2, 1, 4)
+  ret %a
+})")
+                             .to_module();
+  const DLDataType handle{kDLOpaqueHandle, 64, 1}, f32{kDLFloat, 32, 1}, i32{kDLInt, 32, 1};
+  const std::string params = number(4) + raw(handle) + raw(handle) + raw(f32) + raw(i32);
+  const std::string code = R"(
+__kernel void scale(__global const float *from, __global float *to, float factor, int offset) {
+  to[get_global_id(0)] = factor * from[get_global_id(0)] + offset;
+})";
+  const std::string bytes = text("cl") + number(1) + text("scale") + text("scale") + params +
+                            list({"blockIdx.x", "threadIdx.x"}) + number(0) + text(code);
+  Module kernels;
+  if (is_opencl) kernels = with_root("scale_opencl", "opencl", bytes);
+  else
+    check(load_source(R"(
+#include <stdint.h>
+typedef struct { float *data; } Tensor;
+typedef struct { int32_t type; uint32_t zero; union { char *object; int64_t number; } u; } Value;
+static float *elements(const Value *v) { return ((Tensor *)(v->u.object + 24))->data; }
+int __tvm_ffi_scale(void *self, const Value *args, int32_t num_args, Value *result) {
+  for (int i = 0; i < 4; ++i) elements(&args[1])[i] = elements(&args[0])[i] * args[2].u.number + args[3].u.number;
+  return 0;
+})",
+                      nullptr, kernels.out()));
+  program.add_import(kernels);
+  return program;
+}
 
 Vm vm_of(const std::string &model, const std::string &mode) { return program(kDevice, model, mode); }
 
@@ -145,6 +181,34 @@ TEST_F(AProgramForOpenCl, IsReplayedFromTheRecordingOfACall) {
     vm.end_recording();
     const auto replayed = opdyno::replay(recording_path());
     EXPECT_TRUE(is_same(replayed)) << mode << ": " << verdict(replayed);
+  }
+}
+
+// A build for each device has the other's recorded calls made again.
+TEST_F(AProgramForOpenCl, IsReplayedOnAnotherDevice) {
+  auto keeping = opdyno::defaults(opd_record_options_init);
+  keeping.with_operators = 1;
+  for (const bool is_opencl : {true, false}) {
+    const DLDevice then = is_opencl ? kDevice : DLDevice{kDLCPU, 0}, now = is_opencl ? DLDevice{kDLCPU, 0} : kDevice;
+    auto options = opdyno::defaults(opd_vm_options_init);
+    options.devices = &then, options.num_devices = 1;
+    const Vm vm(scale_program(is_opencl), &options);
+    const auto path = record(vm, {arg(on_device(then, {floats({1, 2, 3, 4})})[0])}, &keeping);
+    const Module other = scale_program(!is_opencl);
+    auto how = opdyno::defaults(opd_replay_options_init);
+    how.device = now, how.module = other.get();
+    const auto replayed = opdyno::replay(path, &how, true);
+    EXPECT_EQ(verdict(replayed), "the call returned what was recorded: 1 value is equal bit for bit");
+    EXPECT_EQ(cell(replayed.report, 1, "Value"), "float32[4] on " + opdyno::to_string(now));
+    bool has_row = false;
+    for (size_t row = 0; row < replayed.profile.count(); ++row)
+      has_row |= text_value(call_value(replayed.profile, row, "Name")) == "scale" &&
+                 text_value(call_value(replayed.profile, row, "Device")) == (is_opencl ? "cpu0" : "opencl0");
+    EXPECT_TRUE(has_row);
+    how.module = nullptr;
+    expect_throws([&] { opdyno::replay(path, &how); }, OPD_UNSUPPORTED,
+                  "the program has no kernels for " + opdyno::to_string(now) + ": its kernels are for " +
+                      (is_opencl ? "opencl;" : "the CPU;"));
   }
 }
 

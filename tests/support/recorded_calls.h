@@ -36,6 +36,14 @@ inline std::string cell(const Report &report, size_t row, const char *column) {
   return report.value(OPD_REPORT_CALLS, row, column).string();
 }
 
+/** On cpu:0; tensors of cpu:1 are arguments, too. */
+inline Vm make_vm_on_two(const std::string &body) {
+  const DLDevice devices[] = {{kDLCPU, 0}, {kDLCPU, 1}};
+  auto options = opdyno::defaults(opd_vm_options_init);
+  options.devices = devices, options.num_devices = 2;
+  return make_vm(body, &options);
+}
+
 /** Lets a function of the host return a value. */
 inline void give(const opd_value &value, opd_value *out) { check(opd_value_retain(&value, out)); }
 

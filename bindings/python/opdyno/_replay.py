@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
+from ._device import Device
 from ._function import Function
 from ._module import Module
 from ._outcome import Outcome, path_text, tolerance_text
@@ -52,15 +53,16 @@ def replay(
     atol: float | Mapping[str, float] | None = None,
     repeat: int = 0,
     timeout: float = 0.0,
+    device: Device | None = None,
 ) -> Replayed:
     """Makes a recorded call again, and compares what comes of it. It runs the code of the file.
 
     `module`: the program that runs instead of the recorded one. `instrument`: as for `VirtualMachine.set_instrument`.
     `minimise`: where a recording of the one operator goes that fails, ends the process, or is the first that differs.
     `rtol`, `atol`: of results whose elements were kept, as for `compare`. `repeat`: measured calls, for `Replayed.profile`. `timeout`:
-    seconds; 0: none. docs/replay.md says more.
+    seconds; 0: none. `device`: takes the place of the first device of the recorded VM. docs/replay.md says more.
     """
     options = {"module": module, "instrument": None if instrument is None else Function(instrument),
                "minimise": path_text(minimise), "rtol": tolerance_text(rtol), "atol": tolerance_text(atol),
-               "repeat": repeat, "timeout_ns": nanoseconds("timeout", timeout)}
+               "repeat": repeat, "timeout_ns": nanoseconds("timeout", timeout), "device": device}
     return Replayed(*_native.opd_replay(os.fspath(path), options))

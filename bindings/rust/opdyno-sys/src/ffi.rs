@@ -1749,6 +1749,9 @@ pub struct opd_replay_options {
     pub repeat: i32,
     /// 0
     pub reserved: u32,
+    /// takes the place of the recorded VM's first device, also for the tensors that were on it; with
+    /// type 0, no device does; none
+    pub device: DLDevice,
 }
 impl Default for opd_replay_options {
     /// The defaults that `opd_replay_options_init` writes.
@@ -1765,6 +1768,7 @@ impl Default for opd_replay_options {
             cancel: core::ptr::null_mut(),
             repeat: 1,
             reserved: 0,
+            device: DLDevice { device_type: 0, device_id: 0 },
         }
     }
 }
@@ -4545,9 +4549,10 @@ unsafe extern "C" {
     /// Returns NULL, or
     /// - `OPD_NOT_FOUND`, `OPD_IO`: the file;
     /// - `OPD_BAD_FORMAT`: it is damaged, cut, or no recording;
-    /// - `OPD_UNSUPPORTED`: of a newer version; an argument that could not be kept; a device that is not here;
+    /// - `OPD_UNSUPPORTED`: of a newer version; an argument that could not be kept; a device that is not here, or that the
+    ///   program has no kernels for;
     /// - `OPD_FAILED_PRECONDITION`: it has only hashes of the program, and no module is given; or minimise found no operator
-    ///   that fails or differs;
+    ///   that fails or differs. On another device, it looks only for one that fails;
     /// - `OPD_INVALID_ARGUMENT`: an option;
     /// - `OPD_CANCELLED`, `OPD_DEADLINE_EXCEEDED`: as the options say.
     ///

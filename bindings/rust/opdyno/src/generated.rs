@@ -1873,6 +1873,7 @@ pub struct ReplayOptions<'a> {
     timeout: Option<Duration>,
     cancel: Option<&'a CancelToken>,
     repeat: Option<i32>,
+    device: Option<Device>,
 }
 impl<'a> ReplayOptions<'a> {
     /// All defaults.
@@ -1925,6 +1926,12 @@ impl<'a> ReplayOptions<'a> {
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
+    /// Takes the place of the recorded VM's first device, also for the tensors that were on it; with
+    /// type 0, no device does.
+    /// Default: none.
+    pub fn device(self, device: Device) -> Self {
+        Self { device: Some(device), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl ReplayOptions<'_> {
@@ -1956,6 +1963,9 @@ impl ReplayOptions<'_> {
         }
         if let Some(repeat) = self.repeat {
             raw.repeat = repeat;
+        }
+        if let Some(device) = self.device {
+            raw.device = device.into();
         }
         Ok(raw)
     }
