@@ -26,6 +26,23 @@ Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t byte
   return storage;
 }
 
+Ref<Storage> Storage::make(DLDevice device, const ImageShape &image, MemoryUse use) {
+  auto storage = make_object<Storage>();
+  storage->data = allocate_image(device, image, use);
+  storage->size = image.bytes();
+  storage->device = device;
+  storage->allocator = &Allocator::of(device, OPD_ALLOCATOR_NAIVE);
+  return storage;
+}
+
+void *allocate_image(DLDevice device, const ImageShape &image, MemoryUse use) {
+  DeviceMemory &memory = DeviceMemory::of(device);
+  void *const data = memory.take(image);
+  if (!data) memory.fail_out_of_memory(image.bytes());
+  memory.count_request(data, image.bytes(), false, use);
+  return data;
+}
+
 opd_memory_stats memory_stats(DLDevice device) { return DeviceMemory::of(device).stats(); }
 void reset_memory_peak(DLDevice device) { DeviceMemory::of(device).reset_peak(); }
 void trim_memory(DLDevice device) { DeviceMemory::of(device).trim(); }

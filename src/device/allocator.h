@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/object.h"
+#include "device/texture.h"
 #include "trace/memory_event.h"
 
 namespace opd {
@@ -35,7 +36,11 @@ struct Storage : Object {
     if (allocator) allocator->deallocate(data, size);
   }
   static Ref<Storage> make(DLDevice device, opd_allocator_kind kind, size_t bytes, MemoryUse use = MemoryUse::kTensor);
+  static Ref<Storage> make(DLDevice device, const ImageShape &image, MemoryUse use = MemoryUse::kTensor);
 };
+
+// An image, as Allocator::allocate(). The naive allocator takes it back, with its bytes.
+void *allocate_image(DLDevice device, const ImageShape &image, MemoryUse use);
 
 opd_memory_stats memory_stats(DLDevice device);
 void reset_memory_peak(DLDevice device);

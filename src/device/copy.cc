@@ -190,8 +190,8 @@ void copy_tensor(const DLTensor &from, const DLTensor &to) {
   copy_strided(transfer, from, to);
 }
 
-Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use) {
-  auto copy = make_tensor(dims_of(from), from.dtype, device, use);
+Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use, std::string_view scope) {
+  auto copy = make_tensor(dims_of(from), from.dtype, device, use, scope);
   copy_tensor(from, copy->dl);
   return copy;
 }

@@ -53,6 +53,9 @@ std::string present_devices() {
 
 }  // namespace
 
+bool DeviceBackend::has_images(int32_t) { return false; }
+void *DeviceBackend::allocate_image(int32_t, const ImageShape &) { fail_without("images"); }
+ImageShape DeviceBackend::image_at(int32_t, const void *) noexcept { return {}; }
 std::string DeviceBackend::absence(int32_t id) { return concat("devices of this kind have no number ", id); }
 void DeviceBackend::sync_stream(int32_t id, void *) { sync(id); }
 void *DeviceBackend::create_stream(int32_t) { fail_without("streams"); }
@@ -114,12 +117,17 @@ Value device_attr(DLDevice device, opd_device_attr attr) {
   return device_backend(device).attr(device.device_id, attr);
 }
 
-void check_scope(std::string_view scope, DLDevice device) {
-  if (!scope.empty() && scope != "global") [[unlikely]]
-    fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by ", device_name(device), "; \"global\" is");
+bool check_scope(std::string_view scope, DLDevice device) {
+  if (scope.empty() || scope == "global") [[likely]]
+    return false;
+  const bool has_images = device_backend(device).has_images(device.device_id);
+  if (has_images && is_texture_scope(scope)) return true;
+  fail(OPD_UNSUPPORTED, "memory scope \"", scope, "\" is not offered by ", device_name(device),
+       has_images ? concat("; \"global\" is, and for images ", kTextureScopes) : std::string("; \"global\" is"));
 }
 
-Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use) {
+Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use,
+                        std::string_view scope) {
   uint64_t count, bytes;
   const auto text = [&] {
     std::string out = dtype_name(dtype);
@@ -134,7 +142,8 @@ Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevic
          ": a size is negative, or there are too many elements");
   if (!data_bytes(count, dtype, bytes))
     fail(OPD_OUT_OF_MEMORY, "the bits of ", text(), " cannot be counted in 64 bits");
-  auto storage = Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes, use);
+  auto storage = check_scope(scope, device) ? Storage::make(device, image_shape(scope, dims, dtype), use)
+                                            : Storage::make(device, OPD_ALLOCATOR_NAIVE, bytes, use);
   void *data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
 }

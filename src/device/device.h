@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "device/kernel.h"
+#include "device/texture.h"
 #include "trace/memory_event.h"
 #include "value/tensor.h"
 #include "value/value.h"
@@ -32,6 +33,11 @@ class DeviceBackend {
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
   // Work that was given to the device before may still use the block.
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
+  // Images, for the memory scopes of device/texture.h. Their addresses count the bytes of a tensor; deallocate() ends
+  // them. They need no override on devices without images.
+  virtual bool has_images(int32_t id);
+  virtual void *allocate_image(int32_t id, const ImageShape &shape);      // as allocate(); throws for what it cannot be
+  virtual ImageShape image_at(int32_t id, const void *address) noexcept;  // none: it is other memory
   // Whether a returned block may be kept for later requests; false if its source has been replaced. If `data` is null:
   // whether the present source is the system.
   virtual bool keeps(const void *data) noexcept {
@@ -77,9 +83,9 @@ std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 // Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
 Value device_attr(DLDevice device, opd_device_attr attr);
 
-// Throws OPD_UNSUPPORTED for a memory scope that the device lacks. All have "global", which "" stands for, and no
-// other.
-void check_scope(std::string_view scope, DLDevice device);
+// Throws OPD_UNSUPPORTED for a memory scope that the device lacks. All have "global", which "" stands for; those with
+// images have the texture scopes, too. True: the scope is one of these.
+bool check_scope(std::string_view scope, DLDevice device);
 
 // Streams that users make: a device's own pointers, which are checked before the device sees them.
 void *make_stream(DLDevice device);              // throws, also for a device without streams
@@ -116,9 +122,10 @@ inline constexpr size_t kAlignment = 64;  // compiled kernels assume it of tenso
 inline constexpr DLDevice kHost = {kDLCPU, 0};
 
 Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device,
-                        MemoryUse use = MemoryUse::kTensor);
+                        MemoryUse use = MemoryUse::kTensor, std::string_view scope = "");
 // A compact copy on a device.
-Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use = MemoryUse::kTensor);
+Ref<Tensor> copied_to(DLDevice device, const DLTensor &from, MemoryUse use = MemoryUse::kTensor,
+                      std::string_view scope = "");
 void check_copy(const DLTensor &from, const DLTensor &to);   // throws as copy_tensor() would
 void copy_tensor(const DLTensor &from, const DLTensor &to);  // any strides; throws if shape or dtype differ
 // Between a contiguous tensor and host memory of exactly its size.

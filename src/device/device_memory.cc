@@ -57,15 +57,25 @@ DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
       naive_(make_naive_allocator(*this)),
       pooled_(make_pooled_allocator(*this)) {}
 
-void *DeviceMemory::take(size_t size) {
-  void *data = backend_.allocate(device_.device_id, size, kAlignment);
+template <class Allocate>
+void *DeviceMemory::take_of(size_t size, const Allocate &allocate) {
+  void *data = allocate();
   if (!data) [[unlikely]] {
     trim();
-    data = backend_.allocate(device_.device_id, size, kAlignment);
+    data = allocate();
     if (!data) return nullptr;
   }
   reserved_.fetch_add(size, std::memory_order_relaxed);
   return data;
+}
+
+void *DeviceMemory::take(size_t size) {
+  return take_of(size, [&] { return backend_.allocate(device_.device_id, size, kAlignment); });
+}
+
+void *DeviceMemory::take(const ImageShape &image) {
+  return take_of(round_up(image.bytes(), kAlignment),
+                 [&] { return backend_.allocate_image(device_.device_id, image); });
 }
 
 void DeviceMemory::give(void *data, size_t size) noexcept {

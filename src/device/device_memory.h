@@ -22,6 +22,7 @@ class DeviceMemory {
 
   // A block from the backend. If there is none, empties the pools and tries again. `size` is a multiple of 64.
   void *take(size_t size);                      // null without memory
+  void *take(const ImageShape &image);          // the same; throws for what the device cannot have
   void give(void *data, size_t size) noexcept;  // a graph that the calling thread captures gets it first
   // Whether a returned block may be reused: not if it came from hooks that were replaced.
   bool keeps(const void *data) const noexcept {
@@ -97,6 +98,8 @@ class DeviceMemory {
   static uint32_t trim_count() noexcept;
 
  private:
+  template <class Allocate>
+  void *take_of(size_t size, const Allocate &allocate);
   void change_stream(void *data, size_t size, void *stream);
   bool keep_for_capture(void *data, size_t size) noexcept;
   void free(void *data, size_t size) noexcept;

@@ -197,12 +197,13 @@ Session::Answer Session::copy_of(ByteReader &body) {
   return answer;
 }
 
-std::string Session::allocate(const RemoteTensor &tensor) {
+std::string Session::allocate(const RemoteTensor &tensor, std::string_view scope) {
   const uint64_t bytes = tensor.bytes();
   if (limits_.memory_bytes && bytes > limits_.memory_bytes - std::min(allocated_bytes_, limits_.memory_bytes))
     fail(OPD_OUT_OF_MEMORY, "a tensor of ", bytes, " bytes is refused: the client has ", allocated_bytes_, " of the ",
          limits_.memory_bytes, " bytes of its session");
-  const uint64_t number = objects_.add(Value(make_tensor(tensor.dims, tensor.dtype, tensor.device)));
+  const uint64_t number =
+      objects_.add(Value(make_tensor(tensor.dims, tensor.dtype, tensor.device, MemoryUse::kTensor, scope)));
   allocated_[number] = bytes;
   allocated_bytes_ += bytes;
   return handle_result(number);
@@ -249,8 +250,7 @@ std::string Session::device_request(Code code, const Arguments &args) {
       args.require_size(2, kRequest);
       const std::string scope = args[1].type == OPD_NONE ? "" : std::string(as_text(args[1], "the scope"));
       const RemoteTensor &wanted = args.description(0, kRequest);
-      check_scope(scope, wanted.device);
-      return allocate(wanted);
+      return allocate(wanted, scope);
     }
     case Code::kDevFreeData:
       args.require_size(2, kRequest);

@@ -54,7 +54,7 @@ class Session {
   std::string call(ByteReader &body);
   std::string receive_copy(std::string_view head, uint64_t rest);
   Answer copy_of(ByteReader &body);
-  std::string allocate(const RemoteTensor &tensor);
+  std::string allocate(const RemoteTensor &tensor, std::string_view scope = "");
   void free_data(uint64_t number);
   std::string device_request(Code code, const Arguments &args);
   void *stream_of(uint64_t number, DLDevice device) const;

@@ -19,7 +19,7 @@ const Object *owner_of(const Tensor &tensor) {
 }  // namespace
 
 void record_version(const VmStorage &storage) noexcept {
-  record(storage.device, storage.data, storage.size, MemoryUse::kTensor);
+  record(storage.device, storage.data, storage.bytes(), MemoryUse::kTensor);
 }
 
 void record_write(const Tensor &tensor, MemoryUse use) noexcept {
@@ -28,7 +28,7 @@ void record_write(const Tensor &tensor, MemoryUse use) noexcept {
   while (owner && owner->type_index == OPD_TENSOR) owner = owner_of(*static_cast<const Tensor *>(owner));
   if (owner && owner->type_index == VmStorage::type()) {
     const auto *storage = static_cast<const VmStorage *>(owner);
-    return record(storage->device, storage->data, storage->size, use);
+    return record(storage->device, storage->data, storage->bytes(), use);
   }
   if (owner && owner->type_index == Storage::type()) {
     const auto *storage = static_cast<const Storage *>(owner);

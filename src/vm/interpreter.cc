@@ -338,8 +338,10 @@ class Interpreter {
       bad_storage(site(instr), value);
     auto *storage = static_cast<VmStorage *>(object_of(value));
     const uint64_t room = storage->size, bytes = instr.shape->bytes;
-    if (bytes > room || instr.bytes > room - bytes) [[unlikely]]
-      small_storage(site(instr), instr.bytes, bytes, room);
+    if (bytes > room || instr.bytes > room - bytes) [[unlikely]] {
+      if (!storage->image) small_storage(site(instr), instr.bytes, bytes, room);
+      if (instr.bytes != 0 || bytes != storage->bytes()) fail_part_of_image(*storage, instr.bytes, bytes);
+    }
     if (kListen && run_.pool.records_bindings()) record_version(*storage);
     assign(instr.reg, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }

@@ -8,8 +8,8 @@ namespace {
 std::atomic<uint64_t> next_pool_id{1};  // never reused: an object may outlive its pool and must not match a later one
 
 void free_storage(VmStorage *storage) {
-  storage->allocator->deallocate(storage->data, storage->size);
-  storage->budget->refund(storage->size);
+  storage->allocator->deallocate(storage->data, storage->bytes());
+  storage->budget->refund(storage->bytes());
   release(storage->budget);
   delete storage;
 }
@@ -74,19 +74,21 @@ void MemoryBudget::charge(uint64_t bytes) {
 }
 
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget,
-                               MemoryUse use) {
+                               MemoryUse use, const ImageShape &image) {
   auto storage = std::make_unique<VmStorage>();
   storage->type_index = VmStorage::type();
-  storage->allocator = &Allocator::of(device, kind);
+  storage->allocator = &Allocator::of(device, image ? OPD_ALLOCATOR_NAIVE : kind);
   budget->charge(bytes);
   try {
-    storage->data = static_cast<char *>(storage->allocator->allocate(bytes, use));
+    storage->data =
+        static_cast<char *>(image ? allocate_image(device, image, use) : storage->allocator->allocate(bytes, use));
   } catch (...) {
     budget->refund(bytes);
     throw;
   }
   storage->Object::deleter = destroy_storage;
-  storage->size = bytes;
+  storage->size = image ? 0 : bytes;
+  storage->image = image;
   storage->device = device;
   storage->budget = budget.detach();
   return Ref<VmStorage>::take(storage.release());
@@ -101,6 +103,11 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
   auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_, use);
   void *const data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
+}
+
+void fail_part_of_image(const VmStorage &storage, uint64_t offset, uint64_t bytes) {
+  fail(OPD_INVALID_ARGUMENT, "a tensor of ", bytes, " bytes at offset ", offset, " does not fill the image of ",
+       storage.bytes(), " bytes that its storage is");
 }
 
 bool is_unique(const Tensor &tensor) {
@@ -153,10 +160,18 @@ const VmDevice &RunPool::device_of(int64_t index) const {
   return devices_[static_cast<size_t>(index)];
 }
 
+int64_t RunPool::index_of(DLDevice device) const {
+  for (size_t i = 0; i < devices_.size(); ++i)
+    if (same(devices_[i].device, device)) return static_cast<int64_t>(i);
+  fail(OPD_INVALID_ARGUMENT, "the VM has no device ", device_name(device));
+}
+
 VmStorage *RunPool::new_storage(uint32_t size_class) {
   const StorageKind kind = classes_[size_class].kind;
   const VmDevice &device = device_of(kind.device);
-  const auto make = [&] { return make_vm_storage(device.device, device.allocator, kind.bytes, budget_); };
+  const auto make = [&] {
+    return make_vm_storage(device.device, device.allocator, kind.bytes, budget_, MemoryUse::kTensor, kind.image);
+  };
   Ref<VmStorage> storage;
   try {
     storage = make();
@@ -216,7 +231,7 @@ uint64_t RunPool::kept_bytes(DLDevice device) const {
   uint64_t sum = 0;
   for (const auto &size_class : classes_)
     for (const VmStorage *storage = size_class.head; storage; storage = storage->next)
-      if (same(storage->device, device)) sum += storage->size;
+      if (same(storage->device, device)) sum += storage->bytes();
   return sum;
 }
 

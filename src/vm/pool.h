@@ -39,7 +39,8 @@ struct MemoryBudget : Object {
 struct VmStorage final : Object {
   static int32_t type();  // "opdyno.vm.Storage"
   char *data = nullptr;
-  uint64_t size = 0;
+  uint64_t size = 0;  // 0 if it is an image, which has one tensor only: so paths for parts of a block do not take it
+  ImageShape image;
   DLDevice device{};
   Allocator *allocator = nullptr;
   MemoryBudget *budget = nullptr;  // one reference
@@ -48,6 +49,8 @@ struct VmStorage final : Object {
   uint32_t size_class = 0;
   uint32_t borrowers = 0;  // tensors of the home run that use the storage without a reference
   bool dropped = false;    // its register dropped it while tensors borrowed it: the last borrower ends that reference
+
+  uint64_t bytes() const { return size + image.bytes(); }
 };
 
 struct VmDevice {
@@ -57,7 +60,8 @@ struct VmDevice {
 
 struct StorageKind {
   uint64_t bytes;
-  int64_t device;  // index into the VM's devices; -1: the last, which is the host
+  int64_t device;      // index into the VM's devices; -1: the last, which is the host
+  ImageShape image{};  // none: a block
   bool operator==(const StorageKind &) const = default;
   struct Hash {
     size_t operator()(const StorageKind &kind) const {
@@ -110,6 +114,7 @@ class RunPool {
   }
   uint32_t size_class_of(StorageKind kind);
   const VmDevice &device_of(int64_t index) const;  // as StorageKind's; throws OPD_OUT_OF_RANGE
+  int64_t index_of(DLDevice device) const;         // as StorageKind's; throws OPD_INVALID_ARGUMENT if the VM lacks it
   VmStorage *storage(uint32_t size_class) {        // the caller gets one reference
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
@@ -244,7 +249,10 @@ class RunPool {
 
 // A storage that belongs to no run: for builtins called from outside one.
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget,
-                               MemoryUse use = MemoryUse::kTensor);
+                               MemoryUse use = MemoryUse::kTensor, const ImageShape &image = {});
+
+// A tensor that is smaller than the image that its storage is.
+[[noreturn]] void fail_part_of_image(const VmStorage &storage, uint64_t offset, uint64_t bytes);
 
 // A tensor of a size that the program chooses, which may outlive the run. If a VM runs, the tensor counts for its
 // budget.

@@ -1,6 +1,7 @@
 #include "vm/vm.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/fork_mutex.h"
@@ -166,15 +167,20 @@ Vm::~Vm() {
 // Kernels expect constants on the device of their other arguments. Devices of the CPU share its memory.
 void Vm::place_constants() {
   const DLDevice device = devices().front().device;
-  for (const MemoryScope &scope : program_->executable->scopes)
-    if (program_->constants[static_cast<size_t>(scope.constant)].type == OPD_TENSOR) check_scope(scope.scope, device);
+  std::map<const View *, std::string_view> scopes;  // of constants
+  for (const MemoryScope &scope : program_->executable->scopes) {
+    const View &constant = program_->constants[static_cast<size_t>(scope.constant)];
+    if (constant.type == OPD_TENSOR && check_scope(scope.scope, device)) scopes.emplace(&constant, scope.scope);
+  }
   if (same(device, kHost)) return;
   for (View &constant : program_->constants) {
     if (constant.type != OPD_TENSOR) continue;
+    const auto scope = scopes.find(&constant);
     auto tensor = Ref<Tensor>::share(static_cast<Tensor *>(object_of(constant)));
-    placed_constants_.push_back(device.device_type == kDLCPU ? Tensor::make(dims_of(tensor->dl), tensor->dl.dtype,
-                                                                            device, data_of(tensor->dl), tensor)
-                                                             : copied_to(device, tensor->dl, MemoryUse::kParameter));
+    placed_constants_.push_back(
+        device.device_type == kDLCPU
+            ? Tensor::make(dims_of(tensor->dl), tensor->dl.dtype, device, data_of(tensor->dl), tensor)
+            : copied_to(device, tensor->dl, MemoryUse::kParameter, scope == scopes.end() ? "" : scope->second));
     constant = view_of(placed_constants_.back().get());
   }
 }

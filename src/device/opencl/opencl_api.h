@@ -25,6 +25,7 @@ enum : Status {
   kMemoryAllocationFailure = -4,
   kOutOfResources = -5,
   kOutOfHostMemory = -6,
+  kImageFormatNotSupported = -10,
   kInvalidKernelName = -46,
 };
 
@@ -36,6 +37,8 @@ enum DeviceInfo : uint32_t {
   kMaxWorkItemSizes = 0x1005,
   kMaxClockMhz = 0x100C,
   kImageMaxWidth = 0x1011,
+  kImageMaxHeight = 0x1012,
+  kHasImages = 0x1016,
   kMemoryAlignBits = 0x1019,
   kGlobalCacheBytes = 0x101E,
   kGlobalBytes = 0x101F,
@@ -44,6 +47,7 @@ enum DeviceInfo : uint32_t {
   kName = 0x102B,
   kDriverVersion = 0x102D,
   kVersion = 0x102F,
+  kImageMaxLayers = 0x1041,
 };
 
 enum : uint32_t { kBuildLog = 0x1183, kRegion = 0x1220 };
@@ -53,6 +57,27 @@ enum EventTime : uint32_t { kQueued = 0x1280, kStarted = 0x1282, kEnded = 0x1283
 
 struct Region {
   size_t origin, size;
+};
+
+enum : uint32_t { kRgba = 0x10B5, kLayeredImage = 0x10F3 };
+enum ChannelType : uint32_t {
+  kSigned8 = 0x10D7,
+  kSigned16 = 0x10D8,
+  kSigned32 = 0x10D9,
+  kUnsigned8 = 0x10DA,
+  kUnsigned16 = 0x10DB,
+  kUnsigned32 = 0x10DC,
+  kHalfFloat = 0x10DD,
+  kFloat = 0x10DE,
+};
+struct ImageFormat {
+  uint32_t order, type;
+};
+struct ImageDescription {
+  uint32_t type;
+  size_t width, height, depth, layers, row_pitch, slice_pitch;
+  uint32_t num_mip_levels, num_samples;
+  Memory *buffer;
 };
 
 // Every function of the loader that is used: the X-macro's lines are name, result, parameters.
@@ -69,6 +94,7 @@ struct Region {
   X(clFinish, Status, (Queue *))                                                                                       \
   X(clCreateBuffer, Memory *, (Context *, uint64_t, size_t, void *, Status *))                                         \
   X(clCreateSubBuffer, Memory *, (Memory *, uint64_t, uint32_t, const void *, Status *))                               \
+  X(clCreateImage, Memory *, (Context *, uint64_t, const ImageFormat *, const ImageDescription *, void *, Status *))   \
   X(clReleaseMemObject, Status, (Memory *))                                                                            \
   X(clEnqueueReadBuffer, Status,                                                                                       \
     (Queue *, Memory *, uint32_t, size_t, size_t, void *, uint32_t, Event *const *, Event **))                         \
@@ -76,6 +102,18 @@ struct Region {
     (Queue *, Memory *, uint32_t, size_t, size_t, const void *, uint32_t, Event *const *, Event **))                   \
   X(clEnqueueCopyBuffer, Status,                                                                                       \
     (Queue *, Memory *, Memory *, size_t, size_t, size_t, uint32_t, Event *const *, Event **))                         \
+  X(clEnqueueReadImage, Status,                                                                                        \
+    (Queue *, Memory *, uint32_t, const size_t *, const size_t *, size_t, size_t, void *, uint32_t, Event *const *,    \
+     Event **))                                                                                                        \
+  X(clEnqueueWriteImage, Status,                                                                                       \
+    (Queue *, Memory *, uint32_t, const size_t *, const size_t *, size_t, size_t, const void *, uint32_t,              \
+     Event *const *, Event **))                                                                                        \
+  X(clEnqueueCopyImage, Status,                                                                                        \
+    (Queue *, Memory *, Memory *, const size_t *, const size_t *, const size_t *, uint32_t, Event *const *, Event **)) \
+  X(clEnqueueCopyImageToBuffer, Status,                                                                                \
+    (Queue *, Memory *, Memory *, const size_t *, const size_t *, size_t, uint32_t, Event *const *, Event **))         \
+  X(clEnqueueCopyBufferToImage, Status,                                                                                \
+    (Queue *, Memory *, Memory *, size_t, const size_t *, const size_t *, uint32_t, Event *const *, Event **))         \
   X(clCreateProgramWithSource, Program *, (Context *, uint32_t, const char **, const size_t *, Status *))              \
   X(clBuildProgram, Status, (Program *, uint32_t, Device *const *, const char *, void (*)(Program *, void *), void *)) \
   X(clGetProgramBuildInfo, Status, (Program *, Device *, uint32_t, size_t, void *, size_t *))                          \

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "device/opencl/opencl_context.h"
-#include "device/opencl/opencl_memory.h"
+#include "device/opencl/opencl_image.h"
 #include "device/opencl/opencl_program.h"
 #include "device/opencl/opencl_work.h"
 
@@ -58,9 +58,21 @@ class OpenClBackend final : public DeviceBackend {
 
   void *allocate(int32_t id, size_t bytes, size_t) override {
     const DeviceContext &device = get(id);
+    const auto buffer = std::make_shared<OwnedMemory>();
     Status status = kSuccess;
-    Memory *const buffer = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
-    return status ? nullptr : buffers().add(owned(buffer), bytes, id);
+    buffer->memory = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
+    return status ? nullptr : buffers().add(buffer, bytes, id);
+  }
+  bool has_images(int32_t id) override { return get(id).number_of<uint32_t>(kHasImages) != 0; }
+  void *allocate_image(int32_t id, const ImageShape &shape) override {
+    const auto image = std::make_shared<OwnedMemory>();
+    image->image = shape, image->memory = create_image(get(id), shape);
+    return image->memory ? buffers().add(image, shape.bytes(), id) : nullptr;
+  }
+  ImageShape image_at(int32_t id, const void *address) noexcept override {
+    try {
+      return buffers().find(address, 0, id).buffer->image;
+    } catch (const Exception &) { return {}; }
   }
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { buffers().remove(data); }
 
@@ -91,15 +103,21 @@ class OpenClBackend final : public DeviceBackend {
     const Place source = reads ? buffers().find(from, bytes, device.number()) : Place{};
     const Place target = writes ? buffers().find(to, bytes, device.number()) : Place{};
     constexpr uint32_t kBlocking = 1;
-    if (!writes) {
-      check(api.clEnqueueReadBuffer(queue, source.buffer.get(), kBlocking, source.offset, bytes, to, 0, nullptr, event),
-            "clEnqueueReadBuffer");
+    const bool from_image = reads && source.buffer->image, to_image = writes && target.buffer->image;
+    if (from_image || to_image) {
+      if (!writes) read_image(device, queue, source, bytes, to, event);
+      else if (!reads) write_image(device, queue, from, target, bytes, event);
+      else copy_image(device, queue, source, target, bytes, event);
+    } else if (!writes) {
+      check(
+          api.clEnqueueReadBuffer(queue, source.buffer->memory, kBlocking, source.offset, bytes, to, 0, nullptr, event),
+          "clEnqueueReadBuffer");
     } else if (!reads) {
-      check(api.clEnqueueWriteBuffer(queue, target.buffer.get(), kBlocking, target.offset, bytes, from, 0, nullptr,
+      check(api.clEnqueueWriteBuffer(queue, target.buffer->memory, kBlocking, target.offset, bytes, from, 0, nullptr,
                                      event),
             "clEnqueueWriteBuffer");
     } else {
-      check(api.clEnqueueCopyBuffer(queue, source.buffer.get(), target.buffer.get(), source.offset, target.offset,
+      check(api.clEnqueueCopyBuffer(queue, source.buffer->memory, target.buffer->memory, source.offset, target.offset,
                                     bytes, 0, nullptr, event),
             "clEnqueueCopyBuffer");
     }

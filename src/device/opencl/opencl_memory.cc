@@ -7,8 +7,4 @@ Buffers &buffers() {
   return *made;
 }
 
-std::shared_ptr<Memory> owned(Memory *buffer) {
-  return {buffer, [](Memory *last) { Api::get().release(Api::get().clReleaseMemObject, last); }};
-}
-
 }  // namespace opd::cl

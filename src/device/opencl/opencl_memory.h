@@ -1,15 +1,24 @@
-// Buffers of OpenCL devices, and the addresses that stand for them.
+// Buffers and images of OpenCL devices, and the addresses that stand for them.
 #pragma once
 #include "device/address_ranges.h"
 #include "device/opencl/opencl_api.h"
+#include "device/texture.h"
 
 namespace opd::cl {
 
-using Buffers = AddressRanges<Memory>;
+// Released at the end. The driver keeps it until the work that uses it has ended.
+struct OwnedMemory {
+  OwnedMemory() = default;
+  ~OwnedMemory() { Api::get().release(Api::get().clReleaseMemObject, memory); }
+  OwnedMemory(const OwnedMemory &) = delete;
+
+  Memory *memory = nullptr;
+  ImageShape image;  // none: a buffer
+};
+
+using Buffers = AddressRanges<OwnedMemory>;
 using Place = Buffers::Place;
 
 Buffers &buffers();  // never destroyed
-// Releases the buffer at the end. The driver keeps it until the work that uses it has ended.
-std::shared_ptr<Memory> owned(Memory *buffer);
 
 }  // namespace opd::cl

@@ -12,19 +12,22 @@
 namespace opd::cl {
 namespace {
 
-// The part of a buffer that an address argument points at. OpenCL's kernels take whole buffers.
+// The image or the part of a buffer that an address argument points at. OpenCL's kernels take whole ones.
 class Argument {
  public:
   Argument(const DeviceContext &context, const std::string &kernel, size_t i, const void *address) : context_(context) {
     if (!address) return;
     Place place = buffers().find(address, 0, context.number());
     whole_ = std::move(place.buffer);
-    memory_ = whole_.get();
+    memory_ = whole_->memory;
     if (place.offset == 0) return;
+    if (whole_->image)
+      fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", kernel, " begins ", place.offset,
+           " bytes into its image; opencl:", context.number(), " takes whole images only");
     check_part_begin("opencl", context.number(), kernel, i, place.offset, context.sub_buffer_bytes());
     const Region region{place.offset, place.bytes - place.offset};
     Status status = kSuccess;
-    memory_ = part_ = context.api().clCreateSubBuffer(whole_.get(), kReadWrite, kRegion, &region, &status);
+    memory_ = part_ = context.api().clCreateSubBuffer(whole_->memory, kReadWrite, kRegion, &region, &status);
     check(status, "clCreateSubBuffer");
   }
   ~Argument() {
@@ -35,7 +38,7 @@ class Argument {
 
  private:
   const DeviceContext &context_;
-  std::shared_ptr<Memory> whole_;
+  std::shared_ptr<OwnedMemory> whole_;
   Memory *memory_ = nullptr, *part_ = nullptr;
 };
 

@@ -23,10 +23,27 @@ Value alloc_storage(Args args) {
   const auto &size = as<Shape>(args[1], "size");
   const int64_t index = as_int(args[2], "device index");
   const DLDataType dtype = as_dtype(args[3], "dtype");
-  if (args.size() == 5) check_scope(as_text(args[4], "scope"), run.pool.device_of(index).device);
+  const std::string_view scope = args.size() == 5 ? as_text(args[4], "scope") : "";
+  const bool is_texture = check_scope(scope, run.pool.device_of(index).device);
   uint64_t bytes;
   if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
-  return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index})));
+  // A storage whose size is counted in bytes is one that several tensors share by turns. They get their own images.
+  const bool is_image = is_texture && size.size > 1;
+  const ImageShape image = is_image ? image_shape(scope, size.dims(), dtype) : ImageShape{};
+  return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index, image})));
+}
+
+// A tensor that cannot be a part of the storage: one of them is an image, and the other one is not the same. `image`:
+// of the tensor; none: it is in a block.
+Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, DLDataType dtype, uint64_t bytes,
+                                const ImageShape &image) {
+  const StorageKind kind{bytes, run.pool.index_of(device), image};
+  auto own = Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of(kind)));
+  if (run.pool.records_bindings()) [[unlikely]]
+    record_version(*own);
+  auto tensor = Ref<VmTensor>::take(run.pool.tensor(shape.dims(), dtype, own.get(), 0));
+  run.pool.drop(own.detach());  // the tensor has it
+  return tensor;
 }
 
 Value alloc_tensor(Args args) {
@@ -35,16 +52,24 @@ Value alloc_tensor(Args args) {
   const int64_t offset = as_int(args[1], "offset");
   const auto &shape = as<Shape>(args[2], "shape");
   const DLDataType dtype = as_dtype(args[3], "dtype");
-  if (args.size() == 5) check_scope(as_text(args[4], "scope"), storage.device);
+  const std::string_view scope = args.size() == 5 ? as_text(args[4], "scope") : "";
+  const bool is_texture = check_scope(scope, storage.device);
   uint64_t count, bytes;
   if (!element_count(shape.data, static_cast<int64_t>(shape.size), count) || !data_bytes(count, dtype, bytes))
     bad_shape(args[2]);
-  require(offset >= 0 && bytes <= storage.size && static_cast<uint64_t>(offset) <= storage.size - bytes, "a tensor of ",
-          bytes, " bytes at offset ", offset, " does not fit a storage of ", storage.size, " bytes");
+  const uint64_t room = storage.bytes();
+  require(offset >= 0 && bytes <= room && static_cast<uint64_t>(offset) <= room - bytes, "a tensor of ", bytes,
+          " bytes at offset ", offset, " does not fit a storage of ", room, " bytes");
   require(offset % kAlignment == 0, "offset ", offset, " is no multiple of ", kAlignment,
           ", which compiled kernels assume of a tensor's data");
   Run *run = Run::of_thread();
   require(run, "tensors of a storage can be made inside a run only");
+  if (is_texture || storage.image) [[unlikely]] {
+    const ImageShape image = is_texture ? image_shape(scope, shape.dims(), dtype) : ImageShape{};
+    const bool has_storages = scope.empty() ? bytes == room : image == storage.image;
+    if (!has_storages && scope.empty()) fail_part_of_image(storage, static_cast<uint64_t>(offset), bytes);
+    if (!has_storages) return tensor_of_its_own(*run, storage.device, shape, dtype, bytes, image);
+  }
   const auto place = static_cast<uint64_t>(offset);
   if (run->pool.records_bindings()) [[unlikely]]
     record_version(storage);
@@ -106,9 +131,15 @@ Value to_device(Args args) {
   auto tensor = tensor_of(args[0]);
   const DLDevice device{static_cast<DLDeviceType>(as_int(args[1], "device type")),
                         static_cast<int32_t>(as_int(args[2], "device id"))};
-  if (args.size() == 4) check_scope(as_text(args[3], "scope"), device);
-  if (same(device, tensor->dl.device)) return tensor;
-  return copied_to(device, tensor->dl);
+  const std::string_view scope = args.size() == 4 ? as_text(args[3], "scope") : "";
+  const ImageShape wanted =
+      check_scope(scope, device) ? image_shape(scope, dims_of(tensor->dl), tensor->dl.dtype) : ImageShape{};
+  if (same(device, tensor->dl.device)) {
+    DeviceBackend *const backend = find_kind(device.device_type);
+    const ImageShape given = backend ? backend->image_at(device.device_id, data_of(tensor->dl)) : ImageShape{};
+    if (scope.empty() || given == wanted) return tensor;
+  }
+  return copied_to(device, tensor->dl, MemoryUse::kTensor, scope);
 }
 
 Value ensure_zero_offset(Args args) {

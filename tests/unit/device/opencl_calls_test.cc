@@ -117,6 +117,11 @@ void CountedOpenCl::put_between(Api &api) const {
     COUNTED_MAKING(clCreateSubBuffer);
     return c.made(c.real_.clCreateSubBuffer(whole, flags, type, region, status), "memory");
   };
+  api.clCreateImage = [](Context *context, uint64_t flags, const ImageFormat *format,
+                         const ImageDescription *description, void *data, Status *status) -> Memory * {
+    COUNTED_MAKING(clCreateImage);
+    return c.made(c.real_.clCreateImage(context, flags, format, description, data, status), "memory");
+  };
   api.clReleaseMemObject = [](Memory *memory) {
     return here()->released(here()->real_.clReleaseMemObject(memory), "memory");
   };
@@ -134,6 +139,39 @@ void CountedOpenCl::put_between(Api &api) const {
                                size_t size, uint32_t count, Event *const *waits, Event **event) {
     COUNTED(clEnqueueCopyBuffer);
     return c.given(c.real_.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, waits, event),
+                   event);
+  };
+  api.clEnqueueReadImage = [](Queue *queue, Memory *from, uint32_t blocking, const size_t *origin, const size_t *region,
+                              size_t row, size_t layer, void *to, uint32_t count, Event *const *waits, Event **event) {
+    COUNTED(clEnqueueReadImage);
+    return c.given(
+        c.real_.clEnqueueReadImage(queue, from, blocking, origin, region, row, layer, to, count, waits, event), event);
+  };
+  api.clEnqueueWriteImage = [](Queue *queue, Memory *to, uint32_t blocking, const size_t *origin, const size_t *region,
+                               size_t row, size_t layer, const void *from, uint32_t count, Event *const *waits,
+                               Event **event) {
+    COUNTED(clEnqueueWriteImage);
+    return c.given(
+        c.real_.clEnqueueWriteImage(queue, to, blocking, origin, region, row, layer, from, count, waits, event), event);
+  };
+  api.clEnqueueCopyImage = [](Queue *queue, Memory *from, Memory *to, const size_t *from_origin,
+                              const size_t *to_origin, const size_t *region, uint32_t count, Event *const *waits,
+                              Event **event) {
+    COUNTED(clEnqueueCopyImage);
+    return c.given(c.real_.clEnqueueCopyImage(queue, from, to, from_origin, to_origin, region, count, waits, event),
+                   event);
+  };
+  api.clEnqueueCopyImageToBuffer = [](Queue *queue, Memory *from, Memory *to, const size_t *origin,
+                                      const size_t *region, size_t offset, uint32_t count, Event *const *waits,
+                                      Event **event) {
+    COUNTED(clEnqueueCopyImageToBuffer);
+    return c.given(c.real_.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, offset, count, waits, event),
+                   event);
+  };
+  api.clEnqueueCopyBufferToImage = [](Queue *queue, Memory *from, Memory *to, size_t offset, const size_t *origin,
+                                      const size_t *region, uint32_t count, Event *const *waits, Event **event) {
+    COUNTED(clEnqueueCopyBufferToImage);
+    return c.given(c.real_.clEnqueueCopyBufferToImage(queue, from, to, offset, origin, region, count, waits, event),
                    event);
   };
   api.clCreateProgramWithSource = [](Context *context, uint32_t count, const char **texts, const size_t *sizes,
@@ -283,6 +321,56 @@ TEST_F(OpenClsCalls, LoseNothingWhicheverFails) {
                                    : failed + " gave CL_INVALID_OPERATION (-59)";
       EXPECT_NE(failure.message.find(said), std::string::npos) << failure.message << "\n" << said;
       EXPECT_EQ(counted().alive, Alive()) << "after call " << nth << ", " << failed;
+    }
+  }
+}
+
+TEST_F(OpenClsCalls, OfImagesLoseNothingWhicheverFails) {
+  if (!backend().has_images(0)) GTEST_SKIP() << "the OpenCL device has no images";
+  const ImageShape shape{7, 5, 3, {kDLFloat, 32, 1}};
+  const size_t bytes = shape.bytes();
+  const auto use = [&](bool is_timed) {
+    const BackendStream stream(backend());
+    struct Image {
+      Image(DeviceBackend &b, const ImageShape &of) : backend(b), data(b.allocate_image(0, of)) {
+        if (!data) fail(OPD_OUT_OF_MEMORY, "there is no image");
+      }
+      ~Image() { backend.deallocate(0, data, 0, kAlignment); }
+      Image(const Image &) = delete;
+      DeviceBackend &backend;
+      void *const data;
+    };
+    const Image first(backend(), shape), second(backend(), ImageShape{35, 3, 1, shape.dtype});
+    const Block block(backend(), bytes);
+    std::vector<float> values(bytes / sizeof(float)), back(values.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    std::vector<std::unique_ptr<PendingWork>> works;
+    const auto copy = [&](const void *from, DLDevice from_device, void *to, DLDevice to_device) {
+      if (is_timed) works.push_back(backend().copy_timed(from, from_device, to, to_device, bytes, stream.handle));
+      else backend().copy(from, from_device, to, to_device, bytes, stream.handle);
+    };
+    copy(values.data(), kHost, first.data, kOpenClDevice);
+    copy(first.data, kOpenClDevice, second.data, kOpenClDevice);
+    copy(second.data, kOpenClDevice, block.data, kOpenClDevice);
+    copy(block.data, kOpenClDevice, first.data, kOpenClDevice);
+    copy(first.data, kOpenClDevice, back.data(), kHost);
+    EXPECT_EQ(back, values);
+  };
+  for (const bool is_timed : {false, true}) {
+    counted().fail_from(0);
+    use(is_timed);
+    const int64_t calls = counted().calls();
+    EXPECT_EQ(counted().alive, Alive());
+    ASSERT_GT(calls, 12);
+    for (int64_t nth = 1; nth <= calls; ++nth) {
+      counted().fail_from(nth);
+      const Failure failure = failure_of([&] { use(is_timed); });
+      counted().fail_from(0);
+      backend().sync(0);
+      const bool is_block = counted().failed() == "clCreateBuffer";
+      EXPECT_EQ(failure.message,
+                is_block ? "there is no block" : counted().failed() + " gave CL_INVALID_OPERATION (-59)");
+      EXPECT_EQ(counted().alive, Alive()) << "after call " << nth << ", " << counted().failed();
     }
   }
 }
