@@ -40,8 +40,9 @@ OPD_API int opd_tensor_is_contiguous(const opd_tensor *tensor);
  * tensor. Threads: safe. Since: 0.2. Source: DLPack 1.3 DLPACK_FLAG_BITMASK_READ_ONLY. */
 OPD_API int opd_tensor_is_read_only(const opd_tensor *tensor);
 
-/** Copies the elements of a tensor to another one of the same shape and dtype, and waits. Strides and devices may
- * differ.
+/** Copies the elements of a tensor to another one of the same shape and dtype. Strides and devices may differ. If one
+ * side is memory of the host, it waits, unless the copy goes from pinned memory (cuda_host) to a device whose current
+ * stream the program made. Then the source must not be written until that stream was waited for.
  * @param from Borrowed.
  * @param to   Borrowed; its elements are written.
  * @return NULL, or OPD_INVALID_ARGUMENT: the shapes or dtypes differ (the message has both), or @p to is read-only;

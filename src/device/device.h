@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/device.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,7 +46,7 @@ class DeviceBackend {
     return true;
   }
   // Compact bytes between this kind and itself or the host, after the work that the stream has. Finished on return if
-  // one side is the host.
+  // one side is the host, unless a copy from pinned memory goes to a stream that the program made.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                     void *stream) = 0;
   // The same; the device keeps the times of the work. Null: it has none.
@@ -98,6 +99,8 @@ void wait_for_device(DLDevice device);
 // Throws for what is no stream of the device; null is its default one.
 void check_stream(DLDevice device, void *stream);
 void wait_for_all_streams(DLDevice device);  // also for the default one
+// Calls `use` with the default stream and all that users made. None of them ends meanwhile.
+void with_streams(DLDevice device, const std::function<void(std::span<void *const>)> &use);
 // Its number among those that the device has, from 1 on; 0: the default one.
 uint16_t stream_number(DLDevice device, void *stream) noexcept;
 

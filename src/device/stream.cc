@@ -48,6 +48,14 @@ StreamTable &made() {
   return *table;
 }
 
+std::vector<void *> streams_of(DLDevice device) {
+  std::vector<void *> streams = {nullptr};
+  const std::scoped_lock lock(made().guard);
+  for (const auto &[stream, number] : made().streams[{device.device_type, device.device_id}].alive)
+    streams.push_back(stream);
+  return streams;
+}
+
 DeviceBackend &backend_with_streams(DLDevice device) {
   DeviceBackend &backend = device_backend(device);
   if (!backend.is_asynchronous())
@@ -107,13 +115,12 @@ void wait_for_stream(DLDevice device, void *stream) {
 }
 
 void wait_for_all_streams(DLDevice device) {
-  std::vector<void *> streams = {nullptr};
-  {
-    const std::scoped_lock lock(made().guard);
-    for (const auto &[stream, number] : made().streams[{device.device_type, device.device_id}].alive)
-      streams.push_back(stream);
-  }
-  for (void *stream : streams) wait_for_stream(device, stream);
+  for (void *stream : streams_of(device)) wait_for_stream(device, stream);
+}
+
+void with_streams(DLDevice device, const std::function<void(std::span<void *const>)> &use) {
+  const std::shared_lock ending(made().ending);
+  use(streams_of(device));
 }
 
 uint16_t stream_number(DLDevice device, void *stream) noexcept {

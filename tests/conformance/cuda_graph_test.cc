@@ -95,7 +95,7 @@ TEST_F(AGraph, IsCapturedByTheFirstCallAndLaunchedByOthers) {
                 captured +
                 "cuStreamEndCapture stream \ncuGraphInstantiate 0 with 2\ncuGraphDestroy\n"
                 "cuStreamSynchronize stream \ncuStreamDestroy stream \n"
-                "cuMemAlloc 64\n" +
+                "cuMemAllocAsync 64 in stream \ncuStreamSynchronize stream \n" +
                 once);
   EXPECT_EQ(log_of(vm, x), once + "cuGraphLaunch 2 in default\n" + once);
 }

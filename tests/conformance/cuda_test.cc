@@ -84,12 +84,71 @@ TEST_F(RecordedCuda, WorksInTheCurrentStream) {
   }
 }
 
-TEST_F(RecordedCuda, WaitsForEverythingBeforeMemoryIsFreed) {
+TEST_F(RecordedCuda, WaitsForEverythingBeforeMemoryIsFreedWithoutTheOrderOfStreams) {
+  Tensor({4}, "float32", {kDLCUDA, 1});  // makes the device's context
+  Recording::log();
   {
-    const Tensor there({4}, "float32", kDevice);
+    const Tensor there({4}, "float32", {kDLCUDA, 1});
     EXPECT_EQ(Recording::log(), "cuMemAlloc 64\n");
   }
   EXPECT_EQ(Recording::log(), "cuCtxSynchronize\ncuMemFree\n");
+}
+
+// "cuMemFreeAsync in stream 2\n" and "in " give "stream 2".
+std::string stream_behind(const std::string &log, const std::string &words) {
+  const size_t begin = log.find(words) + words.size();
+  return log.substr(begin, log.find('\n', begin) - begin);
+}
+
+TEST_F(RecordedCuda, FreesMemoryInTheOrderOfItsStreams) {
+  const Module kernels = kernels_with("ordered", {"blockIdx.x", "threadIdx.x"});
+  const Function scale = kernels.function("scale", 1);
+  const Tensor first = on(kDevice, {0, 0, 0, 0}), second = on(kDevice, {0, 0, 0, 0});
+  const opdyno::Stream stream(kDevice);
+  Recording::log();
+  auto there = std::make_unique<Tensor>(std::vector<int64_t>{4}, "float32", kDevice);
+  const std::string allocated = Recording::log(), own = stream_behind(allocated, "cuMemAllocAsync 64 in ");
+  EXPECT_EQ(allocated, "cuMemAllocAsync 64 in " + own + "\ncuStreamSynchronize " + own + "\n");
+  const std::vector<float> values = {1, 2, 3, 4};
+  there->copy_from_bytes(values.data(), 16);
+  scale(*there, first, 2.0, 0, 1, 4);
+  std::string used;
+  {
+    const CurrentStream current(kDevice, stream.get());
+    Recording::log();
+    scale(*there, second, 3.0, 0, 1, 4);
+    used = stream_behind(Recording::log(), "0 in ");
+  }
+  there.reset();
+  const std::string freed = Recording::log(), last = stream_behind(freed, "cuMemFreeAsync in ");
+  EXPECT_EQ(freed, "cuStreamWaitEvent default in " + last + "\ncuStreamWaitEvent " + used + " in " + last +
+                       "\ncuMemFreeAsync in " + last + "\n");
+  EXPECT_NE(last, own) << "new memory does not wait for what is freed";
+  opdyno::sync(kDevice);
+  EXPECT_EQ(read(first), (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(read(second), (std::vector<float>{3, 6, 9, 12}));
+}
+
+TEST_F(RecordedCuda, WaitsForMemoryThatIsBeingFreedIfThereIsNoOther) {
+  struct Limit {
+    explicit Limit(size_t bytes) { Recording::set_limit(bytes); }
+    ~Limit() { Recording::set_limit(1 << 30); }
+  } const limit(1 << 20);
+  const int64_t most = 600 << 10;
+  { const Tensor gone({most}, "uint8", kDevice); }
+  const Tensor there({most}, "uint8", kDevice);
+  expect_throws([&] { Tensor({most}, "uint8", kDevice); }, OPD_OUT_OF_MEMORY, "cannot get 614400 bytes on cuda:0");
+}
+
+TEST_F(RecordedCuda, FreesMemoryAlsoIfTheOrderOfStreamsFails) {
+  const auto counts = Recording::counts();
+  auto there = std::make_unique<Tensor>(std::vector<int64_t>{4}, "float32", kDevice);
+  Recording::log();
+  Recording::fail_from(1);
+  there.reset();
+  Recording::fail_from(0);
+  EXPECT_EQ(Recording::log(), "cuCtxSynchronize\ncuMemFree\n");
+  EXPECT_EQ(Recording::counts(), counts);
 }
 
 TEST_F(RecordedCuda, CopiesBetweenItsDevices) {
@@ -123,6 +182,83 @@ TEST_F(RecordedCuda, HasMemoryOfTheHost) {
       OPD_UNSUPPORTED,
       "there is no device cuda_host:1: there is only number 0, not 1; this process has cpu:0 to cpu:63, cuda:0 to "
       "cuda:1, cuda_host:0");
+}
+
+// In a stream of the program's own. The memory can be written again when the stream was waited for, and given back at
+// any time.
+TEST_F(RecordedCuda, DoesNotWaitForCopiesFromItsMemoryOfTheHost) {
+  const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6, 7, 8};
+  const auto pinned = [](const std::vector<float> &values) {
+    auto made = std::make_unique<Tensor>(std::vector<int64_t>{4}, "float32", DLDevice{kDLCUDAHost, 0});
+    std::copy(values.begin(), values.end(), made->data<float>());
+    return made;
+  };
+  const Tensor there = on(kDevice, {0, 0, 0, 0}), other = on(kDevice, {0, 0, 0, 0});
+  const auto counts = Recording::counts();
+  const opdyno::Stream stream(kDevice);
+  auto source = pinned(first);
+  {
+    const CurrentStream current(kDevice, stream.get());
+    Recording::log();
+    there.copy_from(*source);
+    const std::string copied = Recording::log(), name = stream_behind(copied, "cuMemcpyHtoDAsync 16 in ");
+    EXPECT_EQ(copied, "cuMemcpyHtoDAsync 16 in " + name + "\n");
+    stream.sync();
+    std::copy(second.begin(), second.end(), source->data<float>());
+    other.copy_from(*source);
+    const std::vector<float> pageable = {9, 9, 9, 9};
+    Recording::log();
+    source.reset();  // waits for the copy
+    pinned({0, 0, 0, 0});
+    EXPECT_EQ(read(there), first);
+    EXPECT_EQ(read(other), second);
+    Recording::log();
+    other.copy_from_bytes(pageable.data(), 16);
+    EXPECT_EQ(Recording::log(), "cuMemcpyHtoDAsync 16 in " + name + "\ncuStreamSynchronize " + name + "\n");
+    const Tensor from(there), to({4}, "float32", {kDLCUDAHost, 0});
+    to.copy_from(from);
+    EXPECT_EQ(to.data<float>()[3], 4) << "the processor may read it at once";
+  }
+  source = pinned(first);
+  Recording::log();
+  there.copy_from(*source);
+  EXPECT_EQ(Recording::log(), "cuMemcpyHtoDAsync 16 in default\ncuStreamSynchronize default\n");
+  source.reset();
+  auto now = Recording::counts();
+  now[4] -= 1;  // the stream
+  EXPECT_EQ(now, counts);
+}
+
+// A program reuses the memory of its tensors without asking the device.
+TEST_F(RecordedCuda, WaitsForCopiesFromItsMemoryOfTheHostWithinPrograms) {
+  define("test.pinned_fill", [](const opd_value *args, int32_t, opd_value *) {
+    std::fill_n(Tensor::of(args[0]).data<float>(), 4, static_cast<float>(args[1].u.int64));
+  });
+  const DLDevice devices[] = {kDevice, {kDLCUDAHost, 0}};
+  auto options = opdyno::defaults(opd_vm_options_init);
+  options.devices = devices, options.num_devices = 2;
+  const Vm vm(Executable::assemble(R"(
+.func copied(number) {
+  %s = call vm.builtin.alloc_storage(%vm, shape(16), 1, dtype(uint8), "global")
+  %t = call vm.builtin.alloc_tensor(%s, 0, shape(4), dtype(float32))
+  call test.pinned_fill(%t, %number)
+  %d = call vm.builtin.to_device(%t, 2, 0)
+  ret %d
+}
+.func main() {
+  %a = call copied(1)
+  %b = call copied(2)
+  %r = call vm.builtin.make_tuple(%a, %b)
+  ret %r
+})")
+                  .to_module(),
+              &options);
+  const opdyno::Stream stream(kDevice);
+  const CurrentStream current(kDevice, stream.get());
+  const opdyno::Array both = opdyno::Array::of(vm.call("main"));
+  EXPECT_EQ(read(Tensor::of(both[0])), std::vector<float>(4, 1));
+  EXPECT_EQ(read(Tensor::of(both[1])), std::vector<float>(4, 2));
+  Function::remove_global("test.pinned_fill");
 }
 
 TEST_F(RecordedCuda, LaunchesAsTheModulesTagsSay) {

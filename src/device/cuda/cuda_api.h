@@ -40,11 +40,13 @@ enum DeviceAttribute : uint32_t {
   kL2Bytes = 38,
   kComputeMajor = 75,
   kComputeMinor = 76,
+  kOrderedMemory = 115,
 };
 
 enum : uint32_t { kMaxDynamicSharedBytes = 8 };         // attribute of a function
 enum : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };  // options of loading a module
 enum : uint32_t { kNonBlocking = 1 };                   // stream: does not wait for the default one
+enum : uint32_t { kNoTiming = 2 };                      // event: without a time
 enum : uint32_t { kRelaxed = 2 };                       // capture: refuses no call of the capturing thread beforehand
 enum : uint32_t { kPortable = 1 };                      // memory of the host, for all contexts
 enum : uint32_t { kCooperative = 2, kClusterSizes = 4, kProgrammatic = 6 };  // attributes of a launch
@@ -95,6 +97,7 @@ struct LaunchConfig {
   X(cuStreamCreate, Status, (Stream **, uint32_t))                                         \
   X(cuStreamDestroy_v2, Status, (Stream *))                                                \
   X(cuStreamSynchronize, Status, (Stream *))                                               \
+  X(cuStreamWaitEvent, Status, (Stream *, Event *, uint32_t))                              \
   X(cuEventCreate, Status, (Event **, uint32_t))                                           \
   X(cuEventDestroy_v2, Status, (Event *))                                                  \
   X(cuEventRecord, Status, (Event *, Stream *))                                            \
@@ -111,6 +114,8 @@ struct LaunchConfig {
 // Those that older drivers lack; null there.
 #define OPD_CUDA_NEW_FUNCTIONS(X)                                                                        \
   X(cuDeviceGetPCIBusId, Status, (char *, int, Device))                               /* of CUDA 4.1 */  \
+  X(cuMemAllocAsync, Status, (Address *, size_t, Stream *))                           /* of CUDA 11.2 */ \
+  X(cuMemFreeAsync, Status, (Address, Stream *))                                      /* of CUDA 11.2 */ \
   X(cuStreamBeginCapture_v2, Status, (Stream *, uint32_t))                            /* of CUDA 10.1 */ \
   X(cuStreamEndCapture, Status, (Stream *, Graph **))                                 /* of CUDA 10.0 */ \
   X(cuGraphInstantiateWithFlags, Status, (GraphExec **, Graph *, unsigned long long)) /* of CUDA 11.4 */ \

@@ -3,12 +3,16 @@
 #include <mutex>
 
 #include "base/signal_handlers.h"
+#include "device/cuda/cuda_memory.h"
 #include "device/cuda/cuda_work.h"
 
 namespace opd::cuda {
 
 DeviceContext::DeviceContext(Device device, int32_t number) : api_(Api::get()), device_(device), number_(number) {
   compute_version_ = attribute(kComputeMajor) * 10 + attribute(kComputeMinor);
+  int ordered = 0;  // drivers that do not know the attribute refuse it
+  has_ordered_memory_ = api_.cuMemAllocAsync && api_.cuMemFreeAsync &&
+                        !api_.cuDeviceGetAttribute(&ordered, kOrderedMemory, device_) && ordered;
 }
 
 int32_t DeviceContext::attribute(DeviceAttribute attribute) const {
@@ -52,6 +56,16 @@ std::shared_ptr<const Reference> DeviceContext::reference() const {
   const std::scoped_lock lock(guard_);
   if (!reference_ || reference_->is_old()) reference_ = std::make_shared<const Reference>(*this);
   return reference_;
+}
+
+BlockStreams *DeviceContext::block_streams() const {
+  if (!has_ordered_memory_) return nullptr;
+  if (BlockStreams *const made = block_streams_.load(std::memory_order_acquire)) [[likely]]
+    return made;
+  const std::scoped_lock lock(guard_);
+  if (!block_streams_.load(std::memory_order_relaxed))
+    block_streams_.store(std::make_unique<BlockStreams>(*this).release(), std::memory_order_release);
+  return block_streams_.load(std::memory_order_relaxed);
 }
 
 CurrentContext::CurrentContext(const DeviceContext &device) : api_(device.api()) {

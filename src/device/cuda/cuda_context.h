@@ -11,6 +11,7 @@
 
 namespace opd::cuda {
 
+class BlockStreams;
 class Reference;
 
 class DeviceContext {
@@ -35,6 +36,8 @@ class DeviceContext {
   void release(Status (*function)(T *), T *object) const noexcept;
   // A moment of the device's clock, some seconds old at most, for the times of work. Throws.
   std::shared_ptr<const Reference> reference() const;
+  // For memory that is freed in the order of streams; null: driver or device lack that. Made at the first call. Throws.
+  BlockStreams *block_streams() const;
   bool has_context() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
  private:
@@ -45,6 +48,8 @@ class DeviceContext {
   mutable std::atomic<Context *> context_{nullptr};
   mutable ForkMutex guard_{LockRank::kDeviceKernel};
   mutable std::shared_ptr<const Reference> reference_;
+  bool has_ordered_memory_ = false;
+  mutable std::atomic<BlockStreams *> block_streams_{nullptr};
 };
 
 // Makes a device's context current for the calling thread while it lives. Other users of the driver find theirs again.

@@ -5,6 +5,8 @@
 #include "base/signal_handlers.h"
 #include "device/cuda/cuda_devices.h"
 #include "device/cuda/cuda_graph.h"
+#include "device/cuda/cuda_host.h"
+#include "device/cuda/cuda_memory.h"
 #include "device/cuda/cuda_program.h"
 #include "device/cuda/cuda_work.h"
 
@@ -62,23 +64,10 @@ class CudaBackend final : public DeviceBackend {
   std::string absence(int32_t id) override { return absence_of_cuda_device(id); }
   bool is_started() const override { return Api::is_open(); }
 
-  void *allocate(int32_t id, size_t bytes, size_t) override {
-    const DeviceContext &device = get_cuda_device(id);
-    const CurrentContext current(device);
-    Address address = 0;
-    const Status status = device.api().cuMemAlloc_v2(&address, bytes);
-    if (status == kOutOfMemory) return nullptr;
-    device.api().check(status, "cuMemAlloc");
-    return reinterpret_cast<void *>(address);
-  }
+  void *allocate(int32_t id, size_t bytes, size_t) override { return allocate_block(get_cuda_device(id), bytes); }
   void deallocate(int32_t id, void *data, size_t, size_t) noexcept override {
-    const Api &api = Api::get();
-    if (api.is_inherited()) return;
-    try {
-      const CurrentContext current(get_cuda_device(id));
-      api.cuCtxSynchronize();  // the manual does not promise that cuMemFree() waits for the work of every stream
-      api.cuMemFree_v2(address_of(data));
-    } catch (const Exception &) {}  // the driver has ended
+    const DeviceContext *const device = find_cuda_device(id);
+    if (device && !device->api().is_inherited()) free_block(*device, data);
   }
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
@@ -93,6 +82,7 @@ class CudaBackend final : public DeviceBackend {
       return api.check(api.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), bytes, queue), "cuMemcpyDtoDAsync");
     if (reads) api.check(api.cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, queue), "cuMemcpyDtoHAsync");
     else api.check(api.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, queue), "cuMemcpyHtoDAsync");
+    if (from_device.device_type == kDLCUDAHost && keep_until_read(from, device, stream)) return;
     api.check(api.cuStreamSynchronize(queue), "cuStreamSynchronize");
   }
 
@@ -162,6 +152,7 @@ class CudaBackend final : public DeviceBackend {
   }
   static Value free_bytes(const DeviceContext &device) {
     const CurrentContext current(device);
+    if (BlockStreams *const streams = device.block_streams()) streams->settle();
     size_t free = 0, total = 0;
     device.api().check(device.api().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
     return Value(static_cast<int64_t>(free));

@@ -1,13 +1,66 @@
-// Memory of the host that CUDA devices reach ("pinned"): there if there is a CUDA device. The processor uses it as it
-// uses its own; copies to and from devices need no stage.
-#include <cstring>
+#include "device/cuda/cuda_host.h"
 
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/fork_mutex.h"
+#include "base/thread_state.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/cuda_devices.h"
+#include "device/cuda/cuda_work.h"
 
 namespace opd {
 namespace cuda {
 namespace {
+
+// The blocks, with the copies that may still read them: for each stream an event behind its last one.
+class PinnedBlocks {
+ public:
+  void add(const void *data, size_t bytes) {
+    const std::scoped_lock lock(guard_);
+    blocks_[address(data)].bytes = bytes;
+  }
+  void remove(const void *data) noexcept {
+    const std::scoped_lock lock(guard_);
+    blocks_.erase(address(data));
+  }
+  // False: it is of no block.
+  bool add_reader(const void *data, const DeviceContext &device, Stream *stream) {
+    std::unique_ptr<TimedEvent> event;
+    for (const bool has_event : {false, true}) {
+      if (has_event) event = std::make_unique<TimedEvent>(device, stream);
+      const std::scoped_lock lock(guard_);
+      auto found = blocks_.upper_bound(address(data));
+      if (found == blocks_.begin() || address(data) >= (--found)->first + found->second.bytes) return false;
+      if (has_event) std::swap(found->second.readers[{device.number(), stream}], event);
+    }
+    return true;
+  }
+  void wait_for_readers(const void *data) noexcept {
+    Readers readers;
+    {
+      const std::scoped_lock lock(guard_);
+      if (const auto found = blocks_.find(address(data)); found != blocks_.end()) readers.swap(found->second.readers);
+    }
+    for (const auto &[stream, event] : readers) event->wait();
+  }
+
+ private:
+  static uintptr_t address(const void *data) { return reinterpret_cast<uintptr_t>(data); }
+  using Readers = std::map<std::pair<int32_t, Stream *>, std::unique_ptr<TimedEvent>>;
+  struct Block {
+    size_t bytes = 0;
+    Readers readers;
+  };
+  ForkMutex guard_{LockRank::kDeviceTables};
+  std::map<uintptr_t, Block> blocks_;
+};
+
+PinnedBlocks &pinned_blocks() {
+  static auto *const made = new PinnedBlocks;  // never destroyed: blocks may be returned while the process exits
+  return *made;
+}
 
 class CudaHostBackend final : public DeviceBackend {
  public:
@@ -27,16 +80,28 @@ class CudaHostBackend final : public DeviceBackend {
     const Status status = device.api().cuMemHostAlloc(&data, bytes, kPortable);
     if (status == kOutOfMemory) return nullptr;
     device.api().check(status, "cuMemHostAlloc");
+    try {
+      pinned_blocks().add(data, bytes);
+    } catch (const std::bad_alloc &) {
+      device.api().cuMemFreeHost(data);
+      return nullptr;
+    }
     return data;
   }
-  // Copies have ended when they return, so no device uses the block.
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override {
     const Api &api = Api::get();
     if (api.is_inherited()) return;
+    pinned_blocks().wait_for_readers(data);
+    pinned_blocks().remove(data);
     try {
       const CurrentContext current(get_cuda_device(0));
       api.cuMemFreeHost(data);
     } catch (const Exception &) {}  // the driver has ended
+  }
+  // The next owner of a block writes to it.
+  bool keeps(const void *data) noexcept override {
+    if (data && !Api::get().is_inherited()) pinned_blocks().wait_for_readers(data);
+    return true;
   }
   void copy(const void *from, DLDevice, void *to, DLDevice, size_t bytes, void *) override {
     std::memmove(to, from, bytes);
@@ -45,6 +110,12 @@ class CudaHostBackend final : public DeviceBackend {
 };
 
 }  // namespace
+
+bool keep_until_read(const void *data, const DeviceContext &device, void *stream) noexcept try {
+  if (!stream || thread_state().run_pool) return false;
+  return pinned_blocks().add_reader(data, device, static_cast<Stream *>(stream));
+} catch (const std::exception &) { return false; }
+
 }  // namespace cuda
 
 DeviceBackend &cuda_host_backend() {

@@ -36,6 +36,7 @@ struct Stream {
   std::unique_ptr<Graph> captured = nullptr;  // what work becomes instead of being done; null: it is done
   uint32_t capture_mode = 0;
   bool is_spoilt = false;  // the capture, by a call that does not go with it
+  bool frees = false;      // blocks, in its order
   void give(std::function<Status()> piece) { (captured ? captured->work : work).push_back(std::move(piece)); }
 };
 struct Event {
@@ -102,6 +103,7 @@ class Driver {
   std::set<Module *> modules;
   int streams_made = 0;
   size_t events = 0, graphs = 0;
+  size_t limit = 1 << 30;            // of all blocks of a device
   void *emulated_kernels = nullptr;  // a library of them
 
   template <class... T>
@@ -132,12 +134,16 @@ class Driver {
     const Address offset = address - found->first;
     return owner == device && offset + size <= contents.size() ? contents.data() + offset : nullptr;
   }
-  Address allocate(size_t size, int device) {
-    void *const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    const auto address = reinterpret_cast<uintptr_t>(range);
-    blocks[address] = {std::string(size, '\xAA'), device};
-    return address;
+  size_t used_bytes(int device) const {
+    size_t used = 0;
+    for (const auto &[address, block] : blocks) used += block.second == device ? block.first.size() : 0;
+    return used;
   }
+  static Address reserve(size_t size) {
+    void *const range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return reinterpret_cast<uintptr_t>(range);
+  }
+  void make(Address address, size_t size, int device) { blocks[address] = {std::string(size, '\xAA'), device}; }
   bool free(Address address) {
     const auto found = blocks.find(address);
     if (found == blocks.end()) return false;

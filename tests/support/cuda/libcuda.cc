@@ -15,6 +15,8 @@ using namespace cuda_driver;
 
 namespace {
 
+constexpr bool kHasOrderedMemory[Driver::kDevices] = {true, false};
+
 std::string sizes(uint32_t x, uint32_t y, uint32_t z) {
   return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z);
 }
@@ -137,7 +139,8 @@ EXPORT Status cuDeviceGetAttribute(int *value, uint32_t attribute, Device device
                                           {kMultiprocessorCount, 132},
                                           {kL2Bytes, 52428800},
                                           {kComputeMajor, compute / 10},
-                                          {kComputeMinor, compute % 10}};
+                                          {kComputeMinor, compute % 10},
+                                          {kOrderedMemory, kHasOrderedMemory[device - 10]}};
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;
   *value = found->second;
@@ -176,17 +179,41 @@ EXPORT Status cuCtxSynchronize() {
 
 EXPORT Status cuMemGetInfo_v2(size_t *free, size_t *total) {
   BEGIN(kInContext);
-  size_t used = 0;
-  for (const auto &[address, block] : d.blocks) used += block.first.size();
-  *total = 1 << 30, *free = *total - used;
+  *total = d.limit, *free = d.limit - d.used_bytes(Driver::current()->device);
   return kSuccess;
 }
 EXPORT Status cuMemAlloc_v2(Address *address, size_t size) {
   BEGIN(kInContext);
   d.note("cuMemAlloc ", size);
   if (d.spoils_any(*Driver::current(), kRelaxed - 1)) return kCaptureUnsupported;
-  if (size > 1 << 30) return kOutOfMemory;
-  *address = d.allocate(size, Driver::current()->device);
+  const int device = Driver::current()->device;
+  if (d.used_bytes(device) + size > d.limit) return kOutOfMemory;
+  d.make(*address = Driver::reserve(size), size, device);
+  return kSuccess;
+}
+// The block is there when the stream has come so far, and gone when the stream has come to its end.
+EXPORT Status cuMemAllocAsync(Address *address, size_t size, Stream *stream) {
+  BEGIN(kInContext);
+  Stream *const queue = d.stream_of(stream);
+  if (!queue) return kInvalidContext;
+  d.note("cuMemAllocAsync ", size, " in ", queue->name);
+  const int device = Driver::current()->device;
+  if (!kHasOrderedMemory[device]) return kInvalidValue;
+  if (d.used_bytes(device) + size > d.limit) return kOutOfMemory;
+  *address = Driver::reserve(size);
+  queue->give([&d, address = *address, size, device] {
+    d.make(address, size, device);
+    return Status{kSuccess};
+  });
+  return kSuccess;
+}
+EXPORT Status cuMemFreeAsync(Address address, Stream *stream) {
+  BEGIN(kInContext);
+  Stream *const queue = d.stream_of(stream);
+  if (!queue) return kInvalidContext;
+  d.note("cuMemFreeAsync in ", queue->name);
+  queue->frees = true;
+  queue->give([&d, address] { return d.free(address) ? Status{kSuccess} : Status{kInvalidValue}; });
   return kSuccess;
 }
 EXPORT Status cuMemFree_v2(Address address) {
@@ -262,6 +289,15 @@ EXPORT Status cuStreamSynchronize(Stream *stream) {
   return call.status ? call.status : failure;
 }
 
+EXPORT Status cuStreamWaitEvent(Stream *stream, Event *event, uint32_t) {
+  BEGIN(kInContext);
+  Stream *const queue = d.stream_of(stream);
+  if (!queue) return kInvalidContext;
+  d.note("cuStreamWaitEvent ", event->state->stream ? event->state->stream->name : "", " in ", queue->name);
+  queue->give([&d, state = event->state] { return state->stream ? d.run(*state->stream) : Status{kSuccess}; });
+  return kSuccess;
+}
+
 EXPORT Status cuStreamBeginCapture_v2(Stream *stream, uint32_t mode) {
   BEGIN(kInContext);
   if (!stream || stream->captured) return kCaptureUnsupported;
@@ -331,6 +367,7 @@ EXPORT Status cuEventRecord(Event *event, Stream *stream) {
   Stream *const queue = d.stream_of(stream);
   if (!queue) return kInvalidContext;
   if (Driver::spoils(*queue)) return kCaptureUnsupported;  // the driver allows it, but the event then has no time
+  event->state = std::make_shared<Event::State>();         // who waits for it already waits for what it was
   event->state->stream = queue;
   queue->give([state = event->state] {
     *state = {nullptr, std::chrono::steady_clock::now(), true};
@@ -434,9 +471,16 @@ EXPORT void recording_fail_from(int64_t nth) {
   Driver::get().calls = 0, Driver::get().fail_from = nth;
 }
 EXPORT int64_t recording_calls() { return Driver::get().calls; }
+EXPORT void recording_limit(size_t bytes) {
+  const Call call(Call::kNeverFails);
+  Driver::get().limit = bytes;
+}
 EXPORT void recording_counts(size_t *counts) {
   const Call call(Call::kNeverFails);
   Driver &d = Driver::get();
+  for (Context &context : d.contexts)  // what was given back is free when the device comes to it
+    for (Stream *stream : context.streams)
+      if (stream->frees) d.run(*stream);
   counts[0] = d.blocks.size(), counts[1] = d.modules.size(), counts[2] = d.host_blocks.size(), counts[3] = d.events,
   counts[4] = 0, counts[5] = d.graphs;
   for (const Context &context : d.contexts) counts[4] += context.streams.size();

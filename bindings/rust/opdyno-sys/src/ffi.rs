@@ -2620,8 +2620,9 @@ unsafe extern "C" {
     /// Returns 1 if the elements must not be written, else 0. A function that you register must ask before it writes a
     /// tensor. Threads: safe. Since: 0.2. Source: `DLPack` 1.3 `DLPACK_FLAG_BITMASK_READ_ONLY`.
     pub fn opd_tensor_is_read_only(tensor: *const opd_tensor) -> c_int;
-    /// Copies the elements of a tensor to another one of the same shape and dtype, and waits. Strides and devices may
-    /// differ.
+    /// Copies the elements of a tensor to another one of the same shape and dtype. Strides and devices may differ. If one
+    /// side is memory of the host, it waits, unless the copy goes from pinned memory (cuda_host) to a device whose current
+    /// stream the program made. Then the source must not be written until that stream was waited for.
     ///
     /// `from`: Borrowed.
     ///
