@@ -3,6 +3,7 @@
 #define OPDYNO_RPC_H_
 
 #include <opdyno/module.h>
+#include <opdyno/telemetry.h>
 
 OPD_BEGIN_DECLS
 
@@ -149,11 +150,12 @@ typedef struct opd_rpc_progress {
   uint64_t sent_bytes;     /**< of answers, likewise */
   char crashed_in[128]; /**< with `report_crashes`, after a crash: the operator that ran, its name cut to 127 bytes; ""
                          */
+  uint64_t num_bad_traceparents; /**< with `note_span`: that the client said, and that are none; they are ignored */
 } opd_rpc_progress;
 
 /** Writes the size of the struct in this header, and 0. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_progress_init(opd_rpc_progress *progress) {
-  const opd_rpc_progress defaults = {(uint32_t)sizeof *progress, 0, 0, 0, 0, ""};
+  const opd_rpc_progress defaults = {(uint32_t)sizeof *progress, 0, 0, 0, 0, "", 0};
   if (progress) *progress = defaults;
 }
 
@@ -192,11 +194,16 @@ typedef struct opd_rpc_serve_options {
       void *user_data);   /**< called once the client has said the key and proved the secret, before the
                                process is restricted. It may wait, as for other sessions to end. Its error,
                                which it gives away, ends the session; NULL: all clients are welcome */
-  void *user_data;        /**< borrowed; for @p admit; NULL */
+  void *user_data;        /**< borrowed; for @p admit and @p note_span; NULL */
   int32_t report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
                                SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
                              before, with the operator that runs. For one session of the process at once; 0 */
   uint32_t reserved2;     /**< 0 */
+  void (*note_span)(void *user_data,
+                    const opd_telemetry_value *span); /**< called by the serving thread when a span begins, then without
+                       `end_ns`, and when it has ended. Spans are the session, and each call of a function in it. Their
+                       parent is the span that opdyno's client says to work for; if it says that later, the session's
+                       span begins anew. opd_telemetry_set_value() sends spans that have ended; NULL: none are made */
 } opd_rpc_serve_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -225,7 +232,8 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
                                           NULL,
                                           NULL,
                                           0,
-                                          0};
+                                          0,
+                                          NULL};
   if (options) *options = defaults;
 }
 

@@ -82,37 +82,50 @@ typedef enum opd_telemetry_format OPD_ENUM_TYPE {
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format format,
                                                        opd_buffer **out_text);
 
-/** The meaning of a metric's values. */
+/** Kinds of a program's own values: metrics, by the meaning of their values, and spans. */
 typedef enum opd_telemetry_kind OPD_ENUM_TYPE {
   OPD_TELEMETRY_COUNTER = 0,               /**< a sum that only rises; its name in texts ends in "_total" */
   OPD_TELEMETRY_GAUGE = 1,                 /**< any value */
+  OPD_TELEMETRY_SPAN = 2,                  /**< no metric, but a span that has ended, for the collector */
   OPD_TELEMETRY_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_telemetry_kind;
 
-/** A metric of the program's own, with one set of labels. */
+/** A metric of the program's own, with one set of labels; or a span of its own, which the fields from @p traceparent on
+ * describe. */
 typedef struct opd_telemetry_value {
   uint32_t struct_size;            /**< set by opd_telemetry_value_init() */
   opd_telemetry_kind kind;         /**< OPD_TELEMETRY_GAUGE */
-  const char *name;                /**< borrowed: letters, digits and '_', without "_total". Required; NULL */
+  const char *name;                /**< borrowed: letters, digits and '_', without "_total"; a span's is any text. Required;
+                                        NULL */
   const char *help;                /**< borrowed; NULL: "" */
-  const char *const *label_names;  /**< borrowed; each of letters, digits and '_'; NULL */
+  const char *const *label_names;  /**< borrowed; each of letters, digits and '_', or of a span: any text; NULL */
   const char *const *label_values; /**< borrowed; a text for each of @p label_names; NULL */
   int32_t num_label_names;         /**< 0 */
   uint32_t reserved;               /**< 0 */
   double value;                    /**< 0 */
+  const char *traceparent; /**< borrowed; of a span: its own context, as those whom it calls get it: the numbers of its
+                                trace and of itself, and whether the trace is kept; NULL */
+  const char *parent_span; /**< borrowed; of a span: 16 hexadecimal digits, the number of its parent; NULL: none */
+  const char *error;       /**< borrowed; of a span that failed: the message; NULL: it did not fail */
+  int64_t begin_ns;        /**< of a span: Unix time; 0 */
+  int64_t end_ns;          /**< of a span: Unix time; 0 */
+  int32_t span_kind;       /**< of a span: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP; 1 */
+  uint32_t reserved2;      /**< 0 */
 } opd_telemetry_value;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_telemetry_value_init(opd_telemetry_value *value) {
-  const opd_telemetry_value defaults = {(uint32_t)sizeof *value, OPD_TELEMETRY_GAUGE, 0, 0, 0, 0, 0, 0, 0};
+  const opd_telemetry_value defaults = {
+      (uint32_t)sizeof *value, OPD_TELEMETRY_GAUGE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
   if (value) *value = defaults;
 }
 
-/** Sets a metric of the program's own, until it is set anew.
+/** Sets a metric of the program's own, until it is set anew. Or adds a span to those that wait to be sent; it is
+ * dropped if there is no collector, or if its trace is not kept.
  * @param value Borrowed.
- * @return NULL, or OPD_INVALID_ARGUMENT for a name, or if the metric is of another kind already; OPD_OUT_OF_RANGE if
- * the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source: Prometheus, "Metric names and
- * labels" */
+ * @return NULL, or OPD_INVALID_ARGUMENT for a name, for what describes a span, or if the metric is of another kind
+ * already; OPD_OUT_OF_RANGE if the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source:
+ * Prometheus, "Metric names and labels"; W3C Trace Context, level 1 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_set_value(opd_telemetry *telemetry, const opd_telemetry_value *value);
 
 /** Sends all pending data to the collector, and waits until the collector has accepted it.

@@ -82,6 +82,7 @@ rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
     };
   if (how.progress) require_sized(*how.progress);
   settings.progress = how.progress, settings.report_crashes = how.report_crashes != 0;
+  settings.note_span = how.note_span, settings.user_data = how.user_data;
   if (how.allowed_modules) settings.allowed = std::make_shared<const AllowedModules>(how.allowed_modules);
   rpc::require_servable(settings);
   return settings;

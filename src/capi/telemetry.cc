@@ -3,6 +3,7 @@
 
 #include <climits>
 
+#include "base/hex.h"
 #include "capi/handles.h"
 
 using namespace opd;
@@ -50,6 +51,51 @@ bool is_name(std::string_view name) {
          std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
+Labels labels_of(const opd_telemetry_value &given) {
+  require(given.num_label_names >= 0 && (given.num_label_names == 0 || (given.label_names && given.label_values)),
+          "label_names and label_values must not be NULL, and num_label_names not negative");
+  Labels labels;
+  for (int32_t i = 0; i < given.num_label_names; ++i) {
+    const char *const label = given.label_names[i];
+    const bool is_good = given.kind == OPD_TELEMETRY_SPAN
+                             ? !text_of(label).empty()
+                             : label && is_name(label) && !std::string_view(label).starts_with("__");
+    require(is_good, "\"", text_of(label), "\" is no name of a label");
+    require(given.label_values[i], "label_values[", i, "] must not be NULL");
+    labels.emplace_back(label, given.label_values[i]);
+  }
+  return labels;
+}
+
+SentSpan span_of(const opd_telemetry_value &given) {
+  constexpr int32_t kLastKind = 5;
+  require(given.name && *given.name, "the name of a span must not be empty");
+  require(given.reserved == 0 && given.reserved2 == 0, "reserved and reserved2 must be 0");
+  require(given.begin_ns > 0 && given.begin_ns <= given.end_ns, "begin_ns must be from 1 to end_ns, ", given.end_ns,
+          ", but is ", given.begin_ns);
+  require(given.span_kind >= 1 && given.span_kind <= kLastKind, "span_kind must be from 1 to ", kLastKind, ", but is ",
+          given.span_kind);
+  const std::optional<TraceContext> own = TraceContext::parse(text_of(given.traceparent));
+  require(own.has_value(), "\"", text_of(given.traceparent), "\" is no value of the header traceparent");
+  SentSpan span{.trace = own->trace,
+                .id = own->span,
+                .is_kept = own->is_sampled(),
+                .title = given.name,
+                .labels = labels_of(given),
+                .kind = given.span_kind,
+                .has_failed = given.error != nullptr,
+                .begin_ns = given.begin_ns,
+                .end_ns = given.end_ns,
+                .message = text_of(given.error)};
+  if (given.parent_span) {
+    // A number of a span has the form that it has within a header.
+    const auto parent = TraceContext::parse(concat("00-", hex(own->trace), "-", given.parent_span, "-01"));
+    require(parent.has_value(), "\"", given.parent_span, "\" is no number of a span");
+    span.parent = parent->span;
+  }
+  return span;
+}
+
 Series series_of(const opd_telemetry_value &given) {
   require(given.name && is_name(given.name), "\"", text_of(given.name), "\" is no name of a metric");
   const std::string_view name = given.name;
@@ -58,17 +104,8 @@ Series series_of(const opd_telemetry_value &given) {
           "process_");
   require(given.kind == OPD_TELEMETRY_COUNTER || given.kind == OPD_TELEMETRY_GAUGE, "there is no kind ",
           static_cast<int>(given.kind), " of a metric");
-  require(given.num_label_names >= 0 && (given.num_label_names == 0 || (given.label_names && given.label_values)),
-          "label_names and label_values must not be NULL, and num_label_names not negative");
   require(given.reserved == 0, "reserved must be 0, but is ", given.reserved);
-  Point point{{}, given.value};
-  for (int32_t i = 0; i < given.num_label_names; ++i) {
-    const char *const label = given.label_names[i];
-    require(label && is_name(label) && !std::string_view(label).starts_with("__"), "\"", text_of(label),
-            "\" is no name of a label");
-    require(given.label_values[i], "label_values[", i, "] must not be NULL");
-    point.labels.emplace_back(label, given.label_values[i]);
-  }
+  Point point{labels_of(given), given.value};
   const SeriesKind kind = given.kind == OPD_TELEMETRY_COUNTER ? SeriesKind::kCounter : SeriesKind::kGauge;
   return {std::string(name), std::string(name), "", text_of(given.help), kind, {std::move(point)}};
 }
@@ -104,7 +141,9 @@ opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format 
 opd_error *opd_telemetry_set_value(opd_telemetry *telemetry, const opd_telemetry_value *value) {
   return guard([&] {
     require(value, "value must not be NULL");
-    session_of(telemetry).set_value(series_of(read_options(value, opd_telemetry_value_init)));
+    const opd_telemetry_value given = read_options(value, opd_telemetry_value_init);
+    if (given.kind == OPD_TELEMETRY_SPAN) session_of(telemetry).add_span(span_of(given));
+    else session_of(telemetry).set_value(series_of(given));
   });
 }
 

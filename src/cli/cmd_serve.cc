@@ -116,6 +116,8 @@ class Server {
       wait_for_events();
     }
     end_all_children();
+    for (const auto &[process, child] : children_)
+      if (metrics_) metrics_->end_session(child.number, "", "the server ended");
   }
 
  private:
@@ -323,14 +325,25 @@ class Server {
     // Between two keys of the tracker there is one that no client has.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
-    options.admit = [](void *its_gate) -> opd_error * {
-      return opdyno::guarded([its_gate] {
-        if (!static_cast<SessionGate *>(its_gate)->ask())
+    struct InSession {
+      SessionGate &gate;
+      SpanChannel *spans;
+    } in_session{gate, nullptr};
+    options.admit = [](void *given) -> opd_error * {
+      return opdyno::guarded([given] {
+        if (!static_cast<InSession *>(given)->gate.ask())
           throw Failure(Exit::failed, "another client has used the key of the tracker");
       });
     };
-    options.user_data = &gate, options.report_crashes = 1;
-    if (metrics_) options.progress = metrics_->keep_only(number);
+    options.user_data = &in_session, options.report_crashes = 1;
+    if (metrics_) {
+      SessionShare &share = metrics_->keep_only(number);
+      options.progress = &share.progress, in_session.spans = &share.spans;
+      if (metrics_->sends_spans())
+        options.note_span = [](void *given, const opd_telemetry_value *span) {
+          static_cast<InSession *>(given)->spans->note(*span);
+        };
+    }
     try {
       opdyno::rpc_serve(connection, &options);
       if (metrics_) metrics_->note_end(OPD_OK);
@@ -354,22 +367,23 @@ class Server {
       const int64_t number = found->second.number;
       const std::optional<ForcedEnd> end = found->second.end;
       const bool was_ended = end && end->is_on_its_way && WIFSIGNALED(status);
-      if (was_ended) print_message(cat("session ", number, " ends: ", end->why, "\n"));
-      else if (has_used_up(status, used))
-        print_message(
-            cat("session ", number, " ends: it used up its ", settings_.session.max_cpu_s, " s of CPU time\n"));
-      else if (WIFSIGNALED(status))
-        print_message(cat("session ", number, " ends: its process was ended by signal ", WTERMSIG(status), " (",
-                          strsignal(WTERMSIG(status)), ")\n"));
-      else if (WEXITSTATUS(status) != 0)  // of a function that the client called
-        print_message(cat("session ", number, " ends: its process exited with code ", WEXITSTATUS(status), "\n"));
+      const bool has_said = !WIFSIGNALED(status) && WEXITSTATUS(status) == 0;  // unless a program of the client exited
+      const std::string why =
+          was_ended                   ? end->why
+          : has_used_up(status, used) ? cat("it used up its ", settings_.session.max_cpu_s, " s of CPU time")
+          : WIFSIGNALED(status)
+              ? cat("its process was ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")")
+              : cat("its process exited with code ", WEXITSTATUS(status));
+      if (!has_said) print_message(cat("session ", number, " ends: ", why, "\n"));
       folders_.remove(number);
       if (metrics_)
-        metrics_->end_session(number, was_ended                   ? end->outcome
-                                      : has_used_up(status, used) ? "limit"
-                                      : WIFSIGNALED(status)       ? "crashed"
-                                      : WEXITSTATUS(status) != 0  ? "exited"
-                                                                  : "");
+        metrics_->end_session(number,
+                              was_ended                   ? end->outcome
+                              : has_used_up(status, used) ? "limit"
+                              : WIFSIGNALED(status)       ? "crashed"
+                              : WEXITSTATUS(status) != 0  ? "exited"
+                                                          : "",
+                              why);
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }

@@ -251,8 +251,9 @@ constexpr Option no_sandbox = {"no-sandbox", 0, "", "let sessions do all that th
 constexpr Option metrics = {
     "metrics", 0, "HOST:PORT",
     "where Prometheus finds metrics of the sessions; who reaches the address can read them; else nowhere"};
-constexpr Option otlp = {"otlp", 0, "URL",
-                         "a collector of OpenTelemetry that the metrics are sent to, as http://127.0.0.1:4318"};
+constexpr Option otlp = {
+    "otlp", 0, "URL",
+    "a collector of OpenTelemetry to which metrics and spans of the sessions go, as http://127.0.0.1:4318"};
 constexpr Option silence = {"timeout", 0, "TIME", "end a session if its client sends no request for so long, as 5m"};
 
 constexpr std::string_view inspect_text =

@@ -2,12 +2,15 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <new>
 
 #include "failure.h"
 #include "file.h"
+#include "text.h"
 
 namespace opd::cli {
 
@@ -52,46 +55,79 @@ struct ServeMetrics::Shared {
   std::array<std::atomic<uint64_t>, outcomes.size()> ended{};
 };
 
-ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp) : telemetry_(started(address, otlp)) {
+ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp)
+    : telemetry_(started(address, otlp)), sends_spans_(!otlp.empty() || getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) {
   shared_ = shared<Shared>();
   show();
 }
 
 ServeMetrics::~ServeMetrics() {
-  for (const auto &[number, session] : active_) munmap(session.progress, sizeof(opd_rpc_progress));
+  for (const auto &[number, session] : active_) munmap(session.share, sizeof(SessionShare));
   munmap(shared_, sizeof(Shared));
 }
 
 void ServeMetrics::begin_session(int64_t number) {
-  auto *const progress = shared<opd_rpc_progress>();
-  opd_rpc_progress_init(progress);
-  active_[number] = {Clock::now(), progress};
+  auto *const share = shared<SessionShare>();
+  opd_rpc_progress_init(&share->progress);
+  active_[number] = {Clock::now(), share};
   show();
 }
 
-opd_rpc_progress *ServeMetrics::keep_only(int64_t number) {
+SessionShare &ServeMetrics::keep_only(int64_t number) {
   for (auto session = active_.begin(); session != active_.end();)
     if (session->first == number) ++session;
-    else munmap(session->second.progress, sizeof(opd_rpc_progress)), session = active_.erase(session);
-  return active_.at(number).progress;
+    else munmap(session->second.share, sizeof(SessionShare)), session = active_.erase(session);
+  return *active_.at(number).share;
 }
 
-void ServeMetrics::end_session(int64_t number, const char *outcome) {
-  if (const auto session = active_.extract(number)) {
-    seconds_ += std::chrono::duration<double>(Clock::now() - session.mapped().begin).count();
-    ended_totals_.add(*session.mapped().progress);
-    munmap(session.mapped().progress, sizeof(opd_rpc_progress));
+void ServeMetrics::end_session(int64_t number, const char *outcome, const std::string &why) {
+  if (const auto found = active_.extract(number)) {
+    Session &session = found.mapped();
+    seconds_ += std::chrono::duration<double>(Clock::now() - session.begin).count();
+    take_spans(number, session);
+    session.share->spans.take_open([&](const SharedSpan &open) {
+      using std::chrono::system_clock;
+      SharedSpan span = open;
+      span.end_ns = std::max(span.begin_ns, std::chrono::nanoseconds(system_clock::now().time_since_epoch()).count());
+      span.has_failed = true;
+      span.error[why.copy(span.error.data(), span.error.size() - 1)] = '\0';
+      send(span, number);
+    });
+    ended_totals_.add(*session.share);
+    munmap(session.share, sizeof(SessionShare));
   }
   if (*outcome) ++ended_[outcome];
   show();
 }
 
-void ServeMetrics::Totals::add(const opd_rpc_progress &progress) {
+void ServeMetrics::take_spans(int64_t number, Session &session) {
+  session.share->spans.take(session.spans_taken, [&](const SharedSpan &span) { send(span, number); });
+}
+
+void ServeMetrics::send(const SharedSpan &span, int64_t session) {
+  static constexpr std::array labels{"opdyno.kind", "opdyno.session"};
+  const std::string number = cat(session);
+  const std::array values{span.kind.data(), number.c_str()};
+  opd_telemetry_value value = opdyno::defaults(opd_telemetry_value_init);
+  value.kind = OPD_TELEMETRY_SPAN, value.name = span.name.data();
+  value.label_names = labels.data(), value.label_values = values.data(), value.num_label_names = labels.size();
+  value.traceparent = span.traceparent.data();
+  if (span.parent[0]) value.parent_span = span.parent.data();
+  if (span.has_failed) value.error = span.error.data();
+  value.begin_ns = span.begin_ns, value.end_ns = span.end_ns, value.span_kind = span.span_kind;
+  try {
+    telemetry_.set_value(value);
+  } catch (const opdyno::Error &) { ++ended_totals_.spans_dropped; }  // a program of the client has changed it
+}
+
+void ServeMetrics::Totals::add(const SessionShare &share) {
   const auto read = [](const uint64_t &number) {
     return std::atomic_ref(const_cast<uint64_t &>(number)).load(std::memory_order_relaxed);
   };
-  requests += read(progress.num_requests);
-  received_bytes += read(progress.received_bytes), sent_bytes += read(progress.sent_bytes);
+  requests += read(share.progress.num_requests);
+  received_bytes += read(share.progress.received_bytes), sent_bytes += read(share.progress.sent_bytes);
+  bad_traceparents += read(share.progress.num_bad_traceparents);
+  spans_dropped += share.spans.num_dropped();
 }
 
 void ServeMetrics::note_end(opd_code code) { ++shared_->ended[outcome_of(code)]; }
@@ -107,14 +143,19 @@ void ServeMetrics::set(const char *name, const char *help, opd_telemetry_kind ki
 void ServeMetrics::show() {
   set("rpc_sessions_active", "Sessions that have not ended.", OPD_TELEMETRY_GAUGE, static_cast<double>(active_.size()));
   set("rpc_session_seconds", "Time of the sessions that have ended.", OPD_TELEMETRY_COUNTER, seconds_);
+  for (auto &[number, session] : active_) take_spans(number, session);
   Totals totals = ended_totals_;
-  for (const auto &[number, session] : active_) totals.add(*session.progress);
+  for (const auto &[number, session] : active_) totals.add(*session.share);
   const auto count = [&](const char *name, const char *help, uint64_t value) {
     set(name, help, OPD_TELEMETRY_COUNTER, static_cast<double>(value));
   };
   count("rpc_requests", "Requests of clients.", totals.requests);
   count("rpc_received_bytes", "Bytes of requests.", totals.received_bytes);
   count("rpc_sent_bytes", "Bytes of answers.", totals.sent_bytes);
+  if (sends_spans_) {
+    count("rpc_spans_dropped", "Spans of sessions for which there was no room.", totals.spans_dropped);
+    count("rpc_bad_traceparents", "Trace contexts that clients said and that are none.", totals.bad_traceparents);
+  }
   constexpr const char *help = "Sessions that have ended, by how.";
   for (size_t i = 0; i < outcomes.size(); ++i)
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER,

@@ -8,7 +8,15 @@
 #include <opdyno/telemetry.hpp>
 #include <string>
 
+#include "span_channel.h"
+
 namespace opd::cli {
+
+// Memory that a session's process shares with the server.
+struct SessionShare {
+  opd_rpc_progress progress;
+  SpanChannel spans;
+};
 
 // Each session is a separate process. Only this process sees its requests and how it ended, so it counts them in
 // memory that it shares with the server. If the process ends in another way, the server sees that.
@@ -19,13 +27,15 @@ class ServeMetrics {
   ~ServeMetrics();
   ServeMetrics(const ServeMetrics &) = delete;
   std::string address() const { return telemetry_.address(); }
+  bool sends_spans() const { return sends_spans_; }
 
-  // In the server. `outcome`: "": as the session has noted.
+  // In the server. `outcome`: "": as the session has noted. `why`: its process ended, for the spans of what it did
+  // then.
   void begin_session(int64_t number);  // before its process begins
-  void end_session(int64_t number, const char *outcome);
+  void end_session(int64_t number, const char *outcome, const std::string &why = "");
   void show();  // what has happened until now
   // In the session's process.
-  opd_rpc_progress *keep_only(int64_t number);  // its progress; that of the other sessions cannot be reached any more
+  SessionShare &keep_only(int64_t number);  // its own; those of the other sessions cannot be reached any more
   void note_end(opd_code code);
 
  private:
@@ -33,15 +43,19 @@ class ServeMetrics {
   struct Shared;
   struct Session {
     Clock::time_point begin;
-    opd_rpc_progress *progress;  // shared with its process
+    SessionShare *share;
+    uint64_t spans_taken = 0;
   };
   struct Totals {
-    uint64_t requests = 0, received_bytes = 0, sent_bytes = 0;
-    void add(const opd_rpc_progress &progress);
+    uint64_t requests = 0, received_bytes = 0, sent_bytes = 0, bad_traceparents = 0, spans_dropped = 0;
+    void add(const SessionShare &share);
   };
+  void take_spans(int64_t number, Session &session);
+  void send(const SharedSpan &span, int64_t session);
   void set(const char *name, const char *help, opd_telemetry_kind kind, double value, const char *outcome = nullptr);
 
   opdyno::Telemetry telemetry_;
+  const bool sends_spans_;
   Shared *shared_;
   std::map<int64_t, Session> active_;
   Totals ended_totals_;                    // of sessions that ended

@@ -14,6 +14,7 @@ class Objects {
   const Value &find(uint64_t number) const;  // throws OPD_INVALID_ARGUMENT
   void remove(uint64_t number);              // throws likewise
   size_t size() const { return values_.size(); }
+  uint64_t last() const { return last_; }  // the number that add() gave last
 
  private:
   std::unordered_map<uint64_t, Value> values_;

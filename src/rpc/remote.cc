@@ -99,6 +99,12 @@ bool are_checksums_off() {
   return value && std::string_view(value) == "0";
 }
 
+// As other programs hand it on to those that they start. What is no context is none.
+TraceContext context_of_environment() {
+  const char *const value = std::getenv("TRACEPARENT");
+  return TraceContext::parse(value ? value : "").value_or(TraceContext{});
+}
+
 uint64_t handle_in(std::string_view answer) {
   ByteReader body = values_of(answer);
   switch (read_type(body)) {
@@ -131,7 +137,8 @@ Remote::Remote(const HostPort &server, const RemoteOptions &options)
       answer_limit_(options.answer_limit),
       descriptor_(connect_to(server, options.connect_limit, "the server")),
       socket_(descriptor_.get(), kStall),
-      serial_(++serials) {}
+      serial_(++serials),
+      usual_context_(context_of_environment()) {}
 
 std::shared_ptr<Remote> Remote::connect(const HostPort &server, const RemoteOptions &options) {
   const std::shared_ptr<Remote> made(new Remote(server, options));
@@ -306,14 +313,36 @@ Remote::Answer Remote::ask(const Request &request) {
 Remote::Answer Remote::exchange(const Request &request) {
   require_open(request.place);
   settle(request);
+  const std::string context = request.is_call ? context_packet(request) : "";
   // If the server stops reading amid a request, the session ends, even if the wait has a limit.
   try {
+    if (!context.empty()) frames_.write(context), ++owed_;
     frames_.write(request.packet, request.rest);
   } catch (const Exception &e) { end(request.place, e.error()->message); }
   ++owed_;  // until it is here, if the wait ends before
+  for (; owed_ > 1; skip_answer(request.place)) await_answer(request);
   await_answer(request);
   --owed_;
   return receive(request);
+}
+
+// It goes before the request, and its answer is not waited for on its own.
+std::string Remote::context_packet(const Request &request) {
+  TraceContext wanted = trace_context();
+  if (!wanted.is_any()) wanted = usual_context_;
+  if (wanted == told_context_ || version_.empty()) return "";
+  if (!context_function_) {
+    PacketWriter packet(Code::kGetGlobalFunc);
+    packet.add_text(kTraceParentFunction);
+    const Answer answer = exchange({.packet = packet.take(), .place = request.place, .patience = request.patience});
+    context_function_ = answer.code == Code::kReturn ? handle_in(answer.body) : 0;
+  }
+  told_context_ = wanted;
+  if (*context_function_ == 0) return "";
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(*context_function_);
+  packet.add_text(wanted.is_any() ? wanted.to_text() : "");
+  return packet.take();
 }
 
 void Remote::await_answer(const Request &request) {
@@ -388,8 +417,12 @@ Value Remote::call(uint64_t function, const std::string &name, Args args, const 
   PacketWriter packet(Code::kCallFunc);
   packet.write(function);
   for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
-  const Answer answer = ask(
-      {.packet = packet.take(), .place = concat("in ", name), .what = "rpc call", .name = name, .patience = patience});
+  const Answer answer = ask({.packet = packet.take(),
+                             .place = concat("in ", name),
+                             .what = "rpc call",
+                             .name = name,
+                             .patience = patience,
+                             .is_call = true});
   return result_in(answer.body, shared_from_this());
 }
 
@@ -415,7 +448,8 @@ void Remote::upload(std::string_view name, std::string_view content) {
        .rest = content,
        .place = concat("while ", name, " was uploaded"),
        .what = "rpc upload",
-       .name = name});
+       .name = name,
+       .is_call = true});
 }
 
 Value Remote::attr(DLDevice device, opd_device_attr attr) {

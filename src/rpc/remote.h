@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/fork_mutex.h"
@@ -17,6 +18,7 @@
 #include "rpc/frames.h"
 #include "rpc/packets.h"
 #include "rpc/tls.h"
+#include "trace/trace_context.h"
 
 namespace opd::rpc {
 
@@ -80,6 +82,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
     const char *what = nullptr;          // for recordings, before the name; null: nothing that is worth a range
     std::string_view name = {};
     Patience patience = {};
+    bool is_call = false;  // of a function, which the server is told the reason for
     void *into = nullptr;  // where the bytes of a copy go
     size_t size = 0;       // their number
   };
@@ -88,8 +91,9 @@ class Remote : public std::enable_shared_from_this<Remote> {
   void begin(const RemoteOptions &options);
   std::string told(const char *name);
   void ask_for_checksums();
-  Answer ask(const Request &request);       // takes a turn; throws what the server answers, too
-  Answer exchange(const Request &request);  // in a turn
+  Answer ask(const Request &request);                  // takes a turn; throws what the server answers, too
+  Answer exchange(const Request &request);             // in a turn
+  std::string context_packet(const Request &request);  // in a turn; "": the server knows
   Answer receive(const Request &request);
   void await_answer(const Request &request);
   void settle(const Request &request);  // gets all answers that are owed, and sends what is to be freed
@@ -115,7 +119,10 @@ class Remote : public std::enable_shared_from_this<Remote> {
 
   // One request at a time; no lock, because a child of fork() never waits for it.
   std::atomic<bool> is_busy_{false};
-  size_t owed_ = 0;  // answers that the server has still to send, and that no call waits for
+  size_t owed_ = 0;                           // answers that the server has still to send, and that no call waits for
+  const TraceContext usual_context_;          // of the environment
+  TraceContext told_context_{};               // the one that the server was told last
+  std::optional<uint64_t> context_function_;  // of the server; 0: it has none
   std::atomic<bool> is_open_{true};
 
   mutable ForkMutex guard_{LockRank::kRemote};

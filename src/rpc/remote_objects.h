@@ -10,6 +10,9 @@ namespace opd::rpc {
 // Offered by opdyno's servers beside what TVM's have; a client sees by the first which it has.
 inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",
                             *kListFunction = "opdyno.rpc.list_functions";
+// (the value of a header `traceparent`, or ""), offered if the server makes spans: what the client works for from now
+// on.
+inline constexpr const char *kTraceParentFunction = "opdyno.rpc.traceparent";
 
 struct RemoteModule final : Module {
   RemoteModule(std::shared_ptr<Remote> session, uint64_t its_number) : remote(std::move(session)), number(its_number) {}

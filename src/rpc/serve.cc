@@ -108,7 +108,8 @@ void serve(int descriptor, const ServeOptions &options) {
   Frames frames(socket);
   CrashReport crashes(frames, options.report_crashes, progress);
   try {
-    Session(frames, std::move(folder), options.limits, crashes, progress).run();
+    auto spans = std::make_shared<SessionSpans>(options.note_span, options.user_data, progress);
+    Session(frames, std::move(folder), options.limits, crashes, progress, std::move(spans)).run();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
     fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),

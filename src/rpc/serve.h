@@ -27,6 +27,8 @@ struct ServeOptions {
   std::function<void()> admit;           // called once the client is known; may wait, and throw; null: does not exist
   opd_rpc_progress *progress = nullptr;  // written while the session runs, struct_size bytes of it; null: nowhere
   bool report_crashes = false;
+  SessionSpans::Note note_span = nullptr;  // null: there are no spans
+  void *user_data = nullptr;               // for note_span
 };
 
 // Throws what serve() would because of the options, before there is a client.

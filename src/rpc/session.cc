@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "device/device.h"
+#include "rpc/remote_evaluator.h"
+#include "rpc/remote_objects.h"
 #include "rpc/session_functions.h"
 
 namespace opd::rpc {
@@ -29,12 +31,15 @@ Session::~Session() {
 }
 
 void Session::run() {
+  spans_->begin_session();
   try {
     run_requests();
-  } catch (const Exception &) {
+  } catch (const Exception &e) {
     if (frames_.is_damaged()) frames_.end_with(exception(kDamageAnswer));
+    spans_->end_session(e.error()->message.c_str());
     throw;
   }
+  spans_->end_session(nullptr);
 }
 
 void Session::run_requests() {
@@ -99,24 +104,42 @@ Session::Answer Session::answer_to(Code code, ByteReader &body) {
   const Arguments args(body, objects_);
   if (code == Code::kGetGlobalFunc) {
     args.require_size(1, "the request for a global function");
-    const std::string_view name = as_text(args[0], "the name of a function");
-    Ref<Function> function = name == kChecksumFunction ? checksum_function() : session_function(name, folder_);
-    return {handle_result(function ? objects_.add(Value(std::move(function))) : 0)};
+    return {global_function(as_text(args[0], "the name of a function"))};
   }
   if (code == Code::kFreeHandle) {
     args.require_size(1, "the request to free an object");
     const uint64_t number = args.handle(0, "the request to free an object");
     if (allocated_.contains(number)) free_data(number);
     else objects_.remove(number);
+    spans_->forget(number);
     return {result_of_request(opd_none())};
   }
   return {device_request(code, args)};
 }
 
-// Its holder may keep it beyond the session, so it does not refer to that.
+std::string Session::global_function(std::string_view name) {
+  Ref<Function> function = name == kChecksumFunction                              ? checksum_function()
+                           : name == kTraceParentFunction && spans_->are_wanted() ? context_function()
+                                                                                  : session_function(name, folder_);
+  if (!function) return handle_result(0);
+  const uint64_t number = objects_.add(Value(std::move(function)));
+  const bool is_of_protocol = name.starts_with("opdyno.rpc.") && name != kEvaluator;
+  if (spans_->are_wanted() && !is_of_protocol) spans_->set_name(number, name);
+  return handle_result(number);
+}
+
+// The holder of one of these may keep it beyond the session, so it does not refer to that.
 Ref<Function> Session::checksum_function() const {
   return make_function([is_asked = is_asked_for_checksums_](Args) {
     *is_asked = true;
+    return Value();
+  });
+}
+
+Ref<Function> Session::context_function() const {
+  return make_function([spans = spans_](Args args) {
+    require(args.size() == 1, kTraceParentFunction, " takes a text");
+    spans->set_client_context(as_text(args[0], "the context"));
     return Value();
   });
 }
@@ -134,9 +157,41 @@ std::string Session::start(ByteReader &body) {
 }
 
 std::string Session::call(ByteReader &body) {
-  const Value function = objects_.find(body.read<uint64_t>("number of the function"));  // it may free itself
+  const auto number = body.read<uint64_t>("number of the function");
+  const Value function = objects_.find(number);  // it may free itself
   const Arguments args(body, objects_);
-  return result_of_call(opd::call(as<Function>(function, "what is called"), args.for_call()), objects_);
+  auto &called = as<Function>(function, "what is called");
+  if (const std::string *const name = spans_->name_of(number)) return call_with_span(*name, called, args);
+  return result_of_call(opd::call(called, args.for_call()), objects_);
+}
+
+namespace {
+
+// Of a function that a call gave: what it was asked for by name, or the caller and that.
+std::string name_of_result(const std::string &caller, const Arguments &args) {
+  std::string_view asked;
+  for (size_t i = 0; i < args.size() && asked.empty(); ++i)
+    if (is_text(args[i])) asked = as_text(args[i], "a name");
+  if (asked.empty()) return caller;
+  return caller == "tvm.rpc.server.ModuleGetFunction" ? std::string(asked) : concat(caller, " ", asked);
+}
+
+}  // namespace
+
+std::string Session::call_with_span(const std::string &caller, Function &function, const Arguments &args) {
+  const std::string name = caller;  // which the call may free
+  spans_->begin_call(name);
+  std::string answer;
+  try {
+    const Value result = opd::call(function, args.for_call());
+    answer = result_of_call(result, objects_);
+    if (result.type() == OPD_FUNCTION) spans_->set_name(objects_.last(), name_of_result(name, args));
+  } catch (...) {
+    spans_->end_call(message_of(*current_error()).c_str());
+    throw;
+  }
+  spans_->end_call(nullptr);
+  return answer;
 }
 
 // The bytes go from the socket to where they belong, if that is memory of the host.

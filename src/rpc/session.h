@@ -9,6 +9,7 @@
 #include "rpc/objects.h"
 #include "rpc/packets.h"
 #include "rpc/progress.h"
+#include "rpc/session_spans.h"
 #include "rpc/work_folder.h"
 #include "value/function.h"
 
@@ -24,8 +25,13 @@ struct SessionLimits {
 class Session {
  public:
   Session(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
-          const Progress &progress)
-      : frames_(frames), folder_(std::move(folder)), limits_(limits), crashes_(crashes), progress_(progress) {}
+          const Progress &progress, std::shared_ptr<SessionSpans> spans)
+      : frames_(frames),
+        folder_(std::move(folder)),
+        limits_(limits),
+        crashes_(crashes),
+        progress_(progress),
+        spans_(std::move(spans)) {}
   ~Session();  // ends the client's streams
   Session(const Session &) = delete;
 
@@ -49,9 +55,12 @@ class Session {
   void run_requests();
   bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
   Answer answer_to(Code code, ByteReader &body);
+  std::string global_function(std::string_view name);
   Ref<Function> checksum_function() const;
+  Ref<Function> context_function() const;
   std::string start(ByteReader &body);
   std::string call(ByteReader &body);
+  std::string call_with_span(const std::string &name, Function &function, const Arguments &args);
   std::string receive_copy(std::string_view head, uint64_t rest);
   Answer copy_of(ByteReader &body);
   std::string allocate(const RemoteTensor &tensor, std::string_view scope = "");
@@ -65,6 +74,7 @@ class Session {
   const SessionLimits limits_;
   CrashReport &crashes_;
   const Progress progress_;
+  const std::shared_ptr<SessionSpans> spans_;
   Objects objects_;
   std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
   std::map<uint64_t, Stream> streams_;      // those that the client made

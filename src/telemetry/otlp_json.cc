@@ -11,8 +11,8 @@
 namespace opd {
 namespace {
 
-constexpr int kCumulative = 2;                      // AggregationTemporality
-constexpr int kSpanInternal = 1, kStatusError = 2;  // Span.SpanKind, Status.StatusCode
+constexpr int kCumulative = 2;   // AggregationTemporality
+constexpr int kStatusError = 2;  // Status.StatusCode
 
 // 64-bit integers are strings, so that no reader loses digits.
 template <class Number>
@@ -101,17 +101,23 @@ class MetricWriter {
   const int64_t since_ns_, now_ns_;
 };
 
-void add_span(JsonWriter &json, const SentSpan &span) {
-  json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
-  if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
-  json.key("name").value(span.name == kNoName ? "call" : name_text(span.name)).key("kind").value(kSpanInternal);
-  json.key("startTimeUnixNano").raw(quoted(span.begin_ns)).key("endTimeUnixNano").raw(quoted(span.end_ns));
+void add_call_attributes(JsonWriter &json, const SentSpan &span) {
   json.key("attributes").begin_array();
   if (span.program != kNoName && !name_text(span.program).empty())
     add_attribute(json, "opdyno.program", name_text(span.program));
   add_attribute(json, "opdyno.kind", span.is_operator ? "operator" : "function");
   add_attribute(json, "thread.id", span.thread);
   json.end_array();
+}
+
+void add_span(JsonWriter &json, const SentSpan &span) {
+  json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
+  if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
+  const std::string_view of_call = span.name == kNoName ? "call" : name_text(span.name);
+  json.key("name").value(span.title.empty() ? of_call : span.title).key("kind").value(span.kind);
+  json.key("startTimeUnixNano").raw(quoted(span.begin_ns)).key("endTimeUnixNano").raw(quoted(span.end_ns));
+  if (span.title.empty()) add_call_attributes(json, span);
+  else add_attributes(json, span.labels);
   if (span.has_failed) {
     json.key("status").begin_object().key("code").value(kStatusError);
     if (!span.message.empty()) json.key("message").value(span.message);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "telemetry/metric.h"
 #include "trace/trace.h"
 #include "trace/trace_context.h"
 
@@ -15,12 +16,22 @@ struct SentSpan {
   using TraceId = std::array<uint8_t, 16>;
   using Id = std::array<uint8_t, 8>;
   TraceId trace{};
-  Id id{}, parent{};  // parent of zeros: there is none
+  Id id{}, parent{};    // parent of zeros: there is none
+  bool is_kept = true;  // whether the caller keeps the trace
+  // Of calls that were recorded:
   NameId name = kNoName, program = kNoName;
-  bool is_operator = false, has_failed = false;
+  bool is_operator = false;
+  // Of the program's own spans:
+  std::string title = {};  // "": it is none
+  Labels labels = {};
+  int kind = kInternal;  // Span.SpanKind of OTLP
+
+  bool has_failed = false;
   int64_t begin_ns = 0, end_ns = 0;  // Unix time
   int64_t thread = 0;                // the system's number
   std::string message = {};          // of the error
+
+  static constexpr int kInternal = 1;
 };
 
 // Bounded: the newest spans stay, the others are counted. Not thread-safe.

@@ -228,6 +228,7 @@ void TelemetrySession::serve() noexcept {
     {
       const std::scoped_lock lock(guard_);
       if (recording_) pending = recording_->num_pending();
+      if (queue_.size() > 0) changed_.notify_all();  // those that add_span() added since the last look go together
     }
     const uint64_t now = monotonic_ns();
     if (pending < kManyPending && now < next_fold) continue;
@@ -339,6 +340,11 @@ void TelemetrySession::set_value(Series series) {
   if (same_name != own_.end()) same_name->points.push_back(std::move(given));
   else own_.push_back(std::move(series));
   ++num_own_;
+}
+
+void TelemetrySession::add_span(SentSpan span) {
+  const std::scoped_lock lock(guard_);
+  if (post_ && settings_.spans && span.is_kept) queue_.add(std::move(span));
 }
 
 TelemetryStats TelemetrySession::stats() {

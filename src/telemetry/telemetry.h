@@ -38,6 +38,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   const std::string &address() const { return settings_.prometheus; }  // "": it listens nowhere
   std::string text(bool open_metrics);
   void set_value(Series series);  // of the program's own, with one point; replaces that of the same labels
+  void add_span(SentSpan span);   // of the program's own; sent within a moment, if spans are sent
   TelemetryStats stats();
   // Sends what there is. Throws OPD_DEADLINE_EXCEEDED, OPD_IO, OPD_FAILED_PRECONDITION.
   void flush(uint64_t timeout_ns);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
+#include "base/text.h"
 #include "trace/recorder.h"
 
 namespace opd {
@@ -38,6 +40,10 @@ std::optional<TraceContext> TraceContext::parse(std::string_view text) {
   if (!made.is_any() || made.span == std::array<uint8_t, 8>{}) return {};
   return made;
 }
+
+std::string TraceContext::to_text() const { return concat("00-", hex(trace), "-", hex(span), "-", hex({&flags, 1})); }
+
+TraceContext trace_context() { return thread_state().track ? Recorder::get().track().context() : TraceContext{}; }
 
 void set_trace_context(const TraceContext &context) { Recorder::get().track().set_context(context); }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace opd {
@@ -17,9 +18,12 @@ struct TraceContext {
   bool is_sampled() const { return flags & 1; }
   // Reads the value of a `traceparent` header; none: it is not one.
   static std::optional<TraceContext> parse(std::string_view text);
+  std::string to_text() const;  // of a context; as such a header says it
+  bool operator==(const TraceContext &) const = default;
 };
 
 // The context of the runs that the calling thread begins from now on. Throws std::bad_alloc.
 void set_trace_context(const TraceContext &context);
+TraceContext trace_context();  // of the calling thread; all 0: there is none
 
 }  // namespace opd

@@ -468,6 +468,34 @@ TEST(Messages, OfTelemetry) {
         invalid("\"\" is no name of a label")},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 2, o.label_names = values, o.label_values = gap; },
         invalid("label_values[1] must not be NULL")}});
+  const auto span = [](OfValue &o) {
+    o.kind = OPD_TELEMETRY_SPAN, o.name = "a b", o.begin_ns = 5, o.end_ns = 5;
+    o.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  };
+  const std::string number = "\" is no number of a span", order = "begin_ns must be from 1 to end_ns, 5, but is ";
+  const char *const any_text[] = {"a-1 b"}, *const no_text[] = {""};
+  expect_told<OfValue>(
+      opd_telemetry_value_init, set,
+      {{[&](OfValue &o) { span(o); }, "accepted"},
+       {[&](OfValue &o) { span(o), o.name = ""; }, invalid("the name of a span must not be empty")},
+       {[&](OfValue &o) { span(o), o.name = nullptr; }, invalid("the name of a span must not be empty")},
+       {[&](OfValue &o) { span(o), o.reserved = 1; }, invalid("reserved and reserved2 must be 0")},
+       {[&](OfValue &o) { span(o), o.reserved2 = 1; }, invalid("reserved and reserved2 must be 0")},
+       {[&](OfValue &o) { span(o), o.begin_ns = 0; }, invalid(order + "0")},
+       {[&](OfValue &o) { span(o), o.begin_ns = 6; }, invalid(order + "6")},
+       {[&](OfValue &o) { span(o), o.span_kind = 0; }, invalid("span_kind must be from 1 to 5, but is 0")},
+       {[&](OfValue &o) { span(o), o.span_kind = 5; }, "accepted"},
+       {[&](OfValue &o) { span(o), o.span_kind = 6; }, invalid("span_kind must be from 1 to 5, but is 6")},
+       {[&](OfValue &o) { span(o), o.traceparent = nullptr; }, invalid("\"\" is no value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.traceparent = "x"; }, invalid("\"x\" is no value of the header traceparent")},
+       {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b7"; }, "accepted"},
+       {[&](OfValue &o) { span(o), o.parent_span = "00f067aa0ba902b"; }, invalid("\"00f067aa0ba902b" + number)},
+       {[&](OfValue &o) { span(o), o.parent_span = "00F067aa0ba902b7"; }, invalid("\"00F067aa0ba902b7" + number)},
+       {[&](OfValue &o) { span(o), o.parent_span = "0000000000000000"; }, invalid("\"0000000000000000" + number)},
+       {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = any_text, o.label_values = values; },
+        "accepted"},
+       {[&](OfValue &o) { span(o), o.num_label_names = 1, o.label_names = no_text, o.label_values = values; },
+        invalid("\"\" is no name of a label")}});
   EXPECT_EQ(told(opd_telemetry_set_parent("00-x")), invalid("\"00-x\" is no value of the header traceparent"));
   EXPECT_EQ(told(opd_telemetry_set_parent(nullptr)), "accepted");
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from case import FAILED, HAS_ASAN, OPDYNO, WORK, CliTest, run
 from control_server import ControlTest, Server, eventually
-from rpc_client import Client, Refused
+from rpc_client import Client, Refused, RemoteError, string
 from rpc_server import ServerCliTest
 
 HOME = os.environ.get("OPDYNO_PROMETHEUS_HOME", "")
@@ -135,6 +135,10 @@ class Collector(http.server.BaseHTTPRequestHandler):
         content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/v1/metrics":
             self.server.metrics.append(content)
+        else:
+            self.server.spans += [
+                span for resource in content["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]
+            ]
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -144,23 +148,113 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
 
 class TelemetryForACollector(ServerCliTest):
+    TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    PARENT = f"00-{TRACE}-{CALLER}-01"
+
+    def serve_with_collector(self, *words):
+        self.collector = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+        self.collector.metrics, self.collector.spans = [], []
+        threading.Thread(target=self.collector.serve_forever).start()
+        self.addCleanup(self.collector.server_close)
+        self.addCleanup(self.collector.shutdown)
+        return self.serve("--otlp", "http://127.0.0.1:%d" % self.collector.server_port, *words)
+
+    def metrics(self):
+        """Once the server has ended, which sends all."""
+        (resource,) = self.collector.metrics[-1]["resourceMetrics"]
+        return {one["name"]: one for scope in resource["scopeMetrics"] for one in scope["metrics"]}
+
+    def spans(self):
+        """Likewise; checked by what OTLP and W3C say of their form. By name."""
+        by_name = {}
+        for span in self.collector.spans:
+            self.assertRegex(span["traceId"], "^(?!0+$)[0-9a-f]{32}$")
+            self.assertRegex(span["spanId"], "^(?!0+$)[0-9a-f]{16}$")
+            self.assertRegex(span.get("parentSpanId", "1" * 16), "^(?!0+$)[0-9a-f]{16}$")
+            self.assertEqual(2, span["kind"], "SPAN_KIND_SERVER")
+            self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))
+            self.assertLess(abs(time.time() - int(span["endTimeUnixNano"]) / 1e9), 3600)
+            span["attributes"] = {one["key"]: one["value"]["stringValue"] for one in span["attributes"]}
+            self.assertEqual({"opdyno.kind", "opdyno.session"}, {*span["attributes"]})
+            by_name.setdefault(span["name"], []).append(span)
+        return by_name
+
     def test_the_metrics_of_sessions_are_sent(self):
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
-            collector.metrics = []
-            threading.Thread(target=collector.serve_forever).start()
-            self.addCleanup(collector.shutdown)
-            port = self.serve("--otlp", "http://127.0.0.1:%d" % collector.server_port)
-            self.client(port, "k").close()
-            self.expect_message("^session 1 ends$")
-            self.stop()
-            collector.shutdown()
-            (resource,) = collector.metrics[-1]["resourceMetrics"]
-            metrics = {one["name"]: one for scope in resource["scopeMetrics"] for one in scope["metrics"]}
-            points = metrics["rpc_sessions"]["sum"]["dataPoints"]
-            ended = {point["attributes"][0]["value"]["stringValue"]: point["asDouble"] for point in points}
-            self.assertEqual(1, ended["done"])
-            self.assertEqual(0, ended["crashed"])
-            self.assertNotIn("metrics are at", "".join(self.messages))
+        port = self.serve_with_collector()
+        self.client(port, "k").close()
+        self.expect_message("^session 1 ends$")
+        self.stop()
+        metrics = self.metrics()
+        points = metrics["rpc_sessions"]["sum"]["dataPoints"]
+        ended = {point["attributes"][0]["value"]["stringValue"]: point["asDouble"] for point in points}
+        self.assertEqual(1, ended["done"])
+        self.assertEqual(0, ended["crashed"])
+        self.assertEqual(0, metrics["rpc_bad_traceparents"]["sum"]["dataPoints"][0]["asDouble"])
+        self.assertNotIn("metrics are at", "".join(self.messages))
+
+    def test_spans_of_the_server_lie_within_that_of_the_client(self):
+        port = self.serve_with_collector()
+        words = ("run", "add_one.opdasm", "--import", "kernels.c", "--on", "127.0.0.1:%d,key=k" % port)
+        self.succeeds(*words, env=dict(os.environ, TRACEPARENT=self.PARENT))
+        self.expect_message("^session 1 ends$")
+        self.stop()
+        spans = self.spans()
+        (session,) = spans["rpc session"]
+        self.assertEqual((self.TRACE, self.CALLER), (session["traceId"], session["parentSpanId"]))
+        self.assertEqual({"opdyno.kind": "session", "opdyno.session": "1"}, session["attributes"])
+        self.assertNotIn("status", session)
+        for name in ("tvm.rpc.server.upload", "tvm.rpc.server.load_module", "vm_load_executable"):
+            self.assertIn(name, spans)
+        calls = [span for name in spans for span in spans[name] if span is not session]
+        self.assertEqual({(self.TRACE, session["spanId"])}, {(span["traceId"], span["parentSpanId"]) for span in calls})
+        self.assertEqual(1 + len(calls), len({session["spanId"], *(span["spanId"] for span in calls)}))
+
+    def test_a_process_that_crashes_amid_a_call_has_spans_that_say_so(self):
+        port = self.serve_with_collector()
+        client = self.client(port, "k")
+        client.call("opdyno.rpc.traceparent", string(self.PARENT))
+        crash = "\nKERNEL(crashes) { UNUSED; *(volatile int *)8 = 1; return 0; }\n"
+        client.upload("crash.c", ((WORK / "kernels.c").read_text() + crash).encode())
+        with self.assertRaises(RemoteError):
+            client.call(client.kernel("crash.c", "fails"))
+        with self.assertRaises((EOFError, ConnectionError, RemoteError)):
+            client.call(client.kernel("crash.c", "crashes"))
+        why = r"its process (was ended by signal 11 \(Segmentation fault\)|exited with code \d+)"  # the latter by a sanitizer
+        self.expect_message(f"^session 1 ends: {why}$")
+        self.stop()
+        spans = self.spans()
+        (fails,), (crashes,), (session,) = spans["fails"], spans["crashes"], spans["rpc session"]
+        for span in (fails, crashes, session):
+            self.assertEqual(2, span["status"]["code"], "STATUS_CODE_ERROR")
+            self.assertEqual(self.TRACE, span["traceId"])
+        self.assertIn("it always does", fails["status"]["message"])
+        for span in (crashes, session):
+            self.assertRegex(span["status"]["message"], f"^{why}$")
+        self.assertEqual(session["spanId"], crashes["parentSpanId"])
+        self.assertEqual(self.CALLER, session["parentSpanId"])
+
+    def test_a_session_that_runs_at_the_end_of_the_server_has_a_span(self):
+        port = self.serve_with_collector()
+        client = self.client(port, "k")
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        self.stop()
+        (session,) = self.spans()["rpc session"]
+        self.assertEqual({"code": 2, "message": "the server ended"}, session["status"])
+        self.assertNotIn("parentSpanId", session)
+
+    def test_what_is_no_context_is_ignored_and_counted(self):
+        port = self.serve_with_collector()
+        client = self.client(port, "k")
+        say = client.function("opdyno.rpc.traceparent")
+        for text in ("", "x" * 100000, self.PARENT.upper(), self.PARENT[:-1], self.PARENT):
+            client.call(say, string(text))
+        self.assertEqual([1.0], client.read(client.floats([1]), 1))
+        client.close()
+        self.expect_message("^session 1 ends$")
+        self.stop()
+        self.assertEqual(3, self.metrics()["rpc_bad_traceparents"]["sum"]["dataPoints"][0]["asDouble"])
+        (session,) = self.spans()["rpc session"]
+        self.assertEqual(self.TRACE, session["traceId"])
 
     def test_a_wrong_address_is_refused(self):
         self.assertIn("https", self.fails(FAILED, "serve", "--listen", "0", "--otlp", "https://collector"))

@@ -104,6 +104,8 @@ def test_what_is_sent_are_messages_of_opentelemetry(vm, collector, monkeypatch):
             vm["main"]()
         running.set_value("my_jobs", 2.5, labels={"queue": "a"})
         running.set_value("my_bytes", 7, counter=True)
+        running.add_span("a request", 5, 7, traceparent=PARENT, parent_span="00f067aa0ba902b7", error="no luck", span_kind=2, attributes={"user": "x"})
+        running.add_span("not kept", 5, 7, traceparent=PARENT[:-1] + "0")
         running.flush(60)
     sent = {"/v1/traces": [], "/v1/metrics": []}
     for path, headers, body in collector.requests:
@@ -117,8 +119,14 @@ def test_what_is_sent_are_messages_of_opentelemetry(vm, collector, monkeypatch):
         for scope in resource.scope_spans
         for span in scope.spans
     ]
-    child = next(span for span in spans if span.parent_span_id)
+    child = next(span for span in spans if span.parent_span_id and span.name == "main")
     assert (child.trace_id.hex(), child.parent_span_id.hex()) == (PARENT[3:35], PARENT[36:52])
+    own = next(span for span in spans if span.name == "a request")
+    assert (own.trace_id.hex(), own.span_id.hex(), own.parent_span_id.hex()) == (PARENT[3:35], PARENT[36:52], "00f067aa0ba902b7")
+    assert (own.start_time_unix_nano, own.end_time_unix_nano, own.kind) == (5, 7, own.SPAN_KIND_SERVER)
+    assert [(one.key, one.value.string_value) for one in own.attributes] == [("user", "x")]
+    assert (own.status.code, own.status.message) == (own.status.STATUS_CODE_ERROR, "no luck")
+    assert not any(span.name == "not kept" for span in spans)
     assert all(len(span.trace_id) == 16 and len(span.span_id) == 8 and span.name for span in spans)
     assert all(0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
     found = {
@@ -139,6 +147,8 @@ def test_what_is_sent_are_messages_of_opentelemetry(vm, collector, monkeypatch):
 def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="traceparent"):
         telemetry.set_parent("nonsense")
+    with telemetry.start() as running, pytest.raises(ValueError, match="span_kind must be from 1 to 5, but is 6"):
+        running.add_span("a", 5, 7, traceparent=PARENT, span_kind=6)
     with pytest.raises(opdyno.Error, match="without TLS"):
         telemetry.start(otlp="https://collector")
     with pytest.raises(ValueError, match="interval_ns"):

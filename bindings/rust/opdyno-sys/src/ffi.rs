@@ -470,12 +470,14 @@ pub const OPD_TELEMETRY_PROMETHEUS: opd_telemetry_format = 0;
 pub const OPD_TELEMETRY_OPEN_METRICS: opd_telemetry_format = 1;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TELEMETRY_FORMAT_MAX_ENUM: opd_telemetry_format = 0x7FFFFFFF;
-/// The meaning of a metric's values.
+/// What a value of the program's own is: a metric, and what its values mean, or a span.
 pub type opd_telemetry_kind = c_uint;
 /// a sum that only rises; its name in texts ends in "_total"
 pub const OPD_TELEMETRY_COUNTER: opd_telemetry_kind = 0;
 /// any value
 pub const OPD_TELEMETRY_GAUGE: opd_telemetry_kind = 1;
+/// no metric, but a span that has ended, for the collector
+pub const OPD_TELEMETRY_SPAN: opd_telemetry_kind = 2;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TELEMETRY_KIND_MAX_ENUM: opd_telemetry_kind = 0x7FFFFFFF;
 /// C's struct `DLPackVersion`.
@@ -1531,6 +1533,8 @@ pub struct opd_rpc_progress {
     pub sent_bytes: u64,
     /// As in C's `opd_rpc_progress`.
     pub crashed_in: [c_char; 128],
+    /// with `note_span`: that the client said, and that are none; they are ignored
+    pub num_bad_traceparents: u64,
 }
 /// How a client is served.
 #[repr(C)]
@@ -1589,7 +1593,7 @@ pub struct opd_rpc_serve_options {
     /// process is restricted. It may wait, as for other sessions to end. Its error,
     /// which it gives away, ends the session; NULL: all clients are welcome
     pub admit: Option<unsafe extern "C" fn(*mut c_void) -> *mut opd_error>,
-    /// borrowed; for `admit`; NULL
+    /// borrowed; for `admit` and `note_span`; NULL
     pub user_data: *mut c_void,
     /// 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
     /// SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
@@ -1597,6 +1601,11 @@ pub struct opd_rpc_serve_options {
     pub report_crashes: i32,
     /// 0
     pub reserved2: u32,
+    /// called by the serving thread when a span begins, then without
+    /// `end_ns`, and when it has ended. Spans are the session, and each call of a function in it. Their
+    /// parent is the span that opdyno's client says to work for; if it says that later, the session's
+    /// span begins anew. `opd_telemetry_set_value()` sends spans that have ended; NULL: none are made
+    pub note_span: Option<unsafe extern "C" fn(*mut c_void, *const opd_telemetry_value)>,
 }
 /// How runs are compared.
 #[repr(C)]
@@ -1831,7 +1840,8 @@ impl Default for opd_telemetry_options {
         }
     }
 }
-/// A metric of the program's own, with one set of labels.
+/// A metric of the program's own, with one set of labels; or a span of its own, which the fields from `traceparent` on
+/// describe.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_telemetry_value {
@@ -1839,11 +1849,11 @@ pub struct opd_telemetry_value {
     pub struct_size: u32,
     /// `OPD_TELEMETRY_GAUGE`
     pub kind: opd_telemetry_kind,
-    /// borrowed: letters, digits and '_', without "_total". Required; NULL
+    /// borrowed: letters, digits and '_', without "_total"; of a span: any text
     pub name: *const c_char,
     /// borrowed; NULL: ""
     pub help: *const c_char,
-    /// borrowed; each of letters, digits and '_'; NULL
+    /// borrowed; each of letters, digits and '_', or of a span: any text; NULL
     pub label_names: *const *const c_char,
     /// borrowed; a text for each of `label_names`; NULL
     pub label_values: *const *const c_char,
@@ -1853,6 +1863,21 @@ pub struct opd_telemetry_value {
     pub reserved: u32,
     /// 0
     pub value: f64,
+    /// borrowed; of a span: its own context, as those whom it calls get it: the numbers of its
+    /// trace and of itself, and whether the trace is kept; NULL
+    pub traceparent: *const c_char,
+    /// borrowed; of a span: 16 hexadecimal digits, the number of its parent; NULL: none
+    pub parent_span: *const c_char,
+    /// borrowed; of a span that failed: the message; NULL: it did not fail
+    pub error: *const c_char,
+    /// of a span: Unix time; 0
+    pub begin_ns: i64,
+    /// of a span: Unix time; 0
+    pub end_ns: i64,
+    /// of a span: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP; 1
+    pub span_kind: i32,
+    /// 0
+    pub reserved2: u32,
 }
 impl Default for opd_telemetry_value {
     /// The defaults that `opd_telemetry_value_init` writes.
@@ -1867,6 +1892,13 @@ impl Default for opd_telemetry_value {
             num_label_names: 0,
             reserved: 0,
             value: 0.0,
+            traceparent: core::ptr::null(),
+            parent_span: core::ptr::null(),
+            error: core::ptr::null(),
+            begin_ns: 0,
+            end_ns: 0,
+            span_kind: 1,
+            reserved2: 0,
         }
     }
 }
@@ -4597,13 +4629,14 @@ unsafe extern "C" {
         format: opd_telemetry_format,
         out_text: *mut *mut opd_buffer,
     ) -> *mut opd_error;
-    /// Sets a metric of the program's own, until it is set anew.
+    /// Sets a metric of the program's own, until it is set anew. Or adds a span to those that wait to be sent; it is
+    /// dropped if there is no collector, or if its trace is not kept.
     ///
     /// `value`: Borrowed.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a name, or if the metric is of another kind already; `OPD_OUT_OF_RANGE` if
-    /// the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source: Prometheus, "Metric names and
-    /// labels"
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a name, for what describes a span, or if the metric is of another kind
+    /// already; `OPD_OUT_OF_RANGE` if the program has `max_series` label sets. Threads: safe. Blocks. Since: 0.2 Source:
+    /// Prometheus, "Metric names and labels"; W3C Trace Context, level 1
     pub fn opd_telemetry_set_value(telemetry: *mut opd_telemetry, value: *const opd_telemetry_value) -> *mut opd_error;
     /// Sends all pending data to the collector, and waits until the collector has accepted it.
     ///

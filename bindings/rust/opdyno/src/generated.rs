@@ -605,7 +605,7 @@ impl TelemetryFormat {
         })
     }
 }
-/// The meaning of a metric's values.
+/// What a value of the program's own is: a metric, and what its values mean, or a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -614,6 +614,8 @@ pub enum TelemetryKind {
     Counter = ffi::OPD_TELEMETRY_COUNTER,
     /// any value
     Gauge = ffi::OPD_TELEMETRY_GAUGE,
+    /// no metric, but a span that has ended, for the collector
+    Span = ffi::OPD_TELEMETRY_SPAN,
 }
 impl TelemetryKind {
     /// None for a number that this version does not know.
@@ -622,6 +624,7 @@ impl TelemetryKind {
         Some(match raw {
             ffi::OPD_TELEMETRY_COUNTER => Self::Counter,
             ffi::OPD_TELEMETRY_GAUGE => Self::Gauge,
+            ffi::OPD_TELEMETRY_SPAN => Self::Span,
             _ => return None,
         })
     }
@@ -2338,7 +2341,8 @@ impl TelemetryOptions<'_> {
         Ok(raw)
     }
 }
-/// A metric of the program's own, with one set of labels.
+/// A metric of the program's own, with one set of labels; or a span of its own, which the fields from `traceparent` on
+/// describe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TelemetryValue<'a> {
     kind: Option<TelemetryKind>,
@@ -2347,6 +2351,12 @@ pub struct TelemetryValue<'a> {
     label_names: Option<&'a [&'a str]>,
     label_values: Option<&'a [&'a str]>,
     value: Option<f64>,
+    traceparent: Option<&'a str>,
+    parent_span: Option<&'a str>,
+    error: Option<&'a str>,
+    begin: Option<Duration>,
+    end: Option<Duration>,
+    span_kind: Option<i32>,
 }
 impl<'a> TelemetryValue<'a> {
     /// All defaults.
@@ -2357,8 +2367,8 @@ impl<'a> TelemetryValue<'a> {
     pub fn kind(self, kind: TelemetryKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
-    /// Letters, digits and '_', without "_total". Required.
-    /// Default: none.
+    /// Letters, digits and '_', without "_total".
+    /// Default: of a span (any text).
     pub fn name(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }
@@ -2366,7 +2376,7 @@ impl<'a> TelemetryValue<'a> {
     pub fn help(self, help: &'a str) -> Self {
         Self { help: Some(help), ..self }
     }
-    /// Each of letters, digits and '_'.
+    /// Each of letters, digits and '_', or of a span: any text.
     /// Default: none.
     pub fn label_names(self, label_names: &'a [&'a str]) -> Self {
         Self { label_names: Some(label_names), ..self }
@@ -2379,6 +2389,37 @@ impl<'a> TelemetryValue<'a> {
     /// Default: 0.
     pub fn value(self, value: f64) -> Self {
         Self { value: Some(value), ..self }
+    }
+    /// Of a span: its own context, as those whom it calls get it: the numbers of its
+    /// trace and of itself, and whether the trace is kept.
+    /// Default: none.
+    pub fn traceparent(self, traceparent: &'a str) -> Self {
+        Self { traceparent: Some(traceparent), ..self }
+    }
+    /// Of a span: 16 hexadecimal digits, the number of its parent.
+    /// Default: none.
+    pub fn parent_span(self, parent_span: &'a str) -> Self {
+        Self { parent_span: Some(parent_span), ..self }
+    }
+    /// Of a span that failed: the message.
+    /// Default: it did not fail.
+    pub fn error(self, error: &'a str) -> Self {
+        Self { error: Some(error), ..self }
+    }
+    /// Of a span: Unix time.
+    /// Default: zero.
+    pub fn begin(self, begin: Duration) -> Self {
+        Self { begin: Some(begin), ..self }
+    }
+    /// Of a span: Unix time.
+    /// Default: zero.
+    pub fn end(self, end: Duration) -> Self {
+        Self { end: Some(end), ..self }
+    }
+    /// Of a span: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP.
+    /// Default: 1.
+    pub fn span_kind(self, span_kind: i32) -> Self {
+        Self { span_kind: Some(span_kind), ..self }
     }
 }
 #[allow(unused_variables)] // not all options need both
@@ -2404,6 +2445,24 @@ impl TelemetryValue<'_> {
         }
         if let Some(value) = self.value {
             raw.value = value;
+        }
+        if let Some(traceparent) = self.traceparent {
+            raw.traceparent = kept.text(traceparent)?;
+        }
+        if let Some(parent_span) = self.parent_span {
+            raw.parent_span = kept.text(parent_span)?;
+        }
+        if let Some(error) = self.error {
+            raw.error = kept.text(error)?;
+        }
+        if let Some(begin) = self.begin {
+            raw.begin_ns = begin.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(end) = self.end {
+            raw.end_ns = end.as_nanos().try_into().unwrap_or(i64::MAX);
+        }
+        if let Some(span_kind) = self.span_kind {
+            raw.span_kind = span_kind;
         }
         Ok(raw)
     }

@@ -1,0 +1,48 @@
+// Spans of a session, on their way from its process to the server: in memory that both have. Programs of clients run in
+// that process and can write anything there, so the server copies what it reads and cuts texts. It trusts nothing but
+// the sizes of arrays.
+#pragma once
+#include <opdyno/telemetry.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace opd::cli {
+
+// A span, with room for texts; longer ones are cut.
+struct SharedSpan {
+  std::array<char, 56> traceparent;
+  std::array<char, 17> parent;
+  std::array<char, 128> name;
+  std::array<char, 16> kind;
+  std::array<char, 256> error;
+  int64_t begin_ns, end_ns;
+  int32_t span_kind;
+  bool has_failed;
+};
+
+class SpanChannel {
+ public:
+  static constexpr size_t room = 512;
+
+  // In the session's process. Never waits: what there is no room for is counted.
+  void note(const opd_telemetry_value &span) noexcept;
+
+  // In the server. Gives those that ended since `taken`, which is counted on; the newest ones if there are too many.
+  using Receiver = std::function<void(const SharedSpan &)>;
+  void take(uint64_t &taken, const Receiver &receive);
+  void take_open(const Receiver &receive) const;  // once the process has ended
+  uint64_t num_dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  SharedSpan *place_of(const SharedSpan &span) noexcept;
+
+  std::atomic<uint64_t> written_{0}, taken_{0}, dropped_{0};
+  std::array<SharedSpan, 2> open_{};    // the session and a call; without a begin: the place is free
+  std::array<SharedSpan, room> ended_;  // memory is taken as it is written to
+};
+
+}  // namespace opd::cli
