@@ -40,6 +40,7 @@ struct BenchResult {
   BenchPlan plan;
   std::vector<BenchRow> rows;  // at least one
   std::vector<MachineQuality::Entry> quality;
+  std::string machine = {};  // its name
 };
 
 // Pieces of the text form.

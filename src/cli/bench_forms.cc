@@ -164,7 +164,7 @@ void write_sizes(JsonWriter &json, const Sizes &sizes) {
 
 std::string bench_json(const BenchResult &result) {
   JsonWriter json;
-  json.begin_object().key("function").string(result.function);
+  json.begin_object().key("function").string(result.function).key("machine").string(result.machine);
   json.key("concurrency").number(result.plan.options.concurrency);
   if (result.threads) json.key("threads").number(result.threads);
   json.key("flushed_bytes").number(result.plan.options.cache_flush_bytes).key("quality").begin_object();

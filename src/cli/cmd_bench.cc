@@ -148,6 +148,7 @@ Exit run_bench(const Args &args) {
     result.rows.push_back(measure_row(runner, sizes, result.plan));
   }
   runner.progress().clear();
+  result.machine = machine_name(machine);
   if (machine) result.quality = {{"name", machine->text(), false}};
   else result.quality = quality.entries();
   if (base) base->compare(result, changes);

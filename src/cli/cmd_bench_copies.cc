@@ -96,9 +96,10 @@ std::string copies_text(const std::vector<CopyTimes> &rows, const std::vector<Ma
   return cat("copies: ", counted(rows[0].repeat, "repeat"), " of each\n", columns_text(cells), machine_text(quality));
 }
 
-std::string copies_json(const std::vector<CopyTimes> &rows, const std::vector<MachineQuality::Entry> &quality) {
+std::string copies_json(const std::vector<CopyTimes> &rows, const std::vector<MachineQuality::Entry> &quality,
+                        const std::string &machine) {
   JsonWriter json;
-  json.begin_object().key("quality").begin_object();
+  json.begin_object().key("machine").string(machine).key("quality").begin_object();
   for (const auto &entry : quality) json.key(entry.name).string(entry.value);
   json.end_object().key("copies").begin_array();
   for (const CopyTimes &row : rows) {
@@ -129,7 +130,8 @@ Exit run_bench_copies(const Args &args) {
     }
     rows.push_back(measure(device, device, device.device, bytes, plan.options));
   }
-  print(args.has("json") ? copies_json(rows, quality.entries()) : copies_text(rows, quality.entries()));
+  print(args.has("json") ? copies_json(rows, quality.entries(), machine_name(machine ? &*machine : nullptr))
+                         : copies_text(rows, quality.entries()));
   return Exit::ok;
 }
 

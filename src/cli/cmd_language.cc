@@ -2,6 +2,7 @@
 #include "file.h"
 #include "language.h"
 #include "language_view.h"
+#include "machine.h"
 #include "progress.h"
 #include "report_form.h"
 #include "watchdog.h"
@@ -58,7 +59,8 @@ class LanguageRunner {
                           generation_->stats(),
                           std::move(runs),
                           {},
-                          {}};
+                          {},
+                          machine_name(nullptr)};
     for (const LanguageFunction &create : language_.creates) result.functions.push_back(create.name);
     if (language_.embed) result.functions.push_back(language_.embed->name);
     result.functions.insert(result.functions.end(), {language_.prefill.name, language_.decode.name});

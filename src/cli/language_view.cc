@@ -118,7 +118,7 @@ std::string language_json(const LanguageResult &result) {
   JsonWriter json;
   const Benchmark tokens = Benchmark::of(result.tokens().whole);
   const double batch = static_cast<double>(result.plan.batch);
-  json.begin_object().key("functions").begin_array();
+  json.begin_object().key("machine").string(result.machine).key("functions").begin_array();
   for (const std::string &name : result.functions) json.string(name);
   json.end_array().key("prefill").number(result.plan.prefill).key("decode").number(result.plan.decode);
   json.key("batch").number(result.plan.batch).key("vocabulary").number(result.vocabulary);

@@ -19,6 +19,7 @@ struct LanguageResult {
   std::vector<GenerationRun> runs;
   std::optional<TokenProfile> profile;
   std::vector<MachineQuality::Entry> quality;
+  std::string machine = {};  // its name
 
   Benchmark first_tokens() const;  // of each run
   DecodingTimes tokens() const;    // of all passes of all runs

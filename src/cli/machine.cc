@@ -1,5 +1,8 @@
 #include "machine.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <functional>
 
@@ -146,6 +149,12 @@ Module Machine::load(const std::string &path) {
     session_.upload(name.c_str(), content);
     return session_.load_module(name.c_str());
   });
+}
+
+std::string machine_name(const Machine *machine) {
+  if (machine) return machine->host().empty() ? machine->address() : machine->host();
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 void refuse_local_options(const Args &args) {

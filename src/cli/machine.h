@@ -50,6 +50,9 @@ class Machine {
   std::map<std::string, int> sent_;  // names of files, and how often
 };
 
+// What the machine calls itself, as in reports; its address if it does not tell. Null: this machine.
+std::string machine_name(const Machine *machine);
+
 // Fails with Exit::usage if an option is given that other machines cannot follow.
 void refuse_local_options(const Args &args);
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import socket
 import statistics
 
 from case import USAGE, CliTest
@@ -39,16 +40,17 @@ class BenchForms(CliTest):
         whole = json.loads(self.bench("--dim", "n=4", "--repeat", "7", "--json"))
         optional = {"median_low_us", "median_high_us"}
         self.assertEqual(
-            ["function", "concurrency", "threads", "flushed_bytes", "quality", "arguments", "number", "repeat"]
+            ["function", "machine", "concurrency", "threads", "flushed_bytes", "quality", "arguments", "number", "repeat"]
             + [name + "_us" for name in STATISTICS]
             + ["calls_per_second", "warmup_calls", "outliers", "autocorrelation", "noisy", "results_us"],
             [name for name in whole if name not in optional],
         )
         self.assertEqual(["main", 1, 0, ["float32[4]"], 2, 7, 1], [
             whole[name] for name in ("function", "concurrency", "flushed_bytes", "arguments", "number", "repeat", "warmup_calls")])
+        self.assertEqual(socket.gethostname(), whole["machine"])
         self.check_statistics(whole)
         sweep = json.loads(self.bench("--sweep", "n=1,3", "--repeat", "5", "--json"))
-        self.assertEqual(["function", "concurrency", "threads", "flushed_bytes", "quality", "rows"], list(sweep))
+        self.assertEqual(["function", "machine", "concurrency", "threads", "flushed_bytes", "quality", "rows"], list(sweep))
         for row, size in zip(sweep["rows"], (1, 3)):
             self.assertEqual(({"n": size}, ["float32[%d]" % size]), (row["sizes"], row["arguments"]))
             self.check_statistics(row)

@@ -106,7 +106,7 @@ BenchRow row_of(Sizes sizes, int repeats = 101) {
 }
 
 BenchResult result_of(std::vector<BenchRow> rows, bool is_sweep) {
-  BenchResult result{"f,g", 2, {opdyno::defaults(opd_evaluator_options_init), is_sweep}, std::move(rows), {}};
+  BenchResult result{"f,g", 2, {opdyno::defaults(opd_evaluator_options_init), is_sweep}, std::move(rows), {}, "board"};
   result.quality = {{"turbo", "on", true}, {"load", "1.00", false}};
   result.plan.options.repeat = 11, result.plan.options.steady_ms = 0;
   return result;
@@ -206,13 +206,14 @@ TEST(BenchForms, JsonHasEachMember) {
   BenchResult result = result_of({row_of({})}, false);
   const std::string interval = "\"median_low_us\":1,\"median_high_us\":2000,";
   const std::string quality = "\"quality\":{\"turbo\":\"on\",\"load\":\"1.00\"},";
-  EXPECT_EQ(bench_json(result), cat("{\"function\":\"f,g\",\"concurrency\":1,\"threads\":2,\"flushed_bytes\":0,",
-                                    quality, make_members(interval, "", "false", ""), "}\n"));
+  EXPECT_EQ(bench_json(result),
+            cat("{\"function\":\"f,g\",\"machine\":\"board\",\"concurrency\":1,\"threads\":2,\"flushed_bytes\":0,",
+                quality, make_members(interval, "", "false", ""), "}\n"));
   result.threads = 0, result.plan.options.steady_ms = 1, result.plan.options.concurrency = 4;
   result.plan.options.cache_flush_bytes = 4096;
   result.rows[0].stats.is_noisy = 1, result.rows[0].diff = change_of(0.5, 0.25, 0.75);
   EXPECT_EQ(bench_json(result),
-            cat("{\"function\":\"f,g\",\"concurrency\":4,\"flushed_bytes\":4096,", quality,
+            cat("{\"function\":\"f,g\",\"machine\":\"board\",\"concurrency\":4,\"flushed_bytes\":4096,", quality,
                 make_members(interval, "\"steady\":true,", "true",
                              ",\"compare\":{\"verdict\":\"regression\",\"change\":0.5,\"interval\":[0.25,0.75]}"),
                 "}\n"));
@@ -220,7 +221,7 @@ TEST(BenchForms, JsonHasEachMember) {
   result.rows[0].diff = change_of(NAN, NAN, NAN);
   result.plan.is_sweep = true, result.rows[0].sizes = {{"n", 3}, {"m", 4}};
   EXPECT_EQ(bench_json(result),
-            cat("{\"function\":\"f,g\",\"concurrency\":4,\"flushed_bytes\":4096,", quality,
+            cat("{\"function\":\"f,g\",\"machine\":\"board\",\"concurrency\":4,\"flushed_bytes\":4096,", quality,
                 "\"rows\":[{\"sizes\":{\"n\":3,\"m\":4},",
                 make_members("", "\"steady\":false,", "true", ",\"compare\":{\"verdict\":\"regression\"}"), "}]}\n"));
 }

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -230,7 +231,8 @@ class MemoryCopies(CliTest):
         self.assertTrue(lines[7].startswith("  machine: governor "))
         self.assertEqual(8, len(lines))
         whole = json.loads(self.succeeds("bench", "--copies", "--json", *quick))
-        self.assertEqual(["quality", "copies"], list(whole))
+        self.assertEqual(["machine", "quality", "copies"], list(whole))
+        self.assertEqual(socket.gethostname(), whole["machine"])
         self.assertEqual([4 << 10, 1 << 20, 64 << 20], [copy["bytes"] for copy in whole["copies"]])
         for copy in whole["copies"]:
             self.assertEqual(["from", "to", "bytes", "repeat", "number", "median_us", "gb_per_s", "noisy"], list(copy))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 
 import npy
 import programs
@@ -194,6 +195,7 @@ class LanguageModel(CliTest):
                          {name: report["cache"][name] for name in ("pages", "pages_in_use", "page_size")})
         self.assertNotIn("profile_us_per_token", report)
         self.assertIn("load", report["quality"])
+        self.assertEqual(socket.gethostname(), report["machine"])
         text = self.succeeds("bench", LLAMA, *DRIVEN)
         self.assertIn("; 10 runs\n", text)
         self.assertRegex(text, r"(?m)^  machine: governor ")

@@ -70,7 +70,7 @@ TEST(ATokensTime, HasTheCallsOfAPassTogether) {
 }
 
 LanguageResult result() {
-  LanguageResult result{{20, 2, 3}, {"create", "decode"}, 97, 4, {}, {{0.5, {}}, {1.5, {}}}, {}, {}};
+  LanguageResult result{{20, 2, 3}, {"create", "decode"}, 97, 4, {}, {{0.5, {}}, {1.5, {}}}, {}, {}, "board"};
   result.runs[0].decoding = {{0.25, 2.5}, {0.125, 0.125}}, result.runs[1].decoding = {{0.25, 1}, {0.125, 0.5}};
   result.cache.num_pages = 7, result.cache.free_pages = 2, result.cache.page_size = 16, result.cache.bytes = 1536 << 10;
   return result;
@@ -125,14 +125,15 @@ TEST(LanguageJson, HasEachMember) {
   given.quality = {{"load", "1.00", true}};
   const double p99 = Benchmark::of({0.25, 2.5, 0.25, 1}).percentile(99),
                first = Benchmark::of({0.5, 1.5}).percentile(99);
-  const std::string begin = cat(
-      "{\"functions\":[\"create\",\"decode\"],\"prefill\":20,\"decode\":2,\"batch\":3,\"vocabulary\":97,\"threads\":4,"
-      "\"time_to_first_token_us\":{\"p50\":",
-      1e6, ",\"p99\":", first * 1e6, ",\"mean\":", 1e6, ",\"min\":", 5e5, ",\"max\":", 15e5, ",\"results\":[", 5e5, ",",
-      15e5, "]},\"time_per_token_us\":{\"p50\":", 625e3, ",\"p99\":", p99 * 1e6, ",\"mean\":", 1e6, ",\"min\":", 25e4,
-      ",\"max\":", 25e5, ",\"results\":[", 25e4, ",", 25e5, ",", 25e4, ",", 1e6,
-      "]},\"tokens_per_second\":3,\"cache\":{\"pages\":7,\"pages_in_use\":5,\"page_size\":16,\"bytes\":1572864},"
-      "\"quality\":{\"load\":\"1.00\"}");
+  const std::string begin =
+      cat("{\"machine\":\"board\",\"functions\":[\"create\",\"decode\"],\"prefill\":20,\"decode\":2,\"batch\":3,"
+          "\"vocabulary\":97,\"threads\":4,"
+          "\"time_to_first_token_us\":{\"p50\":",
+          1e6, ",\"p99\":", first * 1e6, ",\"mean\":", 1e6, ",\"min\":", 5e5, ",\"max\":", 15e5, ",\"results\":[", 5e5,
+          ",", 15e5, "]},\"time_per_token_us\":{\"p50\":", 625e3, ",\"p99\":", p99 * 1e6, ",\"mean\":", 1e6,
+          ",\"min\":", 25e4, ",\"max\":", 25e5, ",\"results\":[", 25e4, ",", 25e5, ",", 25e4, ",", 1e6,
+          "]},\"tokens_per_second\":3,\"cache\":{\"pages\":7,\"pages_in_use\":5,\"page_size\":16,\"bytes\":1572864},"
+          "\"quality\":{\"load\":\"1.00\"}");
   EXPECT_EQ(language_json(given), begin + "}\n");
   given.profile = profile();
   EXPECT_EQ(language_json(given),

@@ -6,8 +6,11 @@ import json
 import os
 import re
 import socket
+import subprocess
+import unittest
 
-from case import FAILED, OK, REFUSED, USAGE, WORK
+import case
+from case import FAILED, HAS_ASAN, HAS_TSAN, OK, REFUSED, USAGE, WORK
 from rpc_client import Client, Refused, Tracker
 from rpc_server import ServerCliTest
 
@@ -92,6 +95,16 @@ class Machines(ServerCliTest):
         self.assertGreater(found["warmup_calls"], 1)
         (WORK / "base.json").write_text(self.succeeds(*words, "--json"))
         self.check(OK, *words, "--compare", "base.json", "--fail-above", "100000%")
+
+    @unittest.skipIf(HAS_ASAN or HAS_TSAN, "the run-time library of a sanitizer must be loaded before any other")
+    def test_the_machine_has_the_name_of_the_one_that_measured(self):
+        (WORK / "name.c").write_text("#include <string.h>\nint gethostname(char *to, size_t size) { strncpy(to, \"board7\", size); return 0; }\n")
+        subprocess.run([case.COMPILER, "-shared", "-fPIC", "-o", "name.so", "name.c"], cwd=WORK, check=True)
+        port = self.serve(env=dict(os.environ, LD_PRELOAD=str(WORK / "name.so")))
+        words = ("--json", "--repeat", "2", "--number", "1", "--min-repeat-ms", "0", "--on", "127.0.0.1:%d,key=k" % port)
+        library = case.compile_kernels("kernels_there.so")
+        for measured in (("add_one.opdasm", "--import", library), ("--copies=4K",)):
+            self.assertEqual("board7", json.loads(self.succeeds("bench", *measured, *words))["machine"])
 
     def test_two_programs_are_measured_there_in_turns(self):
         on = self.on()
