@@ -55,6 +55,7 @@ public final class First {
     inDirectory(WithRecordings::run);
     inDirectory(WithJvm::run);
     WithEdges.run();
+    WithEqual.run();
     WithKvStates.run();
     WithCompared.run();
     WithReplays.run();

@@ -177,6 +177,7 @@ mod serde;
 #[cfg(feature = "tracing")]
 mod spans;
 mod stream;
+mod structural;
 mod telemetry;
 mod tensor;
 mod text;
@@ -201,6 +202,7 @@ pub use rpc::RpcSession;
 #[cfg(feature = "tracing")]
 pub use spans::SpanLayer;
 pub use stream::Stream;
+pub use structural::{ObjectPath, ObjectPathPair, PathStep, first_structural_mismatch, structural_equal};
 pub use telemetry::Telemetry;
 pub use tensor::{DType, Device, Dims, Element, Tensor};
 pub use trace::{

@@ -15,6 +15,12 @@ pub struct DType {
     /// The number of lanes, 1 for plain elements.
     pub lanes: u16,
 }
+impl DType {
+    /// The bytes that an element takes, rounded up.
+    pub const fn item_size(&self) -> usize {
+        (self.bits as usize * self.lanes as usize).div_ceil(8)
+    }
+}
 macro_rules! dtypes {
     ($($name:ident: $code:ident $bits:literal;)*) => {
         #[allow(missing_docs)] // each is what it is called

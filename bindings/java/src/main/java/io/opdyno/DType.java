@@ -37,6 +37,11 @@ public record DType(int code, int bits, int lanes) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
   }
 
+  /** The bytes that an element takes, rounded up. */
+  public int itemSize() {
+    return (bits * lanes + 7) / 8;
+  }
+
   // The methods that Java 17 makes for a record keep the class loader after the first call.
   @Override
   public boolean equals(@Nullable Object other) {

@@ -1,0 +1,135 @@
+package io.opdyno;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A path from a root object to a part of it: {@code ObjectPath.root().attr("shape").arrayIndex(0)}, written {@code <root>.shape[0]}.
+ * Immutable; equal by its steps. Source: TVM's ObjectPath.
+ */
+public final class ObjectPath {
+  /** What a step is. */
+  public enum Kind {
+    /** The root itself. */
+    ROOT,
+    /** An attribute, by its name. */
+    ATTRIBUTE,
+    /** An attribute whose name is not known. */
+    UNKNOWN_ATTRIBUTE,
+    /** An item of an array, by its index. */
+    ARRAY_INDEX,
+    /** An item that this array lacks, and the one it is compared with has. */
+    MISSING_ARRAY_ELEMENT,
+    /** The value of a key of a map. */
+    MAP_VALUE,
+    /** An entry that this map lacks, and the one it is compared with has. */
+    MISSING_MAP_ENTRY
+  }
+
+  private final Kind kind;
+  private final @Nullable Object key;
+  private final @Nullable ObjectPath parent;
+
+  private ObjectPath(Kind kind, @Nullable Object key, @Nullable ObjectPath parent) {
+    this.kind = kind;
+    this.key = key;
+    this.parent = parent;
+  }
+
+  /** The path to the root itself. */
+  public static ObjectPath root() {
+    return root(null);
+  }
+
+  /** The same; the name is how the root is written, in place of {@code <root>}. */
+  public static ObjectPath root(@Nullable String name) {
+    return new ObjectPath(Kind.ROOT, name, null);
+  }
+
+  /** The path to an attribute; null is one whose name is not known. */
+  public ObjectPath attr(@Nullable String name) {
+    return new ObjectPath(name == null ? Kind.UNKNOWN_ATTRIBUTE : Kind.ATTRIBUTE, name, this);
+  }
+
+  /** The path to an item of an array. */
+  public ObjectPath arrayIndex(int index) {
+    return new ObjectPath(Kind.ARRAY_INDEX, index, this);
+  }
+
+  /** The path to an item that this array lacks, and the one it is compared with has. */
+  public ObjectPath missingArrayElement(int index) {
+    return new ObjectPath(Kind.MISSING_ARRAY_ELEMENT, index, this);
+  }
+
+  /** The path to the value of a key of a map. */
+  public ObjectPath mapValue(@Nullable Object key) {
+    return new ObjectPath(Kind.MAP_VALUE, key, this);
+  }
+
+  /** The path to an entry that this map lacks, and the one it is compared with has. */
+  public ObjectPath missingMapEntry() {
+    return new ObjectPath(Kind.MISSING_MAP_ENTRY, null, this);
+  }
+
+  /** What the last step is. */
+  public Kind kind() {
+    return kind;
+  }
+
+  /** The name, index or key of the last step; null if it has none. */
+  public @Nullable Object key() {
+    return key;
+  }
+
+  /** The path without the last step; null of a root. */
+  public @Nullable ObjectPath parent() {
+    return parent;
+  }
+
+  /** The paths from the root to this one, both included. */
+  public List<ObjectPath> steps() {
+    List<ObjectPath> found = new ArrayList<>();
+    for (ObjectPath at = this; at != null; at = at.parent) found.add(at);
+    Collections.reverse(found);
+    return found;
+  }
+
+  /** The first so many steps, of which the root is one; an IndexOutOfBoundsException unless there are so many. */
+  public ObjectPath prefix(int length) {
+    return steps().get(length - 1);
+  }
+
+  /** Whether the other path begins with the steps of this one, or is equal to it. */
+  public boolean isPrefixOf(ObjectPath other) {
+    int length = steps().size();
+    return length <= other.steps().size() && other.prefix(length).equals(this);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof ObjectPath path && kind == path.kind && Objects.equals(key, path.key) && Objects.equals(parent, path.parent);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(kind, key, parent);
+  }
+
+  /** As {@code <root>.body[3]["key"]}. */
+  @Override
+  public String toString() {
+    String before = parent == null ? "" : parent.toString();
+    return switch (kind) {
+      case ROOT -> key == null ? "<root>" : (String) key;
+      case ATTRIBUTE -> before + "." + key;
+      case UNKNOWN_ATTRIBUTE -> before + ".<unknown attribute>";
+      case ARRAY_INDEX -> before + "[" + key + "]";
+      case MISSING_ARRAY_ELEMENT -> before + "[<missing element #" + key + ">]";
+      case MAP_VALUE -> before + "[" + Out.<String>take(out -> Native.opd_value_to_string(key, out)) + "]";
+      case MISSING_MAP_ENTRY -> before + "[<missing entry>]";
+    };
+  }
+}
