@@ -11,7 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bindings" / "api"))
 sys.path.append(str(ROOT / "tests" / "cli"))
+sys.path.append(str(ROOT / "tests" / "support"))
 from describe import describe
+import tvm_servers
 from rpc_client import Tracker
 SWIG = "4.5.1"
 
@@ -99,6 +101,11 @@ def rpc_server(arguments, *words):
             yield re.match(r"serving at ([^,]+)", server.stdout.readline())[1]
         finally:
             server.terminate()
+
+
+def tvm_rpc_server(arguments):
+    """The address of a server of TVM's, whose key is "board"; None without TVM."""
+    return tvm_servers.tvm_rpc_server(arguments.cache.parent / "interop")
 
 
 def artifact():

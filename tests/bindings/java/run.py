@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(GOLDEN), str(ROOT / "bindings" / "java")]
 import loading
 from jdks import newer_jdks
 from compare import compare
-from common import artifact, option_fields, parse_arguments, rpc_server, rpc_tracker
+from common import artifact, option_fields, parse_arguments, rpc_server, rpc_tracker, tvm_rpc_server
 from metadata import check_metadata
 from parity import check_java
 from make import JAVA, compile_native, java_home, make
@@ -143,6 +143,10 @@ def main():
         status, shown, errors = run(own, "WithSessions", artifact(), address, tracker)
         if status or not shown.endswith("ok\n"):
             sys.exit(f"the Java program with a server failed: {shown}{errors}")
+    with tvm_rpc_server(arguments) as address:
+        status, shown, errors = run(own, "WithTvmServer", artifact().parent, address) if address else (0, "ok\n", "")
+        if status or not shown.endswith("ok\n"):
+            sys.exit(f"the Java program with a server of TVM's failed: {shown}{errors}")
     for flags, program in (([], ["First", artifact()]), ([], ["Fresh", "values"]), ([], ["Fresh", "tensors"]),
                            ([], ["Handles", "orders", artifact()]),
                            (["-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1"], ["Handles", "many"]),

@@ -16,7 +16,7 @@ from layouts import check_layouts
 from thread_rules import check_threads
 from toolchains import check_memory, check_oldest
 from sanitized import SETTINGS, check_library, runner, runtime
-from common import ROOT, swig_is_installed, artifact, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server, rpc_tracker
+from common import ROOT, swig_is_installed, artifact, include_directories, library_directory, option_fields, parse_arguments, read_api, result_fields, rpc_server, rpc_tracker, tvm_rpc_server
 from metadata import check_metadata
 
 SOURCE = ROOT / "bindings" / "rust"
@@ -145,8 +145,8 @@ def main():
     steps = [["fmt", "--check"], ["clippy", "--all-targets", "--quiet", *features, "--", "-D", "warnings"], ["test", "--quiet"],
              ["test", "--quiet", *features, "--doc"], ["test", "--quiet", *features, "--test", "features"],
              ["doc", "--no-deps", "--quiet", *features]]
-    with rpc_server(arguments) as address, rpc_tracker(arguments) as tracker:
-        cargo["env"] |= {"OPDYNO_TEST_SERVER": address, "OPDYNO_TEST_TRACKER": tracker}
+    with rpc_server(arguments) as address, rpc_tracker(arguments) as tracker, tvm_rpc_server(arguments) as of_tvm:
+        cargo["env"] |= {"OPDYNO_TEST_SERVER": address, "OPDYNO_TEST_TRACKER": tracker, "OPDYNO_TEST_TVM_SERVER": of_tvm or ""}
         for step in steps:
             if step[0] in ("fmt", "clippy") and not has(cargo, step[0]):
                 print(f"skipped: cargo {step[0]} is not installed", flush=True)

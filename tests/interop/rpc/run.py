@@ -8,8 +8,6 @@ import argparse
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 DATA = ROOT / "tests" / "interop" / "data"
+sys.path.append(str(ROOT / "tests" / "support"))
+from tvm_servers import end, free_port, start, wait_for
 
 
 def parse_arguments():
@@ -38,28 +38,6 @@ def serve(arguments, *words):
     )
     line = server.stdout.readline()
     return server, re.match(r"serving at 127\.0\.0\.1:(\d+)", line)[1]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(600):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    sys.exit("the tracker does not listen")
-
-
-def start(group, command):
-    """Of TVM: in a group of its own, because it starts processes that would outlive it, and would hold this one's pipes."""
-    process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    group.append(process)
-    return process
 
 
 def measure_on_both(arguments, machines):
@@ -108,6 +86,10 @@ def main():
         start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1)])
         wait_for(port)
         subprocess.run([*own, "direct", str(port)], check=True, timeout=120)
+        address = f"127.0.0.1:{port}"
+        bench = [arguments.build / "bin" / "opdyno", "bench", DATA / "0.27" / "chain_100.so", "--on", f"{address},key=board", "--repeat", "3", "--json"]
+        measured = json.loads(subprocess.run(bench, check=True, stdout=subprocess.PIPE, timeout=120).stdout)
+        assert measured["machine"] == address, "TVM's server does not tell its name"
         port = free_port()
         start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1), "--tracker", f"127.0.0.1:{tracker_port}"])
         wait_for(port)
@@ -118,9 +100,7 @@ def main():
         for process in started:
             process.terminate()
             process.wait()
-        for process in of_tvm:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        end(of_tvm)
     print("ok")
 
 

@@ -1,5 +1,5 @@
 //! Sessions on another machine: OPDYNO_TEST_SERVER is the address of a server whose key is "board", OPDYNO_TEST_TRACKER
-//! that of a tracker that has another one.
+//! that of a tracker that has another one, OPDYNO_TEST_TVM_SERVER that of a server of TVM's, "" if there is none.
 use common::expect;
 use opdyno::*;
 
@@ -67,4 +67,63 @@ fn there_must_be_a_server() {
     expect(RpcSession::connect("nowhere", &options), Code::InvalidArgument, "is no address");
     expect(RpcSession::request("127.0.0.1:1", &options), Code::Io, "127.0.0.1:1");
     expect(RpcSession::tracker_summary("127.0.0.1:1", &options), Code::Io, "127.0.0.1:1");
+}
+
+#[test]
+fn a_server_of_tvms_knows_nothing_of_opdyno() -> Result<()> {
+    let address = std::env::var("OPDYNO_TEST_TVM_SERVER").unwrap_or_default();
+    if address.is_empty() {
+        return Ok(()); // the program that starts the tests says why
+    }
+    expect(RpcSession::connect(&address, &RpcConnectOptions::new()), Code::FailedPrecondition, "has another key");
+    let session = RpcSession::connect(&address, &RpcConnectOptions::new().key("board"))?;
+    assert!(session.describe()?.contains("\"server\":\"tvm\""), "{}", session.describe()?);
+    let device = session.device(Device::CPU)?;
+    assert!(device.attr::<bool>(DeviceAttr::Exist)?);
+
+    session.upload("file", b"content")?;
+    assert_eq!(session.download("file")?, b"content");
+    let artifacts =
+        std::path::PathBuf::from(std::env::var("OPDYNO_TEST_ARTIFACT").expect("the tests' program sets it"));
+    for name in ["kernels.so", "tuples.so"] {
+        session.upload(name, &std::fs::read(artifacts.with_file_name(name)).expect("it can be read"))?;
+    }
+    let kernels = session.load_module("kernels.so")?;
+    let numbers: Vec<f32> = (0_u8..16).map(f32::from).collect();
+    let x = Tensor::from_slice(&numbers, [16])?.to_device(device)?;
+    let mut sum = Tensor::from_slice(&[0_f32; 16], [16])?.to_device(device)?;
+    let add = kernels.function("vector_add")?;
+    add.call::<()>(args![&x, &x, &mut sum])?;
+    let doubled: Vec<f32> = numbers.iter().map(|each| each * 2.0).collect();
+    assert_eq!(sum.to_device(Device::CPU)?.as_slice::<f32>()?, doubled);
+    expect(add.call::<()>((&x, &x)), Code::CallFailed, "Expected 3 arguments");
+    expect(kernels.function("nobody"), Code::NotFound, "nobody");
+
+    session.upload("model.so", &model())?;
+    let vm = VirtualMachine::with(&session.load_module("model.so")?, &VmOptions::new().devices(&[device]))?;
+    let here = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], [4])?;
+    let x = here.to_device(device)?;
+    let y: Tensor = vm.call("main", args![&x])?;
+    assert_eq!(y.device(), device);
+    assert_eq!(y.to_device(Device::CPU)?.as_slice::<f32>()?, [101.0, 102.0, 103.0, 104.0]);
+    vm.set_input("main", args![&here], &CallOptions::new())?;
+    vm.invoke_stateful("main", &CallOptions::new())?;
+    let y: Tensor = vm.outputs("main", &[])?;
+    assert_eq!(y.to_device(Device::CPU)?.as_slice::<f32>()?, [101.0, 102.0, 103.0, 104.0]);
+    expect(vm.call::<Value>("nobody", ()), Code::NotFound, "nobody");
+    assert!(vm.call::<Value>("main", ()).is_err(), "it takes an argument");
+    let options = EvaluatorOptions::new().device(device).number(3).repeat(2);
+    let times = Evaluator::new(&vm.function("main")?, &options)?.call((&x,))?;
+    assert_eq!(times.seconds().len(), 2);
+    assert!(times.seconds().iter().all(|&each| each > 0.0 && each < 1.0), "{:?}", times.seconds());
+
+    let vm = VirtualMachine::with(&session.load_module("tuples.so")?, &VmOptions::new().devices(&[device]))?;
+    let count = vm.list_params("nested")?.len();
+    let inputs: Vec<Arg<'_>> = (0..count).map(|_| Arg::from(&x)).collect();
+    let nested: Array = vm.call("nested", inputs)?;
+    assert!(nested.len() > 1);
+
+    expect(session.function("nobody"), Code::NotFound, "no global function");
+    assert!(session.describe()?.contains("\"absence\":\"\""), "after all errors the session goes on");
+    Ok(())
 }
