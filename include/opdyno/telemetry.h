@@ -93,11 +93,11 @@ typedef enum opd_telemetry_kind OPD_ENUM_TYPE {
 /** A metric of the program's own, with one set of labels; or a span of its own, which the fields from @p traceparent on
  * describe. */
 typedef struct opd_telemetry_value {
-  uint32_t struct_size;            /**< set by opd_telemetry_value_init() */
-  opd_telemetry_kind kind;         /**< OPD_TELEMETRY_GAUGE */
-  const char *name;                /**< borrowed: letters, digits and '_', without "_total"; a span's is any text. Required;
-                                        NULL */
-  const char *help;                /**< borrowed; NULL: "" */
+  uint32_t struct_size;    /**< set by opd_telemetry_value_init() */
+  opd_telemetry_kind kind; /**< OPD_TELEMETRY_GAUGE */
+  const char *name;        /**< borrowed: letters, digits and '_', without "_total"; a span's is any text. Required;
+                                NULL */
+  const char *help;        /**< borrowed; NULL: "" */
   const char *const *label_names;  /**< borrowed; each of letters, digits and '_', or of a span: any text; NULL */
   const char *const *label_values; /**< borrowed; a text for each of @p label_names; NULL */
   int32_t num_label_names;         /**< 0 */

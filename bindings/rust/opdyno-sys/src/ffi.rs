@@ -470,7 +470,7 @@ pub const OPD_TELEMETRY_PROMETHEUS: opd_telemetry_format = 0;
 pub const OPD_TELEMETRY_OPEN_METRICS: opd_telemetry_format = 1;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_TELEMETRY_FORMAT_MAX_ENUM: opd_telemetry_format = 0x7FFFFFFF;
-/// What a value of the program's own is: a metric, and what its values mean, or a span.
+/// Kinds of a program's own values: metrics, by the meaning of their values, and spans.
 pub type opd_telemetry_kind = c_uint;
 /// a sum that only rises; its name in texts ends in "_total"
 pub const OPD_TELEMETRY_COUNTER: opd_telemetry_kind = 0;
@@ -1849,7 +1849,8 @@ pub struct opd_telemetry_value {
     pub struct_size: u32,
     /// `OPD_TELEMETRY_GAUGE`
     pub kind: opd_telemetry_kind,
-    /// borrowed: letters, digits and '_', without "_total"; of a span: any text
+    /// borrowed: letters, digits and '_', without "_total"; a span's is any text. Required;
+    /// NULL
     pub name: *const c_char,
     /// borrowed; NULL: ""
     pub help: *const c_char,

@@ -605,7 +605,7 @@ impl TelemetryFormat {
         })
     }
 }
-/// What a value of the program's own is: a metric, and what its values mean, or a span.
+/// Kinds of a program's own values: metrics, by the meaning of their values, and spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -2367,8 +2367,8 @@ impl<'a> TelemetryValue<'a> {
     pub fn kind(self, kind: TelemetryKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
-    /// Letters, digits and '_', without "_total".
-    /// Default: of a span (any text).
+    /// Letters, digits and '_', without "_total"; a span's is any text. Required.
+    /// Default: none.
     pub fn name(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }
