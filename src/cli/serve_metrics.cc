@@ -89,7 +89,7 @@ void ServeMetrics::end_session(int64_t number, const char *outcome, const std::s
       using std::chrono::system_clock;
       SharedSpan span = open;
       span.end_ns = std::max(span.begin_ns, std::chrono::nanoseconds(system_clock::now().time_since_epoch()).count());
-      span.has_failed = true;
+      span.has_failed = 1;
       span.error[why.copy(span.error.data(), span.error.size() - 1)] = '\0';
       send(span, number);
     });

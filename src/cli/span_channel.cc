@@ -22,7 +22,7 @@ SharedSpan shared_form(const opd_telemetry_value &span) {
   put(made.name, span.name), put(made.error, span.error);
   put(made.kind, span.num_label_names > 0 ? span.label_values[0] : "");
   made.begin_ns = span.begin_ns, made.end_ns = span.end_ns;
-  made.span_kind = span.span_kind, made.has_failed = span.error != nullptr;
+  made.span_kind = span.span_kind, made.has_failed = span.error ? 1 : 0;
   return made;
 }
 

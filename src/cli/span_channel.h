@@ -21,7 +21,7 @@ struct SharedSpan {
   std::array<char, 256> error;
   int64_t begin_ns, end_ns;
   int32_t span_kind;
-  bool has_failed;
+  int32_t has_failed;  // no bool, which may hold only two values
 };
 
 class SpanChannel {
