@@ -113,8 +113,11 @@ void add_call_attributes(JsonWriter &json, const SentSpan &span) {
 void add_span(JsonWriter &json, const SentSpan &span) {
   json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
   if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
-  const std::string_view of_call = span.name == kNoName ? "call" : name_text(span.name);
-  json.key("name").value(span.title.empty() ? of_call : span.title).key("kind").value(span.kind);
+  // Not by the conditional operator, which would make a string of its own of a literal and a string.
+  std::string_view name = "call";
+  if (!span.title.empty()) name = span.title;
+  else if (span.name != kNoName) name = name_text(span.name);
+  json.key("name").value(name).key("kind").value(span.kind);
   json.key("startTimeUnixNano").raw(quoted(span.begin_ns)).key("endTimeUnixNano").raw(quoted(span.end_ns));
   if (span.title.empty()) add_call_attributes(json, span);
   else add_attributes(json, span.labels);
