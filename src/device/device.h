@@ -34,6 +34,9 @@ class DeviceBackend {
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null without memory
   // Work that was given to the device before may still use the block.
   virtual void deallocate(int32_t id, void *data, size_t bytes, size_t alignment) noexcept = 0;
+  // Waits for copies that still read a block which its owner returns, because the next owner writes to it. Needs no
+  // override on devices whose copies end in the order of their streams.
+  virtual void end_reads(const void *) noexcept {}
   // Images, for the memory scopes of device/texture.h. Their addresses count the bytes of a tensor; deallocate() ends
   // them. They need no override on devices without images.
   virtual bool has_images(int32_t id);

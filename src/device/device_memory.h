@@ -24,6 +24,7 @@ class DeviceMemory {
   void *take(size_t size);                      // null without memory
   void *take(const ImageShape &image);          // the same; throws for what the device cannot have
   void give(void *data, size_t size) noexcept;  // a graph that the calling thread captures gets it first
+  void end_reads(const void *data) noexcept { backend_.end_reads(data); }  // before a returned block is reused
   // Whether a returned block may be reused: not if it came from hooks that were replaced.
   bool keeps(const void *data) const noexcept {
     if (is_asynchronous_ && is_capturing(device_)) [[unlikely]]

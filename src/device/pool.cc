@@ -47,6 +47,7 @@ class PooledAllocator final : public Allocator {
 
   void deallocate(void *data, size_t bytes) noexcept override {
     memory_.count_return(data, bytes);
+    memory_.end_reads(data);  // without the lock: it may wait
     const size_t size = pooled_size(bytes);
     if (!push(data, size)) memory_.give(data, size);
   }

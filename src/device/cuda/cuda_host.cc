@@ -98,10 +98,8 @@ class CudaHostBackend final : public DeviceBackend {
       api.cuMemFreeHost(data);
     } catch (const Exception &) {}  // the driver has ended
   }
-  // The next owner of a block writes to it.
-  bool keeps(const void *data) noexcept override {
-    if (data && !Api::get().is_inherited()) pinned_blocks().wait_for_readers(data);
-    return true;
+  void end_reads(const void *data) noexcept override {
+    if (!Api::get().is_inherited()) pinned_blocks().wait_for_readers(data);
   }
   void copy(const void *from, DLDevice, void *to, DLDevice, size_t bytes, void *) override {
     std::memmove(to, from, bytes);
