@@ -111,8 +111,8 @@ fn build_bundled() -> PathBuf {
         }
         Err(error) => fail(&format!("{command:?}: {error}. The feature `bundled` needs CMake 3.22 or newer")),
     };
-    let build_type = "-DCMAKE_BUILD_TYPE=Release";
-    run(Command::new("cmake").arg("-S").arg(source).arg("-B").arg(&out).args([build_type, "-DOPDYNO_BUILD_TESTS=OFF"]));
+    let options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DOPDYNO_BUILD_TESTS=OFF"];
+    run(Command::new("cmake").arg("-S").arg(source).arg("-B").arg(&out).args(options));
     let jobs = env::var("NUM_JOBS").unwrap_or_else(|_| "1".into());
     run(Command::new("cmake").arg("--build").arg(&out).args(["--target", "opdyno_static", "--parallel", &jobs]));
     out.join("lib")
