@@ -71,10 +71,10 @@ class Api:
     def result_fields(self, struct):
         """The fields of a result but for its size, what is reserved, and the number of items of an array."""
         members = dict(self.tree.structs[struct][1])
-        hidden = {"struct_size", "reserved"} | ({"ndim"} if SIZES in members.values() else set())
+        hidden = r"struct_size|reserved\d*" + ("|ndim" if SIZES in members.values() else "")
         return [Result(name, encoded, self.comments.get(f"{struct}.{name}", ""),
                        name.startswith("is_") and encoded in ("int32_t", "uint32_t"), encoded == SIZES)
-                for name, encoded in members.items() if name not in hidden]
+                for name, encoded in members.items() if not re.fullmatch(hidden, name)]
 
     def field(self, struct, name, encoded, count):
         says = self.comments.get(f"{struct}.{name}", "")

@@ -18,7 +18,8 @@ OPD_HANDLE(opd_benchmark);
 /** How to measure. The names and defaults are those of TVM's time_evaluator. */
 typedef struct opd_evaluator_options {
   uint32_t struct_size;               /**< set by opd_evaluator_options_init() */
-  DLDevice device;                    /**< it is synchronised before the clock is read; cpu:0 */
+  DLDevice device;                    /**< it is synchronised before the clock is read. If it has events or timestamps,
+                                           its own clock measures, in the current stream of each thread; cpu:0 */
   uint32_t reserved;                  /**< 0 */
   int64_t number;                     /**< calls in each repeat; 10 */
   int64_t repeat;                     /**< measurements; 1 */
@@ -109,6 +110,10 @@ typedef struct opd_benchmark_stats {
   double std; /**< standard deviation of the population */
   double min;
   double max;
+  uint32_t is_device_time; /**< 1: the times are those of the device's own clock, from when its work before the calls of
+                                 a repeat had ended until theirs had; 0: they are the host's, with the device
+                                 synchronised, or were measured elsewhere */
+  uint32_t reserved2;      /**< 0 */
 } opd_benchmark_stats;
 
 /** Gives the figures of a benchmark.

@@ -70,7 +70,8 @@ typedef struct opd_device_table {
   opd_error *(*launch)(void *user_data, int32_t id, void *kernel, const opd_kernel_launch *launch);
   void *user_data; /**< handed to all; it must last as long as the process */
   /** Records an event in a stream: the moment when all work submitted before it is complete. Does not wait for it. May
-   * be NULL together with the next three: then recordings lack the work of the kind's devices. */
+   * be NULL together with the next three: then recordings lack the work of the kind's devices, and benchmarks take the
+   * host's clock. */
   opd_error *(*record_event)(void *user_data, int32_t id, void *stream, void **out_event);
   /** Waits until an event has happened. @p out_ns: its time on the device's clock, in nanoseconds. */
   opd_error *(*wait_event)(void *user_data, int32_t id, void *event, uint64_t *out_ns);

@@ -74,6 +74,7 @@ opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark
     stats.is_steady = its.course.is_steady;
     stats.mean = its.mean(), stats.median = its.percentile(50), stats.std = its.std();
     stats.min = its.min(), stats.max = its.max();
+    stats.is_device_time = its.course.is_device_time;
     write_sized(stats, out_stats);
   });
 }

@@ -48,6 +48,7 @@ std::string time_text(double seconds);                                         /
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan);  // members of an object
 void write_sizes(JsonWriter &json, const Sizes &sizes);                        // a member, with the key "sizes"
+std::string clock_name(const BenchRow &row);                                   // "device" or "host": whose it was
 std::string rate_text(double rate);
 std::string interval_text(const opd_benchmark_stats &is);                     // of the median
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // a line
@@ -74,13 +75,14 @@ class BenchBase {
   void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const;
   void check_function(const std::string &function, int64_t threads) const;
   void check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const;
-  // Adds to each row its change.
+  // Adds to each row its change. Fails with Exit::usage if another clock measured the base.
   void compare(BenchResult &result, opd_diff_options options) const;
 
  private:
   struct Row {
     Sizes sizes;
     std::optional<std::vector<std::string>> arguments;
+    std::optional<std::string> clock;
     Benchmark times;
   };
   const Row *find(const Sizes &sizes) const;

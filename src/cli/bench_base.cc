@@ -52,6 +52,13 @@ std::optional<int64_t> read_setting(const cJSON *all, const char *name, int64_t 
   fail_file(cat(path, ": ", name, " is no whole number from ", least, " to ", most));
 }
 
+std::optional<std::string> read_text(const cJSON *all, const char *name, const std::string &path) {
+  const cJSON *text = json_member(all, name);
+  if (!text) return std::nullopt;
+  if (!cJSON_IsString(text)) fail_file(cat(path, ": ", name, " is no text"));
+  return text->valuestring;
+}
+
 std::optional<std::vector<std::string>> read_arguments(const cJSON *row, const std::string &path) {
   const cJSON *arguments = json_member(row, "arguments"), *one = nullptr;
   if (!arguments) return std::nullopt;
@@ -78,14 +85,12 @@ BenchBase::BenchBase(const std::string &path) : path_(path) {
   concurrency_ = read_setting(json.get(), "concurrency", 1, path).value_or(1);
   flushed_bytes_ = read_setting(json.get(), "flushed_bytes", 0, path);
   threads_ = read_setting(json.get(), "threads", 1, path);
-  if (const cJSON *function = json_member(json.get(), "function")) {
-    if (!cJSON_IsString(function)) fail_file(cat(path, ": function is no text"));
-    function_ = function->valuestring;
-  }
+  function_ = read_text(json.get(), "function", path);
   const auto threads = static_cast<size_t>(concurrency_);
   is_sweep_ = cJSON_IsArray(rows);
   const auto add = [&](const cJSON *its) {
-    rows_.push_back({read_sizes(its, path), read_arguments(its, path), read_times(its, path, threads)});
+    rows_.push_back({read_sizes(its, path), read_arguments(its, path), read_text(its, "clock", path),
+                     read_times(its, path, threads)});
   };
   if (!is_sweep_) add(json.get());
   cJSON_ArrayForEach(row, rows) add(row);
@@ -133,7 +138,12 @@ void BenchBase::check_arguments(const Sizes &sizes, const std::vector<std::strin
 // Each row is a test of its own. The level is divided among them, so that all together err no more often than one.
 void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
-  for (BenchRow &row : result.rows) row.diff = DiffView::of_benchmarks(find(row.sizes)->times, row.times, options);
+  for (BenchRow &row : result.rows) {
+    const Row &base = *find(row.sizes);
+    if (base.clock.value_or(clock_name(row)) != clock_name(row))
+      refuse(cat("was measured by the ", printable(*base.clock), "'s clock, not by the ", clock_name(row), "'s"));
+    row.diff = DiffView::of_benchmarks(base.times, row.times, options);
+  }
 }
 
 }  // namespace opd::cli

@@ -14,6 +14,8 @@ std::string time_text(double seconds) {
   return cat(fixed(seconds, 3), " s");
 }
 
+std::string clock_name(const BenchRow &row) { return row.stats.is_device_time ? "device" : "host"; }
+
 std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
 std::string interval_text(const opd_benchmark_stats &is) {
@@ -80,6 +82,10 @@ std::string warmup_text(const BenchResult &result) {
   return text + "\n";
 }
 
+std::string clock_text(const BenchResult &result) {
+  return result.rows[0].stats.is_device_time ? "  clock: the device's own\n" : "";
+}
+
 std::string cold_text(const BenchPlan &plan) {
   if (!plan.options.cache_flush_bytes) return "";
   const double mebibytes = static_cast<double>(plan.options.cache_flush_bytes) / 1048576;
@@ -92,7 +98,7 @@ std::string row_text(const BenchResult &result) {
   const int64_t threads = result.plan.options.concurrency;
   std::string text = cat(result.function, ": ", counted(result.plan.options.repeat, "repeat"), " of ",
                          counted(is.number, "call"), threads > 1 ? cat(" by each of ", threads, " threads") : "", "\n");
-  text += warmup_text(result) + cold_text(result.plan);
+  text += warmup_text(result) + clock_text(result) + cold_text(result.plan);
   for (const Statistic &statistic : statistics(row))
     text += cat("  ", pad_right(statistic.name, 8), pad_left(time_text(statistic.seconds), 12), "\n");
   text += cat("  ", pad_right("calls/s", 8), pad_left(rate_text(is.calls_per_second), 9), "\n");
@@ -123,7 +129,7 @@ std::string sweep_text(const BenchResult &result) {
   std::string text = cat(result.function, ": ", counted(result.plan.options.repeat, "repeat"), " of each size",
                          threads > 1 ? cat(" by each of ", threads, " threads") : "", "\n");
   text += columns_text(cells);
-  text += warmup_text(result) + cold_text(result.plan) + machine_text(result.quality);
+  text += warmup_text(result) + clock_text(result) + cold_text(result.plan) + machine_text(result.quality);
   if (is_noisy) text += "  Noisy: too few repeats for an interval, or it is wider than 5 % of the median.\n";
   return text;
 }
@@ -143,6 +149,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   for (const std::string &argument : row.arguments) json.string(argument);
   json.end_array();
   json.key("number").number(is.number).key("repeat").number(plan.options.repeat);
+  json.key("clock").string(clock_name(row));
   for (const Statistic &statistic : statistics(row))
     json.key(cat(statistic.name, "_us")).number(statistic.seconds * 1e6);
   if (std::isfinite(is.median_high))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "device/device_timer.h"
 #include "device/kernel.h"
 #include "device/texture.h"
 #include "trace/memory_event.h"
@@ -64,6 +65,9 @@ class DeviceBackend {
   virtual void sync_stream(int32_t id, void *stream);
   virtual void *create_stream(int32_t id);
   virtual void free_stream(int32_t id, void *stream) noexcept;
+
+  // Null: the device has no times of its own, so the host's clock has to do. Throws.
+  virtual std::unique_ptr<DeviceTimer> start_timer(int32_t, void *) { return nullptr; }
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 

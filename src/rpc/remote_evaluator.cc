@@ -5,6 +5,9 @@
 namespace opd::rpc {
 namespace {
 
+// Bits of a word that servers sent for the first one only.
+constexpr uint64_t kIsSteady = 1, kIsDeviceTime = 2;
+
 std::vector<double> read_seconds(ByteReader &bytes) {
   std::vector<double> seconds(bytes.remaining() / sizeof(double));
   for (double &one : seconds) {
@@ -31,7 +34,8 @@ Ref<Benchmark> read_own(ByteReader &bytes) {
   course.number = bytes.read<int64_t>("number");
   course.warmup_count = bytes.read<int64_t>("calls of the warm-up");
   course.concurrency = bytes.read<uint64_t>("concurrency");
-  course.is_steady = bytes.read<uint64_t>("whether the warm-up was steady") != 0;
+  const auto facts = bytes.read<uint64_t>("whether the warm-up was steady");
+  course.is_steady = facts & kIsSteady, course.is_device_time = facts & kIsDeviceTime;
   course.calls_per_second = bytes.read<double>("calls per second");
   std::vector<double> seconds = read_seconds(bytes);
   if (course.concurrency == 0 || seconds.size() % course.concurrency)
@@ -46,7 +50,7 @@ std::string write_benchmark(const Benchmark &found) {
   bytes.write(found.course.number);
   bytes.write(found.course.warmup_count);
   bytes.write(uint64_t{found.course.concurrency});
-  bytes.write(uint64_t{found.course.is_steady});
+  bytes.write((found.course.is_steady ? kIsSteady : 0) | (found.course.is_device_time ? kIsDeviceTime : 0));
   bytes.write(found.course.calls_per_second);
   for (const double one : found.seconds) bytes.write(one);
   return bytes.take();

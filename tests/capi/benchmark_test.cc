@@ -136,6 +136,7 @@ TEST(TimeEvaluator, TheWarmUpMayBeOfAnyNumberOfCalls) {
     EXPECT_EQ(stats.warmup_count, warmup);
     EXPECT_EQ(stats.number, 7);
     EXPECT_EQ(stats.is_steady, 0u) << "nobody asked";
+    EXPECT_EQ(stats.is_device_time, 0u) << "it is the CPU";
     EXPECT_GT(stats.calls_per_second, 0);
   }
 }

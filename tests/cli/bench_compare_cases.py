@@ -62,7 +62,9 @@ class BenchCompare(CliTest):
         (WORK / "base.json").write_text(json.dumps({**base, "flushed_bytes": 2 << 20}))
         self.assertIn("compare it with --flush-cache=2097152", self.fails(
             USAGE, "bench", "m", "--compare", "base.json", "--flush-cache=1M"))
-        older = {name: base[name] for name in base if name not in ("arguments", "threads")}
+        (WORK / "base.json").write_text(json.dumps({**base, "clock": "device"}))
+        self.assertIn("base.json was measured by the device's clock, not by the host's", refusal())
+        older = {name: base[name] for name in base if name not in ("arguments", "threads", "clock")}
         (WORK / "base.json").write_text(json.dumps(older))
         bench("--compare", "base.json", "--threads", "1", size="4")
         rows = json.loads(self.sweep("--sweep", "n=1,8", "--json").stdout)
@@ -77,6 +79,7 @@ class BenchCompare(CliTest):
             ("concurrency", 0, "concurrency is no whole number from 1 to 9007199254740992"),
             ("flushed_bytes", -1, "flushed_bytes is no whole number from 0 to 9007199254740992"),
             ("flushed_bytes", 2**53 + 2, "flushed_bytes is no whole number from 0 to 9007199254740992"),
+            ("clock", 3, "clock is no text"),
             ("concurrency", -3, "concurrency is no whole number from 1"),
             ("concurrency", "2", "concurrency is no whole number from 1"),
             ("threads", 1.5, "threads is no whole number from 1"),

@@ -40,7 +40,7 @@ class BenchForms(CliTest):
         whole = json.loads(self.bench("--dim", "n=4", "--repeat", "7", "--json"))
         optional = {"median_low_us", "median_high_us"}
         self.assertEqual(
-            ["function", "machine", "concurrency", "threads", "flushed_bytes", "quality", "arguments", "number", "repeat"]
+            ["function", "machine", "concurrency", "threads", "flushed_bytes", "quality", "arguments", "number", "repeat", "clock"]
             + [name + "_us" for name in STATISTICS]
             + ["calls_per_second", "warmup_calls", "outliers", "autocorrelation", "noisy", "results_us"],
             [name for name in whole if name not in optional],

@@ -134,6 +134,10 @@ TEST(BenchForms, TheTextOfOneSizeHasAllFigures) {
   EXPECT_EQ(bench_text(result),
             "f,g: 11 repeats of 9 calls\n  warm-up: 8 calls\n  cold: before each call 1.5 MiB were copied\n" + figures +
                 interval + rest + "  Too noisy to say: the interval is wider than 5 % of the median.\n");
+  is.is_device_time = 1;
+  EXPECT_NE(bench_text(result).find("  warm-up: 8 calls\n  clock: the device's own\n  cold: "), std::string::npos);
+  EXPECT_NE(bench_json(result).find("\"clock\":\"device\""), std::string::npos);
+  is.is_device_time = 0;
   is.median_high = INFINITY, is.warmup_count = 1, is.number = 1;
   result.plan.options.cache_flush_bytes = 0, result.plan.options.repeat = 1, result.plan.options.concurrency = 2;
   result.plan.options.steady_ms = 1500;
@@ -196,8 +200,9 @@ TEST(BenchForms, JsonHasEachMember) {
   const auto make_members = [](std::string_view interval, std::string_view steady, std::string_view noisy,
                                std::string_view compare) {
     return cat(
-        "\"arguments\":[\"float32[4]\",\"a, \\\"b\\\"\"],\"number\":9,\"repeat\":11,\"min_us\":0.125,\"median_us\":3,"
-        "\"mean_us\":4000,\"p95_us\":",
+        "\"arguments\":[\"float32[4]\",\"a, "
+        "\\\"b\\\"\"],\"number\":9,\"repeat\":11,\"clock\":\"host\",\"min_us\":0.125,"
+        "\"median_us\":3,\"mean_us\":4000,\"p95_us\":",
         12e6, ",\"p99_us\":", 12.5e6, ",\"max_us\":", 5e6, ",\"std_us\":0.6,", interval,
         "\"calls_per_second\":1234.5,\"warmup_calls\":8,", steady,
         "\"outliers\":7,\"autocorrelation\":0.256,\"noisy\":", noisy, ",\"results_us\":[", repeats_in_us(), "]",

@@ -84,6 +84,28 @@ TEST_F(RecordedCuda, WorksInTheCurrentStream) {
   }
 }
 
+TEST_F(RecordedCuda, MeasuresByTheEventsOfTheCurrentStream) {
+  const opdyno::Stream stream(kDevice);
+  const CurrentStream current(kDevice, stream.get());
+  auto options = opdyno::defaults(opd_evaluator_options_init);
+  options.device = kDevice, options.number = 4, options.repeat = 2;
+  const auto before = Recording::counts();
+  const opdyno::Evaluator evaluator(make_function([](const opd_value *, int32_t, opd_value *) {}), &options);
+  Recording::set_event_step(500);
+  const opdyno::Benchmark times = evaluator();
+  Recording::set_event_step(0);
+  EXPECT_EQ(times.seconds(), (std::vector<double>{0.125, 0.125})) << "half a second for four calls";
+  EXPECT_TRUE(times.stats().is_device_time);
+  for (int64_t nth = 1; nth <= 60; ++nth) {
+    Recording::fail_from(nth);
+    try {
+      evaluator();
+    } catch (const Error &) {}
+    Recording::fail_from(0);
+    EXPECT_EQ(Recording::counts(), before) << "after call " << nth;
+  }
+}
+
 TEST_F(RecordedCuda, WaitsForEverythingBeforeMemoryIsFreedWithoutTheOrderOfStreams) {
   Tensor({4}, "float32", {kDLCUDA, 1});  // makes the device's context
   Recording::log();

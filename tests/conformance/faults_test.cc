@@ -269,6 +269,85 @@ TEST_F(AFaultyDevice, IsGivenAllThatALaunchSays) {
   EXPECT_EQ(launched.stream, nullptr);
 }
 
+namespace {
+
+opd_evaluator_options measured_on(DLDevice device) {
+  auto options = opdyno::defaults(opd_evaluator_options_init);
+  options.device = device, options.number = 4, options.repeat = 3;
+  return options;
+}
+
+Function nothing() {
+  return make_function([](const opd_value *, int32_t, opd_value *) {});
+}
+
+}  // namespace
+
+// Each time that the device tells is a second after the one before, and the two times of a repeat are neighbours.
+TEST_F(AFaultyDevice, IsMeasuredByItsOwnClock) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const SimulatedDevice::Counts before = simulated.counts();
+  simulated.set_clock_step(std::chrono::seconds(1));
+  const auto options = measured_on(simulated.device());
+  const opdyno::Benchmark times = opdyno::Evaluator(nothing(), &options)();
+  simulated.set_clock_step({});
+  EXPECT_EQ(times.seconds(), (std::vector<double>{0.25, 0.25, 0.25})) << "a second for four calls";
+  EXPECT_TRUE(times.stats().is_device_time);
+  EXPECT_EQ(simulated.counts(), before);
+}
+
+// Each piece of work takes 20 ms: the kernel, and the event after it.
+TEST_F(AFaultyDevice, IsMeasuredInTheCurrentStream) {
+  constexpr std::chrono::milliseconds kLatency{20};
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const Vm vm = vm_on(simulated.device(), kernels_or_none("stream"));
+  const Tensor x = on(simulated.device(), {1, 2, 3, 4});
+  vm.call("main", x);
+  const opdyno::Stream stream(simulated.device());
+  const CurrentStream current(simulated.device(), stream.get());
+  auto options = measured_on(simulated.device());
+  options.number = options.repeat = 1;
+  simulated.set_latency(kLatency);
+  const opdyno::Benchmark times = opdyno::Evaluator(vm.function("main"), &options)(x);
+  simulated.set_latency({});
+  EXPECT_GE(times.seconds().at(0), 3 * std::chrono::duration<double>(kLatency).count()) << "two kernels and an event";
+}
+
+TEST_F(AFaultyDevice, IsMeasuredByTheHostsClockIfItsOwnFails) {
+  SimulatedDevice &simulated = SimulatedDevice::get();
+  const auto options = measured_on(simulated.device());
+  const auto measure = [&] { return opdyno::Evaluator(nothing(), &options)(); };
+  const SimulatedDevice::Counts before = simulated.counts();
+  simulated.set_clock_step(std::chrono::seconds(1));
+  for (int64_t nth = 1; nth <= 4; ++nth) {  // of the try: two events, two times
+    simulated.fail_once(nth);
+    const opdyno::Benchmark times = measure();
+    EXPECT_FALSE(times.stats().is_device_time) << nth;
+    EXPECT_NE(times.seconds().at(0), 0.25);
+  }
+  simulated.fail_from(5);  // after the try
+  expect_throws([&] { measure(); }, OPD_CALL_FAILED, "the simulated device has a fault");
+  simulated.fail_from(0);
+  EXPECT_TRUE(measure().stats().is_device_time);
+  simulated.set_clock_step({});
+  EXPECT_EQ(simulated.counts(), before);
+}
+
+TEST_F(AFaultyDevice, HasNoTimerInAStreamThatEnded) {
+  const DLDevice device = SimulatedDevice::get().device();
+  const SimulatedDevice::Counts before = SimulatedDevice::get().counts();
+  auto options = measured_on(device);
+  options.warmup = 0, options.number = 1;
+  const Function ends = make_function([&](const opd_value *, int32_t, opd_value *) {
+    check(opd_stream_free(device, opdyno::set_stream(device, nullptr)));
+  });
+  void *stream = nullptr;
+  check(opd_stream_create(device, &stream));
+  opdyno::set_stream(device, stream);
+  expect_throws([&] { opdyno::Evaluator(ends, &options)(); }, OPD_INVALID_ARGUMENT, "is no stream of vpi:0");
+  EXPECT_EQ(SimulatedDevice::get().counts(), before);
+}
+
 // A kind whose work ends with its call, and that runs no kernels.
 TEST_F(AFaultyDevice, MayHaveMemoryOnly) {
   static int syncs = 0;
@@ -283,6 +362,9 @@ TEST_F(AFaultyDevice, MayHaveMemoryOnly) {
   const opdyno::Trace trace = profiler.stop();
   EXPECT_EQ(trace.chrome().find("Memcpy"), std::string::npos) << "it tells no times";
   EXPECT_EQ(trace.dropped(), 0u);
+  const auto options = measured_on(device);
+  EXPECT_FALSE(opdyno::Evaluator(nothing(), &options)().stats().is_device_time);
+  syncs = 0;
   opdyno::sync(device);
   EXPECT_EQ(syncs, 1);
   check(opd_stream_sync(device, nullptr));

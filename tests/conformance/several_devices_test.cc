@@ -1,7 +1,9 @@
 // Programs that use the tested device together with other ones: the host, other kinds, those of another machine. And
 // that who measures a device waits for it.
 #include <opdyno/rpc.hpp>
+#include <optional>
 
+#include "conformance/faults.h"
 #include "conformance/tested_device.h"
 #include "support/report_test.h"
 #include "support/rpc_servers.h"
@@ -106,6 +108,39 @@ TEST_F(ADevice, IsWaitedForByTheEvaluator) {
     ASSERT_EQ(times.seconds().size(), static_cast<size_t>(2 * concurrency));
     const double least = is_simulated() ? 2 * std::chrono::duration<double>(kLatency).count() : 0;  // of two kernels
     for (const double seconds : times.seconds()) EXPECT_GE(seconds, least);
+    EXPECT_EQ(times.stats().is_device_time, has_streams()) << "all devices but the CPU have times";
+  }
+}
+
+// On both clocks, work that waits cannot take less than the wait, nor more than the whole measurement. The clocks may
+// differ by a hundredth.
+TEST_F(ADevice, TellsItsOwnTimesToTheEvaluator) {
+  const Module kernels = kernels_or_none("timed");
+  if (!kernels) return end_without_kernels();
+  const Vm vm = vm_on(device(), kernels);
+  const Function main = vm.function("main");
+  constexpr std::chrono::milliseconds kWait{20};
+  const Function waits = make_function([&](const opd_value *args, int32_t, opd_value *out) {
+    opdyno::sync(device());  // the timer has begun
+    std::this_thread::sleep_for(kWait);
+    *out = main(Tensor::of(args[0])).release();
+  });
+  const Tensor x = on(device(), {1, 2, 3, 4});
+  auto options = opdyno::defaults(opd_evaluator_options_init);
+  options.device = device(), options.number = 2, options.repeat = 2;
+  std::optional<opdyno::Stream> stream;
+  if (has_streams()) stream.emplace(device());
+  for (void *const current : {static_cast<void *>(nullptr), stream ? stream->get() : nullptr}) {
+    const CurrentStream here(device(), current);
+    const auto begin = std::chrono::steady_clock::now();
+    const opdyno::Benchmark times = opdyno::Evaluator(waits, &options)(x);
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+    double sum = 0;
+    for (const double seconds : times.seconds()) {
+      EXPECT_GE(seconds, 0.99 * std::chrono::duration<double>(kWait).count());
+      sum += 2 * seconds;
+    }
+    EXPECT_LE(sum, 1.01 * whole.count());
   }
 }
 

@@ -53,6 +53,8 @@ class SimulatedDevice {
 
   /** Each piece of work takes this long, after it was given. */
   void set_latency(std::chrono::microseconds latency) { latency_ = latency; }
+  /** Each time that the device tells is @p step after the one before; 0: its clock runs as the host's. */
+  void set_clock_step(std::chrono::nanoseconds step) { step_ns_ = static_cast<uint64_t>(step.count()); }
   /** The nth call of a function of the table from now on fails, and all after it; 0: none does. */
   void fail_from(int64_t nth) { calls_ = 0, fail_from_ = nth, fail_to_ = INT64_MAX; }
   /** The nth call fails, and no other. */
@@ -133,7 +135,8 @@ class SimulatedDevice {
   };
   using Handed = std::shared_ptr<Event>;  // the table's events are pointers to these; the stream's work has others
   /** Its clock began a day before the host's. */
-  static uint64_t now_ns() {
+  uint64_t now_ns() {
+    if (const uint64_t step = step_ns_) return stepped_ns_ += step;
     const auto now = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(24);
     return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
   }
@@ -173,7 +176,7 @@ class SimulatedDevice {
     table.free_event = [](void *self, int32_t, void *event) { of(self).free_event(static_cast<Handed *>(event)); };
     table.get_time = [](void *self, int32_t, uint64_t *out) {
       if (of(self).fails()) return fault();
-      *out = now_ns();
+      *out = of(self).now_ns();
       return static_cast<opd_error *>(nullptr);
     };
     for (auto &stream : defaults_) stream = std::make_unique<Stream>(*this);
@@ -290,7 +293,7 @@ class SimulatedDevice {
   opd_error *record_event(int32_t id, void *stream, void **out) {
     if (fails()) return fault();
     auto event = std::make_shared<Event>();
-    stream_of(id, stream).add([event] {
+    stream_of(id, stream).add([event, this] {
       const std::scoped_lock lock(event->guard);
       event->ns = now_ns();
       event->changed.notify_all();
@@ -313,6 +316,7 @@ class SimulatedDevice {
 
   DLDeviceType type_{};
   std::atomic<size_t> events_{0};
+  std::atomic<uint64_t> step_ns_{0}, stepped_ns_{0};
   std::mutex guard_;
   std::map<const char *, Block> blocks_;
   std::set<Stream *> streams_;

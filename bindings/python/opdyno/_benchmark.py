@@ -79,7 +79,8 @@ class BenchmarkResult(_native.Handle):
 
         The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`;
         `number`, the calls of a thread in the last repeat; `warmup_count`, all calls before the measured ones; `is_steady`,
-        whether the warm-up ended because their times were; `calls_per_second`, of all threads together.
+        whether the warm-up ended because their times were; `calls_per_second`, of all threads together;
+        `is_device_time`, whether the results are by the device's own clock.
         """
         stats = _native.opd_benchmark_get_stats(self)
         return {name: value for name, value in stats.items() if name not in ("mean", "median", "std", "min", "max")}

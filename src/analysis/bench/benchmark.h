@@ -12,8 +12,9 @@ struct Benchmark : Object {
   // How the times were measured; all 0 for times measured elsewhere.
   struct Course {
     int64_t number = 0, warmup_count = 0;
-    size_t concurrency = 1;  // values of each repeat
-    bool is_steady = false;  // the warm-up ended because the times stopped changing
+    size_t concurrency = 1;       // values of each repeat
+    bool is_steady = false;       // the warm-up ended because the times stopped changing
+    bool is_device_time = false;  // the times are the device's own
     double calls_per_second = 0;
   };
 

@@ -12,6 +12,7 @@ LoadThreads::LoadThreads(Function &function, Args args, DLDevice device, int64_t
     : function_(function),
       args_(args),
       device_(device),
+      is_device_time_(has_working_timer(device)),
       spans_(static_cast<size_t>(num_threads)),
       cancel_(Ref<Object>::share(thread_state().cancel)) {
   if (spans_.size() == 1) return;
@@ -80,13 +81,20 @@ void LoadThreads::require_not_cancelled() const {
 
 LoadThreads::Span LoadThreads::call(int64_t number) const {
   wait_for_device(device_);
-  Span span{monotonic_ns(), 0};
+  Span span{monotonic_ns(), 0, 0};
+  void *const stream = current_stream(device_);
+  const auto timer = is_device_time_ ? start_timer(device_) : nullptr;
   for (int64_t i = 0; i < number && !has_failed_.load(std::memory_order_relaxed); ++i) {
     require_not_cancelled();
     opd::call(function_, args_);
   }
+  if (timer) {
+    check_stream(device_, stream);  // the function may have ended it
+    timer->stop();
+  }
   wait_for_device(device_);
   span.end = monotonic_ns();
+  span.duration_ns = timer ? timer->elapsed_ns() : span.end - span.begin;
   return span;
 }
 

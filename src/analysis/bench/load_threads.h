@@ -13,14 +13,17 @@ namespace opd {
 class LoadThreads {
  public:
   // `args` are shared by all threads and must outlive this. Threads take over the cancel token of the calling thread.
+  // If the device has a clock of its own, that one tells how long the calls took.
   LoadThreads(Function &function, Args args, DLDevice device, int64_t num_threads);
   ~LoadThreads() { end(); }
   LoadThreads(const LoadThreads &) = delete;
   LoadThreads &operator=(const LoadThreads &) = delete;
 
   struct Span {
-    uint64_t begin = 0, end = 0;  // in ns
+    uint64_t begin = 0, end = 0;  // of the host's clock, in ns
+    uint64_t duration_ns = 0;     // the calls' and the work's that they gave to the device
   };
+  bool is_device_time() const { return is_device_time_; }  // whether the durations are by the device's clock
   // Each thread makes `number` calls; all start together. Returns one span per thread, valid until the next round.
   // Throws the first error; the other threads then make no further call. A cancelled token ends the round before the
   // next call.
@@ -37,6 +40,7 @@ class LoadThreads {
   Function &function_;
   const Args args_;
   const DLDevice device_;
+  const bool is_device_time_;
   std::vector<Span> spans_;
   Ref<Object> cancel_;  // null: none
 

@@ -74,6 +74,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
   }
   course.number = plan_.number;
   course.concurrency = static_cast<size_t>(plan_.concurrency);
+  course.is_device_time = callers.is_device_time();
   course.calls_per_second = passed > 0 ? calls / passed : 0;
   return make_object<Benchmark>(std::move(seconds), course);
 }
@@ -117,7 +118,7 @@ double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds
     zeros += duration_ms == 0;
   } while (duration_ms < static_cast<double>(plan_.min_repeat_ms) && zeros < plan_.limit_zero_time_iterations);
   for (const LoadThreads::Span &span : *spans)
-    seconds.push_back(static_cast<double>(span.end - span.begin) / 1e9 / static_cast<double>(plan_.number));
+    seconds.push_back(static_cast<double>(span.duration_ns) / 1e9 / static_cast<double>(plan_.number));
   return duration_ms / 1e3;
 }
 

@@ -118,6 +118,10 @@ class CudaBackend final : public DeviceBackend {
       device->release(device->api().cuStreamDestroy_v2, static_cast<Stream *>(stream));
   }
 
+  std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
+    return std::make_unique<CudaTimer>(get_cuda_device(id), static_cast<Stream *>(stream));
+  }
+
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     return build_program(get_cuda_device(id), code);
   }

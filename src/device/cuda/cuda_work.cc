@@ -25,6 +25,14 @@ bool TimedEvent::ns_since(const TimedEvent &earlier, uint64_t &out) const noexce
   return true;
 }
 
+uint64_t CudaTimer::elapsed_ns() {
+  const CurrentContext current(device_);
+  uint64_t ns = 0;
+  if (!end_->wait()) fail(OPD_CALL_FAILED, "cuEventSynchronize failed");
+  if (!end_->ns_since(begin_, ns)) fail(OPD_CALL_FAILED, "cuEventElapsedTime failed");
+  return ns;
+}
+
 Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
   const CurrentContext current(device);
   device.api().check(device.api().cuStreamCreate(&stream, kNonBlocking), "cuStreamCreate");

@@ -3,10 +3,12 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "device/cuda/cuda_context.h"
 #include "device/cuda/cupti_activity.h"
 #include "device/device_clock.h"
+#include "device/device_timer.h"
 #include "trace/device_work.h"
 
 namespace opd::cuda {
@@ -47,6 +49,19 @@ class Reference {
   const OwnStream stream_;
   DeviceClock clock_;  // whose time is 0 at the event
   std::unique_ptr<TimedEvent> event_;
+};
+
+class CudaTimer final : public DeviceTimer {
+ public:
+  CudaTimer(const DeviceContext &device, Stream *stream) : device_(device), stream_(stream), begin_(device, stream) {}
+  void stop() override { end_.emplace(device_, stream_); }
+  uint64_t elapsed_ns() override;
+
+ private:
+  const DeviceContext &device_;
+  Stream *const stream_;
+  TimedEvent begin_;
+  std::optional<TimedEvent> end_;
 };
 
 class CudaWork final : public PendingWork {

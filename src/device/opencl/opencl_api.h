@@ -123,6 +123,7 @@ struct ImageDescription {
   X(clSetKernelArg, Status, (Kernel *, uint32_t, size_t, const void *))                                                \
   X(clEnqueueNDRangeKernel, Status,                                                                                    \
     (Queue *, Kernel *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, Event *const *, Event **)) \
+  X(clEnqueueMarkerWithWaitList, Status, (Queue *, uint32_t, Event *const *, Event **))                                \
   X(clWaitForEvents, Status, (uint32_t, Event *const *))                                                               \
   X(clGetEventProfilingInfo, Status, (Event *, uint32_t, size_t, void *, size_t *))                                    \
   X(clReleaseEvent, Status, (Event *))

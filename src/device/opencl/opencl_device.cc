@@ -134,6 +134,10 @@ class OpenClBackend final : public DeviceBackend {
     Api::get().release(Api::get().clReleaseCommandQueue, static_cast<Queue *>(stream));
   }
 
+  std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
+    return std::make_unique<OpenClTimer>(get(id), stream);
+  }
+
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     return build_program(get(id), code);
   }

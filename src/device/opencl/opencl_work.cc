@@ -1,5 +1,7 @@
 #include "device/opencl/opencl_work.h"
 
+#include "value/value.h"
+
 namespace opd::cl {
 
 bool OpenClWork::read(EventTime which, uint64_t &out) const noexcept {
@@ -22,5 +24,35 @@ bool OpenClWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   out = clock.times_of(started, ended, launch);
   return true;
 } catch (const std::exception &) { return false; }
+
+OpenClTimer::OpenClTimer(const DeviceContext &context, void *stream) : context_(context), stream_(stream) {
+  mark(&begin_);
+}
+
+OpenClTimer::~OpenClTimer() {
+  for (Event *event : {begin_, end_}) context_.api().release(context_.api().clReleaseEvent, event);
+}
+
+// Without the flush, a driver may keep the first marker back until it is given more work.
+void OpenClTimer::mark(Event **place) const {
+  const Api &api = context_.api();
+  check(api.clEnqueueMarkerWithWaitList(context_.queue(stream_), 0, nullptr, place), "clEnqueueMarkerWithWaitList");
+  check(api.clFlush(context_.queue(stream_)), "clFlush");
+}
+
+uint64_t OpenClTimer::time_of(Event *event) const {
+  const Api &api = context_.api();
+  uint64_t ns = 0;
+  check(api.clWaitForEvents(1, &event), "clWaitForEvents");
+  check(api.clGetEventProfilingInfo(event, kEnded, sizeof ns, &ns, nullptr), "clGetEventProfilingInfo");
+  return ns;
+}
+
+uint64_t OpenClTimer::elapsed_ns() {
+  const uint64_t begin = time_of(begin_), end = time_of(end_);
+  if (begin == 0 || end < begin)  // some drivers give markers no times
+    fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(), " gave markers the times ", begin, " and ", end);
+  return end - begin;
+}
 
 }  // namespace opd::cl

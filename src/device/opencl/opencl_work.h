@@ -1,5 +1,6 @@
-// The times of a command of OpenCL, by its event.
+// The times of commands of OpenCL, by their events.
 #pragma once
+#include "device/device_timer.h"
 #include "device/opencl/opencl_context.h"
 
 namespace opd::cl {
@@ -21,6 +22,25 @@ class OpenClWork final : public PendingWork {
   const DeviceContext &context_;
   Event *event_ = nullptr;
   bool is_blocking_ = false;
+};
+
+// The times when two markers are reached, which are commands without work.
+class OpenClTimer final : public DeviceTimer {
+ public:
+  OpenClTimer(const DeviceContext &context, void *stream);  // throws
+  ~OpenClTimer();
+  OpenClTimer(const OpenClTimer &) = delete;
+
+  void stop() override { mark(&end_); }
+  uint64_t elapsed_ns() override;
+
+ private:
+  void mark(Event **place) const;
+  uint64_t time_of(Event *event) const;
+
+  const DeviceContext &context_;
+  void *const stream_;
+  Event *begin_ = nullptr, *end_ = nullptr;
 };
 
 }  // namespace opd::cl

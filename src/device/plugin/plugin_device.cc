@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "device/device.h"
 #include "device/device_clock.h"
@@ -33,6 +34,49 @@ class PluginClock {
   std::map<int32_t, DeviceClock> clocks_;
 };
 
+// An event of a stream.
+class PluginEvent {
+ public:
+  PluginEvent(const opd_device_table &table, int32_t device, void *stream) : table_(table), device_(device) {  // throws
+    check(table.record_event(table.user_data, device, stream, &event_));
+    if (!event_) fail(OPD_CALL_FAILED, "record_event of the plug-in gave no event");
+  }
+  ~PluginEvent() {
+    if (event_) table_.free_event(table_.user_data, device_, event_);
+  }
+  PluginEvent(const PluginEvent &) = delete;
+
+  uint64_t wait() const {  // its time; throws
+    uint64_t ns = 0;
+    check(table_.wait_event(table_.user_data, device_, event_, &ns));
+    return ns;
+  }
+
+ private:
+  const opd_device_table &table_;
+  const int32_t device_;
+  void *event_ = nullptr;
+};
+
+class PluginTimer final : public DeviceTimer {
+ public:
+  PluginTimer(const opd_device_table &table, int32_t device, void *stream)
+      : table_(table), device_(device), stream_(stream), begin_(table, device, stream) {}
+  void stop() override { end_.emplace(table_, device_, stream_); }
+  uint64_t elapsed_ns() override {
+    const uint64_t begin = begin_.wait(), end = end_->wait();
+    if (end < begin) fail(OPD_CALL_FAILED, "the plug-in's clock ran backwards, from ", begin, " to ", end, " ns");
+    return end - begin;
+  }
+
+ private:
+  const opd_device_table &table_;
+  const int32_t device_;
+  void *const stream_;
+  const PluginEvent begin_;
+  std::optional<PluginEvent> end_;
+};
+
 // Work between two events of its stream. It begins when the work before it has ended, or when it was launched.
 class PluginWork final : public PendingWork {
  public:
@@ -43,25 +87,19 @@ class PluginWork final : public PendingWork {
                                             void *stream, const Give &give) {
     if (!table.record_event) return give(), nullptr;
     auto work = std::make_unique<PluginWork>(table, clock, device);
-    work->before_ = work->record(stream);
+    work->record(stream, work->before_);
     give();
-    work->after_ = work->record(stream);
+    work->record(stream, work->after_);
     return work;
   }
   PluginWork(const opd_device_table &table, PluginClock &clock, int32_t device)
       : table_(table), clock_(clock), device_(device) {}
-  ~PluginWork() {
-    for (void *event : {before_, after_})
-      if (event) table_.free_event(table_.user_data, device_, event);
-  }
   PluginWork(const PluginWork &) = delete;
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override {
     if (!before_ || !after_) return false;
     return succeeds([&] {
-      uint64_t began = 0, ended = 0;
-      check(table_.wait_event(table_.user_data, device_, before_, &began));
-      check(table_.wait_event(table_.user_data, device_, after_, &ended));
+      const uint64_t began = before_->wait(), ended = after_->wait();
       out = clock_.now(table_, device_).times_of(began, ended, launch);
     });
   }
@@ -73,16 +111,14 @@ class PluginWork final : public PendingWork {
     if (failed) (void)take_raised();
     return !failed;
   }
-  void *record(void *stream) const noexcept {  // null if that fails
-    void *event = nullptr;
-    succeeds([&] { check(table_.record_event(table_.user_data, device_, stream, &event)); });
-    return event;
+  void record(void *stream, std::optional<PluginEvent> &out) const noexcept {  // nothing if that fails
+    succeeds([&] { out.emplace(table_, device_, stream); });
   }
 
   const opd_device_table &table_;
   PluginClock &clock_;
   const int32_t device_;
-  void *before_ = nullptr, *after_ = nullptr;
+  std::optional<PluginEvent> before_, after_;
 };
 
 class PluginKernel final : public DeviceKernel {
@@ -188,6 +224,10 @@ class PluginBackend final : public DeviceBackend {
   }
   void free_stream(int32_t id, void *stream) noexcept override {
     if (table_.free_stream) table_.free_stream(table_.user_data, id, stream);
+  }
+
+  std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
+    return table_.record_event ? std::make_unique<PluginTimer>(table_, id, stream) : nullptr;
   }
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {

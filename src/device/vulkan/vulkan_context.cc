@@ -192,13 +192,23 @@ DeviceContext::TimeQueries DeviceContext::take_queries() {
   return taken;
 }
 
+bool DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
+  return api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times.data(),
+                                    sizeof times[0], kResults64) == kSuccess;
+}
+
 bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
-  uint64_t times[2] = {};
-  if (api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times, sizeof times[0],
-                                 kResults64))
-    return false;
+  RawTimes times{};
+  if (!read_raw(queries, times)) return false;
   begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
   return begin_ns <= end_ns;  // the counter may have begun anew
+}
+
+bool DeviceContext::read_elapsed(TimeQueries queries, uint64_t &ns) const {
+  RawTimes times{};
+  if (!read_raw(queries, times)) return false;
+  ns = ns_of(times[1] - times[0]);
+  return true;
 }
 
 uint64_t DeviceContext::ns_of(uint64_t time) const {

@@ -1,5 +1,6 @@
 // One Vulkan device: its logical device, its one queue of compute work, and what is asked of it often.
 #pragma once
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ class DeviceContext {
   void give_back(TimeQueries queries) { free_queries_.push_back(queries); }  // there is room
   // Both times in ns, on the device's clock; false if it has not measured them.
   bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
+  // The time between them, which the counter's new begin does not disturb.
+  bool read_elapsed(TimeQueries queries, uint64_t &ns) const;
 
   // For the thread that asks for the times of work.
   DeviceClock &clock() { return clock_ ? *clock_ : make_clock(); }
@@ -76,6 +79,8 @@ class DeviceContext {
   std::vector<TimeQueries> free_queries_;
   size_t num_queries_ = 0;
   DeviceClock &make_clock();
+  using RawTimes = std::array<uint64_t, 2>;
+  bool read_raw(TimeQueries queries, RawTimes &times) const;
   uint64_t ns_of(uint64_t time) const;  // of the device
 
   std::optional<DeviceClock> clock_;

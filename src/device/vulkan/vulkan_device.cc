@@ -106,6 +106,11 @@ class VulkanBackend final : public DeviceBackend {
     if (!Api::get().is_inherited()) delete static_cast<Stream *>(stream);
   }
 
+  std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
+    Device &device = get(id);
+    return VulkanTimer::start(device.context, device.main, device.stream(stream));
+  }
+
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     Device &device = get(id);
     return build_program(device.context, device.main, code);

@@ -69,4 +69,26 @@ bool VulkanWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   return true;
 } catch (const std::exception &) { return false; }
 
+uint64_t VulkanWork::elapsed_ns() const {
+  progress_->wait(number_);
+  uint64_t ns = 0;
+  if (!context_.read_elapsed(queries_, ns))
+    fail(OPD_CALL_FAILED, "vulkan:", context_.number(), " has not measured the times of its work");
+  return ns;
+}
+
+std::unique_ptr<VulkanTimer> VulkanTimer::start(DeviceContext &context, Stream &main, Stream &stream) {
+  auto work = VulkanWork::make(context, main);
+  if (!work) return nullptr;
+  std::unique_ptr<VulkanTimer> timer(new VulkanTimer(std::move(work), stream));
+  timer->give(true, false);
+  return timer;
+}
+
+// Commands without work, but with a time. The first one is given at once, as all with a mark are.
+void VulkanTimer::give(bool begins, bool ends) {
+  const Mark mark{*work_->queries(), begins, ends};
+  work_->set_end(stream_, stream_.submit([](Stream::Work &) {}, &mark));
+}
+
 }  // namespace opd::vk

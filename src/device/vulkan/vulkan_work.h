@@ -1,5 +1,6 @@
 // The times of work on a Vulkan device, by queries that the device answers when it has done it.
 #pragma once
+#include "device/device_timer.h"
 #include "device/vulkan/vulkan_stream.h"
 #include "trace/device_work.h"
 
@@ -16,6 +17,7 @@ class VulkanWork final : public PendingWork {
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override;
+  uint64_t elapsed_ns() const;  // waits for its end; throws
 
  private:
   VulkanWork(DeviceContext &context, Stream &main, DeviceContext::TimeQueries queries)
@@ -26,6 +28,20 @@ class VulkanWork final : public PendingWork {
   const DeviceContext::TimeQueries queries_;
   std::shared_ptr<Progress> progress_;  // null: it was never given to the device
   uint64_t number_ = 0;
+};
+
+class VulkanTimer final : public DeviceTimer {
+ public:
+  static std::unique_ptr<VulkanTimer> start(DeviceContext &context, Stream &main, Stream &stream);  // as make()
+  void stop() override { give(false, true); }
+  uint64_t elapsed_ns() override { return work_->elapsed_ns(); }
+
+ private:
+  VulkanTimer(std::unique_ptr<VulkanWork> work, Stream &stream) : work_(std::move(work)), stream_(stream) {}
+  void give(bool begins, bool ends);
+
+  const std::unique_ptr<VulkanWork> work_;
+  Stream &stream_;
 };
 
 }  // namespace opd::vk

@@ -77,7 +77,7 @@ def check_records(generated):
             if struct == "rpc_progress":  # of servers, which no language but C and C++ has
                 continue
             name = struct.title().replace("_", "")
-            fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if field not in ("reserved", "ndim")]
+            fields = [field.replace("_", "") for field in re.findall(r"(\w+);", body) if not re.fullmatch(r"reserved\d*|ndim", field)]
             record = (generated / "io" / "opdyno" / f"{name}.java").read_text()
             if [component.lower() for component in re.findall(r"^    [\w.<>]+ (\w+)[,)]", record, re.M)] != fields:
                 sys.exit(f"the record {name} has not the fields {', '.join(fields)}")

@@ -103,6 +103,8 @@ class Driver {
   std::set<Module *> modules;
   int streams_made = 0;
   size_t events = 0, graphs = 0;
+  std::chrono::milliseconds event_step{0};
+  std::chrono::steady_clock::time_point stepped;
   size_t limit = 1 << 30;            // of all blocks of a device
   void *emulated_kernels = nullptr;  // a library of them
 
@@ -111,6 +113,10 @@ class Driver {
     std::ostringstream line;
     (line << ... << parts);
     log += line.str() + "\n";
+  }
+
+  std::chrono::steady_clock::time_point event_moment() {
+    return event_step.count() ? stepped += event_step : std::chrono::steady_clock::now();
   }
 
   /** The calling thread's contexts; the last one is current. */

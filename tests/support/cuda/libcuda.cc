@@ -370,7 +370,7 @@ EXPORT Status cuEventRecord(Event *event, Stream *stream) {
   event->state = std::make_shared<Event::State>();         // who waits for it already waits for what it was
   event->state->stream = queue;
   queue->give([state = event->state] {
-    *state = {nullptr, std::chrono::steady_clock::now(), true};
+    *state = {nullptr, Driver::get().event_moment(), true};
     return Status{kSuccess};
   });
   return kSuccess;
@@ -471,6 +471,10 @@ EXPORT void recording_fail_from(int64_t nth) {
   Driver::get().calls = 0, Driver::get().fail_from = nth;
 }
 EXPORT int64_t recording_calls() { return Driver::get().calls; }
+EXPORT void recording_event_step(int64_t ms) {
+  const Call call(Call::kNeverFails);
+  Driver::get().event_step = std::chrono::milliseconds(ms);
+}
 EXPORT void recording_limit(size_t bytes) {
   const Call call(Call::kNeverFails);
   Driver::get().limit = bytes;

@@ -21,6 +21,8 @@ class Recording {
   static std::string log() { return as<const char *()>("recording_log")(); }
   /** The nth call from now on fails, and all after it; 0: none does. Calls that free something never fail. */
   static void fail_from(int64_t nth) { as<void(int64_t)>("recording_fail_from")(nth); }
+  /** Each event's time is so many milliseconds after the one before; 0: it is the host's. */
+  static void set_event_step(int64_t ms) { as<void(int64_t)>("recording_event_step")(ms); }
   /** Bytes that all blocks of a device have at most. */
   static void set_limit(size_t bytes) { as<void(size_t)>("recording_limit")(bytes); }
   static int64_t calls() { return as<int64_t()>("recording_calls")(); }
