@@ -143,15 +143,18 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
   return value;
 }
 
+Ref<Tensor> read_only(Ref<Tensor> tensor) {
+  const DLTensor &dl = tensor->dl;
+  return Tensor::make(dims_of(dl), dl.dtype, dl.device, dl.data, Ref<Object>::share(tensor.get()), true);
+}
+
 Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   if (!kept.has_elements) fail(OPD_UNSUPPORTED, "of a tensor ", kept.type(), ", the recording has only a hash");
   const bool is_plain = kept.strides.empty() && kept.byte_offset == 0;
   if (is_plain) {
     Ref<Tensor> made = make_tensor(kept.dims, kept.dtype, device);
     if (!kept.elements.empty()) copy_from_bytes(made->dl, kept.elements.data(), kept.elements.size());
-    if (!kept.is_read_only) return made;
-    void *const data = made->dl.data;
-    return Tensor::make(kept.dims, kept.dtype, device, data, std::move(made), true);
+    return kept.is_read_only ? read_only(std::move(made)) : made;
   }
   require(kept.device.device_type == kDLCPU, "a tensor with strides or an offset must be of the CPU");
   const int64_t bytes[] = {static_cast<int64_t>(kept.byte_offset + kept.elements.size())};
@@ -162,8 +165,9 @@ Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
   made->dl.byte_offset = kept.byte_offset;
   std::copy(kept.strides.begin(), kept.strides.end(), made->dl.strides);
-  if (!same(kept.device, device)) return copied_to(device, made->dl);
-  return made;
+  if (same(kept.device, device)) return made;
+  Ref<Tensor> moved = copied_to(device, made->dl);
+  return kept.is_read_only ? read_only(std::move(moved)) : moved;
 }
 
 void add_tensors(std::vector<View> &out, const View &value, int depth) {

@@ -81,6 +81,24 @@ TEST(AKeptTensor, HasNoMoreMemoryThanItsElementsAreWorth) {
             std::string::npos);
 }
 
+// With strides or without, on its device or on another one.
+TEST(AKeptTensor, IsReadOnlyAgainIfItWas) {
+  constexpr uint8_t kReadOnly = 4;
+  const DLDevice here = {kDLCPU, 0}, there = {kDLCPU, 1};
+  for (const DLDevice device : {here, there})
+    for (const uint8_t flags : {uint8_t{0}, kReadOnly}) {
+      ValueMaker maker(nullptr, {here, device});
+      const Value plain = maker.make(value_of(tensor(kWithElements | flags, {3}, {}, 12)));
+      const Value strided = maker.make(value_of(tensor(kWithBoth | flags, {2}, {2}, 12)));
+      for (const Value *const made : {&plain, &strided}) {
+        const auto &its = as<Tensor>(made->view(), "what was kept");
+        EXPECT_EQ(is_read_only(its), flags != 0) << device_name(device);
+        EXPECT_EQ(its.dl.device.device_id, device.device_id);
+      }
+      EXPECT_EQ(as<Tensor>(strided.view(), "it").dl.shape[0], 2);
+    }
+}
+
 TEST(AKeptTensor, MayBeOneThatWasMadeBefore) {
   ValueMaker maker;
   const std::string bytes = tensor(kWithElements, {4}, {}, 16);
