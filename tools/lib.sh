@@ -11,7 +11,7 @@ build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-
 test_packages=(libgtest-dev python3 ccache abigail-tools)
 optional_test_packages=(libpapi-dev lld libssl-dev ocl-icd-libopencl1 pocl-opencl-icd opencl-c-headers clinfo
   libvulkan1 mesa-vulkan-drivers libvulkan-dev vulkan-tools glslang-tools) # tools/test skips tests of a missing package; with --full it fails
-cuda_packages=('cuda-toolkit[nvrtc,cudart,cccl,crt,cupti,nvml]==13.5.0') # of PyPI: NVIDIA's compiler library, CUPTI and headers, which need no GPU
+cuda_packages=('cuda-toolkit[nvrtc,nvfatbin,cudart,cccl,crt,cupti,nvml]==13.5.0') # of PyPI: NVIDIA's compiler library, CUPTI and headers, which need no GPU
 sanitizer_packages=(clang-14 libclang-rt-14-dev)
 browser_packages=(chromium) # the Python package's tests skip the pages of traces without it
 venv_packages=(python3-venv)
@@ -119,7 +119,7 @@ export OPDYNO_CUDA_HOME=${OPDYNO_CUDA_HOME:-$cache_dir/cuda/home}
 install_cuda_compiler() {
   local venv=$cache_dir/cuda home=$cache_dir/cuda/home
   local newest=cuda.h
-  [[ $OPDYNO_CUDA_HOME != "$home" ]] || newest=crt/host_defines.h # which older installations lack
+  [[ $OPDYNO_CUDA_HOME != "$home" ]] || newest=nvFatbin.h # which older installations lack
   [[ ! -e $OPDYNO_CUDA_HOME/include/$newest ]] || return 0
   rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install -q "${cuda_packages[@]}" || return
   ln -s "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)" "$home" # last: it says that nothing is missing

@@ -103,6 +103,7 @@ class Driver {
   std::set<Module *> modules;
   int streams_made = 0;
   size_t events = 0, graphs = 0;
+  std::string image;  // the last one that was a fatbin
   std::chrono::milliseconds event_step{0};
   std::chrono::steady_clock::time_point stepped;
   size_t limit = 1 << 30;            // of all blocks of a device

@@ -72,9 +72,54 @@ inline Kernels read_cubin(const char *image) {
   return kernels;
 }
 
+// Of a fatbin, as NVIDIA's tools write it: the header, then entries of a header and code.
+struct Fatbin {
+  uint32_t magic;
+  uint16_t version, header_bytes;
+  uint64_t bytes;
+  static constexpr uint32_t kMagic = 0xBA55ED50;
+  size_t size() const { return header_bytes + bytes; }
+};
+struct FatbinEntry {
+  enum Kind : uint16_t { kPtx = 1, kCubin = 2 };
+  enum : uint64_t { kCompressed = 0x8000 };
+  uint16_t kind, version;
+  uint32_t header_bytes;
+  uint64_t bytes;
+  uint32_t unused[3], architecture;  // 90 for 9.0
+  uint32_t more[2];
+  uint64_t flags;
+};
+
+inline bool is_fatbin(const char *image) { return std::memcmp(image, &Fatbin::kMagic, sizeof Fatbin::kMagic) == 0; }
+inline std::string fatbin_bytes(const char *image) {
+  Fatbin header;
+  std::memcpy(&header, image, sizeof header);
+  return {image, header.size()};
+}
+
+/** The code for the device's architecture, else PTX that can become such code. */
+inline std::optional<Kernels> read_fatbin(const std::string &image, int compute_version) {
+  Fatbin header;
+  std::memcpy(&header, image.data(), sizeof header);
+  std::optional<Kernels> from_ptx;
+  FatbinEntry entry;
+  for (size_t at = header.header_bytes; at < image.size(); at += entry.header_bytes + entry.bytes) {
+    std::memcpy(&entry, &image[at], sizeof entry);
+    const char *const code = &image[at + entry.header_bytes];
+    if (entry.flags & FatbinEntry::kCompressed) continue;
+    const auto architecture = static_cast<int>(entry.architecture);
+    if (entry.kind == FatbinEntry::kCubin && architecture == compute_version) return read_cubin(code);
+    if (entry.kind == FatbinEntry::kPtx && architecture <= compute_version)
+      from_ptx = read_ptx(std::string(code, entry.bytes));
+  }
+  return from_ptx;
+}
+
 /** None if the driver would refuse the image. */
-inline std::optional<Kernels> read_image(const char *image) {
+inline std::optional<Kernels> read_image(const char *image, int compute_version) {
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return read_cubin(image);
+  if (is_fatbin(image)) return read_fatbin(fatbin_bytes(image), compute_version);
   return read_ptx(image);
 }
 

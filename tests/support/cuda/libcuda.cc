@@ -391,11 +391,16 @@ EXPORT Status cuEventElapsedTime(float *ms, Event *begin, Event *end) {
 EXPORT Status cuModuleLoadDataEx(Module **module, const void *image, uint32_t count, uint32_t *options, void **values) {
   BEGIN(kInContext);
   d.note("cuModuleLoadDataEx");
-  const auto kernels = read_image(static_cast<const char *>(image));
+  const auto *const bytes = static_cast<const char *>(image);
+  const bool is_container = is_fatbin(bytes);
+  if (is_container) d.image = fatbin_bytes(bytes);
+  const auto kernels = read_image(bytes, Driver::kComputeVersions[Driver::current()->device]);
   if (!kernels) {
     if (count == 2 && options[0] == kErrorLog && options[1] == kErrorLogBytes)
-      std::strncpy(static_cast<char *>(values[0]), "line 1: this is no PTX", reinterpret_cast<uintptr_t>(values[1]));
-    return kInvalidPtx;
+      std::strncpy(static_cast<char *>(values[0]),
+                   is_container ? "the recording driver does not decompress" : "line 1: this is no PTX",
+                   reinterpret_cast<uintptr_t>(values[1]));
+    return is_container ? kInvalidImage : kInvalidPtx;
   }
   *module = new Module{Driver::current(), *kernels, {}};
   d.modules.insert(*module);
@@ -471,6 +476,10 @@ EXPORT void recording_fail_from(int64_t nth) {
   Driver::get().calls = 0, Driver::get().fail_from = nth;
 }
 EXPORT int64_t recording_calls() { return Driver::get().calls; }
+EXPORT const char *recording_image(size_t *size) {
+  const Driver &d = Driver::get();
+  return *size = d.image.size(), d.image.data();
+}
 EXPORT void recording_event_step(int64_t ms) {
   const Call call(Call::kNeverFails);
   Driver::get().event_step = std::chrono::milliseconds(ms);

@@ -21,6 +21,12 @@ class Recording {
   static std::string log() { return as<const char *()>("recording_log")(); }
   /** The nth call from now on fails, and all after it; 0: none does. Calls that free something never fail. */
   static void fail_from(int64_t nth) { as<void(int64_t)>("recording_fail_from")(nth); }
+  /** The last fatbin that it was given. */
+  static std::string image() {
+    size_t size = 0;
+    const char *const bytes = as<const char *(size_t *)>("recording_image")(&size);
+    return {bytes, size};
+  }
   /** Each event's time is so many milliseconds after the one before; 0: it is the host's. */
   static void set_event_step(int64_t ms) { as<void(int64_t)>("recording_event_step")(ms); }
   /** Bytes that all blocks of a device have at most. */
