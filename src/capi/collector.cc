@@ -30,7 +30,7 @@ CounterOptions options_of(const opd_counter_options *given) {
 }
 
 std::vector<std::string> events_of(opd_collector_kind kind) {
-  require(kind >= OPD_COLLECTOR_TIME && kind <= OPD_COLLECTOR_NVML, "kind is ", static_cast<int>(kind),
+  require(kind >= OPD_COLLECTOR_TIME && kind <= OPD_COLLECTOR_DEVICE, "kind is ", static_cast<int>(kind),
           ", which is no kind of collectors");
   if (kind == OPD_COLLECTOR_PERF) return perf_events();
   if (kind == OPD_COLLECTOR_PAPI) return papi_events();

@@ -38,7 +38,7 @@ std::vector<std::string> choices_of(const Option &option) {
   if (option.name == "builtins") return {"with_tensors", "all", "folded"};
   if (option.name == "by") return {"name", "path"};
   if (option.name == "as") return forms_in(option.help);
-  if (option.name == "collector") return {"time", "memory", "perf", "papi", "energy", "nvml"};
+  if (option.name == "collector") return {"time", "memory", "perf", "papi", "energy", "nvml", "device"};
   return {};
 }
 

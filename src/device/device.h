@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "device/device_counters.h"
 #include "device/device_timer.h"
 #include "device/kernel.h"
 #include "device/texture.h"
@@ -68,6 +69,10 @@ class DeviceBackend {
 
   // Null: the device has no times of its own, so the host's clock has to do. Throws.
   virtual std::unique_ptr<DeviceTimer> start_timer(int32_t, void *) { return nullptr; }
+  // Counts the kernels that the calling thread launches. Null: the device has no counters, and counters_absence() says
+  // why, in one clause.
+  virtual std::unique_ptr<DeviceCounters> start_counters(int32_t) { return nullptr; }
+  virtual std::string counters_absence(int32_t id);
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 

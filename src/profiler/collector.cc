@@ -132,6 +132,9 @@ Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &optio
     case OPD_COLLECTOR_NVML:
       require_no_events(options, "nvml");
       return make_nvml_collector();
+    case OPD_COLLECTOR_DEVICE:
+      require_no_events(options, "device");
+      return make_device_collector();
     default:
       fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no kind of collectors");
   }

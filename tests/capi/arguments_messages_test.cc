@@ -61,10 +61,11 @@ TEST(Messages, OfCollectors) {
        {[&](Options &o) { o.events = events, o.num_events = -1; },
         invalid("events must not be NULL and num_events not negative")}});
   Handle<opd_array> names;
-  for (const int kind : {-1, OPD_COLLECTOR_NVML + 1})
+  for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
               invalid("kind is " + std::to_string(kind) + ", which is no kind of collectors"));
-  for (const opd_collector_kind none : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML}) {
+  for (const opd_collector_kind none :
+       {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
     EXPECT_EQ(opd_array_count(names.get()), 0u) << none;
   }

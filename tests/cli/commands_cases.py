@@ -348,7 +348,7 @@ class Collectors(CliTest):
     def test_events_that_do_not_exist_and_collectors_that_do_not_are_named(self):
         self.assertIn("page-faults", self.profile("--collector", "perf:faults", expect=FAILED).stderr)
         self.assertEqual(
-            "opdyno profile: there is no collector 'tim'; there are time, memory, perf, papi, energy, nvml\nTry 'opdyno help profile'.\n",
+            "opdyno profile: there is no collector 'tim'; there are time, memory, perf, papi, energy, nvml, device\nTry 'opdyno help profile'.\n",
             self.profile("--collector", "tim", expect=USAGE).stderr)
         self.assertEqual(
             "opdyno profile: the collector time has no events to choose from\nTry 'opdyno help profile'.\n",
@@ -357,7 +357,7 @@ class Collectors(CliTest):
     def test_info_says_what_can_be_measured_here(self):
         text = self.succeeds("info", "--collectors")
         self.assertRegex(text, r"(?m)^  time +.*\n +here: yes$")
-        for name in ("perf", "papi", "energy", "nvml"):
+        for name in ("perf", "papi", "energy", "nvml", "device"):
             self.assertRegex(text, r"(?m)^  %s +.*\n +here: (yes|no: .+|in part, as .+)$" % name)
         self.assertIn("takes no file", self.fails(USAGE, "info", "x.npy", "--collectors"))
         self.assertIn("has no JSON", self.fails(USAGE, "info", "--collectors", "--json"))

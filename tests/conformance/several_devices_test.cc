@@ -5,6 +5,7 @@
 
 #include "conformance/faults.h"
 #include "conformance/tested_device.h"
+#include "support/collector_test.h"
 #include "support/report_test.h"
 #include "support/rpc_servers.h"
 
@@ -142,6 +143,28 @@ TEST_F(ADevice, TellsItsOwnTimesToTheEvaluator) {
     }
     EXPECT_LE(sum, 1.01 * whole.count());
   }
+}
+
+// A launch of the kernel has one block of four threads.
+TEST_F(ADevice, CountsTheThreadsOfItsKernelsOrSaysWhyNot) {
+  const Module kernels = kernels_or_none("counted");
+  if (!kernels) return end_without_kernels();
+  Collector collector;
+  if (opd_error *const error = opd_collector_create_builtin(OPD_COLLECTOR_DEVICE, nullptr, collector.out())) {
+    expect_error(error, OPD_UNSUPPORTED, "no device here has counters that opdyno reads; vulkan: ");
+    GTEST_SKIP() << "there is no device with counters";
+  }
+  const MainProfile profile(vm_on(device(), kernels), {collector}, on(device(), {1, 2, 3, 4}));
+  const bool counts = device().device_type == kDLVulkan;
+  EXPECT_EQ(profile.columns().contains("Compute shader invocations"), counts);
+  EXPECT_EQ(profile.has_configuration("Collector note: device"), !counts);
+  if (!counts) return;
+  size_t launches = 0;
+  for (size_t row = 0; row < profile.rows(); ++row)
+    if (profile.text(row, "Name") == "scale")
+      ++launches, EXPECT_EQ(profile.count(row, "Compute shader invocations"), 4);
+  EXPECT_EQ(launches, 2u);
+  EXPECT_EQ(profile.device("vulkan0", "Compute shader invocations"), 8);
 }
 
 // By CUPTI, which needs NVIDIA's driver and a GPU (tools/gpu-check). conformance.recorded_cupti has it without them.

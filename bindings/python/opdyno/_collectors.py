@@ -167,6 +167,13 @@ class NVMLMetricCollector(_BuiltIn):
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, None)
 
 
+class DeviceMetricCollector(_BuiltIn):
+    """What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"."""
+
+    def __init__(self) -> None:
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_DEVICE, None)
+
+
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
     """Their handles in the C API."""
     return [collector._collector() for collector in collectors or ()]

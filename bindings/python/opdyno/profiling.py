@@ -465,6 +465,7 @@ _native.register_class("ReportBuilder", ReportBuilder)
 _native.register_class("Trace", Trace)
 
 from ._collectors import (  # noqa: E402  they use the metrics above
+    DeviceMetricCollector,
     DeviceWrapper,
     EnergyMetricCollector,
     MemoryMetricCollector,
@@ -478,7 +479,7 @@ from ._collectors import (  # noqa: E402  they use the metrics above
 )
 
 __all__ = [
-    "Bytes", "Count", "DeviceWrapper", "Diff", "Duration", "EnergyMetricCollector", "Hertz", "MachinePeak",
+    "Bytes", "Count", "DeviceMetricCollector", "DeviceWrapper", "Diff", "Duration", "EnergyMetricCollector", "Hertz", "MachinePeak",
     "MemoryMetricCollector", "MetricCollector", "NVMLMetricCollector", "PAPIMetricCollector", "Percent", "PerfMetricCollector",
     "Profiling", "Ratio", "Report", "TimeMetricCollector", "Trace", "diff", "measure_peak", "merge", "profile_function",
 ]  # fmt: skip

@@ -118,6 +118,9 @@ class CudaBackend final : public DeviceBackend {
       device->release(device->api().cuStreamDestroy_v2, static_cast<Stream *>(stream));
   }
 
+  std::string counters_absence(int32_t) override {
+    return "opdyno does not use CUPTI's range profiler; PAPI's component cuda does (--collector papi:cuda:::EVENT)";
+  }
   std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
     return std::make_unique<CudaTimer>(get_cuda_device(id), static_cast<Stream *>(stream));
   }

@@ -134,6 +134,7 @@ class OpenClBackend final : public DeviceBackend {
     Api::get().release(Api::get().clReleaseCommandQueue, static_cast<Queue *>(stream));
   }
 
+  std::string counters_absence(int32_t) override { return "OpenCL has no standard functions for counters"; }
   std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
     return std::make_unique<OpenClTimer>(get(id), stream);
   }

@@ -50,8 +50,9 @@ enum : uint32_t { kHostRead = 0x2000, kMemoryRead = 0x8000, kMemoryWrite = 0x100
 enum : uint32_t { kUniformBuffer = 6, kStorageBuffer = 7 };  // descriptors
 enum : uint32_t { kComputeStage = 0x20 };
 enum : uint32_t { kComputePoint = 1 };
-enum : int32_t { kTimeline = 1 };     // semaphores
-enum : uint32_t { kTimestamps = 2 };  // queries
+enum : int32_t { kTimeline = 1 };                      // semaphores
+enum : uint32_t { kStatistics = 1, kTimestamps = 2 };  // queries
+enum : uint32_t { kComputeInvocations = 0x400 };       // of the statistics
 enum : uint32_t { kResults64 = 1 };
 constexpr uint64_t kWholeSize = ~uint64_t{0};
 
@@ -61,7 +62,7 @@ constexpr uint32_t minor_of(uint32_t version) { return version >> 12 & 0x3FF; }
 constexpr uint32_t patch_of(uint32_t version) { return version & 0xFFF; }
 
 // Features are flags in an order that Vulkan fixes.
-enum Feature : uint32_t { kFloat64 = 39, kInt64 = 40, kInt16 = 41, kFeatureCount = 55 };
+enum Feature : uint32_t { kPipelineStatistics = 24, kFloat64 = 39, kInt64 = 40, kInt16 = 41, kFeatureCount = 55 };
 enum Feature11 : uint32_t {
   kStorage16 = 0,
   kUniform16 = 1,
@@ -415,6 +416,8 @@ using Allocator = const void *;
   X(vkAllocateDescriptorSets, Result, (LogicalDevice *, const SetInfo *, DescriptorSet **))                            \
   X(vkCreateQueryPool, Result, (LogicalDevice *, const QueryPoolInfo *, Allocator, QueryPool **))                      \
   X(vkCmdResetQueryPool, void, (CommandBuffer *, QueryPool *, uint32_t, uint32_t))                                     \
+  X(vkCmdBeginQuery, void, (CommandBuffer *, QueryPool *, uint32_t, uint32_t))                                         \
+  X(vkCmdEndQuery, void, (CommandBuffer *, QueryPool *, uint32_t))                                                     \
   X(vkCmdWriteTimestamp, void, (CommandBuffer *, uint32_t, QueryPool *, uint32_t))                                     \
   X(vkGetQueryPoolResults, Result,                                                                                     \
     (LogicalDevice *, QueryPool *, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))                            \

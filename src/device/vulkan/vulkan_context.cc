@@ -64,8 +64,8 @@ bool has(const DeviceFacts &facts, const Capability &capability) {
   return false;
 }
 
-// The device's features that a capability of the list needs, and timelines, which streams need. No others: some, as the
-// checks of buffers' ends, cost time.
+// The device's features that a capability of the list needs; statistics, which counters need; and timelines, which
+// streams need. No others: some, as the checks of buffers' ends, cost time.
 struct Wanted {
   Features features;
   Features11 features11;
@@ -78,6 +78,7 @@ struct Wanted {
       if (capability.needs == Needs::kFeature11) features11.flags[capability.which] = 1;
       if (capability.needs == Needs::kFeature12) features12.flags[capability.which] = 1;
     }
+    features.flags[kPipelineStatistics] = facts.features.flags[kPipelineStatistics];
     features12.flags[kTimelines] = 1;
     features.next = &features11;
     features11.next = &features12;
@@ -176,39 +177,49 @@ std::string DeviceContext::lacks_capability(uint32_t capability) const {
 }
 
 DeviceContext::TimeQueries DeviceContext::take_queries() {
-  constexpr uint32_t kPairs = 64;
   if (!facts_.time_bits) return {};
-  if (free_queries_.empty()) {
-    free_queries_.reserve(num_queries_ + kPairs);
-    QueryPoolInfo info;
-    info.kind = kTimestamps, info.count = 2 * kPairs;
+  QueryPoolInfo info;
+  info.kind = kTimestamps;
+  return take(times_, info, 2);
+}
+
+DeviceContext::Queries DeviceContext::take_count_query() {
+  QueryPoolInfo info;
+  info.kind = kStatistics, info.statistics = kComputeInvocations;
+  return take(counts_, info, 1);
+}
+
+DeviceContext::Queries DeviceContext::take(QueryStore &store, QueryPoolInfo info, uint32_t each) const {
+  constexpr uint32_t kMore = 64;
+  if (store.free.empty()) {
+    store.free.reserve(store.num_all + kMore);
+    info.count = each * kMore;
     QueryPool *pool = nullptr;
     check(api_.vkCreateQueryPool(device_, &info, nullptr, &pool), "vkCreateQueryPool");
-    for (uint32_t i = 0; i < kPairs; ++i) free_queries_.push_back({pool, 2 * i});
-    num_queries_ += kPairs;
+    for (uint32_t i = 0; i < kMore; ++i) store.free.push_back({pool, each * i});
+    store.num_all += kMore;
   }
-  const TimeQueries taken = free_queries_.back();
-  free_queries_.pop_back();
+  const Queries taken = store.free.back();
+  store.free.pop_back();
   return taken;
 }
 
-bool DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
+Result DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
   return api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times.data(),
-                                    sizeof times[0], kResults64) == kSuccess;
+                                    sizeof times[0], kResults64);
 }
 
 bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
   RawTimes times{};
-  if (!read_raw(queries, times)) return false;
+  if (read_raw(queries, times)) return false;
   begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
   return begin_ns <= end_ns;  // the counter may have begun anew
 }
 
-bool DeviceContext::read_elapsed(TimeQueries queries, uint64_t &ns) const {
+uint64_t DeviceContext::elapsed_ns(TimeQueries queries) const {
   RawTimes times{};
-  if (!read_raw(queries, times)) return false;
-  ns = ns_of(times[1] - times[0]);
-  return true;
+  check(read_raw(queries, times), "vkGetQueryPoolResults");
+  return ns_of(times[1] - times[0]);
 }
 
 uint64_t DeviceContext::ns_of(uint64_t time) const {

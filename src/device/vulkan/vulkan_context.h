@@ -48,18 +48,23 @@ class DeviceContext {
   std::string lacks_capability(uint32_t capability) const;
   uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
 
-  // A pair of queries for the begin and the end of work; { null, 0 } if the device has no times. Under the
-  // queue_guard().
-  struct TimeQueries {
+  struct Queries {
     QueryPool *pool = nullptr;
     uint32_t first = 0;
   };
+  // A pair of queries for the begin and the end of work; { null, 0 } if the device has no times. Under the
+  // queue_guard(), as the next ones.
+  using TimeQueries = Queries;
   TimeQueries take_queries();
-  void give_back(TimeQueries queries) { free_queries_.push_back(queries); }  // there is room
+  void give_back(TimeQueries queries) { times_.free.push_back(queries); }  // there is room
+  // A query for the invocations of a kernel, on a device that counts them.
+  bool counts_invocations() const { return facts_.features.flags[kPipelineStatistics]; }
+  Queries take_count_query();
+  void give_back_count(Queries query) { counts_.free.push_back(query); }
   // Both times in ns, on the device's clock; false if it has not measured them.
   bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
-  // The time between them, which the counter's new begin does not disturb.
-  bool read_elapsed(TimeQueries queries, uint64_t &ns) const;
+  // The time between them, which the counter's new begin does not disturb. Throws.
+  uint64_t elapsed_ns(TimeQueries queries) const;
 
   // For the thread that asks for the times of work.
   DeviceClock &clock() { return clock_ ? *clock_ : make_clock(); }
@@ -76,11 +81,15 @@ class DeviceContext {
   const int32_t number_;
   LogicalDevice *device_ = nullptr;
   Queue *queue_ = nullptr;
-  std::vector<TimeQueries> free_queries_;
-  size_t num_queries_ = 0;
+  struct QueryStore {
+    std::vector<Queries> free;
+    size_t num_all = 0;
+  };
+  Queries take(QueryStore &store, QueryPoolInfo info, uint32_t each) const;  // `each`: queries that go together
+  QueryStore times_, counts_;
   DeviceClock &make_clock();
   using RawTimes = std::array<uint64_t, 2>;
-  bool read_raw(TimeQueries queries, RawTimes &times) const;
+  Result read_raw(TimeQueries queries, RawTimes &times) const;
   uint64_t ns_of(uint64_t time) const;  // of the device
 
   std::optional<DeviceClock> clock_;

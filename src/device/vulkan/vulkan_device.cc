@@ -1,5 +1,6 @@
 #include "device/vulkan/vulkan_device.h"
 
+#include "device/vulkan/vulkan_counters.h"
 #include "device/vulkan/vulkan_program.h"
 #include "device/vulkan/vulkan_work.h"
 
@@ -109,6 +110,15 @@ class VulkanBackend final : public DeviceBackend {
   std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
     Device &device = get(id);
     return VulkanTimer::start(device.context, device.main, device.stream(stream));
+  }
+  std::unique_ptr<DeviceCounters> start_counters(int32_t id) override {
+    DeviceContext &context = get(id).context;
+    return context.counts_invocations() ? std::make_unique<VulkanCounters>(context) : nullptr;
+  }
+  std::string counters_absence(int32_t id) override {
+    Device *const device = find(id);
+    if (!device) return absence(id);
+    return device->context.counts_invocations() ? "" : "the device lacks the feature pipelineStatisticsQuery";
   }
 
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/bytes.h"
+#include "device/vulkan/vulkan_counters.h"
 #include "device/vulkan/vulkan_pipeline.h"
 #include "device/vulkan/vulkan_spirv.h"
 #include "device/vulkan/vulkan_work.h"
@@ -98,12 +99,21 @@ class VulkanKernel final : public DeviceKernel {
         std::memcpy(scalars.data() + scalars.size() - kSlotBytes, arg.value, arg.size);
       }
     }
-    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
+    const auto tally = VulkanCounters::present(context_);  // null: nobody counts
+    const auto counted = tally ? std::make_unique<CountedLaunch>(context_) : nullptr;
     const auto record = [&](Stream::Work &work) {
+      if (counted) counted->begin(work.commands);
       pipeline.record(work, parts, scalars, launch.grid);
+      if (counted) counted->end(work.commands);
       for (Place &place : places) work.kept.push_back(std::move(place.buffer));
     };
-    return stream.submit(record, queries ? &mark : nullptr);
+    const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}, queries != nullptr, queries != nullptr};
+    const uint64_t number = stream.submit(record, queries || counted ? &mark : nullptr);
+    if (counted) {
+      counted->set_end(stream, number);
+      tally->launches.push_back(std::move(counted));
+    }
+    return number;
   }
 
   void check_sizes(const KernelLaunch &launch) const {

@@ -28,7 +28,8 @@ class Progress {
   Semaphore *semaphore_ = nullptr;
 };
 
-// Where the times of commands are noted: of the first one the begin, of the last one the end.
+// Commands that are given to the queue at once. Where their times are noted: of the first one the begin, of the last
+// one the end.
 struct Mark {
   DeviceContext::TimeQueries queries;
   bool begins = true, ends = true;

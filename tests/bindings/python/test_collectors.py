@@ -14,6 +14,7 @@ from opdyno.profiling import (
     DeviceWrapper,
     Duration,
     EnergyMetricCollector,
+    DeviceMetricCollector,
     MemoryMetricCollector,
     MetricCollector,
     NVMLMetricCollector,
@@ -178,6 +179,12 @@ def test_energy_is_measured_or_it_is_said_why_not(chain):
 def test_gpus_are_observed_or_it_is_said_why_not(chain):
     made = counting(NVMLMetricCollector)
     assert any(key.startswith("Power draw of GPU ") for key in chain.profile("main", X, collectors=[made]).calls[0])
+
+
+def test_devices_count_their_kernels_or_it_is_said_why_not(chain):
+    made = counting(DeviceMetricCollector)
+    report = chain.profile("main", X, collectors=[made])
+    assert report.configuration["Collector note: device"] == "cpu:0: the collectors perf and papi count on the CPU"
 
 
 def test_profile_function():

@@ -34,7 +34,7 @@ NAMES = {
         c:Report c:Trace c:Profiling c:MachinePeak f:measure_peak c:Count c:Duration c:Percent c:Ratio c:Bytes c:Hertz
         c:Diff f:diff f:merge f:profile_function c:DeviceWrapper c:MetricCollector c:TimeMetricCollector
         c:MemoryMetricCollector c:PAPIMetricCollector c:PerfMetricCollector c:EnergyMetricCollector
-        c:NVMLMetricCollector
+        c:NVMLMetricCollector c:DeviceMetricCollector
     """,
     "opdyno.Function": "m:__call__ m:same_as s:from_pointer",
     "opdyno.Object": "m:same_as",

@@ -64,6 +64,7 @@ class CheckedVulkan {
     const void *pipeline = nullptr, *layout = nullptr;
     DescriptorSet *set = nullptr;
     uint32_t pushed = 0;
+    const QueryPool *query = nullptr;  // that is open
     Use uses = {};
     std::string text = {};
   };
@@ -160,7 +161,7 @@ class CheckedVulkan {
   std::map<DescriptorPool *, Pool> pools_;
   std::map<DescriptorSet *, Set> sets_;
   std::map<Pipeline *, PipelineLayout *> pipelines_;
-  std::map<QueryPool *, uint32_t> queries_;
+  std::map<QueryPool *, uint32_t> queries_, kinds_;
   std::set<std::pair<QueryPool *, uint32_t>> reset_;
   std::vector<std::string> submissions_;
 };
@@ -267,6 +268,7 @@ inline void CheckedVulkan::put_between(Api &api) {
     Commands &own = c.recorded(commands);
     own.state = Commands::kExecutable;
     EXPECT_TRUE(!own.is_read || own.is_seen) << "the host may not see what was copied for it";
+    EXPECT_EQ(own.query, nullptr) << "a query is still open";
     return c.real_.vkEndCommandBuffer(commands);
   };
   api.vkCmdPipelineBarrier = [](CommandBuffer *commands, uint32_t from, uint32_t to, uint32_t flags, uint32_t count,
@@ -513,12 +515,14 @@ inline void CheckedVulkan::put_between(Api &api) {
     c.real_.vkCmdDispatch(commands, x, y, z);
   };
 
-  // ---- times
+  // ---- times and counts
   api.vkCreateQueryPool = [](LogicalDevice *device, const QueryPoolInfo *info, Allocator, QueryPool **out) {
     CHECKED(vkCreateQueryPool);
-    EXPECT_EQ(info->kind, +kTimestamps);
+    EXPECT_TRUE(info->kind == kTimestamps || info->kind == kStatistics);
+    EXPECT_EQ(info->statistics, info->kind == kStatistics ? +kComputeInvocations : 0u);
+    EXPECT_TRUE(info->kind == kTimestamps || c.devices.back().features.flags[kPipelineStatistics]);
     const Result result = c.real_.vkCreateQueryPool(device, info, nullptr, out);
-    c.queries_[*out] = info->count;
+    c.queries_[*out] = info->count, c.kinds_[*out] = info->kind;
     return result;
   };
   api.vkCmdResetQueryPool = [](CommandBuffer *commands, QueryPool *pool, uint32_t first, uint32_t count) {
@@ -528,9 +532,25 @@ inline void CheckedVulkan::put_between(Api &api) {
   };
   api.vkCmdWriteTimestamp = [](CommandBuffer *commands, uint32_t stage, QueryPool *pool, uint32_t query) {
     EXPECT_EQ(stage, +kStageBottom);
+    EXPECT_EQ(here()->kinds_[pool], +kTimestamps);
     EXPECT_EQ(here()->reset_.erase({pool, query}), 1u) << "a query is reset before it is written";
     here()->recorded(commands).text += "time;";
     here()->real_.vkCmdWriteTimestamp(commands, stage, pool, query);
+  };
+  api.vkCmdBeginQuery = [](CommandBuffer *commands, QueryPool *pool, uint32_t query, uint32_t flags) {
+    EXPECT_EQ(flags, 0u);
+    EXPECT_EQ(here()->kinds_[pool], +kStatistics);
+    EXPECT_EQ(here()->reset_.erase({pool, query}), 1u) << "a query is reset before it begins";
+    Commands &own = here()->recorded(commands);
+    EXPECT_EQ(own.query, nullptr) << "no two queries of a kind are open";
+    own.query = pool, own.text += "count(";
+    here()->real_.vkCmdBeginQuery(commands, pool, query, flags);
+  };
+  api.vkCmdEndQuery = [](CommandBuffer *commands, QueryPool *pool, uint32_t query) {
+    Commands &own = here()->recorded(commands);
+    EXPECT_EQ(own.query, pool) << "a query ends in the commands in which it began";
+    own.query = nullptr, own.text += ");";
+    here()->real_.vkCmdEndQuery(commands, pool, query);
   };
   api.vkGetQueryPoolResults = [](LogicalDevice *device, QueryPool *pool, uint32_t first, uint32_t count, size_t bytes,
                                  void *out, uint64_t stride, uint32_t flags) {

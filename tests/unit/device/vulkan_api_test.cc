@@ -158,6 +158,7 @@ SAME_PLACE(SetInfo, layouts, VkDescriptorSetAllocateInfo, pSetLayouts);
 SAME_SIZE(QueryPoolInfo, VkQueryPoolCreateInfo);
 SAME_PLACE(QueryPoolInfo, kind, VkQueryPoolCreateInfo, queryType);
 SAME_PLACE(QueryPoolInfo, count, VkQueryPoolCreateInfo, queryCount);
+SAME_PLACE(QueryPoolInfo, statistics, VkQueryPoolCreateInfo, pipelineStatistics);
 SAME_SIZE(SetWrite, VkWriteDescriptorSet);
 SAME_PLACE(SetWrite, set, VkWriteDescriptorSet, dstSet);
 SAME_PLACE(SetWrite, binding, VkWriteDescriptorSet, dstBinding);
@@ -205,6 +206,7 @@ TEST(VulkanDeclarations, HaveTheStructTypesOfKhronossHeader) {
 #define PLACE(khronos, first, member) ((offsetof(khronos, member) - offsetof(khronos, first)) / sizeof(VkBool32))
 
 TEST(VulkanDeclarations, HaveTheFeaturesInTheirOrder) {
+  EXPECT_EQ(+kPipelineStatistics, PLACE(VkPhysicalDeviceFeatures, robustBufferAccess, pipelineStatisticsQuery));
   EXPECT_EQ(+kFloat64, PLACE(VkPhysicalDeviceFeatures, robustBufferAccess, shaderFloat64));
   EXPECT_EQ(+kInt64, PLACE(VkPhysicalDeviceFeatures, robustBufferAccess, shaderInt64));
   EXPECT_EQ(+kInt16, PLACE(VkPhysicalDeviceFeatures, robustBufferAccess, shaderInt16));
@@ -265,6 +267,8 @@ TEST(VulkanDeclarations, HaveTheNumbersOfKhronossHeader) {
   expect_equal(kComputeStage, VK_SHADER_STAGE_COMPUTE_BIT);
   expect_equal(kComputePoint, VK_PIPELINE_BIND_POINT_COMPUTE);
   expect_equal(kTimeline, VK_SEMAPHORE_TYPE_TIMELINE);
+  expect_equal(kStatistics, VK_QUERY_TYPE_PIPELINE_STATISTICS);
+  expect_equal(kComputeInvocations, VK_QUERY_PIPELINE_STATISTIC_COMPUTE_SHADER_INVOCATIONS_BIT);
   expect_equal(kTimestamps, VK_QUERY_TYPE_TIMESTAMP);
   expect_equal(kResults64, VK_QUERY_RESULT_64_BIT);
   EXPECT_EQ(kWholeSize, VK_WHOLE_SIZE);

@@ -5,8 +5,10 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "device/device.h"
+#include "device/vulkan/vulkan_counters.h"
 #include "device/vulkan/vulkan_program.h"
 #include "device/vulkan/vulkan_work.h"
 #include "unit/device/checked_vulkan.h"
@@ -98,7 +100,7 @@ TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
   };
   const auto expect_all = [&] {
     const CheckedVulkan::Made &made = checked().devices.back();
-    expect(made.features.flags, facts_.features.flags, {kFloat64, kInt64, kInt16});
+    expect(made.features.flags, facts_.features.flags, {kPipelineStatistics, kFloat64, kInt64, kInt16});
     expect(made.features11.flags, facts_.features11.flags,
            {kStorage16, kUniform16, kPush16, kStoragePointers, kPointers});
     expect(made.features12.flags, facts_.features12.flags,
@@ -251,6 +253,70 @@ TEST_F(VulkansCalls, OfTimedWorkAreBetweenTwoTimes) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
+TEST_F(VulkansCalls, OfATimerAreATimeBeforeTheWorkAndOneAfterIt) {
+  if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
+  {
+    OwnStream main(context(), checked()), other(context(), checked());
+    const Memory first(context(), 64), second(context(), 64);
+    const auto program = build_program(context(), main, {"vulkan", kernels(false), "m.so"});
+    Arguments given(first, 0, second, 0);
+    for (Stream *const stream : {static_cast<Stream *>(&main), static_cast<Stream *>(&other)}) {
+      const auto timer = VulkanTimer::start(context(), main, *stream);
+      program->find("scale")->launch(stream, given.launch);
+      timer->stop();
+      timer->elapsed_ns();
+      EXPECT_EQ(checked().submissions(), (std::vector<std::string>{"time;", "dispatch 2 3 1;", "time;"}));
+    }
+    VulkanTimer::start(context(), main, main);  // ends while its time may not have come
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+  facts_.time_bits = 0;
+  another();
+  OwnStream main(context(), checked());
+  EXPECT_EQ(VulkanTimer::start(context(), main, main), nullptr);
+}
+
+// Kernels of 2 x 3 blocks of 4 threads.
+TEST_F(VulkansCalls, OfCountedKernelsAreWithinAQueryEach) {
+  if (!context().counts_invocations()) GTEST_SKIP() << "the device counts nothing";
+  {
+    OwnStream main(context(), checked());
+    const Memory first(context(), 64), second(context(), 64);
+    const auto program = build_program(context(), main, {"vulkan", kernels(false), "m.so"});
+    const auto kernel = program->find("scale");
+    Arguments given(first, 0, second, 0);
+    const auto launch = [&](int times) {
+      for (int i = 0; i < times; ++i) kernel->launch(nullptr, given.launch);
+    };
+    const auto stopped = [](VulkanCounters &counters) {
+      const auto counts = counters.stop();
+      EXPECT_EQ(counts.size(), 1u);
+      EXPECT_EQ(counts.at(0).name, "Compute shader invocations");
+      return counts.at(0).value;
+    };
+    launch(1);
+    VulkanCounters all(context());
+    launch(1);
+    {
+      VulkanCounters inner(context());
+      launch(70);
+      const auto timed = kernel->launch_timed(nullptr, given.launch);
+      std::thread([&] { launch(1); }).join();  // whose kernels another thread's counters do not count
+      EXPECT_EQ(stopped(inner), 71u * 24);
+      VulkanCounters never_stopped(context());
+      launch(1);
+    }
+    launch(1);
+    EXPECT_EQ(stopped(all), 73u * 24) << "without those of counters that were not stopped";
+    launch(1);
+    std::vector<std::string> expected(77, "count(dispatch 2 3 1;);");
+    for (const size_t plain : {0u, 73u, 76u}) expected[plain] = "dispatch 2 3 1;";
+    if (facts_.time_bits) expected[72] = "time;count(dispatch 2 3 1;);time;";
+    EXPECT_EQ(checked().submissions(), expected);
+  }
+  EXPECT_EQ(checked().alive(), Alive());
+}
+
 // A device whose clock has fewer bits, and counts in steps of 3 ns.
 TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
   if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
@@ -268,6 +334,7 @@ TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
     EXPECT_EQ(begin, times[0] % (1 << 20) * 3);
     EXPECT_EQ(end, times[1] % (1 << 20) * 3);
     EXPECT_EQ(is_good, begin <= end) << "the counter may have begun anew";
+    EXPECT_EQ(context().elapsed_ns(mark.queries), (times[1] - times[0]) % (1 << 20) * 3);
   }
 }
 
@@ -303,7 +370,14 @@ TEST_F(VulkansCalls, LoseNothingWhicheverFails) {
     main.write(values.data(), second.place(0), 64, nullptr);
     const auto program = build_program(context(), main, {"vulkan", kernels(true), "m.so"});
     Arguments given(first, 0, second, 2);
-    program->find("scale")->launch(nullptr, given.launch);
+    {
+      std::optional<VulkanCounters> counters;
+      if (context().counts_invocations()) counters.emplace(context());
+      const auto timer = facts_.time_bits ? VulkanTimer::start(context(), main, main) : nullptr;
+      program->find("scale")->launch(nullptr, given.launch);
+      if (timer) timer->stop(), timer->elapsed_ns();
+      if (counters) counters->stop();
+    }
     main.copy(second.place(0), first.place(0), 64, nullptr);
     main.read(first.place(0), back.data(), 64, nullptr);
     EXPECT_EQ(back, values);

@@ -53,6 +53,11 @@ public final class Collectors {
     return of(CollectorKind.NVML, null);
   }
 
+  /** What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations". */
+  public static Collector device() {
+    return of(CollectorKind.DEVICE, null);
+  }
+
   /** The events that a kind can count on this machine. */
   public static List<String> events(CollectorKind kind) {
     return ValueList.texts(Out.take(out -> Native.opd_collector_list_events(kind, out)));

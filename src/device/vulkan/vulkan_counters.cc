@@ -1,0 +1,68 @@
+#include "device/vulkan/vulkan_counters.h"
+
+#include <mutex>
+#include <utility>
+
+#include "value/value.h"
+
+namespace opd::vk {
+namespace {
+
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it ends with its own thread, and no other one sees it
+#endif
+thread_local std::vector<std::weak_ptr<VulkanCounters::Tally>> tallies;  // the one that was made last is the last
+
+}  // namespace
+
+CountedLaunch::CountedLaunch(DeviceContext &context) : context_(context) {
+  const std::scoped_lock lock(context_.queue_guard());
+  query_ = context_.take_count_query();
+}
+
+// Work that still runs may write into the query. Whoever takes it next resets it behind that work, in the same queue.
+CountedLaunch::~CountedLaunch() {
+  const std::scoped_lock lock(context_.queue_guard());
+  context_.give_back_count(query_);
+}
+
+void CountedLaunch::begin(CommandBuffer *commands) const {
+  context_.api().vkCmdResetQueryPool(commands, query_.pool, query_.first, 1);
+  context_.api().vkCmdBeginQuery(commands, query_.pool, query_.first, 0);
+}
+
+void CountedLaunch::end(CommandBuffer *commands) const {
+  context_.api().vkCmdEndQuery(commands, query_.pool, query_.first);
+}
+
+uint64_t CountedLaunch::read() const {
+  progress_->wait(number_);
+  uint64_t count = 0;
+  check(context_.api().vkGetQueryPoolResults(context_.device(), query_.pool, query_.first, 1, sizeof count, &count,
+                                             sizeof count, kResults64),
+        "vkGetQueryPoolResults");
+  return count;
+}
+
+VulkanCounters::VulkanCounters(DeviceContext &context)
+    : tally_(std::make_shared<Tally>(Tally{context, present(context)})) {
+  tallies.push_back(tally_);
+}
+
+std::shared_ptr<VulkanCounters::Tally> VulkanCounters::present(const DeviceContext &context) {
+  std::erase_if(tallies, [](const auto &each) { return each.expired(); });
+  for (auto each = tallies.rbegin(); each != tallies.rend(); ++each)
+    if (std::shared_ptr<Tally> tally = each->lock(); &tally->context == &context) return tally;
+  return nullptr;
+}
+
+std::vector<DeviceCounters::Count> VulkanCounters::stop() {
+  const std::shared_ptr<Tally> tally = std::move(tally_);
+  if (tally->context.api().is_inherited())
+    fail(OPD_UNSUPPORTED, "kernels cannot be counted in a child of fork(): the driver was started in the parent");
+  for (const auto &launch : tally->launches) tally->sum += launch->read();
+  if (const auto around = tally->around.lock()) around->sum += tally->sum;
+  return {{"Compute shader invocations", tally->sum}};
+}
+
+}  // namespace opd::vk
