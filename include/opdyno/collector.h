@@ -105,10 +105,12 @@ typedef enum opd_collector_kind OPD_ENUM_TYPE {
    * values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
    * Source: NVML, which comes with NVIDIA's driver. */
   OPD_COLLECTOR_NVML = 5,
-  /** What a device itself counts of the kernels that the call launches, on the calling thread. On Vulkan that is
-   * "Compute shader invocations": the threads that ran. Each such kernel is given to the device at once, and the end of
-   * a call waits for its kernels. Devices without counters have no columns, and the configuration says why. Takes no
-   * options. Since: 0.2. Source: Vulkan 1.3 - A Specification, VK_QUERY_TYPE_PIPELINE_STATISTICS. */
+  /** What a device itself counts of the kernels in a call. On Vulkan that is "Compute shader invocations": the threads
+   * of the kernels that the calling thread launched. On CUDA the events are metrics of CUPTI's range profiler that end
+   * with ".sum", such as sm__inst_executed.sum, as many as CUPTI counts in one run of a kernel; they count the whole
+   * device. The begin and the end of a call wait for the device. Devices without counters have no columns, and the
+   * configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification, VK_QUERY_TYPE_PIPELINE_STATISTICS;
+   * NVIDIA, CUPTI 12.6, Range Profiling API. */
   OPD_COLLECTOR_DEVICE = 6,
   OPD_COLLECTOR_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_collector_kind;

@@ -21,7 +21,8 @@ const Known known[] = {
     {"papi", "PAPI's events; TVM's five unless others are named", OPD_COLLECTOR_PAPI, true},
     {"energy", "energy of the processor's packages", OPD_COLLECTOR_ENERGY, false},
     {"nvml", "power, temperature, clocks and utilization of NVIDIA's GPUs", OPD_COLLECTOR_NVML, false},
-    {"device", "what a device counts of its kernels: on Vulkan their threads", OPD_COLLECTOR_DEVICE, false},
+    {"device", "what a device counts of its kernels: threads on Vulkan, CUPTI's metrics on CUDA", OPD_COLLECTOR_DEVICE,
+     true},
 };
 
 const Known &find(std::string_view name) {

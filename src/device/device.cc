@@ -57,6 +57,9 @@ bool DeviceBackend::has_images(int32_t) { return false; }
 void *DeviceBackend::allocate_image(int32_t, const ImageShape &) { fail_without("images"); }
 ImageShape DeviceBackend::image_at(int32_t, const void *) noexcept { return {}; }
 std::string DeviceBackend::counters_absence(int32_t) { return "opdyno reads no counters of such devices"; }
+std::unique_ptr<DeviceCounterSet> DeviceBackend::open_counters(int32_t id, std::span<const std::string>) {
+  fail(OPD_UNSUPPORTED, counters_absence(id));
+}
 std::string DeviceBackend::absence(int32_t id) { return concat("devices of this kind have no number ", id); }
 void DeviceBackend::sync_stream(int32_t id, void *) { sync(id); }
 void *DeviceBackend::create_stream(int32_t) { fail_without("streams"); }

@@ -69,10 +69,9 @@ class DeviceBackend {
 
   // Null: the device has no times of its own, so the host's clock has to do. Throws.
   virtual std::unique_ptr<DeviceTimer> start_timer(int32_t, void *) { return nullptr; }
-  // Counts the kernels that the calling thread launches. Null: the device has no counters, and counters_absence() says
-  // why, in one clause.
-  virtual std::unique_ptr<DeviceCounters> start_counters(int32_t) { return nullptr; }
+  // Why the device has no counters: one clause; "" if it has some. `names`: which ones, if they have names.
   virtual std::string counters_absence(int32_t id);
+  virtual std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string> names);  // throws
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 

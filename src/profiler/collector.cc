@@ -133,8 +133,7 @@ Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &optio
       require_no_events(options, "nvml");
       return make_nvml_collector();
     case OPD_COLLECTOR_DEVICE:
-      require_no_events(options, "device");
-      return make_device_collector();
+      return make_device_collector(options);
     default:
       fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no kind of collectors");
   }

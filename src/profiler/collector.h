@@ -97,8 +97,8 @@ Ref<Collector> make_builtin_collector(const BuiltinCollector &of);  // throws OP
 Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table);
 Ref<Collector> make_memory_collector();
 Ref<Collector> make_energy_collector(const std::string &powercap_dir = "/sys/class/powercap");
-Ref<Collector> make_nvml_collector();    // throws OPD_UNSUPPORTED
-Ref<Collector> make_device_collector();  // throws OPD_UNSUPPORTED
+Ref<Collector> make_nvml_collector();                                 // throws OPD_UNSUPPORTED
+Ref<Collector> make_device_collector(const CounterOptions &options);  // throws OPD_UNSUPPORTED
 
 Ref<Collector> make_time_collector(const CounterOptions &options);
 Ref<Collector> make_perf_collector(const CounterOptions &options);

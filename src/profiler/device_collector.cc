@@ -1,5 +1,5 @@
 // What devices count of the kernels in a call.
-#include <algorithm>
+#include <map>
 #include <memory>
 
 #include "device/device.h"
@@ -11,32 +11,47 @@ namespace {
 class DeviceCollector final : public Collector {
  public:
   static int32_t type() { return Collector::type(); }
-  DeviceCollector() : Collector("device") {}
+  explicit DeviceCollector(std::vector<std::string> names) : Collector("device"), names_(std::move(names)) {}
 
   void init(std::span<const DLDevice> devices) override {
-    note_.clear();
-    for (const DLDevice device : devices)
-      if (const std::string absence = device_backend(device).counters_absence(device.device_id); !absence.empty())
-        note_ += concat(note_.empty() ? "" : "; ", device_name(device), ": ", absence);
+    note_.clear(), sets_.clear();
+    for (const DLDevice device : devices) {
+      DeviceBackend &backend = device_backend(device);
+      const std::string absence = backend.counters_absence(device.device_id);
+      if (absence.empty()) sets_[key(device)] = backend.open_counters(device.device_id, names_);
+      else note_ += concat(note_.empty() ? "" : "; ", device_name(device), ": ", absence);
+    }
   }
-  void *start(DLDevice device) override { return device_backend(device).start_counters(device.device_id).release(); }
+  void *start(DLDevice device) override {
+    const auto set = sets_.find(key(device));
+    return set == sets_.end() ? nullptr : set->second->start().release();
+  }
   void stop(void *state, MetricList &out) override {
     const std::unique_ptr<DeviceCounters> counters(static_cast<DeviceCounters *>(state));
     for (const auto &[name, value] : counters->stop()) out.set(name, Metric::of_count(static_cast<int64_t>(value)));
   }
+  void finish() noexcept override { sets_.clear(); }
   std::string note() override { return note_; }
+  std::string shared() override { return names_.empty() ? "" : "of CUDA devices: of the whole device"; }
 
  private:
-  std::string note_;  // the run's devices without counters
+  using Key = std::pair<int32_t, int32_t>;
+  static Key key(DLDevice device) { return {device.device_type, device.device_id}; }
+
+  const std::vector<std::string> names_;  // of counters; devices whose counters have no names do not ask
+  std::string note_;                      // the run's devices without counters
+  std::map<Key, std::unique_ptr<DeviceCounterSet>> sets_;
 };
 
 }  // namespace
 
-Ref<Collector> make_device_collector() {
+Ref<Collector> make_device_collector(const CounterOptions &options) {
+  std::vector<std::string> names;
+  for (const CounterOptions::Event &event : options.events) names.push_back(event.name);
   std::string absences;
-  for (const DLDeviceType kind : {kDLVulkan, kDLOpenCL, kDLCUDA}) {  // those that may have some first
+  for (const DLDeviceType kind : {kDLVulkan, kDLCUDA, kDLOpenCL}) {  // those that may have some first
     const std::string absence = find_kind(kind)->counters_absence(0);
-    if (absence.empty()) return make_object<DeviceCollector>();
+    if (absence.empty()) return make_object<DeviceCollector>(std::move(names));
     absences += concat("; ", device_kind_name(kind), ": ", absence);
   }
   fail(OPD_UNSUPPORTED, "no device here has counters that opdyno reads", absences);

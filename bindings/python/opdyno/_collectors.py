@@ -168,10 +168,11 @@ class NVMLMetricCollector(_BuiltIn):
 
 
 class DeviceMetricCollector(_BuiltIn):
-    """What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"."""
+    """What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"; on CUDA
+    `metrics` of CUPTI that end with ".sum"."""
 
-    def __init__(self) -> None:
-        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_DEVICE, None)
+    def __init__(self, metrics: Iterable[str] = ()) -> None:
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_DEVICE, {"events": list(metrics)})
 
 
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:

@@ -9,6 +9,7 @@
 #include "device/cuda/cuda_memory.h"
 #include "device/cuda/cuda_program.h"
 #include "device/cuda/cuda_work.h"
+#include "device/cuda/cupti_counters.h"
 
 namespace opd {
 namespace cuda {
@@ -118,8 +119,11 @@ class CudaBackend final : public DeviceBackend {
       device->release(device->api().cuStreamDestroy_v2, static_cast<Stream *>(stream));
   }
 
-  std::string counters_absence(int32_t) override {
-    return "opdyno does not use CUPTI's range profiler; PAPI's component cuda does (--collector papi:cuda:::EVENT)";
+  std::string counters_absence(int32_t id) override {
+    return find_cuda_device(id) ? absence_of_cupti_counters() : absence(id);
+  }
+  std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string> names) override {
+    return std::make_unique<CuptiCounterSet>(get_cuda_device(id), names);
   }
   std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
     return std::make_unique<CudaTimer>(get_cuda_device(id), static_cast<Stream *>(stream));

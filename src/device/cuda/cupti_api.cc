@@ -6,7 +6,6 @@
 #include "device/cuda/toolkits.h"
 
 namespace opd::cupti {
-namespace {
 
 // A release works with drivers of its generation and of newer ones.
 void *open_library() {
@@ -18,8 +17,6 @@ void *open_library() {
   }
   return nullptr;
 }
-
-}  // namespace
 
 void Api::open() {
   const LoaderCall call;

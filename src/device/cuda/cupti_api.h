@@ -54,4 +54,6 @@ struct Api : Driver<Api> {
   void check(Status status, const char *function) const;  // throws OPD_UNSUPPORTED
 };
 
+void *open_library();  // null: there is none
+
 }  // namespace opd::cupti

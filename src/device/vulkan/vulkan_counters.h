@@ -28,6 +28,7 @@ class CountedLaunch {
   uint64_t number_ = 0;
 };
 
+// Counts what the thread launches that starts it.
 class VulkanCounters final : public DeviceCounters {
  public:
   explicit VulkanCounters(DeviceContext &context);
@@ -45,6 +46,15 @@ class VulkanCounters final : public DeviceCounters {
 
  private:
   std::shared_ptr<Tally> tally_;
+};
+
+class VulkanCounterSet final : public DeviceCounterSet {
+ public:
+  explicit VulkanCounterSet(DeviceContext &context) : context_(context) {}
+  std::unique_ptr<DeviceCounters> start() override { return std::make_unique<VulkanCounters>(context_); }
+
+ private:
+  DeviceContext &context_;
 };
 
 }  // namespace opd::vk

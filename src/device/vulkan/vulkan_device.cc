@@ -111,9 +111,8 @@ class VulkanBackend final : public DeviceBackend {
     Device &device = get(id);
     return VulkanTimer::start(device.context, device.main, device.stream(stream));
   }
-  std::unique_ptr<DeviceCounters> start_counters(int32_t id) override {
-    DeviceContext &context = get(id).context;
-    return context.counts_invocations() ? std::make_unique<VulkanCounters>(context) : nullptr;
+  std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string>) override {
+    return std::make_unique<VulkanCounterSet>(get(id).context);  // which has one counter, without a name
   }
   std::string counters_absence(int32_t id) override {
     Device *const device = find(id);

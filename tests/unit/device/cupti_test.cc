@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cuda/cupti_range_api.h"
 #include "device/cuda/cupti_records.h"
 
 #if __has_include(<cupti.h>) && __has_include(<crt/host_defines.h>)
@@ -13,6 +14,9 @@
 
 #if defined(CUPTI_API_VERSION) && CUPTI_API_VERSION >= 130500  // older ones lack records that are read here
 #include <cupti_activity_deprecated.h>
+#include <cupti_profiler_host.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
 
 #include "unit/device/called_alike.h"
 
@@ -25,6 +29,77 @@ OPD_CUPTI_FUNCTIONS(OPD_COMPARE)
 #undef OPD_COMPARE
 static_assert(kCalledAlike<Request, CUpti_BuffersCallbackRequestFunc>);
 static_assert(kCalledAlike<Complete, CUpti_BuffersCallbackCompleteFunc>);
+
+#define OPD_COMPARE(name, params) static_assert(kCalledAlike<decltype(RangeApi::name), decltype(&::name)>, #name);
+OPD_CUPTI_RANGE_FUNCTIONS(OPD_COMPARE)
+#undef OPD_COMPARE
+
+// The struct of a function of the range profiler: the last member that the library knows ends it, which is a size that
+// NVIDIA's library takes, and the others have their places.
+#define SAME_END(own, last, nvidias, nvidias_last)                                               \
+  static_assert(offsetof(own, last) == offsetof(nvidias, nvidias_last) &&                        \
+                sizeof(own::last) == sizeof(nvidias::nvidias_last) && offsetof(own, size) == 0); \
+  EXPECT_EQ(own().size, CUPTI_PROFILER_STRUCT_SIZE(nvidias, nvidias_last))
+#define SAME_PLACE(own, member, nvidias, nvidias_member)                      \
+  static_assert(offsetof(own, member) == offsetof(nvidias, nvidias_member) && \
+                sizeof(own::member) == sizeof(nvidias::nvidias_member))
+
+TEST(CuptiDeclarations, HaveTheLayoutsOfNvidiasHeaders) {
+  SAME_END(InitializeParams, unused, CUpti_Profiler_Initialize_Params, pPriv);
+  SAME_END(ChipParams, chip, CUpti_Device_GetChipName_Params, pChipName);
+  SAME_PLACE(ChipParams, device, CUpti_Device_GetChipName_Params, deviceIndex);
+  SAME_END(HostParams, host, CUpti_Profiler_Host_Initialize_Params, pHostObject);
+  SAME_PLACE(HostParams, kind, CUpti_Profiler_Host_Initialize_Params, profilerType);
+  SAME_PLACE(HostParams, chip, CUpti_Profiler_Host_Initialize_Params, pChipName);
+  SAME_PLACE(HostParams, availability, CUpti_Profiler_Host_Initialize_Params, pCounterAvailabilityImage);
+  SAME_END(HostEndParams, host, CUpti_Profiler_Host_Deinitialize_Params, pHostObject);
+  SAME_END(MetricsParams, count, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics);
+  SAME_PLACE(MetricsParams, metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames);
+  SAME_END(ConfigSizeParams, bytes, CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize);
+  SAME_END(ConfigParams, config, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage);
+  SAME_PLACE(ConfigParams, bytes, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize);
+  SAME_END(PassesParams, passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses);
+  SAME_PLACE(PassesParams, config, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage);
+  SAME_END(ValuesParams, values, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues);
+  SAME_PLACE(ValuesParams, data, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pCounterDataImage);
+  SAME_PLACE(ValuesParams, bytes, CUpti_Profiler_Host_EvaluateToGpuValues_Params, counterDataImageSize);
+  SAME_PLACE(ValuesParams, range, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex);
+  SAME_PLACE(ValuesParams, metrics, CUpti_Profiler_Host_EvaluateToGpuValues_Params, ppMetricNames);
+  SAME_PLACE(ValuesParams, count, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics);
+  SAME_END(EnableParams, ranges, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+  SAME_PLACE(EnableParams, context, CUpti_RangeProfiler_Enable_Params, ctx);
+  SAME_END(RangesParams, ranges, CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject);
+  SAME_END(RangesParams, ranges, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+  SAME_END(RangesParams, ranges, CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject);
+  SAME_END(SetConfigParams, target_level, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
+  SAME_PLACE(SetConfigParams, ranges, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject);
+  SAME_PLACE(SetConfigParams, config_bytes, CUpti_RangeProfiler_SetConfig_Params, configSize);
+  SAME_PLACE(SetConfigParams, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+  SAME_PLACE(SetConfigParams, data_bytes, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
+  SAME_PLACE(SetConfigParams, data, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+  SAME_PLACE(SetConfigParams, range, CUpti_RangeProfiler_SetConfig_Params, range);
+  SAME_PLACE(SetConfigParams, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+  SAME_PLACE(SetConfigParams, most_ranges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+  SAME_PLACE(SetConfigParams, levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+  SAME_PLACE(SetConfigParams, least_level, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
+  SAME_PLACE(SetConfigParams, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+  SAME_END(StopParams, has_all, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+  SAME_PLACE(StopParams, ranges, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject);
+  SAME_END(PushParams, name, CUpti_RangeProfiler_PushRange_Params, pRangeName);
+  SAME_END(DecodeParams, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+  SAME_END(DataSizeParams, bytes, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize);
+  SAME_PLACE(DataSizeParams, metrics, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+  SAME_PLACE(DataSizeParams, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
+  SAME_PLACE(DataSizeParams, most_ranges, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges);
+  SAME_PLACE(DataSizeParams, most_nodes, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes);
+  SAME_END(DataParams, data, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData);
+  SAME_PLACE(DataParams, bytes, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, counterDataSize);
+  SAME_END(DataInfoParams, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
+  SAME_PLACE(DataInfoParams, data, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
+  EXPECT_EQ(+kRangeProfiler, static_cast<uint32_t>(CUPTI_PROFILER_TYPE_RANGE_PROFILER));
+  EXPECT_EQ(+kUserRange, static_cast<uint32_t>(CUPTI_UserRange));
+  EXPECT_EQ(+kUserReplay, static_cast<uint32_t>(CUPTI_UserReplay));
+}
 
 TEST(CuptiDeclarations, HaveTheNumbersOfNvidiasHeader) {
   EXPECT_EQ(+kSuccess, CUPTI_SUCCESS);

@@ -53,9 +53,12 @@ public final class Collectors {
     return of(CollectorKind.NVML, null);
   }
 
-  /** What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations". */
-  public static Collector device() {
-    return of(CollectorKind.DEVICE, null);
+  /**
+   * What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"; on CUDA
+   * metrics of CUPTI that end with ".sum".
+   */
+  public static Collector device(String... metrics) {
+    return counting(CollectorKind.DEVICE, metrics);
   }
 
   /** The events that a kind can count on this machine. */
