@@ -33,6 +33,12 @@ def comments_of(directories):
     return found
 
 
+def result_text(comment):
+    """What a comment of a result says, without what is of C alone: pointers, versions."""
+    text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", " ".join(comment.split()))
+    return re.sub(r"^UTF-8$", "", text).strip()
+
+
 def split_default(comment):
     """The comment of an option as what it says of it, its default, and what that means: "a limit; 0: none" gives
     ("a limit", "0", "none"), "calls; 2^20" ("calls", "2^20", "")."""

@@ -5,6 +5,7 @@ import html
 import re
 
 from api import SIZES
+from comments import result_text
 from options import camel
 
 # By type as SWIG encodes it: the type in Java, and how that comes of the object that Values makes of the field.
@@ -37,11 +38,10 @@ class Field:
 
 def text_of(comment):
     """A comment of C as one of Java: names of fields and functions are Java's, what is about pointers is left out."""
-    text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", " ".join(comment.split()))
+    text = result_text(comment)
     for c_name, java in METHODS.items():
         text = text.replace(c_name, java)
     text = re.sub(r"\b(?!opd_)[a-z]+(_[a-z0-9]+)+\b", lambda name: camel(name.group()), text)
-    text = re.sub(r"^UTF-8$", "", text)
     text = re.sub(r"^1: ", "true: ", re.sub(r"@p (\w+)", r"\1", text)).replace("; 0: ", "; false: ")
     return html.escape(text.strip(), quote=False).replace("@", "&#64;")
 

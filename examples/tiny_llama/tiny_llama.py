@@ -96,7 +96,7 @@ def generate(model):
     shared = PREFIX // 16 * (SEQUENCES - 1)
     stats = model.cache.stats()
     print(f"prefill: {PREFIX} tokens once, then {SEQUENCES} x {PROMPT}: {1e3 * model.seconds:.2f} ms; "
-          f"{stats['num_pages'] - stats['free_pages']} pages in use, {shared} fewer than without sharing")
+          f"{stats.num_pages - stats.free_pages} pages in use, {shared} fewer than without sharing")
 
     written = [[sample(logits[i], randoms[i])] for i in range(SEQUENCES)]
     model.seconds, live = 0.0, list(range(SEQUENCES))

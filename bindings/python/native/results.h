@@ -1,14 +1,18 @@
-// Results of C as dicts, with an item for each field. bindings/api makes the list of the fields of the headers.
+// Results of C as objects of the classes that records.py makes; they get a keyword for each field. bindings/api makes
+// the list of the fields of the headers.
 #pragma once
 #include "core.h"
 #include "result_fields.h"
 
 namespace opdpy {
 
-// Once an item could not be made, an exception is set, and the others are left out.
-class ResultDict {
+// The class that the package registered for a struct, borrowed.
+PyObject *result_class(const char *struct_name);
+
+// Once a keyword could not be made, an exception is set, and the others are left out.
+class ResultKeywords {
  public:
-  explicit ResultDict(PyObject *dict) : dict_(dict) {}
+  explicit ResultKeywords(PyObject *dict) : dict_(dict) {}
   void operator()(const char *name, bool value) const { add(name, PyBool_FromLong(value)); }
   void operator()(const char *name, double value) const { add(name, PyFloat_FromDouble(value)); }
   void operator()(const char *name, int32_t value) const { add(name, PyLong_FromLong(value)); }
@@ -26,15 +30,15 @@ class ResultDict {
   PyObject *const dict_;
 };
 
-// A new dict; NULL with an exception.
+// A new object; NULL with an exception.
 template <class Result>
-PyObject *dict_of(const Result &result) {
-  PyObject *dict = PyDict_New();
-  if (!dict) return nullptr;
-  opdrules::for_each_field(result, ResultDict(dict));
-  if (!PyErr_Occurred()) return dict;
-  Py_DECREF(dict);
-  return nullptr;
+PyObject *object_of(const char *struct_name, const Result &result) {
+  PyObject *keywords = PyDict_New(), *none = PyTuple_New(0), *made = nullptr;
+  if (keywords && none) opdrules::for_each_field(result, ResultKeywords(keywords));
+  if (!PyErr_Occurred()) made = PyObject_Call(result_class(struct_name), none, keywords);
+  Py_XDECREF(none);
+  Py_XDECREF(keywords);
+  return made;
 }
 
 }  // namespace opdpy

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core.h"
+#include "results.h"
 
 namespace opdpy {
 
@@ -235,7 +236,7 @@ PyObject *register_class(PyObject *, PyObject *args) {
                      : std::strcmp(name, "Device") == 0    ? &device_class
                      : std::strcmp(name, "Shape") == 0     ? &shape_class
                      : std::strcmp(name, "ReadsOnly") == 0 ? &vouched_class
-                                                           : &kind_of(name)->python_class;
+                                                           : &kind_of(name)->python_class;  // also of results
   PyObject *old = *place;
   *place = Py_NewRef(type);
   Py_XDECREF(old);
@@ -337,7 +338,8 @@ PyObject *tensor_bytes(PyObject *, PyObject *object) {
 PyMethodDef functions[] = {
     {"dtype_parts", dtype_parts, METH_O, "Name, code, bits and lanes of a dtype."},
     {"tensor_bytes", tensor_bytes, METH_O, "A copy of a contiguous tensor's bytes."},
-    {"register_class", register_class, METH_VARARGS, "Makes a Python class the one for a kind of native object."},
+    {"register_class", register_class, METH_VARARGS,
+     "Makes a Python class the one for a kind of native object, or for a struct of results."},
     {"tensor_from", tensor_from, METH_VARARGS, "Makes a tensor with a copy of an array's elements."},
     {"tensor_from_dlpack", tensor_from_dlpack, METH_O, "Makes a tensor of a DLPack object, without a copy."},
     {"function_from", function_from, METH_O, "Makes a packed function of a callable."},
@@ -349,6 +351,8 @@ PyMethodDef functions[] = {
     {}};
 
 }  // namespace
+
+PyObject *result_class(const char *struct_name) { return kind_of(struct_name)->python_class; }
 
 bool is_dtype(PyObject *object) { return dtype_class && PyObject_IsInstance(object, dtype_class) == 1; }
 bool is_vouched(PyObject *object) { return vouched_class && PyObject_IsInstance(object, vouched_class) == 1; }

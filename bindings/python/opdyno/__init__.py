@@ -74,6 +74,7 @@ from ._params import (
     save_param_dict_to_file,
 )
 from ._replay import Replayed, replay
+from ._results import BenchmarkStats, KVStats, MemoryStats, ParamsStats, TensorInfo
 from ._structural import (
     ObjectPath,
     ObjectPathPair,
@@ -117,12 +118,8 @@ def set_num_threads(count: int) -> None:
     _native.opd_threads_set_count(count)
 
 
-def memory_stats(device: "Device | None" = None) -> dict[str, int]:
-    """Memory in use on a device, over all of the process; on cpu:0 without one.
-
-    In bytes: `live_bytes` held by tensors and programs, `peak_bytes` their most so far, `reserved_bytes` taken from the
-    system, `idle_bytes` kept by VMs for their next call. `alloc_count`: requests; `pool_hit_count`: those served from a pool.
-    """
+def memory_stats(device: "Device | None" = None) -> MemoryStats:
+    """Memory in use on a device, over all of the process; on cpu:0 without one."""
     return _native.opd_memory_get_stats(device if device is not None else cpu())
 
 
@@ -156,6 +153,7 @@ def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
 __all__ = [
     "Array",
     "BenchmarkResult",
+    "BenchmarkStats",
     "Cancel",
     "Code",
     "Comparison",
@@ -166,7 +164,9 @@ __all__ = [
     "Executable",
     "Function",
     "KVState",
+    "KVStats",
     "Map",
+    "MemoryStats",
     "Module",
     "ModulePropertyMask",
     "NDArray",
@@ -176,12 +176,14 @@ __all__ = [
     "ObjectPathPair",
     "PackedFunc",
     "Params",
+    "ParamsStats",
     "Replayed",
     "Report",
     "Shape",
     "ShapeTuple",
     "String",
     "Tensor",
+    "TensorInfo",
     "VMInstrumentReturnKind",
     "VirtualMachine",
     "array",

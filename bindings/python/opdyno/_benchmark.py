@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._device import Device
 from ._function import Function, get_global_func
+from ._results import BenchmarkStats
 
 if TYPE_CHECKING:
     from .profiling import Report
@@ -29,27 +30,27 @@ class BenchmarkResult(_native.Handle):
     @property
     def mean(self) -> float:
         """Their mean, in seconds."""
-        return _native.opd_benchmark_get_stats(self)["mean"]
+        return self.stats.mean
 
     @property
     def median(self) -> float:
         """Their median, in seconds."""
-        return _native.opd_benchmark_get_stats(self)["median"]
+        return self.stats.median
 
     @property
     def std(self) -> float:
         """Their standard deviation, that of the population, in seconds."""
-        return _native.opd_benchmark_get_stats(self)["std"]
+        return self.stats.std
 
     @property
     def min(self) -> float:
         """The shortest of them, in seconds."""
-        return _native.opd_benchmark_get_stats(self)["min"]
+        return self.stats.min
 
     @property
     def max(self) -> float:
         """The longest of them, in seconds."""
-        return _native.opd_benchmark_get_stats(self)["max"]
+        return self.stats.max
 
     def percentile(self, percent: float) -> float:
         """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
@@ -74,16 +75,9 @@ class BenchmarkResult(_native.Handle):
         return _native.opd_benchmark_diff(self, after, options)
 
     @property
-    def reliability(self) -> dict[str, float | int | bool]:
-        """How far the results can be relied on, and how they came about.
-
-        The 95 % interval of the median (`median_low`, `median_high`), `outlier_count`, `autocorrelation` and `is_noisy`;
-        `number`, the calls of a thread in the last repeat; `warmup_count`, all calls before the measured ones; `is_steady`,
-        whether the warm-up ended because their times were; `calls_per_second`, of all threads together;
-        `is_device_time`, whether the results are by the device's own clock.
-        """
-        stats = _native.opd_benchmark_get_stats(self)
-        return {name: value for name, value in stats.items() if name not in ("mean", "median", "std", "min", "max")}
+    def stats(self) -> BenchmarkStats:
+        """All figures, and how far they can be relied on: the interval of the median, outliers, calls per second …"""
+        return _native.opd_benchmark_get_stats(self)
 
     def __reduce__(self) -> Any:  # the results only: how they came about is not known to the copy
         return _benchmark_of, (self.results,)
@@ -92,7 +86,8 @@ class BenchmarkResult(_native.Handle):
         return _native.opd_benchmark_to_text(self)
 
     def __repr__(self) -> str:
-        figures = ", ".join(f"{name}={getattr(self, name):g}" for name in ("mean", "median", "min", "max", "std"))
+        stats = self.stats
+        figures = ", ".join(f"{name}={getattr(stats, name):g}" for name in ("mean", "median", "min", "max", "std"))
         return f"BenchmarkResult({figures}, count={len(self.results)})"
 
 

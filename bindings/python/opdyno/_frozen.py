@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from functools import partial
+from typing import Any, dataclass_transform
 
 
 class Frozen:
     """Immutable; equal, hashed, shown and pickled by class and fields: the `__slots__`, in the order of the parameters."""
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: Collection[str] = ()
 
     def __init__(self, *fields: Any) -> None:
         for name, value in zip(type(self).__slots__, fields, strict=True):
@@ -37,3 +39,17 @@ class Frozen:
 
     def __reduce__(self) -> Any:
         return type(self), self._fields()
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)  # so type checkers know that fields are not to be set
+class Record(Frozen):
+    """A result with the fields of a struct of the C API. `_asdict()` gives them as a dict, as of a namedtuple."""
+
+    __slots__ = ()
+
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by their names, in the order of the C struct."""
+        return dict(zip(type(self).__slots__, self._fields()))
+
+    def __reduce__(self) -> Any:  # by names: a later version may have more fields
+        return partial(type(self), **self._asdict()), ()

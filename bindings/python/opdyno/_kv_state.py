@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _native
 from ._objects import Object
+from ._results import KVStats
 
 
 class KVState(Object):
@@ -74,8 +75,8 @@ class KVState(Object):
         """The tokens of each sequence, by its number."""
         return dict(_native.opd_kv_state_lengths(self))
 
-    def stats(self) -> dict[str, int]:
-        """How full it is: the fields of opd_kv_stats."""
+    def stats(self) -> KVStats:
+        """How full it is."""
         return _native.opd_kv_state_get_stats(self)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from . import _native
 from ._errors import Code, Error
+from ._results import ParamsStats, TensorInfo
 from ._tensor import Tensor, tensor
-from ._types import DataType, Shape
 
 
 class Params(_native.Handle, Mapping[str, Tensor]):
@@ -45,14 +45,14 @@ class Params(_native.Handle, Mapping[str, Tensor]):
     def __setitem__(self, name: str, value: Any) -> None:
         _native.opd_params_set(self, name, value if isinstance(value, Tensor) else tensor(value))
 
-    def info(self) -> dict[str, tuple[Shape, DataType]]:
-        """Shape and dtype of each tensor by name, without making any."""
+    def info(self) -> dict[str, TensorInfo]:
+        """Shape, dtype and bytes of each tensor by name, without making any."""
         infos = (_native.opd_params_get_info(self, i) for i in range(len(self)))
-        return {info["name"]: (info["shape"], info["dtype"]) for info in infos}
+        return {info.name: info for info in infos}
 
     @property
-    def stats(self) -> dict[str, int]:
-        """Bytes in all (`total_bytes`), given as views of the file (`viewed_bytes`), and copied (`copied_bytes`)."""
+    def stats(self) -> ParamsStats:
+        """Bytes in all, given as views of the file, and copied."""
         return _native.opd_params_get_stats(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:

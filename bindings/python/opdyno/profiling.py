@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._device import Device
 from ._frozen import Frozen
+from ._results import MachinePeak
 
 if TYPE_CHECKING:
     from .vm import VirtualMachine
@@ -297,25 +298,9 @@ class Report(_native.Handle):
         return Report.from_json, (self.json(),)
 
 
-class MachinePeak(Frozen):
-    """The most that the processors reach: `gflops` (GFLOP/s, float32) and `bandwidth_gbps` (GB/s), with `num_threads`.
-
-    `spread` is the noise of the measurement; from 0.1 on the peaks may be too low.
-    """
-
-    __slots__ = ("gflops", "bandwidth_gbps", "num_threads", "spread")
-    gflops: float
-    bandwidth_gbps: float
-    num_threads: int
-    spread: float
-
-    def __init__(self, gflops: float, bandwidth_gbps: float, num_threads: int = 0, spread: float = 0.0) -> None:
-        super().__init__(gflops, bandwidth_gbps, num_threads, spread)
-
-
 def measure_peak() -> MachinePeak:
     """Measures this machine's peaks with all threads, for about half a second. Source: STREAM's triad for the bandwidth."""
-    return MachinePeak(**_native.opd_machine_measure_peak())
+    return _native.opd_machine_measure_peak()
 
 
 class Diff:

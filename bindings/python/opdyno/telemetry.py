@@ -15,6 +15,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from . import _native
+from ._results import TelemetryStats
 from ._time import nanoseconds
 
 
@@ -101,8 +102,8 @@ class Telemetry:
         """Sends what there is to the collector, and waits until it has taken it: at most `timeout` seconds."""
         _native.opd_telemetry_flush(self._running(), nanoseconds("timeout", timeout))
 
-    def stats(self) -> dict[str, int]:
-        """How much has been sent and dropped so far: the fields of opd_telemetry_stats."""
+    def stats(self) -> TelemetryStats:
+        """How much has been sent and dropped so far."""
         return _native.opd_telemetry_get_stats(self._running())
 
 
@@ -159,4 +160,6 @@ def parent(traceparent: str | None) -> Iterator[None]:
         set_parent(None)
 
 
-__all__ = ["Telemetry", "parent", "set_parent", "start"]
+__all__ = ["Telemetry", "TelemetryStats", "parent", "set_parent", "start"]
+
+TelemetryStats.__module__ = __name__

@@ -68,7 +68,7 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, opd_object_re
   stats.struct_size = sizeof stats;
   $1 = &stats;
 }
-%typemap(argout) STRUCT * { $result = OPDPY_APPEND($result, opdpy::dict_of(*$1)); }
+%typemap(argout) STRUCT * { $result = OPDPY_APPEND($result, opdpy::object_of(#STRUCT, *$1)); }
 %enddef
 
 %define %opd_throws(TYPE)

@@ -64,7 +64,7 @@ def test_every_field_of_a_result_has_its_place():
         "opd_kv_stats": make_state().stats(),
         "opd_telemetry_stats": opdyno.telemetry.start().stats(),
     }
-    assert {struct: list(fields) for struct, fields in given.items()} == result_fields()
+    assert {struct: list(result._asdict()) for struct, result in given.items()} == result_fields()
 
 
 def documented():

@@ -66,9 +66,9 @@ def test_diff_says_when_it_cannot_tell():
 
 def test_a_benchmark_tells_how_far_it_can_be_relied_on():
     result = opdyno.vm.evaluator(opdyno.Function(lambda: None), opdyno.cpu(), "", repeat=3)()
-    assert set(result.reliability) == {"is_noisy", "median_low", "median_high", "autocorrelation", "outlier_count",
-                                       "number", "warmup_count", "calls_per_second", "is_steady", "is_device_time"}
-    assert result.reliability["is_noisy"] is True and result.reliability["median_high"] == float("inf")  # 6 are the least
+    stats = result.stats
+    assert stats.is_noisy is True and stats.median_high == float("inf")  # 6 are the least
+    assert (stats.mean, stats.median, stats.std, stats.min, stats.max) == (result.mean, result.median, result.std, result.min, result.max)
 
 
 def test_two_benchmarks_are_compared():

@@ -96,7 +96,7 @@ def test_the_blocks_of_tracing_run(run, capsys):
 
 
 def test_the_blocks_of_benchmarks_run(run):
-    assert run("benchmarks", blocks(with_tvm=False, page="benchmarks.md")).four.reliability["warmup_count"] == 4
+    assert run("benchmarks", blocks(with_tvm=False, page="benchmarks.md")).four.stats.warmup_count == 4
 
 
 def test_the_blocks_of_collectors_run(run):
@@ -106,7 +106,7 @@ def test_the_blocks_of_collectors_run(run):
 def test_the_blocks_of_language_models_run(run):
     shutil.copytree(DATA / "language", ".", dirs_exist_ok=True)
     program = run("language_models", blocks(with_tvm=False, page="language_models.md"))
-    assert program.logits.shape == (2, 1, 97) and program.cache.stats()["free_pages"] == 15  # of 17: parts of pages are copied
+    assert program.logits.shape == (2, 1, 97) and program.cache.stats().free_pages == 15  # of 17: parts of pages are copied
 
 
 def test_the_blocks_of_compare_run(run):

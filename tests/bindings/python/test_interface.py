@@ -23,7 +23,7 @@ NAMES = {
         c:Tensor c:NDArray f:tensor f:array f:empty f:from_dlpack f:reads_only
         f:num_threads f:set_num_threads f:memory_stats f:reset_peak_memory_stats f:empty_cache f:build_info f:set_log_callback
         c:Error c:Code
-        c:Report c:BenchmarkResult c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
+        c:Report c:BenchmarkResult c:BenchmarkStats c:KVStats c:MemoryStats c:ParamsStats c:TensorInfo c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
         f:compare c:Comparison f:replay c:Replayed v:vm v:profiling v:profiler v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
@@ -65,7 +65,7 @@ NAMES = {
     """,
     "opdyno.Params": "m:keys m:items m:values m:get m:info m:save p:stats",
     "opdyno.Error": "v:code v:kind v:native_cause v:native_backtrace",
-    "opdyno.BenchmarkResult": "p:results p:mean p:median p:std p:min p:max m:percentile m:diff",
+    "opdyno.BenchmarkResult": "p:results p:mean p:median p:std p:min p:max p:stats m:percentile m:diff",
     "opdyno.vm.VirtualMachine": """
         v:NAIVE_ALLOCATOR v:POOLED_ALLOCATOR m:__getitem__ m:invoke_closure m:save_function m:set_input
         m:set_input_with_param_module m:invoke_stateful m:get_outputs m:get_output_arity m:set_instrument m:time_evaluator

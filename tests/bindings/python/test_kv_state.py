@@ -54,8 +54,8 @@ def test_sequences_are_added_forked_popped_and_removed():
     assert (now(state, 7), now(state, 8)) == (1.5, 2.5)
     assert state.lengths == {7: 1, 8: 2}
     stats = state.stats()
-    assert (stats["num_sequences"], stats["num_tokens"], stats["num_pages"], stats["free_pages"]) == (2, 3, 3, 1)
-    assert stats["bytes"] == 3 * 4 * 4
+    assert (stats.num_sequences, stats.num_tokens, stats.num_pages, stats.free_pages) == (2, 3, 3, 1)
+    assert stats.bytes == 3 * 4 * 4
     state.remove(7)
     assert state.lengths == {8: 2}
     state.clear()

@@ -133,15 +133,15 @@ def test_a_time_evaluator_warms_up_and_calls_at_once(kernels):
         threads.clear()
         return opdyno._benchmark.evaluator(count, None, "", number=3, repeat=2, **options)()
 
-    assert result(warmup=5).reliability["warmup_count"] == 5 and len(calls) == 5 + 3 * 2
+    assert result(warmup=5).stats.warmup_count == 5 and len(calls) == 5 + 3 * 2
     assert threads == {threading.get_ident()}
     several = result(concurrency=3)
     assert len(calls) == 3 * (1 + 3 * 2) and len(threads) == 3 and len(several.results) == 3 * 2
-    assert several.reliability["number"] == 3 and several.reliability["calls_per_second"] > 0
-    searched = result(steady_ms=10_000).reliability
-    assert searched["warmup_count"] + 3 * 2 == len(calls) and searched["is_steady"] in (True, False)
+    assert several.stats.number == 3 and several.stats.calls_per_second > 0
+    searched = result(steady_ms=10_000).stats
+    assert searched.warmup_count + 3 * 2 == len(calls) and searched.is_steady in (True, False)
     timed = kernels.time_evaluator("sum", opdyno.cpu(), number=1, repeat=2, warmup=0, steady_ms=0, concurrency=1)
-    assert timed(np.ones(3)).reliability["warmup_count"] == 0
+    assert timed(np.ones(3)).stats.warmup_count == 0
     with pytest.raises(ValueError, match="concurrency must be 1 to 1024"):
         result(concurrency=0)
     with pytest.raises(ZeroDivisionError):

@@ -27,12 +27,13 @@ def test_files_of_every_format(tmp_path, suffix):
     if suffix == ".npz":
         np.testing.assert_array_equal(np.load(path)["w"], TENSORS["w"])
     params = opdyno.load_params(path)
-    assert params.info()["w"] == ((2, 3), "float32") and len(params) == 3 and "w" in params
+    info = params.info()["w"]
+    assert (info.name, info.shape, info.dtype, info.bytes) == ("w", (2, 3), "float32", 24) and len(params) == 3 and "w" in params
     if suffix == ".safetensors":
         assert {name: t.numpy().tolist() for name, t in params.items()} == {n: a.tolist() for n, a in TENSORS.items()}
     else:
         check(params)
-    assert params.stats["total_bytes"] == 24 + 8
+    assert params.stats.total_bytes == 24 + 8
     with pytest.raises(KeyError, match="nothing"):
         params["nothing"]
 

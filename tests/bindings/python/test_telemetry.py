@@ -53,7 +53,7 @@ def test_the_metrics_of_a_with_statement(vm):
         for line in 'opdyno_calls_total{program="",function="main"} 3', 'my_jobs{queue="a"} 2.5', "my_bytes_total 7":
             assert line in text.splitlines()
         assert running.text(open_metrics=True).endswith("# EOF\n")
-        assert running.stats()["scrape_count"] == 1
+        assert running.stats().scrape_count == 1
     with pytest.raises(ValueError, match="was stopped"):
         running.text()
 
@@ -64,7 +64,7 @@ def test_spans_lie_within_that_of_the_request(vm, collector):
         with telemetry.parent(PARENT):
             vm["main"](opdyno.tensor(np.zeros(4, "float32")))
         running.flush(60)
-        assert running.stats()["spans_sent_count"] == 1
+        assert running.stats().spans_sent_count == 1
     _, headers, body = next(request for request in collector.requests if request[0] == "/v1/traces")
     assert headers["key"] == "a b"
     (resource,) = body["resourceSpans"]

@@ -448,5 +448,5 @@ def test_tvms_devices_executables_and_modules_are_taken_everywhere(tvm, models, 
         assert opdyno.profiling.profile_function(module and vm, device, func_name=case.function)(*case.inputs)
         assert "with_constants" in opdyno.Executable(module).as_text()
     assert opdyno.empty((2,), "float32", device).device == opdyno.cpu() == opdyno.device(device)
-    assert opdyno.empty((2,)).copyto(device).shape == (2,) and opdyno.memory_stats(device)["live_bytes"] > 0
+    assert opdyno.empty((2,)).copyto(device).shape == (2,) and opdyno.memory_stats(device).live_bytes > 0
     assert opdyno.tensor([1.0], device=device).device == opdyno.cpu()

@@ -104,7 +104,10 @@ def test_type_checkers_see_a_mistake(directory):
     """So that they do not pass because they see nothing."""
     pytest.importorskip("mypy")
     wrong = directory / "wrong.py"
-    wrong.write_text("import opdyno\n\nx: int = opdyno.empty((1,)).shape\nopdyno.cpu().nothing()\n")
+    wrong.write_text("import opdyno\n\nx: int = opdyno.empty((1,)).shape\nopdyno.cpu().nothing()\n"
+                     "stats = opdyno.memory_stats()\nstats.live_bytes = 0\ntext: str = stats.peak_bytes\nopdyno.MemoryStats(bytes=3)\n")
     command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={directory / 'cache'}", wrong]
     told = subprocess.run(command, capture_output=True, text=True).stdout
     assert "Shape" in told and '"Device" has no attribute "nothing"' in told
+    assert 'Property "live_bytes" defined in "MemoryStats" is read-only' in told
+    assert 'expression has type "int", variable has type "str"' in told and 'Unexpected keyword argument "bytes"' in told

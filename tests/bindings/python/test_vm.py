@@ -187,15 +187,15 @@ def test_an_executable_shows_itself(host_vm):
 def test_memory_is_counted(chain):
     chain["main"](np.zeros(4, "float32"))
     stats = opdyno.memory_stats()
-    assert stats["live_bytes"] >= stats["idle_bytes"] > 0 and stats["peak_bytes"] >= stats["live_bytes"]
+    assert stats.live_bytes >= stats.idle_bytes > 0 and stats.peak_bytes >= stats.live_bytes
     chain.trim()
     large = opdyno.empty((1 << 24,), "uint8")
-    assert opdyno.memory_stats()["live_bytes"] >= 1 << 24
+    assert opdyno.memory_stats().live_bytes >= 1 << 24
     del large
     opdyno.empty_cache()
-    assert opdyno.memory_stats()["peak_bytes"] >= 1 << 24
+    assert opdyno.memory_stats().peak_bytes >= 1 << 24
     opdyno.reset_peak_memory_stats(opdyno.cpu())
-    assert opdyno.memory_stats()["peak_bytes"] < 1 << 24
+    assert opdyno.memory_stats().peak_bytes < 1 << 24
     for function in opdyno.empty_cache, opdyno.reset_peak_memory_stats:
         with pytest.raises(opdyno.Error, match="cuda"):
             function(opdyno.cuda(0))
