@@ -56,7 +56,7 @@ public final class First {
     inDirectory(WithJvm::run);
     WithEdges.run();
     WithEqual.run();
-    WithKvStates.run();
+    WithKvStates.run(Path.of(args[0]));
     WithCompared.run();
     WithReplays.run();
     WithTelemetry.run();

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +24,18 @@ def starts(run, library, work, count):
     left = [path for path in work.rglob("*") if not path.is_dir()]
     if len(left) != 1 or left[0].read_bytes() != library.read_bytes() or list(temporary.iterdir()):
         sys.exit(f"{count} starts left {left}, {list(temporary.iterdir())}")
+
+
+def mounted(options, directory):
+    """What stands before a program, for which the directory is an empty file system of its own with these options."""
+    return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$0" none "$1" && shift && exec "$@"', options, directory]
+
+
+def can_mount(directory):
+    try:
+        return subprocess.run([*mounted("noexec", directory), "true"], stderr=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        return False
 
 
 def test(run, library, work):
@@ -101,6 +114,17 @@ def test(run, library, work):
     check("(deleted)" in shown and blocked.read_text() == "", f"a copy is loaded: {shown}")
     shown = works("no cache, no temporary directory", f"-Dopdyno.cache.dir={blocked}", *program, temporary=blocked)
     check(shown.startswith("/dev/shm/"), f"the copy lay in /dev/shm: {shown}")
+    blocked = fresh()
+    if can_mount(blocked):
+        for options in ("noexec", "ro"):
+            temporary = fresh()
+            shown = works(f"a cache that is mounted {options}", f"-Dopdyno.cache.dir={blocked}", *program, temporary=temporary, within=mounted(options, blocked))
+            check(f"{temporary}/" in shown, f"a copy is loaded: {shown}")  # glibc keeps what it mapped of one that cannot be run
+            both = [f"-Dopdyno.cache.dir={blocked}", f"-Djava.io.tmpdir={blocked}", *program]
+            shown = works(f"cache and temporary directory mounted {options}", *both, within=mounted(options, blocked))
+            check("/dev/shm/" in shown, f"the copy lay in /dev/shm: {shown}")
+    else:
+        print("skipped: nothing can be mounted here, so no test shows that no-exec and read-only directories are passed by", flush=True)
     shown = works("no home", "-Duser.home=?", *program, XDG_CACHE_HOME="", cwd=work)
     check("(deleted)" in shown and not (work / "?").exists(), f"without a home: {shown}")
 

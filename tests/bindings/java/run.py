@@ -132,8 +132,8 @@ def main():
     shutil.copytree(natives, classes, dirs_exist_ok=True)
     library = next(classes.rglob("libopdyno_java.so"))
 
-    def run(*arguments, cwd=None, home=home, **environment):
-        command = [home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", "-cp", classes, *arguments]
+    def run(*arguments, cwd=None, home=home, within=(), **environment):
+        command = [*within, home / "bin" / "java", "-Xcheck:jni", "-Dfile.encoding=UTF-8", "-cp", classes, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
                               env={**os.environ, **environment})
         return done.returncode, done.stdout, done.stderr
