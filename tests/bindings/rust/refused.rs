@@ -218,6 +218,22 @@ fn a_c_function_is_safe(pointer: *mut std::ffi::c_void) -> Result<Function> {
     Function::from_c(pointer, "i32()", None, std::ptr::null_mut()) //~ E0133 call to unsafe function `opdyno::Function::from_c` is unsafe and requires unsafe block
 }
 
+fn native_code_is_loaded_by_safe_code() -> Result<Module> {
+    Module::load("model.so") //~ E0133 call to unsafe function `opdyno::Module::load` is unsafe and requires unsafe block
+}
+
+fn native_code_of_bytes_is_loaded_by_safe_code(data: &[u8]) -> Result<Module> {
+    Module::load_bytes(data, None, &ModuleOptions::new()) //~ E0133 call to unsafe function `opdyno::Module::load_bytes` is unsafe and requires unsafe block
+}
+
+fn a_recorded_call_is_made_by_safe_code() -> Result<Replayed> {
+    replay("call.opdrec", &ReplayOptions::new()) //~ E0133 call to unsafe function `opdyno::replay` is unsafe and requires unsafe block
+}
+
+fn a_file_is_mapped_by_safe_code() -> Result<Params> {
+    Params::map("weights.npz", &ParamsOptions::new()) //~ E0133 call to unsafe function `opdyno::Params::map` is unsafe and requires unsafe block
+}
+
 fn a_symbol_of_a_library_is_safe(library: &Module) -> Result<Function> {
     library.native_function("strlen", "i64(str)") //~ E0133 call to unsafe function `opdyno::Module::native_function` is unsafe and requires unsafe block
 }

@@ -15,13 +15,13 @@ fn main() -> Result<()> {
 }
 
 fn show_artifact(path: &Path) -> Result<()> {
-    show(&Module::load(path)?, &args![&Tensor::from_slice(&[0.0_f32, 1.0, 2.0, 3.0], [4])?], "add")
+    show(&unsafe { Module::load(path) }?, &args![&Tensor::from_slice(&[0.0_f32, 1.0, 2.0, 3.0], [4])?], "add")
 }
 
 fn show_digits(directory: &Path) -> Result<()> {
     let text = std::fs::read_to_string(directory.join("digits.opdasm")).expect("the program's text");
     let module = Executable::assemble(&text)?.to_module()?;
-    module.add_import(&Module::load(directory.join("kernels.c"))?)?;
+    module.add_import(&unsafe { Module::load(directory.join("kernels.c")) }?)?;
     let pixels = Params::open(directory.join("data/digits_test.npz"))?.get("images")?;
     let images: Vec<f32> =
         pixels.as_slice::<u8>()?[..20 * 8 * 8].iter().map(|&pixel| f32::from(pixel) / 16.0).collect();

@@ -55,7 +55,9 @@ impl Function {
     ///
     /// # Safety
     /// The C function has that signature, lives as long as the result, and does nothing with the arguments of later calls that
-    /// breaks memory: calls are not checked beyond the kinds of values. `keep_alive` is null or a handle.
+    /// breaks memory: calls are not checked beyond the kinds of values. It keeps to the rules of
+    /// [`Module::load`](crate::Module::load), so it writes the elements only of tensors that callers pass as `&mut Tensor`, and
+    /// keeps no address of them. `keep_alive` is null or a handle.
     pub unsafe fn from_c(
         pointer: *mut c_void,
         signature: &str,
@@ -82,7 +84,9 @@ impl Function {
     pub fn register(&self, name: &str, override_existing: bool) -> Result<()> {
         with_text(name, |name| check!(opd_function_register(name, self.as_ptr(), override_existing.into())))
     }
-    /// A registered function; an error with close names if there is none.
+    /// A registered function; an error with close names if there is none. A builtin that works in place, as
+    /// `vm.builtin.apply_softmax_with_temperature` and `tvm.contrib.sort.sort` do, writes the tensor that it gets: pass that one
+    /// as `&mut`.
     pub fn global(name: &str) -> Result<Self> {
         with_text(name, |name| create!(Function, opd_function_get_global(name)))
     }

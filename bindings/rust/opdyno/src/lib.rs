@@ -3,7 +3,7 @@
 //! ```no_run
 //! # fn main() -> opdyno::Result<()> {
 //! use opdyno::{Module, ProfileOptions, Tensor, args};
-//! let vm = Module::load("model.so")?.vm()?;
+//! let vm = unsafe { Module::load("model.so") }?.vm()?; // its code is trusted
 //! let x = Tensor::from_slice(&[0.5_f32; 784], [1, 784])?;
 //! let y: Tensor = vm.call("main", args![&x])?;
 //! println!("{:?}", y.as_slice::<f32>()?);
@@ -15,14 +15,22 @@
 //! ```
 //!
 //! # What is safe
-//! Safe code of this crate cannot break memory, as long as the code that it loads keeps to TVM's rules: a function reads
-//! its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be unique;
-//! a tensor that is passed as `&Tensor` may be read by other threads meanwhile. No call can see whether a function writes what it
-//! got as `&Tensor`, or whether a program writes a tensor again that it gave to a function which kept it: both break TVM's
-//! rules. Builtins that work in place, as `vm.builtin.tuple_reset_item`, need what they change for themselves, too. C
-//! functions called by a written signature are beyond any check, so naming one is `unsafe`. Callbacks get [`ValueRef`] and
-//! [`TensorRef`], which end with the call.
+//! Safe code of this crate cannot break memory. What could is `unsafe`, and says what its caller vouches for: loading native
+//! code ([`Module::load`], [`replay`]), naming the signature of a C function ([`Function::from_c`]), taking over what
+//! another library made ([`Tensor::from_dlpack`]), mapping a file that others could change ([`Params::map`]). A function
+//! reads its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be
+//! unique; a tensor that is passed as `&Tensor` may be read by other threads meanwhile, and slices of it may be borrowed. No
+//! call can see whether native code keeps to that, so whoever loads it vouches for it. The library's builtins keep to it,
+//! but for those that work in place ([`Function::global`]): what they change is theirs alone during the call, and so is the
+//! array of `vm.builtin.tuple_reset_item`. Callbacks get [`ValueRef`] and [`TensorRef`], which end with the call.
 //!
+//! Native code is loaded by whoever trusts it:
+//! ```compile_fail,E0133
+//! # use opdyno::*;
+//! # fn load() -> Result<VirtualMachine> {
+//! Module::load("model.so")?.vm()
+//! # }
+//! ```
 //! Options borrow what they name:
 //! ```compile_fail,E0505
 //! # use opdyno::*;

@@ -13,18 +13,41 @@ handle! {
 impl Module {
     /// Loads a file: a shared library, a C source, objects and archives of them, a VM executable.
     ///
-    /// Loading a library runs its initialisers, and calls run its code. This crate trusts that code to keep to TVM's rules: it
-    /// writes only what is given as an output. To look at a file that is not trusted, use [`ModuleOptions::inspect_only`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        Self::load_with(path, &ModuleOptions::new())
+    /// # Safety
+    /// Loading a library runs its initialisers, and calls run its code, which nothing can check. So whoever loads a file vouches
+    /// for its native code, and for that of the modules inside. What Apache TVM compiles keeps to these rules:
+    ///
+    /// - A function breaks no memory, whatever arguments it gets: it checks their kinds, dtypes and shapes.
+    /// - It writes only the elements of tensors that are its outputs, which callers pass as `&mut Tensor`. It does not write those
+    ///   of a tensor that is passed as `&Tensor`: a slice of it may be borrowed meanwhile ([`Tensor::as_slice`](crate::Tensor::as_slice)),
+    ///   and other threads may read it.
+    /// - Once it has returned, it writes no tensor that it was given, also not one that it keeps.
+    /// - It may be called on any thread, and on several at once.
+    ///
+    /// [`Module::inspect`] looks at a file that is not trusted.
+    pub unsafe fn load(path: impl AsRef<Path>) -> Result<Self> {
+        unsafe { Self::load_with(path, &ModuleOptions::new()) }
     }
     /// Likewise, with options.
-    pub fn load_with(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
-        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+    ///
+    /// # Safety
+    /// As [`Module::load`].
+    pub unsafe fn load_with(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
+        Self::opened(path.as_ref(), options)
+    }
+    /// Looks at a file: nothing of it is run, compiled or linked. Its functions are listed, but asking for one is an error.
+    pub fn inspect(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
+        Self::opened(path.as_ref(), &options.inspect_only(true))
+    }
+    fn opened(path: &Path, options: &ModuleOptions<'_>) -> Result<Self> {
+        let (path, mut kept) = (c_path(path)?, Kept::default());
         create!(Module, opd_module_load(path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
     /// Loads the bytes of a file; `name` is for messages.
-    pub fn load_bytes(data: &[u8], name: Option<&str>, options: &ModuleOptions<'_>) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As [`Module::load`].
+    pub unsafe fn load_bytes(data: &[u8], name: Option<&str>, options: &ModuleOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
         with_optional(name, |name| {
@@ -39,7 +62,7 @@ impl Module {
     /// Loads a shared library, of which it offers C functions by their names and signatures.
     ///
     /// # Safety
-    /// The C functions have these signatures; see [`Function::from_c`].
+    /// The C functions have these signatures; see [`Function::from_c`]. Loading runs the library's initialisers.
     pub unsafe fn load_native(
         path: impl AsRef<Path>,
         functions: &[(&str, &str)],
@@ -52,7 +75,10 @@ impl Module {
         create!(Module, opd_module_load_native(path.as_ptr(), names.as_ptr(), signatures.as_ptr(), count, &options))
     }
     /// The module of the objects that are linked into the program and registered themselves at start-up.
-    pub fn system_lib(prefix: Option<&str>) -> Result<Self> {
+    ///
+    /// # Safety
+    /// Their code keeps to the rules of [`Module::load`].
+    pub unsafe fn system_lib(prefix: Option<&str>) -> Result<Self> {
         with_optional(prefix, |prefix| create!(Module, opd_module_system_lib(prefix)))
     }
     /// Whether this build can run artifacts for a target: "llvm", "cuda" …

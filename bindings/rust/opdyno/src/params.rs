@@ -16,13 +16,25 @@ impl Params {
     pub fn new() -> Result<Self> {
         create!(Params, opd_params_create())
     }
-    /// Opens a file, whose content decides the format. A tensor is made at its first use.
+    /// Reads a file, whose content decides the format. [`Params::map`] copies nothing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &ParamsOptions::new())
     }
-    /// Likewise, with options.
+    /// Likewise, with options. The tensors are copies, whatever [`ParamsOptions::copy`] says.
     pub fn open_with(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
-        let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
+        Self::opened(path.as_ref(), &options.copy(true))
+    }
+    /// Maps a file: a tensor is made at its first use, as a view of the file where that is possible. Writes into it stay in this
+    /// process.
+    ///
+    /// # Safety
+    /// Until the set and its tensors are gone, nothing writes into the file or cuts it short, here or in another process: slices
+    /// would change, or reading them end the process. It may be replaced by another file, as [`Params::save`] does, or removed.
+    pub unsafe fn map(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
+        Self::opened(path.as_ref(), options)
+    }
+    fn opened(path: &Path, options: &ParamsOptions) -> Result<Self> {
+        let (path, mut kept) = (c_path(path)?, Kept::default());
         create!(Params, opd_params_open(path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
     /// Opens the bytes of a file, which become the set's own: tensors may be views of them.

@@ -19,7 +19,7 @@ handle! {
     /// ```no_run
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{Module, Tensor, args};
-    /// let vm = Module::load("model.so")?.vm()?;
+    /// let vm = unsafe { Module::load("model.so") }?.vm()?; // its code is trusted
     /// let x = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], [4])?;
     /// let y: Tensor = vm.call("main", args![&x])?;
     /// println!("{:?}", y.as_slice::<f32>()?);
@@ -217,8 +217,11 @@ pub struct Replayed {
     pub profile: Option<Report>,
 }
 
-/// Makes a recorded call again, and compares the results. It runs the code of the file.
-pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
+/// Makes a recorded call again, and compares the results.
+///
+/// # Safety
+/// It runs the code of the file, which keeps to the rules of [`Module::load`], unless [`ReplayOptions::run`] is false.
+pub unsafe fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
     let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
     let (mut module, mut report, mut profile) = (null_mut(), null_mut(), null_mut());
     check!(opd_replay(path.as_ptr(), &options.raw(&mut kept, 0)?, &mut module, &mut report, &mut profile))?;

@@ -49,7 +49,7 @@ fn allocations(mut call: impl FnMut() -> Result<()>) -> Result<usize> {
 
 #[test]
 fn calls_allocate_nothing() -> Result<()> {
-    let c = Module::load_bytes(SOURCE.as_bytes(), Some("echo.c"), &ModuleOptions::new().format("c"))?;
+    let c = unsafe { Module::load_bytes(SOURCE.as_bytes(), Some("echo.c"), &ModuleOptions::new().format("c")) }?;
     let (nop, echo) = (c.function("nop")?, c.function("echo")?);
     let x = Tensor::from_slice(&[1.0_f32, 2.0], [2])?;
     assert_eq!(allocations(|| nop.call::<()>(()))?, 0, "nop");

@@ -224,7 +224,7 @@ int __tvm_ffi_fails(void *self, const void *args, int32_t n, void *result) {
 "#;
     let directory = Directory::new();
     let options = ModuleOptions::new().format("c").cache_dir(directory.path());
-    let module = Module::load_bytes(SOURCE.as_bytes(), Some("fails.c"), &options)?;
+    let module = unsafe { Module::load_bytes(SOURCE.as_bytes(), Some("fails.c"), &options) }?;
     let error = module.function("fails")?.call::<()>(()).expect_err("an error of C");
     drop(module);
     assert_eq!((error.kind(), messages(&error)), ("ValueError", vec!["no model", "no key"]));

@@ -58,7 +58,7 @@ fn a_state_is_an_argument_and_other_values_are_none() -> Result<()> {
 fn a_decoder_of_tvm_shares_a_prompt() -> Result<()> {
     let Some(artifact) = common::artifact() else { return Ok(()) };
     let data = artifact.parent().and_then(Path::parent).expect("tests/interop/data").join("language");
-    let vm = Module::load(data.join("tiny_llama.so"))?.vm()?;
+    let vm = unsafe { Module::load(data.join("tiny_llama.so")) }?.vm()?;
     let params = Params::open(data.join("weights.npz"))?;
     let tensors = params.names()?.iter().map(|name| params.get(name)).collect::<Result<Vec<_>>>()?;
     let weights = Array::new(&tensors.iter().map(Arg::from).collect::<Vec<_>>())?;

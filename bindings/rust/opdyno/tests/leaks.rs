@@ -45,7 +45,7 @@ fn round(counted: &Arc<()>, directory: &Directory) -> Result<()> {
     let opened = Params::from_bytes(params.save_bytes()?, &ParamsOptions::new())?;
     assert!(Params::from_bytes(vec![1, 2, 3], &ParamsOptions::new()).is_err());
     params.save(directory.join("x.npz"))?;
-    let viewed = Params::open(directory.join("x.npz"))?.get("x")?;
+    let viewed = unsafe { Params::map(directory.join("x.npz"), &ParamsOptions::new()) }?.get("x")?;
     drop((opened.get("x")?.reshape([2, 2])?, viewed));
     let managed = x.to_dlpack()?;
     drop(unsafe { Tensor::from_dlpack(managed) }?);

@@ -322,7 +322,7 @@ fn programs_are_called_with_outputs_and_measured() -> Result<()> {
 #[test]
 fn options_last_as_long_as_the_call() -> Result<()> {
     let options = ModuleOptions::new().compiler("cc").c_flags("-O2").cache_dir("/a/cache").format("so");
-    let error = Module::load_with("/nowhere/model.so", &options).unwrap_err();
+    let error = Module::inspect("/nowhere/model.so", &options).unwrap_err();
     assert!(error.message().contains("/nowhere/model.so"), "{error}");
     let events = ["opdyno::no_such_event", "opdyno::nor_this"];
     assert!(Collector::builtin(CollectorKind::Papi, &CounterOptions::new().events(&events)).is_err());

@@ -8,7 +8,7 @@ use common::{C_KERNELS, Directory, expect};
 /// C kernels, compiled into a directory of the test.
 fn c_kernels(directory: &Directory) -> Result<Module> {
     let options = ModuleOptions::new().format("c").cache_dir(directory.path());
-    Module::load_bytes(C_KERNELS.as_bytes(), Some("kernels.c"), &options)
+    unsafe { Module::load_bytes(C_KERNELS.as_bytes(), Some("kernels.c"), &options) }
 }
 
 #[test]
@@ -42,7 +42,8 @@ fn options_say_how_a_module_is_loaded() -> Result<()> {
     let source = directory.join("kernels.c");
     std::fs::write(&source, C_KERNELS).expect("written");
     let options = ModuleOptions::new().cache_dir(directory.path());
-    let counts = |options: ModuleOptions<'_>| Module::load_with(&source, &options)?.function("count")?.call::<i64>(());
+    let load = |options: ModuleOptions<'_>| unsafe { Module::load_with(&source, &options) };
+    let counts = |options: ModuleOptions<'_>| load(options)?.function("count")?.call::<i64>(());
     assert_eq!(counts(options)?, 0);
     assert_eq!(counts(options.c_flags("-O1 -DADDEND=5"))?, 5);
     assert!(std::fs::read_dir(directory.path()).expect("a directory").count() > 1, "the cache is there");
@@ -51,14 +52,16 @@ fn options_say_how_a_module_is_loaded() -> Result<()> {
     expect(counts(options.c_flags("-DADDEND=6").compiler("/no/such/compiler")), Code::NotFound, "/no/such/compiler");
     let slow = options.c_flags("-DADDEND=7").build_timeout(Duration::from_millis(1));
     expect(counts(slow), Code::DeadlineExceeded, "");
-    let inspected = Module::load_with(&source, &options.inspect_only(true))?;
-    assert!(inspected.function("count").and_then(|count| count.call::<i64>(())).is_err(), "nothing of it runs");
+    let inspected = Module::inspect(&source, &options)?;
+    assert!(inspected.list_functions()?.contains(&"count".to_owned()));
+    expect(inspected.function("count"), Code::FailedPrecondition, "inspect");
+    assert!(unsafe { inspected.native_function("area", "f64(f64, f64)") }.is_err());
     for copy in [CopyPolicy::Always, CopyPolicy::WhenShared, CopyPolicy::Never] {
         assert_eq!(counts(options.copy(copy))?, 0, "{copy:?}");
     }
-    expect(Module::load("/no/such/file.so"), Code::NotFound, "/no/such/file.so");
-    expect(Module::load("a\0b"), Code::InvalidArgument, "NUL");
-    expect(Module::load_bytes(b"not a module", Some("m"), &ModuleOptions::new()), Code::BadFormat, "m");
+    expect(unsafe { Module::load("/no/such/file.so") }, Code::NotFound, "/no/such/file.so");
+    expect(unsafe { Module::load("a\0b") }, Code::InvalidArgument, "NUL");
+    expect(unsafe { Module::load_bytes(b"not a module", Some("m"), &ModuleOptions::new()) }, Code::BadFormat, "m");
     Ok(())
 }
 
@@ -94,7 +97,7 @@ fn modules_import_modules() -> Result<()> {
 
     let tree = directory.join("tree.so");
     program.export(&tree, &ExportOptions::new())?;
-    assert_eq!(Module::load(&tree)?.vm()?.call::<i64>("f", (1,))?, 2);
+    assert_eq!(unsafe { Module::load(&tree) }?.vm()?.call::<i64>("f", (1,))?, 2);
     Ok(())
 }
 
@@ -111,7 +114,7 @@ fn options_say_how_a_tree_is_exported() -> Result<()> {
     let options = ExportOptions::new().addons(&addons).workspace_dir(&workspace).c_flags("-O1 -DADDEND=40");
     program.export(&tree, &options)?;
     assert!(std::fs::read_dir(&workspace).expect("a directory").count() > 0, "intermediate files are kept");
-    assert_eq!(Module::load(&tree)?.vm()?.call::<i64>("f", (1,))?, 42);
+    assert_eq!(unsafe { Module::load(&tree) }?.vm()?.call::<i64>("f", (1,))?, 42);
     expect(program.export(&tree, &options.compiler("/no/such/compiler")), Code::NotFound, "/no/such/compiler");
     expect(program.export(directory.join("tree.zip"), &options), Code::InvalidArgument, "tree.zip");
     Ok(())
@@ -140,13 +143,14 @@ fn a_module_is_saved_and_loaded() -> Result<()> {
     module.save(&path, None)?;
     module.save(directory.join("again"), Some(&formats[0]))?;
     let bytes = std::fs::read(&path).expect("a file");
-    for again in [Module::load(&path)?, Module::load_bytes(&bytes, None, &ModuleOptions::new().format("vmexec"))?] {
+    let options = ModuleOptions::new().format("vmexec");
+    for again in unsafe { [Module::load(&path)?, Module::load_bytes(&bytes, None, &options)?] } {
         assert_eq!((again.kind(), again.vm()?.call::<i64>("plus", (1, 2))?), ("relax.VMExecutable", 3));
     }
     expect(module.save(&path, Some("none such")), Code::Unsupported, "none such");
     assert!(Module::enabled("llvm") && !Module::enabled("none such") && !Module::enabled("a\0b"));
-    assert!(Module::system_lib(Some("none_such_"))?.list_functions()?.is_empty());
-    expect(Module::system_lib(Some("a\0b")), Code::InvalidArgument, "NUL");
+    assert!(unsafe { Module::system_lib(Some("none_such_")) }?.list_functions()?.is_empty());
+    expect(unsafe { Module::system_lib(Some("a\0b")) }, Code::InvalidArgument, "NUL");
     Ok(())
 }
 
@@ -176,7 +180,7 @@ fn executables_are_text_and_bytes() -> Result<()> {
 #[test]
 fn what_tvm_compiled_is_loaded_and_run() -> Result<()> {
     let Some(path) = common::artifact() else { return Ok(()) };
-    let module = Module::load(&path)?;
+    let module = unsafe { Module::load(&path) }?;
     let vm = module.vm()?;
     let y: Tensor = vm.call("main", args![&common::input()])?;
     assert_eq!((y.as_slice::<f32>()?, y.shape()), (&[101.0, 102.0, 103.0, 95.5][..], &[4_i64][..]), "main adds 100");

@@ -46,6 +46,7 @@ fn files_of_every_format_are_read_back() -> Result<()> {
         let path = directory.join(name);
         params.save(&path)?;
         check(&Params::open(&path)?)?;
+        check(&unsafe { Params::map(&path, &ParamsOptions::new()) }?)?;
         check(&Params::from_bytes(std::fs::read(&path).expect("a file"), &ParamsOptions::new())?)?;
     }
     check(&Params::from_bytes(params.save_bytes()?, &ParamsOptions::new())?)?;
@@ -64,17 +65,34 @@ fn options_say_how_a_file_is_opened() -> Result<()> {
     let path = directory.join("x.npz");
     params.save(&path)?;
     let open = |options: ParamsOptions| Params::open_with(&path, &options);
-    let viewed = open(ParamsOptions::new().prefetch(true))?;
+    let viewed = unsafe { Params::map(&path, &ParamsOptions::new().prefetch(true)) }?;
     viewed.get("w")?;
     assert_eq!((viewed.stats()?.viewed_bytes, viewed.info(0)?.is_view), (8000, true));
-    let copied = open(ParamsOptions::new().copy(true))?;
-    assert_eq!((copied.stats()?.copied_bytes, copied.info(0)?.is_view), (8000, false));
+    for copied in [open(ParamsOptions::new().copy(false))?, Params::open(&path)?] {
+        assert_eq!((copied.stats()?.copied_bytes, copied.info(0)?.is_view), (8000, false));
+    }
     let mut damaged = std::fs::read(&path).expect("a file");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(&path, damaged).expect("written");
     open(ParamsOptions::new())?.get("w")?;
     expect(open(ParamsOptions::new().verify_checksums(true)), Code::BadFormat, "");
+    Ok(())
+}
+
+/// Safe code may do to a file whatever it likes: tensors of a mapped one would end the process here.
+#[test]
+fn a_file_that_was_opened_may_be_cut_short() -> Result<()> {
+    let (directory, mut params) = (Directory::new(), Params::new()?);
+    let elements: Vec<i64> = (0..100_000).collect();
+    params.set("w", &Tensor::from_slice(&elements, [elements.len()])?)?;
+    for name in ["x.npz", "x.safetensors", "x.params"] {
+        let path = directory.join(name);
+        params.save(&path)?;
+        let opened = Params::open(&path)?;
+        std::fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(10)).expect("cut short");
+        assert_eq!(opened.get("w")?.as_slice::<i64>()?, elements);
+    }
     Ok(())
 }
 

@@ -355,7 +355,7 @@ fn a_function_is_measured_by_a_collector() -> Result<()> {
 #[test]
 fn what_tvm_compiled_is_profiled() -> Result<()> {
     let Some(path) = common::artifact() else { return Ok(()) };
-    let vm = Module::load(&path)?.vm()?;
+    let vm = unsafe { Module::load(&path) }?.vm()?;
     let (report, trace) = vm.profile("main", args![&input()], &ProfileOptions::new())?;
     assert_eq!((report.count(ReportSection::Calls), trace.call_count()), (102 + COMPUTED, 102));
     let adds = report.operators()?.filter(|operator| operator.name.starts_with("add")).count();

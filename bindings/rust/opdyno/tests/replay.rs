@@ -15,12 +15,12 @@ fn a_recorded_call_is_made_again() -> Result<()> {
     let result: f64 = vm.call("main", args![1.5])?;
     vm.end_recording()?;
     assert_eq!(result, 7.0);
-    let replayed = replay(&path, &ReplayOptions::new().repeat(0))?;
+    let replayed = unsafe { replay(&path, &ReplayOptions::new().repeat(0)) }?;
     assert!(replayed.module.is_some() && replayed.profile.is_none());
     assert_eq!(replayed.report.get(ReportSection::Configuration, 0, "Same")?, Some(1_i64));
-    let read = replay(&path, &ReplayOptions::new().run(false))?;
+    let read = unsafe { replay(&path, &ReplayOptions::new().run(false)) }?;
     assert!(read.report.get::<String>(ReportSection::Configuration, 0, "Verdict").is_err(), "the call was not made");
     std::fs::remove_file(&path).ok();
-    assert!(replay(&path, &ReplayOptions::new()).unwrap_err().message().contains("cannot open"));
+    assert!(unsafe { replay(&path, &ReplayOptions::new()) }.unwrap_err().message().contains("cannot open"));
     Ok(())
 }

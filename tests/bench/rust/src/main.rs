@@ -12,7 +12,7 @@ type Call<'a> = Box<dyn Fn() + 'a>;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let by_crate = arguments.next().as_deref() == Some("rust");
-    let kernels = Module::load(arguments.next().expect("calls rust|c KERNELS"))?;
+    let kernels = unsafe { Module::load(arguments.next().expect("calls rust|c KERNELS")) }?;
     let things = Things::new(&kernels)?;
     let rows = if by_crate { things.by_crate() } else { things.by_c() };
     for (name, _) in &rows {
