@@ -1,6 +1,6 @@
 // One suite for every kind of devices, of what programs keep there: caches, states, parameters, memory of streams.
 #include "conformance/tested_device.h"
-#include "support/attention_kernels.h"
+#include "support/kv_cache_work.h"
 #include "support/params_test.h"
 
 using namespace opdyno_test;
@@ -87,6 +87,66 @@ TEST_F(ADevice, HasTheAttentionOfQueriesThatSeeNothing) {
   builtin("attention_kv_cache_cross_attention")(cache, int64_t{0}, 0.5, q, out, lse);
   EXPECT_EQ(read(out), std::vector<float>(8, 0));
   EXPECT_EQ(read(lse), std::vector<float>(4, -5e4F));
+}
+
+// The kernels are those of the host: they get copies of the pages, the tables and the rows of a pass.
+TEST_F(ADevice, HasCachesWhateverIsDoneToTheirSequences) {
+  using attention::With;
+  for (const With with : {With::kNothing, With::kWindows, With::kTrees})
+    for (const uint32_t seed : {1U, 2U, 3U}) attention::work_at_random(with, seed, 80, device());
+}
+
+// A sequence whose pages are not in order goes to a cache of the host and comes back, its pages on either side.
+TEST_F(ADevice, HasCheckpointsThatCachesOfTheHostRead) {
+  using attention::cache_function;
+  attention::Sizes sizes, of_host;
+  sizes.device = device();
+  attention::Checked there(sizes), here(of_host, 2), back(sizes, 3);
+  there.add(3), there.add(4);
+  there.run({3, 4}, {37, 5});
+  there.fork(3, 5, 33), there.remove(3), there.run({5}, {4});
+  attention::Checked *from = &there;
+  for (attention::Checked *const to : {&here, &back})
+    for (const DLDevice pages_on : {device(), DLDevice{kDLCPU, 0}}) {
+      const std::string metadata = attention::text_of(cache_function("get_checkpoint_metadata")(from->cache, 5));
+      const Tensor pages = attention::moved(floats(std::vector<float>(192, 9), {1, 3, 2, 1, 16, 2}), pages_on);
+      cache_function("export_page_group")(from->cache, 5, 0, pages);
+      EXPECT_EQ(read(pages)[2 * 64 + 5 * 2], 0) << "row 37 is not of the sequence";
+      cache_function("prepare_import")(to->cache, 5, metadata);
+      cache_function("import_page_group")(to->cache, 5, 0, pages);
+      cache_function("finish_import")(to->cache, 5);
+      to->sequences[5].rows = there.sequences.at(5).rows;
+      to->expect_rows();
+      from = to;
+    }
+  back.add(6), back.run({5, 6}, {2, 1});
+  back.expect_rows();
+}
+
+// A comparison gives the second program a copy of the cache.
+TEST_F(ADevice, HasCopiesOfCaches) {
+  attention::Sizes sizes;
+  sizes.device = device();
+  attention::Checked cache(sizes);
+  cache.add(1), cache.run({1}, {21}), cache.fork(1, 2, 19), cache.run({1, 2}, {1, 3});
+  const std::string program =
+      ".func main(qkv, cache) {\n  %s = call vm.builtin.alloc_storage(%vm, shape(48), 0, dtype(uint8), \"global\")\n"
+      "  %out = call vm.builtin.alloc_tensor(%s, 0, shape(3, 2, 2), dtype(float32))\n"
+      "  call vm.builtin.attention_kv_cache_attention_with_fused_qkv(%cache, 0, f64(0.5), %qkv, %out)\n"
+      "  ret %out\n}";
+  const auto vm = [&] {
+    auto options = opdyno::defaults(opd_vm_options_init);
+    const DLDevice devices[] = {device()};
+    options.num_devices = 1, options.devices = devices;
+    return Vm(Executable::assemble(program).to_module(), &options);
+  };
+  const Vm a = vm(), b = vm();
+  const Tensor qkv = on(device(), counted(24)).reshape({3, 4, 2});
+  builtin("kv_state_begin_forward")(cache.cache, numbers({2, 1}), numbers({1, 2}));
+  const auto found = opdyno::compare(a, b, "main", {arg(qkv), cache.cache.view()}, nullptr, false);
+  EXPECT_EQ(found.report.value(OPD_REPORT_CONFIGURATION, 0, "Verdict").string().find("no difference: "), 0U)
+      << found.report.json();
+  EXPECT_EQ(found.report.json().find("cannot be copied"), std::string::npos);
 }
 
 TEST_F(ADevice, HasTheStatesOfRecurrentNetworks) {

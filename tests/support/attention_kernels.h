@@ -229,8 +229,36 @@ inline void debug_get(const opd_value *a, int32_t n, opd_value *) {
                   elements(a[2 + which]) + (a[4].u.int64 * count + i) * kDim);
 }
 
+inline bool is_host(DLDevice device) { return device.device_type == kDLCPU; }
+/** The tensor itself, or a copy of it on the device. */
+inline Tensor moved(const Tensor &tensor, DLDevice device) {
+  if (is_host(device) && is_host(tensor.view().device)) return tensor;
+  const Tensor there(tensor.shape(), tensor.dtype(), device);
+  check(opd_tensor_copy(&tensor.view(), there.get()));
+  return there;
+}
+
+/** A kernel of the host for tensors of a device: it gets copies, which go back afterwards. */
+inline Body on_copies(Body body) {
+  return [body = std::move(body)](const opd_value *args, int32_t count, opd_value *out) {
+    std::vector<opd_value> here(args, args + count);
+    std::vector<std::pair<Tensor, Tensor>> copies;  // there and here
+    for (opd_value &value : here) {
+      if ((value.type != OPD_TENSOR && value.type != OPD_DLTENSOR) || is_host(dl(value).device)) continue;
+      const Tensor there = Tensor::borrow(dl(value));
+      value = arg(copies.emplace_back(there, moved(there, {kDLCPU, 0})).second);
+    }
+    body(here.data(), count, out);
+    for (const auto &[there, copy] : copies) {
+      check(opd_tensor_copy(&copy.view(), there.get()));
+      there.end_borrow();
+    }
+  };
+}
+
 struct Sizes {
   int64_t max_batch = 4, max_total = 256, chunk = 64, page_size = kPageSize, windows = 0, layers = 1;
+  DLDevice device = {kDLCPU, 0};
   bool swaps_trees = false;  // as TVM's frontend for the CPU does
   std::vector<int64_t> kinds = {0};
   std::optional<int64_t> layer_window = std::nullopt;
@@ -238,7 +266,9 @@ struct Sizes {
 
 /** A call of vm.builtin.paged_attention_kv_cache_create. @p change may alter its arguments. */
 inline Value make_cache(const Sizes &s, const std::function<void(std::vector<Value> &)> &change = {}) {
-  const auto kernel = [](Body body) { return Value::retain(arg(make_function(std::move(body)))); };
+  const auto kernel = [&](Body body) {
+    return Value::retain(arg(make_function(is_host(s.device) ? std::move(body) : on_copies(std::move(body)))));
+  };
   const auto tagged = [&](Body body) { return tuple_of("tirx", kernel(std::move(body))); };
   std::vector<int64_t> sizes{s.max_batch, s.max_total, s.chunk, s.page_size, s.windows};
   if (s.layer_window) sizes.push_back(*s.layer_window);
@@ -247,7 +277,7 @@ inline Value make_cache(const Sizes &s, const std::function<void(std::vector<Val
       shape_of(sizes),        shape_of({0, s.layers}), number(kHeads), number(int64_t{1}), number(kDim),
       number(kDim),           shape_of(s.kinds),       number(false),  number(int64_t{0}), number(1.0),
       number(int64_t{10000}), number(int64_t{0})};
-  all.push_back(Value::retain(arg(Tensor(std::vector<int64_t>{}, "float32"))));
+  all.push_back(Value::retain(arg(Tensor(std::vector<int64_t>{}, "float32", s.device))));
   all.push_back(kernel(append));
   all.emplace_back();
   all.push_back(tagged(ragged));

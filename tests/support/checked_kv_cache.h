@@ -71,10 +71,11 @@ class Checked {
     begin(ids, counts, parents);
     int64_t total = 0;
     for (const int64_t count : counts) total += count;
-    Tensor qkv({total, kHeads + 2, kDim}, "float32"), out({total, kHeads, kDim}, "float32");
+    const Tensor qkv({total, kHeads + 2, kDim}, "float32"), attended({total, kHeads, kDim}, "float32", sizes_.device);
     std::uniform_real_distribution<float> numbers(-2, 2);
     for (int64_t i = 0; i < total * (kHeads + 2) * kDim; ++i) qkv.data<float>()[i] = numbers(random);
-    cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, qkv, out);
+    cache_function("attention_with_fused_qkv")(cache, int64_t{0}, kScale, moved(qkv, sizes_.device), attended);
+    const Tensor out = moved(attended, {kDLCPU, 0});
     int64_t row = 0;
     for (size_t i = 0; i < ids.size(); ++i) {
       compare(sequences.at(ids[i]), counts[i], parents.empty() ? nullptr : &parents[i], qkv, out, row);
@@ -118,8 +119,10 @@ class Checked {
       EXPECT_EQ(cache_function("get_sequence_length")(cache, id).view().u.int64, length);
       total += length;
       if (length == 0) continue;
-      Tensor k({sizes_.layers, length, 1, kDim}, "float32"), v({sizes_.layers, length, 1, kDim}, "float32");
-      cache_function("debug_get_kv")(cache, id, int64_t{0}, length, k, v);
+      const std::vector<int64_t> dims{sizes_.layers, length, 1, kDim};
+      const Tensor keys(dims, "float32", sizes_.device), values(dims, "float32", sizes_.device);
+      cache_function("debug_get_kv")(cache, id, int64_t{0}, length, keys, values);
+      const Tensor k = moved(keys, {kDLCPU, 0}), v = moved(values, {kDLCPU, 0});
       for (size_t i = 0; i < sequence.rows.size(); ++i) {
         ASSERT_EQ(std::vector<float>(k.data<float>() + i * kDim, k.data<float>() + (i + 1) * kDim),
                   std::vector<float>(sequence.rows[i].k.begin(), sequence.rows[i].k.end()))
