@@ -27,8 +27,8 @@ typedef struct opd_compare_options {
                                    token only */
   int32_t equal_nan;          /**< 1: NaN agrees with NaN; 1 */
   uint32_t reserved;          /**< 0 */
-  opd_array *b_args;          /**< borrowed; the arguments of B, as many as @p args: for a KV cache that B made, say;
-                                   NULL: those of A */
+  opd_array *b_args;          /**< borrowed; the arguments of B, as many as it takes: for a KV cache that B made, or
+                                   quantised weights; NULL: those of A */
 } opd_compare_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */
@@ -50,11 +50,12 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
  *
  * Each program runs once, and gets copies of the tensors among the arguments. If a tensor is on A's first device, B's
  * copy is on B's first device. If the program expects another floating-point dtype than a tensor has, the copy is
- * converted. For a paged KV cache or RNN state, B gets a copy of A's initial state, with B's kernels of the same names.
- * Other objects cannot be copied: B gets them as A left them, and a note says so. If options->b_args is given, B gets
- * those arguments instead. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves
- * unwritten show as differences. If an operator fails, its program's run ends. The operators before it are compared,
- * and the verdict begins with the failure.
+ * converted. If all parameters of B have names of A's, but in another order or fewer of them, B gets the arguments by
+ * these names, and a note says so. For a paged KV cache or RNN state, B gets a copy of A's initial state, with B's
+ * kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says so. If
+ * options->b_args is given, B gets those arguments instead. Memory that a program allocates is filled with NaN, so that
+ * elements which a kernel leaves unwritten show as differences. If an operator fails, its program's run ends. The
+ * operators before it are compared, and the verdict begins with the failure.
  *
  * @param a          Borrowed. During the comparison its instrument is not called, not even for calls of other threads.
  * @param b          Borrowed; another VM than @p a.

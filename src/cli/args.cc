@@ -81,7 +81,8 @@ Args Args::of_program(size_t program) const {
 
 Args Args::of_b() const {
   Args rest = *this;
-  if (const auto device = value("b-device")) rest.values_["device"] = {*device};
+  for (const std::string name : {"device", "params"})
+    if (has("b-" + name)) rest.values_[name] = all("b-" + name);
   return rest;
 }
 

@@ -31,7 +31,7 @@ class Args {
   Args with_words(std::vector<std::string> words) const;  // the same options, other words
   Args of_program(size_t program) const;  // the same options, and of the words A B [FN] that of the program, and FN
   Args without(std::initializer_list<std::string_view> names) const;  // of these options
-  Args of_b() const;  // the same, but with what --b-device says as --device
+  Args of_b() const;  // the same, but with what --b-device and --b-params say as --device and --params
 
   // Typed values. A text of another type fails with Exit::usage and the option's name.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;

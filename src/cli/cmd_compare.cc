@@ -10,6 +10,7 @@
 #include "report_form.h"
 #include "runner.h"
 #include "screen.h"
+#include "tensor_make.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -73,6 +74,52 @@ auto with_usage_errors(const Compare &compare) {
   }
 }
 
+// B's arguments, if it has parameters of its own: those of --b-params, the others A's of the same names.
+class OwnArguments {
+ public:
+  OwnArguments(const Args &args, const Runner &a, const Target &b) : a_(a), b_(b), paths_(args.all("b-params")) {
+    maker_.device = b.device();
+    for (const std::string &path : paths_) files_.push_back(load_params(path));
+  }
+
+  Array make() {
+    std::vector<Value> values;
+    std::vector<opd_value> views;
+    for (const Param &param : b_.params()) views.push_back(values.emplace_back(argument(param.name)).view());
+    if (!is_used_)
+      fail_usage(cat(join(paths_, ", "), " has no tensor with the name of a parameter of ", b_.name(), " of B"));
+    return Array(views);
+  }
+
+ private:
+  Value argument(const std::string &name) {
+    for (size_t file = 0; file < files_.size(); ++file)
+      for (size_t i = 0; i < files_[file].size(); ++i)
+        if (name == files_[file].name(i)) {
+          is_used_ = true;
+          Tensor tensor = attempt(Exit::failed, paths_[file], [&] { return files_[file].get_tensor(name.c_str()); });
+          return Value::of(maker_.to_device(std::move(tensor)));
+        }
+    const std::vector<Param> &of_a = a_.target().params();
+    for (size_t i = 0; i < of_a.size(); ++i)
+      if (name == of_a[i].name) {
+        const Value value = Value::retain(a_.arguments()[i]);
+        const DLDevice from = a_.target().device(), to = b_.device();
+        const bool moves = from.device_type != to.device_type || from.device_id != to.device_id;
+        return moves && value.type() == OPD_TENSOR ? Value::of(maker_.to_device(to_cpu(Tensor::of(value)))) : value;
+      }
+    fail_usage(cat("parameter ", name, " of ", b_.name(), " of B is neither in ", join(paths_, ", "),
+                   " nor a parameter of A"));
+  }
+
+  const Runner &a_;
+  const Target &b_;
+  TensorMaker maker_;
+  const std::vector<std::string> paths_;
+  std::vector<Params> files_;
+  bool is_used_ = false;
+};
+
 class Compared {
  public:
   explicit Compared(const Args &args) : args_(args), runner_(args.of_program(0)) {
@@ -91,7 +138,9 @@ class Compared {
   opdyno::Comparison compare() {
     const CompareOptions options(args_);
     runner_.start();
-    const opd_compare_options how = options.with(runner_.call_options());
+    opd_compare_options how = options.with(runner_.call_options());
+    Array of_b;
+    if (args_.has("b-params")) how.b_args = (of_b = OwnArguments(args_, runner_, *target_).make()).get();
     const Target &a = runner_.target();
     return with_usage_errors(
         [&] { return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &how); });

@@ -161,6 +161,9 @@ constexpr Option budget = {"budget", 0, "TIME", "stop after this time, with the 
 constexpr Option ab_runs = {"runs", 0, "N", "stop after N turns of each at the latest"};
 constexpr Option ab_form = {"as", 0, "FORM", "sentence, table, csv, json or markdown; sentence"};
 constexpr Option b_device = {"b-device", 0, "DEVICE", "where B runs, if not where A does"};
+constexpr Option b_params = {
+    "b-params", 0, "FILE", "B's own parameters, as --params: of a quantised build, say. It gets A's for the other ones",
+    true};
 constexpr Option compare_rtol = {
     "rtol", 0, "X",
     "tolerance relative to A's number: 1e-4 for all real dtypes, or float16=1e-2,float32=1e-5; float16 1e-3, bfloat16 "
@@ -292,7 +295,7 @@ constexpr std::string_view compare_text =
 precision, with a changed kernel. Each runs once, from a private copy and on the same inputs, and what its operators read
 and write is compared. A sentence says where the programs part first, and which operator caused it: its inputs agree, its
 output does not. Then it is said whose operators became slower. Inputs are those of A; B gets them on its own device, in
-the floating point dtype that it checks.
+the floating point dtype that it checks, and by the names of its parameters if these have another order.
 
 Operators are matched by names and shapes in their order, then by equal values, then along the data flow; so renamed,
 reordered and fused ones are found as far as values allow. The sentence counts those without a counterpart; --as table
@@ -501,9 +504,9 @@ const std::vector<Command> &commands() {
       {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
        with_call_options({&on, &budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
       {"compare", "A B [FN]", 2, 3, "tell where the values of two builds of a program part", compare_text,
-       with_call_options({&b_device, &compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep, &compare_repeat,
-                          &compare_form, &compare_output, &compare_times, &prefill, &decode, &batch, &create_function,
-                          &embed_function, &prefill_function, &decode_function}),
+       with_call_options({&b_device, &b_params, &compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep,
+                          &compare_repeat, &compare_form, &compare_output, &compare_times, &prefill, &decode, &batch,
+                          &create_function, &embed_function, &prefill_function, &decode_function}),
        run_compare},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

@@ -1,6 +1,9 @@
 #include "compare/call_matching.h"
 
 #include <algorithm>
+#include <tuple>
+
+#include "compare/number_blocks.h"
 
 namespace opd {
 namespace {
@@ -23,11 +26,39 @@ std::string without_digits(std::string_view name) {
   return out;
 }
 
-// Shapes without dtypes: builds of other precisions are matched, too.
-std::string key_of(const RecordedCall &call, bool with_digits) {
-  std::string key = with_digits ? call.name : without_digits(call.name);
-  for (const CallTensor &slot : call.slots) key += slot.type.substr(slot.type.find('['));
-  return key;
+// "[6, 1, 4]" becomes "[1, 4, 6]".
+std::string sorted_sizes(std::string_view shape) {
+  std::vector<std::string_view> sizes;
+  for (size_t begin = 1; begin + 1 < shape.size();) {
+    const size_t end = std::min(shape.find(',', begin), shape.size() - 1);
+    sizes.push_back(shape.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  std::sort(sizes.begin(), sizes.end());
+  std::string out;
+  for (const std::string_view size : sizes) out += concat(size, ",");
+  return out;
+}
+
+// The parts of a kernel's name that compute: "fused_matmul1_cast_add2_cast3" has "_matmul_add". With a sign before
+// each.
+std::string parts_of(std::string_view name) {
+  constexpr std::string_view kMoves[] = {"fused",     "cast",    "astype",  "quantize",         "dequantize",
+                                         "transpose", "reshape", "squeeze", "layout_transform", "expand_dims"};
+  std::string rest = "_" + without_digits(name) + "_";
+  for (const std::string_view move : kMoves) {
+    const std::string part = concat("_", move, "_");
+    for (size_t at; (at = rest.find(part)) != std::string::npos;) rest.replace(at, part.size(), "_");
+  }
+  rest.pop_back();
+  return rest;
+}
+
+// What the first output of a call is: its number of elements, and whether they are real.
+std::optional<uint64_t> output_of(const RecordedRun &run, const RecordedCall &call) {
+  for (const CallTensor &slot : call.slots)
+    if (slot.is_written) return run.contents(slot.after).elements() << 1 | slot.is_real;
+  return std::nullopt;
 }
 
 constexpr size_t kMostEdits = 1500;     // more differences than that: the programs have little in common
@@ -48,13 +79,16 @@ CallMatching::CallMatching(ValueComparer &comparer)
       of_a_(a_.calls.size(), kNone),
       of_b_(b_.calls.size(), kNone),
       how_(b_.calls.size(), MatchedBy::kNothing) {
-  make_keys(true);
+  make_keys(Form::kExact);
   align();
   match_in_order(MatchedBy::kName);
-  make_keys(false);
-  match_in_order(MatchedBy::kOrder);
+  for (const Form form : {Form::kNumbered, Form::kTransposed}) {
+    make_keys(form);
+    match_in_order(MatchedBy::kOrder);
+  }
   repair();
   match_by_value();
+  match_by_parts();
   match_by_data_flow();
 }
 
@@ -64,13 +98,22 @@ void CallMatching::match(size_t a, size_t b, MatchedBy how) {
   how_[b] = how;
 }
 
-void CallMatching::make_keys(bool with_digits) {
+// Shapes without dtypes: builds of other precisions are matched, too.
+void CallMatching::make_keys(Form form) {
   std::unordered_map<std::string, uint32_t> numbers;
+  const auto key_of = [form](const RecordedCall &call) {
+    std::string key = form == Form::kExact ? call.name : without_digits(call.name);
+    for (const CallTensor &slot : call.slots) {
+      const std::string_view shape = std::string_view(slot.type).substr(slot.type.find('['));
+      key += slot.is_real ? 'r' : 'i';
+      key += form == Form::kTransposed ? sorted_sizes(shape) : shape;
+    }
+    return key;
+  };
   const auto number = [&](const std::vector<RecordedCall> &calls) {
     Keys keys;
     for (const RecordedCall &call : calls)
-      keys.push_back(
-          numbers.try_emplace(key_of(call, with_digits), static_cast<uint32_t>(numbers.size())).first->second);
+      keys.push_back(numbers.try_emplace(key_of(call), static_cast<uint32_t>(numbers.size())).first->second);
     return keys;
   };
   a_keys_ = number(a_.calls);
@@ -189,27 +232,73 @@ void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) 
   }
 }
 
+// Of several calls whose outputs agree, the most alike: equal bits, then the same name, then the least distance, then
+// the nearest to the place where the order of calls suggests the partner. A tolerance may be so wide that many agree.
 void CallMatching::match_by_value() {
-  const auto elements_of_output = [](const RecordedRun &run, const RecordedCall &call) -> std::optional<uint64_t> {
-    for (const CallTensor &slot : call.slots)
-      if (slot.is_written) return run.contents(slot.after).elements();
-    return std::nullopt;
-  };
-  std::unordered_map<uint64_t, std::vector<size_t>> open;  // unmatched calls of A by the elements of their first output
+  std::unordered_map<uint64_t, std::vector<size_t>> open;  // unmatched calls of A by what their first output is
   for (size_t a = 0; a < of_a_.size(); ++a)
     if (of_a_[a] == kNone)
-      if (const auto elements = elements_of_output(a_, a_.calls[a])) open[*elements].push_back(a);
+      if (const auto output = output_of(a_, a_.calls[a])) open[*output].push_back(a);
+  size_t expected = 0;  // in A
   for (size_t b = 0; b < of_b_.size(); ++b) {
-    if (of_b_[b] != kNone) continue;
-    const auto elements = elements_of_output(b_, b_.calls[b]);
-    const auto found = elements ? open.find(*elements) : open.end();
+    if (of_b_[b] != kNone) expected = static_cast<size_t>(of_b_[b]) + 1;
+    const auto output = of_b_[b] == kNone ? output_of(b_, b_.calls[b]) : std::nullopt;
+    const auto found = output ? open.find(*output) : open.end();
     if (found == open.end()) continue;
-    size_t tried = 0;
-    for (const size_t a : found->second) {
+    std::vector<size_t> &candidates = found->second;
+    const std::optional<size_t> best = most_alike(candidates, expected, b_.calls[b]);
+    if (!best) continue;
+    expected = candidates[*best] + 1;
+    match(candidates[*best], b, MatchedBy::kValue);
+    candidates.erase(candidates.begin() + static_cast<ptrdiff_t>(*best));
+  }
+}
+
+// The index of one of `candidates`, calls of A in ascending order; none if no output agrees.
+std::optional<size_t> CallMatching::most_alike(const std::vector<size_t> &candidates, size_t expected,
+                                               const RecordedCall &call) {
+  const auto middle = std::lower_bound(candidates.begin(), candidates.end(), expected) - candidates.begin();
+  auto behind = static_cast<size_t>(middle),
+       before = behind;  // the next ones to try: `behind`, and the one before `before`
+  std::optional<size_t> best;
+  std::tuple<Agreement, bool, double> best_likeness;
+  for (size_t tried = 0; tried < kMostCandidates && (before > 0 || behind < candidates.size()); ++tried) {
+    const bool is_behind = before == 0 || (behind < candidates.size() &&
+                                           candidates[behind] - expected <= expected - candidates[before - 1]);
+    const size_t index = is_behind ? behind++ : --before;
+    const RecordedCall &other = a_.calls[candidates[index]];
+    const Agreement agreement = comparer_.compare_outputs(other, call);
+    if (agreement > Agreement::kAgrees) continue;
+    const std::tuple likeness(agreement, without_digits(other.name) != without_digits(call.name),
+                              comparer_.distance(other, call));
+    if (!best || likeness < best_likeness) best = index, best_likeness = likeness;
+  }
+  return best;
+}
+
+void CallMatching::match_by_parts() {
+  std::vector<size_t> ends(of_b_.size() + 1,
+                           of_a_.size());  // by calls of B: A's calls before this one may be its partner
+  for (size_t b = of_b_.size(); b-- > 0;)
+    ends[b] = of_b_[b] == kNone ? ends[b + 1] : std::min(ends[b + 1], static_cast<size_t>(of_b_[b]));
+  const auto ends_with_it = [](const std::string &one, const std::string &other) {
+    return !other.empty() && one.ends_with(other);
+  };
+  size_t begin = 0;
+  for (size_t b = 0; b < of_b_.size(); ++b) {
+    if (of_b_[b] != kNone) begin = std::max(begin, static_cast<size_t>(of_b_[b]) + 1);
+    const auto output = of_b_[b] == kNone ? output_of(b_, b_.calls[b]) : std::nullopt;
+    if (!output) continue;
+    const std::string parts = parts_of(b_.calls[b].name);
+    for (size_t a = begin, tried = 0; a < ends[b] && tried < kMostCandidates; ++a) {
       if (of_a_[a] != kNone) continue;
-      if (++tried > kMostCandidates) break;
-      if (comparer_.compare_outputs(a_.calls[a], b_.calls[b]) > Agreement::kAgrees) continue;
-      match(a, b, MatchedBy::kValue);
+      ++tried;
+      const std::string others = parts_of(a_.calls[a].name);
+      const bool fits =
+          output_of(a_, a_.calls[a]) == output && (ends_with_it(parts, others) || ends_with_it(others, parts));
+      if (!fits) continue;
+      match(a, b, MatchedBy::kOrder);
+      begin = a + 1;
       break;
     }
   }
@@ -223,6 +312,7 @@ bool CallMatching::match_producers(uint32_t a_value, uint32_t b_value) {
   // A call beyond the limit of the recorder has no record.
   if (a >= of_a_.size() || b >= of_b_.size() || of_a_[a] != kNone || of_b_[b] != kNone) return false;
   if (a_.contents(a_value).elements() != b_.contents(b_value).elements()) return false;
+  if (is_real(a_.contents(a_value).dtype) != is_real(b_.contents(b_value).dtype)) return false;
   match(a, b, MatchedBy::kDataFlow);
   return true;
 }

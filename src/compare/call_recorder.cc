@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/thread_state.h"
+#include "compare/number_blocks.h"
 #include "compare/shown_call.h"
 #include "device/device.h"
 
@@ -165,8 +166,9 @@ void CallRecorder::find_write(CallTensor &slot, const DLTensor &tensor, Origin o
 void CallRecorder::add_arguments(OpenCall &open, const View &arg, int depth) {
   if (const DLTensor *tensor = try_dltensor(arg)) {
     open.tensors.push_back(tensor);
-    std::string &type = open.call.slots.emplace_back().type;
-    append_dims(type = dtype_name(tensor->dtype), dims_of(*tensor));
+    CallTensor &slot = open.call.slots.emplace_back();
+    append_dims(slot.type = dtype_name(tensor->dtype), dims_of(*tensor));
+    slot.is_real = is_real(tensor->dtype);
   } else if (const auto *array = try_as<Array>(arg); array && depth < kMostTuples) {
     for (const View &item : array->views()) add_arguments(open, item, depth + 1);
   }

@@ -32,6 +32,7 @@ struct RecordedValue {
 // One tensor of a call: an argument, an item of a tuple among them, or a part of the result.
 struct CallTensor {
   std::string type;            // "float32[2, 16]"
+  bool is_real = false;        // its elements are floating point numbers
   uint32_t before = kNoValue;  // none if its memory had no contents
   uint32_t after = kNoValue;
   bool is_written = false;

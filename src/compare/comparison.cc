@@ -63,25 +63,36 @@ Value argument_for(const View &arg, const ValueType *type, const FirstDevices &d
   return Value(Array::make(views_of(items)));
 }
 
-// Both functions exist and take as many arguments as are given. Said for both at once, because a reader must see how
-// they differ.
-void check_functions(const Vm &a, const Vm &b, std::string_view name, size_t num_args) {
-  const auto find = [&](const Vm &vm, const char *side) -> const FunctionInfo & {
-    if (const FunctionInfo *function = vm.executable().find(name)) return *function;
-    try {
-      vm.executable().fail_missing(name);
-    } catch (const Exception &e) { fail(OPD_NOT_FOUND, side, ": ", e.what()); }
-  };
-  const FunctionInfo &one = find(a, "A"), &other = find(b, "B");
-  const auto signature = [](const FunctionInfo &function) {
-    std::string out = function.name + "(";
-    for (const std::string &param : function.param_names) out += (out.ends_with('(') ? "" : ", ") + param;
-    return out + ")";
-  };
-  require(one.num_args == other.num_args, "the programs take different arguments: ", signature(one), " in A, ",
-          signature(other), " in B");
-  require(static_cast<size_t>(one.num_args) == num_args, signature(one), " takes ", counted(one.num_args, "argument"),
-          ", but was given ", num_args);
+const FunctionInfo &function_of(const Vm &vm, std::string_view name, const char *side) {
+  if (const FunctionInfo *function = vm.executable().find(name)) return *function;
+  try {
+    vm.executable().fail_missing(name);
+  } catch (const Exception &e) { fail(OPD_NOT_FOUND, side, ": ", e.what()); }
+}
+
+std::string signature(const FunctionInfo &function) {
+  std::string out = function.name + "(";
+  for (const std::string &param : function.param_names) out += (out.ends_with('(') ? "" : ", ") + param;
+  return out + ")";
+}
+
+void require_count(const FunctionInfo &function, size_t num_args) {
+  require(static_cast<size_t>(function.num_args) == num_args, signature(function), " takes ",
+          counted(function.num_args, "argument"), ", but was given ", num_args);
+}
+
+// For each parameter of B the place of A's of the same name. None if a name is missing or there twice.
+std::optional<std::vector<size_t>> places_by_name(const FunctionInfo &a, const FunctionInfo &b) {
+  std::vector<size_t> places;
+  for (const std::string &name : b.param_names) {
+    const auto &names = a.param_names;
+    const auto found = std::find(names.begin(), names.end(), name);
+    const bool is_once = found != names.end() && std::count(names.begin(), names.end(), name) == 1 &&
+                         std::count(b.param_names.begin(), b.param_names.end(), name) == 1;
+    if (!is_once) return std::nullopt;
+    places.push_back(static_cast<size_t>(found - names.begin()));
+  }
+  return places;
 }
 
 bool same_plain(const View &a, const View &b, const Tolerances &tolerances) {
@@ -152,12 +163,8 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
       options_(std::move(options)),
       deadline_ns_(deadline_after(options_.timeout_ns)),
       store_(options_.keep_bytes) {
-  const Args of_b = options_.b_args ? options_.b_args->views() : args;
-  b_args_.assign(of_b.begin(), of_b.end());
   require(&a != &b, "a and b must be two VMs, but are the same one");
-  check_functions(a, b, function_, args.size());
-  require(b_args().size() == args.size(), "B must get as many arguments as A, ", args.size(),
-          ", but option b_args has ", b_args().size());
+  choose_b_arguments();
   separate_states();
   a_ = record(a, "A", args_);
   b_ = record(b, "B", b_args());
@@ -166,6 +173,30 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
   first_ = find_first_difference(*comparer_, *matching_);
   if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, options_.tolerances, "the result");
   count_agreements();
+}
+
+// Said for both functions at once if they do not fit each other, because a reader must see how they differ.
+void Comparison::choose_b_arguments() {
+  const FunctionInfo &one = function_of(a_vm_, function_, "A"), &other = function_of(b_vm_, function_, "B");
+  if (options_.b_args) {
+    require_count(one, args_.size());
+    const Args given = options_.b_args->views();
+    require(static_cast<size_t>(other.num_args) == given.size(), "B: ", signature(other), " takes ",
+            counted(other.num_args, "argument"), ", but option b_args has ", given.size());
+    b_args_.assign(given.begin(), given.end());
+    return;
+  }
+  const std::optional<std::vector<size_t>> places = places_by_name(one, other);
+  require(one.num_args == other.num_args || places, "the programs take different arguments: ", signature(one),
+          " in A, ", signature(other), " in B");
+  require_count(one, args_.size());
+  const auto is_own_place = [&](size_t i) { return !places || (*places)[i] == i; };
+  for (size_t i = 0; i < static_cast<size_t>(other.num_args); ++i) {
+    b_args_.push_back(args_[places ? (*places)[i] : i]);
+    if (!is_own_place(i))
+      order_note_ = concat("B takes other parameters than A, ", signature(other), " and not ", signature(one),
+                           ": it gets the arguments of the same names");
+  }
 }
 
 // A's run changes KV states. Unless B was given its own, it gets a copy of A's initial state, with B's kernels.
@@ -177,12 +208,13 @@ void Comparison::separate_states() {
     if (!found) fail(OPD_NOT_FOUND, "B has no function ", name);
     return found;
   };
-  for (size_t i = 0; i < args_.size(); ++i) {
-    KvState *const state = try_kv_state(args_[i]);
-    if (!state || try_kv_state(b_args_[i]) != state) continue;
+  for (View &arg : b_args_) {
+    KvState *const state = try_kv_state(arg);
+    const auto is_it = [&](const View &of_a) { return try_kv_state(of_a) == state; };
+    if (!state || std::none_of(args_.begin(), args_.end(), is_it)) continue;
     try {
       const KvUse alone(*state);
-      b_args_[i] = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
+      arg = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
     } catch (const Exception &) {}  // the report notes that both share it
   }
 }

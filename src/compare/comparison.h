@@ -18,7 +18,7 @@ struct CompareOptions {
   int32_t repeat = 0;                       // measured runs of each
   int64_t timeout_ns = 0;                   // for everything; 0: none
   CancelToken *cancel = nullptr;
-  Ref<Array> b_args;  // null: those of A
+  Ref<Array> b_args;  // null: those of A, by the names of the parameters if their order differs
 };
 
 class Comparison {
@@ -39,6 +39,7 @@ class Comparison {
   friend class ComparisonReport;
   friend class TensorSaver;
 
+  void choose_b_arguments();
   std::vector<Value> own_arguments(const Vm &vm, Args args) const;
   RecordedRun record(Vm &vm, const char *side, Args args);
   void separate_states();
@@ -53,6 +54,7 @@ class Comparison {
   const std::string function_;
   const Args args_;
   std::vector<View> b_args_;
+  std::string order_note_;          // how B's parameters correspond to A's, if not by their places
   std::vector<Value> states_of_b_;  // copies of states that both would share
   const CompareOptions options_;
   const int64_t deadline_ns_;

@@ -1,4 +1,5 @@
 // A comparison as a report: a row for each operator of either program, in B's order, then a row for each result.
+#include <algorithm>
 #include <cmath>
 
 #include "compare/comparison.h"
@@ -57,9 +58,10 @@ class ComparisonReport {
     const std::string in_a = shapes_of(one), in_b = shapes_of(other);
     text("Argument Shapes", in_b);
     if (in_a != in_b) text("Argument Shapes in A", in_a);
-    text("Inputs", one.slots.size() != other.slots.size()    ? "other"
-                   : of_.comparer_->inputs_agree(one, other) ? "agree"
-                                                             : "differ");
+    text("Inputs", one.slots.size() != other.slots.size()                 ? "other"
+                   : of_.comparer_->inputs_agree(one, other)              ? "agree"
+                   : of_.comparer_->inputs_agree_in_any_order(one, other) ? "other order"
+                                                                          : "differ");
     count("Call", other.occurrence + 1);
     add_worst(of_.comparer_->outputs(one, other));
   }
@@ -151,11 +153,14 @@ class ComparisonReport {
                    " were not compared"));
       if (!run->note.empty()) add(concat(side, ": ", run->note));
     }
+    if (!of_.order_note_.empty()) add(of_.order_note_);
     for (size_t i = 0; i < of_.args_.size(); ++i) {
-      const View &arg = of_.args_[i], &of_b = of_.b_args()[i];
-      const bool is_same = is_object(arg) && is_object(of_b) && object_of(arg) == object_of(of_b);
-      const bool is_shared = is_same && !try_dltensor(arg) && arg.type != OPD_ARRAY && arg.type != OPD_FUNCTION &&
-                             arg.type != OPD_SHAPE && !is_text(arg) && !is_bytes(arg);
+      const View &arg = of_.args_[i];
+      const auto is_it = [&](const View &of_b) { return is_object(of_b) && object_of(of_b) == object_of(arg); };
+      const Args of_b = of_.b_args();
+      const bool is_shared = is_object(arg) && std::any_of(of_b.begin(), of_b.end(), is_it) && !try_dltensor(arg) &&
+                             arg.type != OPD_ARRAY && arg.type != OPD_FUNCTION && arg.type != OPD_SHAPE &&
+                             !is_text(arg) && !is_bytes(arg);
       if (is_shared)
         add(concat("argument ", i, ", a ", type_key(arg.type), ", cannot be copied: B got it as A left it"));
     }

@@ -140,6 +140,10 @@ class Search {
       out_.a_causes = {a}, out_.b_causes = {b};
       return say_causes();
     }
+    if (comparer_.inputs_agree_in_any_order(one, other)) {
+      out_.a_causes = {a}, out_.b_causes = {b};
+      return say_causes(" which reads the same values in another order");
+    }
     const Ancestry of_a = ancestry_of(a_, matching_.of_a(), a), of_b = ancestry_of(b_, matching_.of_b(), b);
     if (say_differing_origin(one, other, of_a, of_b)) return;
     out_.a_causes = of_a.unmatched, out_.b_causes = of_b.unmatched;
@@ -150,23 +154,36 @@ class Search {
   // A value that one side reads from outside, and that no value of the other side agrees with.
   bool say_differing_origin(const RecordedCall &one, const RecordedCall &other, const Ancestry &of_a,
                             const Ancestry &of_b) {
+    const auto agree = [&](uint32_t a_value, uint32_t b_value) {
+      return a_value != kNoValue && b_value != kNoValue && comparer_.agrees(a_value, b_value);
+    };
+    // An input of A in another place, where it is not known to be the counterpart of B's input there.
+    const auto is_elsewhere = [&](uint32_t b_value) {
+      for (size_t i = 0; i < one.slots.size(); ++i)
+        if (agree(one.slots[i].before, b_value) && !agree(one.slots[i].before, other.slots[i].before)) return true;
+      return false;
+    };
     if (one.slots.size() == other.slots.size()) {
       for (size_t i = 0; i < one.slots.size(); ++i) {
         const uint32_t a_value = one.slots[i].before, b_value = other.slots[i].before;
-        if (a_value == kNoValue || b_value == kNoValue || comparer_.agrees(a_value, b_value)) continue;
+        if (a_value == kNoValue || b_value == kNoValue || agree(a_value, b_value)) continue;
         const Origin::Kind kind = b_.origin(b_value).kind;
-        if (kind == Origin::kCall || a_.origin(a_value).kind == Origin::kCall) continue;
+        if (kind == Origin::kCall || a_.origin(a_value).kind == Origin::kCall || is_elsewhere(b_value)) continue;
         out_.cause = concat("its input ", i, " differs already: ", origin_text(b_.origin(b_value)), " (",
                             how(a_value, b_value), ")");
         return true;
       }
     }
     for (const uint32_t b_value : of_b.values) {
-      const bool is_of_call = b_.origin(b_value).kind == Origin::kCall;
-      const auto fits = [&](uint32_t a_value) {
-        return a_.contents(a_value).elements() == b_.contents(b_value).elements() && comparer_.agrees(a_value, b_value);
+      // Weights of a quantised build have no counterpart, because A's are of another dtype.
+      const auto is_alike = [&](uint32_t a_value) {
+        const Contents &a = a_.contents(a_value), &b = b_.contents(b_value);
+        return a.elements() == b.elements() && is_real(a.dtype) == is_real(b.dtype);
       };
-      if (is_of_call || std::any_of(of_a.values.begin(), of_a.values.end(), fits)) continue;
+      const auto fits = [&](uint32_t a_value) { return agree(a_value, b_value); };
+      const bool is_of_call = b_.origin(b_value).kind == Origin::kCall,
+                 has_alike = std::any_of(of_a.values.begin(), of_a.values.end(), is_alike);
+      if (is_of_call || !has_alike || std::any_of(of_a.values.begin(), of_a.values.end(), fits)) continue;
       out_.cause = concat("which reads ", origin_text(b_.origin(b_value)), " of type ", type_of(b_.contents(b_value)),
                           "; no input of A agrees with it");
       return true;
@@ -180,14 +197,14 @@ class Search {
     return "memory that no call was seen to write";
   }
 
-  void say_causes() {
+  void say_causes(const char *of_one = " whose inputs agree") {
     const std::string a = names_of(a_, out_.a_causes), b = names_of(b_, out_.b_causes);
     if (a.empty() && b.empty()) return;
     const bool is_one = out_.b_causes.size() == 1 && out_.a_causes.size() == 1;
     out_.cause = concat("caused by ", b.empty() ? "" : b.c_str());
     if (b.empty()) out_.cause += a + " of A";
     else if (a != b && !a.empty()) out_.cause += concat(" (in A: ", a, ")");
-    out_.cause += is_one ? " whose inputs agree" : ", which read values that agree";
+    out_.cause += is_one ? of_one : ", which read values that agree";
   }
 
   ValueComparer &comparer_;

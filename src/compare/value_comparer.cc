@@ -1,8 +1,10 @@
 #include "compare/value_comparer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compare/number_blocks.h"
+#include "device/device.h"
 
 namespace opd {
 
@@ -33,9 +35,42 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
     return out;
   }
   out.difference = compare_elements(one.data(), a.dtype, other.data(), b.dtype, elements, tolerances_);
+  if (!out.difference.agrees()) compare_layouts(a, one, b, other, out.difference);
   if (!out.difference.agrees()) out.agreement = Agreement::kDiffers;
   else if (!a.has_same_bits(b)) out.agreement = Agreement::kAgrees;
   return out;
+}
+
+// Each transposition of `b` to the shape of `a`. `best`: of the numbers as they lie.
+void ValueComparer::compare_layouts(const Contents &a, std::string_view a_bytes, const Contents &b,
+                                    std::string_view b_bytes, Difference &best) const {
+  constexpr size_t kMostAxes = 5;
+  const size_t ndim = a.dims.size();
+  if (a.dims == b.dims || ndim > kMostAxes ||
+      !std::is_permutation(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end()))
+    return;
+  std::vector<size_t> axes(ndim);  // of B, in the order of A's
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  std::vector<int64_t> strides(ndim, 1);
+  for (size_t i = ndim; i-- > 1;) strides[i - 1] = strides[i] * b.dims[i];
+  do {
+    const auto fits = [&](size_t i) { return b.dims[axes[i]] == a.dims[i]; };
+    std::vector<int64_t> turned;
+    for (size_t i = 0; i < ndim && fits(i); ++i) turned.push_back(strides[axes[i]]);
+    if (turned.size() < ndim) continue;
+    check_stop_();
+    const DLTensor view{const_cast<char *>(b_bytes.data()),
+                        kHost,
+                        static_cast<int32_t>(ndim),
+                        b.dtype,
+                        const_cast<int64_t *>(a.dims.data()),
+                        turned.data(),
+                        0};
+    Ref<Tensor> copy;
+    const Difference difference =
+        compare_elements(a_bytes.data(), a.dtype, host_bytes(view, copy).data(), b.dtype, a.elements(), tolerances_);
+    if (difference.mismatches < best.mismatches) best = difference;
+  } while (!best.agrees() && std::next_permutation(axes.begin(), axes.end()));
 }
 
 namespace {
@@ -82,6 +117,12 @@ Agreement ValueComparer::compare_outputs(const RecordedCall &a, const RecordedCa
   return worst;
 }
 
+double ValueComparer::distance(const RecordedCall &a, const RecordedCall &b) {
+  double greatest = 0;
+  for (const auto &[one, other] : outputs(a, b)) greatest = std::max(greatest, compare(one, other).difference.max_abs);
+  return greatest;
+}
+
 bool ValueComparer::inputs_agree(const RecordedCall &a, const RecordedCall &b) {
   if (a.slots.size() != b.slots.size()) return false;
   for (size_t i = 0; i < a.slots.size(); ++i) {
@@ -91,6 +132,24 @@ bool ValueComparer::inputs_agree(const RecordedCall &a, const RecordedCall &b) {
     // The output has the place of an input on one side, and memory without contents on the other.
     const RecordedCall &call = one != kNoValue ? a : b;
     if (!is_alias(call, i, &CallTensor::before, [](size_t) { return true; })) return false;
+  }
+  return true;
+}
+
+bool ValueComparer::inputs_agree_in_any_order(const RecordedCall &a, const RecordedCall &b) {
+  const auto inputs_of = [](const RecordedCall &call) {
+    std::vector<uint32_t> inputs;
+    for (const CallTensor &slot : call.slots)
+      if (slot.before != kNoValue) inputs.push_back(slot.before);
+    return inputs;
+  };
+  std::vector<uint32_t> of_a = inputs_of(a);
+  const std::vector<uint32_t> of_b = inputs_of(b);
+  if (of_a.size() != of_b.size()) return false;
+  for (const uint32_t value : of_b) {
+    const auto found = std::find_if(of_a.begin(), of_a.end(), [&](uint32_t other) { return agrees(other, value); });
+    if (found == of_a.end()) return false;
+    of_a.erase(found);
   }
   return true;
 }

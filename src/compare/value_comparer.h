@@ -1,4 +1,6 @@
-// Compares values of two runs, each pair once.
+// Compares values of two runs, each pair once. If the shapes of two values have the same sizes in another order, one
+// may be the other one transposed, as programs of other layouts have it (NCHW, NHWC): then the transposition counts by
+// which they are the most alike.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -36,11 +38,15 @@ class ValueComparer {
   // The pairs of values that a call of A and one of B have written.
   std::vector<std::pair<uint32_t, uint32_t>> outputs(const RecordedCall &a, const RecordedCall &b) const;
   Agreement compare_outputs(const RecordedCall &a, const RecordedCall &b);  // the worst of the outputs
+  double distance(const RecordedCall &a, const RecordedCall &b);  // the greatest one of numbers of the outputs
   // Whether each argument holds the same before the call. False if the calls have different numbers of tensors.
   bool inputs_agree(const RecordedCall &a, const RecordedCall &b);
+  bool inputs_agree_in_any_order(const RecordedCall &a, const RecordedCall &b);
 
  private:
   ComparedValue compare_contents(const Contents &a, const Contents &b) const;
+  void compare_layouts(const Contents &a, std::string_view a_bytes, const Contents &b, std::string_view b_bytes,
+                       Difference &best) const;
 
   const RecordedRun &a_, &b_;
   const Tolerances &tolerances_;

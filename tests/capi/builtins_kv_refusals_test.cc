@@ -150,6 +150,8 @@ TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
                           const std::string &why) { expect_throws([&] { make_cache(Sizes{}, change); }, code, why); };
   const auto number = [](int64_t x) { return Value::retain(arg(x)); };
   refused([](auto &a) { a.pop_back(); }, OPD_INVALID_ARGUMENT, "expected 28 arguments, but got 27");
+  refused([](auto &a) { a.resize(30); }, OPD_INVALID_ARGUMENT, "expected 28 arguments, but got 30");
+  make_cache(Sizes{}, [](auto &a) { a.resize(29); });  // the 29th is of a mode that TVM no longer has
   refused(
       [](auto &a) {
         a[0] = shape_of({4, 256, 64, 16});

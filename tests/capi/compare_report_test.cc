@@ -185,7 +185,7 @@ TEST_F(ComparisonReport, NamesTheFirstFourOfManyCauses) {
 "float32[4], float32[4]",,3,,,"operator",,,,,"same",,"only in B",
 "float32[4], float32[4]",,4,,,"operator",,,,,"same",,"only in B",
 "float32[4], float32[4], float32[4]",,1,,,"operator",,,,,"add_wrong",,"only in B",
-"float32[4], float32[4]","float32[4], float32[4], float32[4]",1,4,"other","operator","data flow",1,0.333333,3,"relu","add_relu","differs",1.39e-05
+"float32[4], float32[4]","float32[4], float32[4], float32[4]",1,4,"other","operator","order",1,0.333333,3,"relu","add_relu","differs",1.39e-05
 "float32[4], float32[4]",,2,4,"differ","operator","name",0.5,0.333333,3,"half",,"differs",1.195e-05
 "float32[4]",,,4,,"result",,0.5,0.333333,3,"(result 0)",,"differs",1.195e-05
 Verdict: first difference at relu (in A: add_relu): max abs 1 (tolerance 1.4e-5), caused by same (call 1 of 4), same (call 2 of 4), same (call 3 of 4), same (call 4 of 4) or 2 more (in A: add_relu), which read values that agree (without a counterpart: 0 of A, 5 of B)
@@ -440,6 +440,157 @@ TEST_F(ComparisonReport, NamesAConstantThatDiffers) {
   EXPECT_EQ(verdict(of_x, adds("0000803f")),
             "first difference at add: max abs 3 (tolerance 2e-5), its input 1 differs already: constant (max abs 3 "
             "(tolerance 1.5e-5))");
+}
+
+// Of two programs that compute with quantised numbers and without, kernels of the same name are on other scales.
+TEST_F(ComparisonReport, HasNoIntegersAsCounterpartsOfFloatingPointNumbers) {
+  const auto is_integer = [](const opd_value &v) {
+    const auto *tensor = reinterpret_cast<const opd_tensor *>(v.u.object);
+    return (v.type == OPD_TENSOR ? opd_tensor_view(tensor) : v.u.dltensor)->dtype.code == kDLInt;
+  };
+  define("test.scaled", [=](const opd_value *args, int32_t, opd_value *) {  // 8 times as many steps
+    const auto steps = [&](size_t arg) { return reinterpret_cast<int32_t *>(elements(args[arg])); };
+    const bool reads = is_integer(args[0]), writes = is_integer(args[1]);
+    for (int i = 0; i < 4; ++i) {
+      const float value = reads ? static_cast<float>(steps(0)[i]) / 8 : elements(args[0])[i];
+      if (writes) steps(1)[i] = static_cast<int32_t>(std::lround(value * 8));
+      else elements(args[1])[i] = value;
+    }
+  });
+  define("test.doubled", [=](const opd_value *args, int32_t, opd_value *) {
+    for (int i = 0; i < 4; ++i)
+      if (is_integer(args[0]))
+        reinterpret_cast<int32_t *>(elements(args[1]))[i] = 2 * reinterpret_cast<int32_t *>(elements(args[0]))[i];
+      else elements(args[1])[i] = 2 * elements(args[0])[i];
+  });
+  const auto integers = [](const std::string &value) {
+    std::string made = allocation(value);
+    return made.replace(made.find("float32"), 7, "int32");
+  };
+  const auto quantised = [&](const std::string &doubled) {
+    return vm_of(".func main(x) {\n" + integers("q") + "  call test.scaled(%x, %q)\n" + integers("d") + "  call " +
+                 doubled + "(%q, %d)\n" + allocation("y") + "  call test.scaled(%d, %y)\n" + allocation("r") +
+                 "  call relu(%y, %r)\n  ret %r\n}");
+  };
+  const Vm precise = program({"test.doubled x -> d", "relu d -> r"});
+  const opdyno::Report equal = compared(precise, quantised("test.doubled"));
+  EXPECT_EQ(text(equal, "Verdict"),
+            "no difference: 2 operators agree bit for bit (without a counterpart: 0 of A, 2 of B)");
+  EXPECT_EQ(pairs(equal),
+            "test.scaled1 only in B; test.doubled1 only in B; test.scaled2=test.doubled value; relu1 name; ");
+  define("test.wrong", [](const opd_value *args, int32_t, opd_value *) {
+    for (int i = 0; i < 4; ++i) reinterpret_cast<int32_t *>(elements(args[1]))[i] = 40;
+  });
+  EXPECT_EQ(
+      text(compared(precise, quantised("test.wrong")), "Verdict"),
+      "first difference at test.scaled (call 2 of 2) (in A: test.doubled): max abs 7 (tolerance 1.3e-5), caused by "
+      "test.scaled (call 1 of 2), test.wrong or test.scaled (call 2 of 2) (in A: test.doubled), which read values "
+      "that agree (without a counterpart: 0 of A, 2 of B)")
+      << "5 in place of -2";
+}
+
+// With a wide tolerance, the output of either kernel agrees with both of the other side.
+TEST_F(ComparisonReport, PairsTheMostAlikeOfManyThatAgree) {
+  auto options = opdyno::defaults(opd_compare_options_init);
+  options.atol = "10";
+  const Vm a = program({"half x -> h", "twice1 x -> t", "add h t -> s"});
+  const Vm b = program({"twice x -> t", "halve x -> h", "add h t -> s"});
+  EXPECT_EQ(pairs(compared(a, b, &options)), "twice1=twice1 order; halve1=half value; add1 name; ");
+}
+
+TEST_F(ComparisonReport, KnowsInputsAlsoInAnotherOrder) {
+  const Vm a = program({"half x -> h", "add h x -> s"}), b = program({"half x -> h", "add x h -> s"});
+  const opdyno::Report equal = compared(a, b);
+  EXPECT_EQ(text(equal, "Verdict"), "no difference: 2 operators agree bit for bit");
+  EXPECT_EQ(equal.value(OPD_REPORT_CALLS, 1, "Inputs").string(), "other order");
+  for (const char *inputs : {"h x", "x h"})
+    EXPECT_EQ(
+        text(compared(a, program({"half x -> h", inputs[0] == 'h' ? "add_wrong h x -> s" : "add_wrong x h -> s"})),
+             "Verdict"),
+        std::string("first difference at add_wrong (in A: add): max abs 1 (tolerance 1.2e-5), caused by add_wrong (in "
+                    "A: add) ") +
+            (inputs[0] == 'h' ? "whose inputs agree" : "which reads the same values in another order"));
+}
+
+// TVM's names of fused kernels. The values of a wrong one agree with nothing.
+TEST_F(ComparisonReport, MatchesFusedKernelsByTheirParts) {
+  const auto each = [](const char *name, float (*of)(float a)) {
+    define(name, [of](const opd_value *args, int32_t count, opd_value *) {
+      for (int i = 0; i < 4; ++i) elements(args[count - 1])[i] = of(elements(args[0])[i]);
+    });
+  };
+  each("fused_half_shift", [](float a) { return a / 2 + 3; });
+  each("fused_twice1_cast_same1_cast2", [](float a) { return 2 * a + 1; });
+  each("shift", [](float a) { return a + 1; });
+  const Vm fused = program({"fused_half_shift x -> a", "fused_twice1_cast_same1_cast2 a -> b", "relu b -> c"});
+  const Vm apart = program({"half x -> h", "shift h -> a", "twice a -> t", "same t -> b", "relu b -> c"});
+  const opdyno::Report report = compared(fused, apart);
+  EXPECT_EQ(pairs(report),
+            "half1 only in B; shift1=fused_half_shift order differs; twice1 only in B; "
+            "same1=fused_twice1_cast_same1_cast2 order differs; relu1 name differs; ")
+      << text(report, "Verdict");
+  EXPECT_EQ(text(report, "Cause"), "half, shift");
+}
+
+TEST_F(ComparisonReport, GivesArgumentsByTheNamesOfTheParameters) {
+  const auto find = [](const Vm &a, const Vm &b) {
+    const Tensor x = floats({-1, 2, 3, 4}), y = floats({8, 8, 8, 8});
+    return opdyno::compare(a, b, "main", {arg(x), arg(y)}, nullptr, false).report;
+  };
+  const auto adds = [](const char *params) { return program({"half x -> h", "add h y -> s"}, params); };
+  const Vm a = adds("x, y");
+  EXPECT_EQ(text(find(a, adds("x, y")), "Note"), "");
+  const opdyno::Report turned = find(a, adds("y, x"));
+  EXPECT_EQ(text(turned, "Verdict"), "no difference: 2 operators agree bit for bit");
+  EXPECT_EQ(text(turned, "Note"),
+            "B takes other parameters than A, main(y, x) and not main(x, y): it gets the arguments of the same names");
+  EXPECT_EQ(text(find(a, program({"half x -> h", "add h x -> s"})), "Verdict").find("first difference at add: "), 0U)
+      << "B lacks y";
+  EXPECT_EQ(text(find(a, program({"half v -> h", "add h w -> s"}, "v, w")), "Verdict"),
+            "no difference: 2 operators agree bit for bit")
+      << "by their places, if they have other names";
+  expect_throws([&] { find(a, adds("x, y, z")); }, OPD_INVALID_ARGUMENT,
+                "the programs take different arguments: main(x, y) in A, main(x, y, z) in B");
+  expect_throws([&] { find(a, program({"half v -> h"}, "v")); }, OPD_INVALID_ARGUMENT, "different arguments");
+}
+
+// A build for another layout has the same sizes in another order, between two kernels that turn values.
+TEST_F(ComparisonReport, FindsTheCounterpartsInAnotherLayout) {
+  const auto turns = [](const char *name, int64_t rows, int64_t columns, float more) {
+    define(name, [=](const opd_value *args, int32_t, opd_value *) {
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          elements(args[1])[j * rows + i] = elements(args[0])[i * columns + j] + more;
+    });
+  };
+  turns("test.turned", 2, 3, 0), turns("test.back", 3, 2, 0);
+  const auto each = [](const char *name, float more) {
+    define(name, [=](const opd_value *args, int32_t, opd_value *) {
+      for (int i = 0; i < 6; ++i)
+        elements(args[1])[i] = elements(args[0])[i] * elements(args[0])[i] + (i == 4 ? more : 0);
+    });
+  };
+  each("square", 0), each("square2", 1);
+  const auto sized = [](const std::string &value, const char *shape) {
+    return "  %s" + value + " = call vm.builtin.alloc_storage(%vm, shape(24), 0, dtype(uint8), \"global\")\n  %" +
+           value + " = call vm.builtin.alloc_tensor(%s" + value + ", 0, shape(" + shape + "), dtype(float32))\n";
+  };
+  const Vm a = vm_of(".func main(x) {\n" + sized("y", "2, 3") + "  call square(%x, %y)\n" + sized("z", "2, 3") +
+                     "  call square(%y, %z)\n  ret %z\n}");
+  const auto turned = [&](const std::string &second) {
+    return vm_of(".func main(x) {\n" + sized("t", "3, 2") + "  call test.turned(%x, %t)\n" + sized("y", "3, 2") +
+                 "  call square(%t, %y)\n" + sized("u", "3, 2") + "  call " + second + "(%y, %u)\n" +
+                 sized("z", "2, 3") + "  call test.back(%u, %z)\n  ret %z\n}");
+  };
+  const Tensor x = floats({1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto find = [&](const Vm &b) { return opdyno::compare(a, b, "main", {arg(x)}, nullptr, false).report; };
+  EXPECT_EQ(pairs(find(turned("square"))),
+            "test.turned1 only in B; square1 order; square2 order; test.back1 only in B; ");
+  // B's fifth number is at [2, 0], which is [0, 2] in A: the third one, 3^4, so 1e-5 + 1.3e-6 * 81.
+  EXPECT_EQ(
+      text(find(turned("square2")), "Verdict"),
+      "first difference at square2 (in A: square (call 2 of 2)): max abs 1 (tolerance 1.2e-4), caused by square2 (in "
+      "A: square (call 2 of 2)) whose inputs agree (without a counterpart: 0 of A, 2 of B)");
 }
 
 TEST_F(ComparisonReport, EndsInTime) {

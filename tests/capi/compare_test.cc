@@ -156,7 +156,7 @@ TEST_F(Compare, BMayHaveArgumentsOfItsOwn) {
       [&] {
         opdyno::compare(a, b, "main", {arg(x), of_a.view()}, &options, false);
       },
-      OPD_INVALID_ARGUMENT, "B must get as many arguments as A, 2, but option b_args has 1");
+      OPD_INVALID_ARGUMENT, "B: main(x, cache) takes 2 arguments, but option b_args has 1");
 }
 
 TEST_F(Compare, BGetsTensorsOnItsOwnDevice) {

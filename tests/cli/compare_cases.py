@@ -338,6 +338,29 @@ class Compare(CompareTest, CliTest):
         self.assertIn("option '--b-device': ", self.fails(USAGE, "compare", *words, "--b-device", "nowhere"))
         self.assertIn("there is no device metal:0 here: ", self.fails(FAILED, "compare", *words, "--b-device", "metal:0"))
 
+    def test_b_may_have_parameters_of_its_own(self):
+        """Of weights in steps of 1/8: A reads w, B reads how many steps it has."""
+        source = compare_programs.HEAD + (
+            "KERNEL(times) { for (int i = 0; i < 4; ++i) F(2)[i] = F(0)[i] * F(1)[i]; return 0; }\n"
+            "KERNEL(times_steps) { for (int i = 0; i < 4; ++i) F(3)[i] = F(0)[i] * ((int8_t *)T(1)->data)[i] * F(2)[0]; return 0; }\n")
+        (WORK / "times.c").write_text(source)
+        out = programs.output("y", "shape(4)")
+        (WORK / "weights.opdasm").write_text(programs.program(programs.function("main", "x, w", out, "call times(%x, %w, %y)", "ret %y")))
+        (WORK / "steps.opdasm").write_text(programs.program(programs.function("main", "steps, x, scale", out, "call times_steps(%x, %steps, %scale, %y)", "ret %y")))
+        npy.save(WORK / "w.npz", w=([4], [0.5, -1, 0.26, 2]))
+        npy.save(WORK / "steps.npz", steps=([4], [4, -8, 2, 16], "|i1"), scale=([1], [0.125]))
+        words = ("weights.opdasm", "steps.opdasm", "--import", "times.c", "-i", "x:4xf32=1,2,3,4", "--params", "w.npz")
+        text = self.compare(*words, "--b-params", "steps.npz", "--atol", "0.1").stdout
+        self.assertEqual("no difference: 1 operator agrees\n", text.replace(", 0 of them bit for bit", ""))
+        text = self.compare(*words, "--b-params", "steps.npz", expect=MISMATCH).stdout
+        self.assertRegex(text, r"^first difference at times_steps \(in A: times\): max abs 0\.03 ")
+        self.assertIn("the programs take different arguments: main(x, w) in A, main(steps, x, scale) in B", self.compare(*words, expect=USAGE).stderr)
+        self.assertIn("parameter steps of main of B is neither in w.npz nor a parameter of A", self.compare(*words, "--b-params", "w.npz", expect=USAGE).stderr)
+        npy.save(WORK / "other.npz", other=([1], [1]))
+        self.assertIn("other.npz has no tensor with the name of a parameter of main of B",
+                      self.compare("weights.opdasm", "weights.opdasm", *words[2:], "--b-params", "other.npz", expect=USAGE).stderr)
+        self.assertIn("cannot open none.npz", self.compare(*words, "--b-params", "none.npz", expect=FAILED).stderr)
+
     def test_a_program_that_fails_is_said_with_its_place(self):
         (WORK / "fails.opdasm").write_text(UNFUSED.replace("call double1(", "call fails("))
         (WORK / "fails.c").write_text(SOURCE + 'extern void TVMFFIErrorSetRaisedFromCStr(const char *, const char *);\n'

@@ -284,6 +284,13 @@ KERNEL(silu_more) {
         attention = [state for name, state in states if name.startswith("vm.builtin.attention")]
         self.assertEqual(["equal"] * LAYERS, attention)
 
+    def test_b_may_have_weights_of_its_own(self):
+        words = ("compare", LLAMA, LLAMA, "--prefill", "3", "--decode", "1", "--repeat", "0", "--b-params", DATA + "weights.npz")
+        self.assertIn("pass 2 of 2: no difference", self.succeeds(*words, "--params", DATA + "weights.npz"))
+        self.assertIn("first difference", self.check(MISMATCH, *words, silent=False).stdout)  # A's are random
+        npy.save(WORK / "one.npz", x=([4], [5, 6, 7, 8]))
+        self.assertIn("takes 15 tensors, but one.npz has 1", self.fails(USAGE, *words[:-1], "one.npz"))
+
     def test_operators_are_measured_in_the_last_pass(self):
         text = self.succeeds("compare", LLAMA, LLAMA, "--prefill", "3", "--decode", "1", "--repeat", "3", "--times", "times.json")
         self.assertIn("pass 2 of 2: no difference", text)

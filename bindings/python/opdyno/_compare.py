@@ -67,7 +67,7 @@ def compare(
     assert_close. `repeat`: measured runs of each program, for `Comparison.times`. `keep_bytes`: most memory for copies of
     values. `save`: the directory where the tensors around the first difference go, as a.npz and b.npz. `timeout`: seconds;
     0: none. The arguments are copied, so the programs may write theirs; an object that cannot be copied, such as a KV
-    cache, must be another one for `b`: `b_inputs` are its arguments. docs/compare.md says more.
+    cache, must be another one for `b`: `b_inputs` are its arguments, as many as it takes. docs/compare.md says more.
     """
     options = {"repeat": repeat, "rtol": tolerance_text(rtol), "atol": tolerance_text(atol), "keep_bytes": keep_bytes,
                "save_directory": path_text(save), "timeout_ns": nanoseconds("timeout", timeout), "equal_nan": int(equal_nan),

@@ -1674,8 +1674,8 @@ pub struct opd_compare_options {
     pub equal_nan: i32,
     /// 0
     pub reserved: u32,
-    /// borrowed; the arguments of B, as many as `args`: for a KV cache that B made, say;
-    /// NULL: those of A
+    /// borrowed; the arguments of B, as many as it takes: for a KV cache that B made, or
+    /// quantised weights; NULL: those of A
     pub b_args: *mut opd_array,
 }
 impl Default for opd_compare_options {
@@ -4487,11 +4487,12 @@ unsafe extern "C" {
     ///
     /// Each program runs once, and gets copies of the tensors among the arguments. If a tensor is on A's first device, B's
     /// copy is on B's first device. If the program expects another floating-point dtype than a tensor has, the copy is
-    /// converted. For a paged KV cache or RNN state, B gets a copy of A's initial state, with B's kernels of the same names.
-    /// Other objects cannot be copied: B gets them as A left them, and a note says so. If options-\>b_args is given, B gets
-    /// those arguments instead. Memory that a program allocates is filled with NaN, so that elements which a kernel leaves
-    /// unwritten show as differences. If an operator fails, its program's run ends. The operators before it are compared,
-    /// and the verdict begins with the failure.
+    /// converted. If all parameters of B have names of A's, but in another order or fewer of them, B gets the arguments by
+    /// these names, and a note says so. For a paged KV cache or RNN state, B gets a copy of A's initial state, with B's
+    /// kernels of the same names. Other objects cannot be copied: B gets them as A left them, and a note says so. If
+    /// options-\>b_args is given, B gets those arguments instead. Memory that a program allocates is filled with NaN, so that
+    /// elements which a kernel leaves unwritten show as differences. If an operator fails, its program's run ends. The
+    /// operators before it are compared, and the verdict begins with the failure.
     ///
     /// `a`:          Borrowed. During the comparison its instrument is not called, not even for calls of other threads.
     ///

@@ -1769,7 +1769,8 @@ impl<'a> CompareOptions<'a> {
     pub fn equal_nan(self, equal_nan: bool) -> Self {
         Self { equal_nan: Some(equal_nan), ..self }
     }
-    /// The arguments of B, as many as `args`: for a KV cache that B made, say.
+    /// The arguments of B, as many as it takes: for a KV cache that B made, or
+    /// quantised weights.
     /// Default: those of A.
     pub fn b_args(self, b_args: &'a Array) -> Self {
         Self { b_args: Some(b_args), ..self }
