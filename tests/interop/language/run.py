@@ -99,14 +99,27 @@ def check_checkpoints(tvm, arguments, directory):
         run(runtimes[name], HERE / "checkpoint.py", name, "import", program, parameters, files[other])
 
 
+def check_kinds(tvm, arguments, directory):
+    """Of layers with a window, and of layers that share keys and values: against NumPy, and beside TVM's VM."""
+    passes = 0
+    for seed, (kind, mode) in enumerate([(kind, mode) for kind in ("window", "shared") for mode in MODES], 50):
+        made = directory / f"{kind}_{mode}"
+        run(tvm, HERE / "build_kinds.py", made, kind, "--exec-mode", mode)
+        ours, theirs = (run(python, HERE / "check_kinds.py", runtime, *model_files(made), kind, seed, arguments.steps).splitlines()
+                        for runtime, python in (("opdyno", arguments.python), ("tvm", tvm)))  # fmt: skip
+        compare(ours, theirs, f"{kind}, {mode}")
+        passes += len(ours)
+    return passes
+
+
 def repair_merging(program):
-    """TVM's kernel that merges two parts of attention has a race: each thread of a row reads its weight and writes the new one. The threads of
+    """TVM's kernels that merge two parts of attention have a race: each thread of a row reads its weight and writes the new one. The threads of
     one warp do so at once, but PoCL runs them one after the other. Here the last one writes."""
     source = program.read_bytes()
     head = re.search(rb"S_ptr\[\(\(\(convert_int\(get_group_id\(0\)\)\) \* H\) \+ \(convert_int\(get_local_id\(1\)\)\)\)\] = ", source)
     replaced = b"if(get_local_id(0)+1==get_local_size(0))S_ptr[get_group_id(0)*H+get_local_id(1)]="
     assert head and len(replaced) <= len(head[0]), "TVM makes another kernel now"
-    program.write_bytes(source.replace(head[0], replaced.ljust(len(head[0])), 1))
+    program.write_bytes(source.replace(head[0], replaced.ljust(len(head[0]))))
 
 
 def check_logits(python, parameters, results, directory):
@@ -130,6 +143,16 @@ def check_device(tvm, arguments, directory):
     return passes
 
 
+def check_latent(tvm, arguments, directory):
+    """Of MLA: TVM's frontend has kernels of it for GPUs only."""
+    if run(arguments.python, "-c", "import opdyno; print(opdyno.device('opencl:0').exist)").strip() != "True":
+        return 0
+    run(tvm, HERE / "build_kinds.py", directory / "latent", "latent")
+    program, parameters = model_files(directory / "latent")
+    repair_merging(program)
+    return len(run(arguments.python, HERE / "check_kinds.py", "opdyno", program, parameters, "latent", 60, 60, "opencl:0").splitlines())
+
+
 def check_release(release, arguments, directory):
     tvm = generate.environment_for(release, arguments.cache)
     for mode in MODES:
@@ -143,12 +166,15 @@ def check_release(release, arguments, directory):
         compare(work(arguments.python, "opdyno", *windows), work(tvm, "tvm", *windows), f"TVM {release}, {mode}, windows")
         check_command(arguments.python, mode, directory)
         run(arguments.python, HERE / "check_trees.py", *model_files(directory / mode), seed)
+    kinds = latent = 0
     if release not in ("0.25", "0.26"):  # which have none
         check_checkpoints(tvm, arguments, directory)
+        kinds, latent = check_kinds(tvm, arguments, directory), check_latent(tvm, arguments, directory)
     hybrid = check_hybrid(tvm, arguments, directory)
     there = check_device(tvm, arguments, directory)
-    print(f"TVM {release}: {passes} passes have NumPy's logits, and {hybrid} of a hybrid model; all have TVM's; windows and trees agree; "
-          f"{there} passes on opencl:0 have NumPy's", flush=True)  # fmt: skip
+    print(f"TVM {release}: {passes} passes have NumPy's logits, and {hybrid} of a hybrid model, {kinds} of layers with windows or shared rows; "
+          f"all have TVM's; windows and trees agree; "
+          f"{there} passes on opencl:0 have NumPy's, and {latent} of MLA", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
