@@ -19,6 +19,7 @@ class DeviceCollector final : public Collector {
       DeviceBackend &backend = device_backend(device);
       const std::string absence = backend.counters_absence(device.device_id);
       if (absence.empty()) sets_[key(device)] = backend.open_counters(device.device_id, names_);
+      else if (device.device_type == kDLCPU && devices.size() > 1) continue;  // the host is in each run
       else note_ += concat(note_.empty() ? "" : "; ", device_name(device), ": ", absence);
     }
   }

@@ -121,10 +121,10 @@ TEST_F(ADevice, TellsItsOwnTimesToTheEvaluator) {
   const Vm vm = vm_on(device(), kernels);
   const Function main = vm.function("main");
   constexpr std::chrono::milliseconds kWait{20};
-  const Function waits = make_function([&](const opd_value *args, int32_t, opd_value *out) {
+  const Function waits = make_function([&](const opd_value *args, int32_t, opd_value *) {
     opdyno::sync(device());  // the timer has begun
     std::this_thread::sleep_for(kWait);
-    *out = main(Tensor::of(args[0])).release();
+    main(Tensor::of(args[0]));
   });
   const Tensor x = on(device(), {1, 2, 3, 4});
   auto options = opdyno::defaults(opd_evaluator_options_init);
@@ -161,8 +161,10 @@ TEST_F(ADevice, CountsTheThreadsOfItsKernelsOrSaysWhyNot) {
   if (!counts) return;
   size_t launches = 0;
   for (size_t row = 0; row < profile.rows(); ++row)
-    if (profile.text(row, "Name") == "scale")
-      ++launches, EXPECT_EQ(profile.count(row, "Compute shader invocations"), 4);
+    if (profile.text(row, "Name") == "scale") {
+      ++launches;
+      EXPECT_EQ(profile.count(row, "Compute shader invocations"), 4);
+    }
   EXPECT_EQ(launches, 2u);
   EXPECT_EQ(profile.device("vulkan0", "Compute shader invocations"), 8);
 }
@@ -225,8 +227,10 @@ TEST_F(ADevice, IsUsedFromAnotherMachine) {
   auto measured = opdyno::defaults(opd_evaluator_options_init);
   measured.device = there, measured.number = 2, measured.repeat = 2;
   vm.save_function("main", "timed", {arg(x)}, false);
-  for (const double seconds : opdyno::Evaluator(vm.function("timed"), &measured)().seconds())
+  const opdyno::Benchmark times = opdyno::Evaluator(vm.function("timed"), &measured)();
+  for (const double seconds : times.seconds())
     EXPECT_GE(seconds, is_simulated() ? std::chrono::duration<double>(kLatency).count() : 0);
+  EXPECT_EQ(times.stats().is_device_time, has_streams());
   const Report report = vm.profile("main", {arg(x)}).report;
   const std::string name = opdyno::to_string(device());
   size_t kernel_rows = 0;

@@ -141,6 +141,7 @@ OPD_COLLECTOR_PERF: int
 OPD_COLLECTOR_PAPI: int
 OPD_COLLECTOR_ENERGY: int
 OPD_COLLECTOR_NVML: int
+OPD_COLLECTOR_DEVICE: int
 
 def opd_device_from_string(text: str, /) -> Device: ...
 def opd_device_get_attr(device: Device, attr: int, /) -> Any: ...

@@ -26,13 +26,16 @@ CountedLaunch::~CountedLaunch() {
   context_.give_back_count(query_);
 }
 
-void CountedLaunch::begin(CommandBuffer *commands) const {
-  context_.api().vkCmdResetQueryPool(commands, query_.pool, query_.first, 1);
-  context_.api().vkCmdBeginQuery(commands, query_.pool, query_.first, 0);
+CountedLaunch::Scope::Scope(const CountedLaunch *launch, CommandBuffer *commands)
+    : launch_(launch), commands_(commands) {
+  if (!launch) return;
+  const auto &[pool, first] = launch->query_;
+  launch->context_.api().vkCmdResetQueryPool(commands, pool, first, 1);
+  launch->context_.api().vkCmdBeginQuery(commands, pool, first, 0);
 }
 
-void CountedLaunch::end(CommandBuffer *commands) const {
-  context_.api().vkCmdEndQuery(commands, query_.pool, query_.first);
+CountedLaunch::Scope::~Scope() {
+  if (launch_) launch_->context_.api().vkCmdEndQuery(commands_, launch_->query_.pool, launch_->query_.first);
 }
 
 uint64_t CountedLaunch::read() const {

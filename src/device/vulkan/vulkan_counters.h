@@ -15,9 +15,17 @@ class CountedLaunch {
   ~CountedLaunch();
   CountedLaunch(const CountedLaunch &) = delete;
 
-  // Around its command, under the device's queue_guard().
-  void begin(CommandBuffer *commands) const;
-  void end(CommandBuffer *commands) const;
+  // Around its command, under the device's queue_guard(). The query also ends if the command cannot be added.
+  class Scope {
+   public:
+    Scope(const CountedLaunch *launch, CommandBuffer *commands);  // null: nobody counts
+    ~Scope();
+    Scope(const Scope &) = delete;
+
+   private:
+    const CountedLaunch *const launch_;
+    CommandBuffer *const commands_;
+  };
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
   uint64_t read() const;  // waits for its end; throws
 

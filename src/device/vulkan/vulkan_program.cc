@@ -100,11 +100,12 @@ class VulkanKernel final : public DeviceKernel {
       }
     }
     const auto tally = VulkanCounters::present(context_);  // null: nobody counts
-    const auto counted = tally ? std::make_unique<CountedLaunch>(context_) : nullptr;
+    auto counted = tally ? std::make_unique<CountedLaunch>(context_) : nullptr;
     const auto record = [&](Stream::Work &work) {
-      if (counted) counted->begin(work.commands);
-      pipeline.record(work, parts, scalars, launch.grid);
-      if (counted) counted->end(work.commands);
+      {
+        const CountedLaunch::Scope scope(counted.get(), work.commands);
+        pipeline.record(work, parts, scalars, launch.grid);
+      }
       for (Place &place : places) work.kept.push_back(std::move(place.buffer));
     };
     const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}, queries != nullptr, queries != nullptr};

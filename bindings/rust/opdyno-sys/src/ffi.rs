@@ -359,6 +359,13 @@ pub const OPD_COLLECTOR_ENERGY: opd_collector_kind = 4;
 /// values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
 /// Source: NVML, which comes with NVIDIA's driver.
 pub const OPD_COLLECTOR_NVML: opd_collector_kind = 5;
+/// What a device itself counts of the kernels in a call. On Vulkan that is "Compute shader invocations": the threads
+/// of the kernels that the calling thread launched. On CUDA the events are metrics of CUPTI's range profiler that end
+/// with ".sum", such as sm__inst_executed.sum, as many as CUPTI counts in one run of a kernel; they count the whole
+/// device. The begin and the end of a call wait for the device. Devices without counters have no columns, and the
+/// configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification, VK_QUERY_TYPE_PIPELINE_STATISTICS;
+/// NVIDIA, CUPTI 12.6, Range Profiling API.
+pub const OPD_COLLECTOR_DEVICE: opd_collector_kind = 6;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_COLLECTOR_KIND_MAX_ENUM: opd_collector_kind = 0x7FFFFFFF;
 /// A form of a trace.
@@ -1357,7 +1364,8 @@ pub struct opd_kv_stats {
 pub struct opd_evaluator_options {
     /// set by `opd_evaluator_options_init()`
     pub struct_size: u32,
-    /// it is synchronised before the clock is read; cpu:0
+    /// it is synchronised before the clock is read. If it has events or timestamps,
+    /// its own clock measures, in the current stream of each thread; cpu:0
     pub device: DLDevice,
     /// 0
     pub reserved: u32,
@@ -1452,6 +1460,12 @@ pub struct opd_benchmark_stats {
     pub min: f64,
     /// As in C's `opd_benchmark_stats`.
     pub max: f64,
+    /// 1: the times are those of the device's own clock, from when its work before the calls of
+    /// a repeat had ended until theirs had; 0: they are the host's, with the device
+    /// synchronised, or were measured elsewhere
+    pub is_device_time: u32,
+    /// 0
+    pub reserved2: u32,
 }
 /// The peak performance of this machine's processors, all together.
 #[repr(C)]

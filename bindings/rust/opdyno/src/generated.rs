@@ -371,6 +371,13 @@ pub enum CollectorKind {
     /// values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
     /// Source: NVML, which comes with NVIDIA's driver.
     Nvml = ffi::OPD_COLLECTOR_NVML,
+    /// What a device itself counts of the kernels in a call. On Vulkan that is "Compute shader invocations": the threads
+    /// of the kernels that the calling thread launched. On CUDA the events are metrics of CUPTI's range profiler that end
+    /// with ".sum", such as sm__inst_executed.sum, as many as CUPTI counts in one run of a kernel; they count the whole
+    /// device. The begin and the end of a call wait for the device. Devices without counters have no columns, and the
+    /// configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification, VK_QUERY_TYPE_PIPELINE_STATISTICS;
+    /// NVIDIA, CUPTI 12.6, Range Profiling API.
+    Device = ffi::OPD_COLLECTOR_DEVICE,
 }
 impl CollectorKind {
     /// None for a number that this version does not know.
@@ -383,6 +390,7 @@ impl CollectorKind {
             ffi::OPD_COLLECTOR_PAPI => Self::Papi,
             ffi::OPD_COLLECTOR_ENERGY => Self::Energy,
             ffi::OPD_COLLECTOR_NVML => Self::Nvml,
+            ffi::OPD_COLLECTOR_DEVICE => Self::Device,
             _ => return None,
         })
     }
@@ -1599,7 +1607,8 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// It is synchronised before the clock is read.
+    /// It is synchronised before the clock is read. If it has events or timestamps,
+    /// its own clock measures, in the current stream of each thread.
     /// Default: cpu:0.
     pub fn device(self, device: Device) -> Self {
         Self { device: Some(device), ..self }
@@ -2655,6 +2664,10 @@ pub struct BenchmarkStats {
     pub min: f64,
     /// The max.
     pub max: f64,
+    /// True: the times are those of the device's own clock, from when its work before the calls of
+    /// a repeat had ended until theirs had; false: they are the host's, with the device
+    /// synchronised, or were measured elsewhere.
+    pub is_device_time: bool,
 }
 impl BenchmarkStats {
     /// As `fill` writes it: the fields that fit the size.
@@ -2677,6 +2690,7 @@ impl BenchmarkStats {
             std: raw.std,
             min: raw.min,
             max: raw.max,
+            is_device_time: raw.is_device_time != 0,
         })
     }
 }
