@@ -158,6 +158,17 @@ class Replay(CliTest):
         self.assertEqual(-signal.SIGSEGV, run("replay", "small.opdrec").returncode)
         self.assertIn("arg_1  argument  float32[4] on cpu:0", self.succeeds("replay", "small.opdrec", "--info"))
 
+    def test_a_debugger_shows_where_a_call_ends_its_process(self):
+        if not shutil.which("gdb"):
+            self.skipTest("skipped: gdb is not installed")
+        self.crash("--record", "crash.opdrec")
+        words = ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", "-ex", "run", "-ex", "bt", "--args", OPDYNO, "replay", "crash.opdrec"]
+        result = subprocess.run(words, cwd=WORK, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        if "ptrace" in result.stderr:
+            self.skipTest("skipped: no process may be traced here")
+        self.assertIn("received signal SIGSEGV", result.stdout)
+        self.assertRegex(result.stdout, "#0 .* __tvm_ffi_crashes ", "the private copy's symbols")
+
     def test_a_crash_that_was_not_recorded_is_another_outcome(self):
         self.record()
         words = ("--with", self.chain("crashes"), "--import", "crash-replayed.so", "--minimise", "small.opdrec")

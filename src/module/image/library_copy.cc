@@ -41,7 +41,13 @@ void write_all(int fd, Bytes bytes, off_t offset) {
   }
 }
 
-std::string path_of(int fd) { return concat("/proc/self/fd/", fd); }
+// By the number of this process, as /proc has it. A debugger opens the paths of libraries itself: /proc/self would be
+// the debugger, whose descriptor of that number may be a pipe that it waits for.
+std::string path_of(int fd) {
+  char process[32];
+  const ssize_t size = ::readlink("/proc/self", process, sizeof process);
+  return concat("/proc/", size > 0 ? std::string_view(process, static_cast<size_t>(size)) : "self", "/fd/", fd);
+}
 
 // Whether a library is loaded by this path; with a `base`, whether it is mapped there. The loader is not asked by
 // dlopen(), which would open and read the file.
@@ -69,7 +75,7 @@ LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
   if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);
   if (fd < 0) return {};
-  // A library may still be mapped as /proc/self/fd/N although its descriptor N is closed. dlopen() would return that
+  // A library may still be mapped as /proc/PROCESS/fd/N although its descriptor N is closed. dlopen() would return that
   // library for this N, so step past it.
   std::vector<int> taken;
   while (fd >= 0 && is_loaded(path_of(fd))) {
