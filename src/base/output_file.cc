@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/random_bytes.h"
 
 namespace opd {
 namespace {
@@ -60,10 +61,8 @@ int follow_links(std::string &path) {
 
 // The name cannot be guessed, so no other user can have put a file or link there.
 std::string random_name(const std::string &directory) {
-  unsigned long long bits = 0;
-  if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) bits = static_cast<unsigned long long>(::getpid());
   char text[32];
-  std::snprintf(text, sizeof text, "/.opdyno-%016llx.tmp", bits);
+  std::snprintf(text, sizeof text, "/.opdyno-%016llx.tmp", draw_unique<unsigned long long>());
   return directory + text;
 }
 

@@ -1,11 +1,8 @@
 #include "rpc/secret.h"
 
-#include <sys/random.h>
-
-#include <cerrno>
-
-#include "base/file.h"
+#include "base/error.h"
 #include "base/hex.h"
+#include "base/random_bytes.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -20,8 +17,7 @@ std::string_view option_in(std::string_view said, std::string_view option) {
 
 std::string draw_number() {
   Sha256 bytes;
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    fail(OPD_IO, "the system gives no random bytes: ", error_text(errno));
+  draw_secret_bytes(bytes.data(), bytes.size());
   return hex(bytes);
 }
 

@@ -1,30 +1,14 @@
 #include "rpc/session_spans.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/random_bytes.h"
 
 namespace opd::rpc {
-namespace {
-
-// Without enough random bytes so early, the time: numbers must differ, not be secret.
-template <size_t kSize>
-void draw_bytes(std::array<uint8_t, kSize> &to) {
-  static_assert(kSize % sizeof(uint64_t) == 0);
-  if (::getrandom(to.data(), kSize, GRND_NONBLOCK) == static_cast<ssize_t>(kSize)) return;
-  for (size_t at = 0; at < kSize; at += sizeof(uint64_t)) {
-    const auto now = static_cast<uint64_t>(unix_ns()) * 0x9E3779B97F4A7C15u + at;
-    std::memcpy(to.data() + at, &now, sizeof now);
-  }
-}
-
-}  // namespace
-
 SessionSpans::SessionSpans(Note note, void *user_data, const Progress &progress)
     : note_(note), user_data_(user_data), progress_(progress) {}
 
@@ -37,10 +21,8 @@ std::array<uint8_t, 8> SessionSpans::next_number() {
 
 void SessionSpans::begin_session() {
   if (!note_) return;
-  std::array<uint8_t, 8> first;
-  draw_bytes(first);
-  std::memcpy(&last_number_, first.data(), sizeof last_number_);
-  draw_bytes(session_.own.trace);
+  last_number_ = draw_unique<uint64_t>();
+  draw_unique_bytes(session_.own.trace.data(), session_.own.trace.size());
   session_.own.trace[0] |= 1;  // no trace has the number 0
   session_.own.span = next_number();
   session_.own.flags = 1;

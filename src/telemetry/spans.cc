@@ -1,11 +1,9 @@
 #include "telemetry/spans.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
 
-#include "base/clock.h"
+#include "base/random_bytes.h"
 #include "telemetry/call_metrics.h"
 
 namespace opd {
@@ -62,10 +60,8 @@ bool is_before(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t othe
 
 }  // namespace
 
-SpanMaker::SpanMaker(bool per_operator, SpanQueue &queue) : per_operator_(per_operator), queue_(queue) {
-  if (::getrandom(seeds_.data(), sizeof seeds_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seeds_))
-    seeds_ = {monotonic_ns(), static_cast<uint64_t>(unix_ns()), reinterpret_cast<uintptr_t>(this)};
-}
+SpanMaker::SpanMaker(bool per_operator, SpanQueue &queue)
+    : per_operator_(per_operator), queue_(queue), seeds_(draw_unique<decltype(seeds_)>()) {}
 
 SentSpan::Id SpanMaker::run_id(uint64_t run) const {
   SentSpan::Id id;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/loaded_objects.h"
+#include "base/random_bytes.h"
 #include "trace/trace.h"
 
 namespace opd {
@@ -45,8 +45,7 @@ struct EventFiles {
 namespace {
 
 uint64_t random_id() {
-  uint64_t id = 0;
-  if (::getrandom(&id, sizeof id, GRND_NONBLOCK) != sizeof id) id = monotonic_ns() ^ static_cast<uint64_t>(::getpid());
+  const auto id = draw_unique<uint64_t>();
   return id ? id : 1;
 }
 

@@ -23,12 +23,12 @@
 #include "base/file.h"
 #include "support/c_artifact.h"
 #include "support/refusal.h"
+#include "unit/base/random_source.h"
 
 namespace {
 
-std::function<int()> at_fsync;      // gives the errno, 0 if the bytes are to be stored
-bool is_without_proc = false;       // as in a chroot
-std::vector<uint64_t> next_random;  // the first numbers of getrandom()
+std::function<int()> at_fsync;  // gives the errno, 0 if the bytes are to be stored
+bool is_without_proc = false;   // as in a chroot
 
 }  // namespace
 
@@ -40,12 +40,6 @@ extern "C" int fsync(int file) {
 extern "C" int access(const char *path, int mode) noexcept {
   if (is_without_proc && std::strncmp(path, "/proc/", 6) == 0) return errno = ENOENT, -1;
   return static_cast<int>(::syscall(SYS_faccessat, AT_FDCWD, path, mode));
-}
-extern "C" ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
-  if (next_random.empty() || size != sizeof next_random[0]) return ::syscall(SYS_getrandom, bytes, size, flags);
-  std::memcpy(bytes, &next_random.front(), size);
-  next_random.erase(next_random.begin());
-  return static_cast<ssize_t>(size);
 }
 
 namespace opd {
@@ -149,14 +143,20 @@ TEST(AnOutputFile, ThatCannotBeNamelessHasANameThatNobodyElseUses) {
   fs::create_symlink(victim, directory + "/.opdyno-0000000000000001.tmp");
   fs::create_symlink(directory + "/dangling", directory + "/.opdyno-0000000000000002.tmp");
   is_without_proc = true;
-  next_random = {1, 2, 3};
+  std::vector<uint64_t> next_random = {1, 2, 3};  // the first numbers that are drawn
+  at_getrandom = [&](void *bytes, size_t size, unsigned flags) -> ssize_t {
+    if (next_random.empty() || size != sizeof next_random[0]) return random_of_the_system(bytes, size, flags);
+    std::memcpy(bytes, &next_random.front(), size);
+    next_random.erase(next_random.begin());
+    return static_cast<ssize_t>(size);
+  };
   std::vector<std::string> during;
   at_fsync = [&] { return during = names_in(directory), 0; };
   const int error = replaced(path, "content");
   at_fsync = nullptr;
   next_random = std::vector<uint64_t>(16, 1);
   const int none_is_free = replaced(path, "other");
-  next_random.clear();
+  at_getrandom = nullptr;
   is_without_proc = false;
   EXPECT_EQ(error, 0);
   EXPECT_EQ(during, (std::vector<std::string>{".opdyno-0000000000000001.tmp", ".opdyno-0000000000000002.tmp",
