@@ -135,7 +135,7 @@ OPD_API OPD_NODISCARD opd_error *opd_telemetry_set_value(opd_telemetry *telemetr
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_telemetry_flush(opd_telemetry *telemetry, uint64_t timeout_ns);
 
-/** Counts of sent and dropped data. */
+/** Counts of sent and dropped data, and whether spans are sent at all. */
 typedef struct opd_telemetry_stats {
   uint32_t struct_size;          /**< sizeof(opd_telemetry_stats), set by the caller; then the bytes that were filled */
   uint32_t reserved;             /**< 0 */
@@ -146,6 +146,7 @@ typedef struct opd_telemetry_stats {
   uint64_t spans_waiting_count;  /**< spans in the queue now */
   uint64_t failed_count;         /**< requests that the collector did not take */
   uint64_t events_dropped_count; /**< events for which there was no room; they are in no other metric */
+  uint64_t sends_spans;          /**< 1: there is a collector, and it gets spans; else 0 */
 } opd_telemetry_stats;
 
 /** Reads the counts of sent and dropped data.

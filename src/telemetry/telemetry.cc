@@ -210,7 +210,7 @@ void TelemetrySession::fold() {
   for (const TraceTrack &track : parts.tracks) dropped += track.dropped;
   stats_.events_dropped = std::max(stats_.events_dropped, dropped);
   calls_.add(parts);
-  if (!post_ || !settings_.spans) return;
+  if (!sends_spans()) return;
   spans_.add(parts);
   if (queue_.size() > 0) changed_.notify_all();
 }
@@ -344,7 +344,7 @@ void TelemetrySession::set_value(Series series) {
 
 void TelemetrySession::add_span(SentSpan span) {
   const std::scoped_lock lock(guard_);
-  if (post_ && settings_.spans && span.is_kept) queue_.add(std::move(span));
+  if (sends_spans() && span.is_kept) queue_.add(std::move(span));
 }
 
 TelemetryStats TelemetrySession::stats() {

@@ -36,6 +36,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   TelemetrySession(const TelemetrySession &) = delete;
 
   const std::string &address() const { return settings_.prometheus; }  // "": it listens nowhere
+  bool sends_spans() const { return post_ && settings_.spans; }
   std::string text(bool open_metrics);
   void set_value(Series series);  // of the program's own, with one point; replaces that of the same labels
   void add_span(SentSpan span);   // of the program's own; sent within a moment, if spans are sent
