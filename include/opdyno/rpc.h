@@ -17,7 +17,8 @@ OPD_BEGIN_DECLS
  * opd_vm_create() of them makes VMs there, and opd_evaluator_create() measures there. Arguments are numbers, texts,
  * bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
  * one there, and the address. If the connection ends, the error is OPD_IO of the kind "ConnectionError"; if the
- * server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
+ * server's process crashed or was ended, it says why and names the operator that ran, where the server is `opdyno
+ * serve`.
  *
  * A cancel token or a deadline ends the wait for an answer, not the server's work: the next request waits for that. All
  * objects of a session keep it open. It cannot be used in a child of fork(): OPD_IO. */
@@ -148,14 +149,18 @@ typedef struct opd_rpc_progress {
   uint64_t num_requests;   /**< that came from the client, those that were refused among them */
   uint64_t received_bytes; /**< of requests, without what TLS and TCP add */
   uint64_t sent_bytes;     /**< of answers, likewise */
-  char crashed_in[128]; /**< with `report_crashes`, after a crash: the operator that ran, its name cut to 127 bytes; ""
-                         */
+  char crashed_in[128];    /**< with `report_crashes`: the operator that ran at a crash, or at the latest SIGURG of the
+                                request that is being answered; its name cut to 127 bytes; "" */
   uint64_t num_bad_traceparents; /**< with `note_span`: that the client said, and that are none; they are ignored */
+  char end_reason[256]; /**< what ended the process, as messages say it behind "was ended by". Another process writes it
+                             before it sends SIGTERM, and before `tell_end`; "" */
+  uint32_t wire_state;  /**< of the library: what the client can still be told by `tell_end`; 0 */
+  uint32_t reserved2;   /**< 0 */
 } opd_rpc_progress;
 
 /** Writes the size of the struct in this header, and 0. NULL is allowed. Threads: safe. Since: 0.2 */
 static inline void opd_rpc_progress_init(opd_rpc_progress *progress) {
-  const opd_rpc_progress defaults = {(uint32_t)sizeof *progress, 0, 0, 0, 0, "", 0};
+  const opd_rpc_progress defaults = {(uint32_t)sizeof *progress, 0, 0, 0, 0, "", 0, "", 0, 0};
   if (progress) *progress = defaults;
 }
 
@@ -191,14 +196,20 @@ typedef struct opd_rpc_serve_options {
   const char *tls_key_file;   /**< borrowed; PEM file of the certificate's private key, without a password; NULL */
   opd_rpc_progress *progress; /**< borrowed; the progress is written there; NULL */
   opd_error *(*admit)(
-      void *user_data);   /**< called once the client has said the key and proved the secret, before the
-                               process is restricted. It may wait, as for other sessions to end. Its error,
-                               which it gives away, ends the session; NULL: all clients are welcome */
-  void *user_data;        /**< borrowed; for @p admit and @p note_span; NULL */
-  int32_t report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
-                               SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
-                             before, with the operator that runs. For one session of the process at once; 0 */
-  uint32_t reserved2;     /**< 0 */
+      void *user_data); /**< called once the client has said the key and proved the secret, before the
+                             process is restricted. It may wait, as for other sessions to end. Its error,
+                             which it gives away, ends the session; NULL: all clients are welcome */
+  void *user_data;      /**< borrowed; for @p admit and @p note_span; NULL */
+  int32_t
+      report_crashes; /**< 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+                         SIGSYS, SIGXCPU, SIGTERM), and that the program does not handle itself, are sent to the
+                         client before, with the operator that runs. At SIGURG, which another process may send now
+                         and then, that operator is noted in @p progress. For one session of the process at once; 0 */
+  int32_t tell_end;   /**< 1: nothing is served. The process that served the client of @p socket has ended, and
+                           @p progress is a copy of its progress. The client gets `end_reason` and `crashed_in` as
+                           the answer to its open request, or to the next one. It gets nothing if it was told
+                           before, if an answer had begun, or with TLS. All other options are ignored. Does not
+                           wait; 0 */
   void (*note_span)(void *user_data,
                     const opd_telemetry_value *span); /**< called by the serving thread when a span begins, then without
                        `end_ns`, and when it has ended. Spans are the session, and each call of a function in it. Their
@@ -257,6 +268,8 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
  * - OPD_DEADLINE_EXCEEDED: it went silent;
  * - OPD_IO: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it supports;
  * - the error of the function admit of the options.
+ *
+ * A session that ends early because of a limit, or of what the client sends, is an error for the client, too.
  *
  * Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
  * tvm.rpc.Server.

@@ -1,5 +1,6 @@
 // include/opdyno/rpc.h
 #include "capi/handles.h"
+#include "rpc/end_answer.h"
 #include "rpc/remote_device.h"
 #include "rpc/remote_objects.h"
 #include "rpc/secret.h"
@@ -65,7 +66,7 @@ rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
   settings.key = text(how.key), settings.match_key = text(how.match_key);
   settings.secret = secret_of(how.secret);
   settings.work_folder = text(how.work_folder);
-  settings.limits = {how.max_packet_bytes, how.max_file_bytes, how.max_tensor_bytes,
+  settings.limits = {how.max_packet_bytes, how.max_file_bytes, how.max_tensor_bytes, how.max_process_bytes,
                      std::chrono::nanoseconds(how.max_silence_ns)};
   settings.sandbox.is_wanted = how.sandbox != 0, settings.sandbox.network = how.allow_network != 0;
   for (int32_t i = 0; i < how.num_read_paths; ++i) {
@@ -73,7 +74,7 @@ rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
     settings.sandbox.read_paths.emplace_back(how.read_paths[i]);
   }
   settings.user = text(how.user);
-  settings.cpu_seconds = how.max_cpu_s, settings.process_bytes = how.max_process_bytes;
+  settings.cpu_seconds = how.max_cpu_s;
   require(!how.tls_certificate_file == !how.tls_key_file, "tls_certificate_file and tls_key_file go together");
   settings.tls = {text(how.tls_certificate_file), text(how.tls_key_file)};
   if (how.admit)
@@ -186,6 +187,11 @@ void opd_rpc_session_close(opd_rpc_session *session) {
 
 opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
   return guard([&] {
+    const opd_rpc_serve_options given = read_options(options, opd_rpc_serve_options_init);
+    if (given.tell_end) {
+      require(given.progress, "progress must not be NULL with tell_end");
+      return rpc::tell_end(socket, read_options(given.progress, opd_rpc_progress_init));
+    }
     const rpc::ServeOptions how = options_of(options);
     if (how.progress) begin_sized(how.progress);
     rpc::serve(socket, how);

@@ -25,9 +25,11 @@
 #include "json.h"
 #include "net.h"
 #include "serve_metrics.h"
+#include "session_end.h"
 #include "session_folders.h"
 #include "session_gate.h"
 #include "session_process.h"
+#include "session_share.h"
 #include "text.h"
 
 namespace opd::cli {
@@ -53,6 +55,7 @@ struct Settings {
   bool lets_anyone;
   int64_t most_sessions;
   std::optional<std::chrono::nanoseconds> most_time;  // of a session
+  std::string most_time_text;                         // as it was given
   std::string user;
   std::string allowed_modules;               // the content of that file
   std::string certificate, certificate_key;  // their files
@@ -121,18 +124,13 @@ class Server {
   }
 
  private:
-  // Of a session that has not ended by itself until then.
-  struct ForcedEnd {
-    Clock::time_point at;
-    const char *why, *outcome;  // as the server and its metrics say it
-    bool is_on_its_way = false;
-  };
   // A session's process. Its client is unknown until it has sent the key, then it waits for a place, then it has one.
   struct Child {
     int64_t number;
     std::string match_key;
     SessionGate gate;
-    Descriptor connection;  // to see that the client has gone; nothing once it has
+    SessionShare shared;
+    Descriptor connection;  // to see that the client has gone, and to tell it the end; nothing once it has
     bool has_asked = false, has_place = false;
     std::optional<ForcedEnd> end{};
   };
@@ -168,6 +166,7 @@ class Server {
       if (waited[i].revents) note_end_of_client(children_.at(clients[i - first_client]));
     if (waited[0].revents) handle_signals();
     look_at_files();
+    have_operators_noted();
     end_overdue();
     give_places();
     if (waited[1].revents) accept_client();
@@ -176,15 +175,15 @@ class Server {
 
   // ---- sessions that do not end by themselves
 
-  static void end(Child &child, const ForcedEnd &end) {
-    if (child.end && child.end->is_on_its_way) return;
-    if (!child.end || end.at < child.end->at) child.end = end;
+  static void end(Child &child, ForcedEnd end) {
+    if (child.end && (child.end->has_begun() || child.end->next_step() <= end.next_step())) return;
+    child.end = std::move(end);
   }
 
   // Between two calls the session sees it, too, and ends before its time is up.
   static void note_end_of_client(Child &child) {
     child.connection.reset();
-    end(child, {Clock::now() + most_unheard, "its client has gone, and it did not end by itself", "broken"});
+    end(child, {Clock::now() + most_unheard, "its client has gone, and it did not end by itself", "broken", false});
   }
 
   void look_at_files() {
@@ -193,15 +192,26 @@ class Server {
     const uint64_t most = settings_.session.max_file_bytes + own_bytes;
     for (auto &[process, child] : children_)
       if (folders_.bytes_of(child.number, most) > most)
-        end(child, {begin, "its files take more of the disk than --file-limit allows", "limit"});
+        end(child,
+            {begin, cat("its files take more of the disk than the ", most >> 20, " MiB that --file-limit allows"),
+             "limit"});
     next_look_ = Clock::now() + std::max<Clock::duration>(look_period, most_looking * (Clock::now() - begin));
+  }
+
+  // If the kernel ends a process, for lack of memory, nobody can ask it any more what it did.
+  void have_operators_noted() {
+    if (Clock::now() < next_note_) return;
+    for (const auto &[process, child] : children_)
+      if (child.has_place) kill(process, SIGURG);
+    memory_.look();
+    next_note_ = Clock::now() + look_period;
   }
 
   // `most`: in ms; -1: for ever.
   int ms_before_an_end(int most) const {
     for (const auto &[process, child] : children_) {
-      if (!child.end || child.end->is_on_its_way) continue;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(child.end->at - Clock::now()).count();
+      if (!child.end || child.end->next_step() == Clock::time_point::max()) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(child.end->next_step() - Clock::now()).count();
       const int ms = static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
       most = most < 0 ? ms : std::min(most, ms);
     }
@@ -210,10 +220,7 @@ class Server {
 
   void end_overdue() {
     for (auto &[process, child] : children_)
-      if (child.end && !child.end->is_on_its_way && Clock::now() >= child.end->at) {
-        kill(process, SIGKILL);
-        child.end->is_on_its_way = true;
-      }
+      if (child.end && Clock::now() >= child.end->next_step()) child.end->go_on(process, *child.shared);
   }
 
   // ---- places
@@ -282,10 +289,12 @@ class Server {
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
     std::string folder;
     std::optional<SessionGate> gate;
+    SessionShare shared;
     try {
       gate.emplace();
+      shared = make_session_share();
       folder = folders_.make(number);
-      if (metrics_) metrics_->begin_session(number);
+      if (metrics_) metrics_->begin_session(number, *shared);
     } catch (const Failure &failure) {
       folders_.remove(number);
       return print_message(cat("session ", number, " ends: ", failure.what(), "\n"));
@@ -297,12 +306,14 @@ class Server {
       if (metrics_) metrics_->end_session(number, "no_process");
       return print_message(cat("opdyno serve: cannot start a process: ", strerror(error), "\n"));
     }
-    if (child == 0) serve(connection.get(), number, parent, folder, *gate);
+    if (child == 0) serve(connection.get(), number, parent, folder, *gate, *shared);
     gate->keep_servers_end();
     Child &made =
-        children_.emplace(child, Child{number, match_key_, std::move(*gate), std::move(connection)}).first->second;
+        children_.emplace(child, Child{number, match_key_, std::move(*gate), std::move(shared), std::move(connection)})
+            .first->second;
     if (settings_.most_time)
-      end(made, {Clock::now() + *settings_.most_time, "its time, --session-limit, was over", "limit"});
+      end(made, {Clock::now() + *settings_.most_time,
+                 cat("its time, --session-limit ", settings_.most_time_text, ", was over"), "limit"});
   }
 
   // `error`: of accept4().
@@ -313,7 +324,8 @@ class Server {
   }
 
   // In the child.
-  [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder, SessionGate &gate) {
+  [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder, SessionGate &gate,
+                          SharedSession &shared) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);  // the parent ended before
     sigprocmask(SIG_SETMASK, &usual_signals_, nullptr);
@@ -327,23 +339,19 @@ class Server {
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     struct InSession {
       SessionGate &gate;
-      SpanChannel *spans;
-    } in_session{gate, nullptr};
+      SpanChannel &spans;
+    } in_session{gate, shared.spans};
     options.admit = [](void *given) -> opd_error * {
       return opdyno::guarded([given] {
         if (!static_cast<InSession *>(given)->gate.ask())
           throw Failure(Exit::failed, "another client has used the key of the tracker");
       });
     };
-    options.user_data = &in_session, options.report_crashes = 1;
-    if (metrics_) {
-      SessionShare &share = metrics_->keep_only(number);
-      options.progress = &share.progress, in_session.spans = &share.spans;
-      if (metrics_->sends_spans())
-        options.note_span = [](void *given, const opd_telemetry_value *span) {
-          static_cast<InSession *>(given)->spans->note(*span);
-        };
-    }
+    options.user_data = &in_session, options.report_crashes = 1, options.progress = &shared.progress;
+    if (metrics_ && metrics_->sends_spans())
+      options.note_span = [](void *given, const opd_telemetry_value *span) {
+        static_cast<InSession *>(given)->spans.note(*span);
+      };
     try {
       opdyno::rpc_serve(connection, &options);
       if (metrics_) metrics_->note_end(OPD_OK);
@@ -364,26 +372,7 @@ class Server {
     for (pid_t child; (child = wait4(-1, &status, WNOHANG, &used)) > 0;) {
       const auto found = children_.find(child);
       if (found == children_.end()) continue;
-      const int64_t number = found->second.number;
-      const std::optional<ForcedEnd> end = found->second.end;
-      const bool was_ended = end && end->is_on_its_way && WIFSIGNALED(status);
-      const bool has_said = !WIFSIGNALED(status) && WEXITSTATUS(status) == 0;  // unless a program of the client exited
-      const std::string why =
-          was_ended                   ? end->why
-          : has_used_up(status, used) ? cat("it used up its ", settings_.session.max_cpu_s, " s of CPU time")
-          : WIFSIGNALED(status)
-              ? cat("its process was ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")")
-              : cat("its process exited with code ", WEXITSTATUS(status));
-      if (!has_said) print_message(cat("session ", number, " ends: ", why, "\n"));
-      folders_.remove(number);
-      if (metrics_)
-        metrics_->end_session(number,
-                              was_ended                   ? end->outcome
-                              : has_used_up(status, used) ? "limit"
-                              : WIFSIGNALED(status)       ? "crashed"
-                              : WEXITSTATUS(status) != 0  ? "exited"
-                                                          : "",
-                              why);
+      end_session(found->second, status, used);
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
     }
@@ -392,12 +381,14 @@ class Server {
       if (!children_.contains(orphan)) kill(orphan, SIGKILL);
   }
 
-  // The limit has two steps: SIGXCPU, and a second later, if a program ignores that, SIGKILL.
-  bool has_used_up(int status, const rusage &used) const {
-    const int32_t limit = settings_.session.max_cpu_s;
-    if (!limit || !WIFSIGNALED(status)) return false;
-    return WTERMSIG(status) == SIGXCPU ||
-           (WTERMSIG(status) == SIGKILL && used.ru_utime.tv_sec + used.ru_stime.tv_sec >= limit);
+  // Of a child whose process has ended.
+  void end_session(Child &child, int status, const rusage &used) {
+    memory_.look();
+    const SessionEnd end = end_of_session(status, used, child.end, settings_.session.max_cpu_s, memory_, *child.shared);
+    if (!end.why.empty()) print_message(cat("session ", child.number, " ends: ", end.why, "\n"));
+    if (child.connection) tell_end(child.connection.get(), *child.shared);
+    folders_.remove(child.number);
+    if (metrics_) metrics_->end_session(child.number, end.outcome, end.why);
   }
 
   Settings &settings_;
@@ -413,7 +404,8 @@ class Server {
   std::optional<Tracker> tracker_;
   std::string match_key_;  // that the tracker gives to the next client; "": none
   int unused_periods_ = 0;
-  Clock::time_point next_question_{}, next_accept_{}, next_look_{};
+  Clock::time_point next_question_{}, next_accept_{}, next_look_{}, next_note_{};
+  MemoryWatch memory_;
 };
 
 // A session that takes all memory would have the kernel end any process of the machine.
@@ -480,6 +472,7 @@ Exit run_serve(const Args &args) {
   if (const auto files = args.bytes("file-limit")) settings.session.max_file_bytes = *files;
   settings.session.max_silence_ns = args.duration_ns("timeout").value_or(0);
   if (const auto most = args.duration_ns("session-limit")) settings.most_time = std::chrono::nanoseconds(*most);
+  settings.most_time_text = args.value("session-limit").value_or("");
   limit_sessions(args, settings.session);
   restrict_sessions(args, settings);
   Server(settings).run();

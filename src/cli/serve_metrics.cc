@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <new>
 
 #include "failure.h"
@@ -34,13 +33,6 @@ size_t outcome_of(opd_code code) {
   }
 }
 
-template <class T>
-T *shared() {
-  void *const memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
-  return new (memory) T;
-}
-
 opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
   opd_telemetry_options options = opdyno::defaults(opd_telemetry_options_init);
   if (!address.empty()) options.prometheus_address = address.c_str();
@@ -56,28 +48,18 @@ struct ServeMetrics::Shared {
 };
 
 ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp)
-    : telemetry_(started(address, otlp)), sends_spans_(!otlp.empty() || getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-  shared_ = shared<Shared>();
+    : telemetry_(started(address, otlp)), sends_spans_(telemetry_.stats().sends_spans != 0) {
+  void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
+  shared_ = new (memory) Shared;
   show();
 }
 
-ServeMetrics::~ServeMetrics() {
-  for (const auto &[number, session] : active_) munmap(session.share, sizeof(SessionShare));
-  munmap(shared_, sizeof(Shared));
-}
+ServeMetrics::~ServeMetrics() { munmap(shared_, sizeof(Shared)); }
 
-void ServeMetrics::begin_session(int64_t number) {
-  auto *const share = shared<SessionShare>();
-  opd_rpc_progress_init(&share->progress);
-  active_[number] = {Clock::now(), share};
+void ServeMetrics::begin_session(int64_t number, SharedSession &shared) {
+  active_[number] = {Clock::now(), &shared};
   show();
-}
-
-SessionShare &ServeMetrics::keep_only(int64_t number) {
-  for (auto session = active_.begin(); session != active_.end();)
-    if (session->first == number) ++session;
-    else munmap(session->second.share, sizeof(SessionShare)), session = active_.erase(session);
-  return *active_.at(number).share;
 }
 
 void ServeMetrics::end_session(int64_t number, const char *outcome, const std::string &why) {
@@ -85,7 +67,7 @@ void ServeMetrics::end_session(int64_t number, const char *outcome, const std::s
     Session &session = found.mapped();
     seconds_ += std::chrono::duration<double>(Clock::now() - session.begin).count();
     take_spans(number, session);
-    session.share->spans.take_open([&](const SharedSpan &open) {
+    session.shared->spans.take_open([&](const SharedSpan &open) {
       using std::chrono::system_clock;
       SharedSpan span = open;
       span.end_ns = std::max(span.begin_ns, std::chrono::nanoseconds(system_clock::now().time_since_epoch()).count());
@@ -93,15 +75,14 @@ void ServeMetrics::end_session(int64_t number, const char *outcome, const std::s
       span.error[why.copy(span.error.data(), span.error.size() - 1)] = '\0';
       send(span, number);
     });
-    ended_totals_.add(*session.share);
-    munmap(session.share, sizeof(SessionShare));
+    ended_totals_.add(*session.shared);
   }
   if (*outcome) ++ended_[outcome];
   show();
 }
 
 void ServeMetrics::take_spans(int64_t number, Session &session) {
-  session.share->spans.take(session.spans_taken, [&](const SharedSpan &span) { send(span, number); });
+  session.shared->spans.take(session.spans_taken, [&](const SharedSpan &span) { send(span, number); });
 }
 
 void ServeMetrics::send(const SharedSpan &span, int64_t session) {
@@ -120,14 +101,14 @@ void ServeMetrics::send(const SharedSpan &span, int64_t session) {
   } catch (const opdyno::Error &) { ++ended_totals_.spans_dropped; }  // a program of the client has changed it
 }
 
-void ServeMetrics::Totals::add(const SessionShare &share) {
+void ServeMetrics::Totals::add(const SharedSession &shared) {
   const auto read = [](const uint64_t &number) {
     return std::atomic_ref(const_cast<uint64_t &>(number)).load(std::memory_order_relaxed);
   };
-  requests += read(share.progress.num_requests);
-  received_bytes += read(share.progress.received_bytes), sent_bytes += read(share.progress.sent_bytes);
-  bad_traceparents += read(share.progress.num_bad_traceparents);
-  spans_dropped += share.spans.num_dropped();
+  requests += read(shared.progress.num_requests);
+  received_bytes += read(shared.progress.received_bytes), sent_bytes += read(shared.progress.sent_bytes);
+  bad_traceparents += read(shared.progress.num_bad_traceparents);
+  spans_dropped += shared.spans.num_dropped();
 }
 
 void ServeMetrics::note_end(opd_code code) { ++shared_->ended[outcome_of(code)]; }
@@ -145,7 +126,7 @@ void ServeMetrics::show() {
   set("rpc_session_seconds", "Time of the sessions that have ended.", OPD_TELEMETRY_COUNTER, seconds_);
   for (auto &[number, session] : active_) take_spans(number, session);
   Totals totals = ended_totals_;
-  for (const auto &[number, session] : active_) totals.add(*session.share);
+  for (const auto &[number, session] : active_) totals.add(*session.shared);
   const auto count = [&](const char *name, const char *help, uint64_t value) {
     set(name, help, OPD_TELEMETRY_COUNTER, static_cast<double>(value));
   };

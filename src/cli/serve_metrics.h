@@ -8,15 +8,9 @@
 #include <opdyno/telemetry.hpp>
 #include <string>
 
-#include "span_channel.h"
+#include "session_share.h"
 
 namespace opd::cli {
-
-// Memory that a session's process shares with the server.
-struct SessionShare {
-  opd_rpc_progress progress;
-  SpanChannel spans;
-};
 
 // Each session is a separate process. Only this process sees its requests and how it ended, so it counts them in
 // memory that it shares with the server. If the process ends in another way, the server sees that.
@@ -31,24 +25,22 @@ class ServeMetrics {
 
   // In the server. `outcome`: "": as the session has noted. `why`: its process ended, for the spans of what it did
   // then.
-  void begin_session(int64_t number);  // before its process begins
+  void begin_session(int64_t number, SharedSession &shared);  // before its process begins; shared until its end
   void end_session(int64_t number, const char *outcome, const std::string &why = "");
-  void show();  // what has happened until now
-  // In the session's process.
-  SessionShare &keep_only(int64_t number);  // its own; those of the other sessions cannot be reached any more
-  void note_end(opd_code code);
+  void show();                   // what has happened until now
+  void note_end(opd_code code);  // in the session's process
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Shared;
   struct Session {
     Clock::time_point begin;
-    SessionShare *share;
+    SharedSession *shared;
     uint64_t spans_taken = 0;
   };
   struct Totals {
     uint64_t requests = 0, received_bytes = 0, sent_bytes = 0, bad_traceparents = 0, spans_dropped = 0;
-    void add(const SessionShare &share);
+    void add(const SharedSession &shared);
   };
   void take_spans(int64_t number, Session &session);
   void send(const SharedSpan &span, int64_t session);

@@ -40,7 +40,8 @@ void detach_session() {
   }
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  signal(SIGXCPU, SIG_DFL);  // or the CPU time of a session would have no end
+  // These end sessions, also if the server was started with other handlers: of CPU time, of all other limits.
+  for (const int number : {SIGXCPU, SIGTERM}) signal(number, SIG_DFL);
 }
 
 }  // namespace opd::cli

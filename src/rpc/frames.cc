@@ -12,18 +12,26 @@ constexpr size_t kSummedAtOnce = size_t{256} << 10;
 
 std::string_view raw(const uint32_t &sum) { return {reinterpret_cast<const char *>(&sum), sizeof sum}; }
 
-}  // namespace
+struct Head {
+  Head(uint64_t packet_size, bool with_checksum)
+      : size(packet_size), sum(with_checksum ? crc32c(0, &size, sizeof size) : 0), has_sum(with_checksum) {}
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char *>(this), has_sum ? sizeof size + sizeof sum : sizeof size};
+  }
 
-struct Frames::Head {
   uint64_t size;
   uint32_t sum;  // behind `size`, without a gap
+  bool has_sum;
 };
 
-Frames::Head Frames::head_of(uint64_t size) const { return {size, has_checksums_ ? crc32c(0, &size, sizeof size) : 0}; }
+}  // namespace
 
-std::string_view Frames::bytes_of(const Head &head) const {
-  const size_t size = has_checksums_ ? sizeof head.size + sizeof head.sum : sizeof head.size;
-  return {reinterpret_cast<const char *>(&head), size};
+std::string frame_of(std::string_view packet, bool has_checksums) {
+  const Head head(packet.size(), has_checksums);
+  std::string made(head.bytes());
+  made += packet;
+  if (has_checksums) made += raw(crc32c(head.sum, packet.data(), packet.size()));
+  return made;
 }
 
 uint64_t Frames::read_size() {
@@ -54,8 +62,8 @@ void Frames::end() {
 }
 
 void Frames::write(std::string_view packet, std::string_view rest) {
-  const Head head = head_of(packet.size() + rest.size());
-  std::string front(bytes_of(head));
+  const Head head(packet.size() + rest.size(), has_checksums_);
+  std::string front(head.bytes());
   front += packet;
   if (!has_checksums_) return socket_.write(front, rest);
   uint32_t sum = crc32c(head.sum, packet.data(), packet.size());
@@ -67,17 +75,9 @@ void Frames::write(std::string_view packet, std::string_view rest) {
   socket_.write(front, rest, raw(sum));
 }
 
-std::string Frames::framed(std::string_view packet) const {
-  const Head head = head_of(packet.size());
-  std::string made(bytes_of(head));
-  made += packet;
-  if (has_checksums_) made += raw(crc32c(head.sum, packet.data(), packet.size()));
-  return made;
-}
-
 void Frames::write_last(std::string_view packet) const noexcept {
-  const Head head = head_of(packet.size());
-  socket_.write_last(bytes_of(head));
+  const Head head(packet.size(), has_checksums_);
+  socket_.write_last(head.bytes());
   socket_.write_last(packet);
   if (has_checksums_) socket_.write_last(raw(crc32c(head.sum, packet.data(), packet.size())));
 }

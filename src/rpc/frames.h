@@ -16,12 +16,16 @@ inline constexpr const char *kChecksumFunction = "opdyno.rpc.checksums";
 inline constexpr std::string_view kDamageAnswer =
     "ConnectionError: bytes were changed on their way: the checksum of a packet is wrong";
 
+std::string frame_of(std::string_view packet, bool has_checksums);
+
 class Frames {
  public:
   explicit Frames(Socket &socket) : socket_(socket) {}
 
   void begin_checksums() { has_checksums_ = true; }
+  bool has_checksums() const { return has_checksums_; }
   bool is_damaged() const { return is_damaged_; }  // a checksum was wrong
+  bool is_secure() const { return socket_.is_secure(); }
 
   bool wait(Socket::Time limit) { return socket_.wait(limit); }
 
@@ -30,16 +34,12 @@ class Frames {
   void end();                          // once all of the packet was read. Throws OPD_IO if its checksum is wrong
 
   void write(std::string_view packet, std::string_view rest = {});
-  std::string framed(std::string_view packet) const;
+  std::string framed(std::string_view packet) const { return frame_of(packet, has_checksums_); }
   // From a handler of a signal: see Socket::write_last().
   void write_last(std::string_view packet) const noexcept;
   void end_with(std::string_view packet) noexcept;  // the peer has sent more than was read
 
  private:
-  struct Head;
-  Head head_of(uint64_t size) const;
-  std::string_view bytes_of(const Head &head) const;
-
   Socket &socket_;
   bool has_checksums_ = false, is_damaged_ = false;
   uint32_t read_sum_ = 0;  // of what was read of the frame

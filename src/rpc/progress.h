@@ -2,6 +2,7 @@
 #pragma once
 #include <opdyno/rpc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string_view>
@@ -20,15 +21,33 @@ class Progress {
     std::atomic_ref<uint64_t> number(to_->*field);
     number.store(number.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
   }
-  // From a handler of a signal. `name` has less than kMostName bytes.
+  // Handlers of signals may call these. Longer texts are cut.
   static constexpr size_t kMostName = sizeof(opd_rpc_progress::crashed_in) - 1;
-  void note_crash(std::string_view name) const noexcept {
-    if (!has(&opd_rpc_progress::crashed_in)) return;
-    std::memcpy(to_->crashed_in, name.data(), name.size());
-    to_->crashed_in[name.size()] = '\0';
+  void note_operator(std::string_view name) const noexcept {
+    if (has(&opd_rpc_progress::crashed_in)) put(name, to_->crashed_in);
+  }
+  void note_end(std::string_view reason) const noexcept {
+    if (has(&opd_rpc_progress::end_reason)) put(reason, to_->end_reason);
+  }
+  // That another process wrote; "": none did.
+  std::string_view end_reason() const noexcept {
+    if (!has(&opd_rpc_progress::end_reason)) return "";
+    return {to_->end_reason, ::strnlen(to_->end_reason, sizeof to_->end_reason)};
+  }
+  // What another process may send to the client once this one has ended: a frame, because none has begun.
+  enum class Wire : uint32_t { kClosed, kOpen, kOpenWithChecksums };
+  void note_wire(Wire state) const noexcept {
+    if (has(&opd_rpc_progress::wire_state))
+      std::atomic_ref(to_->wire_state).store(static_cast<uint32_t>(state), std::memory_order_relaxed);
   }
 
  private:
+  template <size_t kSize>
+  static void put(std::string_view text, char (&to)[kSize]) noexcept {
+    const size_t size = std::min(text.size(), kSize - 1);
+    std::memmove(to, text.data(), size);
+    to[size] = '\0';
+  }
   template <class Field>
   bool has(Field opd_rpc_progress::*field) const noexcept {
     if (!to_) return false;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "rpc/crash_report.h"
+#include "rpc/end_answer.h"
 #include "rpc/remote_objects.h"
 #include "trace/library_range.h"
 #include "value/dtype.h"
@@ -80,7 +80,7 @@ std::string said_in(std::string_view answer) {
 std::string end_in(std::string_view answer) {
   try {
     const std::string said = said_in(answer);
-    if (said.starts_with(kCrashAnswer) || said == kDamageAnswer) return said.substr(said.find(": ") + 2);
+    if (said.starts_with(kEndAnswer) || said == kDamageAnswer) return said.substr(said.find(": ") + 2);
   } catch (const Exception &) {}  // of an answer without a form
   return "";
 }
@@ -318,12 +318,20 @@ Remote::Answer Remote::exchange(const Request &request) {
   try {
     if (!context.empty()) frames_.write(context), ++owed_;
     frames_.write(request.packet, request.rest);
-  } catch (const Exception &e) { end(request.place, e.error()->message); }
+  } catch (const Exception &e) {
+    receive_end(request);
+    end(request.place, e.error()->message);
+  }
   ++owed_;  // until it is here, if the wait ends before
   for (; owed_ > 1; skip_answer(request.place)) await_answer(request);
   await_answer(request);
   --owed_;
   return receive(request);
+}
+
+// A server that has ended the session may have said why before. Throws that.
+void Remote::receive_end(const Request &request) {
+  for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
 }
 
 // It goes before the request, and its answer is not waited for on its own.

@@ -95,6 +95,7 @@ class Remote : public std::enable_shared_from_this<Remote> {
   Answer exchange(const Request &request);             // in a turn
   std::string context_packet(const Request &request);  // in a turn; "": the server knows
   Answer receive(const Request &request);
+  void receive_end(const Request &request);
   void await_answer(const Request &request);
   void settle(const Request &request);  // gets all answers that are owed, and sends what is to be freed
   void skip_answer(std::string_view place);

@@ -75,8 +75,16 @@ void secure(Socket &socket, int descriptor, const TlsServerOptions &options) {
 // From here on, the process is the client's.
 void restrict_process(const ServeOptions &options, const std::string &folder) {
   if (options.cpu_seconds) limit_cpu(options.cpu_seconds);
-  if (options.process_bytes) limit_memory(options.process_bytes);
+  if (options.limits.process_bytes) limit_memory(options.limits.process_bytes);
   if (options.sandbox.is_wanted) enter_sandbox(options.sandbox, folder);
+}
+
+// The error that ended the session. `limit`: that the client asked for, until `end`; 0: none.
+Ref<Error> end_of(const Ref<Error> &error, Socket::Time limit, std::chrono::steady_clock::time_point end) {
+  const bool is_limit = error->code == OPD_DEADLINE_EXCEEDED && limit.count();
+  if (!is_limit || std::chrono::steady_clock::now() < end) return error;
+  return make_error(error->code, concat("the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),
+                                        " ms of the session are over, which the client asked for"));
 }
 
 }  // namespace
@@ -107,13 +115,14 @@ void serve(int descriptor, const ServeOptions &options) {
   const Progress progress(options.progress);
   Frames frames(socket);
   CrashReport crashes(frames, options.report_crashes, progress);
+  Session session(frames, std::move(folder), options.limits, crashes, progress,
+                  std::make_shared<SessionSpans>(options.note_span, options.user_data, progress));
   try {
-    auto spans = std::make_shared<SessionSpans>(options.note_span, options.user_data, progress);
-    Session(frames, std::move(folder), options.limits, crashes, progress, std::move(spans)).run();
+    session.run();
   } catch (const Exception &e) {
-    if (e.error()->code != OPD_DEADLINE_EXCEEDED || !limit.count() || Clock::now() < end) throw;
-    fail(OPD_DEADLINE_EXCEEDED, "the ", std::chrono::ceil<std::chrono::milliseconds>(limit).count(),
-         " ms of the session are over, which the client asked for");
+    const Ref<Error> reason = end_of(e.error(), limit, end);
+    session.tell_end(*reason);
+    throw Exception(reason);
   }
 }
 

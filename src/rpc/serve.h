@@ -21,7 +21,6 @@ struct ServeOptions {
   SandboxOptions sandbox;
   std::string user;                               // whose the process becomes; "": it stays as it is
   int32_t cpu_seconds = 0;                        // of the process; 0: no limit
-  uint64_t process_bytes = 0;                     // private memory beyond what it has at the start; 0: no limit
   std::shared_ptr<const AllowedModules> allowed;  // null: all
   TlsServerOptions tls;
   std::function<void()> admit;           // called once the client is known; may wait, and throw; null: does not exist

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device/device.h"
+#include "rpc/end_answer.h"
 #include "rpc/remote_evaluator.h"
 #include "rpc/remote_objects.h"
 #include "rpc/session_functions.h"
@@ -32,14 +33,35 @@ Session::~Session() {
 
 void Session::run() {
   spans_->begin_session();
+  note_wire(true);
   try {
     run_requests();
   } catch (const Exception &e) {
-    if (frames_.is_damaged()) frames_.end_with(exception(kDamageAnswer));
     spans_->end_session(e.error()->message.c_str());
     throw;
   }
+  note_wire(false);
   spans_->end_session(nullptr);
+}
+
+// A client that is amid a message has to read all before, so what it still sends is taken.
+void Session::tell_end(const Error &reason) noexcept try {
+  const bool was_amid_frame = is_amid_frame_;
+  note_wire(false);  // from here on, nobody else tells it
+  if (frames_.is_damaged()) return frames_.end_with(exception(kDamageAnswer));
+  if (was_amid_frame) return;
+  const EndAnswer answer(concat("the server (", reason.message, ")"), "");
+  if (reason.code == OPD_BAD_FORMAT) frames_.end_with(answer.packet());
+  else if (reason.code == OPD_DEADLINE_EXCEEDED) frames_.write_last(answer.packet());
+} catch (const std::bad_alloc &) {}
+
+// TLS has its keys in this process only.
+void Session::note_wire(bool is_between_frames) {
+  using enum Progress::Wire;
+  is_amid_frame_ = !is_between_frames;
+  progress_.note_wire(is_amid_frame_ || frames_.is_secure() ? kClosed
+                      : frames_.has_checksums()             ? kOpenWithChecksums
+                                                            : kOpen);
 }
 
 void Session::run_requests() {
@@ -77,21 +99,36 @@ bool Session::answer(uint64_t size) {
     try {
       ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);
       answer = answer_to(code, whole);
-    } catch (...) { answer = {exception(message_of(*current_error()))}; }
+    } catch (...) { answer = {error_answer()}; }
     crashes_.leave();
   }
   const uint64_t answered = answer.packet.size() + answer.rest.size();
   progress_.add(&opd_rpc_progress::sent_bytes, sizeof answered + answered);
   try {
-    frames_.write(answer.packet, answer.rest);
+    write(answer);
   } catch (const Exception &e) {
     // A client that ends does not wait for the answers to its last frees.
     const bool is_free = code == Code::kFreeHandle || code == Code::kDevFreeData;
     if (!is_free || e.error()->code != OPD_IO) throw;
     return false;
   }
-  if (std::exchange(*is_asked_for_checksums_, false)) frames_.begin_checksums();
   return true;
+}
+
+void Session::write(const Answer &answer) {
+  note_wire(false);
+  frames_.write(answer.packet, answer.rest);
+  if (std::exchange(*is_asked_for_checksums_, false)) frames_.begin_checksums();
+  note_wire(true);
+}
+
+// The limit is not in the error of an allocation, which knows only that there was no memory.
+std::string Session::error_answer() const {
+  const Ref<Error> error = current_error();
+  const bool is_limit = error->code == OPD_OUT_OF_MEMORY && limits_.process_bytes;
+  if (!is_limit) return exception(message_of(*error));
+  return exception(concat(message_of(*error), "; the session may have ", limits_.process_bytes,
+                          " bytes of memory beyond what it began with"));
 }
 
 Session::Answer Session::answer_to(Code code, ByteReader &body) {
@@ -209,7 +246,7 @@ std::string Session::receive_copy(std::string_view head, uint64_t rest) {
       fail(OPD_INVALID_ARGUMENT, "the client sends ", size, " bytes for a tensor of ", bytes_of(to->dl));
     begin = as_text(body.take(body.remaining(), "bytes of a tensor"));
   } catch (...) {
-    const std::string answer = exception(message_of(*current_error()));
+    const std::string answer = error_answer();
     skip(rest);
     return answer;
   }
@@ -222,7 +259,7 @@ std::string Session::receive_copy(std::string_view head, uint64_t rest) {
   try {
     if (!is_host) copy_from_bytes(to->dl, received.data(), received.size());
     return result_of_request(opd_none());
-  } catch (...) { return exception(message_of(*current_error())); }
+  } catch (...) { return error_answer(); }
 }
 
 void Session::skip(uint64_t bytes) {

@@ -19,7 +19,8 @@ struct SessionLimits {
   uint64_t message_bytes = uint64_t{2} << 30;  // of one packet
   uint64_t file_bytes = uint64_t{2} << 30;     // of all files together
   uint64_t memory_bytes = 0;                   // of tensors that the client makes; 0: no limit
-  Socket::Time silence{0};                     // most time between two requests; 0: no limit
+  uint64_t process_bytes = 0;  // of private memory beyond what the process has at the start; 0: no limit
+  Socket::Time silence{0};     // most time between two requests; 0: no limit
 };
 
 class Session {
@@ -38,6 +39,8 @@ class Session {
   // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
   // the connection; errors of requests go to the client.
   void run();
+  // After run() has thrown: the client gets the reason, if it can be told now.
+  void tell_end(const Error &reason) noexcept;
 
  private:
   struct Stream {
@@ -54,7 +57,10 @@ class Session {
 
   void run_requests();
   bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
+  void write(const Answer &answer);
+  void note_wire(bool is_between_frames);
   Answer answer_to(Code code, ByteReader &body);
+  std::string error_answer() const;  // within a catch
   std::string global_function(std::string_view name);
   Ref<Function> checksum_function() const;
   Ref<Function> context_function() const;
@@ -79,7 +85,7 @@ class Session {
   std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
   std::map<uint64_t, Stream> streams_;      // those that the client made
   uint64_t last_stream_ = 0, allocated_bytes_ = 0;
-  bool is_started_ = false;
+  bool is_started_ = false, is_amid_frame_ = false;
   const std::shared_ptr<bool> is_asked_for_checksums_ = std::make_shared<bool>(false);
 };
 

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "support/add_one.h"
@@ -134,7 +135,20 @@ TEST_F(ACrash, IsToldWhenTheCpuTimeIsUsedUp) {
     for (volatile int go = 1; go;) {}
   });
   options.max_cpu_s = 1;
-  expect_crash("test.spins", SIGXCPU, "SIGXCPU (the CPU time of the session is used up)");
+  expect_crash("test.spins", SIGXCPU, "SIGXCPU (the session has used up its 1 s of CPU time)");
+}
+
+// A kernel that does not look whether it was given memory.
+TEST_F(ACrash, TellsTheLimitOfMemoryIfAnAddressIsNull) {
+  define("test.asks", [](const opd_value *, int32_t, opd_value *) {
+    auto *const got = static_cast<volatile char *>(malloc(size_t{1} << 32));
+    *got = 1;
+  });
+  options.max_process_bytes = uint64_t{256} << 20;
+  expect_crash("test.asks", SIGSEGV, "SIGSEGV (it used memory that is not there; the session has ");
+  EXPECT_TRUE(std::regex_search(std::string(progress->end_reason),
+                                std::regex(R"(^SIGSEGV \(.*; the session has \d+ of the \d+ MiB that it may have\)$)")))
+      << progress->end_reason;
 }
 
 TEST_F(ACrash, HasTheNameOfItsOperatorCutToItsPlace) {
@@ -173,7 +187,7 @@ TEST_F(ACrash, IsNotHandledAfterTheSession) {
   options.progress = nullptr;
   const auto count_handled = [] {
     int handled = 0;
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU}) {
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU, SIGTERM, SIGURG}) {
       struct sigaction now {};
       sigaction(number, nullptr, &now);
       handled += now.sa_handler != SIG_DFL;
@@ -184,7 +198,7 @@ TEST_F(ACrash, IsNotHandledAfterTheSession) {
   {
     RawSession session(options);
     session.begin();
-    EXPECT_EQ(count_handled(), 7);
+    EXPECT_EQ(count_handled(), 9);
   }
   EXPECT_EQ(count_handled(), 0);
 }

@@ -33,6 +33,10 @@ TEST(Serving, EndsASessionAfterTheTimeThatItsClientAskedFor) {
   for (const char *said : {" -timeout=0.05", " -x -timeout=0.05 -y"}) {
     RawSession session;
     session.begin(said);
+    EXPECT_EQ(
+        session.next().message(),
+        "ConnectionError: the session's process was ended by the server (the 50 ms of the session are over, which "
+        "the client asked for)");
     EXPECT_EQ(session.receive(1), "");
     expect_error(session.end(), OPD_DEADLINE_EXCEEDED, "the 50 ms of the session are over");
   }
@@ -117,11 +121,16 @@ TEST(Serving, HasLimits) {
     };
     EXPECT_NE(session.ask(kCallFunc, fills(4096)).message().find("no object number 12345"), std::string::npos);
     session.send(Packet().raw<uint64_t>(4097).str());
+    EXPECT_EQ(session.next().message(),
+              "ConnectionError: the session's process was ended by the server (a packet of the client has 4097 bytes, "
+              "not from 4 to 4096)");
     expect_error(session.end(), OPD_BAD_FORMAT, "from 4 to 4096");
   }
   limited.max_silence_ns = 50'000'000;
   RawSession silent(limited);
   silent.begin();
+  EXPECT_EQ(silent.next().message(),
+            "ConnectionError: the session's process was ended by the server (the peer sent nothing for 50 ms)");
   EXPECT_EQ(silent.receive(1), "") << "the server closes nothing, but its thread ends";
   expect_error(silent.end(), OPD_DEADLINE_EXCEEDED, "for 50 ms");
 }
@@ -134,6 +143,8 @@ TEST(Serving, NeedsASocketAndOptionsThatMakeSense) {
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_packet_bytes");
   wrong = options(), wrong.max_silence_ns = -1;
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_silence_ns");
+  wrong = options(), wrong.tell_end = 1;
+  expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "progress must not be NULL with tell_end");
   wrong = options(), wrong.struct_size = 3;
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "");
   opd_rpc_serve_options folder = options();

@@ -65,6 +65,9 @@ class Client:
 
     def ask(self, code, body):
         self.connection.sendall(struct.pack("<Qi", 4 + len(body), code) + body)
+        return self.answer()
+
+    def answer(self):
         (size,) = struct.unpack("<Q", exactly(self.connection, 8))
         answer = exactly(self.connection, size)
         (code,) = struct.unpack("<i", answer[:4])

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import rpc_client
-from case import FAILED, OPDYNO, USAGE, WORK
+from case import FAILED, HAS_ASAN, HAS_TSAN, OPDYNO, USAGE, WORK, run
 from rpc_client import Client, Refused, RemoteError, Tracker, argument, string
 from rpc_server import ServerCliTest
 
@@ -104,13 +104,14 @@ class ServeRpc(ServerCliTest):
         folder = Path(client.text_of("tvm.rpc.server.workpath", string("x"))).parent
         with self.assertRaises((EOFError, ConnectionError, RemoteError)) as failed:
             client.call(crashes)
-        if isinstance(failed.exception, RemoteError):  # else a sanitizer handles the signal
+        if not HAS_ASAN and not HAS_TSAN:  # which handle the signal, and exit
             self.assertEqual(
                 "ConnectionError: the session's process was ended by SIGSEGV (it used memory that is not there) in the operator crashes",
                 str(failed.exception),
             )
-        # A sanitizer handles the signal, and exits.
-        self.expect_message(r"^session 2 ends: its process (was ended by signal 11 \(Segmentation fault\)|exited with code \d+)$")
+            self.expect_message(r"^session 2 ends: its process was ended by signal 11 \(Segmentation fault\), amid the operator crashes$")
+        else:
+            self.expect_message(r"^session 2 ends: its process exited with code \d+$")
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
         self.assertEqual("", self.client(port, "k").text_of("tvm.rpc.server.listdir", string(".")))
         self.assertFalse(folder.exists(), "the next session removes what a dead one left")
@@ -159,11 +160,80 @@ class ServeRpc(ServerCliTest):
 
     def test_a_session_may_have_a_limit_of_time(self):
         port = self.serve("--session-limit", "6s")
-        self.client_of_an_endless_call(port)
-        self.expect_message("^session 1 ends: its time, --session-limit, was over$")
+        self.expect_end(self.client_of_an_endless_call(port), "the server (its time, --session-limit 6s, was over)")
+        self.expect_message("^session 1 ends: its time, --session-limit 6s, was over, amid the operator never_ends$")
         idle = self.client(port, "k")
         self.assertEqual([2.0], idle.read(idle.floats([2]), 1))
-        self.expect_message("^session 2 ends: its time, --session-limit, was over$")
+        self.expect_message("^session 2 ends: its time, --session-limit 6s, was over$")
+        with self.assertRaisesRegex(RemoteError, r"^ConnectionError: the session's process was ended by the server \(its time, --session-limit 6s, was over\)$"):
+            idle.floats([2])
+
+    def expect_end(self, client, reason, name="never_ends"):
+        """The answer to the call that ran at the end."""
+        with self.assertRaises(RemoteError) as ended:
+            client.answer()
+        if not HAS_TSAN:  # with which a handler of signals waits for a system call of the program
+            reason += " in the operator " + name
+        self.assertEqual("ConnectionError: the session's process was ended by " + reason, str(ended.exception))
+
+    def program_of(self, kernel):
+        """What runs a program of one kernel, whose import it is, on the server."""
+        (WORK / "crash.c").write_text(CRASH.replace('#include "kernels.c"', (WORK / "kernels.c").read_text()))
+        (WORK / "crash.opdasm").write_text((WORK / "add_one.opdasm").read_text().replace("add_one", kernel))
+        return ("run", "crash.opdasm", "--import", "crash.c", "-i", "4xf32=1")
+
+    def test_opdynos_clients_are_told_of_limits_too(self):
+        on = ("--on", "127.0.0.1:%d,key=k" % self.serve("--session-limit", "6s"))
+        said = self.fails(FAILED, *self.program_of("never_ends"), *on)
+        self.assertIn("ended in main: the session's process was ended by the server (its time, --session-limit 6s, was over)", said)
+        if not HAS_TSAN:
+            self.assertIn(" in the operator never_ends", said)
+
+    def test_a_process_that_is_killed_is_told_with_the_operator_that_was_seen(self):
+        # A copy of /proc, in which the kernel ends a process.
+        system = WORK / "system"
+        (system / "proc").mkdir(parents=True, exist_ok=True)
+        (system / "proc" / "vmstat").write_text("nr_free_pages 1\noom_kill 7\n")
+        port = self.serve(env=dict(os.environ, OPDYNO_SYSTEM_ROOT=str(system)))
+        for number, kills in ((1, 7), (2, 8)):
+            result = []
+            on = ("--on", "127.0.0.1:%d,key=k" % port)
+            thread = threading.Thread(target=lambda: result.append(run(*self.program_of("never_ends"), *on)))
+            thread.start()
+            self.expect_message("^session %d of .* begins$" % number)
+            self.wait_until(self.sessions)
+            (session,) = self.sessions()
+            if not HAS_TSAN:
+                self.wait_until(lambda session=session: "never_ends" in self.noted_by(session))
+            (system / "proc" / "vmstat").write_text("nr_free_pages 1\noom_kill %d\n" % kills)
+            os.kill(session, signal.SIGKILL)
+            thread.join(60)
+            (ended,) = result
+            why = "signal 9 (Killed)" if kills == 7 else "SIGKILL (the kernel had no memory left: the machine, or the control group of the server, has "
+            self.assertIn("ended in main: the session's process was ended by " + why, ended.stderr)
+            if not HAS_TSAN:
+                self.assertIn(" in the operator never_ends", ended.stderr)
+                self.expect_message(r"^session %d ends: its process was ended by .*, amid the operator never_ends$" % number)
+
+    @staticmethod
+    def noted_by(session):
+        """What the process of the session shares with the server."""
+        maps = Path("/proc/%d/maps" % session).read_text().splitlines()
+        text = ""
+        with open("/proc/%d/mem" % session, "rb", buffering=0) as memory:
+            for line in maps:
+                if " rw-s " in line:
+                    memory.seek(int(line.split("-")[0], 16))
+                    text += memory.read(4096).decode("latin-1")
+        return text
+
+    def test_a_program_that_exits_is_an_error_that_says_so(self):
+        client = self.client(self.serve(), "k")
+        source = (WORK / "kernels.c").read_text() + "\n#include <stdlib.h>\nKERNEL(leaves) { UNUSED; _exit(3); }\n"
+        client.upload("leaves.c", source.encode())
+        with self.assertRaisesRegex(RemoteError, r"^ConnectionError: the session's process was ended by exit\(3\), which a program called$"):
+            client.call(client.kernel("leaves.c", "leaves"))
+        self.expect_message("^session 1 ends: its process exited with code 3$")
 
     def test_ctrl_c_ends_the_server_and_sessions_amid_a_call(self):
         for how in (signal.SIGINT, signal.SIGTERM):

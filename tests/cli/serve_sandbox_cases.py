@@ -227,11 +227,11 @@ class ServeSandbox(ServerCliTest):
     def test_a_session_that_uses_up_its_cpu_time_ends(self):
         port = self.start("--cpu-limit", "900ms")
         other = self.client(port, "k")
-        for number, name in enumerate(("spins", "spins_and_ignores"), 2):
+        for number, (name, signal) in enumerate((("spins", "SIGXCPU"), ("spins_and_ignores", "SIGKILL")), 2):
             client, run = self.attacker(port, name, 1)
-            with self.assertRaises((EOFError, ConnectionError)):
+            with self.assertRaisesRegex(RemoteError, r"ended by %s \(the session has used up its 1 s of CPU time\)" % signal):
                 run()
-            self.expect_message("^session %d ends: it used up its 1 s of CPU time$" % number)
+            self.expect_message("^session %d ends: it used up its 1 s of CPU time(, amid the operator %s)?$" % (number, name))
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
 
@@ -278,18 +278,19 @@ class ServeSandbox(ServerCliTest):
     def test_files_of_programs_are_limited_too(self):
         port = self.start("--file-limit", "1M", "--session-limit", "10m")
         client, run = self.attacker(port, "fills_the_disk", 1)
-        with self.assertRaises((EOFError, ConnectionError)):
+        why = "its files take more of the disk than the %d MiB that --file-limit allows"
+        with self.assertRaisesRegex(RemoteError, r"ended by the server \(%s\) in the operator fills_the_disk$" % why % (1 + 256)):
             run()
-        self.expect_message("^session 1 ends: its files take more of the disk than --file-limit allows$")
+        self.expect_message("^session 1 ends: %s, amid the operator fills_the_disk$" % why % (1 + 256))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
         again.close()
         if os.geteuid() == 0:
             self.skip("root sees the files that its sessions hide")
         directory, settings = self.own_temporary_directory()
         client, run = self.attacker(self.start(**settings), "hides_files", 1)
-        with self.assertRaises((EOFError, ConnectionError)):
+        with self.assertRaisesRegex(RemoteError, r"ended by the server \(%s\)" % why % (2048 + 256)):
             run()
-        self.expect_message("^session 1 ends: its files take more of the disk than --file-limit allows$")
+        self.expect_message("^session 1 ends: %s" % why % (2048 + 256))
         for hidden in list(directory.rglob("hidden")):
             hidden.chmod(0o700)
 

@@ -219,7 +219,8 @@ class TelemetryForACollector(ServerCliTest):
             client.call(client.kernel("crash.c", "fails"))
         with self.assertRaises((EOFError, ConnectionError, RemoteError)):
             client.call(client.kernel("crash.c", "crashes"))
-        why = r"its process (was ended by signal 11 \(Segmentation fault\)|exited with code \d+)"  # the latter by a sanitizer
+        # The latter by a sanitizer.
+        why = r"its process (was ended by signal 11 \(Segmentation fault\), amid the operator crashes|exited with code \d+)"
         self.expect_message(f"^session 1 ends: {why}$")
         self.stop()
         spans = self.spans()
@@ -264,8 +265,8 @@ class TelemetryOfAServer(ServerCliTest):
     def setUp(self):
         self.start()
 
-    def start(self, *words):
-        self.port = self.serve("--metrics", "127.0.0.1:0", *words)
+    def start(self, *words, **settings):
+        self.port = self.serve("--metrics", "127.0.0.1:0", *words, **settings)
         pattern = r"opdyno serve: metrics are at http://127\.0\.0\.1:(\d+)/metrics"
         self.expect_message(pattern)
         (self.metrics,) = (int(found[1]) for line in self.messages if (found := re.fullmatch(pattern, line)))
@@ -323,6 +324,12 @@ class TelemetryOfAServer(ServerCliTest):
         client.close()
         self.wait_for('rpc_sessions_total{outcome="done"}', 1)
         self.assertEqual(4, sample(get(self.metrics), "rpc_requests_total"))
+
+    def test_spans_are_made_only_if_a_collector_gets_them(self):
+        for protocol, is_sent in (("http/json", True), ("grpc", False)):
+            endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+            self.start(env=dict(os.environ, **endpoint))
+            self.assertEqual(is_sent, "rpc_spans_dropped_total" in get(self.metrics), protocol)
 
     def test_the_format_of_the_metrics(self):
         self.assertEqual("# EOF", get(self.metrics, Accept="application/openmetrics-text; version=1.0.0").splitlines()[-1])

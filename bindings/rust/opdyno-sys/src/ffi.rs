@@ -1549,6 +1549,12 @@ pub struct opd_rpc_progress {
     pub crashed_in: [c_char; 128],
     /// with `note_span`: that the client said, and that are none; they are ignored
     pub num_bad_traceparents: u64,
+    /// As in C's `opd_rpc_progress`.
+    pub end_reason: [c_char; 256],
+    /// of the library: what the client can still be told by `tell_end`; 0
+    pub wire_state: u32,
+    /// 0
+    pub reserved2: u32,
 }
 /// How a client is served.
 #[repr(C)]
@@ -1610,11 +1616,16 @@ pub struct opd_rpc_serve_options {
     /// borrowed; for `admit` and `note_span`; NULL
     pub user_data: *mut c_void,
     /// 1: signals that end the process amid a request (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
-    /// SIGSYS, SIGXCPU), and that the program does not handle itself, are sent to the client
-    /// before, with the operator that runs. For one session of the process at once; 0
+    /// SIGSYS, SIGXCPU, SIGTERM), and that the program does not handle itself, are sent to the
+    /// client before, with the operator that runs. At SIGURG, which another process may send now
+    /// and then, that operator is noted in `progress`. For one session of the process at once; 0
     pub report_crashes: i32,
-    /// 0
-    pub reserved2: u32,
+    /// 1: nothing is served. The process that served the client of `socket` has ended, and
+    /// `progress` is a copy of its progress. The client gets `end_reason` and `crashed_in` as
+    /// the answer to its open request, or to the next one. It gets nothing if it was told
+    /// before, if an answer had begun, or with TLS. All other options are ignored. Does not
+    /// wait; 0
+    pub tell_end: i32,
     /// called by the serving thread when a span begins, then without
     /// `end_ns`, and when it has ended. Spans are the session, and each call of a function in it. Their
     /// parent is the span that opdyno's client says to work for; if it says that later, the session's
@@ -1917,7 +1928,7 @@ impl Default for opd_telemetry_value {
         }
     }
 }
-/// Counts of sent and dropped data.
+/// Counts of sent and dropped data, and whether spans are sent at all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct opd_telemetry_stats {
@@ -1939,6 +1950,8 @@ pub struct opd_telemetry_stats {
     pub failed_count: u64,
     /// events for which there was no room; they are in no other metric
     pub events_dropped_count: u64,
+    /// 1: there is a collector, and it gets spans; else 0
+    pub sends_spans: u64,
 }
 /// A counted object. Every handle of this API points to one.
 #[repr(C)]
@@ -2142,7 +2155,8 @@ pub struct opd_benchmark {
 /// `opd_vm_create()` of them makes VMs there, and `opd_evaluator_create()` measures there. Arguments are numbers, texts,
 /// bytes, tensors of the session's devices, and its modules, functions and objects. An error has kind and message of the
 /// one there, and the address. If the connection ends, the error is `OPD_IO` of the kind "ConnectionError"; if the
-/// server's process crashed, it names the operator that ran, where the server is `opdyno serve`.
+/// server's process crashed or was ended, it says why and names the operator that ran, where the server is `opdyno
+/// serve`.
 ///
 /// A cancel token or a deadline ends the wait for an answer, not the server's work: the next request waits for that. All
 /// objects of a session keep it open. It cannot be used in a child of fork(): `OPD_IO`.
@@ -4419,6 +4433,8 @@ unsafe extern "C" {
     /// - `OPD_IO`: the connection broke; the work folder cannot be used; the kernel refuses a restriction that it supports;
     /// - the error of the function admit of the options.
     ///
+    ///
+    /// A session that ends early because of a limit, or of what the client sends, is an error for the client, too.
     ///
     /// Threads: safe, a session each. The current devices and streams of the thread change. Blocks. Since: 0.2. Source: TVM
     /// tvm.rpc.Server.

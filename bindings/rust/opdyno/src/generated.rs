@@ -2694,7 +2694,7 @@ impl BenchmarkStats {
         })
     }
 }
-/// Counts of sent and dropped data.
+/// Counts of sent and dropped data, and whether spans are sent at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TelemetryStats {
@@ -2712,6 +2712,8 @@ pub struct TelemetryStats {
     pub failed_count: u64,
     /// Events for which there was no room; they are in no other metric.
     pub events_dropped_count: u64,
+    /// 1: there is a collector, and it gets spans; else 0.
+    pub sends_spans: u64,
 }
 impl TelemetryStats {
     /// As `fill` writes it: the fields that fit the size.
@@ -2727,6 +2729,7 @@ impl TelemetryStats {
             spans_waiting_count: raw.spans_waiting_count,
             failed_count: raw.failed_count,
             events_dropped_count: raw.events_dropped_count,
+            sends_spans: raw.sends_spans,
         })
     }
 }

@@ -1,0 +1,30 @@
+// The last answer of a session to its client: why the session's process has ended. Handlers of signals make it, too, so
+// it takes no memory but its own.
+#pragma once
+#include <opdyno/rpc.h>
+
+#include <string_view>
+
+namespace opd::rpc {
+
+// The beginning of such answers. Clients take them for the end of the session.
+inline constexpr std::string_view kEndAnswer = "ConnectionError: the session's process was ended by ";
+
+class EndAnswer {
+ public:
+  // `reason`: "SIGSEGV (it used memory that is not there)". `operator_name`: "": none ran. Longer texts are cut.
+  EndAnswer(std::string_view reason, std::string_view operator_name) noexcept;
+  std::string_view packet() const { return {bytes_, size_}; }
+
+ private:
+  void add(std::string_view more) noexcept;
+
+  char bytes_[640];
+  size_t size_ = 0;
+};
+
+// Sends it to the client of a process that has ended, if a whole frame can be sent at once: see
+// opd_rpc_serve_options::tell_end.
+void tell_end(int descriptor, const opd_rpc_progress &progress);
+
+}  // namespace opd::rpc
