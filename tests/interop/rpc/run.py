@@ -40,6 +40,17 @@ def serve(arguments, *words):
     return server, re.match(r"serving at 127\.0\.0\.1:(\d+)", line)[1]
 
 
+def client_of_c(arguments):
+    """client.c, compiled as users compile their programs."""
+    program = arguments.build / "interop" / "rpc_client"
+    program.parent.mkdir(exist_ok=True)
+    include = [f"-I{ROOT / 'include'}", f"-I{arguments.build / 'include'}"]
+    library = [f"-L{arguments.build / 'lib'}", f"-Wl,-rpath,{arguments.build / 'lib'}", "-lopdyno"]
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", *include, HERE / "client.c", "-o", program, *library], check=True)
+    return program
+
+
 def measure_on_both(arguments, machines):
     """The fleet is TVM's server and opdyno's; both give what this machine gives."""
     program = [DATA / "0.27" / "chain_100.so"]
@@ -86,6 +97,7 @@ def main():
         start(of_tvm, [*servers, "--port", str(port), "--port-end", str(port + 1)])
         wait_for(port)
         subprocess.run([*own, "direct", str(port)], check=True, timeout=120)
+        subprocess.run([client_of_c(arguments), DATA / "0.27", f"127.0.0.1:{port}"], check=True, timeout=120)
         address = f"127.0.0.1:{port}"
         bench = [arguments.build / "bin" / "opdyno", "bench", DATA / "0.27" / "chain_100.so", "--on", f"{address},key=board", "--repeat", "3", "--json"]
         measured = json.loads(subprocess.run(bench, check=True, stdout=subprocess.PIPE, timeout=120).stdout)

@@ -58,6 +58,26 @@ def kernels(remote, device):
     raises("file", lambda: remote.download("file"))
 
 
+def mlp(remote, device, program, recorded):
+    """What the model gave to NumPy, in the two ways in which TVM's compiler makes programs."""
+    remote.upload(str(program))
+    vm = relax.VirtualMachine(remote.load_module(program.name), device)
+    assert vm._get_function_arity("with_constants") == 1
+    assert vm._get_function_param_name("with_constants", 0) == "x"
+    for function in ("with_constants", "with_arguments"):
+        names = sorted(name for name in recorded.files if name.startswith(function + "/in"))
+        given = [tvm.runtime.tensor(recorded[name], device) for name in names]
+        expected = recorded[function + "/out"]
+        np.testing.assert_allclose(vm[function](*given).numpy(), expected, rtol=1e-5, atol=1e-5)
+        vm.set_input(function, *given)
+        vm.invoke_stateful(function)
+        np.testing.assert_allclose(vm.get_outputs(function).numpy(), expected, rtol=1e-5, atol=1e-5)
+        vm.save_function(function, "saved_" + function, *given, include_return=False)
+        times = vm.time_evaluator("saved_" + function, device, number=3, repeat=2)()
+        assert len(times.results) == 2 and min(times.results) > 0
+    raises("with_arguments", lambda: vm["with_arguments"](given[0]))
+
+
 def programs(remote, device):
     remote.upload(str(DATA / "0.27" / "chain_100.so"))
     vm = relax.VirtualMachine(remote.load_module("chain_100.so"), device)
@@ -74,12 +94,9 @@ def programs(remote, device):
     raises("main", lambda: vm["main"]())
     np.testing.assert_array_equal(vm["main"](x).numpy(), expected)
 
-    remote.upload(str(DATA / "compiled" / "0.27" / "mlp.so"))
-    vm = relax.VirtualMachine(remote.load_module("mlp.so"), device)
-    recorded = np.load(DATA / "compiled" / "0.27" / "mlp.npz")
-    assert recorded.files  # what the model gives stands in the tests of interop.replay
-    assert vm._get_function_arity("with_constants") == 1
-    assert vm._get_function_param_name("with_constants", 0) == "x"
+    for mode in ("bytecode", "compiled"):
+        folder = DATA / "0.27" if mode == "bytecode" else DATA / "compiled" / "0.27"
+        mlp(remote, device, folder / "mlp.so", np.load(folder / "mlp.npz"))
 
     remote.upload(str(DATA / "0.27" / "tuples.so"))
     vm = relax.VirtualMachine(remote.load_module("tuples.so"), device)
