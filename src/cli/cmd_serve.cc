@@ -114,6 +114,7 @@ class Server {
       warn("sessions run as root; --user NAME has them run as another user");
     if (settings_.metrics)
       print_message(cat("opdyno serve: metrics are at http://", metrics_->address(), "/metrics\n"));
+    forget_code();
     while (is_running_) {
       if (settings_.tracker) keep_registered();
       wait_for_events();
@@ -375,6 +376,7 @@ class Server {
       end_session(found->second, status, used);
       children_.erase(found);
       next_question_ = {};  // the tracker may offer this server again
+      if (children_.empty()) forget_code();
     }
     // Processes that programs of clients have started end with their session.
     for (const pid_t orphan : children_of_this_process())
