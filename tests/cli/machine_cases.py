@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 import case
-from case import FAILED, HAS_ASAN, HAS_TSAN, OK, REFUSED, USAGE, WORK
+from case import FAILED, HAS_ASAN, HAS_TSAN, OK, REFUSED, USAGE, WORK, run
 from rpc_client import Client, Refused, Tracker
 from rpc_server import ServerCliTest
 
@@ -83,6 +83,19 @@ class Machines(ServerCliTest):
         self.assertIn("add_one", names)
         self.assertRegex(self.succeeds("profile", *words), r"(?m)^Machine: %s$" % re.escape(socket.gethostname()))
         self.assertIn("plain function", self.fails(USAGE, "profile", "kernels.c", "add_one", *on))
+
+    def test_counters_are_read_there(self):
+        on = self.on()
+        words = ("profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32=1", "--json", "--collector")
+        # Events of the kernel, which virtual machines have, too.
+        for spec, events in (("perf:task-clock,page-faults", {"task-clock", "page-faults"}), ("papi:perf::TASK-CLOCK", {"perf::TASK-CLOCK"})):
+            with self.subTest(spec=spec):
+                here = run(*words, spec)
+                if here.returncode != OK:
+                    self.skip("these events cannot be counted here, so no test has a server count them: " + here.stderr)
+                (row,) = (call for call in json.loads(self.succeeds(*words, spec, *on))["calls"] if call["Name"]["string"] == "add_one")
+                self.assertEqual(events, events & set(row))
+                self.assertTrue(all(row[event]["count"] >= 0 for event in events), row)
 
     def test_a_call_is_measured_there(self):
         on = self.on()
