@@ -9,22 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <fstream>
-#include <opdyno/rpc.hpp>
+#include <string_view>
 
 #include "file.h"
 #include "text.h"
 
 namespace opd::cli {
-
-namespace {
-
-const std::array own_code = {reinterpret_cast<uintptr_t>(&forget_code), reinterpret_cast<uintptr_t>(&opd_rpc_serve)};
-
-}  // namespace
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
@@ -45,12 +37,13 @@ void end_all_children() {
 void forget_code() noexcept {
   // Of the program and its library only: others may have text that the linker has changed, which no file has.
   const auto forget = [](dl_phdr_info *object, size_t, void *) {
+    const std::string_view name = object->dlpi_name;  // the program has none
+    if (!name.empty() && name.find("/libopdyno.so") == name.npos) return 0;
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     for (int i = 0; i < object->dlpi_phnum; ++i) {
       const auto &segment = object->dlpi_phdr[i];
       const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, end = begin + segment.p_filesz;
-      const bool is_own = std::ranges::any_of(own_code, [&](uintptr_t at) { return at >= begin && at < end; });
-      if (segment.p_type != PT_LOAD || segment.p_flags != (PF_R | PF_X) || !is_own) continue;
+      if (segment.p_type != PT_LOAD || segment.p_flags != (PF_R | PF_X)) continue;
       const uintptr_t first = begin & ~(page - 1);
       madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);  // whose failure changes nothing
     }
