@@ -231,7 +231,11 @@ Ref<Trace> Recording::stop() {
   Ref<Trace> trace;
   if (file_ && file_->is_of_this_process()) {
     file_->finish(ended);
-    if (options.reads_file) trace = make_trace(until(ended, read_event_file(*file_)), ended);
+    if (options.reads_file) {
+      TraceParts parts = read_event_file(*file_);
+      if (observers_) parts.observers = observers_->finish();  // which no file has
+      trace = make_trace(until(ended, std::move(parts)), ended);
+    }
   } else {
     trace = make_trace(until(ended, collect(std::move(open))), ended);
   }

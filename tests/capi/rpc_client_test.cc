@@ -320,7 +320,7 @@ TEST_F(AClient, IsProfiledThere) {
   often.collectors = collectors, often.num_collectors = 2;
   const Profile profile = vm.profile("main", {arg(x)}, &often);
   const std::string table = profile.report.json();
-  for (const char *part : {"test.add_one", "float32[4]", "\"Run\"", "Allocated", "cpu0"})
+  for (const char *part : {"test.add_one", "float32[4]", "\"Run\"", "Allocated", "cpu0", "Collector cost: memory (us)"})
     EXPECT_NE(table.find(part), std::string::npos) << part << " is not in " << table;
   // The trace has the runs on the clock of this process, and says where they were.
   const std::string json = profile.trace.chrome();
@@ -375,7 +375,7 @@ TEST_F(AClient, IsRecordedThereFromAStartToAStop) {
   other.call("main", x);
   const Profile profile = vm.profile_stop();
   const std::string table = profile.report.json();
-  for (const char *part : {"test.add_one", "float32[4]", "Allocated"})
+  for (const char *part : {"test.add_one", "float32[4]", "Allocated", "Collector note: memory"})
     EXPECT_NE(table.find(part), std::string::npos) << part << " is not in " << table;
   EXPECT_EQ(profile.trace.size() % 3, 0u) << "of 6 calls, 3 are recorded";
   EXPECT_GE(profile.trace.size(), 3u);
