@@ -146,7 +146,8 @@ typedef struct opd_telemetry_stats {
   uint64_t spans_waiting_count;  /**< spans in the queue now */
   uint64_t failed_count;         /**< requests that the collector did not take */
   uint64_t events_dropped_count; /**< events for which there was no room; they are in no other metric */
-  uint64_t sends_spans;          /**< 1: there is a collector, and it gets spans; else 0 */
+  uint32_t is_sending_spans;     /**< 1: there is a collector, and it gets spans; 0: nobody does */
+  uint32_t reserved2;            /**< 0 */
 } opd_telemetry_stats;
 
 /** Reads the counts of sent and dropped data.

@@ -164,7 +164,7 @@ opd_error *opd_telemetry_get_stats(opd_telemetry *telemetry, opd_telemetry_stats
     stats.spans_waiting_count = now.spans_waiting;
     stats.failed_count = now.sends_failed;
     stats.events_dropped_count = now.events_dropped;
-    stats.sends_spans = session_of(telemetry).sends_spans() ? 1 : 0;
+    stats.is_sending_spans = session_of(telemetry).sends_spans() ? 1 : 0;
     write_sized(stats, out_stats);
   });
 }

@@ -48,7 +48,7 @@ struct ServeMetrics::Shared {
 };
 
 ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp)
-    : telemetry_(started(address, otlp)), sends_spans_(telemetry_.stats().sends_spans != 0) {
+    : telemetry_(started(address, otlp)), sends_spans_(telemetry_.stats().is_sending_spans != 0) {
   void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
   shared_ = new (memory) Shared;

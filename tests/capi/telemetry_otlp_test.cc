@@ -202,7 +202,7 @@ TEST_F(TelemetryOtlp, SendsInBatchesAndDropsTheOldest) {
   takes = true;
   telemetry.flush(kLong);
   const opd_telemetry_stats stats = telemetry.stats();
-  EXPECT_EQ(stats.sends_spans, 1u);
+  EXPECT_EQ(stats.is_sending_spans, 1u);
   EXPECT_EQ(stats.spans_sent_count, 1500u);
   EXPECT_EQ(stats.spans_dropped_count, 2500u);
   EXPECT_EQ(stats.spans_waiting_count, 0u);
@@ -333,7 +333,7 @@ TEST_F(TelemetryOtlp, SaysWhatTheCollectorAnswers) {
   const Receiver collector([&](const Request &) -> std::string { return answer; });
   options_.spans = 0;
   const Telemetry telemetry = start(collector);
-  EXPECT_EQ(telemetry.stats().sends_spans, 0u);
+  EXPECT_EQ(telemetry.stats().is_sending_spans, 0u);
   const auto refusal = [&] {
     opd_error *const error = opd_telemetry_flush(telemetry.get(), kLong);
     EXPECT_EQ(opd_error_code(error), OPD_IO);

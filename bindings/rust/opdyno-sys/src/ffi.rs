@@ -1950,8 +1950,10 @@ pub struct opd_telemetry_stats {
     pub failed_count: u64,
     /// events for which there was no room; they are in no other metric
     pub events_dropped_count: u64,
-    /// 1: there is a collector, and it gets spans; else 0
-    pub sends_spans: u64,
+    /// 1: there is a collector, and it gets spans; 0: nobody does
+    pub is_sending_spans: u32,
+    /// 0
+    pub reserved2: u32,
 }
 /// A counted object. Every handle of this API points to one.
 #[repr(C)]

@@ -2712,8 +2712,8 @@ pub struct TelemetryStats {
     pub failed_count: u64,
     /// Events for which there was no room; they are in no other metric.
     pub events_dropped_count: u64,
-    /// 1: there is a collector, and it gets spans; else 0.
-    pub sends_spans: u64,
+    /// True: there is a collector, and it gets spans; false: nobody does.
+    pub is_sending_spans: bool,
 }
 impl TelemetryStats {
     /// As `fill` writes it: the fields that fit the size.
@@ -2729,7 +2729,7 @@ impl TelemetryStats {
             spans_waiting_count: raw.spans_waiting_count,
             failed_count: raw.failed_count,
             events_dropped_count: raw.events_dropped_count,
-            sends_spans: raw.sends_spans,
+            is_sending_spans: raw.is_sending_spans != 0,
         })
     }
 }

@@ -58,7 +58,7 @@ public final class Collectors {
    * metrics of CUPTI that end with ".sum".
    */
   public static Collector device(String... metrics) {
-    return counting(CollectorKind.DEVICE, metrics);
+    return counting(CollectorKind.DEVICE, Objects.requireNonNull(metrics, "metrics must not be null"));
   }
 
   /** The events that a kind can count on this machine. */
