@@ -59,14 +59,15 @@ def describe(swig, directories, out):
     return api
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def described(description):
+    """Describes what the command line names; gives the API and the directory for what is made of it."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--include", type=Path, action="append", required=True, help="directory of the headers opdyno/*.h")
     parser.add_argument("--swig", type=Path, required=True, help="SWIG's program")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    describe(arguments.swig, arguments.include, arguments.out)
+    return describe(arguments.swig, arguments.include, arguments.out), arguments.out
 
 
 if __name__ == "__main__":
-    main()
+    described(__doc__)

@@ -2,7 +2,6 @@
 """Writes what the Python package is made of besides its sources: what bindings/api/describe.py writes, and the module of
 results, OUT/_results.py, with a class for each struct that a function fills in: its fields, and the comments of the header."""
 
-import argparse
 import re
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "api"), str(HERE / "opdyno-source" / "bindings" / "api")]  # the latter in an sdist
 from api import SIZES
 from comments import result_text
-from describe import describe
+from describe import described
 
 NAMES = {"opd_kv_stats": "KVStats"}  # as KVState, whose name is TVM's; others are as in C
 # By type as SWIG encodes it, the type in Python, and its default. What has none must be given.
@@ -90,13 +89,8 @@ def results(api):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--include", type=Path, action="append", required=True, help="directory of the headers opdyno/*.h")
-    parser.add_argument("--swig", type=Path, required=True, help="SWIG's program")
-    parser.add_argument("--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    api = describe(arguments.swig, arguments.include, arguments.out)
-    (arguments.out / "_results.py").write_text(results(api))
+    api, out = described(__doc__)
+    (out / "_results.py").write_text(results(api))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ std::string_view text_in(const char (&place)[kSize]) {
 void drop_input(int descriptor) noexcept {
   constexpr int kMostParts = 64;
   char part[1 << 14];
-  for (int i = 0; i<kMostParts && ::recv(descriptor, part, sizeof part, MSG_DONTWAIT)> 0;) ++i;
+  for (int i = 0; i < kMostParts; ++i)
+    if (::recv(descriptor, part, sizeof part, MSG_DONTWAIT) <= 0) return;
 }
 
 }  // namespace
