@@ -124,11 +124,16 @@ typedef struct opd_counter_options {
   const char *const *events; /**< borrowed; @p num_events names of events; NULL: the usual ones */
   const DLDevice *devices;   /**< borrowed; a device for each of @p events: the event is counted during calls on that
                                 device; NULL:   the CPU */
+  /** 1: the collector is for profiles on other machines: of a VM whose module is of opd_rpc_session_load_module(). The
+   * other machine looks whether it has the events; this one does not. A profile on this one refuses the
+   * collector. 0 */
+  int32_t elsewhere;
+  int32_t reserved; /**< 0 */
 } opd_counter_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
 static inline void opd_counter_options_init(opd_counter_options *options) {
-  const opd_counter_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, NULL, NULL};
+  const opd_counter_options defaults = {(uint32_t)sizeof *options, 0, 0, 0, NULL, NULL, 0, 0};
   if (options) *options = defaults;
 }
 

@@ -21,7 +21,8 @@ CounterOptions options_of(const opd_counter_options *given) {
   const opd_counter_options full = read_options(given, opd_counter_options_init);
   require(full.num_events >= 0 && (full.events || full.num_events == 0),
           "events must not be NULL and num_events not negative");
-  CounterOptions options{full.per_thread != 0, full.best_effort != 0, {}};
+  require(full.reserved == 0, "reserved must be 0, but is ", full.reserved);
+  CounterOptions options{full.per_thread != 0, full.best_effort != 0, {}, full.elsewhere != 0};
   for (int32_t i = 0; i < full.num_events; ++i) {
     require(full.events[i], "events must not be NULL, but number ", i, " is");
     options.events.push_back({full.events[i], full.devices ? full.devices[i] : kHost});
@@ -30,8 +31,7 @@ CounterOptions options_of(const opd_counter_options *given) {
 }
 
 std::vector<std::string> events_of(opd_collector_kind kind) {
-  require(kind >= OPD_COLLECTOR_TIME && kind <= OPD_COLLECTOR_DEVICE, "kind is ", static_cast<int>(kind),
-          ", which is no kind of collectors");
+  require_kind(kind);
   if (kind == OPD_COLLECTOR_PERF) return perf_events();
   if (kind == OPD_COLLECTOR_PAPI) return papi_events();
   return {};

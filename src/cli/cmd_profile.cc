@@ -70,7 +70,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   Recording recording;
   if (std::string noise = noise_of(peak); !noise.empty()) recording.hints.push_back(std::move(noise));
   std::vector<Collector> collectors;
-  for (const std::string &spec : args.all("collector")) collectors.push_back(make_collector(spec));
+  for (const std::string &spec : args.all("collector")) collectors.push_back(make_collector(spec, args.has("on")));
   const std::vector<opd_collector *> handles = opdyno::handles_of(collectors);
   options.collectors = handles.data();
   options.num_collectors = static_cast<int32_t>(handles.size());

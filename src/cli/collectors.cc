@@ -37,7 +37,7 @@ const Known &find(std::string_view name) {
 }  // namespace
 
 // A comma ends an event's name only outside of parentheses; colons are part of it.
-Collector make_collector(std::string_view spec) {
+Collector make_collector(std::string_view spec, bool elsewhere) {
   const size_t colon = spec.find(':');
   const Known &one = find(spec.substr(0, colon));
   std::vector<std::string> names;
@@ -49,6 +49,7 @@ Collector make_collector(std::string_view spec) {
   for (const std::string &name : names) events.push_back(name.c_str());
   auto options = opdyno::defaults(opd_counter_options_init);
   options.best_effort = events.empty();
+  options.elsewhere = elsewhere;
   options.events = events.data();
   options.num_events = static_cast<int32_t>(events.size());
   try {

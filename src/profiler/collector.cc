@@ -111,38 +111,51 @@ class UserCollector final : public Collector {
   const opd_collector_table table_;
 };
 
-void require_no_events(const CounterOptions &options, const char *name) {
-  require(options.events.empty(), "the collector ", name, " takes no events");
-}
+struct Kind {
+  const char *name;
+  bool takes_events;
+  Ref<Collector> (*make)(const CounterOptions &options);
+};
+// In the order of opd_collector_kind.
+constexpr Kind kKinds[] = {
+    {"time", false, make_time_collector},
+    {"memory", false, [](const CounterOptions &) { return make_memory_collector(); }},
+    {"perf", true, make_perf_collector},
+    {"papi", true, make_papi_collector},
+    {"energy", false, [](const CounterOptions &) { return make_energy_collector(); }},
+    {"nvml", false, [](const CounterOptions &) { return make_nvml_collector(); }},
+    {"device", true, make_device_collector},
+};
+static_assert(std::size(kKinds) == OPD_COLLECTOR_DEVICE + 1);
 
-Ref<Collector> make_of_kind(opd_collector_kind kind, const CounterOptions &options) {
-  switch (static_cast<int>(kind)) {
-    case OPD_COLLECTOR_TIME:
-      return make_time_collector(options);
-    case OPD_COLLECTOR_MEMORY:
-      require_no_events(options, "memory");
-      return make_memory_collector();
-    case OPD_COLLECTOR_PERF:
-      return make_perf_collector(options);
-    case OPD_COLLECTOR_PAPI:
-      return make_papi_collector(options);
-    case OPD_COLLECTOR_ENERGY:
-      require_no_events(options, "energy");
-      return make_energy_collector();
-    case OPD_COLLECTOR_NVML:
-      require_no_events(options, "nvml");
-      return make_nvml_collector();
-    case OPD_COLLECTOR_DEVICE:
-      return make_device_collector(options);
-    default:
-      fail(OPD_INVALID_ARGUMENT, "kind is ", static_cast<int>(kind), ", which is no kind of collectors");
+// Stands for a collector that another machine makes.
+class CollectorElsewhere final : public Collector {
+ public:
+  static int32_t type() { return Collector::type(); }
+  using Collector::Collector;
+
+  void init(std::span<const DLDevice>) override {
+    fail(OPD_FAILED_PRECONDITION, "the collector ", name(),
+         " was made for other machines (elsewhere is 1); it does not measure on this one");
   }
-}
+  void *start(DLDevice) override { return nullptr; }
+  void stop(void *, MetricList &) override {}
+};
 
 }  // namespace
 
+void require_kind(opd_collector_kind kind) {
+  const auto number = static_cast<int>(kind);
+  require(number >= 0 && number < static_cast<int>(std::size(kKinds)), "kind is ", number,
+          ", which is no kind of collectors");
+}
+
 Ref<Collector> make_builtin_collector(const BuiltinCollector &of) {
-  Ref<Collector> made = make_of_kind(of.kind, of.options);
+  require_kind(of.kind);
+  const Kind &kind = kKinds[of.kind];
+  require(kind.takes_events || of.options.events.empty(), "the collector ", kind.name, " takes no events");
+  Ref<Collector> made =
+      of.options.is_elsewhere ? Ref<Collector>(make_object<CollectorElsewhere>(kind.name)) : kind.make(of.options);
   made->builtin = of;
   return made;
 }

@@ -59,6 +59,7 @@ struct CounterOptions {
     DLDevice device;
   };
   std::vector<Event> events;  // none: the usual ones
+  bool is_elsewhere = false;  // another machine measures, and looks whether it has them
 };
 
 // The recipe of a collector: the library makes another one of it, as on another machine.
@@ -93,6 +94,8 @@ class Collector : public Object {
   std::atomic<bool> in_use_{false};
 };
 
+// Throws OPD_INVALID_ARGUMENT for a number that is no kind.
+void require_kind(opd_collector_kind kind);
 Ref<Collector> make_builtin_collector(const BuiltinCollector &of);  // throws OPD_INVALID_ARGUMENT
 Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table);
 Ref<Collector> make_memory_collector();

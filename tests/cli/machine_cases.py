@@ -97,6 +97,14 @@ class Machines(ServerCliTest):
                 self.assertEqual(events, events & set(row))
                 self.assertTrue(all(row[event]["count"] >= 0 for event in events), row)
 
+    def test_the_machine_there_says_which_events_it_lacks(self):
+        on = self.on()
+        words = ("profile", "add_one.opdasm", "--import", "kernels.c", "-i", "4xf32=1", "--collector")
+        said = self.fails(FAILED, *words, "perf:no-such-event", *on)
+        self.assertIn("no-such-event", said)
+        self.assertRegex(said, r"\(on 127\.0\.0\.1:\d+\)")
+        self.assertNotIn("(on ", self.fails(FAILED, *words, "perf:no-such-event"))
+
     def test_a_call_is_measured_there(self):
         on = self.on()
         words = ("bench", "add_one.opdasm", "--import", "kernels.c", *on, "--min-repeat-ms", "0")

@@ -91,9 +91,9 @@ class _BuiltIn(MetricCollector):
 
 
 def _options_of(
-    metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None, per_thread: bool, best_effort: bool
+    metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None, **flags: bool
 ) -> dict[str, Any]:
-    options: dict[str, Any] = {"per_thread": int(per_thread), "best_effort": int(best_effort)}
+    options: dict[str, Any] = {name: int(flag) for name, flag in flags.items()}
     if metric_names is None:
         return options
     pairs = [(getattr(dev, "device", dev), name) for dev, names in metric_names.items() for name in names]
@@ -129,21 +129,27 @@ class _Counters(_BuiltIn):
         *,
         per_thread: bool = False,
         best_effort: bool = False,
+        elsewhere: bool = False,
     ) -> None:
-        self._made = _native.opd_collector_create_builtin(self._kind, _options_of(metric_names, per_thread, best_effort))
+        options = _options_of(metric_names, per_thread=per_thread, best_effort=best_effort, elsewhere=elsewhere)
+        self._made = _native.opd_collector_create_builtin(self._kind, options)
 
 
 class PerfMetricCollector(_Counters):
     """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
 
     Others can be named for each device. An event that cannot be counted here is an error, or is left out with `best_effort`.
+    With `elsewhere` the collector is for VMs on other machines; they look whether they have the events.
     """
 
     _kind = _native.OPD_COLLECTOR_PERF
 
 
 class PAPIMetricCollector(_Counters):
-    """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here."""
+    """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here.
+
+    With `elsewhere` the collector is for VMs on other machines; they look whether they have the events.
+    """
 
     _kind = _native.OPD_COLLECTOR_PAPI
 
@@ -154,25 +160,28 @@ class PAPIMetricCollector(_Counters):
 
 
 class EnergyMetricCollector(_BuiltIn):
-    """Energy that the processor's packages used during a call, in microjoules."""
+    """Energy that the processor's packages used during a call, in microjoules. `elsewhere`: those of another machine, for
+    VMs on it."""
 
-    def __init__(self) -> None:
-        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_ENERGY, None)
+    def __init__(self, *, elsewhere: bool = False) -> None:
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_ENERGY, {"elsewhere": int(elsewhere)})
 
 
 class NVMLMetricCollector(_BuiltIn):
-    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, read by NVML."""
+    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, read by NVML. `elsewhere`: those
+    of another machine, for VMs on it."""
 
-    def __init__(self) -> None:
-        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, None)
+    def __init__(self, *, elsewhere: bool = False) -> None:
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, {"elsewhere": int(elsewhere)})
 
 
 class DeviceMetricCollector(_BuiltIn):
     """What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"; on CUDA
-    `metrics` of CUPTI that end with ".sum"."""
+    `metrics` of CUPTI that end with ".sum". `elsewhere`: those of another machine, for VMs on it."""
 
-    def __init__(self, metrics: Iterable[str] = ()) -> None:
-        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_DEVICE, {"events": list(metrics)})
+    def __init__(self, metrics: Iterable[str] = (), *, elsewhere: bool = False) -> None:
+        options = {"events": list(metrics), "elsewhere": int(elsewhere)}
+        self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_DEVICE, options)
 
 
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:

@@ -21,7 +21,7 @@ import pytest
 import opdyno
 from conftest import DATA, KERNELS
 from opdyno import rpc
-from opdyno.profiling import MemoryMetricCollector
+from opdyno.profiling import MemoryMetricCollector, PerfMetricCollector
 
 
 @contextlib.contextmanager
@@ -165,6 +165,17 @@ def test_a_vm_is_profiled_there(session, remote_chain, port, tmp_path):
 
     with pytest.raises(opdyno.Error, match="this program's own"):
         remote_chain.profile("main", x, collectors=[Own()])
+
+    # Only the server looks whether it has the events.
+    unknown = {opdyno.cpu(): ["no-such-event"]}
+    with pytest.raises(opdyno.Error, match="no-such-event") as here:
+        PerfMetricCollector(unknown)
+    with pytest.raises(opdyno.Error, match=rf"no-such-event.*\(on 127.0.0.1:{port}\)") as there:
+        remote_chain.profile("main", x, collectors=[PerfMetricCollector(unknown, elsewhere=True)])
+    assert str(port) not in str(here.value) and there.value.code == opdyno.Code.CALL_FAILED
+    energy = opdyno.profiling.EnergyMetricCollector(elsewhere=True)
+    with pytest.raises(opdyno.Error, match="the collector energy was made for other machines"):
+        opdyno.profiling.profile_function(opdyno.Function(lambda: None), opdyno.cpu(), [energy])()
 
 
 def test_a_trace_of_another_clock_is_put_on_this_one(tmp_path):

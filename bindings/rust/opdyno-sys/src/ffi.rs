@@ -210,6 +210,22 @@ pub const OPD_ALLOCATOR_NAIVE: opd_allocator_kind = 1;
 pub const OPD_ALLOCATOR_POOLED: opd_allocator_kind = 2;
 /// Not a value: makes the type 32 bits wide.
 pub const OPD_ALLOCATOR_KIND_MAX_ENUM: opd_allocator_kind = 0x7FFFFFFF;
+/// What a device did.
+pub type opd_activity_kind = c_uint;
+/// Of `opd_activity_kind`.
+pub const OPD_ACTIVITY_KERNEL: opd_activity_kind = 0;
+/// Of `opd_activity_kind`.
+pub const OPD_ACTIVITY_COPY_TO_DEVICE: opd_activity_kind = 1;
+/// Of `opd_activity_kind`.
+pub const OPD_ACTIVITY_COPY_TO_HOST: opd_activity_kind = 2;
+/// within a device, or between two of them
+pub const OPD_ACTIVITY_COPY_ON_DEVICE: opd_activity_kind = 3;
+/// of memory with a value
+pub const OPD_ACTIVITY_FILL: opd_activity_kind = 4;
+/// of the driver: no work of the device, and not part of its times
+pub const OPD_ACTIVITY_OVERHEAD: opd_activity_kind = 5;
+/// Not a value: makes the type 32 bits wide.
+pub const OPD_ACTIVITY_KIND_MAX_ENUM: opd_activity_kind = 0x7FFFFFFF;
 /// Whether a shared library is loaded from a private copy. Loading patches TVM function pointers inside the mapped
 /// library. If another runtime has the same file mapped (real TVM, or another load of it), one of the two would break.
 pub type opd_copy_policy = c_uint;
@@ -670,6 +686,30 @@ pub struct opd_kernel_launch {
     /// of create_stream, or NULL for the default one
     pub stream: *mut c_void,
 }
+/// A piece of work that a plug-in reports.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct opd_device_activity {
+    /// sizeof(`opd_device_activity`)
+    pub struct_size: u32,
+    /// what it was
+    pub kind: opd_activity_kind,
+    /// borrowed for the call, UTF-8: of the kernel, or what else was done
+    pub name: *const c_char,
+    /// on the clock of get_time
+    pub begin_ns: u64,
+    /// the same; not before begin_ns
+    pub end_ns: u64,
+    /// of a copy or a fill, else 0
+    pub bytes: u64,
+    /// of set_correlation, on the thread that submitted the work; 0: there was none
+    pub correlation: u64,
+    /// which device of the kind
+    pub device_id: i32,
+    /// a number below 65535 for the stream, 0 for the default one. It counts only for work without
+    /// a correlation; other work has the stream of its launch
+    pub stream: u32,
+}
 /// The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
 /// lack that feature. All functions are called on any thread, several at once. Errors that they return are taken over.
 /// An error names the cause; opdyno adds the operator.
@@ -731,6 +771,13 @@ pub struct opd_device_table {
     pub free_event: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void)>,
     /// As in C's `opd_device_table`.
     pub get_time: Option<unsafe extern "C" fn(*mut c_void, i32, *mut u64) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub set_activity: Option<unsafe extern "C" fn(*mut c_void, i32) -> *mut opd_error>,
+    /// As in C's `opd_device_table`.
+    pub set_correlation: Option<unsafe extern "C" fn(*mut c_void, u64)>,
+    /// As in C's `opd_device_table`.
+    pub read_activity:
+        Option<unsafe extern "C" fn(*mut c_void, i32, opd_activity_receiver, *mut c_void, *mut u64) -> *mut opd_error>,
 }
 /// How a file is opened.
 #[repr(C)]
@@ -949,6 +996,12 @@ pub struct opd_counter_options {
     /// borrowed; a device for each of `events`: the event is counted during calls on that
     /// device; NULL:   the CPU
     pub devices: *const DLDevice,
+    /// 1: the collector is for profiles on other machines: of a VM whose module is of `opd_rpc_session_load_module()`. The
+    /// other machine looks whether it has the events; this one does not. A profile on this one refuses the
+    /// collector. 0
+    pub elsewhere: i32,
+    /// 0
+    pub reserved: i32,
 }
 impl Default for opd_counter_options {
     /// The defaults that `opd_counter_options_init` writes.
@@ -960,6 +1013,8 @@ impl Default for opd_counter_options {
             num_events: 0,
             events: core::ptr::null(),
             devices: core::ptr::null(),
+            elsewhere: 0,
+            reserved: 0,
         }
     }
 }
@@ -1125,9 +1180,9 @@ pub struct opd_profiler_options {
     pub flush_interval_ns: u64,
     /// 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
     /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
-    /// have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
-    /// process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
-    /// a time; 1
+    /// have no such events. 2: the devices' own libraries report the work: NVIDIA's CUPTI that of CUDA devices, and
+    /// plug-ins with set_activity that of theirs. It includes work of other code in the process, memory fills, and the
+    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1
     pub device_work: i32,
     /// 0
     pub reserved: i32,
@@ -2011,6 +2066,8 @@ pub struct opd_closure {
     _opaque: [u8; 0],
     _pinned: PhantomData<(*mut u8, PhantomPinned)>,
 }
+/// C's type `opd_activity_receiver`.
+pub type opd_activity_receiver = Option<unsafe extern "C" fn(*mut c_void, *const opd_device_activity)>;
 /// A tensor. Its shape, dtype and device are immutable. opdyno does not synchronise access to its data: a program that
 /// reads and writes it on several threads must do so.
 ///

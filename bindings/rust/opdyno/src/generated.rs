@@ -173,6 +173,39 @@ impl AllocatorKind {
         })
     }
 }
+/// What a device did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum ActivityKind {
+    /// `OPD_ACTIVITY_KERNEL`.
+    Kernel = ffi::OPD_ACTIVITY_KERNEL,
+    /// `OPD_ACTIVITY_COPY_TO_DEVICE`.
+    CopyToDevice = ffi::OPD_ACTIVITY_COPY_TO_DEVICE,
+    /// `OPD_ACTIVITY_COPY_TO_HOST`.
+    CopyToHost = ffi::OPD_ACTIVITY_COPY_TO_HOST,
+    /// within a device, or between two of them
+    CopyOnDevice = ffi::OPD_ACTIVITY_COPY_ON_DEVICE,
+    /// of memory with a value
+    Fill = ffi::OPD_ACTIVITY_FILL,
+    /// of the driver: no work of the device, and not part of its times
+    Overhead = ffi::OPD_ACTIVITY_OVERHEAD,
+}
+impl ActivityKind {
+    /// None for a number that this version does not know.
+    #[allow(dead_code)] // not all come back from C
+    pub(crate) fn of(raw: ffi::opd_activity_kind) -> Option<Self> {
+        Some(match raw {
+            ffi::OPD_ACTIVITY_KERNEL => Self::Kernel,
+            ffi::OPD_ACTIVITY_COPY_TO_DEVICE => Self::CopyToDevice,
+            ffi::OPD_ACTIVITY_COPY_TO_HOST => Self::CopyToHost,
+            ffi::OPD_ACTIVITY_COPY_ON_DEVICE => Self::CopyOnDevice,
+            ffi::OPD_ACTIVITY_FILL => Self::Fill,
+            ffi::OPD_ACTIVITY_OVERHEAD => Self::Overhead,
+            _ => return None,
+        })
+    }
+}
 /// Whether a shared library is loaded from a private copy. Loading patches TVM function pointers inside the mapped
 /// library. If another runtime has the same file mapped (real TVM, or another load of it), one of the two would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -1145,9 +1178,9 @@ impl<'a> ProfilerOptions<'a> {
     }
     /// 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
     /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
-    /// have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
-    /// process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
-    /// a time.
+    /// have no such events. 2: the devices' own libraries report the work: NVIDIA's CUPTI that of CUDA devices, and
+    /// plug-ins with `set_activity` that of theirs. It includes work of other code in the process, memory fills, and the
+    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time.
     /// Default: 1.
     pub fn device_work(self, device_work: i32) -> Self {
         Self { device_work: Some(device_work), ..self }
@@ -2071,6 +2104,7 @@ pub struct CounterOptions<'a> {
     best_effort: Option<bool>,
     events: Option<&'a [&'a str]>,
     devices: Option<&'a [Device]>,
+    elsewhere: Option<bool>,
 }
 impl<'a> CounterOptions<'a> {
     /// All defaults.
@@ -2098,6 +2132,13 @@ impl<'a> CounterOptions<'a> {
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
+    /// True: the collector is for profiles on other machines: of a VM whose module is of `opd_rpc_session_load_module()`. The
+    /// other machine looks whether it has the events; this one does not. A profile on this one refuses the
+    /// collector.
+    /// Default: false.
+    pub fn elsewhere(self, elsewhere: bool) -> Self {
+        Self { elsewhere: Some(elsewhere), ..self }
+    }
 }
 #[allow(unused_variables)] // not all options need both
 impl CounterOptions<'_> {
@@ -2116,6 +2157,9 @@ impl CounterOptions<'_> {
         if let Some(devices) = self.devices {
             raw.devices = devices.as_ptr().cast();
             check_count("devices", devices.len(), self.events.map_or(0, <[_]>::len))?;
+        }
+        if let Some(elsewhere) = self.elsewhere {
+            raw.elsewhere = elsewhere.into();
         }
         Ok(raw)
     }
