@@ -48,7 +48,7 @@ std::string time_text(double seconds);                                         /
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan);  // members of an object
 void write_sizes(JsonWriter &json, const Sizes &sizes);                        // a member, with the key "sizes"
-std::string clock_name(const BenchRow &row);                                   // "device" or "host": whose it was
+std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host": whose it was
 std::string rate_text(double rate);
 std::string interval_text(const opd_benchmark_stats &is);                     // of the median
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // a line

@@ -140,8 +140,8 @@ void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
   for (BenchRow &row : result.rows) {
     const Row &base = *find(row.sizes);
-    if (base.clock.value_or(clock_name(row)) != clock_name(row))
-      refuse(cat("was measured by the ", printable(*base.clock), "'s clock, not by the ", clock_name(row), "'s"));
+    if (base.clock.value_or(clock_name(row.stats)) != clock_name(row.stats))
+      refuse(cat("was measured by the ", printable(*base.clock), "'s clock, not by the ", clock_name(row.stats), "'s"));
     row.diff = DiffView::of_benchmarks(base.times, row.times, options);
   }
 }

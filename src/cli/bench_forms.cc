@@ -14,7 +14,7 @@ std::string time_text(double seconds) {
   return cat(fixed(seconds, 3), " s");
 }
 
-std::string clock_name(const BenchRow &row) { return row.stats.is_device_time ? "device" : "host"; }
+std::string clock_name(const opd_benchmark_stats &stats) { return stats.is_device_time ? "device" : "host"; }
 
 std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
@@ -149,7 +149,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   for (const std::string &argument : row.arguments) json.string(argument);
   json.end_array();
   json.key("number").number(is.number).key("repeat").number(plan.options.repeat);
-  json.key("clock").string(clock_name(row));
+  json.key("clock").string(clock_name(row.stats));
   for (const Statistic &statistic : statistics(row))
     json.key(cat(statistic.name, "_us")).number(statistic.seconds * 1e6);
   if (std::isfinite(is.median_high))

@@ -108,7 +108,8 @@ std::string copies_json(const std::vector<CopyTimes> &rows, const std::vector<Ma
     json.key("repeat").number(row.repeat).key("number").number(is.number).key("median_us").number(is.median * 1e6);
     if (std::isfinite(is.median_high))
       json.key("median_low_us").number(is.median_low * 1e6).key("median_high_us").number(is.median_high * 1e6);
-    json.key("gb_per_s").number(row.rate(is.median)).key("noisy").boolean(is.is_noisy != 0).end_object();
+    json.key("gb_per_s").number(row.rate(is.median)).key("noisy").boolean(is.is_noisy != 0);
+    json.key("clock").string(clock_name(is)).end_object();
   }
   return json.end_array().end_object().take() + "\n";
 }

@@ -235,15 +235,15 @@ class MemoryCopies(CliTest):
         self.assertEqual(socket.gethostname(), whole["machine"])
         self.assertEqual([4 << 10, 1 << 20, 64 << 20], [copy["bytes"] for copy in whole["copies"]])
         for copy in whole["copies"]:
-            self.assertEqual(["from", "to", "bytes", "repeat", "number", "median_us", "gb_per_s", "noisy"], list(copy))
-            self.assertEqual((2, 1, True), (copy["repeat"], copy["number"], copy["noisy"]))
+            self.assertEqual(["from", "to", "bytes", "repeat", "number", "median_us", "gb_per_s", "noisy", "clock"], list(copy))
+            self.assertEqual((2, 1, True, "host"), (copy["repeat"], copy["number"], copy["noisy"], copy["clock"]))
 
     def test_of_a_device_go_there_and_back(self):
         env = dict(os.environ, LD_LIBRARY_PATH=os.environ["OPDYNO_RECORDING_CUDA"])
         text = self.succeeds("bench", "--copies=1K", "--device", "cuda:1", "--json", "--repeat", "2", "--number", "1", env=env)
         self.assertEqual(
-            [("cpu:0", "cuda:1"), ("cuda:1", "cpu:0"), ("cuda:1", "cuda:1")],
-            [(c["from"], c["to"]) for c in json.loads(text)["copies"]],
+            [("cpu:0", "cuda:1", "device"), ("cuda:1", "cpu:0", "device"), ("cuda:1", "cuda:1", "device")],
+            [(c["from"], c["to"], c["clock"]) for c in json.loads(text)["copies"]],
         )
 
     def test_that_cannot_be_are_refused(self):
