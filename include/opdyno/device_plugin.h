@@ -27,6 +27,34 @@ typedef struct opd_kernel_launch {
   void *stream;                  /**< of create_stream, or NULL for the default one */
 } opd_kernel_launch;
 
+/** What a device did. */
+typedef enum opd_activity_kind OPD_ENUM_TYPE {
+  OPD_ACTIVITY_KERNEL = 0,
+  OPD_ACTIVITY_COPY_TO_DEVICE = 1,
+  OPD_ACTIVITY_COPY_TO_HOST = 2,
+  OPD_ACTIVITY_COPY_ON_DEVICE = 3,        /**< within a device, or between two of them */
+  OPD_ACTIVITY_FILL = 4,                  /**< of memory with a value */
+  OPD_ACTIVITY_OVERHEAD = 5,              /**< of the driver: no work of the device, and not part of its times */
+  OPD_ACTIVITY_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
+} opd_activity_kind;
+
+/** A piece of work that a plug-in reports. */
+typedef struct opd_device_activity {
+  uint32_t struct_size;   /**< sizeof(opd_device_activity) */
+  opd_activity_kind kind; /**< what it was */
+  const char *name;       /**< borrowed for the call, UTF-8: of the kernel, or what else was done */
+  uint64_t begin_ns;      /**< on the clock of get_time */
+  uint64_t end_ns;        /**< the same; not before begin_ns */
+  uint64_t bytes;         /**< of a copy or a fill, else 0 */
+  uint64_t correlation;   /**< of set_correlation, on the thread that submitted the work; 0: there was none */
+  int32_t device_id;      /**< which device of the kind */
+  uint32_t stream; /**< a number below 65535 for the stream, 0 for the default one. It counts only for work without
+                        a correlation; other work has the stream of its launch */
+} opd_device_activity;
+
+/** Takes one piece of work; does not fail. What cannot be used counts as lost, as work without a name. */
+typedef void (*opd_activity_receiver)(void *receiver, const opd_device_activity *activity);
+
 /** The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
  * lack that feature. All functions are called on any thread, several at once. Errors that they return are taken over.
  * An error names the cause; opdyno adds the operator.
@@ -79,6 +107,18 @@ typedef struct opd_device_table {
   void (*free_event)(void *user_data, int32_t id, void *event);
   /** Gives the time of the device's clock now, in nanoseconds. It must not run backwards. */
   opd_error *(*get_time)(void *user_data, int32_t id, uint64_t *out_ns);
+  /** Begins (@p is_on is 1) or ends (0) to keep records of the work of all devices of the kind, also of work that other
+   * code submits. May be NULL together with the next two; needs get_time. Recordings ask for it by
+   * opd_profiler_options.device_work = 2; meanwhile opdyno records no events of its own around work. */
+  opd_error *(*set_activity)(void *user_data, int32_t is_on);
+  /** Sets the number that the records of work have which the calling thread submits from now on; 0: none. Called only
+   * while records are kept. */
+  void (*set_correlation)(void *user_data, uint64_t correlation);
+  /** Calls @p receive for each record that is kept, on the calling thread, and then no longer keeps it. @p waits is 1:
+   * first waits until all submitted work is complete. @p out_lost: how many records were dropped since the last call,
+   * for lack of memory. */
+  opd_error *(*read_activity)(void *user_data, int32_t waits, opd_activity_receiver receive, void *receiver,
+                              uint64_t *out_lost);
 } opd_device_table;
 
 /** Adds a kind of devices to the process. Its devices then serve tensors, copies, VMs and profiles like other devices.

@@ -57,9 +57,9 @@ typedef struct opd_profiler_options {
   uint64_t flush_interval_ns;
   /** 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
    * clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
-   * have no such events. 2: for CUDA devices, NVIDIA's CUPTI reports the work. It includes work of other code in the
-   * process, memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at
-   * a time; 1 */
+   * have no such events. 2: the devices' own libraries report the work: NVIDIA's CUPTI that of CUDA devices, and
+   * plug-ins with set_activity that of theirs. It includes work of other code in the process, memory fills, and the
+   * overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time; 1 */
   int32_t device_work;
   int32_t reserved; /**< 0 */
 } opd_profiler_options;

@@ -7,7 +7,7 @@
 
 #include "capi/handles.h"
 #include "capi/trace_write.h"
-#include "device/cuda/cupti_activity.h"
+#include "device/device.h"
 #include "trace/alarm_signals.h"
 #include "trace/itt.h"
 
@@ -59,7 +59,7 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.device_work >= 0 && how.device_work <= 2, "device_work must be 0, 1 or 2, but is ", how.device_work);
     require(how.reserved == 0, "reserved must be 0, but is ", how.reserved);
     recording.device_work = how.device_work != 0;
-    recording.activity = how.device_work == 2 ? &cuda::cupti_activity() : nullptr;
+    recording.activity = how.device_work == 2 ? &reported_activity() : nullptr;
     recording.stacks = how.with_stack != 0;
     recording.waits = false;
     require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST, "there is no buffer ",

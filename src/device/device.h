@@ -19,6 +19,8 @@
 
 namespace opd {
 
+class ActivitySource;
+
 // One per kind of device; thread-safe; lives as long as the process. A stream is the kind's own pointer; null is the
 // default stream. Work of one stream is done in order; only sync() waits for it.
 //
@@ -72,6 +74,8 @@ class DeviceBackend {
   // Why the device has no counters: one clause; "" if it has some. `names`: which ones, if they have names.
   virtual std::string counters_absence(int32_t id);
   virtual std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string> names);  // throws
+  // What reports the work of all the kind's devices; null: nothing does.
+  virtual ActivitySource *activity() { return nullptr; }
 
   virtual std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code);  // throws
 
@@ -94,6 +98,10 @@ DeviceBackend &device_backend(DLDevice device);
 std::string absence_of(DLDevice device);  // why it is absent; "" if it is there
 // Throws for an absent device, except for OPD_ATTR_EXIST and OPD_ATTR_ABSENCE.
 Value device_attr(DLDevice device, opd_device_attr attr);
+
+// What the kinds of devices report of their work, together. Starts the sources of all kinds that have devices; throws
+// if one of them refuses, or if there is none.
+ActivitySource &reported_activity();
 
 // Throws OPD_UNSUPPORTED for a memory scope that the device lacks. All have "global", which "" stands for; those with
 // images have the texture scopes, too. True: the scope is one of these.

@@ -105,6 +105,7 @@ class SizedStructs(unittest.TestCase):
         sized = {name for name, members in structs().items() if members[0] == "struct_size"}
         # The library makes it: its size is the library's, and a plug-in with a newer header must look at it.
         sized -= {"opd_kernel_launch"}
+        sized -= {"opd_device_activity"}  # a plug-in hands it over: tests/conformance/activity_test.cc
         lists = re.findall(r"using \w+Structs =\s*testing::Types<(.*?)>;", (HERE / "struct_sizes_test.cc").read_text(), re.S)
         self.assertEqual(sorted(re.findall(r"opd_\w+", ", ".join(lists))), sorted(sized))
 

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "conformance/device_work.h"
 #include "conformance/recorded_cuda.h"
 #include "support/cupti/records.h"
 #include "support/report_test.h"
@@ -34,26 +35,6 @@ class ReportedActivity : public OnRecordedCuda {
     OnRecordedCuda::TearDown();
   }
 };
-
-// The rows of devices, as "name on track for 5 us, 64 bytes".
-std::vector<std::string> works_of(const Report &events) {
-  std::vector<std::string> found;
-  bool has_bytes = true;
-  try {
-    (void)call_value(events, 0, "Bytes");
-  } catch (const Error &) { has_bytes = false; }
-  for (size_t row = 0; row < events.count(OPD_REPORT_CALLS); ++row) {
-    if (text_value(call_value(events, row, "Kind")) != "device") continue;
-    const Value bytes = has_bytes ? call_value(events, row, "Bytes") : Value();
-    std::ostringstream text;
-    text << text_value(call_value(events, row, "Name")) << " on " << text_value(call_value(events, row, "Thread"))
-         << " for " << std::lround(number_of(call_value(events, row, "Device Duration (us)"))) << " us";
-    if (bytes.type() != OPD_NONE) text << ", " << number_of(bytes) << " bytes";
-    found.push_back(text.str());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 }  // namespace
 

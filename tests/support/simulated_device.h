@@ -61,6 +61,22 @@ class SimulatedDevice {
   void fail_once(int64_t nth) { calls_ = 0, fail_from_ = nth, fail_to_ = nth; }
   int64_t calls() const { return calls_; }
 
+  /** A record, as other code's work has it; it keeps `name`. Records are kept only while opdyno asks for them. */
+  void report(opd_device_activity record, const std::string &name) {
+    const std::scoped_lock lock(guard_);
+    if (!keeps_activity_) return;
+    record.name = names_.insert(name).first->c_str();
+    activity_.push_back(record);
+  }
+  void lose_activity(uint64_t count) { lost_activity_ += count; }
+  bool keeps_activity() const { return keeps_activity_; }
+  /** Its clock began a day before the host's. */
+  uint64_t now_ns() {
+    if (const uint64_t step = step_ns_) return stepped_ns_ += step;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(24);
+    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+  }
+
   struct Counts {
     size_t blocks, streams, programs, events;
     bool operator==(const Counts &) const = default;
@@ -134,13 +150,6 @@ class SimulatedDevice {
     uint64_t ns = 0;  // 0: its moment has not come
   };
   using Handed = std::shared_ptr<Event>;  // the table's events are pointers to these; the stream's work has others
-  /** Its clock began a day before the host's. */
-  uint64_t now_ns() {
-    if (const uint64_t step = step_ns_) return stepped_ns_ += step;
-    const auto now = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::hours(24);
-    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
-  }
-
   SimulatedDevice() {
     opd_device_table table{};
     table.struct_size = sizeof table;
@@ -178,6 +187,11 @@ class SimulatedDevice {
       if (of(self).fails()) return fault();
       *out = of(self).now_ns();
       return static_cast<opd_error *>(nullptr);
+    };
+    table.set_activity = [](void *self, int32_t is_on) { return of(self).set_activity(is_on != 0); };
+    table.set_correlation = [](void *, uint64_t correlation) { correlation_of_thread() = correlation; };
+    table.read_activity = [](void *self, int32_t waits, opd_activity_receiver receive, void *receiver, uint64_t *out) {
+      return of(self).read_activity(waits != 0, receive, receiver, out);
     };
     for (auto &stream : defaults_) stream = std::make_unique<Stream>(*this);
     type_ = opdyno::register_device("vpi", table);
@@ -224,7 +238,12 @@ class SimulatedDevice {
     if (fails()) return fault();
     const bool reads = from_device.device_type == type_, writes = to_device.device_type == type_;
     Stream &queue = stream_of(reads ? from_device.device_id : to_device.device_id, stream);
-    queue.add([=, this] { std::memmove(writes ? memory(to, size) : to, reads ? memory(from, size) : from, size); });
+    const opd_activity_kind kind = !reads   ? OPD_ACTIVITY_COPY_TO_DEVICE
+                                   : writes ? OPD_ACTIVITY_COPY_ON_DEVICE
+                                            : OPD_ACTIVITY_COPY_TO_HOST;
+    queue.add(reported(kind, "copy", size, reads ? from_device.device_id : to_device.device_id, [=, this] {
+      std::memmove(writes ? memory(to, size) : to, reads ? memory(from, size) : from, size);
+    }));
     if (reads && writes) return nullptr;
     const std::string failure = queue.sync();
     return failure.empty() ? nullptr : error(OPD_CALL_FAILED, failure);
@@ -286,7 +305,9 @@ class SimulatedDevice {
     std::vector<std::string> args;
     for (uint32_t i = 0; i < launch.num_args; ++i)
       args.emplace_back(static_cast<const char *>(launch.args[i].value), launch.args[i].size_bytes);
-    stream_of(id, launch.stream).add([this, &kernel, args, launch] { kernel(*this, args, launch); });
+    stream_of(id, launch.stream)
+        .add(reported(OPD_ACTIVITY_KERNEL, name_of(kernel), 0, id,
+                      [this, &kernel, args, launch] { kernel(*this, args, launch); }));
     return nullptr;
   }
 
@@ -314,7 +335,55 @@ class SimulatedDevice {
     delete event;
   }
 
+  static uint64_t &correlation_of_thread() {
+    static thread_local uint64_t correlation = 0;
+    return correlation;
+  }
+  std::string name_of(const Kernel &kernel) {
+    const std::scoped_lock lock(guard_);
+    for (const auto &[name, known] : known_)
+      if (&known == &kernel) return name;
+    return "";
+  }
+  /** The same work, with a record of it. */
+  std::function<void()> reported(opd_activity_kind kind, const std::string &name, uint64_t bytes, int32_t id,
+                                 std::function<void()> work) {
+    if (!keeps_activity_) return work;
+    opd_device_activity record{};
+    record.struct_size = sizeof record;
+    record.kind = kind, record.bytes = bytes, record.device_id = id, record.correlation = correlation_of_thread();
+    return [this, record, name, work = std::move(work)]() mutable {
+      record.begin_ns = now_ns();
+      work();
+      record.end_ns = now_ns();
+      report(record, name);
+    };
+  }
+  opd_error *set_activity(bool is_on) {
+    if (fails()) return fault();
+    const std::scoped_lock lock(guard_);
+    keeps_activity_ = is_on;
+    activity_.clear();
+    return nullptr;
+  }
+  opd_error *read_activity(bool waits, opd_activity_receiver receive, void *receiver, uint64_t *out_lost) {
+    for (int32_t id = 0; waits && id < kDevices; ++id) opd_error_release(sync(id, nullptr, true));
+    if (fails()) return fault();
+    std::vector<opd_device_activity> records;
+    {
+      const std::scoped_lock lock(guard_);
+      records.swap(activity_);
+    }
+    for (const opd_device_activity &record : records) receive(receiver, &record);
+    *out_lost = lost_activity_.exchange(0);
+    return nullptr;
+  }
+
   DLDeviceType type_{};
+  std::atomic<bool> keeps_activity_{false};
+  std::atomic<uint64_t> lost_activity_{0};
+  std::vector<opd_device_activity> activity_;
+  std::set<std::string> names_;  // of records
   std::atomic<size_t> events_{0};
   std::atomic<uint64_t> step_ns_{0}, stepped_ns_{0};
   std::mutex guard_;

@@ -9,6 +9,7 @@
 #include "device/cuda/cuda_memory.h"
 #include "device/cuda/cuda_program.h"
 #include "device/cuda/cuda_work.h"
+#include "device/cuda/cupti_activity.h"
 #include "device/cuda/cupti_counters.h"
 
 namespace opd {
@@ -122,6 +123,7 @@ class CudaBackend final : public DeviceBackend {
   std::string counters_absence(int32_t id) override {
     return find_cuda_device(id) ? absence_of_cupti_counters() : absence(id);
   }
+  ActivitySource *activity() override { return &cupti_activity(); }
   std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string> names) override {
     return std::make_unique<CuptiCounterSet>(get_cuda_device(id), names);
   }

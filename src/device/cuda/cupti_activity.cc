@@ -6,7 +6,6 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,11 +14,12 @@
 #include "device/cuda/cuda_devices.h"
 #include "device/cuda/cupti_records.h"
 #include "device/device_clock.h"
+#include "device/recent_map.h"
 #include "trace/device_work.h"
 
 namespace opd::cuda {
 
-std::atomic<uint32_t> detail::num_activity_users{0};
+std::atomic<bool> detail::is_activity_reported{false};
 
 namespace {
 
@@ -29,26 +29,6 @@ using cupti::Activity;
 constexpr cupti::Kind kKinds[] = {
     cupti::kExternalCorrelation, cupti::kDriverCall, cupti::kRuntimeCall, cupti::kConcurrentKernel, cupti::kMemcpy,
     cupti::kPeerMemcpy,          cupti::kMemset,     cupti::kOverhead};
-
-// By the number that a call and its work have in common. Most calls give no work, so old ones are forgotten.
-template <class T>
-class Recent {
- public:
-  void add(uint32_t number, const T &value) {
-    constexpr size_t kMost = 1 << 16;
-    if (newer_.size() >= kMost) older_ = std::exchange(newer_, {});
-    newer_[number] = value;
-  }
-  const T *find(uint32_t number) const {
-    if (const auto found = newer_.find(number); found != newer_.end()) return &found->second;
-    const auto found = older_.find(number);
-    return found == older_.end() ? nullptr : &found->second;
-  }
-  void clear() { newer_.clear(), older_.clear(); }
-
- private:
-  std::unordered_map<uint32_t, T> newer_, older_;
-};
 
 // CUpti_ActivityMemcpyKind. Copies between arrays, peers and within the host are reported as those on a device.
 struct Copy {
@@ -193,8 +173,8 @@ class Reports {
 
   ForkMutex guard_{LockRank::kDeviceWork};
   std::optional<DeviceClock> clock_;
-  Recent<Activity> calls_;
-  Recent<uint64_t> runs_;
+  RecentMap<uint32_t, Activity> calls_;
+  RecentMap<uint32_t, uint64_t> runs_;
   std::vector<Activity> waiting_;
   std::vector<int32_t> told_;  // devices whose clock the present buffer has told
 };
@@ -222,15 +202,12 @@ void take_buffer(cupti::Context *, uint32_t, uint8_t *buffer, size_t size, size_
 class CuptiActivity final : public ActivitySource {
  public:
   void start() override {
-    const std::scoped_lock lock(guard_);
-    if (num_users_ == 0) enable();
-    ++num_users_;
-    detail::num_activity_users.store(num_users_, std::memory_order_release);
+    enable();
+    detail::is_activity_reported.store(true, std::memory_order_release);
   }
   void stop() noexcept override {
-    const std::scoped_lock lock(guard_);
-    detail::num_activity_users.store(--num_users_, std::memory_order_release);
-    if (num_users_ == 0 && !api().is_inherited()) disable(std::size(kKinds));
+    detail::is_activity_reported.store(false, std::memory_order_release);
+    if (!api().is_inherited()) disable(std::size(kKinds));
   }
   // Without the lock: recordings hold theirs when they come here, and CUPTI's own calls may be made by any thread.
   void flush(bool waits) noexcept override {
@@ -247,8 +224,6 @@ class CuptiActivity final : public ActivitySource {
 
   void enable() {
     const std::string refusal = "activity of CUDA devices is not reported: ";
-    if (const std::string absence = absence_of_cuda_device(0); !find_cuda_device(0))
-      fail(OPD_UNSUPPORTED, refusal, absence);
     if (!api().absence.empty()) fail(OPD_UNSUPPORTED, refusal, api().absence);
     if (api().is_inherited())
       fail(OPD_UNSUPPORTED, refusal,
@@ -275,9 +250,6 @@ class CuptiActivity final : public ActivitySource {
         device->api().cuCtxSynchronize();
       } catch (const Exception &) {}  // then its records are missing
   }
-
-  ForkMutex guard_{LockRank::kDeviceKernel};  // held while CUPTI runs
-  uint32_t num_users_ = 0;
 };
 
 }  // namespace

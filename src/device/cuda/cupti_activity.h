@@ -10,10 +10,10 @@ namespace opd::cuda {
 ActivitySource &cupti_activity();
 
 namespace detail {
-extern std::atomic<uint32_t> num_activity_users;
+extern std::atomic<bool> is_activity_reported;
 }
 // Then CUPTI reports the times of work, so no events are recorded around it.
-inline bool is_reported() { return detail::num_activity_users.load(std::memory_order_acquire) != 0; }
+inline bool is_reported() { return detail::is_activity_reported.load(std::memory_order_acquire); }
 
 // Gives CUPTI the number of the calling thread's run for the work that is given to devices meanwhile.
 class ReportedRun {

@@ -7,16 +7,13 @@
 
 #include "device/device.h"
 #include "device/device_clock.h"
+#include "device/plugin/plugin_activity.h"
+#include "device/plugin/plugin_call.h"
 
 namespace opd {
 namespace {
 
-void check(opd_error *error) {
-  if (error) [[unlikely]]
-    throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
-}
-
-// One device's clock. Only the thread that asks for the times of work uses it.
+// The devices' clocks. Only the thread that asks for the times of work uses it.
 class PluginClock {
  public:
   DeviceClock &now(const opd_device_table &table, int32_t device) {
@@ -77,30 +74,40 @@ class PluginTimer final : public DeviceTimer {
   std::optional<PluginEvent> end_;
 };
 
+// What the devices of a kind have in common; as long as the process.
+struct Kind {
+  Kind(const opd_device_table &given, DLDeviceType type) : table(given), activity(table, type) {}
+  const opd_device_table table;
+  PluginClock clock;
+  PluginActivity activity;
+};
+
 // Work between two events of its stream. It begins when the work before it has ended, or when it was launched.
 class PluginWork final : public PendingWork {
  public:
-  // Gives work to a stream between two events. Null if the kind has none. If the events fail, the work is given, and
-  // its times are lost.
+  // Gives work to a stream between two events. Null if the kind has none, or reports the times itself. If the events
+  // fail, the work is given, and its times are lost.
   template <class Give>
-  static std::unique_ptr<PendingWork> timed(const opd_device_table &table, PluginClock &clock, int32_t device,
-                                            void *stream, const Give &give) {
-    if (!table.record_event) return give(), nullptr;
-    auto work = std::make_unique<PluginWork>(table, clock, device);
+  static std::unique_ptr<PendingWork> timed(Kind &kind, int32_t device, void *stream, const Give &give) {
+    if (kind.activity.is_on()) {
+      const PluginActivity::Submission submission(kind.activity, device, stream);
+      return give(), nullptr;
+    }
+    if (!kind.table.record_event) return give(), nullptr;
+    auto work = std::make_unique<PluginWork>(kind, device);
     work->record(stream, work->before_);
     give();
     work->record(stream, work->after_);
     return work;
   }
-  PluginWork(const opd_device_table &table, PluginClock &clock, int32_t device)
-      : table_(table), clock_(clock), device_(device) {}
+  PluginWork(Kind &kind, int32_t device) : kind_(kind), device_(device) {}
   PluginWork(const PluginWork &) = delete;
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override {
     if (!before_ || !after_) return false;
     return succeeds([&] {
       const uint64_t began = before_->wait(), ended = after_->wait();
-      out = clock_.now(table_, device_).times_of(began, ended, launch);
+      out = kind_.clock.now(kind_.table, device_).times_of(began, ended, launch);
     });
   }
 
@@ -112,19 +119,17 @@ class PluginWork final : public PendingWork {
     return !failed;
   }
   void record(void *stream, std::optional<PluginEvent> &out) const noexcept {  // nothing if that fails
-    succeeds([&] { out.emplace(table_, device_, stream); });
+    succeeds([&] { out.emplace(kind_.table, device_, stream); });
   }
 
-  const opd_device_table &table_;
-  PluginClock &clock_;
+  Kind &kind_;
   const int32_t device_;
   std::optional<PluginEvent> before_, after_;
 };
 
 class PluginKernel final : public DeviceKernel {
  public:
-  PluginKernel(const opd_device_table &table, PluginClock &clock, int32_t device, void *kernel)
-      : table_(table), clock_(clock), device_(device), kernel_(kernel) {}
+  PluginKernel(Kind &kind, int32_t device, void *kernel) : kind_(kind), device_(device), kernel_(kernel) {}
 
   void launch(void *stream, const KernelLaunch &launch) override {
     constexpr size_t kFew = 32;
@@ -142,53 +147,51 @@ class PluginKernel final : public DeviceKernel {
     given.is_cooperative = launch.is_cooperative;
     given.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     given.stream = stream;
-    check(table_.launch(table_.user_data, device_, kernel_, &given));
+    check(kind_.table.launch(kind_.table.user_data, device_, kernel_, &given));
   }
   std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) override {
-    return PluginWork::timed(table_, clock_, device_, stream, [&] { launch(stream, given); });
+    return PluginWork::timed(kind_, device_, stream, [&] { launch(stream, given); });
   }
 
  private:
-  const opd_device_table &table_;
-  PluginClock &clock_;
+  Kind &kind_;
   const int32_t device_;
   void *const kernel_;
 };
 
 class PluginProgram final : public DeviceProgram {
  public:
-  PluginProgram(const opd_device_table &table, PluginClock &clock, int32_t device, void *program)
-      : table_(table), clock_(clock), device_(device), program_(program) {}
-  ~PluginProgram() { table_.free_program(table_.user_data, device_, program_); }
+  PluginProgram(Kind &kind, int32_t device, void *program) : kind_(kind), device_(device), program_(program) {}
+  ~PluginProgram() { kind_.table.free_program(kind_.table.user_data, device_, program_); }
 
   std::unique_ptr<DeviceKernel> find(const std::string &name) override {
     void *kernel = nullptr;
-    check(table_.find_kernel(table_.user_data, device_, program_, name.c_str(), &kernel));
-    return std::make_unique<PluginKernel>(table_, clock_, device_, kernel);
+    check(kind_.table.find_kernel(kind_.table.user_data, device_, program_, name.c_str(), &kernel));
+    return std::make_unique<PluginKernel>(kind_, device_, kernel);
   }
 
  private:
-  const opd_device_table &table_;
-  PluginClock &clock_;
+  Kind &kind_;
   const int32_t device_;
   void *const program_;
 };
 
 class PluginBackend final : public DeviceBackend {
  public:
-  PluginBackend(std::string kind, const opd_device_table &table) : kind_(std::move(kind)), table_(table) {}
+  PluginBackend(std::string name, const opd_device_table &table, DLDeviceType type)
+      : name_(std::move(name)), kind_(table, type) {}
 
   Value attr(int32_t id, opd_device_attr attr) override {
     View value = opd_none();
     check(table_.get_attr(table_.user_data, id, attr, &value));
     Value given = Value::take(value);
-    if (attr == OPD_ATTR_EXIST) return Value(as_int(given, concat("OPD_ATTR_EXIST of the plug-in for ", kind_)) != 0);
+    if (attr == OPD_ATTR_EXIST) return Value(as_int(given, concat("OPD_ATTR_EXIST of the plug-in for ", name_)) != 0);
     return given;
   }
   std::string absence(int32_t id) override {
     const Value reason = attr(id, OPD_ATTR_ABSENCE);
     if (reason.type() != OPD_NONE) return std::string(as_text(reason, "OPD_ATTR_ABSENCE"));
-    return concat("the plug-in for ", kind_, " has no device of number ", id);
+    return concat("the plug-in for ", name_, " has no device of number ", id);
   }
 
   void *allocate(int32_t id, size_t bytes, size_t alignment) override {
@@ -209,7 +212,7 @@ class PluginBackend final : public DeviceBackend {
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
     const DLDevice device = from_device.device_type == kDLCPU ? to_device : from_device;
-    return PluginWork::timed(table_, clock_, device.device_id, stream,
+    return PluginWork::timed(kind_, device.device_id, stream,
                              [&] { copy(from, from_device, to, to_device, bytes, stream); });
   }
 
@@ -230,18 +233,20 @@ class PluginBackend final : public DeviceBackend {
     return table_.record_event ? std::make_unique<PluginTimer>(table_, id, stream) : nullptr;
   }
 
+  ActivitySource *activity() override { return kind_.activity.is_offered() ? &kind_.activity : nullptr; }
+
   std::unique_ptr<DeviceProgram> build(int32_t id, const DeviceCode &code) override {
     if (!table_.build) return DeviceBackend::build(id, code);
     void *program = nullptr;
     check(table_.build(table_.user_data, id, std::string(code.format).c_str(), code.code.data(), code.code.size(),
                        &program));
-    return std::make_unique<PluginProgram>(table_, clock_, id, program);
+    return std::make_unique<PluginProgram>(kind_, id, program);
   }
 
  private:
-  const std::string kind_;
-  const opd_device_table table_;
-  PluginClock clock_;
+  const std::string name_;
+  Kind kind_;
+  const opd_device_table &table_ = kind_.table;
 };
 
 void check_table(const opd_device_table &table) {
@@ -257,14 +262,18 @@ void check_table(const opd_device_table &table) {
   require(has_events == (table.wait_event != nullptr) && has_events == (table.free_event != nullptr) &&
               has_events == (table.get_time != nullptr),
           "a table of a kind of devices must have all of record_event, wait_event, free_event and get_time, or none");
+  const bool has_activity = table.set_activity != nullptr;
+  require(has_activity == (table.set_correlation != nullptr) && has_activity == (table.read_activity != nullptr),
+          "a table of a kind of devices must have all of set_activity, set_correlation and read_activity, or none");
+  require(!has_activity || table.get_time, "a table of a kind of devices that has set_activity must have get_time");
 }
 
 }  // namespace
 
 DLDeviceType register_plugin(std::string_view kind, const opd_device_table &table) {
   check_table(table);
-  auto backend = std::make_unique<PluginBackend>(std::string(kind), table);
   const DLDeviceType type = add_device_kind(kind);
+  auto backend = std::make_unique<PluginBackend>(std::string(kind), table, type);
   register_device(type, *backend);
   backend.release();  // a kind lasts as long as the process: tensors may have its memory
   return type;
