@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "interop/gpu_programs.h"
+#include "support/c_artifact.h"
 #include "support/embedded_modules.h"
 #include "support/recorded_calls.h"
 #include "support/report_test.h"
@@ -34,8 +35,8 @@ class AProgramForOpenCl : public testing::Test {
   }
 };
 
-// main(x) = 3 * x + 2, with a kernel for OpenCL or for the CPU. It is exact: both give the same bits.
-Module scale_program(bool is_opencl) {
+// main(x) = 3 * x + 2 (or - 2), with a kernel for OpenCL or for the CPU. It is exact: both give the same bits.
+Module scale_program(bool is_opencl, const std::string &sign = "+") {
   const Module program = Executable::assemble(R"(
 .func main(x) {
   %s = call vm.builtin.alloc_storage(%vm, shape(16), 0, dtype(uint8), "global")
@@ -48,8 +49,8 @@ Module scale_program(bool is_opencl) {
   const std::string params = number(4) + raw(handle) + raw(handle) + raw(f32) + raw(i32);
   const std::string code = R"(
 __kernel void scale(__global const float *from, __global float *to, float factor, int offset) {
-  to[get_global_id(0)] = factor * from[get_global_id(0)] + offset;
-})";
+  to[get_global_id(0)] = factor * from[get_global_id(0)] )" +
+                           sign + " offset;\n}";
   const std::string bytes = text("cl") + number(1) + text("scale") + text("scale") + params +
                             list({"blockIdx.x", "threadIdx.x"}) + number(0) + text(code);
   Module kernels;
@@ -72,6 +73,49 @@ int __tvm_ffi_scale(void *self, const Value *args, int32_t num_args, Value *resu
 Vm vm_of(const std::string &model, const std::string &mode) { return program(kDevice, model, mode); }
 
 }  // namespace
+
+// Not with PoCL, unless it is wanted: a process that exits while PoCL compiles such kernels may crash. This process
+// does not exit so soon.
+TEST_F(AProgramForOpenCl, HasItsBinariesKeptWhereThatIsWanted) {
+  const std::string directory = fresh_directory("opencl_binaries");
+  ::setenv("OPDYNO_CACHE_DIR", directory.c_str(), 1);
+  const auto files = [&] {
+    std::vector<std::string> found;
+    for (const auto &entry : std::filesystem::directory_iterator(directory))
+      if (entry.path().extension() == ".program") found.push_back(entry.path());
+    return found;
+  };
+  const auto first = [](const std::string &sign) {
+    auto options = opdyno::defaults(opd_vm_options_init);
+    options.devices = &kDevice, options.num_devices = 1;
+    const Vm vm(scale_program(true, sign), &options);
+    const Tensor out = Tensor::of(vm.call("main", on_device(kDevice, {floats({1, 2, 3, 4})})[0]));
+    float found[4];
+    out.copy_to_bytes(found, sizeof found);
+    return found[0];
+  };
+  EXPECT_EQ(first("+"), 5);
+  ::setenv("OPDYNO_OPENCL_BINARIES", "0", 1);
+  const size_t usual = files().size();
+  EXPECT_EQ(first("-"), 1);
+  EXPECT_EQ(files().size(), usual);
+  ::setenv("OPDYNO_OPENCL_BINARIES", "1", 1);
+  EXPECT_EQ(first("+"), 5);
+  ASSERT_EQ(files().size(), 1u);
+  const std::string plus = files()[0], bytes = read_bytes(plus);
+  EXPECT_EQ(first("-"), 1);
+  ASSERT_EQ(files().size(), 2u);
+  const std::string minus = files()[0] == plus ? files()[1] : files()[0];
+  EXPECT_EQ(first("+"), 5);
+  EXPECT_EQ(read_bytes(plus), bytes) << "it is used again";
+  std::filesystem::copy_file(minus, plus, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(first("+"), 1) << "the kept binary is what runs";
+  std::ofstream(plus, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  EXPECT_EQ(first("+"), 5) << "what is damaged is made anew";
+  EXPECT_EQ(read_bytes(plus).size(), bytes.size());
+  ::unsetenv("OPDYNO_OPENCL_BINARIES");
+  ::unsetenv("OPDYNO_CACHE_DIR");
+}
 
 // Drivers install handlers when they start and when they compile.
 TEST_F(AProgramForOpenCl, LeavesTheHandlersOfSignalsToTheProgram) {

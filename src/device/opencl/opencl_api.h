@@ -45,12 +45,13 @@ enum DeviceInfo : uint32_t {
   kLocalBytes = 0x1023,
   kTimerResolution = 0x1025,
   kName = 0x102B,
+  kVendor = 0x102C,
   kDriverVersion = 0x102D,
   kVersion = 0x102F,
   kImageMaxLayers = 0x1041,
 };
 
-enum : uint32_t { kBuildLog = 0x1183, kRegion = 0x1220 };
+enum : uint32_t { kBinarySizes = 0x1165, kBinaries = 0x1166, kBuildLog = 0x1183, kRegion = 0x1220 };
 enum : uint64_t { kReadWrite = 1 << 0 };
 enum : uint64_t { kQueueProfiling = 1 << 1 };
 enum EventTime : uint32_t { kQueued = 0x1280, kStarted = 0x1282, kEnded = 0x1283 };
@@ -115,6 +116,9 @@ struct ImageDescription {
   X(clEnqueueCopyBufferToImage, Status,                                                                                \
     (Queue *, Memory *, Memory *, size_t, const size_t *, const size_t *, uint32_t, Event *const *, Event **))         \
   X(clCreateProgramWithSource, Program *, (Context *, uint32_t, const char **, const size_t *, Status *))              \
+  X(clCreateProgramWithBinary, Program *,                                                                              \
+    (Context *, uint32_t, Device *const *, const size_t *, const unsigned char *const *, Status *, Status *))          \
+  X(clGetProgramInfo, Status, (Program *, uint32_t, size_t, void *, size_t *))                                         \
   X(clBuildProgram, Status, (Program *, uint32_t, Device *const *, const char *, void (*)(Program *, void *), void *)) \
   X(clGetProgramBuildInfo, Status, (Program *, Device *, uint32_t, size_t, void *, size_t *))                          \
   X(clReleaseProgram, Status, (Program *))                                                                             \

@@ -5,6 +5,7 @@
 
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
+#include "device/opencl/opencl_binary.h"
 #include "device/opencl/opencl_memory.h"
 #include "device/opencl/opencl_work.h"
 #include "value/value.h"
@@ -130,6 +131,8 @@ std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const
     fail(OPD_UNSUPPORTED, "the code for OpenCL in ", code.origin, " has the format \"", code.format,
          "\"; this build reads \"cl\", which is source");
   const KeptSignalHandlers kept;
+  const KeptBinary binary(context, code);
+  if (Program *const made = binary.load()) return std::make_unique<OpenClProgram>(context, made);
   Status status = kSuccess;
   const char *const text = code.code.data();
   const size_t size = code.code.size();
@@ -142,6 +145,7 @@ std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const
   if (status)
     fail(OPD_CALL_FAILED, "the driver of opencl:", context.number(), " cannot compile the kernels of ", code.origin,
          ": ", status_name(status), "\n", program->build_log());
+  binary.keep(made);
   return program;
 }
 

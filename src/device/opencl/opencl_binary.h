@@ -1,0 +1,24 @@
+// Binaries of OpenCL programs, kept in the cache directory (device/kept_program.h).
+#pragma once
+#include <optional>
+
+#include "device/kept_program.h"
+#include "device/kernel.h"
+#include "device/opencl/opencl_context.h"
+
+namespace opd::cl {
+
+class KeptBinary {
+ public:
+  KeptBinary(const DeviceContext &context, const DeviceCode &source);
+
+  // The program of what is kept, built; null: nothing is kept, or the driver does not take it.
+  Program *load() const;
+  void keep(Program *built) const;
+
+ private:
+  const DeviceContext &context_;
+  const std::optional<KeptProgram> file_;  // none: binaries of this driver are not kept
+};
+
+}  // namespace opd::cl
