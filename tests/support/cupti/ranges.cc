@@ -67,9 +67,9 @@ EXPORT CuptiRanges *cupti_ranges() { return &ranges(); }
 #define FUNCTION(name, Type, last, condition)                                                                  \
   EXPORT CUptiResult CUPTIAPI name(Type *p) {                                                                  \
     const std::scoped_lock lock(ranges().guard);                                                               \
-    if (!ranges().begins(#name + 5,                                                                            \
+    if (!ranges().begins(&#name[5],                                                                            \
                          p->structSize == CUPTI_PROFILER_STRUCT_SIZE(Type, last) && !p->pPriv && (condition))) \
-      return ranges().failing == #name + 5 ? CUPTI_ERROR_INSUFFICIENT_PRIVILEGES : CUPTI_ERROR_INVALID_PARAMETER;
+      return ranges().failing == &#name[5] ? CUPTI_ERROR_INSUFFICIENT_PRIVILEGES : CUPTI_ERROR_INVALID_PARAMETER;
 #define END             \
   return CUPTI_SUCCESS; \
   }
