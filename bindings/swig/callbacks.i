@@ -7,6 +7,10 @@
 %ignore opd_metrics_set;
 %ignore opd_device_table;  /* in C: its functions run within each allocation, copy and launch */
 %ignore opd_device_register;
+%ignore opd_device_activity;
+%ignore opd_activity_receiver;
+%ignore opd_activity_kind;
+%rename("$ignore", regexmatch$name="^OPD_ACTIVITY_") "";
 %ignore opd_kernel_arg;
 %ignore opd_kernel_launch;
 %opd_pointer(void *pointer)

@@ -125,8 +125,8 @@ typedef struct opd_counter_options {
   const DLDevice *devices;   /**< borrowed; a device for each of @p events: the event is counted during calls on that
                                 device; NULL:   the CPU */
   /** 1: the collector is for profiles on other machines: of a VM whose module is of opd_rpc_session_load_module(). The
-   * other machine looks whether it has the events; this one does not. A profile on this one refuses the
-   * collector. 0 */
+   * other machine looks whether it has the events; this one does not. In a profile on this one the collector
+   * fails: the report says so, and lacks its columns. 0 */
   int32_t elsewhere;
   int32_t reserved; /**< 0 */
 } opd_counter_options;

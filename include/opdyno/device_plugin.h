@@ -38,21 +38,24 @@ typedef enum opd_activity_kind OPD_ENUM_TYPE {
   OPD_ACTIVITY_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_activity_kind;
 
-/** A piece of work that a plug-in reports. */
+/** A piece of work that a plug-in reports. It has ended: its times are not after get_time, and not before opdyno began
+ * to ask. Work for which that does not hold, and work without a name, counts as lost. */
 typedef struct opd_device_activity {
   uint32_t struct_size;   /**< sizeof(opd_device_activity) */
   opd_activity_kind kind; /**< what it was */
-  const char *name;       /**< borrowed for the call, UTF-8: of the kernel, or what else was done */
-  uint64_t begin_ns;      /**< on the clock of get_time */
-  uint64_t end_ns;        /**< the same; not before begin_ns */
-  uint64_t bytes;         /**< of a copy or a fill, else 0 */
-  uint64_t correlation;   /**< of set_correlation, on the thread that submitted the work; 0: there was none */
-  int32_t device_id;      /**< which device of the kind */
-  uint32_t stream; /**< a number below 65535 for the stream, 0 for the default one. It counts only for work without
-                        a correlation; other work has the stream of its launch */
+  const char *name;     /**< borrowed for the call, UTF-8, ends with NUL: of the kernel, or what else was done. Of more
+                             than 4096 bytes, the first ones are taken */
+  uint64_t begin_ns;    /**< on the clock of get_time; not 0 */
+  uint64_t end_ns;      /**< the same; not before begin_ns */
+  uint64_t bytes;       /**< of a copy or a fill, below 2^40; else 0 */
+  uint64_t correlation; /**< of set_correlation, on the thread that submitted the work; 0: there was none */
+  int32_t device_id;    /**< which device of the kind */
+  uint32_t stream;      /**< a number below 65535 for the stream, 0 for the default one. It counts only for work without
+                             a correlation; other work has the stream of its launch */
 } opd_device_activity;
 
-/** Takes one piece of work; does not fail. What cannot be used counts as lost, as work without a name. */
+/** Takes one piece of work; does not fail. To be called by the thread that read_activity runs on, before that returns.
+ */
 typedef void (*opd_activity_receiver)(void *receiver, const opd_device_activity *activity);
 
 /** The functions of a kind of devices. A function may be NULL only if its comment says so; then devices of the kind
@@ -108,15 +111,19 @@ typedef struct opd_device_table {
   /** Gives the time of the device's clock now, in nanoseconds. It must not run backwards. */
   opd_error *(*get_time)(void *user_data, int32_t id, uint64_t *out_ns);
   /** Begins (@p is_on is 1) or ends (0) to keep records of the work of all devices of the kind, also of work that other
-   * code submits. May be NULL together with the next two; needs get_time. Recordings ask for it by
-   * opd_profiler_options.device_work = 2; meanwhile opdyno records no events of its own around work. */
+   * code submits. The end drops what was not read; it should not fail, since nobody is told. May be NULL together with
+   * the next two; needs record_event and what belongs to it. Recordings ask for it by
+   * opd_profiler_options.device_work = 2; meanwhile opdyno records no events of its own around work. It must not start
+   * or stop recordings; read_activity must not call opdyno at all. A child of fork() keeps none of its parent's
+   * records. */
   opd_error *(*set_activity)(void *user_data, int32_t is_on);
-  /** Sets the number that the records of work have which the calling thread submits from now on; 0: none. Called only
-   * while records are kept. */
+  /** Sets the number that the records of work have which the calling thread submits from now on; 0: none. Called before
+   * and after each launch and copy while records are kept; the last calls may come after set_activity has ended that.
+   */
   void (*set_correlation)(void *user_data, uint64_t correlation);
-  /** Calls @p receive for each record that is kept, on the calling thread, and then no longer keeps it. @p waits is 1:
-   * first waits until all submitted work is complete. @p out_lost: how many records were dropped since the last call,
-   * for lack of memory. */
+  /** Calls @p receive for each record that is kept, and then no longer keeps it. @p waits is 1: first waits until all
+   * submitted work is complete. @p out_lost: how many records were dropped since the last call, for lack of memory.
+   * Called ten times a second, and at the end of recordings. */
   opd_error *(*read_activity)(void *user_data, int32_t waits, opd_activity_receiver receive, void *receiver,
                               uint64_t *out_lost);
 } opd_device_table;

@@ -59,7 +59,6 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.device_work >= 0 && how.device_work <= 2, "device_work must be 0, 1 or 2, but is ", how.device_work);
     require(how.reserved == 0, "reserved must be 0, but is ", how.reserved);
     recording.device_work = how.device_work != 0;
-    recording.activity = how.device_work == 2 ? &reported_activity() : nullptr;
     recording.stacks = how.with_stack != 0;
     recording.waits = false;
     require(how.buffer == OPD_PROFILER_KEEP_FIRST || how.buffer == OPD_PROFILER_KEEP_LAST, "there is no buffer ",
@@ -89,7 +88,8 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     require(how.active || !(how.wait || how.warmup || how.repeat || how.skip_first || how.skip_first_wait),
             "a schedule needs at least one active step");
     const Schedule schedule{how.wait, how.warmup, how.active, how.repeat, how.skip_first, how.skip_first_wait != 0};
-    *out_profiler = wrap<opd_profiler>(make_object<Profiler>(recording, schedule));
+    *out_profiler = wrap<opd_profiler>(
+        make_object<Profiler>(recording, schedule, how.device_work == 2 ? &reported_activity() : nullptr));
   });
 }
 

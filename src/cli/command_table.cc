@@ -200,8 +200,8 @@ constexpr Option embed_function = {"embed-function", 0, "NAME", "the function th
 
 constexpr Option collector = {
     "collector", 0, "NAME",
-    "measure more of each call: time, memory, perf, papi, energy; perf:EVENT,… and papi:EVENT,… "
-    "count these events. See info --collectors",
+    "measure more of each call: time, memory, perf, papi, energy, nvml, device; perf:EVENT,…, papi:EVENT,… and "
+    "device:METRIC,… count these events. See info --collectors",
     true};
 
 constexpr Option collectors = {"collectors", 0, "",

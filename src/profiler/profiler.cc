@@ -36,7 +36,7 @@ void Profiler::set_action(ProfilerAction action) {
 }
 
 void Profiler::start() {
-  auto activity = std::make_unique<StartedActivity>(options_.activity);  // without the lock: a vendor's library runs
+  auto activity = std::make_unique<StartedActivity>(source_);  // without the lock: a vendor's library runs
   std::scoped_lock lock(guard_);
   if (is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was started already; stop it first");
   auto signal = dumps_ ? std::make_unique<AlarmSignal>(dumps_->signal) : nullptr;

@@ -18,7 +18,9 @@ namespace opd {
 class Profiler final : public Object {
  public:
   static int32_t type();  // "opdyno.Profiler"
-  Profiler(const RecordingOptions &options, const Schedule &schedule) : options_(options), schedule_(schedule) {}
+  // `activity`: is started with the profiler; null: none.
+  Profiler(const RecordingOptions &options, const Schedule &schedule, ActivitySource *activity)
+      : options_(options), schedule_(schedule), source_(activity) {}
   ~Profiler();
 
   void start();  // throws OPD_FAILED_PRECONDITION if it was started
@@ -47,6 +49,7 @@ class Profiler final : public Object {
 
   const RecordingOptions options_;
   const Schedule schedule_;
+  ActivitySource *const source_;
   mutable ForkMutex guard_{LockRank::kProfiles};
   bool is_started_ = false, has_steps_ = schedule_.active > 0;
   std::optional<ProfilerAction> next_;  // set_action()'s

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "base/library_thread.h"
+#include "trace/device_activity.h"
 #include "trace/recorder.h"
 
 namespace opd {
+
+std::atomic<ActivitySource *> detail::running_activity{nullptr};
+
 namespace {
 
 // How long work may wait in the queue. Waking the thread for each launch would cost the launching one microseconds, so

@@ -344,9 +344,9 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
 }
 
 // Events after the end are no part of the recording.
-void EventFile::count_drop() noexcept {
+void EventFile::count_drop(uint64_t count) noexcept {
   if (is_finished_.load()) return;
-  std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(1, std::memory_order_relaxed);
+  std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(count, std::memory_order_relaxed);
 }
 
 // ---- FILE

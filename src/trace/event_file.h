@@ -35,7 +35,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   // A block for the calling thread; null if the file has no room for it.
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
   void end_thread(ThreadBlock &block) noexcept;  // by the thread
-  void count_drop() noexcept;                    // of a thread without a block
+  void count_drop(uint64_t count) noexcept;      // of a thread without a block
   // Seals all blocks and completes FILE. To be called once, and not by a thread amid add_event().
   void finish(uint64_t ended) noexcept;
   // After finish(), when no thread reads the files any more: removes FILE.live, and lets others write FILE. Threads may

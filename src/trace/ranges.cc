@@ -243,7 +243,7 @@ void count_lost_work(uint64_t count) noexcept try {
   each_recording(recordings, [&](uint32_t place) {
     const uint64_t id = Recorder::get().slots[place].id.load();
     if (!id || !enter(track, place, id)) return;
-    for (uint64_t i = 0; i < count; ++i) track.part(place).drop();
+    track.part(place).drop(count);
     leave(track, place);
   });
 } catch (const std::bad_alloc &) {}

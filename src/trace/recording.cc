@@ -169,7 +169,7 @@ void Recording::close() noexcept {
     end_begins(slot_);
     if (options.waits) fence_all_threads(), wait_for_runs();  // which may still give work to a device
     finish_device_work();
-    if (options.activity) options.activity->flush(true);
+    flush_running_activity(true);
   }
   end_running(slot_);
   fence_all_threads();
@@ -256,8 +256,7 @@ TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
 
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
   constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
-  if (options.device_work) finish_device_work(kMostForDevices);
-  if (options.activity) options.activity->flush(false);
+  if (options.device_work) finish_device_work(kMostForDevices), flush_running_activity(false);
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());

@@ -14,32 +14,30 @@
 
 namespace opd {
 
-class ActivitySource;
 class Alarm;
 class EventFile;
 
 struct RecordingOptions {
-  const void *source = nullptr;        // address of the VM whose runs are recorded; null: of all
-  uint64_t thread = 0;                 // by thread_number(); 0: all threads
-  uint64_t max_calls = UINT64_MAX;     // per thread
-  uint64_t sample_interval = 1;        // records one of so many runs
-  bool ranges = false;                 // also records ranges of the user, of all sources
-  bool memory = false;                 // also records memory that devices allocate and free, of all sources
-  bool tasks = false;                  // also records tasks of parallel loops, of all sources
-  bool device_work = false;            // also records kernels and copies of devices, of all sources
-  ActivitySource *activity = nullptr;  // its events are fetched at the end; its owner keeps it started
-  bool stacks = false;                 // also records the stack that runs, ranges and marks begin in
-  bool calls = true;                   // false: runs without their calls, so these cost nothing
-  bool all_calls = false;              // also records calls without a tensor, which TVM's profiler leaves out
-  bool outcomes = false;               // its runs say whether they failed, and the trace context that they began in
-  bool waits = true;               // its end waits for the runs under way, and each of its calls for the device; else
-                                   // such runs are in the trace as open ones, and calls end when they return
-  uint64_t max_bytes = 0;          // of all threads, in chunks; a thread has at least one; 0: no limit
-  bool overwrites = false;         // what exceeds it replaces the oldest events, and is not left out
-  std::string file;                // path: events go to this file, see event_file.h; "": they stay in memory
-  uint64_t last_ns = 0;            // its traces leave out what ended earlier before their end; 0: nothing
-  uint64_t flush_interval_ns = 0;  // how often the file is written to the disk; 0: when the system does it
-  bool reads_file = true;          // its end gives the events in the file as a trace
+  const void *source = nullptr;     // address of the VM whose runs are recorded; null: of all
+  uint64_t thread = 0;              // by thread_number(); 0: all threads
+  uint64_t max_calls = UINT64_MAX;  // per thread
+  uint64_t sample_interval = 1;     // records one of so many runs
+  bool ranges = false;              // also records ranges of the user, of all sources
+  bool memory = false;              // also records memory that devices allocate and free, of all sources
+  bool tasks = false;               // also records tasks of parallel loops, of all sources
+  bool device_work = false;         // also records kernels and copies of devices, of all sources
+  bool stacks = false;              // also records the stack that runs, ranges and marks begin in
+  bool calls = true;                // false: runs without their calls, so these cost nothing
+  bool all_calls = false;           // also records calls without a tensor, which TVM's profiler leaves out
+  bool outcomes = false;            // its runs say whether they failed, and the trace context that they began in
+  bool waits = true;                // its end waits for the runs under way, and each of its calls for the device; else
+                                    // such runs are in the trace as open ones, and calls end when they return
+  uint64_t max_bytes = 0;           // of all threads, in chunks; a thread has at least one; 0: no limit
+  bool overwrites = false;          // what exceeds it replaces the oldest events, and is not left out
+  std::string file;                 // path: events go to this file, see event_file.h; "": they stay in memory
+  uint64_t last_ns = 0;             // its traces leave out what ended earlier before their end; 0: nothing
+  uint64_t flush_interval_ns = 0;   // how often the file is written to the disk; 0: when the system does it
+  bool reads_file = true;           // its end gives the events in the file as a trace
 };
 
 class Recording final : public Object {

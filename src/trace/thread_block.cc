@@ -93,11 +93,11 @@ void ThreadBlock::begin_chunk() {
   top_ = kHeaderWords, count_ = 0;
 }
 
-void ThreadBlock::count_drop() {
+void ThreadBlock::count_drop(uint64_t count) {
   const Change change(*this);
   if (!change.is_allowed()) return;
   uint64_t &dropped = block_->header().dropped;
-  store(dropped, dropped + 1);
+  store(dropped, dropped + count);
 }
 
 void ThreadBlock::show_open_spans(const OpenSpans &spans) {

@@ -48,7 +48,7 @@ class ThreadBlock {
   void add(const Chunk &chunk, uint32_t top, uint32_t count) {
     if (const Change change(*this); change.is_allowed()) add_open(chunk, top, count);
   }
-  void count_drop();
+  void count_drop(uint64_t count);
   void show_open_spans(const OpenSpans &spans);
 
   bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }

@@ -35,10 +35,10 @@ class Track {
     std::shared_ptr<EventFile> full_file;  // null: or there is room for the thread's events
     std::atomic<uint32_t> under_way{0};    // runs that have not ended
 
-    void drop() {
-      dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      if (file) file->count_drop();
-      if (full_file) full_file->count_drop();
+    void drop(uint64_t count = 1) {
+      dropped.store(dropped.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+      if (file) file->count_drop(count);
+      if (full_file) full_file->count_drop(count);
     }
   };
 

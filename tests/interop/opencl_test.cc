@@ -113,6 +113,15 @@ TEST_F(AProgramForOpenCl, HasItsBinariesKeptWhereThatIsWanted) {
   std::ofstream(plus, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
   EXPECT_EQ(first("+"), 5) << "what is damaged is made anew";
   EXPECT_EQ(read_bytes(plus).size(), bytes.size());
+  {  // a sealed file that the driver does not take
+    (void)scale_program(false);
+    for (const auto &entry : std::filesystem::directory_iterator(directory))
+      if (entry.path().extension() == ".so")
+        std::filesystem::copy_file(entry.path(), plus, std::filesystem::copy_options::overwrite_existing);
+    EXPECT_NE(read_bytes(plus).substr(0, 100), bytes.substr(0, 100));
+    EXPECT_EQ(first("+"), 5);
+    EXPECT_EQ(read_bytes(plus).substr(0, 100), bytes.substr(0, 100));
+  }
   ::unsetenv("OPDYNO_OPENCL_BINARIES");
   ::unsetenv("OPDYNO_CACHE_DIR");
 }

@@ -70,6 +70,12 @@ class SimulatedDevice {
   }
   void lose_activity(uint64_t count) { lost_activity_ += count; }
   bool keeps_activity() const { return keeps_activity_; }
+  size_t num_records() {  // that nobody has read
+    const std::scoped_lock lock(guard_);
+    return activity_.size();
+  }
+  /** Called when a kernel is launched, before its work is given to the stream. */
+  void set_before_launch(std::function<void()> hook) { before_launch_ = std::move(hook); }
   /** Its clock began a day before the host's. */
   uint64_t now_ns() {
     if (const uint64_t step = step_ns_) return stepped_ns_ += step;
@@ -302,6 +308,7 @@ class SimulatedDevice {
   }
   opd_error *launch(int32_t id, const Kernel &kernel, const opd_kernel_launch &launch) {
     if (fails()) return fault();
+    if (before_launch_) before_launch_();
     std::vector<std::string> args;
     for (uint32_t i = 0; i < launch.num_args; ++i)
       args.emplace_back(static_cast<const char *>(launch.args[i].value), launch.args[i].size_bytes);
@@ -384,6 +391,7 @@ class SimulatedDevice {
   std::atomic<uint64_t> lost_activity_{0};
   std::vector<opd_device_activity> activity_;
   std::set<std::string> names_;  // of records
+  std::function<void()> before_launch_;
   std::atomic<size_t> events_{0};
   std::atomic<uint64_t> step_ns_{0}, stepped_ns_{0};
   std::mutex guard_;

@@ -166,8 +166,8 @@ class _KinetoProfile(Forms):
         the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
         `ring_file=path` is short for `file=path, ring=True`. `flush_interval_ms`: how often the file is written to the disk, for
         the case that the machine loses power; 0: when the system does it. `last_seconds`: traces lack events that ended earlier
-        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: events of CUDA devices by CUPTI, also of other code
-        in the process; `start` fails if it cannot be used.
+        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: events of CUDA devices by CUPTI, and of
+        plug-ins that report their work, also of other code in the process; `start` fails if there is neither, or one refuses.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member that is supported here, as CPU is")

@@ -5,7 +5,7 @@ from ffi import documented, ident, rust_type
 from results import result_lines
 from wording import option
 
-LEFT_OUT = {"opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of builders of programs; sets of bits
+LEFT_OUT = {"opd_activity_kind", "opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of plug-ins; of builders of programs; sets of bits
 PATHS = {"file", "path", "cache_dir", "workspace_dir"}
 UNITS = {"ns": "nanos", "ms": "millis"}
 AT_LEAST = {("opd_vm_options", "devices"): ".max(1)"}  # without any, C takes the CPU

@@ -22,13 +22,14 @@ bool are_kept(const DeviceContext &context) {
   return wanted && *wanted ? std::string_view(wanted) != "0" : !is_pocl(context);
 }
 
-std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCode &source) {
+// A driver that does not tell its names has no binaries kept.
+std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCode &source) try {
   if (!are_kept(context)) return std::nullopt;
   ContentHash hash;
   hash.add("opencl 1").add(source.code);
   for (const DeviceInfo each : {kName, kVendor, kVersion, kDriverVersion}) hash.add(context.text(each));
   return KeptProgram(source.cache_directory, hash);
-}
+} catch (const Exception &) { return std::nullopt; }
 
 }  // namespace
 
@@ -53,8 +54,9 @@ Program *KeptBinary::load() const {
 void KeptBinary::keep(Program *built) const {
   if (!file_) return;
   const Api &api = context_.api();
+  constexpr size_t kMost = size_t{1} << 30;
   size_t size = 0;
-  if (api.clGetProgramInfo(built, kBinarySizes, sizeof size, &size, nullptr) || size == 0) return;
+  if (api.clGetProgramInfo(built, kBinarySizes, sizeof size, &size, nullptr) || size == 0 || size > kMost) return;
   std::string code(size, '\0');
   char *const place = code.data();
   if (api.clGetProgramInfo(built, kBinaries, sizeof place, const_cast<char **>(&place), nullptr)) return;

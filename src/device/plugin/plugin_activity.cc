@@ -1,8 +1,11 @@
 #include "device/plugin/plugin_activity.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "device/device.h"
@@ -14,9 +17,32 @@ namespace {
 // What a record needs; plug-ins of later releases may give more.
 constexpr uint32_t kLeastSize = offsetof(opd_device_activity, stream) + sizeof(uint32_t);
 
+thread_local PluginActivity::Submission *innermost = nullptr;
+
 WorkKind work_kind_of(opd_activity_kind kind) {
   static_assert(static_cast<int>(WorkKind::kOverhead) == OPD_ACTIVITY_OVERHEAD);
   return static_cast<WorkKind>(kind);
+}
+
+uint64_t host_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+// If memory is short, nobody.
+WorkLauncher launcher_or_none() noexcept try { return launcher_of_work(); } catch (const std::bad_alloc &) {
+  return {};
+}
+
+// At most so many bytes of it, which end with a whole character.
+std::string_view name_in(const char *text) {
+  constexpr size_t kMost = 4096;
+  std::string_view name(text, ::strnlen(text, kMost));
+  const auto is_within = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  if (name.size() < kMost) return name;
+  while (!name.empty() && is_within(name.back())) name.remove_suffix(1);
+  if (!name.empty() && static_cast<unsigned char>(name.back()) >= 0xC0) name.remove_suffix(1);
+  return name;
 }
 
 }  // namespace
@@ -26,42 +52,56 @@ void PluginActivity::start() {
     const std::scoped_lock lock(guard_);
     launches_.clear(), clocks_.clear();
   }
+  num_reading_.store(0);  // a child of fork() may have copied another number
+  began_ns_.store(host_ns());
   check(table_.set_activity(table_.user_data, 1));
-  is_on_.store(true, std::memory_order_release);
+  state_.store(on_in(fork_generation()), std::memory_order_release);
 }
 
+// From here on, events are recorded around work again. Work before may belong to another recording, which goes on.
 void PluginActivity::stop() noexcept {
-  is_on_.store(false, std::memory_order_release);
+  state_.store(ending_in(fork_generation()), std::memory_order_release);
+  if (is_recording_device_work()) flush(true);
+  state_.store(0, std::memory_order_release);
   has_succeeded(table_.set_activity(table_.user_data, 0));
+  const std::scoped_lock lock(guard_);
+  launches_.clear();
 }
 
-PluginActivity::Submission::Submission(PluginActivity &activity, int32_t device, void *stream)
+PluginActivity::Submission::Submission(PluginActivity &activity, int32_t device, void *stream) noexcept
     : activity_(activity),
+      outer_(std::exchange(innermost, this)),
       number_(activity.next_.fetch_add(1, std::memory_order_relaxed)),
-      stream_(stream_number({activity.type_, device}, stream)) {
+      stream_(stream_number({activity.type_, device}, stream)),
+      by_(launcher_or_none()) {
   note(begin_);  // work may end, and be reported, before its submission returns
   activity_.table_.set_correlation(activity_.table_.user_data, number_);
 }
 
 PluginActivity::Submission::~Submission() {
   const uint64_t end = ticks_of(tick_clock());
-  activity_.table_.set_correlation(activity_.table_.user_data, 0);
-  try {
-    note(end);
-  } catch (const std::bad_alloc &) {}  // then the launch took no time
+  innermost = outer_;
+  activity_.table_.set_correlation(activity_.table_.user_data, outer_number());
+  note(end);
 }
 
-void PluginActivity::Submission::note(uint64_t end) {
+uint64_t PluginActivity::Submission::outer_number() const {
+  for (const Submission *each = outer_; each; each = each->outer_)
+    if (&each->activity_ == &activity_) return each->number_;
+  return 0;
+}
+
+// If memory is short, the work is reported without its launch.
+void PluginActivity::Submission::note(uint64_t end) noexcept try {
   const std::scoped_lock lock(activity_.guard_);
   activity_.launches_.add(number_, {by_, {begin_, end}, stream_});
-}
+} catch (const std::bad_alloc &) {}
 
 void PluginActivity::take(const opd_device_activity &given, Reading &into) const {
-  constexpr size_t kMostName = 4096;
   const bool is_usable = given.struct_size >= kLeastSize && given.kind >= OPD_ACTIVITY_KERNEL &&
                          given.kind <= OPD_ACTIVITY_OVERHEAD && given.name && given.begin_ns &&
                          given.end_ns >= given.begin_ns && given.device_id >= 0 && given.stream < kOverheadStream;
-  const std::string_view name = is_usable ? std::string_view(given.name, ::strnlen(given.name, kMostName)) : "";
+  const std::string_view name = is_usable ? name_in(given.name) : "";
   if (name.empty() || !is_utf8(name)) return void(++into.lost);
   Reported made{};
   made.work.name = name_id(name);
@@ -73,8 +113,23 @@ void PluginActivity::take(const opd_device_activity &given, Reading &into) const
   into.found.push_back(made);
 }
 
-// The plug-in's functions are called without a lock: they are not this library's.
-void PluginActivity::flush(bool waits) noexcept try {
+// A flush that waits also waits for what other threads have read and not added yet.
+void PluginActivity::flush(bool waits) noexcept {
+  const uint64_t state = state_.load(std::memory_order_acquire);
+  if (state != on_in(fork_generation()) && state != ending_in(fork_generation())) return;
+  num_reading_.fetch_add(1);
+  try {
+    read(waits);
+  } catch (const std::bad_alloc &) { count_lost_work(1); }
+  num_reading_.fetch_sub(1);
+  num_reading_.notify_all();
+  if (!waits) return;
+  for (uint32_t others = num_reading_.load(); others; others = num_reading_.load()) num_reading_.wait(others);
+}
+
+// The plug-in's functions are called without a lock: they are not this library's. Launches need the lock, so it is held
+// for a part of the records at a time.
+void PluginActivity::read(bool waits) {
   struct Receiver {
     const PluginActivity &activity;
     Reading reading;
@@ -87,21 +142,39 @@ void PluginActivity::flush(bool waits) noexcept try {
     } catch (const std::bad_alloc &) { ++reading.lost; }
   };
   uint64_t dropped = 0;
-  if (!has_succeeded(table_.read_activity(table_.user_data, waits, receive, &receiver, &dropped))) ++dropped;
+  if (!has_succeeded(table_.read_activity(table_.user_data, waits, receive, &receiver, &dropped))) dropped = 1;
   auto &[found, lost] = receiver.reading;
-  lost += dropped;
+  constexpr uint64_t kMostDropped = uint64_t{1} << 40;  // a plug-in that gives more does not count
+  lost += std::min(dropped, kMostDropped);
   const std::map<int32_t, Moment> moments = moments_of(found);
-  const auto has_no_clock = [&](const Reported &each) { return !moments.contains(each.work.device.device_id); };
-  lost += std::erase_if(found, has_no_clock);
+  constexpr uint64_t kSlack = 1'000'000'000;
+  const uint64_t recorded_ns = host_ns() - began_ns_.load() + kSlack;
+  // Its clock has passed the end of each work that has ended; and older work was not recorded.
+  const auto is_lost = [&](const Reported &each) {
+    const auto moment = moments.find(each.work.device.device_id);
+    return moment == moments.end() || each.end_ns > moment->second.ns ||
+           moment->second.ns - each.begin_ns > recorded_ns;
+  };
+  lost += std::erase_if(found, is_lost);
   if (lost) count_lost_work(lost);
-  const std::scoped_lock lock(guard_);
-  for (const auto &[device, moment] : moments) {
-    DeviceClock &clock = clocks_.try_emplace(device, "get_time of the plug-in").first->second;
-    clock.observe(moment.ns, moment.interval);
+  {
+    const std::scoped_lock lock(guard_);
+    for (const auto &[device, moment] : moments)
+      clocks_.try_emplace(device, "get_time of the plug-in").first->second.observe(moment.ns, moment.interval);
   }
   std::set<int32_t> told;
-  for (const Reported &each : found) add(each, told.insert(each.work.device.device_id).second);
-} catch (const std::bad_alloc &) { count_lost_work(1); }
+  constexpr size_t kPart = 256;
+  for (std::span<const Reported> rest(found); !rest.empty();) {
+    const size_t count = std::min(rest.size(), kPart);
+    for (const Placed &each : place(rest.first(count))) {
+      // The event of the clock comes before those of work that were placed by it.
+      if (told.insert(each.work.device.device_id).second)
+        add_clock_event(each.work.device, ticks_of(tick_clock()), each.times.clock);
+      add_work_event(each.work, each.by, each.times.work);
+    }
+    rest = rest.subspan(count);
+  }
+}
 
 std::map<int32_t, PluginActivity::Moment> PluginActivity::moments_of(const std::vector<Reported> &works) const {
   std::map<int32_t, Moment> moments;
@@ -117,16 +190,22 @@ std::map<int32_t, PluginActivity::Moment> PluginActivity::moments_of(const std::
   return moments;
 }
 
-// `tells_clock`: the event of the clock comes before those of work that were placed by it.
-void PluginActivity::add(const Reported &reported, bool tells_clock) {
-  const DeviceClock &clock = clocks_.at(reported.work.device.device_id);
-  LaunchedWork work = reported.work;
-  const Launch *const launch = launches_.find(reported.correlation);
-  if (launch && work.kind != WorkKind::kOverhead) work.launch = launch->ticks, work.stream = launch->stream;
-  else work.launch.begin = work.launch.end = clock.ticks_at(reported.begin_ns);
-  const WorkTimes times = clock.times_of(reported.begin_ns, reported.end_ns, work.launch);
-  if (tells_clock) add_clock_event(work.device, ticks_of(tick_clock()), times.clock);
-  add_work_event(work, launch ? launch->by : WorkLauncher{}, times.work);
+std::vector<PluginActivity::Placed> PluginActivity::place(std::span<const Reported> works) {
+  std::vector<Placed> placed;
+  placed.reserve(works.size());
+  const std::scoped_lock lock(guard_);
+  for (const Reported &each : works) {
+    const auto clock = clocks_.find(each.work.device.device_id);
+    if (clock == clocks_.end()) continue;  // another thread has started anew
+    Placed made{each.work, {}, {}};
+    const Launch *const launch = launches_.find(each.correlation);
+    if (launch && made.work.kind != WorkKind::kOverhead)
+      made.work.launch = launch->ticks, made.work.stream = launch->stream, made.by = launch->by;
+    else made.work.launch.begin = made.work.launch.end = clock->second.ticks_at(each.begin_ns);
+    made.times = clock->second.times_of(each.begin_ns, each.end_ns, made.work.launch);
+    placed.push_back(made);
+  }
+  return placed;
 }
 
 }  // namespace opd

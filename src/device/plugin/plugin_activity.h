@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/fork_mutex.h"
@@ -19,25 +20,29 @@ class PluginActivity final : public ActivitySource {
   PluginActivity(const opd_device_table &table, DLDeviceType type) : table_(table), type_(type) {}
 
   bool is_offered() const { return table_.set_activity != nullptr; }
-  // Then the plug-in tells the times of work, so no events are recorded around it.
-  bool is_on() const { return is_on_.load(std::memory_order_acquire); }
+  // Then the plug-in tells the times of work, so no events are recorded around it. Not in a child of fork().
+  bool is_on() const { return state_.load(std::memory_order_acquire) == on_in(fork_generation()); }
   void start() override;
   void stop() noexcept override;
   void flush(bool waits) noexcept override;
+  void poll() noexcept override { flush(false); }
 
-  // Marks what the calling thread submits to a stream meanwhile.
+  // Marks what the calling thread submits to a stream meanwhile. They nest.
   class Submission {
    public:
-    Submission(PluginActivity &activity, int32_t device, void *stream);
+    Submission(PluginActivity &activity, int32_t device, void *stream) noexcept;
     ~Submission();
     Submission(const Submission &) = delete;
 
    private:
-    void note(uint64_t end);
+    void note(uint64_t end) noexcept;
+    uint64_t outer_number() const;  // of the one of the same kind around this one; 0: there is none
+
     PluginActivity &activity_;
+    Submission *const outer_;
     const uint64_t number_;
     const uint16_t stream_;
-    const WorkLauncher by_ = launcher_of_work();
+    const WorkLauncher by_;
     const uint64_t begin_ = ticks_of(tick_clock());
   };
 
@@ -59,15 +64,26 @@ class PluginActivity final : public ActivitySource {
     uint64_t ns;
     TickInterval interval;
   };
+  struct Placed {
+    LaunchedWork work;
+    WorkLauncher by;
+    WorkTimes times;
+  };
 
+  // Of the process, by the number of its forks.
+  static constexpr uint64_t on_in(uint32_t generation) { return uint64_t{generation} << 2 | 2; }
+  static constexpr uint64_t ending_in(uint32_t generation) { return uint64_t{generation} << 2 | 1; }
+
+  void read(bool waits);
   void take(const opd_device_activity &given, Reading &into) const;
   std::map<int32_t, Moment> moments_of(const std::vector<Reported> &works) const;
-  void add(const Reported &reported, bool tells_clock);
+  std::vector<Placed> place(std::span<const Reported> works);
 
   const opd_device_table &table_;
   const DLDeviceType type_;
-  std::atomic<bool> is_on_{false};
-  std::atomic<uint64_t> next_{1};
+  std::atomic<uint64_t> state_{0};
+  std::atomic<uint64_t> next_{1}, began_ns_{0};  // when the plug-in began to record, on the host
+  std::atomic<uint32_t> num_reading_{0};
   ForkMutex guard_{LockRank::kDeviceWork};
   RecentMap<uint64_t, Launch> launches_;
   std::map<int32_t, DeviceClock> clocks_;

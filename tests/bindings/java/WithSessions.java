@@ -45,6 +45,15 @@ public final class WithSessions {
             Benchmark times = evaluator.call(x)) {
           First.check(times.seconds().length == 2, "measured there");
         }
+        try (Collector time = Collectors.time();
+            Profile profile = vm.profile(ProfileOptions.create().collectors(time), "main", x)) {
+          First.check(profile.report().columns(ReportSection.CALLS).contains("Wall time (us)"), "a profile made there");
+        }
+        CounterOptions unknown = CounterOptions.create().events("no-such-event").elsewhere(true);
+        try (Collector perf = Collectors.of(CollectorKind.PERF, unknown)) {
+          ProfileOptions options = ProfileOptions.create().collectors(perf);
+          First.failed(() -> vm.profile(options, "main", x), OpdynoException.CallFailed.class, "no-such-event");
+        }
         First.failed(() -> vm.call("nobody"), OpdynoException.NotFound.class, "nobody");
       }
       try (PackedFn list = session.function("tvm.rpc.server.listdir")) {

@@ -72,7 +72,7 @@ def check_records(generated):
     for header in (ROOT / "include" / "opdyno").glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         for body, struct in re.findall(r"typedef struct \w+ \{\s*uint32_t struct_size;([^{}]*)\} opd_(\w+);", text):
-            if struct.endswith(("_options", "_table", "_hooks", "_launch", "instruction", "telemetry_value")):  # what programs give
+            if struct.endswith(("_options", "_table", "_hooks", "_launch", "_activity", "instruction", "telemetry_value")):  # what programs give
                 continue
             if struct == "rpc_progress":  # of servers, which no language but C and C++ has
                 continue

@@ -686,7 +686,8 @@ pub struct opd_kernel_launch {
     /// of create_stream, or NULL for the default one
     pub stream: *mut c_void,
 }
-/// A piece of work that a plug-in reports.
+/// A piece of work that a plug-in reports. It has ended: its times are not after get_time, and not before opdyno began
+/// to ask. Work for which that does not hold, and work without a name, counts as lost.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_device_activity {
@@ -694,13 +695,14 @@ pub struct opd_device_activity {
     pub struct_size: u32,
     /// what it was
     pub kind: opd_activity_kind,
-    /// borrowed for the call, UTF-8: of the kernel, or what else was done
+    /// borrowed for the call, UTF-8, ends with NUL: of the kernel, or what else was done. Of more
+    /// than 4096 bytes, the first ones are taken
     pub name: *const c_char,
-    /// on the clock of get_time
+    /// on the clock of get_time; not 0
     pub begin_ns: u64,
     /// the same; not before begin_ns
     pub end_ns: u64,
-    /// of a copy or a fill, else 0
+    /// of a copy or a fill, below 2^40; else 0
     pub bytes: u64,
     /// of set_correlation, on the thread that submitted the work; 0: there was none
     pub correlation: u64,
@@ -997,8 +999,8 @@ pub struct opd_counter_options {
     /// device; NULL:   the CPU
     pub devices: *const DLDevice,
     /// 1: the collector is for profiles on other machines: of a VM whose module is of `opd_rpc_session_load_module()`. The
-    /// other machine looks whether it has the events; this one does not. A profile on this one refuses the
-    /// collector. 0
+    /// other machine looks whether it has the events; this one does not. In a profile on this one the collector
+    /// fails: the report says so, and lacks its columns. 0
     pub elsewhere: i32,
     /// 0
     pub reserved: i32,

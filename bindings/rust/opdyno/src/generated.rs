@@ -173,39 +173,6 @@ impl AllocatorKind {
         })
     }
 }
-/// What a device did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[repr(u32)]
-pub enum ActivityKind {
-    /// `OPD_ACTIVITY_KERNEL`.
-    Kernel = ffi::OPD_ACTIVITY_KERNEL,
-    /// `OPD_ACTIVITY_COPY_TO_DEVICE`.
-    CopyToDevice = ffi::OPD_ACTIVITY_COPY_TO_DEVICE,
-    /// `OPD_ACTIVITY_COPY_TO_HOST`.
-    CopyToHost = ffi::OPD_ACTIVITY_COPY_TO_HOST,
-    /// within a device, or between two of them
-    CopyOnDevice = ffi::OPD_ACTIVITY_COPY_ON_DEVICE,
-    /// of memory with a value
-    Fill = ffi::OPD_ACTIVITY_FILL,
-    /// of the driver: no work of the device, and not part of its times
-    Overhead = ffi::OPD_ACTIVITY_OVERHEAD,
-}
-impl ActivityKind {
-    /// None for a number that this version does not know.
-    #[allow(dead_code)] // not all come back from C
-    pub(crate) fn of(raw: ffi::opd_activity_kind) -> Option<Self> {
-        Some(match raw {
-            ffi::OPD_ACTIVITY_KERNEL => Self::Kernel,
-            ffi::OPD_ACTIVITY_COPY_TO_DEVICE => Self::CopyToDevice,
-            ffi::OPD_ACTIVITY_COPY_TO_HOST => Self::CopyToHost,
-            ffi::OPD_ACTIVITY_COPY_ON_DEVICE => Self::CopyOnDevice,
-            ffi::OPD_ACTIVITY_FILL => Self::Fill,
-            ffi::OPD_ACTIVITY_OVERHEAD => Self::Overhead,
-            _ => return None,
-        })
-    }
-}
 /// Whether a shared library is loaded from a private copy. Loading patches TVM function pointers inside the mapped
 /// library. If another runtime has the same file mapped (real TVM, or another load of it), one of the two would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -2133,8 +2100,8 @@ impl<'a> CounterOptions<'a> {
         Self { devices: Some(devices), ..self }
     }
     /// True: the collector is for profiles on other machines: of a VM whose module is of `opd_rpc_session_load_module()`. The
-    /// other machine looks whether it has the events; this one does not. A profile on this one refuses the
-    /// collector.
+    /// other machine looks whether it has the events; this one does not. In a profile on this one the collector
+    /// fails: the report says so, and lacks its columns.
     /// Default: false.
     pub fn elsewhere(self, elsewhere: bool) -> Self {
         Self { elsewhere: Some(elsewhere), ..self }

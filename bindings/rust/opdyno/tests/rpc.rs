@@ -33,6 +33,13 @@ fn a_vm_runs_there() -> Result<()> {
     assert_eq!(y.to_device(Device::CPU)?.as_slice::<f32>()?, [101.0, 102.0, 103.0, 104.0]);
     let options = EvaluatorOptions::new().device(device).number(3).repeat(2);
     assert_eq!(Evaluator::new(&vm.function("main")?, &options)?.call((&x,))?.seconds().len(), 2);
+    let time = Collector::builtin(CollectorKind::Time, &CounterOptions::new())?;
+    let (report, _) = vm.profile("main", (&x,), &ProfileOptions::new().collectors(&[&time]))?;
+    assert!(report.to_string().contains("Wall time"), "{report}");
+    let unknown = CounterOptions::new().events(&["no-such-event"]).elsewhere(true);
+    let perf = Collector::builtin(CollectorKind::Perf, &unknown)?;
+    let options = ProfileOptions::new().collectors(&[&perf]).warmup(0);
+    expect(vm.profile("main", (&x,), &options), Code::CallFailed, "no-such-event");
     expect(vm.call::<Value>("nobody", ()), Code::NotFound, "nobody");
     Ok(())
 }
