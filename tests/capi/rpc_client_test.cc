@@ -356,7 +356,7 @@ TEST_F(AClient, IsProfiledThere) {
   check(opd_function_profile(nothing.get(), {kDLCPU, 0}, theirs, 1, 0, &profiled));
   const Function here(profiled);
   expect_throws([&] { here(); }, OPD_FAILED_PRECONDITION, "the collector perf was made for other machines");
-  const Report local = make_vm(kAddOne).profile("main", {arg(make({1, 2, 3, 4}))}, &often).report;
+  const Report local = make_vm(kAddOne).profile("main", {arg(floats({1, 2, 3, 4}))}, &often).report;
   EXPECT_NE(local.json().find("Collector error: perf"), std::string::npos) << local.json();
   // What cannot be: collectors of this program, functions that are not there, a server of another kind.
   struct Own {
