@@ -37,8 +37,8 @@ class AllActivity final : public ActivitySource {
     const std::scoped_lock lock(guard_);
     if (--num_users_ > 0) return;
     stop_reader();
-    for (auto &slot : started_)
-      if (ActivitySource *const source = slot.exchange(nullptr, std::memory_order_acq_rel)) source->stop();
+    each_started([](ActivitySource &source) { source.stop(); });  // other recordings may still flush them
+    for (auto &slot : started_) slot.store(nullptr, std::memory_order_release);
     detail::running_activity.store(nullptr, std::memory_order_release);
   }
   // Without the lock, which must not be taken after those that recordings hold here.

@@ -52,7 +52,8 @@ void PluginActivity::start() {
     const std::scoped_lock lock(guard_);
     launches_.clear(), clocks_.clear();
   }
-  num_reading_.store(0);  // a child of fork() may have copied another number
+  if (std::exchange(generation_, fork_generation()) != fork_generation())
+    num_reading_.store(0);  // of threads of the parent
   began_ns_.store(host_ns());
   check(table_.set_activity(table_.user_data, 1));
   state_.store(on_in(fork_generation()), std::memory_order_release);

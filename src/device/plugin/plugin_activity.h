@@ -84,6 +84,7 @@ class PluginActivity final : public ActivitySource {
   std::atomic<uint64_t> state_{0};
   std::atomic<uint64_t> next_{1}, began_ns_{0};  // when the plug-in began to record, on the host
   std::atomic<uint32_t> num_reading_{0};
+  uint32_t generation_ = fork_generation();  // that num_reading_ counts in
   ForkMutex guard_{LockRank::kDeviceWork};
   RecentMap<uint64_t, Launch> launches_;
   std::map<int32_t, DeviceClock> clocks_;

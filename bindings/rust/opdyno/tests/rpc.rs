@@ -38,8 +38,7 @@ fn a_vm_runs_there() -> Result<()> {
     assert!(report.to_string().contains("Wall time"), "{report}");
     let unknown = CounterOptions::new().events(&["no-such-event"]).elsewhere(true);
     let perf = Collector::builtin(CollectorKind::Perf, &unknown)?;
-    let options = ProfileOptions::new().collectors(&[&perf]).warmup(0);
-    expect(vm.profile("main", (&x,), &options), Code::CallFailed, "no-such-event");
+    expect(vm.profile("main", (&x,), &ProfileOptions::new().collectors(&[&perf])), Code::CallFailed, "no-such-event");
     expect(vm.call::<Value>("nobody", ()), Code::NotFound, "nobody");
     Ok(())
 }
