@@ -120,7 +120,7 @@ class AKilledProcess : public testing::Test {
 };
 
 // Moments at which it is killed, for each of two tests.
-int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 500 : 25; }
+int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 200 : 25; }
 
 TEST_F(AKilledProcess, LosesNothingThatItPublishedInAFile) {
   std::mt19937 random(1);

@@ -184,7 +184,7 @@ TEST_P(Flips, InAProgramNeverEndTheProcess) {
   }
   std::vector<size_t> offsets(bytes.size());
   std::iota(offsets.begin(), offsets.end(), size_t{0});
-  const auto flips = choose(offsets, most(300, 10000));
+  const auto flips = choose(offsets, most(300, 4000));
   expect_survived(flips, [&] {
     be_quiet();
     define_host_functions();
@@ -196,7 +196,7 @@ TEST_P(Flips, InAProgramNeverEndTheProcess) {
 
 TEST_P(Flips, InALibraryNeverEndTheProcess) {
   const std::string bytes = read_file(GetParam());
-  const auto flips = choose(parsed_offsets(bytes), most(100, 1000));
+  const auto flips = choose(parsed_offsets(bytes), most(100, 500));
   expect_survived(flips, [&] {
     be_quiet();
     return [&](size_t i) { return try_library(flipped(bytes, flips[i])); };
