@@ -224,6 +224,18 @@ TEST_F(ReportedWork, IsInOtherRecordingsAndProfilesToo) {
   EXPECT_EQ(kernels_in(longer.stop()), so_far + 4) << "also what ended between";
 }
 
+// The plug-in still records it, and no events are recorded.
+TEST_F(ReportedWork, IsInOtherRecordingsAlsoIfItComesAfterTheLastReadOfTheOneThatAsked) {
+  const Vm vm = vm_of_kernels("reported_late");
+  const Tensor x = on(device_.device(), {1, 2, 3, 4});
+  const opdyno::Profiler longer = profiler(1), asks = profiler(2);
+  longer.start();
+  asks.start();
+  device_.set_after_read([&] { std::thread([&] { vm.call("main", x); }).join(); });
+  EXPECT_TRUE(works_of(asks.stop().report(OPD_TRACE_EVENTS)).empty());
+  EXPECT_EQ(works_of(longer.stop().report(OPD_TRACE_EVENTS)).size(), 2u);
+}
+
 TEST_F(ReportedWork, IsNotThatOfAParentProcess) {
   const Vm vm = vm_of_kernels("reported_fork");
   const Tensor x = on(device_.device(), {1, 2, 3, 4});

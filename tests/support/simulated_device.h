@@ -76,6 +76,8 @@ class SimulatedDevice {
   }
   /** Called when a kernel is launched, before its work is given to the stream. */
   void set_before_launch(std::function<void()> hook) { before_launch_ = std::move(hook); }
+  /** Called once, when records have been read after waiting for work, before they are handed over. */
+  void set_after_read(std::function<void()> hook) { after_read_ = std::move(hook); }
   /** Its clock began a day before the host's. */
   uint64_t now_ns() {
     if (const uint64_t step = step_ns_) return stepped_ns_ += step;
@@ -381,6 +383,7 @@ class SimulatedDevice {
       const std::scoped_lock lock(guard_);
       records.swap(activity_);
     }
+    if (waits && after_read_) std::exchange(after_read_, nullptr)();
     for (const opd_device_activity &record : records) receive(receiver, &record);
     *out_lost = lost_activity_.exchange(0);
     return nullptr;
@@ -391,7 +394,7 @@ class SimulatedDevice {
   std::atomic<uint64_t> lost_activity_{0};
   std::vector<opd_device_activity> activity_;
   std::set<std::string> names_;  // of records
-  std::function<void()> before_launch_;
+  std::function<void()> before_launch_, after_read_;
   std::atomic<size_t> events_{0};
   std::atomic<uint64_t> step_ns_{0}, stepped_ns_{0};
   std::mutex guard_;
