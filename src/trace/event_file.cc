@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/bytes.h"
+#include "base/cut_text.h"
 #include "base/file.h"
 #include "base/loaded_objects.h"
 #include "base/random_bytes.h"
@@ -279,14 +280,8 @@ void EventFile::add_names_up_to(NameId last) noexcept {
 }
 
 void EventFile::add_name(NameId name) {
-  constexpr size_t kMostBytes = 16 << 10;  // longer ones are cut, not within a character
-  std::string_view text = name_text(name);
-  if (text.size() > kMostBytes) {
-    size_t size = kMostBytes;
-    while (size > kMostBytes - 4 && (text[size] & 0xC0) == 0x80) --size;
-    text = text.substr(0, size);
-  }
-  add_text(names_, name, text);
+  constexpr size_t kMostBytes = 16 << 10;
+  add_text(names_, name, cut_text(name_text(name), kMostBytes));
 }
 
 void EventFile::add_stacks(StackId last) noexcept {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "support/add_one.h"
+
 using namespace opdyno_test;
 
 namespace {
@@ -292,6 +294,27 @@ Collector setter(Setter &body) {
 }
 
 }  // namespace
+
+TEST(Collector, ForOtherMachinesDoesNotMeasureOnThisOne) {
+  const char *const unknown[] = {"no-such-event"};
+  auto there = opdyno::defaults(opd_counter_options_init);
+  there.events = unknown, there.num_events = 1, there.elsewhere = 1;
+  const auto made = [&](int kind) { return Collector::builtin(static_cast<opd_collector_kind>(kind), &there); };
+  expect_throws([&] { made(99); }, OPD_INVALID_ARGUMENT, "which is no kind of collectors");
+  expect_throws([&] { made(OPD_COLLECTOR_MEMORY); }, OPD_INVALID_ARGUMENT, "takes no events");
+  const Collector collector = made(OPD_COLLECTOR_PERF);
+  opd_collector *const collectors[] = {collector.get()};
+  const char *const why = "the collector perf was made for other machines";
+  Function measured;
+  check(opd_function_profile(make_function([](const opd_value *, int32_t, opd_value *) {}).get(), {kDLCPU, 0},
+                             collectors, 1, 0, measured.out()));
+  expect_throws([&] { measured(); }, OPD_FAILED_PRECONDITION, why);
+  auto options = opdyno::defaults(opd_profile_options_init);
+  options.collectors = collectors, options.num_collectors = 1;
+  const std::string report = make_vm(kAddOne).profile("main", {arg(floats({1, 2, 3, 4}))}, &options).report.json();
+  EXPECT_NE(report.find("Collector error: perf"), std::string::npos) << report;
+  EXPECT_NE(report.find(why), std::string::npos) << report;
+}
 
 TEST(Collector, GivesMetricsOfEveryKind) {
   Setter body = [](opd_metrics *metrics) {

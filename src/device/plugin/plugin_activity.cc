@@ -1,12 +1,12 @@
 #include "device/plugin/plugin_activity.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <set>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "base/json_writer.h"
 #include "device/device.h"
 #include "device/plugin/plugin_call.h"
@@ -24,25 +24,9 @@ WorkKind work_kind_of(opd_activity_kind kind) {
   return static_cast<WorkKind>(kind);
 }
 
-uint64_t host_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
-}
-
 // If memory is short, nobody.
 WorkLauncher launcher_or_none() noexcept try { return launcher_of_work(); } catch (const std::bad_alloc &) {
   return {};
-}
-
-// At most so many bytes of it, which end with a whole character.
-std::string_view name_in(const char *text) {
-  constexpr size_t kMost = 4096;
-  std::string_view name(text, ::strnlen(text, kMost));
-  const auto is_within = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  if (name.size() < kMost) return name;
-  while (!name.empty() && is_within(name.back())) name.remove_suffix(1);
-  if (!name.empty() && static_cast<unsigned char>(name.back()) >= 0xC0) name.remove_suffix(1);
-  return name;
 }
 
 }  // namespace
@@ -54,7 +38,7 @@ void PluginActivity::start() {
   }
   if (std::exchange(generation_, fork_generation()) != fork_generation())
     num_reading_.store(0);  // of threads of the parent
-  began_ns_.store(host_ns());
+  began_ns_.store(monotonic_ns());
   check(table_.set_activity(table_.user_data, 1));
   state_.store(on_in(fork_generation()), std::memory_order_release);
 }
@@ -102,7 +86,9 @@ void PluginActivity::take(const opd_device_activity &given, Reading &into) const
   const bool is_usable = given.struct_size >= kLeastSize && given.kind >= OPD_ACTIVITY_KERNEL &&
                          given.kind <= OPD_ACTIVITY_OVERHEAD && given.name && given.begin_ns &&
                          given.end_ns >= given.begin_ns && given.device_id >= 0 && given.stream < kOverheadStream;
-  const std::string_view name = is_usable ? name_in(given.name) : "";
+  constexpr size_t kMostName = 4096;
+  const std::string_view name =
+      is_usable ? cut_text({given.name, ::strnlen(given.name, kMostName + 1)}, kMostName) : std::string_view();
   if (name.empty() || !is_utf8(name)) return void(++into.lost);
   Reported made{};
   made.work.name = name_id(name);
@@ -149,7 +135,7 @@ void PluginActivity::read(bool waits) {
   lost += std::min(dropped, kMostDropped);
   const std::map<int32_t, Moment> moments = moments_of(found);
   constexpr uint64_t kSlack = 1'000'000'000;
-  const uint64_t recorded_ns = host_ns() - began_ns_.load() + kSlack;
+  const uint64_t recorded_ns = monotonic_ns() - began_ns_.load() + kSlack;
   // Its clock has passed the end of each work that has ended; and older work was not recorded.
   const auto is_lost = [&](const Reported &each) {
     const auto moment = moments.find(each.work.device.device_id);

@@ -1,0 +1,15 @@
+// Texts that are too long.
+#pragma once
+#include <string_view>
+
+namespace opd {
+
+// The first bytes of UTF-8, `most` of them or up to 3 fewer: not cut within a character.
+inline std::string_view cut_text(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t size = most;
+  while (size > 0 && size + 4 > most && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+}  // namespace opd
