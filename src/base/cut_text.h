@@ -1,5 +1,6 @@
 // Texts that are too long.
 #pragma once
+#include <cstddef>
 #include <string_view>
 
 namespace opd {
