@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "bench.h"
-#include "command.h"
 #include "file.h"
 #include "json.h"
 #include "machine.h"

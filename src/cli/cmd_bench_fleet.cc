@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "bench.h"
-#include "command.h"
 #include "file.h"
 #include "text.h"
 

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 
-#include "element.h"
 #include "failure.h"
 #include "file.h"
 #include "json.h"
