@@ -3,13 +3,13 @@
 
 #include <new>
 
-#include "bus_error.h"
-#include "command.h"
-#include "face.h"
-#include "file.h"
-#include "generated.h"
-#include "screen.h"
-#include "text.h"
+#include "cli/commands/command.h"
+#include "cli/commands/generated.h"
+#include "cli/support/bus_error.h"
+#include "cli/support/face.h"
+#include "cli/support/file.h"
+#include "cli/support/screen.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 

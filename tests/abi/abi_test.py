@@ -36,6 +36,8 @@ BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
 BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "compare", "record", "control", "telemetry", "rpc", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
+# The rooms of src/cli: each may include those before it.
+ROOMS = ["support", "tensors", "load", "show", "bench", "language", "serve", "doctor", "ab", "commands"]
 
 LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^\s*#include <opdyno/", re.M)
@@ -112,9 +114,14 @@ class Layers(unittest.TestCase):
             for source in self.sources(directory):
                 for include in LOCAL.findall(source.read_text()):
                     top = include.split("/")[0]
-                    if directory == "cli" and "/" not in include:
-                        continue
                     self.assertTrue(top == directory or top in below, f"{source.relative_to(ROOT)} includes {include}")
+
+    def test_rooms_of_the_program_include_in_their_order(self):
+        self.assertEqual({p.name for p in (ROOT / "src/cli").iterdir() if p.is_dir()}, set(ROOMS))
+        for number, room in enumerate(ROOMS, 1):
+            for source in self.sources(f"cli/{room}"):
+                for include in LOCAL.findall(source.read_text()):
+                    self.assertIn(include.split("/")[1], ROOMS[:number], f"{source.relative_to(ROOT)} includes {include}")
 
     def test_what_reads_elf_files_needs_nothing_else(self):
         for source in self.sources("module/elf"):

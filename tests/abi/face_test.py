@@ -32,7 +32,7 @@ class Face(unittest.TestCase):
         self.assertEqual([name for name in NOT_WRAPPED if name in used or name not in wanted()], [])
 
     def test_the_program_calls_the_face_and_not_the_c_api(self):
-        for source in sorted((ROOT / "src/cli").glob("*.[ch]*")):
+        for source in sorted((ROOT / "src/cli").rglob("*.[ch]*")):
             direct = calls(source.read_text()) & set(wanted())
             self.assertEqual(direct, set(), source.name)
 

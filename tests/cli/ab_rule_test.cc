@@ -1,5 +1,5 @@
 // How often `opdyno ab` errs although it may stop at every look, by simulation without a clock. Seeds are fixed.
-#include "../../src/cli/ab_rule.h"
+#include "cli/ab/ab_rule.h"
 
 #include <gtest/gtest.h>
 

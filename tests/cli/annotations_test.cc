@@ -1,5 +1,5 @@
 // What TVM's texts for errors tell of parameters. The texts are those of TVM 0.25 to 0.27, or damaged.
-#include "../../src/cli/annotations.h"
+#include "cli/load/annotations.h"
 
 #include <gtest/gtest.h>
 

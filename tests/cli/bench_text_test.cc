@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../../src/cli/bench.h"
+#include "cli/bench/bench.h"
 #include "diff_report.h"
 
 namespace opd::cli {

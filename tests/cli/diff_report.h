@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "../../src/cli/diff_view.h"
+#include "cli/show/diff_view.h"
 
 namespace opd::cli {
 

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <map>
 
-#include "../../src/cli/doctor.h"
-#include "../../src/cli/text.h"
+#include "cli/doctor/doctor.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 

@@ -1,9 +1,9 @@
 // What is printed of a language model, and how the time of a token is divided.
-#include "../../src/cli/language_view.h"
+#include "cli/language/language_view.h"
 
 #include <gtest/gtest.h>
 
-#include "../../src/cli/text.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 namespace {

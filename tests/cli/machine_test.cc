@@ -8,8 +8,8 @@
 
 #include <cerrno>
 
-#include "../../src/cli/machine_noise.h"
-#include "../../src/cli/system_files.h"
+#include "cli/bench/machine_noise.h"
+#include "cli/support/system_files.h"
 #include "doctor_machine.h"
 
 namespace opd::cli {

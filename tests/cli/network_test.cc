@@ -10,9 +10,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "../../src/cli/failure.h"
-#include "../../src/cli/net.h"
-#include "../../src/cli/text.h"
+#include "cli/support/failure.h"
+#include "cli/support/net.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Spans between a session's process and the server. The other side may be a program of a client.
-#include "../../src/cli/span_channel.h"
+#include "cli/serve/span_channel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // Texts and numbers of the program: how they are read, padded, broken and shortened, and what the command line takes.
-#include "../../src/cli/text.h"
+#include "cli/support/text.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "../../src/cli/args.h"
-#include "../../src/cli/failure.h"
-#include "../../src/cli/file.h"
-#include "../../src/cli/signature.h"
+#include "cli/load/signature.h"
+#include "cli/support/args.h"
+#include "cli/support/failure.h"
+#include "cli/support/file.h"
 
 namespace opd::cli {
 namespace {

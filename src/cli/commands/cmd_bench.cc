@@ -1,0 +1,165 @@
+// `opdyno bench`: measures the time of a call with the library's time evaluator, for one or several input sizes.
+#include "cli/bench/bench.h"
+#include "cli/commands/command.h"
+#include "cli/language/generation.h"
+#include "cli/language/language.h"
+#include "cli/support/file.h"
+#include "cli/tensors/tensor_text.h"
+
+namespace opd::cli {
+
+namespace {
+
+// "N", "steady" or "steady:TIME".
+void read_warmup(const std::string &text, opd_evaluator_options &options) {
+  constexpr int64_t longest = int64_t{24} * 3600 * 1000'000'000;
+  options.steady_ms = 3000;
+  if (text == "steady") return;
+  if (text.starts_with("steady:")) {
+    const std::optional<int64_t> limit = read_duration(std::string_view(text).substr(7));
+    if (limit && *limit <= longest) return void(options.steady_ms = std::max<int64_t>(1, *limit / 1'000'000));
+  } else if (const std::optional<int64_t> calls = read_int(text); calls && *calls >= 0 && *calls <= 1'000'000'000) {
+    options.steady_ms = 0;
+    options.warmup = *calls;
+    return;
+  }
+  fail_usage(cat("option '--warmup' takes a number of calls, steady or steady:TIME as in steady:5s, not '", text, "'"));
+}
+
+// Bytes to copy to flush the caches: the size of the last-level cache. A copy moves twice that through it.
+int64_t flush_bytes(const std::string &text, uint64_t given) {
+  const uint64_t bytes = text.empty() ? last_level_cache_bytes() : given;
+  if (bytes == 0)
+    fail_usage("the system does not tell how large the last-level cache is; say it, as --flush-cache=64M");
+  const Value memory = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_AVAILABLE_GLOBAL_MEMORY);
+  const opd_value view = memory.view();
+  if (view.type == OPD_INT && bytes > static_cast<uint64_t>(view.u.int64) / 2)
+    fail_usage(cat("--flush-cache copies ", bytes, " bytes, which takes twice that, but only ", view.u.int64,
+                   " are available; give less, as --flush-cache=64M"));
+  return static_cast<int64_t>(bytes);
+}
+
+// A call is cold only if nothing ran since the flush, so each call is measured alone.
+void read_flush(const Args &args, opd_evaluator_options &options) {
+  if (args.has("min-repeat-ms") || options.number > 1)
+    fail_usage(
+        "--flush-cache measures each call alone, with cold caches: --number and --min-repeat-ms do not go with it");
+  if (options.concurrency > 1)
+    fail_usage("--flush-cache and --concurrency exclude each other: the caches of other processors are not flushed");
+  const std::string text = *args.value("flush-cache");
+  options.cache_flush_bytes = flush_bytes(text, text.empty() ? 0 : *args.bytes("flush-cache"));
+  options.min_repeat_ms = 0;
+}
+
+// Counts repeats for the progress line.
+struct Stages {
+  Runner &runner;
+  const std::string what;
+  const int64_t repeat;
+  int64_t done = 0;
+
+  void next() { runner.progress().stage(cat("bench ", what, ", repeat ", ++done, " of ", repeat)); }
+};
+
+std::string argument_text(const opd_value &value) {
+  if (value.type == OPD_TENSOR) return tensor_type(Tensor::of(value));
+  if (value.type != OPD_ARRAY) return opdyno::to_string(value);
+  std::vector<std::string> items;
+  const Array array = Array::of(value);
+  for (size_t i = 0; i < array.size(); ++i) items.push_back(argument_text(array[i].view()));
+  return cat("(", join(items, ", "), ")");
+}
+
+std::vector<std::string> argument_texts(const std::vector<opd_value> &arguments) {
+  std::vector<std::string> texts;
+  for (const opd_value &argument : arguments) texts.push_back(argument_text(argument));
+  return texts;
+}
+
+}  // namespace
+
+BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan) {
+  opd_evaluator_options options = plan.options;
+  const std::string &name = runner.target().name();
+  Stages stages{runner, sizes.empty() ? name : cat(name, ", ", sizes_text(sizes)), options.repeat};
+  const auto before_repeat = Function::of([&stages](const opd_value *, int32_t) { stages.next(); });
+  if (!runner.machine()) options.preprocess = before_repeat.get();
+  options.device = runner.target().device();
+  runner.progress().stage(cat("warming up ", stages.what));
+  const Evaluator evaluator = attempt(Exit::usage, "", [&] { return Evaluator(runner.function(), &options); });
+  return BenchRow(sizes, argument_texts(runner.arguments()), evaluator.call(runner.arguments()));
+}
+
+BenchPlan BenchPlan::from(const Args &args) {
+  BenchPlan plan{opdyno::defaults(opd_evaluator_options_init), args.has("sweep")};
+  plan.options.repeat = args.integer("repeat", 10, 1, 1'000'000);
+  plan.options.number = args.integer("number", 1, 1, 1'000'000'000);
+  plan.options.min_repeat_ms = args.integer("min-repeat-ms", 10, 0, 3'600'000);
+  plan.options.concurrency = args.integer("concurrency", 1, 1, 1024);
+  read_warmup(args.value("warmup").value_or("steady"), plan.options);
+  if (args.has("flush-cache")) read_flush(args, plan.options);
+  return plan;
+}
+
+BenchPlan BenchPlan::for_tvms(const Args &args) const {
+  for (const char *name : {"warmup", "concurrency"})
+    if (args.has(name))
+      fail_usage(cat("--", name, " is not for TVM's servers, which warm up with one call of one thread"));
+  BenchPlan plan = *this;
+  plan.options.warmup = 1;
+  plan.options.steady_ms = 0;
+  return plan;
+}
+
+BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
+    : sizes(std::move(its_sizes)),
+      arguments(std::move(its_arguments)),
+      times(std::move(its_times)),
+      stats(times.stats()) {}
+
+Exit run_bench(const Args &args) {
+  if (GenerationPlan::is_wanted(args)) return bench_language(args);
+  if (args.has("copies")) return run_bench_copies(args);
+  if (const auto spec = MachineSpec::of(args); spec && spec->count != 1) return run_bench_fleet(args, *spec);
+  if (args.words().empty()) fail_usage("expected MOD [FN] or --copies after 'bench', found nothing");
+  if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
+  for (const char *name : {"fail-above", "min-effect"})
+    if (args.has(name) && !args.has("compare")) fail_usage(cat("--", name, " needs --compare"));
+  const opd_diff_options changes = diff_options(args);  // checks the options before anything is measured
+  const std::vector<Sizes> rows = sweep_of(args);
+  BenchResult result{"", 0, BenchPlan::from(args), {}, {}};
+  std::optional<BenchBase> base;
+  if (const auto path = args.value("compare")) base.emplace(*path).check_fits(result.plan, rows);
+  Runner runner(args, rows[0]);
+  result.function = runner.target().name();
+  const Machine *const machine = runner.machine();
+  if (machine && machine->is_tvms()) result.plan = result.plan.for_tvms(args);
+  result.threads = machine ? 0 : opdyno::threads_count();  // 0: the server does not tell
+  if (result.plan.options.concurrency > 1 && !runner.target().is_program())
+    fail_usage(cat(result.function,
+                   " is a plain function, which writes to its arguments: threads would write to "
+                   "the same ones; --concurrency is for VM programs"));
+  if (base) base->check_function(result.function, result.threads);
+  const MachineQuality quality;
+  runner.start();
+  for (const Sizes &sizes : rows) {
+    if (&sizes != &rows[0]) runner.resize(args, sizes);
+    if (base) base->check_arguments(sizes, argument_texts(runner.arguments()));
+    result.rows.push_back(measure_row(runner, sizes, result.plan));
+  }
+  runner.progress().clear();
+  result.machine = machine_name(machine);
+  if (machine) result.quality = {{"name", machine->text(), false}};
+  else result.quality = quality.entries();
+  if (base) base->compare(result, changes);
+  print(args.has("json")  ? bench_json(result)
+        : args.has("csv") ? bench_csv(result)
+                          : bench_text(result) + bench_changes(result));
+  Exit code = Exit::ok;
+  for (const BenchRow &row : result.rows)
+    if (row.diff && row.diff->judge(row.sizes.empty() ? "bench" : cat("bench, ", sizes_text(row.sizes))) != Exit::ok)
+      code = Exit::mismatch;
+  return code;
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,227 @@
+// `opdyno compare`: where the values of two builds of a program part, and which operators became slower.
+#include <chrono>
+#include <optional>
+
+#include "cli/ab/ab_rule.h"
+#include "cli/commands/command.h"
+#include "cli/language/compared_generation.h"
+#include "cli/load/runner.h"
+#include "cli/show/comparison_view.h"
+#include "cli/show/report_form.h"
+#include "cli/support/file.h"
+#include "cli/support/screen.h"
+#include "cli/support/text.h"
+#include "cli/tensors/tensor_make.h"
+
+namespace opd::cli {
+
+namespace {
+
+constexpr int64_t most_runs = 1'000'000;
+
+enum class ComparisonForm { sentence, table, csv, json, markdown, html };
+
+ComparisonForm comparison_form_of(const Args &args) {
+  return static_cast<ComparisonForm>(args.choice("as", {"sentence", "table", "csv", "json", "markdown", "html"}));
+}
+
+// Operators in the order of the program, each in a row of its own.
+std::string report_text(const Report &report, ReportForm form) {
+  auto options = opdyno::defaults(opd_report_write_options_init);
+  options.sort = options.aggregate = options.col_sums = 0;
+  return written(report, form, options);
+}
+
+void require_program(const Target &target, const std::string &path) {
+  if (!target.is_program())
+    fail_usage(cat(path, ": ", target.name(), " is a plain function; compare takes functions of programs"));
+}
+
+// The options of opd_compare(), with the texts that they point to.
+class CompareOptions {
+ public:
+  explicit CompareOptions(const Args &args)
+      : rtol_(args.value("rtol")), atol_(args.value("atol")), save_(args.value("save")) {
+    if (save_ && save_->empty()) fail_usage("option '--save' takes a directory, but is empty");
+    options_.rtol = rtol_ ? rtol_->c_str() : nullptr;
+    options_.atol = atol_ ? atol_->c_str() : nullptr;
+    options_.equal_nan = !args.has("nan-differs");
+    options_.keep_bytes = args.bytes("keep").value_or(options_.keep_bytes);
+    options_.save_directory = save_ ? save_->c_str() : nullptr;
+    options_.repeat = static_cast<int32_t>(args.integer("repeat", 20, 0, most_runs));
+  }
+
+  opd_compare_options with(const opd_call_options &call) const {
+    opd_compare_options options = options_;
+    options.timeout_ns = call.timeout_ns;
+    options.cancel = call.cancel;
+    return options;
+  }
+
+ private:
+  const std::optional<std::string> rtol_, atol_, save_;
+  opd_compare_options options_ = opdyno::defaults(opd_compare_options_init);
+};
+
+// Errors that the command line is to blame for: options, and inputs that do not fit a program.
+template <class Compare>
+auto with_usage_errors(const Compare &compare) {
+  try {
+    return compare();
+  } catch (const opdyno::Error &error) {
+    const bool is_usage = error.code() == OPD_INVALID_ARGUMENT || error.code() == OPD_NOT_FOUND;
+    throw Failure(is_usage ? Exit::usage : Exit::failed, message_of(error), error.code());
+  }
+}
+
+// B's arguments, if it has parameters of its own: those of --b-params, the others A's of the same names.
+class OwnArguments {
+ public:
+  OwnArguments(const Args &args, const Runner &a, const Target &b) : a_(a), b_(b), paths_(args.all("b-params")) {
+    maker_.device = b.device();
+    for (const std::string &path : paths_) files_.push_back(load_params(path));
+  }
+
+  Array make() {
+    std::vector<Value> values;
+    std::vector<opd_value> views;
+    for (const Param &param : b_.params()) views.push_back(values.emplace_back(argument(param.name)).view());
+    if (!is_used_)
+      fail_usage(cat(join(paths_, ", "), " has no tensor with the name of a parameter of ", b_.name(), " of B"));
+    return Array(views);
+  }
+
+ private:
+  Value argument(const std::string &name) {
+    for (size_t file = 0; file < files_.size(); ++file)
+      for (size_t i = 0; i < files_[file].size(); ++i)
+        if (name == files_[file].name(i)) {
+          is_used_ = true;
+          Tensor tensor = attempt(Exit::failed, paths_[file], [&] { return files_[file].get_tensor(name.c_str()); });
+          return Value::of(maker_.to_device(std::move(tensor)));
+        }
+    const std::vector<Param> &of_a = a_.target().params();
+    for (size_t i = 0; i < of_a.size(); ++i)
+      if (name == of_a[i].name) {
+        const Value value = Value::retain(a_.arguments()[i]);
+        const DLDevice from = a_.target().device(), to = b_.device();
+        const bool moves = from.device_type != to.device_type || from.device_id != to.device_id;
+        return moves && value.type() == OPD_TENSOR ? Value::of(maker_.to_device(to_cpu(Tensor::of(value)))) : value;
+      }
+    fail_usage(cat("parameter ", name, " of ", b_.name(), " of B is neither in ", join(paths_, ", "),
+                   " nor a parameter of A"));
+  }
+
+  const Runner &a_;
+  const Target &b_;
+  TensorMaker maker_;
+  const std::vector<std::string> paths_;
+  std::vector<Params> files_;
+  bool is_used_ = false;
+};
+
+class Compared {
+ public:
+  explicit Compared(const Args &args) : args_(args), runner_(args.of_program(0)) {
+    require_program(runner_.target(), args.words()[0]);
+    runner_.progress().stage(cat("loading ", args.words()[1]));
+    other_ = load_program(args.words()[1], args);
+    // Without a name, the function is the one that was chosen for A.
+    const std::string &name = runner_.target().name();
+    if (other_.vm_module && !other_.find(name) && !other_.root.has_function(name.c_str()))
+      fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
+                     " has; name one that both have"));
+    target_.emplace(other_, name, args.of_b());
+    require_program(*target_, args.words()[1]);
+  }
+
+  opdyno::Comparison compare() {
+    const CompareOptions options(args_);
+    runner_.start();
+    opd_compare_options how = options.with(runner_.call_options());
+    Array of_b;
+    if (args_.has("b-params")) how.b_args = (of_b = OwnArguments(args_, runner_, *target_).make()).get();
+    const Target &a = runner_.target();
+    return with_usage_errors(
+        [&] { return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &how); });
+  }
+
+ private:
+  const Args &args_;
+  Runner runner_;
+  Program other_;
+  std::optional<Target> target_;
+};
+
+ComparedPasses compare_language(const Args &args) {
+  if (args.words().size() > 2)
+    fail_usage(cat("--prefill and --decode choose the functions; leave out '", args.words()[2],
+                   "', or name them by --prefill-function and --decode-function"));
+  for (const char *name : {"input", "dim"})
+    if (args.has(name)) fail_usage(cat("--", name, " does not go with --prefill and --decode"));
+  const CompareOptions options(args);
+  using Clock = std::chrono::steady_clock;
+  const auto timeout = args.duration_ns("timeout");
+  const auto end = Clock::now() + std::chrono::nanoseconds(timeout.value_or(0));
+  ComparedGeneration generation(args);
+  return with_usage_errors([&] {
+    return generation.compare([&] {
+      auto call = opdyno::defaults(opd_call_options_init);
+      if (timeout) call.timeout_ns = std::max<int64_t>(1, std::chrono::nanoseconds(end - Clock::now()).count());
+      return options.with(call);
+    });
+  });
+}
+
+std::string times_text(const Report &times, TableStyle style) {
+  if (!times) return "";
+  const auto options = opdyno::defaults(opd_diff_options_init);
+  const DiffView diff = DiffView::of_report(times, options);
+  if (diff.rows().empty()) return "";
+  std::string text = cat("times: ", ab_sentence(diff, options), "\n");
+  for (const DiffRow &row : diff.rows()) {
+    if (row.kind != "operator" || !row.is_changed() || !row.is_tested()) continue;
+    const std::string line =
+        cat(row.shown, ": ", fixed(row.before, 2), " -> ", fixed(row.after, 2), " us (", percent_text(row.change), ")");
+    text += style == TableStyle::markdown ? cat("- ", markdown_text(line), "\n") : cat("  ", line, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+Exit run_compare(const Args &args) {
+  const ComparisonForm form = comparison_form_of(args);
+  const std::optional<std::string> output = args.value("output"), times = args.value("times");
+  if (times && args.integer("repeat", 20, 0, most_runs) == 0)
+    fail_usage("--times needs measured runs, but --repeat is 0");
+  for (const std::optional<std::string> &path : {output, times})
+    for (const size_t program : {0, 1})
+      if (path) refuse_overwriting(args.words()[program], *path);
+  device_option(args, "b-device");  // its errors come before A is loaded
+  const bool is_language = GenerationPlan::is_wanted(args);
+  const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
+  const opdyno::Comparison &found = passes.last;
+  const ComparisonView view(found.report);
+  const TableStyle style = form == ComparisonForm::markdown ? TableStyle::markdown : TableStyle::text;
+  if (form == ComparisonForm::json) print(report_text(found.report, ReportForm::json));
+  else if (form == ComparisonForm::csv) print(report_text(found.report, ReportForm::csv));
+  else if (form == ComparisonForm::html) print(report_text(found.report, ReportForm::html));
+  else {
+    std::string text = is_language ? cat(passes.pass, ": ", view.verdict()) : view.verdict();
+    if (passes.count == 2) text += "; no difference in the pass before";
+    if (passes.count > 2) text += cat("; no difference in the ", passes.count - 1, " passes before");
+    text += "\n";
+    if (form != ComparisonForm::sentence) text += cat("\n", view.table(style), "\n");
+    text += times_text(found.times, style);
+    if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
+    style == TableStyle::text ? print_fitted(text) : print(text);
+  }
+  if (times && found.times) write_file(*times, report_text(found.times, report_form_of_file(*times, ReportForm::json)));
+  else if (times) print_message(cat("opdyno compare: ", *times, " was not written, because a program failed\n"));
+  if (output) write_file(*output, report_text(found.report, report_form_of_file(*output, ReportForm::json)));
+  if (view.has_failure()) return Exit::failed;
+  return view.is_equal() ? Exit::ok : Exit::mismatch;
+}
+
+}  // namespace opd::cli

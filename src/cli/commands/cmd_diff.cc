@@ -1,0 +1,68 @@
+// `opdyno diff`: which operators became slower between two sets of profiled runs.
+#include <filesystem>
+
+#include "cli/commands/command.h"
+#include "cli/load/runs.h"
+#include "cli/show/diff_view.h"
+#include "cli/support/file.h"
+#include "cli/support/screen.h"
+#include "cli/support/text.h"
+
+namespace opd::cli {
+
+namespace {
+
+enum class DiffForm { table, json, markdown, csv };
+
+DiffForm diff_form_of(const Args &args) {
+  return static_cast<DiffForm>(args.choice("as", {"table", "json", "markdown", "csv"}));
+}
+
+opd_trace_view view_of(const Args &args) {
+  return args.choice("by", {"name", "path"}) == 0 ? OPD_TRACE_KEY_AVERAGES_BY_PART : OPD_TRACE_PATHS_BY_PART;
+}
+
+// The flame graph of what changed between two recordings.
+void draw(const Args &args, const std::string &output) {
+  const std::string &before = args.words()[0], &after = args.words()[1];
+  for (const std::string &read : {before, before + ".live", after, after + ".live"}) refuse_overwriting(read, output);
+  const Trace earlier = read_recording(before);
+  auto options = opdyno::defaults(opd_trace_write_options_init);
+  options.before = earlier.get();
+  read_recording(after).save(output.c_str(), OPD_TRACE_FLAME_SVG, &options);
+}
+
+void check_recordings(const Args &args) {
+  for (const char *option : {"by", "flame"})
+    for (const std::string &words : args.words()) {
+      if (!args.has(option) || are_recordings(words)) continue;
+      for (const std::string_view file : split(words, ','))
+        if (std::error_code error; !std::filesystem::exists(file, error)) read_recording(std::string(file));  // fails
+      fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
+    }
+  for (const std::string &words : args.words())
+    if (args.has("flame") && words.find(',') != std::string::npos)
+      fail_usage(cat("option '--flame' takes one recording on each side, not ", words));
+}
+
+}  // namespace
+
+Exit run_diff(const Args &args) {
+  const DiffForm form = diff_form_of(args);
+  const opd_diff_options options = diff_options(args);
+  const opd_trace_view view = view_of(args);
+  check_recordings(args);
+  const std::vector<Report> before = read_runs(args.words()[0], view), after = read_runs(args.words()[1], view);
+  const DiffView diff = DiffView::of_runs(before, after, options);
+  if (form == DiffForm::json) print(diff.report().json() + "\n");
+  else if (form == DiffForm::csv) print(diff.report().csv());
+  else {
+    const TableStyle style = form == DiffForm::table ? TableStyle::text : TableStyle::markdown;
+    const std::string text = diff.table(style) + diff.notes(style);
+    style == TableStyle::text ? print_fitted(text) : print(text);
+  }
+  if (const auto flame = args.value("flame")) draw(args, *flame);
+  return diff.judge("diff");
+}
+
+}  // namespace opd::cli

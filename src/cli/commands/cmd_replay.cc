@@ -1,0 +1,203 @@
+// `opdyno replay`: makes a recorded call again, and compares the results.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/commands/command.h"
+#include "cli/load/bounds_check.h"
+#include "cli/load/program.h"
+#include "cli/load/target.h"
+#include "cli/show/column.h"
+#include "cli/show/report_form.h"
+#include "cli/support/file.h"
+#include "cli/support/text.h"
+#include "cli/support/text_table.h"
+
+namespace opd::cli {
+
+namespace {
+
+std::string entry(const Report &report, std::string_view name) {
+  for (const std::string &known : report.columns(OPD_REPORT_CONFIGURATION)) {
+    if (known != name) continue;
+    const Value value = report.value(OPD_REPORT_CONFIGURATION, 0, known.c_str());
+    return printable(value.type() == OPD_INT ? value.to_string() : value.string(), false);
+  }
+  return "";
+}
+
+std::set<std::string> host_functions(const Report &report) {
+  const Column names(report, "Name"), kinds(report, "Kind");
+  std::set<std::string> found;
+  for (size_t i = 0; i < report.count(); ++i)
+    if (kinds.text(i) == "host function") found.insert(names.text(i));
+  return found;
+}
+
+// The replay of a command line, with all data that the options of the library point to.
+class Replayer {
+ public:
+  explicit Replayer(const Args &args)
+      : args_(args), path_(args.words()[0]), rtol_(args.value("rtol")), atol_(args.value("atol")) {
+    options_ = opdyno::defaults(opd_replay_options_init);
+    options_.rtol = rtol_ ? rtol_->c_str() : nullptr;
+    options_.atol = atol_ ? atol_->c_str() : nullptr;
+    options_.timeout_ns = args.duration_ns("timeout").value_or(0);
+    if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
+    if (const auto minimised = args.value("minimise")) {
+      refuse_overwriting(path_, minimised_ = *minimised);
+      options_.minimise = minimised_.c_str();
+    }
+    if (const auto other = args.value("with")) {
+      program_ = load_program(*other, args);
+      if (!program_.vm_module)
+        throw Failure(Exit::refused, cat(*other, " holds no VM program"), OPD_OK, cat("inspect ", *other));
+      options_.module = program_.vm_module.get();
+    }
+  }
+
+  opdyno::Replayed read() {
+    auto options = options_;
+    options.run = 0;
+    options.minimise = nullptr;
+    return replay(options, false);
+  }
+
+  // Not before: drivers that were started here could not be used by the process of minimise().
+  opdyno::Replayed run() {
+    if (args_.has("device")) options_.device = device_option(args_);
+    if (args_.has("check-bounds") && args_.has("device") && options_.device.device_type != kDLCPU)
+      fail_usage("option '--check-bounds' checks kernels of the CPU only");
+    if (args_.has("check-bounds")) watch_bounds();
+    try {
+      return replay(options_, args_.has("profile"));
+    } catch (const Failure &) {
+      if (check_ && check_->finding()) throw Failure(Exit::mismatch, *check_->finding());
+      throw;
+    }
+  }
+
+  const BoundsCheck *bounds_check() const { return check_.get(); }
+  const std::string &minimised() const { return minimised_; }
+
+ private:
+  opdyno::Replayed replay(const opd_replay_options &options, bool with_profile) const {
+    try {
+      return opdyno::replay(path_, &options, with_profile);
+    } catch (const opdyno::Error &error) {
+      const bool is_usage = error.code() == OPD_INVALID_ARGUMENT;
+      const bool is_refused = error.code() == OPD_BAD_FORMAT || error.code() == OPD_UNSUPPORTED;
+      throw Failure(is_usage     ? Exit::usage
+                    : is_refused ? Exit::refused
+                                 : Exit::failed,
+                    message_of(error), error.code());
+    }
+  }
+
+  void watch_bounds() {
+    const opdyno::Replayed recorded = read();
+    if (!recorded.module) throw Failure(Exit::failed, cat(path_, " has only hashes of its program: give it by --with"));
+    if (!program_.vm_module) program_ = program_of(recorded.module);
+    check_ = std::make_unique<BoundsCheck>(program_, host_functions(recorded.report));
+    instrument_ = check_->instrument();
+    options_.module = program_.vm_module.get();
+    options_.instrument = instrument_.get();
+  }
+
+  const Args &args_;
+  const std::string path_;
+  const std::optional<std::string> rtol_, atol_;
+  std::string minimised_;
+  opd_replay_options options_;
+  Program program_;
+  std::unique_ptr<BoundsCheck> check_;
+  Function instrument_;
+};
+
+std::string values_table(const Report &report) {
+  const Column names(report, "Name"), kinds(report, "Kind"), values(report, "Value"), states(report, "State");
+  TextTable table{{{"Name", "Kind", "Value", "State"}}, {0, 1, 2, 3}, {3}};
+  for (size_t i = 0; i < report.count(); ++i)
+    table.lines.push_back({printable(names.text(i)), kinds.text(i), printable(values.text(i)), states.text(i)});
+  return table.written(TableStyle::text);
+}
+
+void print_recording(const Report &report) {
+  for (const char *const name : {"Function", "Recorded", "Error", "Program", "Path", "Host", "opdyno", "Processor",
+                                 "Threads", "Devices", "Environment", "Operators"})
+    if (const std::string text = entry(report, name); !text.empty())
+      print(cat(pad_right(cat(name, ":"), 13), text, "\n"));
+  if (report.count()) print(cat("\n", values_table(report)));
+}
+
+Exit show(const Args &args, Replayer &replayer) {
+  if (args.has("info")) {
+    const opdyno::Replayed recorded = replayer.read();
+    if (args.has("json")) print(written(recorded.report, ReportForm::json, write_options(args)) + "\n");
+    else print_recording(recorded.report);
+    return Exit::ok;
+  }
+  const opdyno::Replayed made = replayer.run();
+  const bool is_same = entry(made.report, "Same") == "1";
+  if (const BoundsCheck *check = replayer.bounds_check()) {
+    if (check->finding()) throw Failure(Exit::mismatch, *check->finding());
+    print_message(cat("opdyno replay: ", check->summary(), "\n"));
+  }
+  if (args.has("json")) {
+    print(written(made.report, ReportForm::json, write_options(args)) + "\n");
+  } else {
+    print(entry(made.report, "Verdict") + "\n");
+    if (const std::string kept = entry(made.report, "Minimised"); !kept.empty())
+      print(cat("the call of ", kept, " is in ", replayer.minimised(), "\n"));
+    if (const std::string note = entry(made.report, "Note"); !note.empty()) print(cat("note: ", note, "\n"));
+    if (made.profile) print(cat("\n", shown_table(made.profile, args)));
+  }
+  return is_same ? Exit::ok : Exit::mismatch;
+}
+
+std::string signal_name(int signal) { return cat("signal ", signal, " (", strsignal(signal), ")"); }
+
+// The operator that a minimised recording calls.
+std::string kept_operator(const std::string &path) {
+  auto options = opdyno::defaults(opd_replay_options_init);
+  options.run = 0;
+  const opdyno::Replayed kept = opdyno::replay(path, &options);
+  const std::string text = Executable::of(kept.module).disassemble();
+  const size_t call = text.find("call ");  // the first one; behind it, the program makes its result
+  return call == std::string::npos ? "?" : text.substr(call + 5, text.find('(', call) - call - 5);
+}
+
+// The call may end its process: so it runs in another one, and what it was about to do is in the file then.
+Exit minimise(const Args &args, Replayer &replayer) {
+  const pid_t child = ::fork();
+  if (child < 0) fail_errno("cannot start a process for", args.words()[0], errno);
+  if (child == 0) return show(args, replayer);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail_errno("cannot wait for the process of", args.words()[0], errno);
+  if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  if (::access(replayer.minimised().c_str(), F_OK))
+    throw Failure(Exit::failed, cat("the call ended its process by ", signal_name(signal), " before an operator ran"));
+  const std::string recorded = entry(replayer.read().report, "Recorded");
+  const bool is_same = recorded == "did not end";
+  print(cat("the call ends its process by ", signal_name(signal), ", within ", kept_operator(replayer.minimised()),
+            is_same ? "" : cat("; when it was recorded, it ", recorded), "\nthe call of it is in ",
+            replayer.minimised(), "\n"));
+  return is_same ? Exit::ok : Exit::mismatch;
+}
+
+}  // namespace
+
+Exit run_replay(const Args &args) {
+  if (args.has("info"))
+    for (const std::string_view option : {"device", "profile", "check-bounds", "minimise"})
+      if (args.has(option)) fail_usage(cat("--info and --", option, " exclude each other"));
+  if (args.has("json") && args.has("profile")) fail_usage("--json and --profile exclude each other");
+  Replayer replayer(args);
+  return args.has("minimise") ? minimise(args, replayer) : show(args, replayer);
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,80 @@
+// `opdyno trace`: shows the file of a recording, also if its process was killed.
+#include "cli/commands/command.h"
+#include "cli/load/runs.h"
+#include "cli/show/page_server.h"
+#include "cli/show/trace_form.h"
+#include "cli/support/file.h"
+#include "cli/support/text.h"
+
+namespace opd::cli {
+
+namespace {
+
+constexpr std::string_view actions = "view, recover, table or merge";
+
+std::string summary(const std::string &path, const Trace &trace) {
+  const size_t spans = trace.report(OPD_TRACE_EVENTS).count();
+  std::string text = cat(path, ": ", counted(static_cast<int64_t>(spans), "span"));
+  if (trace.dropped()) text += cat("; ", trace.dropped(), " more found no room, were overwritten or are damaged");
+  return text + "\n";
+}
+
+// Without --output the page is served.
+void view(const Args &args, const Trace &trace) {
+  const auto output = args.value("output");
+  if (!output) return serve_trace("trace", trace);
+  const auto name = args.value("form");
+  trace.save(output->c_str(), name ? trace_form(*name).format : OPD_TRACE_HTML);
+}
+
+void recover(const Args &args, const std::string &file, const Trace &trace) {
+  const std::string output = args.value("output").value_or(file + ".json.gz");
+  const auto name = args.value("form");
+  const TraceForm &form = name ? trace_form(*name) : output == "-" ? trace_form("chrome") : trace_form_of_file(output);
+  if (output == "-") return print(trace.write(form.format));
+  trace.save(output.c_str(), form.format);
+  print(summary(output, trace));
+}
+
+Trace read_all(const Args &args, const std::vector<std::string> &files) {
+  std::vector<Trace> traces;
+  for (const std::string &file : files) traces.push_back(read_recording(file));
+  std::vector<const char *> labels;
+  for (const std::string &label : args.all("label")) labels.push_back(label.c_str());
+  if (!labels.empty() && labels.size() != files.size())
+    fail_usage(cat("there are ", files.size(), " files, but ", labels.size(), " --label; give each file one, or none"));
+  auto options = opdyno::defaults(opd_trace_merge_options_init);
+  options.labels = labels.data(), options.num_labels = static_cast<int32_t>(labels.size());
+  return attempt(Exit::usage, "opdyno trace merge", [&] { return Trace::merge(traces, &options); });
+}
+
+void check_words(const Args &args, const std::vector<std::string> &files) {
+  const std::string &action = args.words()[0];
+  if (action != "view" && action != "recover" && action != "table" && action != "merge")
+    fail_usage(cat("opdyno trace takes ", actions, ", not '", action, "'"));
+  if (action != "merge" && files.size() > 1)
+    fail_usage(cat("opdyno trace ", action, " takes one file; merge takes several"));
+  if (action != "merge" && args.has("label")) fail_usage(cat("opdyno trace ", action, " has no --label; merge has"));
+  const auto output = args.value("output");
+  if (action == "merge" && !output) fail_usage("opdyno trace merge needs --output");
+  if (action == "table" && output) fail_usage("opdyno trace table has no --output; it prints");
+  if (!output) return;
+  for (const std::string &file : files)
+    for (const std::string &read : {file, file + ".live"}) refuse_overwriting(read, *output);
+}
+
+}  // namespace
+
+Exit run_trace(const Args &args) {
+  const std::string &action = args.words()[0], &file = args.words()[1];
+  const std::vector<std::string> files(args.words().begin() + 1, args.words().end());
+  check_words(args, files);
+  if (action == "merge") return recover(args, file, read_all(args, files)), Exit::ok;
+  const Trace trace = read_recording(file);
+  if (action == "view") view(args, trace);
+  else if (action == "recover") recover(args, file, trace);
+  else print(cat(trace.table(), summary(file, trace)));
+  return Exit::ok;
+}
+
+}  // namespace opd::cli

@@ -1,0 +1,57 @@
+// The commands: names, arguments, functions. The parser and the help both use this table.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "cli/support/args.h"
+#include "cli/support/failure.h"
+
+namespace opd::cli {
+
+struct Command {
+  std::string_view name;
+  std::string_view words;  // "MOD [FN]"
+  size_t least_words, most_words;
+  std::string_view summary;  // one line
+  std::string_view details;  // for `help CMD`
+  std::vector<const Option *> options;
+  Exit (*run)(const Args &args);
+};
+
+const std::vector<Command> &commands();
+const Command *find_command(std::string_view name);
+
+// The commands' functions; one file each.
+Exit run_info(const Args &args);
+Exit run_doctor(const Args &args);
+Exit run_explain(const Args &args);
+Exit run_inspect(const Args &args);
+Exit run_run(const Args &args);
+Exit run_serve(const Args &args);
+Exit run_bench(const Args &args);
+Exit run_profile(const Args &args);
+Exit run_record(const Args &args);
+Exit run_replay(const Args &args);
+Exit run_top(const Args &args);
+Exit run_trace(const Args &args);
+Exit run_report(const Args &args);
+Exit run_diff(const Args &args);
+Exit run_ab(const Args &args);
+Exit run_compare(const Args &args);
+Exit run_as(const Args &args);
+Exit run_dis(const Args &args);
+Exit run_export(const Args &args);
+
+std::vector<std::string> doctor_names();  // of the checks
+
+struct Example {
+  std::string_view command, line, what;
+};
+std::vector<Example> examples_of(std::string_view command);
+
+// Texts of the help, without a trailing empty line.
+std::string help_text();
+std::string help_text(const Command &command);
+std::string version_text();
+
+}  // namespace opd::cli

@@ -1,0 +1,30 @@
+// The pages of `opdyno explain`: the meaning of an error code, an example, the next step. docs/errors.md has them, too.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/support/face.h"
+
+namespace opd::cli {
+
+struct ErrorPage {
+  opd_code code;
+  std::string_view meaning;  // paragraphs; the first sentence is a summary
+  std::string_view program;  // C; "" if the example needs none
+  std::string_view session;  // what a shell shows: "$ " begins a command; "…" stands for anything in its output
+  std::string_view next;
+};
+
+struct ExitCode {
+  std::string_view code, meaning;
+};
+std::span<const ExitCode> exit_codes();
+
+const std::vector<ErrorPage> &error_pages();  // in the order of the codes
+std::vector<std::string> explained_names();   // what explain takes: the codes' names, and exit-codes
+std::string exit_codes_text();                // a line each
+std::string errors_markdown();                // docs/errors.md
+
+}  // namespace opd::cli

@@ -1,0 +1,86 @@
+// The checks of `opdyno doctor`: each reports what works on this machine, why the rest does not, and what mends it.
+// The judge_… functions decide by facts alone, so that tests can tell them of other machines.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/doctor/probe.h"
+
+namespace opd::cli {
+
+enum class State { ok, limited, missing };
+
+struct Check {
+  std::string name;
+  State state;
+  std::string cause;   // one sentence without its full stop
+  std::string remedy;  // a command line; "" if there is none
+};
+using Checks = std::vector<Check>;
+
+// What needed too long gets more time.
+inline std::string remedy_of(const Probe::Answer &answer) {
+  return answer.why == Probe::kTooLate ? "opdyno doctor --within 10s" : "";
+}
+
+// ---- the processor's counters, energy ----
+
+struct CounterFacts {
+  // Errors of perf_event_open(2) for an event of the hardware, for one of the kernel that happens in programs, and for
+  // one that happens in the kernel; 0: it can be counted.
+  int hardware_error = 0, software_error = 0, kernel_error = 0;
+  std::vector<std::string> left_out;  // of the usual events, those that cannot be counted
+  std::string paranoid;               // the level in /proc/sys/kernel/perf_event_paranoid; "" if there is none
+  std::string container, hypervisor;  // "Docker", "KVM"; "" outside of any
+  bool has_seccomp = false;
+};
+CounterFacts counter_facts();
+Checks judge_counters(const CounterFacts &facts);  // counters, kernel-events
+
+struct EnergyFacts {
+  std::string problem;  // of the collector; "": it works
+  bool has_domain = false;
+  std::string hypervisor;
+};
+EnergyFacts energy_facts();
+Check judge_energy(const EnergyFacts &facts);
+Check check_papi();  // may take long, as all that follow but those of the machine
+
+// ---- settings of the machine ----
+
+std::string container_name();   // "Docker"; "" outside of containers, as far as known
+std::string hypervisor_name();  // "KVM (QEMU)"; "" on hardware, as far as known
+Check check_clock();
+Check check_governor();
+Check check_quota();
+
+// ---- what programs need ----
+
+Check check_cache(std::chrono::milliseconds limit);
+Check check_compiler(std::chrono::milliseconds limit);
+
+struct DeviceFacts {
+  std::string kind;
+  std::vector<std::string> devices;  // "cuda:0 NVIDIA H100, driver 535.104"
+  std::string absence;
+  bool has_nvidia_gpu = false;  // on the PCI bus
+  std::string container;
+  std::string distribution;  // ID of /etc/os-release
+};
+Check check_device(const std::string &kind);  // cuda, opencl, vulkan
+Check judge_device(const DeviceFacts &facts);
+Check check_nvml();
+Check check_tls();
+
+// ---- Python ----
+
+// The Python that is active: $VIRTUAL_ENV's, else python3 in PATH; "" if there is none.
+std::string active_python();
+// Asks it for its packages.
+Probe ask_python(const std::string &python);
+// Checks of python, tvm and tvm-ffi, from its answer. `loaded` and `tested` are the releases of TVM whose artifacts
+// this build supports.
+Checks judge_python(const std::string &python, const Probe::Answer &answer, const std::vector<std::string> &loaded,
+                    const std::vector<std::string> &tested);
+
+}  // namespace opd::cli

@@ -1,0 +1,32 @@
+// Two builds of a language model, driven with the same tokens and compared pass by pass. Each has a cache of its own.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/language/generation.h"
+
+namespace opd::cli {
+
+struct ComparedPasses {
+  opdyno::Comparison last;  // of the first pass that differs, else of the last one
+  int64_t count;            // passes that were compared
+  std::string pass;         // the last one: "prefill, pass 1 of 5"
+};
+
+class ComparedGeneration {
+ public:
+  // The programs are words()[0] and [1].
+  explicit ComparedGeneration(const Args &args);
+  ~ComparedGeneration();
+
+  // `options` gives those of the next comparison; operators are measured in the last pass that is compared.
+  ComparedPasses compare(const std::function<opd_compare_options()> &options);
+
+ private:
+  struct Side;
+
+  std::unique_ptr<Side> a_, b_;
+};
+
+}  // namespace opd::cli

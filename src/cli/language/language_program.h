@@ -1,0 +1,45 @@
+// The program of a language model: which functions make its caches, embed tokens, compute prompts and decode, and what
+// each of their parameters is. By the conventions of TVM's and MLC's compilers (docs/language_models.md); options name
+// other functions.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/load/annotations.h"
+#include "cli/load/program.h"
+
+namespace opd::cli {
+
+enum class Role {
+  input,      // tokens, or what embeds them
+  positions,  // of the rows whose logits are wanted
+  state,      // a cache of keys and values, or the states of a recurrent network
+  weights,    // all in a tuple
+  weight,     // one of them
+  size        // of a state
+};
+
+struct LanguageParam {
+  Role role;
+  std::string name;
+  std::vector<AnnotatedTensor> tensors;  // as far as they are known: one, or those of the tuple
+};
+
+struct LanguageFunction {
+  std::string name;
+  std::vector<LanguageParam> params;
+
+  size_t count(Role role) const;
+};
+
+struct LanguageProgram {
+  std::vector<LanguageFunction> creates;  // in the order in which the others take what they make
+  std::optional<LanguageFunction> embed;
+  LanguageFunction prefill, decode;
+
+  // Fails with Exit::usage if one is missing, and names the expected ones.
+  static LanguageProgram of(const Program &program, const Args &args);
+};
+
+}  // namespace opd::cli

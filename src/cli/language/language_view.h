@@ -1,0 +1,32 @@
+// What `bench` and `profile` print of a language model: text and JSON.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bench/machine_noise.h"
+#include "cli/language/generation.h"
+#include "cli/language/token_profile.h"
+
+namespace opd::cli {
+
+struct LanguageResult {
+  GenerationPlan plan;
+  std::vector<std::string> functions;  // that were called: those that make caches, embed, prefill, decode
+  int64_t vocabulary;
+  int64_t threads;
+  opd_kv_stats cache;
+  std::vector<GenerationRun> runs;
+  std::optional<TokenProfile> profile;
+  std::vector<MachineQuality::Entry> quality;
+  std::string machine = {};  // its name
+
+  Benchmark first_tokens() const;  // of each run
+  DecodingTimes tokens() const;    // of all passes of all runs
+};
+
+// `most` operators at most are shown.
+std::string language_text(const LanguageResult &result, int64_t most);
+std::string language_json(const LanguageResult &result);
+
+}  // namespace opd::cli

@@ -1,0 +1,84 @@
+#include "cli/load/annotations.h"
+
+#include "cli/support/json.h"
+#include "cli/support/text.h"
+
+namespace opd::cli {
+
+namespace {
+
+// The text between `before` and the next `after`; "" if they are not there.
+std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+  const size_t begin = text.find(before);
+  if (begin == std::string_view::npos) return {};
+  text.remove_prefix(begin + before.size());
+  const size_t end = text.find(after);
+  return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
+}
+
+// The text up to the parenthesis that closes the one before it.
+std::string_view enclosed(std::string_view text) {
+  int open = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    open += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (open == 0) return text.substr(0, i);
+  }
+  return {};
+}
+
+// "4", "T.int64(4)", "n", "n * 2".
+Dim read_annotated_dim(std::string_view text) {
+  if (const std::string_view number = between(text, "T.int64(", ")"); text.ends_with(')') && !number.empty())
+    if (const auto size = read_int(number)) return *size;
+  if (const auto size = read_int(text)) return *size;
+  return std::string(text);
+}
+
+// All of 'R.Tensor((4, n), dtype="float32")', in their order.
+std::vector<AnnotatedTensor> read_tensors(std::string_view text) {
+  constexpr std::string_view kTensor = "R.Tensor((";
+  std::vector<AnnotatedTensor> tensors;
+  for (size_t at = text.find(kTensor); at != std::string_view::npos; at = text.find(kTensor)) {
+    text.remove_prefix(at + kTensor.size());
+    const std::string_view dims = enclosed(text);
+    AnnotatedTensor &tensor = tensors.emplace_back();
+    for (const std::string_view dim : split(dims, ','))
+      if (!trim(dim).empty()) tensor.dims.push_back(read_annotated_dim(trim(dim)));
+    text.remove_prefix(dims.size());
+    tensor.dtype = between(text.substr(0, text.find(kTensor)), "dtype=\"", "\"");
+  }
+  return tensors;
+}
+
+}  // namespace
+
+bool read_annotation(std::string_view text, Annotations &annotations) {
+  const std::string_view function = between(text, "ErrorContext(fn=", ", loc="),
+                         place = between(text, "loc=param[", "]");
+  const size_t begin = text.find("annotation=");
+  const auto index = read_int(place);
+  if (function.empty() || !index || begin == std::string_view::npos) return false;
+  const std::string_view type = text.substr(begin + std::string_view("annotation=").size());
+  Annotation &annotation = annotations[{std::string(function), *index}];
+  annotation = {};
+  if (type.starts_with("R.Tensor(")) annotation.kind = "tensor";
+  else if (type.starts_with("R.Tuple(") || type.starts_with("T.Tuple(")) annotation.kind = "tuple";
+  else if (type.starts_with("R.Shape(")) annotation.kind = "shape";
+  if (annotation.kind != "shape") annotation.tensors = read_tensors(type);
+  return true;
+}
+
+Annotations read_annotations(const Executable &executable) {
+  const Json json = parse_json(executable.write(OPD_EXECUTABLE_JSON), "the program");
+  Annotations annotations;
+  const cJSON *constant = nullptr;
+  cJSON_ArrayForEach(constant, json_member(json.get(), "constants")) {
+    if (json_string(constant, "kind") != "string") continue;
+    std::string text = json_string(constant, "value");
+    std::erase(text, '\\');  // it is quoted
+    read_annotation(text, annotations);
+  }
+  return annotations;
+}
+
+}  // namespace opd::cli

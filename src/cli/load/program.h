@@ -1,0 +1,52 @@
+// Loads MOD and --import into one module tree, and describes the functions of its VM program.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/load/machine.h"
+#include "cli/support/args.h"
+#include "cli/support/face.h"
+#include "cli/tensors/dim.h"
+
+namespace opd::cli {
+
+inline constexpr std::string_view builtin_prefix = "vm.builtin.";
+
+// The checks of a VM function for a parameter; fields without a check are missing.
+struct Param {
+  std::string name;
+  std::string kind;  // tensor, shape, tuple, int, float, string, function, any
+  std::optional<std::string> dtype;
+  std::optional<std::vector<Dim>> dims;
+  std::optional<std::string> symbol;  // of an int that is a size
+};
+
+struct FunctionInfo {
+  std::string name;
+  std::vector<Param> params;
+};
+
+struct Program {
+  Module root;                          // as loaded, maybe on another machine
+  Module vm_module;                     // the module with the VM program; NULL if there is none
+  Executable executable;                // the VM program
+  std::vector<FunctionInfo> functions;  // of the program, without the packed ones
+
+  const FunctionInfo *find(std::string_view name) const;
+};
+
+// MOD: a shared library, VM executable, VM assembly or C source. Fails with Exit::refused. With inspect_only, no code
+// of the modules runs: their functions are listed, but cannot be called.
+enum class Loading { inspect_only, whole };
+Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
+// On another machine. The program's checks of its parameters are read here, from the file.
+Program load_program(const std::string &path, const Args &args, Machine &machine);
+
+// Of a module of kind "relax.VMExecutable".
+Program program_of(const Module &module);
+
+// The VM program of a file. Nothing else of the file is loaded.
+Executable load_executable(const std::string &path);
+
+}  // namespace opd::cli

@@ -1,0 +1,85 @@
+// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
+#include "cli/load/runner.h"
+
+#include "cli/support/failure.h"
+#include "cli/support/text.h"
+
+namespace opd::cli {
+
+namespace {
+
+// The kind of devices that a module of the tree has kernels for; "" if none has any.
+std::string kind_with_kernels(const Module &module) {
+  const std::string kind = module.kind();
+  for (const std::string_view known : {"cuda", "opencl", "vulkan", "rocm", "metal", "webgpu"})
+    if (kind == known) return kind;
+  if (kind == "hip") return "rocm";  // TVM's names of the module and of the device
+  for (const Module &import : module.imports())
+    if (std::string found = kind_with_kernels(import); !found.empty()) return found;
+  return "";
+}
+
+}  // namespace
+
+Runner::Runner(const Args &args, const Sizes &sizes) {
+  if (const std::optional<MachineSpec> spec = MachineSpec::of(args)) {
+    if (spec->count != 1) fail_usage("option '--on' takes one machine here, without n; bench measures on several");
+    progress_.stage(cat("waiting for ", spec->address.text()));
+    machine_ = Machine::connect(*spec, args);
+  }
+  load(args, sizes);
+}
+
+Runner::Runner(const Args &args, const Sizes &sizes, Machine machine)
+    : machine_(std::move(machine)), progress_(Progress::Shown::never) {
+  load(args, sizes);
+}
+
+void Runner::load(const Args &args, const Sizes &sizes) {
+  const std::vector<std::string> &words = args.words();
+  if (machine_) refuse_local_options(args);
+  if (const auto timeout = args.duration_ns("timeout")) timeout_ = std::chrono::nanoseconds(*timeout);
+  if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
+  progress_.stage(cat("loading ", words[0]));
+  program_ = machine_ ? load_program(words[0], args, *machine_) : load_program(words[0], args);
+  if (!machine_ && !args.has("device"))
+    if (const std::string kind = kind_with_kernels(program_.root); !kind.empty())
+      set_hint(cat("The library has kernels for ", kind, ", which run with '--device ", kind, ":0'.\n"));
+  const std::optional<std::string> function = words.size() > 1 ? std::optional(words[1]) : std::nullopt;
+  target_ = std::make_unique<Target>(program_, function, args, machine());
+  resize(args, sizes);
+  token_ = CancelToken::create();
+}
+
+void Runner::resize(const Args &args, const Sizes &sizes) {
+  progress_.stage(cat("making inputs of ", target_->name()));
+  arguments_.reset();  // frees the old ones before the new ones take memory
+  arguments_ = std::make_unique<Arguments>(program_, *target_, args, sizes, machine() != nullptr);
+}
+
+void Runner::start() {
+  if (timeout_)
+    watchdog_ = std::make_unique<Watchdog>(*timeout_, target_->is_program() ? token_ : CancelToken(), target_->name());
+  progress_.stage(cat("running ", target_->name()), [token = token_] {
+    const char *running = token.current_operator();
+    return running ? cat(": ", running) : std::string();
+  });
+}
+
+Value Runner::call() { return target_->call(arguments(), call_options()); }
+
+Function Runner::function() const {
+  if (!watchdog_ || !target_->is_program() || machine_) return target_->function();
+  return Function::of([this](const opd_value *args, int32_t num_args) {
+    return target_->vm().call_with(call_options(), target_->name().c_str(), {args, args + num_args});
+  });
+}
+
+opd_call_options Runner::call_options() const {
+  auto options = opdyno::defaults(opd_call_options_init);
+  options.cancel = token_.get();
+  if (watchdog_) options.timeout_ns = watchdog_->remaining().count();
+  return options;
+}
+
+}  // namespace opd::cli

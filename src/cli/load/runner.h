@@ -1,0 +1,52 @@
+// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
+#pragma once
+#include <memory>
+
+#include "cli/load/arguments.h"
+#include "cli/load/target.h"
+#include "cli/support/progress.h"
+#include "cli/support/watchdog.h"
+
+namespace opd::cli {
+
+class Runner {
+ public:
+  // Loads words()[0] and chooses words()[1], or the default function. `sizes` are added to those of --dim.
+  // Runs on the machine of --on, if it is given.
+  explicit Runner(const Args &args, const Sizes &sizes = {});
+  // Runs on `machine`; several may do so at once, so there is no line of progress.
+  Runner(const Args &args, const Sizes &sizes, Machine machine);
+  void resize(const Args &args, const Sizes &sizes);  // makes the arguments anew
+
+  const Program &program() const { return program_; }
+  const Target &target() const { return *target_; }
+  const std::vector<opd_value> &arguments() const { return arguments_->views(); }
+  Progress &progress() { return progress_; }
+  const Machine *machine() const { return machine_ ? &*machine_ : nullptr; }  // null: this one
+
+  // Starts the clock of --timeout; all following calls share it.
+  void start();
+  // Calls once, with deadline and token.
+  Value call();
+  // For many calls with arguments(), after start(): the function itself, or with a deadline, a wrapper that checks it.
+  // One of another machine has no wrapper, because it must be measured there.
+  // Must not outlive this.
+  Function function() const;
+  // For calls made elsewhere.
+  opd_call_options call_options() const;
+
+ private:
+  void load(const Args &args, const Sizes &sizes);
+
+  std::optional<std::chrono::nanoseconds> timeout_;
+  std::optional<Machine> machine_;
+  Program program_;
+  std::unique_ptr<Target> target_;
+  std::unique_ptr<Arguments> arguments_;
+  CancelToken token_;
+  // Last, because their threads use the members above and must end first.
+  Progress progress_;
+  std::unique_ptr<Watchdog> watchdog_;
+};
+
+}  // namespace opd::cli

@@ -1,0 +1,32 @@
+// Texts of `opdyno inspect`, made from the library's description of a module tree; and the findings of --verify.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/load/program.h"
+#include "cli/support/json.h"
+
+namespace opd::cli {
+
+// Each takes a module as opd_module_to_json() describes it, and returns whole lines.
+std::string overview_text(const cJSON *module);
+std::string tree_text(const cJSON *module);
+std::string signatures_text(const cJSON *module);
+std::string sizes_text(const cJSON *module);
+
+// "library  model.so": kind and file.
+std::string module_name(const cJSON *module);
+// "main(x: float32[n, 784]) -> float32[n, 10]", as far as known.
+std::string signature_text(const cJSON *function);
+// A number, text or list of plain items on one line; anything else as JSON.
+std::string plain_text(const cJSON *item);
+
+struct Finding {
+  const char *state;  // "ok"; "open": something required is missing; "warning"; "damaged"
+  std::string text;
+};
+// Finds problems of a readable program that reading alone does not show. If the program was loaded whole, makes a VM of
+// it.
+std::vector<Finding> verify(const Program &program, const cJSON *module, Loading loading);
+
+}  // namespace opd::cli

@@ -1,0 +1,23 @@
+// Output forms of reports: to files by their suffix, to a terminal fitted to its width.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "cli/support/args.h"
+#include "cli/support/face.h"
+
+namespace opd::cli {
+
+enum class ReportForm { table, csv, json, markdown, html, arrow };
+
+ReportForm report_form(std::string_view name);  // a value of --as; fails with Exit::usage
+// By its suffix: x.html, x.csv …; prints a message if it has another one.
+ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);
+
+opd_report_write_options write_options(const Args &args);
+std::string written(const Report &report, ReportForm form, const opd_report_write_options &options);
+
+// The table for standard output: on a terminal a summary, unless --wide is given.
+std::string shown_table(const Report &report, const Args &args);
+
+}  // namespace opd::cli

@@ -1,0 +1,34 @@
+// The client's side of the socket of a process that runs with OPDYNO_CONTROL (docs/tracing.md).
+#pragma once
+#include <string>
+
+#include "cli/support/json.h"
+
+namespace opd::cli {
+
+class ControlClient {
+ public:
+  // Fails with Exit::failed if no process listens there.
+  explicit ControlClient(const std::string &path);
+  ~ControlClient();
+  ControlClient(const ControlClient &) = delete;
+
+  int fd() const { return fd_; }
+  void send(std::string line);
+  // The next line of the process, with texts that are safe for the terminal; null at its end. Fails with Exit::failed
+  // for what it reports as an error, and for what is no answer.
+  Json receive();
+  std::string receive_bytes(size_t count);
+
+  // "python3 (process 1234)", from the first answer; then what was sent begins.
+  std::string receive_begin();
+
+ private:
+  bool fill();  // false: the process sends no more
+
+  const std::string path_;
+  int fd_ = -1;
+  std::string received_;
+};
+
+}  // namespace opd::cli

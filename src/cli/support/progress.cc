@@ -1,0 +1,52 @@
+// A line on the terminal that names the current activity, shown if it takes more than two seconds.
+#include "cli/support/progress.h"
+
+#include <chrono>
+
+#include "cli/support/file.h"
+#include "cli/support/text.h"
+
+namespace opd::cli {
+
+using namespace std::chrono_literals;
+
+Progress::Progress(Shown shown) {
+  if (shown == Shown::on_terminal && has_terminal()) thread_ = std::thread([this] { draw_until_stopped(); });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  clear();
+}
+
+void Progress::stage(std::string what, std::function<std::string()> detail) {
+  const std::lock_guard lock(mutex_);
+  what_ = std::move(what);
+  detail_ = std::move(detail);
+}
+
+void Progress::clear() {
+  const std::lock_guard lock(mutex_);
+  if (is_shown_) print_message("\r\033[K");
+  is_shown_ = false;
+  what_.clear();  // else the line could be drawn again before what is printed next
+}
+
+void Progress::draw_until_stopped() {
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  for (auto wait = 2000ms; !changed_.wait_for(lock, wait, [this] { return is_stopped_; }); wait = 500ms) {
+    if (what_.empty()) continue;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    print_message(cat("\r\033[K", what_, detail_ ? detail_() : "", ", ", fixed(elapsed.count(), 1), " s"));
+    is_shown_ = true;
+  }
+}
+
+}  // namespace opd::cli

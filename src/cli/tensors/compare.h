@@ -1,0 +1,38 @@
+// Compares results with a file of expected tensors, element by element.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/support/args.h"
+#include "cli/tensors/results.h"
+
+namespace opd::cli {
+
+// The options --expect, --rtol, --atol and --equal-nan.
+struct Expectation {
+  std::string path;    // without the prefix
+  std::string prefix;  // "main" selects the keys main/out…
+  double rtol, atol;   // |got - wanted| ≤ atol + rtol · |wanted|
+  bool has_tolerance;  // integers are compared exactly unless a tolerance was given
+  bool equal_nan;
+
+  static Expectation from(const Args &args);
+};
+
+// The comparison of one output.
+struct Comparison {
+  std::string name;
+  std::string problem;  // a mismatch as a whole (missing, shape, dtype), or ""
+  size_t elements = 0, mismatches = 0;
+  std::string worst;              // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
+  double largest_difference = 0;  // over all finite elements
+  bool is_compared = true;        // no file can hold a value that is no tensor, number or shape
+
+  bool is_good() const { return problem.empty() && mismatches == 0; }
+  std::string text() const;  // one sentence
+};
+
+// One entry per output and per expected tensor without one.
+std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation);
+
+}  // namespace opd::cli

@@ -1,0 +1,32 @@
+// Reads, writes and prints elements of tensors as numbers, for every dtype that the program can show.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "cli/support/face.h"
+
+namespace opd::cli {
+
+// One number of a tensor: an element, a lane of a vector element, or half of a complex one.
+struct Scalar {
+  enum class Kind { integer, natural, boolean, real, half, bfloat } kind;
+  int bytes;
+  int per_element;
+  bool is_real() const { return kind >= Kind::real; }
+};
+
+// Fails with Exit::failed for dtypes without numbers or whole bytes (int4, float8 …).
+Scalar scalar_of(DLDataType dtype, std::string_view what);
+bool has_scalars(DLDataType dtype);
+
+// Exact for every kind: long double has the 64 bits of the widest integers.
+long double read_scalar(const void *data, size_t index, Scalar scalar);
+void write_scalar(void *data, size_t index, Scalar scalar, double number);
+void write_integer(void *data, size_t index, Scalar scalar, int64_t number);  // exact; for integer kinds
+std::string print_scalar(const void *data, size_t index, Scalar scalar, int digits);
+
+// The first element of a CPU tensor.
+void *data_of(const DLTensor &view);
+size_t element_count(const DLTensor &view);
+
+}  // namespace opd::cli
