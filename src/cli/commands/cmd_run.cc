@@ -5,8 +5,8 @@
 #include "cli/load/runner.h"
 #include "cli/support/file.h"
 #include "cli/support/json.h"
-#include "cli/tensors/compare.h"
 #include "cli/tensors/element.h"
+#include "cli/tensors/expectation.h"
 #include "cli/tensors/results.h"
 #include "cli/tensors/tensor_text.h"
 

@@ -1,5 +1,5 @@
 // Compares results with a file of expected tensors, element by element.
-#include "cli/tensors/compare.h"
+#include "cli/tensors/expectation.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // `opdyno bench` and `opdyno profile` with --prefill or --decode.
 #include "cli/language/language.h"
+
 #include "cli/language/language_view.h"
 #include "cli/load/machine.h"
 #include "cli/show/report_form.h"
