@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto patience = 2s;  // from SIGTERM to SIGKILL
+constexpr auto grace = 2s;     // from SIGTERM to SIGKILL
 constexpr auto of_late = 10s;  // a process with much memory takes long to end
 
 // The limit has two steps: SIGXCPU, and a second later, if a program ignores that, SIGKILL.
@@ -47,7 +47,7 @@ void ForcedEnd::go_on(pid_t process, SharedSession &shared) {
   const bool asks = has_client_ && !has_begun_;
   if (asks) note_reason(shared, cat("the server (", why_, ")"));
   kill(process, asks ? SIGTERM : SIGKILL);
-  next_ = asks ? Clock::now() + patience : Clock::time_point::max();
+  next_ = asks ? Clock::now() + grace : Clock::time_point::max();
   has_begun_ = true;
 }
 

@@ -9,7 +9,7 @@ namespace opd::cli {
 namespace {
 
 template <size_t size>
-void put(std::array<char, size> &to, const char *text) {
+void copy_text(std::array<char, size> &to, const char *text) {
   const std::string_view given = text ? text : "";
   const size_t count = std::min(given.size(), size - 1);
   std::memcpy(to.data(), given.data(), count);
@@ -18,9 +18,9 @@ void put(std::array<char, size> &to, const char *text) {
 
 SharedSpan shared_form(const opd_telemetry_value &span) {
   SharedSpan made{};
-  put(made.traceparent, span.traceparent), put(made.parent, span.parent_span);
-  put(made.name, span.name), put(made.error, span.error);
-  put(made.kind, span.num_label_names > 0 ? span.label_values[0] : "");
+  copy_text(made.traceparent, span.traceparent), copy_text(made.parent, span.parent_span);
+  copy_text(made.name, span.name), copy_text(made.error, span.error);
+  copy_text(made.kind, span.num_label_names > 0 ? span.label_values[0] : "");
   made.begin_ns = span.begin_ns, made.end_ns = span.end_ns;
   made.span_kind = span.span_kind, made.has_failed = span.error ? 1 : 0;
   return made;
