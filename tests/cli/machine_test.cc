@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/support/system_files.h"
 #include "doctor_machine.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "cli/load/signature.h"
+#include "cli/load/kernel_signature.h"
 #include "cli/support/args.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
@@ -247,7 +247,7 @@ TEST(Options, NumbersHaveBounds) {
 }
 
 // "float32[n, 4]" for a tensor, "-" for what is none.
-std::string shown_signature(const Signature &signature) {
+std::string shown_signature(const KernelSignature &signature) {
   Names parts;
   for (const auto &argument : signature) {
     Names dims;
@@ -276,7 +276,7 @@ TEST(Signatures, TensorsHaveSizesAndADtype) {
       {"f(x: TensorX([n], float32))", "-"},
       {"f(x: Tensor([n], float32)) -> y", ""},
   };
-  for (const auto &[text, wanted] : texts) EXPECT_EQ(shown_signature(read_signature(text)), wanted) << text;
+  for (const auto &[text, wanted] : texts) EXPECT_EQ(shown_signature(read_kernel_signature(text)), wanted) << text;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/load/runner.h"
 #include "cli/load/runs.h"
 #include "cli/load/sweep.h"

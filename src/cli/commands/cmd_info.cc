@@ -1,5 +1,5 @@
 // `opdyno info`: features of this build and this machine, or the content of a parameter file.
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/commands/command.h"
 #include "cli/load/collectors.h"
 #include "cli/load/devices.h"

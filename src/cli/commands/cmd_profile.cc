@@ -1,7 +1,7 @@
 // `opdyno profile`: the time of each operator of a call, as a table, JSON, CSV or on a time line.
 #include <filesystem>
 
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/commands/command.h"
 #include "cli/language/generation.h"
 #include "cli/language/language.h"

@@ -1,7 +1,7 @@
 // Checks of the machine's settings: clock, governor, quota; and what kind of machine it is.
 #include <algorithm>
 
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/doctor/doctor.h"
 #include "cli/support/system_files.h"
 #include "cli/support/text.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 #include "cli/language/generation.h"
 #include "cli/language/token_profile.h"
 

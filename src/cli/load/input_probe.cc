@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "cli/load/signature.h"
+#include "cli/load/kernel_signature.h"
 #include "cli/support/failure.h"
 #include "cli/support/json.h"
 #include "cli/tensors/tensor_make.h"
@@ -128,14 +128,14 @@ class ParamProbe {
   void read_signatures(const cJSON *module) {
     const cJSON *item = nullptr;
     cJSON_ArrayForEach(item, json_member(module, "signatures")) if (cJSON_IsString(item))
-        signatures_.try_emplace(item->string, read_signature(item->valuestring));
+        signatures_.try_emplace(item->string, read_kernel_signature(item->valuestring));
     cJSON_ArrayForEach(item, json_member(module, "imports")) read_signatures(item);
   }
 
   void see_kernel(const std::string &name, const std::vector<opd_value> &args) {
     const auto found = signatures_.find(name);
     if (found == signatures_.end()) return;
-    const Signature &signature = found->second;
+    const KernelSignature &signature = found->second;
     for (size_t i = 0; i < args.size() && i < signature.size(); ++i) {
       const auto &wanted = signature[i];
       Param *param = wanted ? param_of(args[i]) : nullptr;
@@ -239,7 +239,7 @@ class ParamProbe {
   std::vector<Param> params_;
   std::vector<Value> owned_;
   std::vector<opd_value> arguments_;
-  std::map<std::string, Signature> signatures_;
+  std::map<std::string, KernelSignature> signatures_;
   bool learned_ = false;   // in this round
   bool must_end_ = false;  // this round skipped a check that stores sizes
   int64_t calls_ = 0;

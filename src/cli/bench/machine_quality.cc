@@ -1,5 +1,5 @@
 // The state of the machine during a measurement: disturbances of timings, as far as the system reports them.
-#include "cli/bench/machine_noise.h"
+#include "cli/bench/machine_quality.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cli/load/signature.h"
+#include "cli/load/kernel_signature.h"
 
 #include <cctype>
 
@@ -58,10 +58,10 @@ std::optional<KernelArgument> read_argument(std::string_view type) {
 
 }  // namespace
 
-Signature read_signature(std::string_view text) {
+KernelSignature read_kernel_signature(std::string_view text) {
   const size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) return {};
-  Signature signature;
+  KernelSignature signature;
   for (const std::string_view part : split_list(text.substr(open + 1, text.size() - open - 2))) {
     const size_t colon = part.find(": ");
     signature.push_back(colon == std::string_view::npos ? std::nullopt : read_argument(trim(part.substr(colon + 2))));

@@ -14,10 +14,10 @@ struct KernelArgument {
   std::string dtype;
   std::vector<Dim> dims;
 };
-using Signature = std::vector<std::optional<KernelArgument>>;
+using KernelSignature = std::vector<std::optional<KernelArgument>>;
 
 // Reads "add(x: Tensor([T.int64(4), n], float32), size: T.int64)". An argument is empty if it is not a tensor, or if a
 // size is neither a number nor a name.
-Signature read_signature(std::string_view text);
+KernelSignature read_kernel_signature(std::string_view text);
 
 }  // namespace opd::cli
