@@ -31,6 +31,7 @@ TEST(Text, SpaceIsTrimmedAtBothEndsAndPaddedOnOne) {
   EXPECT_EQ(trim("\va"), "\va");
   EXPECT_EQ(pad_left("ab", 4), "  ab");
   EXPECT_EQ(pad_right("ab", 4), "ab  ");
+  EXPECT_EQ(pad_left("é…", 4) + pad_right("é…", 4), "  é…é…  ");
   EXPECT_EQ(pad_left("abc", 3) + pad_right("abc", 2) + pad_left("abc", 0), "abcabcabc");
   EXPECT_EQ(counted(0, "run") + ", " + counted(1, "run") + ", " + counted(2, "run"), "0 runs, 1 run, 2 runs");
   EXPECT_EQ(join({}, ", ") + join({"a"}, ", ") + join({"b", "", "c"}, ", "), "ab, , c");

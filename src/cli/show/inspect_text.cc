@@ -154,7 +154,7 @@ class SizeTable {
   std::string text() const {
     size_t labels = 0, numbers = 0;
     for (const Row &row : rows_) {
-      if (!row.bytes.empty()) labels = std::max(labels, row.label.size());
+      if (!row.bytes.empty()) labels = std::max(labels, width_of(row.label));
       numbers = std::max(numbers, row.bytes.size());
     }
     std::string out;

@@ -27,11 +27,6 @@ std::string bytes_text(uint64_t bytes) {
   return cat(unit ? fixed(number, 1) : cat(bytes), " ", units[unit]);
 }
 
-// The bytes of a name without a column of their own: continuation bytes of UTF-8.
-size_t hidden_bytes(const std::string &name) {
-  return static_cast<size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xC0) == 0x80; }));
-}
-
 }  // namespace
 
 std::string params_text(const Params &params) {
@@ -45,13 +40,12 @@ std::string params_text(const Params &params) {
   }
   size_t names = 0, types = 0;
   for (const Line &line : lines) {
-    names = std::max(names, line.name.size() - hidden_bytes(line.name));
+    names = std::max(names, width_of(line.name));
     types = std::max(types, line.type.size());
   }
   std::string text;
   for (const Line &line : lines)
-    text += cat(pad_right(line.name, names + hidden_bytes(line.name)), "  ", pad_right(line.type, types), "  ",
-                line.size, "\n");
+    text += cat(pad_right(line.name, names), "  ", pad_right(line.type, types), "  ", line.size, "\n");
   return cat(text, params.size(), params.size() == 1 ? " tensor, " : " tensors, ",
              bytes_text(params.stats().total_bytes), ", of which ", bytes_text(views), " can be used where they lie\n");
 }

@@ -40,16 +40,16 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 std::string pad_left(std::string_view text, size_t width) {
-  return cat(std::string(width > text.size() ? width - text.size() : 0, ' '), text);
+  return cat(std::string(width - std::min(width, width_of(text)), ' '), text);
 }
 
 std::string pad_right(std::string_view text, size_t width) {
-  return cat(text, std::string(width > text.size() ? width - text.size() : 0, ' '));
-}
-
-size_t width_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return cat(text, std::string(width - std::min(width, width_of(text)), ' '));
 }
 
 std::string wrapped(std::string_view text, size_t column, size_t width) {

@@ -39,10 +39,11 @@ std::string join(const std::vector<std::string> &parts, std::string_view between
 std::vector<std::string_view> split(std::string_view text, char separator);
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 std::string_view trim(std::string_view text);
+
+// Widths are in code points.
+size_t width_of(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
-
-size_t width_of(std::string_view text);  // in code points
 // Breaks `text` at spaces into lines of at most `width`; all but the first are indented to `column`, at which the first
 // one begins. A longer word has a line of its own.
 std::string wrapped(std::string_view text, size_t column, size_t width);
