@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "module/module.h"
+#include "module/kind_registry.h"
 
 namespace opd {
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "module/image/artifact.h"
-#include "module/kinds/code_module.h"
+#include "module/function_names.h"
 
 namespace opd {
 namespace {

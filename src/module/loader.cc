@@ -11,13 +11,15 @@
 #include "module/allowed_modules.h"
 #include "module/blob_reader.h"
 #include "module/c_source_text.h"
-#include "module/image/artifact.h"
+#include "module/function_names.h"
 #include "module/image/library_cache.h"
+#include "module/kind_registry.h"
 #include "module/kinds/library_module.h"
 #include "module/kinds/native_module.h"
 #include "module/kinds/source_module.h"
 #include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
+#include "module/toolchain/linker.h"
 #include "trace/library_range.h"
 
 namespace opd {
@@ -119,25 +121,6 @@ std::vector<LinkInput> inputs_in_tar(Bytes bytes, const std::string &name) {
   return inputs;
 }
 
-Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,
-                       const ModuleOptions &options) {
-  switch (format) {
-    case Format::kExecutable:
-      return load_executable(bytes, name, options);
-    case Format::kTar:
-      return load_objects(inputs_in_tar(bytes, name), path, name, options);
-    case Format::kObject:
-    case Format::kArchive: {
-      std::string input = name;
-      const char *suffix = format == Format::kObject ? ".o" : ".a";
-      if (!input.ends_with(suffix)) input += suffix;
-      return load_objects({{input, std::string(as_text(bytes))}}, path, input, options);
-    }
-    default:
-      return load_source(std::string(as_text(bytes)), path, options);
-  }
-}
-
 // `file` is the embedding file.
 Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::string &file, const std::string &name,
                             ModuleOptions options) {
@@ -156,6 +139,29 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
   options.format.clear();
   options.alone = true;  // else a library that embeds itself is loaded without end
   return make_native_module(load_module(table.library, options), std::move(table.entries), options.inspect_only);
+}
+
+// Makes the tree of a library's embedded modules, with `library` in its place. `blob` and `own` are those of
+// make_own_modules(), without data if there are none.
+Ref<Module> load_embedded(Bytes blob, Bytes own, const Ref<Module> &library, const std::string &file,
+                          const std::string &name, const ModuleOptions &options, std::vector<Ref<Object>> &derived) {
+  if (options.alone) return library;
+  if (own.data())
+    return make_own_modules(own, blob, library, name, options, derived, [&](std::string_view kind, Bytes bytes) {
+      return load_own_module(kind, bytes, file, name, options);
+    });
+  return blob.data() ? make_embedded_modules(blob, library, name, options, derived) : library;
+}
+
+// Loads a shared library with its embedded modules and returns the root of the import tree. `mapped` and `file` are as
+// in LibraryModule. `original` returns the library's bytes again.
+Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
+                                const std::string &file, const ModuleOptions &options,
+                                LibraryModule::Original original) {
+  Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
+  library->set_original(std::move(original));
+  return load_embedded(embedded_by_tvm(image->file()), embedded_in(image->file(), kOwnBlobSymbol), library, file,
+                       image->name(), options, image->derived());
 }
 
 // Reads a library without loading it. Its bytes are not kept: an export reads the file again.
@@ -188,27 +194,8 @@ LibraryModule::Original unchanged(const std::string &path, const FileState &stat
   };
 }
 
-}  // namespace
-
-Ref<Module> load_embedded(Bytes blob, Bytes own, const Ref<Module> &library, const std::string &file,
-                          const std::string &name, const ModuleOptions &options, std::vector<Ref<Object>> &derived) {
-  if (options.alone) return library;
-  if (own.data())
-    return make_own_modules(own, blob, library, name, options, derived, [&](std::string_view kind, Bytes bytes) {
-      return load_own_module(kind, bytes, file, name, options);
-    });
-  return blob.data() ? make_embedded_modules(blob, library, name, options, derived) : library;
-}
-
-Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, const std::string &mapped,
-                                const std::string &file, const ModuleOptions &options,
-                                LibraryModule::Original original) {
-  Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
-  library->set_original(std::move(original));
-  return load_embedded(embedded_by_tvm(image->file()), embedded_in(image->file(), kOwnBlobSymbol), library, file,
-                       image->name(), options, image->derived());
-}
-
+// Links object files, archives of them and C sources, and loads the result. `file` is the file that they came from,
+// `name` its name for messages.
 Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                          const ModuleOptions &options) {
   if (options.inspect_only) return inspect_objects(inputs, file, name, options);
@@ -218,10 +205,32 @@ Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string
                              LibraryModule::original_in_cache(linked.path, name));
 }
 
+// Compiles a C source and loads the result.
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
   if (options.inspect_only) return make_uncompiled_source({text, "c", functions_named_in(text)}, path, path, options);
   return SourceModule::make(text, path, options);
 }
+
+Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,
+                       const ModuleOptions &options) {
+  switch (format) {
+    case Format::kExecutable:
+      return load_executable(bytes, name, options);
+    case Format::kTar:
+      return load_objects(inputs_in_tar(bytes, name), path, name, options);
+    case Format::kObject:
+    case Format::kArchive: {
+      std::string input = name;
+      const char *suffix = format == Format::kObject ? ".o" : ".a";
+      if (!input.ends_with(suffix)) input += suffix;
+      return load_objects({{input, std::string(as_text(bytes))}}, path, input, options);
+    }
+    default:
+      return load_source(std::string(as_text(bytes)), path, options);
+  }
+}
+
+}  // namespace
 
 Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   const LibraryRange range("load", path);

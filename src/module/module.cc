@@ -1,14 +1,10 @@
 #include "module/module.h"
 
 #include <algorithm>
-#include <map>
-#include <shared_mutex>
 #include <unordered_set>
 
 #include "base/file.h"
 #include "base/fork_mutex.h"
-#include "module/kinds/placeholder_module.h"
-#include "module/loader.h"
 
 namespace opd {
 namespace {
@@ -23,16 +19,6 @@ std::string_view how_to_call_plain(const Module &module) {
 }
 
 constexpr std::string_view kEntryName = "main";
-
-struct Kinds {
-  ForkSharedMutex guard{LockRank::kModuleKinds};
-  std::map<std::string, BytesLoader, std::less<>> loaders;
-  std::map<uint64_t, std::string> magics;
-};
-Kinds &kinds() {
-  static auto *instance = new Kinds;  // never destroyed: modules may be loaded while the process exits
-  return *instance;
-}
 
 // One lock for all modules: two threads that change two modules at once may close a cycle.
 ForkMutex &imports_guard() {
@@ -91,7 +77,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
   bool all_known = true;
   walk(Ref<Module>::share(this), [&](Module &module) {
     if (!module.names_known()) {
-      if (auto *placeholder = dynamic_cast<PlaceholderModule *>(&module)) placeholder->refuse(name);
+      module.refuse(name);
       all_known = false;
       return !query_imports;
     }
@@ -165,32 +151,6 @@ void save_module(Module &module, const std::string &path, std::string format) {
     fail(OPD_UNSUPPORTED, "a module of kind ", module.kind(), " is not saved as \"", format, "\"; it offers ", known);
   }
   replace_file(path, module.save(format));
-}
-
-void register_module_kind(std::string kind, BytesLoader loader) {
-  auto &all = kinds();
-  std::unique_lock lock(all.guard);
-  all.loaders.insert_or_assign(std::move(kind), std::move(loader));
-}
-
-BytesLoader find_module_kind(std::string_view kind) {
-  auto &all = kinds();
-  std::shared_lock lock(all.guard);
-  const auto found = all.loaders.find(kind);
-  return found == all.loaders.end() ? BytesLoader() : found->second;
-}
-
-void register_module_magic(uint64_t magic, std::string kind) {
-  auto &all = kinds();
-  std::unique_lock lock(all.guard);
-  all.magics.insert_or_assign(magic, std::move(kind));
-}
-
-std::string module_kind_of_magic(uint64_t magic) {
-  auto &all = kinds();
-  std::shared_lock lock(all.guard);
-  const auto found = all.magics.find(magic);
-  return found == all.magics.end() ? std::string() : found->second;
 }
 
 }  // namespace opd

@@ -3,15 +3,11 @@
 #include <opdyno/module.h>
 
 #include <atomic>
-#include <chrono>
-#include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/fork_mutex.h"
 #include "base/json_writer.h"
 #include "value/function.h"
@@ -34,6 +30,8 @@ struct Module : Object {
   virtual const char *format() const { return ""; }                     // of its content: "so", "c", "ptx" …
   virtual int32_t properties() const = 0;                               // opd_module_property
   virtual std::vector<std::string> save_formats() const { return {}; }  // the usual one first
+  // Called for a function that was not found, if names_known() is false. Throws if the module can say why.
+  virtual void refuse(std::string_view name) const { (void)name; }
   // A file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
   virtual std::string serialize();  // input of its kind's BytesLoader; only if it is OPD_MODULE_SERIALIZABLE
@@ -67,36 +65,7 @@ struct Module : Object {
   std::vector<Ref<Module>> imports_;
 };
 
-class AllowedModules;
-
-struct ModuleOptions {  // opd_module_options with defaults filled in
-  opd_copy_policy copy = OPD_COPY_ALWAYS;
-  std::string format, compiler, c_flags, cache_dir;
-  bool inspect_only = false;                                // no code of the file may run
-  std::chrono::milliseconds build_timeout{0};               // of the compiler and linker; 0: none
-  bool alone = false;                                       // without its embedded modules
-  std::shared_ptr<const AllowedModules> allowed = nullptr;  // of files; null: all are
-};
-
-Ref<Module> load_module(const std::string &path, const ModuleOptions &options);
-Ref<Module> load_module_bytes(Bytes bytes, const std::string &name, const ModuleOptions &options);
-
 // If `format` is "", it is the path's suffix if the module offers that, else the module's usual one.
 void save_module(Module &module, const std::string &path, std::string format);
-
-// Loaders of embedded modules by kind, and of files by their first bytes. Higher layers add theirs.
-struct EmbeddedBytes {
-  Bytes bytes;
-  const std::string &name;  // of the file, for messages
-  const ModuleOptions &options;
-  // Null, or a slot for an object that later loads of the same bytes may use. Two loads never use it at the same time;
-  // their modules may share only parts of it that do not change.
-  Ref<Object> *derived = nullptr;
-};
-using BytesLoader = std::function<Ref<Module>(const EmbeddedBytes &given)>;
-void register_module_kind(std::string kind, BytesLoader loader);
-BytesLoader find_module_kind(std::string_view kind);  // empty if unknown
-// `magic`: the first 8 bytes of a file of that kind, little-endian.
-void register_module_magic(uint64_t magic, std::string kind);
 
 }  // namespace opd

@@ -7,6 +7,7 @@
 #include "module/blob_reader.h"
 #include "module/kinds/library_module.h"
 #include "module/kinds/native_module.h"
+#include "module/loader.h"
 #include "program/executable.h"
 
 namespace opd {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/loader.h"
 #include "rpc/packets.h"
 #include "rpc/remote_evaluator.h"
 #include "rpc/remote_profile_options.h"

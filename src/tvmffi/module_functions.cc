@@ -4,7 +4,7 @@
 
 #include "base/fork_mutex.h"
 #include "module/kinds/system_library.h"
-#include "module/module.h"
+#include "module/loader.h"
 #include "tvmffi/process_functions.h"
 #include "value/type_table.h"
 

@@ -1,5 +1,7 @@
 #include "vm/executable_module.h"
 
+#include "module/kind_registry.h"
+
 namespace opd {
 namespace {
 

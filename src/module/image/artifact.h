@@ -5,17 +5,12 @@
 #include <string_view>
 
 #include "module/elf/elf_file.h"
+#include "module/function_names.h"
 
 namespace opd {
 
-inline constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
-inline constexpr std::string_view kPlacePrefix = ".tvm_func.";  // of local symbols: code keeps the function there
-inline constexpr std::string_view kContextSymbol = "__tvm_ffi__library_ctx";  // receives the module's address
-inline constexpr std::string_view kBlobSymbol = "__tvm_ffi__library_bin";     // embedded modules
-inline constexpr std::string_view kOwnBlobSymbol = "__opdyno_library_bin";    // the tree with opdyno's own modules
-
-// The prefix of those two names, and of function names, in code that TVM compiled for a system library (its attribute
-// system_lib_prefix). "" if there is none or more than one; in the latter case the caller must name one.
+// The prefix of kContextSymbol, kBlobSymbol and function names in code that TVM compiled for a system library (its
+// attribute system_lib_prefix). "" if there is none or more than one; in the latter case the caller must name one.
 std::string system_prefix(std::span<const std::string_view> symbol_names);
 std::string system_prefix(const ElfFile &file);
 

@@ -38,10 +38,4 @@ class CodeModule : public Module {
 // The module whose address was written to a library's slot, and which its code passes back; throws for anything else.
 CodeModule &code_of_context(void *context);
 
-// Whether a name, without the function prefix, is for loaders or describes another function: such functions are not
-// offered.
-inline bool is_special_name(std::string_view name) {
-  return name.starts_with("_metadata_") || name.starts_with("_doc_") || name.starts_with("_library_");
-}
-
 }  // namespace opd

@@ -6,8 +6,8 @@
 
 #include "base/fork_mutex.h"
 #include "module/kernel_args.h"
+#include "module/kind_registry.h"
 #include "module/kinds/module_kinds.h"
-#include "module/module.h"
 #include "params/tensor_bytes.h"
 #include "value/map.h"
 

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/fork_mutex.h"
+#include "module/kind_registry.h"
 #include "module/kinds/module_kinds.h"
 #include "module/kinds/source_module.h"
 #include "module/kinds/unloaded_library.h"

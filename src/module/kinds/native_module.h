@@ -1,5 +1,6 @@
 // C functions of a shared library as a module: each by its name and its signature.
 #pragma once
+#include "base/bytes.h"
 #include "module/module.h"
 
 namespace opd {

@@ -2,6 +2,7 @@
 // place in the import tree, so that the rest of the library can be used. The error of a function's look-up names
 // the one of the two that it is.
 #pragma once
+#include "base/bytes.h"
 #include "module/module.h"
 
 namespace opd {
@@ -23,9 +24,9 @@ class PlaceholderModule final : public Module {
   std::string save(std::string_view) override { return code_; }
   std::string serialize() override { return bytes_; }
   void describe(JsonWriter &json) override;
-
-  [[noreturn]] void refuse(std::string_view name) const;
+  [[noreturn]] void refuse(std::string_view name) const override;
   bool names_known() const override { return names_known_; }
+
   const std::string &bytes() const { return bytes_; }
 
  private:

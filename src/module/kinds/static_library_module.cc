@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "module/kind_registry.h"
 #include "module/kinds/module_kinds.h"
 #include "module/toolchain/linker.h"
 

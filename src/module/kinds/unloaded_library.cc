@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "module/kinds/code_module.h"
+#include "module/function_names.h"
 
 namespace opd {
 

@@ -1,5 +1,7 @@
 // A library that was loaded with ModuleOptions::inspect_only: its functions are listed, but cannot be called.
 #pragma once
+#include <functional>
+
 #include "module/library_facts.h"
 #include "module/module.h"
 

@@ -7,7 +7,7 @@
 #include "base/cache_directory.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "module/toolchain/toolchain.h"
+#include "module/toolchain/compiler_flags.h"
 
 namespace opd {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/sealed_file.h"
-#include "module/module.h"
+#include "module/module_options.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {

@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "module/c_source_text.h"
-#include "module/toolchain/toolchain.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,5 @@
-// The meaning of the words of a C compiler's command line, as far as caching the result needs it.
+// The files that a C compiler reads because of its command line or of the text that it compiles, as far as caching the
+// result needs them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,5 +20,8 @@ bool leads_to_unknown_files(std::string_view word);
 
 // The files that exist among the words, and among the values in them (after "=", between commas).
 std::vector<std::string> files_named_by(const std::vector<std::string> &words);
+
+// Whether preprocessed text may make the assembler read further files (.incbin, .include).
+bool may_read_files(std::string_view preprocessed);
 
 }  // namespace opd

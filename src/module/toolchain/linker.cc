@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "module/elf/elf_machine.h"
 #include "module/elf/object_file.h"
-#include "module/toolchain/toolchain.h"
+#include "module/toolchain/compiler_flags.h"
 
 namespace opd {
 namespace {

@@ -37,9 +37,6 @@ class Toolchain {
   Deadline deadline_;
 };
 
-// Whether preprocessed text may make the assembler read further files (.incbin, .include).
-bool may_read_files(std::string_view preprocessed);
-
 // A tool's output for an error or a warning: cut if it is long.
 std::string shown_output(const std::string &output);
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "module/module.h"
+#include "module/loader.h"
 #include "support/c_artifact.h"
 #include "support/tries.h"
 #include "tvmffi/tvmffi.h"

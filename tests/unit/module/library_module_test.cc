@@ -2,6 +2,7 @@
 #include "module/kinds/library_module.h"
 
 #include "module/kernel_args.h"
+#include "module/loader.h"
 #include "support/c_artifact.h"
 #include "support/described_module.h"
 #include "support/refusal.h"

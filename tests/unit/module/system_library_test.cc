@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "module/kernel_args.h"
 #include "support/described_module.h"
 #include "support/log_messages.h"

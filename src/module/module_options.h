@@ -1,0 +1,22 @@
+// How modules are loaded.
+#pragma once
+#include <opdyno/module.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace opd {
+
+class AllowedModules;
+
+struct ModuleOptions {  // opd_module_options with defaults filled in
+  opd_copy_policy copy = OPD_COPY_ALWAYS;
+  std::string format, compiler, c_flags, cache_dir;
+  bool inspect_only = false;                                // no code of the file may run
+  std::chrono::milliseconds build_timeout{0};               // of the compiler and linker; 0: none
+  bool alone = false;                                       // without its embedded modules
+  std::shared_ptr<const AllowedModules> allowed = nullptr;  // of files; null: all are
+};
+
+}  // namespace opd
