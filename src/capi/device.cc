@@ -2,8 +2,8 @@
 #include "device/device.h"
 
 #include "capi/handles.h"
-#include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
+#include "device/memory/allocator.h"
 #include "device/plugin/plugin_device.h"
 #include "module/image/library_cache.h"
 #include "value/dtype.h"

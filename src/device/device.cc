@@ -3,9 +3,9 @@
 #include <array>
 #include <atomic>
 
-#include "device/allocator.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda/cuda_device.h"
+#include "device/memory/allocator.h"
 #include "device/opencl/opencl_device.h"
 #include "device/vulkan/vulkan_device.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "device/allocator.h"
+#include "device/memory/allocator.h"
 
 namespace opd {
 namespace {

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "base/file.h"
-#include "device/allocator.h"
 #include "device/cpu/thread_pool.h"
 #include "device/device.h"
+#include "device/memory/allocator.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,5 @@
 // Collects a device's tensor memory during a call.
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 #include "profiler/collector.h"
 
 namespace opd {

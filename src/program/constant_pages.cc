@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "base/file.h"
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // since Linux 6.3

@@ -11,7 +11,7 @@
 #include "base/library_thread.h"
 #include "base/log.h"
 #include "base/static_guard.h"
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 #include "telemetry/otlp_json.h"
 #include "value/dtype.h"
 #include "vm/vm.h"

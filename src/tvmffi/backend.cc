@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "device/cpu/thread_pool.h"
-#include "device/workspace.h"
+#include "device/memory/workspace.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 

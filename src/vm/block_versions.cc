@@ -1,6 +1,6 @@
 #include "vm/block_versions.h"
 
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/thread_state.h"
-#include "device/allocator.h"
+#include "device/memory/allocator.h"
 #include "value/tensor.h"
 
 namespace opd {

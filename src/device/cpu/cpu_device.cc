@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "device/allocator.h"
 #include "device/cpu/cpu_memory.h"
 #include "device/machine.h"
+#include "device/memory/allocator.h"
 
 namespace opd {
 namespace {

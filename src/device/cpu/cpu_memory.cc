@@ -9,7 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "base/log.h"
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,5 @@
 // The two allocators and the statistics, on a device made for the test that can run out of memory.
-#include "device/allocator.h"
+#include "device/memory/allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/device_memory.h"
-#include "device/pool.h"
+#include "device/memory/device_memory.h"
+#include "device/memory/pool.h"
 
 namespace opd {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "device/allocator.h"
+#include "device/memory/allocator.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,5 @@
 // Scratch memory of kernels.
-#include "device/workspace.h"
+#include "device/memory/workspace.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/allocator.h"
 #include "device/device.h"
+#include "device/memory/allocator.h"
 #include "trace/memory_event.h"
 #include "trace/recording.h"
 

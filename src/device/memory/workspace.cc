@@ -1,11 +1,11 @@
-#include "device/workspace.h"
+#include "device/memory/workspace.h"
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "base/thread_state.h"
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 namespace {

@@ -1,6 +1,6 @@
-#include "device/allocator.h"
+#include "device/memory/allocator.h"
 
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 #include "value/value.h"
 
 namespace opd {

@@ -1,4 +1,4 @@
-#include "device/pool.h"
+#include "device/memory/pool.h"
 
 #include <array>
 #include <unordered_map>

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 namespace opd {
 

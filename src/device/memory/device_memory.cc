@@ -1,4 +1,4 @@
-#include "device/device_memory.h"
+#include "device/memory/device_memory.h"
 
 #include <algorithm>
 #include <climits>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/fork_mutex.h"
-#include "device/pool.h"
-#include "device/workspace.h"
+#include "device/memory/pool.h"
+#include "device/memory/workspace.h"
 
 namespace opd {
 namespace {

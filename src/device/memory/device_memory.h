@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "device/allocator.h"
 #include "device/device.h"
 #include "device/graph.h"
+#include "device/memory/allocator.h"
 #include "trace/memory_event.h"
 
 namespace opd {
