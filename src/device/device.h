@@ -123,6 +123,11 @@ void with_streams(DLDevice device, const std::function<void(std::span<void *cons
 // Its number among those that the device has, from 1 on; 0: the default one.
 uint16_t stream_number(DLDevice device, void *stream) noexcept;
 
+// Starts a timer in the calling thread's current stream. Null: the device has none. Throws.
+std::unique_ptr<DeviceTimer> start_timer(DLDevice device);
+// Whether the device's timers work, by a try: some drivers offer events without times. Waits for the current stream.
+bool has_working_timer(DLDevice device);
+
 // The stream that compiled code on the calling thread asks for, even if there is no such device; null is the device's
 // default one. set_current_stream() returns the former one.
 void *current_stream(DLDevice device) noexcept;

@@ -1,9 +1,6 @@
 // Timers of devices: how long the work of a stream takes, by the device's own clock.
 #pragma once
-#include <opdyno/device.h>
-
 #include <cstdint>
-#include <memory>
 
 namespace opd {
 
@@ -15,10 +12,5 @@ class DeviceTimer {
   virtual void stop() = 0;            // throws
   virtual uint64_t elapsed_ns() = 0;  // waits for the work, after stop(); throws
 };
-
-// Starts a timer in the calling thread's current stream. Null: the device has none. Throws.
-std::unique_ptr<DeviceTimer> start_timer(DLDevice device);
-// Whether the device's timers work, by a try: some drivers offer events without times. Waits for the current stream.
-bool has_working_timer(DLDevice device);
 
 }  // namespace opd

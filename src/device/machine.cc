@@ -10,8 +10,6 @@
 #include <cmath>
 #include <vector>
 
-#include "device/memory/allocator.h"
-
 namespace opd {
 namespace {
 

@@ -14,6 +14,7 @@ struct CgroupLimits {
 };
 CgroupLimits cgroup_limits(const std::string &root = "");  // `root` comes before /proc and /sys/fs, for tests
 
+uint64_t usable_memory_bytes();     // the cgroup's limit or the machine's memory, whichever is smaller
 uint64_t available_memory_bytes();  // free without swapping or reaching a limit
 
 int32_t allowed_processors();  // by the affinity mask

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "device/cpu/thread_pool.h"
 #include "device/device.h"
-#include "device/memory/allocator.h"
+#include "device/machine.h"
 
 namespace opd {
 namespace {

@@ -1,6 +1,7 @@
 #include "vm/pool.h"
 
 #include "device/device.h"
+#include "device/machine.h"
 
 namespace opd {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "device/cpu/cpu_memory.h"
 #include "device/machine.h"
-#include "device/memory/allocator.h"
 
 namespace opd {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "base/log.h"
+#include "device/machine.h"
 #include "device/memory/device_memory.h"
 
 namespace opd {

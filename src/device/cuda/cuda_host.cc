@@ -6,7 +6,6 @@
 
 #include "base/fork_mutex.h"
 #include "base/thread_state.h"
-#include "device/cuda/cuda_device.h"
 #include "device/cuda/cuda_devices.h"
 #include "device/cuda/cuda_work.h"
 

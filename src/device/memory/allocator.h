@@ -48,7 +48,4 @@ void trim_memory(DLDevice device);
 void trim_all_memory();
 void set_memory_hooks(const opd_memory_hooks *hooks);
 
-// Memory that this process may use: the cgroup's limit or the machine's, whichever is smaller.
-uint64_t usable_memory_bytes();
-
 }  // namespace opd

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/machine.h"
 #include "device/memory/device_memory.h"
 #include "device/memory/pool.h"
 

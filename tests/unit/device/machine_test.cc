@@ -9,8 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "device/memory/allocator.h"
-
 namespace opd {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/machine.h"
 #include "device/memory/allocator.h"
 #include "trace/memory_event.h"
 #include "trace/recording.h"

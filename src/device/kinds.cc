@@ -1,0 +1,105 @@
+// The table of the kinds of devices. It knows all back ends, which know only device.h: so no back end includes another.
+#include <array>
+#include <atomic>
+
+#include "device/cpu/cpu_device.h"
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/cuda_host.h"
+#include "device/device.h"
+#include "device/opencl/opencl_device.h"
+#include "device/vulkan/vulkan_device.h"
+
+namespace opd {
+namespace {
+
+using Kinds = std::array<std::atomic<DeviceBackend *>, kMaxDeviceKinds>;
+Kinds &kinds() {
+  static auto *const table = [] {
+    auto *made = new Kinds{};  // never destroyed: storages may end while the process exits
+    (*made)[kDLCPU] = &cpu_backend();
+    (*made)[kDLCUDA] = &cuda_backend();
+    (*made)[kDLCUDAHost] = &cuda_host_backend();
+    (*made)[kDLOpenCL] = &opencl_backend();
+    (*made)[kDLVulkan] = &vulkan_backend();
+    return made;
+  }();
+  return *table;
+}
+
+std::atomic<DeviceBackend *(*)(int32_t)> further_kinds{nullptr};
+
+bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_ATTR_EXIST).view().u.int64 != 0; }
+
+std::string present_devices() {
+  constexpr int32_t kMost = 64;  // of a kind in a message
+  std::string list, unknown;
+  for (int32_t type = 0; type < kMaxDeviceKinds; ++type) {
+    DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
+    if (!backend) continue;
+    if (!backend->is_started()) {  // a message is no reason to start drivers
+      unknown += concat(unknown.empty() ? "" : ", ", device_kind_name(type));
+      continue;
+    }
+    int32_t count = 0;
+    while (count < kMost && exists(*backend, count)) ++count;
+    if (count == 0) continue;
+    list += concat(list.empty() ? "" : ", ", device_kind_name(type), ":0");
+    if (count > 1) list += concat(" to ", device_kind_name(type), ":", count - 1);
+  }
+  return unknown.empty() ? list : concat(list, ", and has not started the drivers of ", unknown);
+}
+
+}  // namespace
+
+void register_device(int32_t device_type, DeviceBackend &backend) {
+  if (device_type < 0 || device_type >= kMaxDeviceKinds)
+    fail(OPD_OUT_OF_RANGE, "a kind of device must have a number from 0 to ", kMaxDeviceKinds - 1, ", but has ",
+         device_type);
+  DeviceBackend *none = nullptr;
+  if (!kinds()[static_cast<size_t>(device_type)].compare_exchange_strong(none, &backend, std::memory_order_acq_rel))
+    fail(OPD_ALREADY_EXISTS, "devices of kind ", device_kind_name(device_type), " are registered already");
+}
+
+void register_further_kinds(DeviceBackend *(*find)(int32_t device_type)) {
+  further_kinds.store(find, std::memory_order_release);
+}
+
+DeviceBackend *find_kind(int32_t device_type) {
+  if (device_type < 0 || device_type >= kMaxDeviceKinds) [[unlikely]] {
+    const auto find = further_kinds.load(std::memory_order_acquire);
+    return find ? find(device_type) : nullptr;
+  }
+  return kinds()[static_cast<size_t>(device_type)].load(std::memory_order_acquire);
+}
+
+DeviceBackend *find_device(DLDevice device) {
+  DeviceBackend *backend = find_kind(device.device_type);
+  return backend && exists(*backend, device.device_id) ? backend : nullptr;
+}
+
+std::string absence_of(DLDevice device) {
+  DeviceBackend *backend = find_kind(device.device_type);
+  if (backend) return exists(*backend, device.device_id) ? "" : backend->absence(device.device_id);
+  if (device.device_type >= kDevicesOfSession)
+    return concat("there is no session with the number ", device.device_type / kDevicesOfSession - 1);
+  return concat("this build has no back end for devices of kind ", device_kind_name(device.device_type),
+                ", and no plug-in has registered one (docs/devices.md: Add a kind of devices)");
+}
+
+DeviceBackend &device_backend(DLDevice device) {
+  if (DeviceBackend *backend = find_device(device)) [[likely]]
+    return *backend;
+  fail(OPD_UNSUPPORTED, "there is no device ", device_name(device), ": ", absence_of(device), "; this process has ",
+       present_devices());
+}
+
+Value device_attr(DLDevice device, opd_device_attr attr) {
+  if (attr == OPD_ATTR_EXIST) return Value(find_device(device) != nullptr);
+  if (attr == OPD_ATTR_ABSENCE) {
+    const std::string absence = absence_of(device);
+    return absence.empty() ? Value() : Value(absence);
+  }
+  return device_backend(device).attr(device.device_id, attr);
+}
+
+}  // namespace opd
