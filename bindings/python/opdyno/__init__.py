@@ -64,6 +64,7 @@ from ._module import (
     load_static_library,
     system_lib,
 )
+from ._module import takers as _takers
 from ._objects import Array, Map, Object, ObjectGeneric, convert, convert_to_object
 from ._params import (
     Params,
@@ -99,6 +100,18 @@ else:
 
             return importlib.import_module("opdyno.tvm")
         raise AttributeError(f"module 'opdyno' has no attribute '{name}'")
+
+
+def _take_from_tvm(value: object) -> object:
+    """Takes over what TVM compiled. `opdyno.tvm` is above the other modules, and only imported where TVM is used."""
+    if type(value).__module__.startswith("tvm"):
+        from .tvm import load
+
+        return load(value)
+    return value
+
+
+_takers.append(_take_from_tvm)
 
 
 def num_threads() -> int:

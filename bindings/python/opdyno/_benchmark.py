@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native
 from ._device import Device
 from ._function import Function, get_global_func
+from ._report import Report
 from ._results import BenchmarkStats
-
-if TYPE_CHECKING:
-    from .profiling import Report
 
 
 class BenchmarkResult(_native.Handle):

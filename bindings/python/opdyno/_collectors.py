@@ -9,12 +9,7 @@ from . import _native
 from ._function import Function
 from ._module import Module, module_of
 from ._device import Device, device_of
-
-
-def _decoded(kind: int, value: Any) -> Any:
-    from .profiling import metric_of
-
-    return metric_of(kind, value)
+from ._report import kind_and_value, metric_of
 
 
 class DeviceWrapper:
@@ -65,8 +60,6 @@ class MetricCollector:
         return self.Start(device)
 
     def _stop(self, state: Any) -> list[tuple[str, int, Any]]:
-        from .profiling import kind_and_value
-
         return [(name, *kind_and_value(name, metric)) for name, metric in self.Stop(state).items()]
 
     def _collector(self) -> Collector:
@@ -211,7 +204,7 @@ def profile_function(
     measured = _native.opd_function_profile(function, dev, handles_of(collectors), warmup_iters)
 
     def profile(*args: Any) -> dict[str, Any]:
-        return {str(name): _decoded(*metric) for name, metric in measured(*args).items()}
+        return {str(name): metric_of(*metric) for name, metric in measured(*args).items()}
 
     return profile
 

@@ -7,9 +7,9 @@ from typing import Any
 from . import _native
 from ._objects import Array
 from ._outcome import Outcome, path_text, tolerance_text
+from ._report import Report
 from ._tensor import tensor
 from ._time import nanoseconds
-from .profiling import Report
 from .vm import VirtualMachine
 
 

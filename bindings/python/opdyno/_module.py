@@ -332,12 +332,15 @@ def load_native(path: _Path, functions: Mapping[str, str], **options: Any) -> Mo
     return _native.opd_module_load_native(os.fspath(path), dict(functions), _options(**options))
 
 
-def module_of(value: Any) -> Module:
-    """A module, also of an executable or a module of TVM, which is taken over by `opdyno.tvm.load`."""
-    if not isinstance(value, Module) and type(value).__module__.startswith("tvm"):
-        from .tvm import load
+# Each takes a program over from another package, or gives back what is none of that package's.
+takers: list[Callable[[Any], Any]] = []
 
-        value = load(value)
+
+def module_of(value: Any) -> Module:
+    """A module, also one that a taker makes of another package's program."""
+    if not isinstance(value, Module):
+        for take in takers:
+            value = take(value)
     module: Module = value  # what else there is, the caller refuses
     return module
 

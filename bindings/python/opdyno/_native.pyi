@@ -11,11 +11,11 @@ from ._kv_state import KVState
 from ._module import Module
 from ._objects import Array, Map
 from ._params import Params
+from ._report import Report, ReportBuilder, Trace
 from ._results import BenchmarkStats, KVStats, MachinePeak, MemoryStats, ParamsStats, TelemetryStats, TensorInfo
 from ._tensor import Tensor
 from ._types import DataType, Shape
 from .profiler import Profiler
-from .profiling import Report, ReportBuilder, Trace
 from .rpc import RPCSession
 from .vm import Cancel, Executable, VirtualMachine
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from .profiling import Report
+from ._report import Report
 
 
 class Outcome:

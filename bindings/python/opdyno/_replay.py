@@ -9,8 +9,8 @@ from ._device import Device
 from ._function import Function
 from ._module import Module
 from ._outcome import Outcome, path_text, tolerance_text
+from ._report import Report
 from ._time import nanoseconds
-from .profiling import Report
 
 
 class Replayed(Outcome):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native
-
-if TYPE_CHECKING:
-    from .profiling import Report, Trace
+from ._report import Report, Trace
 
 # The dimensions of a tensor end its text; its dtype may have brackets, too.
 _SHAPE = re.compile(r"\[([-\d, ]*)\](?:, |$)")

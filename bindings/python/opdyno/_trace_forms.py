@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _native
+from ._report import Diff, Report, Trace
+from ._report import diff as diff_reports
 from ._trace_events import EventList, averages_of, events_of
-from .profiling import Diff, Report, Trace
-from .profiling import diff as diff_reports
 
 
 class Forms:

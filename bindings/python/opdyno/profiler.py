@@ -25,9 +25,9 @@ from typing import Any
 from . import _itt as itt
 from . import _native
 from ._dumps import Dumps
+from ._report import Trace
 from ._time import nanoseconds
 from ._trace_forms import Forms, LoadedTrace, MergedTrace, diff, load, merge
-from .profiling import Trace
 
 
 class Profiler(_native.Handle):

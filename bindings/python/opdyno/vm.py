@@ -25,8 +25,9 @@ from ._errors import Error
 from ._function import Function, named
 from ._module import Module, load_module, module_of
 from ._objects import Array, brief
+from ._report import Report, Trace
 from ._time import nanoseconds
-from .profiling import Profiling, Report, Trace, profile_options
+from .profiling import Profiling, profile_options
 
 
 class VMInstrumentReturnKind(enum.IntEnum):

@@ -1,0 +1,388 @@
+"""Metrics, and what has them: reports, their differences, traces. `opdyno.profiling` has them for users."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from . import _native
+from ._device import Device
+from ._frozen import Frozen
+from ._results import MachinePeak
+
+
+class _Metric(Frozen):
+    """A number with a unit: ordered, added and subtracted among its own kind, scaled by numbers, and `float(metric)`."""
+
+    __module__ = "opdyno.profiling"  # in help()
+    __slots__ = ()
+
+    def __init__(self, value: Any) -> None:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise TypeError(f"a {type(self).__name__} is made of a number, not of {value!r}")
+        super().__init__(value)
+
+    @property
+    def _number(self) -> Any:
+        return self._fields()[0]
+
+    def __float__(self) -> float:
+        return float(self._number)
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self._number + other._number) if type(other) is type(self) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:  # sum() begins with 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self)(self._number - other._number) if type(other) is type(self) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Any:
+        return type(self)(self._number * factor) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        """By a number: such a metric. By one of its kind: their quotient, a float."""
+        if type(other) is type(self):
+            return self._number / other._number
+        return type(self)(self._number / other) if isinstance(other, (int, float)) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return self._number < other._number if type(other) is type(self) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self._number <= other._number if type(other) is type(self) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self._number > other._number if type(other) is type(self) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self._number >= other._number if type(other) is type(self) else NotImplemented
+
+
+class Count(_Metric):
+    """A number of things: `value`."""
+
+    __slots__ = ("value",)
+    value: int
+
+
+class Duration(_Metric):
+    """A time: `microseconds`."""
+
+    __slots__ = ("microseconds",)
+    microseconds: float
+
+
+class Percent(_Metric):
+    """A share: `percent`, from 0 to 100."""
+
+    __slots__ = ("percent",)
+    percent: float
+
+
+class Ratio(_Metric):
+    """A quotient: `ratio`."""
+
+    __slots__ = ("ratio",)
+    ratio: float
+
+
+class Bytes(_Metric):
+    """An amount of memory: `value`. Names of such metrics end in " (bytes)"."""
+
+    __slots__ = ("value",)
+    value: int
+
+
+class Hertz(_Metric):
+    """A frequency: `hertz`. Names of such metrics end in " (Hz)"."""
+
+    __slots__ = ("hertz",)
+    hertz: float
+
+
+METRIC_KINDS: dict[type[Any], int] = {
+    Count: _native.OPD_METRIC_COUNT,
+    Duration: _native.OPD_METRIC_DURATION,
+    Percent: _native.OPD_METRIC_PERCENT,
+    Ratio: _native.OPD_METRIC_RATIO,
+    Bytes: _native.OPD_METRIC_BYTES,
+    Hertz: _native.OPD_METRIC_HERTZ,
+}
+
+
+_KINDS = {number: metric for metric, number in METRIC_KINDS.items()}
+
+
+def metric_of(kind: int, value: Any) -> Any:
+    """A metric of a report by its kind; text as it is, and kinds of a newer writer by their JSON."""
+    if kind == _native.OPD_METRIC_JSON:
+        return json.loads(value)
+    return _KINDS[kind](value) if kind in _KINDS else value
+
+
+def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
+    """A metric as native code takes it."""
+    if isinstance(metric, str):
+        return _native.OPD_METRIC_STRING, metric
+    for kind, number in METRIC_KINDS.items():
+        if isinstance(metric, kind):
+            return number, getattr(metric, kind.__slots__[0])
+    raise TypeError(
+        f"{name} is of type {type(metric).__name__}; a metric is a Count, Duration, Percent, Ratio, Bytes, Hertz or text"
+    )
+
+
+class Report(_native.Handle):
+    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table.
+
+    Immutable; any thread may read it; may be pickled. Notebooks show it as a table. Source: TVM's profiling.Report.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __new__(
+        cls,
+        calls: Iterable[Mapping[str, Any]],
+        device_metrics: Mapping[str | Device, Mapping[str, Any]],
+        configuration: Mapping[str, Any],
+    ) -> Report:
+        """Makes a report of what its attributes of these names give: metrics by name, or text.
+
+        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; a TypeError for another kind. Devices may be
+        named as "cpu0".
+        """
+        builder = _native.opd_report_builder_create()
+        for call in calls:
+            _native.opd_report_builder_add_call(builder)
+            for name, metric in call.items():
+                _native.opd_report_builder_set(builder, _native.OPD_REPORT_CALLS, None, name, *kind_and_value(name, metric))
+        for where, metrics in device_metrics.items():
+            device = f"{where.type}{where.index}" if isinstance(where, Device) else where
+            for name, metric in metrics.items():
+                _native.opd_report_builder_set(builder, _native.OPD_REPORT_DEVICES, device, name, *kind_and_value(name, metric))
+        for name, metric in configuration.items():
+            _native.opd_report_builder_set(
+                builder, _native.OPD_REPORT_CONFIGURATION, None, name, *kind_and_value(name, metric)
+            )
+        return _native.opd_report_builder_finish(builder)
+
+    @classmethod
+    def from_json(cls, s: str | bytes) -> Report:
+        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
+        return _native.opd_report_from_json(s)
+
+    @classmethod
+    def from_table(cls, s: str | bytes) -> Report:
+        """Reads what `table()` wrote, here or in TVM. Other text is a ValueError that gives the line."""
+        return _native.opd_report_from_table(s)
+
+    def json(self) -> str:
+        """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
+        return _native.opd_report_write(self, _native.OPD_REPORT_JSON, None)
+
+    def csv(self) -> str:
+        """The calls as CSV: a line of names, then a line for each call."""
+        return _native.opd_report_write(self, _native.OPD_REPORT_CSV, None)
+
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """A text table of the calls.
+
+        `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
+        one device make one row. `col_sums`: adds lines of sums.
+        """
+        return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, self._options(sort, aggregate, col_sums))
+
+    def summary(self, width: int = 100, max_rows: int = 10, colored: bool = False) -> str:
+        """What `opdyno profile` shows: the slowest operators, times with units, and a sentence on what would help.
+
+        `width`: characters of a line at most, 40 or more. `max_rows`: rows of operators; 0: all. `colored`: bars, and the
+        colours of a terminal.
+        """
+        options = {"width": width, "max_rows": max_rows, "colored": int(colored)}
+        return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, options)
+
+    def to_markdown(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """The table's rows as a Markdown table."""
+        return _native.opd_report_write(self, _native.OPD_REPORT_MARKDOWN, self._options(sort, aggregate, col_sums))
+
+    def to_html(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
+        """A page that needs no other file: the table's rows to sort, the time of each operator as bars, and a roofline
+        where the report has its numbers."""
+        return _native.opd_report_write(self, _native.OPD_REPORT_HTML, self._options(sort, aggregate, col_sums))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calls as a Parquet file, with the devices and the configuration as its metadata. Needs pyarrow."""
+        table = import_module("pyarrow").table(self)
+        import_module("pyarrow.parquet").write_table(table, path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The calls for pyarrow, Polars, DuckDB and others, without a copy of columns that have no gaps."""
+        return _native.opd_report_to_arrow(self)
+
+    @staticmethod
+    def _options(sort: bool, aggregate: bool, col_sums: bool) -> dict[str, int]:
+        return {"sort": int(sort), "aggregate": int(aggregate), "col_sums": int(col_sums)}
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` … or text.
+
+        Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
+        """
+        return self._rows(_native.OPD_REPORT_CALLS)
+
+    @property
+    def device_metrics(self) -> dict[str, dict[str, Any]]:
+        """For each device, as "cpu0", its metrics by name."""
+        return {row.pop("Device"): row for row in self._rows(_native.OPD_REPORT_DEVICES)}
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The conditions of the run, by name."""
+        return self._rows(_native.OPD_REPORT_CONFIGURATION)[0]
+
+    def _rows(self, section: int) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = [{} for _ in range(_native.opd_report_count(self, section))]
+        for name in _native.opd_report_list(self, section):
+            values, kinds = _native.opd_report_get_column(self, section, name)
+            for row, value, kind in zip(rows, values, kinds):
+                if kind:
+                    row[name] = metric_of(kind, value)
+        return rows
+
+    def __len__(self) -> int:
+        return _native.opd_report_call_count(self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        times = [
+            f", {device}: {metrics['Duration (us)'].microseconds:,.2f} us"
+            for device, metrics in self.device_metrics.items()
+            if isinstance(metrics.get("Duration (us)"), Duration)
+        ]
+        return f"<Report of {len(self)} calls{''.join(times)}>"
+
+    def with_roofline(self, peak: MachinePeak | None = None) -> Report:
+        """The report with columns for what its operators compute and move, as far as their names and shapes tell.
+
+        They are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
+        A global function "opdyno.flop.<name>" counts the operations of an operator of your own: it gets the text of
+        "Argument Shapes". Source: Williams, Waterman, Patterson: Roofline, 2009.
+        """
+        gflops, bandwidth = (peak.gflops, peak.bandwidth_gbps) if peak else (0.0, 0.0)
+        return _native.opd_report_add_roofline(self, gflops, bandwidth)
+
+    def _repr_html_(self) -> str:
+        """The table of `to_html()`, for notebooks."""
+        page = self.to_html()
+        return page[page.index("<table>") : page.index("</table>") + len("</table>")]
+
+    def __reduce__(self) -> Any:
+        return Report.from_json, (self.json(),)
+
+
+class Diff:
+    """The changes between two sets of runs, operator by operator. `print(diff)` shows its table."""
+
+    def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
+        self._runs, self._options = (before, after), options
+        self._report: Report = _native.opd_report_diff(before, after, options)
+
+    @property
+    def verdict(self) -> str:
+        """Of the total and the operators that matter: "regression" if one has it, else "undecided", "improvement" or "same"."""
+        return str(self._report.configuration["Verdict"])
+
+    @property
+    def report(self) -> Report:
+        """A row for each operator: before, after, change with its interval, verdict, runs, p-values."""
+        return self._report
+
+    def runs_needed(self, index: int, effect: float) -> int:
+        """How many runs on each side would show such a change (0.03 is 3 %) of the operator in 9 of 10 diffs."""
+        options = {**self._options, "min_effect": effect, "fail_above": -1.0}
+        report: Report = _native.opd_report_diff(*self._runs, options)
+        number, _kind = _native.opd_report_get(report, _native.OPD_REPORT_CALLS, index, "Runs Needed")
+        return -1 if number is None else int(number)
+
+    def __len__(self) -> int:
+        return len(self._report)
+
+    def __str__(self) -> str:
+        return self.report.table(col_sums=False)
+
+    def __repr__(self) -> str:
+        return f"<Diff of {len(self)} operators: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """The operators as a table for notebooks."""
+        return self.report._repr_html_()
+
+
+def merge(reports: Iterable[Report]) -> Report:
+    """Joins reports of several runs, machines or ranks. Entries of their configurations that differ become columns."""
+    return _native.opd_report_merge(list(reports))
+
+
+def diff(
+    before: Report | Iterable[Report],
+    after: Report | Iterable[Report],
+    *,
+    min_effect: float = 0.01,
+    level: float = 0.05,
+    confidence: float = 0.95,
+    metric: str | None = None,
+    min_share: float = 0.01,
+    fail_above: float | None = None,
+    paired: bool = False,
+) -> Diff:
+    """Compares two sets of runs. Each report is one run, or as many as its column "Run" counts.
+
+    `min_effect`: changes below it do not matter. `level`: most false verdicts, as a share of all that are given.
+    `metric`: the column that is compared; "Duration (us)". `fail_above`: 0.03 marks rows that are slower by more than
+    3 % in the column "Fails", if they take `min_share` of the time. `paired`: the runs were made in turns. docs/diff.md
+    says which test is made and why.
+    """
+    sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
+    options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric,
+               "min_share": min_share, "fail_above": -1.0 if fail_above is None else fail_above, "is_paired": int(paired)}
+    return Diff(sides[0], sides[1], options)
+
+
+class Trace(_native.Handle):
+    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it."""
+
+    __slots__ = ("__weakref__",)
+
+    def __len__(self) -> int:
+        return _native.opd_trace_call_count(self)
+
+    @property
+    def dropped(self) -> int:
+        """Number of calls that found no room; see `max_records` of `VirtualMachine.profile`."""
+        return _native.opd_trace_dropped_count(self)
+
+    def chrome(self) -> str:
+        """JSON of Chrome's trace event format, which Perfetto opens."""
+        return _native.opd_trace_to_chrome(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} calls, {self.dropped} dropped>"
+
+
+class ReportBuilder(_native.Handle):
+    __slots__ = ()
+
+
+_native.register_class("Report", Report)
+_native.register_class("ReportBuilder", ReportBuilder)
+_native.register_class("Trace", Trace)
