@@ -10,5 +10,5 @@ set(OPDYNO_CJSON_SOURCE "" CACHE PATH
     "Directory of cJSON.c; libopdyno.a then holds cJSON, libffi and zlib, and needs the C++ library only")
 
 # Loaded at run time, so not needed to build: drivers of devices (src/device), libdw, PAPI, and OpenSSL's libssl.so.3 for
-# TLS (src/rpc/openssl_api.h). Linked, libssl and libcrypto would make each program's start 0.7 ms and 0.7 MiB dearer, and a
+# TLS (src/rpc/wire/openssl_api.h). Linked, libssl and libcrypto would make each program's start 0.7 ms and 0.7 MiB dearer, and a
 # machine without them could not start one at all. TLS itself is nothing to write anew.

@@ -3,7 +3,7 @@
 
 #include "analysis/bench/time_evaluator.h"
 #include "capi/handles.h"
-#include "rpc/remote_evaluator.h"
+#include "rpc/client/remote_evaluator.h"
 
 using namespace opd;
 

@@ -1,10 +1,10 @@
 // include/opdyno/rpc.h
 #include "capi/handles.h"
-#include "rpc/end_answer.h"
-#include "rpc/remote_device.h"
-#include "rpc/remote_objects.h"
-#include "rpc/secret.h"
-#include "rpc/serve.h"
+#include "rpc/client/remote_device.h"
+#include "rpc/client/remote_objects.h"
+#include "rpc/server/serve.h"
+#include "rpc/wire/end_answer.h"
+#include "rpc/wire/secret.h"
 
 using namespace opd;
 

@@ -6,7 +6,7 @@
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
 #include "record/recorder.h"
-#include "rpc/remote_profile.h"
+#include "rpc/client/remote_profile.h"
 
 using namespace opd;
 

@@ -1,6 +1,6 @@
 // Packets of clients of RPC: values and tensors are read within the packet and within the session's objects.
 #include "device/device.h"
-#include "rpc/packets.h"
+#include "rpc/wire/packets.h"
 #include "value/function.h"
 
 using namespace opd;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "rpc/serve.h"
+#include "rpc/server/serve.h"
 
 using namespace opd;
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "rpc/socket.h"
+#include "rpc/wire/socket.h"
 
 namespace opd::rpc {
 namespace {

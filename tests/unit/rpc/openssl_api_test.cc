@@ -1,5 +1,5 @@
 // The library's own declarations of OpenSSL against its headers, where these are installed (libssl-dev).
-#include "rpc/openssl_api.h"
+#include "rpc/wire/openssl_api.h"
 
 #include <gtest/gtest.h>
 

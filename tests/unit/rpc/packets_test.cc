@@ -1,15 +1,15 @@
 // Packets of RPC: what is written is read again, and what no packet may have is refused.
-#include "rpc/packets.h"
+#include "rpc/wire/packets.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "device/device.h"
-#include "rpc/connect.h"
-#include "rpc/remote_profile_options.h"
-#include "rpc/secret.h"
-#include "rpc/work_folder.h"
+#include "rpc/client/connect.h"
+#include "rpc/server/work_folder.h"
+#include "rpc/wire/remote_profile_options.h"
+#include "rpc/wire/secret.h"
 #include "value/function.h"
 
 namespace opd::rpc {

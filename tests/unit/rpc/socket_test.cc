@@ -1,5 +1,5 @@
 // Messages on a connection: whole, in parts, and never more.
-#include "rpc/socket.h"
+#include "rpc/wire/socket.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

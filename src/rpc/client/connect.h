@@ -1,0 +1,54 @@
+// Connections of a client: to a server, and to TVM's tracker, which assigns a free server.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "base/cancel_state.h"
+#include "base/host_port.h"
+#include "rpc/wire/socket.h"
+
+namespace opd::rpc {
+
+// A descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&from) noexcept {
+    std::swap(fd_, from.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
+Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom);
+
+// Sends the client's key. Returns the server's. Throws OPD_FAILED_PRECONDITION if the server has another one, or
+// with a secret ("": none), if the server lacks it.
+std::string greet_server(Socket &socket, const std::string &key, const std::string &secret);
+
+// A tracker's answer to a request: a server that waits for this client, and the key that it waits for.
+struct Assignment {
+  HostPort server;
+  std::string key;
+};
+// Waits until a server of that key is free. Throws errors of the connection, and those of cancelled calls.
+Assignment request_server(const HostPort &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
+                          Socket::Time limit);
+std::string tracker_summary(const HostPort &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
+
+// The limits of a wait, beside the default cancel token of the calling thread.
+struct Patience {
+  Socket::Time limit{0};          // 0: none
+  CancelState *cancel = nullptr;  // null: no further token
+};
+// Waits until something arrives. Throws OPD_DEADLINE_EXCEEDED after the limit, and what ends calls of the calling
+// thread. `place`: of the wait, for messages, as "in f".
+void await(Socket &socket, const Patience &patience, std::string_view place);
+
+}  // namespace opd::rpc

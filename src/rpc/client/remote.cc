@@ -1,0 +1,537 @@
+#include "rpc/client/remote.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "rpc/client/remote_objects.h"
+#include "rpc/wire/end_answer.h"
+#include "trace/library_range.h"
+#include "value/dtype.h"
+
+namespace opd::rpc {
+namespace {
+
+constexpr size_t kMostOwed = 64;                     // answers that no call waits for; more would fill the sockets
+constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
+constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
+constexpr const char *kConnectionError = "ConnectionError";  // of Python, which is an OSError
+
+std::atomic<uint64_t> serials{0};
+
+struct Sessions {
+  ForkMutex guard{LockRank::kDeviceTables};
+  std::array<std::weak_ptr<Remote>, kMostSessions> list;
+};
+Sessions &sessions() {
+  static auto *const all = new Sessions;  // never destroyed: tensors may end while the process exits
+  return *all;
+}
+
+int32_t enter(const std::shared_ptr<Remote> &remote) {
+  Sessions &all = sessions();
+  const std::scoped_lock lock(all.guard);
+  for (int32_t i = 0; i < kMostSessions; ++i) {
+    auto &place = all.list[static_cast<size_t>(i)];
+    if (!place.expired()) continue;
+    place = remote;
+    return i;
+  }
+  fail(OPD_OUT_OF_RANGE, "a process has at most ", kMostSessions, " sessions at once");
+}
+
+opd_code code_of(std::string_view kind) {
+  struct Known {
+    std::string_view kind;
+    opd_code code;
+  };
+  static constexpr Known kKnown[] = {
+      {"ValueError", OPD_INVALID_ARGUMENT}, {"TypeError", OPD_INVALID_ARGUMENT},
+      {"IndexError", OPD_OUT_OF_RANGE},     {"MemoryError", OPD_OUT_OF_MEMORY},
+      {"InterruptedError", OPD_CANCELLED},  {"TimeoutError", OPD_DEADLINE_EXCEEDED},
+  };
+  for (const Known &known : kKnown)
+    if (known.kind == kind) return known.code;
+  return OPD_CALL_FAILED;
+}
+
+// Servers send "Kind: message".
+[[noreturn]] void fail_there(std::string_view text, const std::string &address) {
+  const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  const size_t colon = text.find(": ");
+  std::string kind;
+  if (colon != text.npos && colon > 0 &&
+      std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(colon), is_letter))
+    kind = text.substr(0, colon), text.remove_prefix(colon + 2);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  fail_as(kind.empty() ? "RuntimeError" : kind.c_str(), code_of(kind), text, " (on ", address, ")");
+}
+
+// Of an exception.
+std::string said_in(std::string_view answer) {
+  ByteReader body = values_of(answer);
+  const std::optional<Value> text = read_plain(body, read_type(body));
+  return text && is_text(*text) ? std::string(as_text(*text, "the error")) : "an error without a message";
+}
+
+// Why the session ends, if this exception says so; else "".
+std::string end_in(std::string_view answer) {
+  try {
+    const std::string said = said_in(answer);
+    if (said.starts_with(kEndAnswer) || said == kDamageAnswer) return said.substr(said.find(": ") + 2);
+  } catch (const Exception &) {}  // of an answer without a form
+  return "";
+}
+
+RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
+  RemoteTensor part = whole;
+  part.dtype = {kDLUInt, 8, 1};
+  part.dims = {static_cast<int64_t>(size)};
+  part.byte_offset += begin;
+  return part;
+}
+
+// Where copies are limited by the processor, and something else looks after the bytes, as an ssh tunnel.
+bool are_checksums_off() {
+  const char *const value = std::getenv("OPDYNO_RPC_CHECKSUMS");
+  return value && std::string_view(value) == "0";
+}
+
+// As other programs hand it on to those that they start. What is no context is none.
+TraceContext context_of_environment() {
+  const char *const value = std::getenv("TRACEPARENT");
+  return TraceContext::parse(value ? value : "").value_or(TraceContext{});
+}
+
+uint64_t handle_in(std::string_view answer) {
+  ByteReader body = values_of(answer);
+  switch (read_type(body)) {
+    case OPD_NONE:
+      return 0;
+    case OPD_POINTER:
+      return body.read<uint64_t>("handle");
+    default:
+      body.bad("value", "is no handle");
+  }
+}
+
+}  // namespace
+
+// The right to use the connection. Objects to be freed meanwhile are sent at its end.
+class Remote::Turn {
+ public:
+  explicit Turn(Remote &remote) : remote_(remote) {
+    while (remote_.is_busy_.exchange(true, std::memory_order_acquire)) remote_.is_busy_.wait(true);
+  }
+  ~Turn() { remote_.end_turn(); }
+  Turn(const Turn &) = delete;
+
+ private:
+  Remote &remote_;
+};
+
+Remote::Remote(const HostPort &server, const RemoteOptions &options)
+    : address_(server.text()),
+      answer_limit_(options.answer_limit),
+      descriptor_(connect_to(server, options.connect_limit, "the server")),
+      socket_(descriptor_.get(), kStall),
+      serial_(++serials),
+      usual_context_(context_of_environment()) {}
+
+std::shared_ptr<Remote> Remote::connect(const HostPort &server, const RemoteOptions &options) {
+  const std::shared_ptr<Remote> made(new Remote(server, options));
+  RemoteOptions how = options;
+  if (how.tls.name.empty()) how.tls.name = server.host;
+  made->begin(how);
+  made->index_ = enter(made);
+  return made;
+}
+
+std::shared_ptr<Remote> Remote::at(int32_t index) {
+  if (index < 0 || index >= kMostSessions) return nullptr;
+  Sessions &all = sessions();
+  const std::scoped_lock lock(all.guard);
+  return all.list[static_cast<size_t>(index)].lock();
+}
+
+// The text that a function of the server's own returns; "": it has none of that name.
+std::string Remote::told(const char *name) {
+  const uint64_t function = find(name);
+  if (!function) return "";
+  const Value text = call(function, name, {});
+  free_object(function);
+  return std::string(as_text(text, name));
+}
+
+// No other thread has the session yet, so all between the answer and this side's next frame is here.
+void Remote::ask_for_checksums() {
+  const uint64_t function = find(kChecksumFunction);
+  if (!function) return;  // of a former version
+  call(function, kChecksumFunction, {});
+  frames_.begin_checksums();
+  free_object(function);
+}
+
+void Remote::begin(const RemoteOptions &options) {
+  std::string said = options.key;
+  if (options.session_limit.count())
+    said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
+  try {
+    socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
+    if (options.tls.is_wanted()) socket_.secure(std::make_unique<Tls>(descriptor_.get(), options.tls));
+    key_ = greet_server(socket_, said, options.secret);
+    PacketWriter start(Code::kInitServer);
+    start.write_text(kProtocolVersion);
+    ask({.packet = start.take(), .place = "at its begin"});
+    version_ = told(kVersionFunction);
+    if (!version_.empty()) {
+      host_ = told(kHostFunction);
+      if (!socket_.is_secure() && !are_checksums_off()) ask_for_checksums();
+    }
+    socket_.end_at({});
+  } catch (const Exception &e) {
+    close();
+    const Error &error = *e.error();
+    fail_as(error.kind.c_str(), error.code, "there is no session with ", address_, ": ", error.message);
+  }
+}
+
+Remote::~Remote() { close(); }
+
+void Remote::close() noexcept {
+  if (generation_ != fork_generation() || !is_open_.exchange(false))
+    return;  // in a child of fork(), it is the parent's
+  const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
+  try {
+    note_end("it was closed");
+    if (is_idle) {  // else the request that waits for its answer ends with the connection
+      ByteWriter packet;
+      packet.write(Code::kShutdown);
+      frames_.write(packet.take());
+    }
+  } catch (const std::exception &) {}  // the server sees the end of the connection
+  if (is_idle) end_turn();             // the next thread in line finds the session closed
+  ::shutdown(descriptor_.get(), SHUT_RDWR);
+}
+
+void Remote::note_end(std::string reason) {
+  const std::scoped_lock lock(guard_);
+  if (reason_.empty()) reason_ = std::move(reason);
+  frees_.clear();
+}
+
+std::string Remote::absence() const {
+  if (generation_ != fork_generation()) return "the session belongs to the process that called fork()";
+  if (is_open_.load()) return "";
+  const std::scoped_lock lock(guard_);
+  return concat("the session with ", address_, " has ended: ", reason_);
+}
+
+void Remote::require_open(std::string_view place) const {
+  if (generation_ == fork_generation() && is_open_.load()) [[likely]]
+    return;
+  fail_as(kConnectionError, OPD_IO, "nothing can be done ", place, ": ", absence());
+}
+
+void Remote::end(std::string_view place, const std::string &reason) {
+  note_end(concat(reason, " ", place));
+  is_open_ = false;
+  ::shutdown(descriptor_.get(), SHUT_RDWR);
+  fail_as(kConnectionError, OPD_IO, "the session with ", address_, " ended ", place, ": ", reason);
+}
+
+DLDevice Remote::here(DLDevice device) const {
+  if (device.device_type < 0 || device.device_type >= kDevicesOfSession)
+    fail(OPD_UNSUPPORTED, "the device ", device_name(device), " of the server is of a session there");
+  return {static_cast<DLDeviceType>(device.device_type + kDevicesOfSession * (index_ + 1)), device.device_id};
+}
+
+DLDevice Remote::there(DLDevice device) const {
+  if (device.device_type / kDevicesOfSession != index_ + 1)
+    fail(OPD_INVALID_ARGUMENT, device_name(device), " is no device of the session with ", address_);
+  return {static_cast<DLDeviceType>(device.device_type % kDevicesOfSession), device.device_id};
+}
+
+// ---- packets
+
+// Objects that other threads free from here on are freed by requests of those threads, or here if they found the
+// connection busy.
+void Remote::end_turn() noexcept {
+  bool is_full = false;
+  do {
+    try {
+      while (owed_ > 0 && is_open_.load() && socket_.has_input(Socket::Time{1}))
+        skip_answer("while objects were freed");
+      send_frees();
+    } catch (const std::exception &) {}  // the next request fails, too
+    is_full = owed_ >= kMostOwed;
+    is_busy_.store(false, std::memory_order_release);
+    is_busy_.notify_one();
+    const std::scoped_lock lock(guard_);
+    if (frees_.empty() || is_full || !is_open_.load()) return;
+  } while (!is_busy_.exchange(true, std::memory_order_acquire));
+}
+
+bool Remote::send_frees() {
+  std::string frames;
+  size_t count = 0;
+  {
+    const std::scoped_lock lock(guard_);
+    for (; !frees_.empty() && owed_ + count < kMostOwed; ++count, frees_.pop_front())
+      frames += frames_.framed(frees_.front());
+  }
+  if (!is_open_.load() || count == 0) return false;
+  owed_ += count;
+  socket_.write(frames);
+  return true;
+}
+
+template <class Add>
+void Remote::free_later(Code code, const Add &add) noexcept {
+  if (generation_ != fork_generation() || !is_open_.load()) return;
+  try {
+    PacketWriter packet(code);
+    add(packet);
+    const std::scoped_lock lock(guard_);
+    frees_.push_back(packet.take());
+  } catch (const std::bad_alloc &) { return; }
+  if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
+}
+
+Remote::Answer Remote::ask(const Request &request) {
+  require_open(request.place);
+  std::optional<LibraryRange> range;
+  if (request.what) range.emplace(request.what, request.name);
+  const Turn turn(*this);
+  Answer answer = exchange(request);
+  if (answer.code == Code::kException) fail_there(said_in(answer.body), address_);
+  return answer;
+}
+
+Remote::Answer Remote::exchange(const Request &request) {
+  require_open(request.place);
+  settle(request);
+  const std::string context = request.is_call ? context_packet(request) : "";
+  // If the server stops reading amid a request, the session ends, even if the wait has a limit.
+  try {
+    if (!context.empty()) frames_.write(context), ++owed_;
+    frames_.write(request.packet, request.rest);
+  } catch (const Exception &e) {
+    receive_end(request);
+    end(request.place, e.error()->message);
+  }
+  ++owed_;  // until it is here, if the wait ends before
+  for (; owed_ > 1; skip_answer(request.place)) await_answer(request);
+  await_answer(request);
+  --owed_;
+  return receive(request);
+}
+
+// A server that has ended the session may have said why before. Throws that.
+void Remote::receive_end(const Request &request) {
+  for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
+}
+
+// It goes before the request, and its answer is not waited for on its own.
+std::string Remote::context_packet(const Request &request) {
+  TraceContext wanted = trace_context();
+  if (!wanted.is_any()) wanted = usual_context_;
+  if (wanted == told_context_ || version_.empty()) return "";
+  if (!context_function_) {
+    PacketWriter packet(Code::kGetGlobalFunc);
+    packet.add_text(kTraceParentFunction);
+    const Answer answer = exchange({.packet = packet.take(), .place = request.place, .patience = request.patience});
+    context_function_ = answer.code == Code::kReturn ? handle_in(answer.body) : 0;
+  }
+  told_context_ = wanted;
+  if (*context_function_ == 0) return "";
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(*context_function_);
+  packet.add_text(wanted.is_any() ? wanted.to_text() : "");
+  return packet.take();
+}
+
+void Remote::await_answer(const Request &request) {
+  Patience patience = request.patience;
+  if (!patience.limit.count()) patience.limit = answer_limit_;
+  await(socket_, patience, request.place);
+}
+
+Remote::Answer Remote::receive(const Request &request) {
+  constexpr uint64_t kSmall = 1 << 20;
+  uint64_t size;
+  Answer answer;
+  try {
+    if (!socket_.wait(kStall)) fail(OPD_IO, "the server closed the connection; what it ran may have crashed");
+    do size = frames_.read_size();
+    while (size == 0);
+    if (size < sizeof(Code) || size > kMostAnswer) fail(OPD_IO, "an answer has ", size, " bytes");
+    frames_.read(&answer.code, sizeof answer.code);
+    size -= sizeof answer.code;
+    if (answer.code == Code::kCopyAck && request.into && size == request.size) {
+      frames_.read(request.into, size);
+      frames_.end();
+      return answer;
+    }
+    // Memory is taken as the bytes come, not as they are promised.
+    for (uint64_t have = 0; have < size; have = answer.body.size()) {
+      answer.body.resize(have + std::min(size - have, std::max(kSmall, have)));
+      frames_.read(answer.body.data() + have, answer.body.size() - have);
+    }
+    frames_.end();
+  } catch (const Exception &e) { end(request.place, e.error()->message); }
+  if (answer.code != Code::kReturn && answer.code != Code::kException && answer.code != Code::kCopyAck)
+    end(request.place, concat("the server answers with the code ", static_cast<int32_t>(answer.code)));
+  if (answer.code == Code::kException)
+    if (const std::string reason = end_in(answer.body); !reason.empty()) end(request.place, reason);
+  return answer;
+}
+
+void Remote::settle(const Request &request) {
+  do
+    while (owed_ > 0) {
+      await_answer(request);
+      skip_answer(request.place);
+    }
+  while (send_frees());
+}
+
+// If the caller of a call did not wait, the call's result is freed.
+void Remote::skip_answer(std::string_view place) {
+  const Answer answer = receive({.packet = {}, .place = place});
+  --owed_;
+  if (answer.code != Code::kReturn) return;
+  try {
+    if (const uint64_t object = object_in(answer.body)) {
+      PacketWriter packet(Code::kFreeHandle);
+      packet.add_handle(object);
+      const std::scoped_lock lock(guard_);
+      frees_.push_back(packet.take());
+    }
+  } catch (const Exception &) {}  // of an answer without a form
+}
+
+// ---- requests
+
+uint64_t Remote::find(std::string_view name) {
+  PacketWriter packet(Code::kGetGlobalFunc);
+  packet.add_text(name);
+  return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}).body);
+}
+
+Value Remote::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(function);
+  for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
+  const Answer answer = ask({.packet = packet.take(),
+                             .place = concat("in ", name),
+                             .what = "rpc call",
+                             .name = name,
+                             .patience = patience,
+                             .is_call = true});
+  return result_in(answer.body, shared_from_this());
+}
+
+uint64_t Remote::own_function(const char *name) {
+  {
+    const std::scoped_lock lock(guard_);
+    if (const auto found = known_.find(name); found != known_.end()) return found->second;
+  }
+  const uint64_t function = find(name);
+  if (!function) fail(OPD_UNSUPPORTED, "the server at ", address_, " has no function ", name);
+  const std::scoped_lock lock(guard_);
+  return known_[name] = function;
+}
+
+Value Remote::call(const char *name, Args args) { return call(own_function(name), name, args); }
+
+void Remote::upload(std::string_view name, std::string_view content) {
+  PacketWriter packet(Code::kCallFunc);
+  packet.write(own_function("tvm.rpc.server.upload"));
+  packet.add_text(name);
+  packet.add_bytes_that_follow(content.size());
+  ask({.packet = packet.take(),
+       .rest = content,
+       .place = concat("while ", name, " was uploaded"),
+       .what = "rpc upload",
+       .name = name,
+       .is_call = true});
+}
+
+Value Remote::attr(DLDevice device, opd_device_attr attr) {
+  PacketWriter packet(Code::kDevGetAttr);
+  packet.add_plain(opd_device_value(device));
+  packet.add_int(attr);
+  const Answer answer = ask({.packet = packet.take(), .place = "while a device was asked"});
+  ByteReader body = values_of(answer.body);
+  return read_plain(body, read_type(body)).value_or(Value());
+}
+
+uint64_t Remote::allocate(DLDevice device, size_t bytes) {
+  PacketWriter packet(Code::kDevAllocDataWithScope);
+  packet.add_tensor({0, device, {kDLUInt, 8, 1}, {static_cast<int64_t>(bytes)}, 0});
+  packet.add_plain(opd_none());
+  return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}).body);
+}
+
+// In pieces, between which the thread looks whether it is to go on.
+void Remote::write(const RemoteTensor &to, const void *from, size_t size) {
+  for (size_t begin = 0; begin < size; begin += kPiece) {
+    const size_t piece = std::min(kPiece, size - begin);
+    ByteWriter head;
+    head.write(Code::kCopyToRemote);
+    part_of(to, begin, piece).write(head);
+    head.write(uint64_t{piece});
+    ask({.packet = head.take(),
+         .rest = {static_cast<const char *>(from) + begin, piece},
+         .place = "amid a copy",
+         .what = "rpc copy to"});
+  }
+}
+
+void Remote::read(const RemoteTensor &from, void *to, size_t size) {
+  for (size_t begin = 0; begin < size; begin += kPiece) {
+    const size_t piece = std::min(kPiece, size - begin);
+    ByteWriter head;
+    head.write(Code::kCopyFromRemote);
+    part_of(from, begin, piece).write(head);
+    head.write(uint64_t{piece});
+    const Answer answer = ask({.packet = head.take(),
+                               .place = "amid a copy",
+                               .what = "rpc copy from",
+                               .into = static_cast<char *>(to) + begin,
+                               .size = piece});
+    if (answer.code != Code::kCopyAck || !answer.body.empty())
+      fail(OPD_BAD_FORMAT, "the server at ", address_, " did not send the ", piece, " bytes that it was asked for");
+  }
+}
+
+void Remote::copy(const RemoteTensor &from, const RemoteTensor &to) {
+  PacketWriter packet(Code::kCopyAmongRemote);
+  packet.add_tensor(from);
+  packet.add_tensor(to);
+  packet.add_handle(0);  // the default stream
+  ask({.packet = packet.take(), .place = "amid a copy", .what = "rpc copy there"});
+}
+
+void Remote::sync(DLDevice device) {
+  PacketWriter packet(Code::kDevStreamSync);
+  packet.add_plain(opd_device_value(device));
+  packet.add_handle(0);
+  ask({.packet = packet.take(), .place = "while a device was waited for", .what = "rpc sync"});
+}
+
+void Remote::free_object(uint64_t number) noexcept {
+  free_later(Code::kFreeHandle, [&](PacketWriter &packet) { packet.add_handle(number); });
+}
+
+void Remote::free_data(DLDevice device, uint64_t number) noexcept {
+  free_later(Code::kDevFreeData, [&](PacketWriter &packet) {
+    packet.add_plain(opd_device_value(device));
+    packet.add_handle(number);
+  });
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,17 @@
+// Devices of sessions as devices of this process. Their memory has addresses here that cannot be read
+// (device/address_ranges.h), so that tensors, views and copies of them are as those of other devices.
+#pragma once
+#include <memory>
+
+#include "rpc/client/remote.h"
+
+namespace opd::rpc {
+
+void register_remote_devices();  // idempotent
+
+// A tensor that the server gave, with the number of the object that keeps it there.
+Ref<Tensor> tensor_here(const std::shared_ptr<Remote> &remote, const RemoteTensor &there, uint64_t object);
+// The server's description of a compact tensor on a device of a session. Throws for other memory.
+RemoteTensor remote_tensor(const DLTensor &tensor);
+
+}  // namespace opd::rpc

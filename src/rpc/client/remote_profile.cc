@@ -1,0 +1,87 @@
+#include "rpc/client/remote_profile.h"
+
+#include <filesystem>
+
+#include "base/build_directory.h"
+#include "base/file.h"
+#include "rpc/wire/remote_profile_options.h"
+#include "trace/event_file_reader.h"
+#include "trace/merge.h"
+
+namespace opd::rpc {
+namespace {
+
+// The other side's Unix time minus this side's. It is requested several times. For the shortest round trip, the other
+// clock is assumed to have been read in the middle, so the error is at most half of the round trip.
+struct ClockOffset {
+  int64_t ns = 0, error_ns = INT64_MAX;
+};
+ClockOffset clock_offset(Remote &remote) {
+  constexpr int kQuestions = 15;
+  ClockOffset best;
+  for (int i = 0; i < kQuestions; ++i) {
+    const int64_t before = unix_ns();
+    const int64_t there = as_int(remote.call(kClockFunction, {}), "the time of the server");
+    const int64_t after = unix_ns(), error = (after - before) / 2 + 1;
+    if (error < best.error_ns) best = {there - (before + after) / 2, error};
+  }
+  return best;
+}
+
+Ref<Trace> read_trace(std::string_view bytes) {
+  const BuildDirectory directory(std::filesystem::temp_directory_path().string());
+  const std::string file = directory.file("trace");
+  write_scratch_file(file, bytes);
+  return read_event_file(file);
+}
+
+// The trace of the other side on the time line of this one, with the address as its process' label.
+Ref<Trace> on_this_clock(Remote &remote, const Trace &trace) {
+  TraceMergeOptions how;
+  how.labels = {remote.address()};
+  const std::string &clock = trace.parts.processes[0].clock_name;
+  if (clock.empty() || clock != TraceProcess::of_this().clock_name) {  // else it is the same
+    const ClockOffset offset = clock_offset(remote);
+    how.shifts_ns = {-offset.ns};
+    how.clock_errors_ns = {offset.error_ns};
+  }
+  const Trace *const traces[] = {&trace};
+  return merge_traces(traces, how);
+}
+
+Remote &profiling_server(const RemoteVm &vm) {
+  Remote &remote = *vm.module().remote;
+  if (remote.version().empty())
+    fail(OPD_UNSUPPORTED, "the server at ", remote.address(), " is TVM's, which makes no profiles; opdyno serve does");
+  return remote;
+}
+
+VmProfile profile_in(const Value &found, Remote &remote, bool wants_trace) {
+  ByteReader bytes(as_bytes(bytes_in(found, "a profile")), "a profile of the server");
+  VmProfile profile;
+  profile.report = Report::from_json(bytes.read_string("report"));
+  if (wants_trace) profile.trace = on_this_clock(remote, *read_trace(as_text(bytes.take(bytes.remaining(), "trace"))));
+  return profile;
+}
+
+}  // namespace
+
+VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options, bool wants_trace) {
+  Remote &remote = profiling_server(vm);
+  const Value written(write_profile_options({std::string(name), options, wants_trace}));
+  return profile_in(vm.call_with(kProfileFunction, {written.view()}, name, args, settings), remote, wants_trace);
+}
+
+void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
+  profiling_server(vm);
+  const Value written(write_profile_options({"", options, true}));
+  vm.call_with(kProfileStart, {written.view()}, "", {}, {});
+}
+
+VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace) {
+  Remote &remote = profiling_server(vm);
+  return profile_in(vm.call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), remote, wants_trace);
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,53 @@
+// VMs of a session: the program and its state are on the other side.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rpc/client/remote_objects.h"
+#include "vm/any_vm.h"
+
+namespace opd::rpc {
+
+class RemoteVm final : public AnyVm {
+ public:
+  static int32_t type();  // "opdyno.RemoteVm"
+  RemoteVm(Ref<RemoteModule> vm, DLDevice device) : vm_(std::move(vm)), device_(device) {}
+  const RemoteModule &module() const { return *vm_; }
+
+  Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings, Value &result) override;
+  Ref<Function> function(std::string_view name) override { return get(name); }
+  Value invoke_closure(Function &closure, Args args, const CallSettings &settings) override;
+  void save_function(std::string_view name, std::string_view saved_name, Args args, const CallSettings &settings,
+                     bool include_return) override;
+  void set_input(std::string_view name, Args args, const CallSettings &settings) override;
+  void invoke_stateful(std::string_view name, const CallSettings &settings) override;
+  Value output(std::string_view name, std::span<const int64_t> path) const override;
+  void set_instrument(Ref<Function> instrument) override;  // of the session
+  bool has_function(std::string_view name) const override { return find(name).get(); }
+  std::vector<std::string> function_list() const override { return vm_->list(); }
+  std::vector<std::string> param_list(std::string_view function) const override;
+  void trim() override {}  // the server keeps its memory itself
+
+  // Calls a function of the VM itself, with the arguments of the program's function `name` behind the first ones.
+  Value call_with(const char *function, std::vector<View> first, std::string_view name, Args args,
+                  const CallSettings &settings) const;
+
+ private:
+  // Functions of the program, saved ones, and the VM's own. find(): null if there is none.
+  Ref<RemoteFunction> find(std::string_view name) const;
+  Ref<RemoteFunction> get(std::string_view name) const;
+  Value call(const RemoteFunction &function, Args args, const CallSettings &settings) const;
+  std::vector<View> in_order(std::string_view name, Args args, const CallSettings &settings) const;
+  std::vector<View> on_device(Args args, std::vector<Value> &owned, bool all) const;
+
+  const Ref<RemoteModule> vm_;
+  const DLDevice device_;  // as this process calls it
+  mutable ForkMutex guard_{LockRank::kRemote};
+  mutable std::map<std::string, Ref<RemoteFunction>, std::less<>> functions_;
+};
+
+// Throws for settings that servers do not know, and for devices that are not of the module's session.
+Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings);
+
+}  // namespace opd::rpc

@@ -1,0 +1,302 @@
+#include "rpc/sandbox/syscall_filter.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+
+// Calls that are newer than the headers of some machines have one number on all of them.
+#ifndef __NR_open_tree
+#define __NR_open_tree 428
+#define __NR_move_mount 429
+#define __NR_fsopen 430
+#define __NR_fsconfig 431
+#define __NR_fsmount 432
+#define __NR_fspick 433
+#endif
+#ifndef __NR_clone3
+#define __NR_clone3 435
+#endif
+#ifndef __NR_pidfd_getfd
+#define __NR_pidfd_getfd 438
+#endif
+#ifndef __NR_mount_setattr
+#define __NR_mount_setattr 442
+#endif
+#ifndef __NR_quotactl_fd
+#define __NR_quotactl_fd 443
+#endif
+#ifndef __NR_fchmodat2
+#define __NR_fchmodat2 452
+#endif
+#ifndef __NR_setxattrat
+#define __NR_setxattrat 463
+#define __NR_removexattrat 466
+#endif
+#ifndef __NR_open_tree_attr
+#define __NR_open_tree_attr 467
+#endif
+#ifndef __NR_file_setattr
+#define __NR_file_setattr 469
+#endif
+#ifndef SECCOMP_RET_KILL_PROCESS
+#define SECCOMP_RET_KILL_PROCESS 0x80000000U
+#endif
+#ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
+#define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
+#endif
+
+namespace opd::rpc {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kMachine = 0;
+#endif
+
+constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM, kAbsent = SECCOMP_RET_ERRNO | ENOSYS;
+
+// Calls that reach other processes, the kernel, or files by ways that Landlock does not watch.
+constexpr int kDeniedCalls[] = {
+    // other processes
+    __NR_ptrace,
+    __NR_process_vm_readv,
+    __NR_process_vm_writev,
+    __NR_pidfd_getfd,
+    __NR_kcmp,
+    // the kernel and the machine
+    __NR_kexec_load,
+    __NR_kexec_file_load,
+    __NR_reboot,
+    __NR_init_module,
+    __NR_finit_module,
+    __NR_delete_module,
+    __NR_bpf,
+    __NR_syslog,
+    __NR_settimeofday,
+    __NR_clock_settime,
+    __NR_acct,
+    __NR_swapon,
+    __NR_swapoff,
+    __NR_sethostname,
+    __NR_setdomainname,
+    __NR_vhangup,
+    __NR_quotactl,
+    __NR_quotactl_fd,
+    // namespaces and mounts
+    __NR_mount,
+    __NR_umount2,
+    __NR_move_mount,
+    __NR_open_tree,
+    __NR_open_tree_attr,
+    __NR_fsopen,
+    __NR_fsconfig,
+    __NR_fsmount,
+    __NR_fspick,
+    __NR_mount_setattr,
+    __NR_pivot_root,
+    __NR_chroot,
+    __NR_setns,
+    __NR_unshare,
+    // keys of the user
+    __NR_keyctl,
+    __NR_add_key,
+    __NR_request_key,
+    // io_uring does what filters of system calls would refuse; userfaultfd makes defects of the kernel usable
+    __NR_io_uring_setup,
+    __NR_io_uring_enter,
+    __NR_io_uring_register,
+    __NR_userfaultfd,
+    // files by other ways than names, and names of files that come and go
+    __NR_open_by_handle_at,
+    __NR_inotify_add_watch,
+    __NR_fanotify_init,
+    // what Landlock lets pass: modes, owners and attributes of any file of this user
+    __NR_fchmodat,
+    __NR_fchmodat2,
+    __NR_fchown,
+    __NR_fchownat,
+    __NR_setxattr,
+    __NR_lsetxattr,
+    __NR_fsetxattr,
+    __NR_setxattrat,
+    __NR_removexattr,
+    __NR_lremovexattr,
+    __NR_fremovexattr,
+    __NR_removexattrat,
+    __NR_file_setattr,
+    // memory and messages of other processes by number
+    __NR_shmget,
+    __NR_shmat,
+    __NR_semget,
+    __NR_msgget,
+    __NR_mq_open,
+#if defined(__x86_64__)
+    __NR_iopl,
+    __NR_ioperm,
+    __NR_chmod,
+    __NR_chown,
+    __NR_lchown,
+    __NR_utime,
+    __NR_utimes,
+    __NR_futimesat,
+#endif
+};
+
+// Builds a program whose tests follow each other. A test that does not hold goes on with the next one.
+class Program {
+ public:
+  Program() {
+    load(offsetof(seccomp_data, arch));
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0));
+    end(SECCOMP_RET_KILL_PROCESS);
+    load(offsetof(seccomp_data, nr));
+#if defined(__x86_64__)
+    constexpr uint32_t kX32 = 0x40000000;  // another set of numbers for the same calls, which no program here uses
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
+    end(kDenied);
+#endif
+  }
+
+  void answer(int call, uint32_t how) {
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1));
+    end(how);
+  }
+  void deny(int call) { answer(call, kDenied); }
+
+  // Denies the call if the lower half of an argument is one of these, or none of these.
+  void deny_if(int call, int argument, std::initializer_list<uint32_t> values) {
+    compare(call, argument, values, true);
+  }
+  void deny_unless(int call, int argument, std::initializer_list<uint32_t> values) {
+    compare(call, argument, values, false);
+  }
+  void deny_if_bits(int call, int argument, uint32_t bits) {
+    begin(call, 4, argument);
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+    end(kDenied);
+    end(SECCOMP_RET_ALLOW);
+  }
+  // If two arguments have these values; of the second one, only these bits count.
+  void deny_if_both(int call, uint32_t first, uint32_t second, uint32_t bits) {
+    begin(call, 7, 0);
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 4));
+    load(argument_at(1));
+    code_.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits));
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1));
+    end(kDenied);
+    load(offsetof(seccomp_data, nr));
+  }
+  // Denies the call if an argument, which is an address, is not null.
+  void deny_unless_null(int call, int argument) {
+    begin(call, 6, argument);
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2));
+    load(argument_at(argument) + 4);
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0));
+    end(kDenied);
+    end(SECCOMP_RET_ALLOW);
+  }
+
+  std::vector<sock_filter> take() {
+    end(SECCOMP_RET_ALLOW);
+    return std::move(code_);
+  }
+
+ private:
+  // Both machines store the lower half of a number first.
+  static uint32_t argument_at(int argument) {
+    return static_cast<uint32_t>(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(argument));
+  }
+  void load(size_t offset) { code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset))); }
+  void end(uint32_t how) { code_.push_back(BPF_STMT(BPF_RET | BPF_K, how)); }
+  // The test of a call has `count` instructions after this jump, the first of which loads an argument.
+  void begin(int call, int count, int argument) {
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, static_cast<uint8_t>(count)));
+    load(argument_at(argument));
+  }
+  void compare(int call, int argument, std::initializer_list<uint32_t> values, bool denies) {
+    const auto count = static_cast<int>(values.size());
+    begin(call, count + 3, argument);
+    int left = count;
+    for (const uint32_t value : values)
+      code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, static_cast<uint8_t>(left--), 0));
+    end(denies ? SECCOMP_RET_ALLOW : kDenied);
+    end(denies ? kDenied : SECCOMP_RET_ALLOW);
+  }
+
+  std::vector<sock_filter> code_;
+};
+
+// By a socket with a name, a session would reach servers that do anything for this user: of D-Bus, ssh-agent, docker.
+void deny_sockets(Program &program, bool network) {
+  constexpr uint32_t kTypes = 0xf;  // without the flags
+  if (network) {
+    program.deny_unless(__NR_socket, 0, {AF_INET, AF_INET6, AF_NETLINK});
+    program.deny_if_both(__NR_socketpair, AF_UNIX, SOCK_DGRAM, kTypes);
+    return;
+  }
+  // A datagram has its address with it, where no filter sees it.
+  program.deny_if_both(__NR_socket, AF_UNIX, SOCK_DGRAM, kTypes);
+  program.deny_if_both(__NR_socketpair, AF_UNIX, SOCK_DGRAM, kTypes);
+  program.deny_unless(__NR_socket, 0, {AF_UNIX, AF_NETLINK});
+  program.deny(__NR_connect);
+}
+
+std::vector<sock_filter> program_for(const SyscallFilter &filter) {
+  constexpr uint32_t kNamespaces = 0x7E020000;   // CLONE_NEW…
+  constexpr uint32_t kTypeForMe = 0x541C;        // TIOCLINUX
+  constexpr uint32_t kSetTerminal = 0x402C542B;  // TCSETS2
+  constexpr uint32_t kOthers = 07022;            // modes that let others write, or run a program as this user
+  Program program;
+  for (const int call : kDeniedCalls) program.deny(call);
+  if (!filter.truncates) program.deny(__NR_truncate);
+  program.deny_if_bits(__NR_clone, 0, kNamespaces);
+  program.answer(__NR_clone3, kAbsent);  // a filter cannot see its flags; libraries then call clone()
+  // Of the terminal where the server writes: its input, the echo of that, and the processes that get it.
+  program.deny_if(__NR_ioctl, 1,
+                  {TIOCSTI, kTypeForMe, TIOCSPGRP, TIOCSCTTY, TIOCSETD, TIOCCONS, TCSETS, TCSETSW, TCSETSF,
+                   kSetTerminal, kSetTerminal + 1, kSetTerminal + 2});
+  program.deny_if_bits(__NR_fchmod, 1, kOthers);
+  program.deny_unless_null(__NR_utimensat, 1);
+  program.deny_unless(__NR_prlimit64, 0, {0});             // limits of other processes
+  program.deny_unless(__NR_personality, 0, {0xFFFFFFFF});  // asking is allowed
+  deny_sockets(program, filter.network);
+  return program.take();
+}
+
+}  // namespace
+
+bool has_syscall_filters() {
+  const uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  return kMachine && ::syscall(__NR_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+void enter_syscall_filter(const SyscallFilter &filter) {
+  std::vector<sock_filter> code = program_for(filter);
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  // Without the flag, kernels before 5.16 slow the processor down in the thread, whose times would then be others.
+  for (const unsigned flags : {unsigned{SECCOMP_FILTER_FLAG_SPEC_ALLOW}, 0U}) {
+    if (::syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0) return;
+    if (errno != EINVAL) break;  // it is: a kernel before 4.17, which does not know the flag
+  }
+  fail(OPD_IO, "cannot restrict the system calls of the session: ", error_text(errno));
+}
+
+}  // namespace opd::rpc

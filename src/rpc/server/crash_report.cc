@@ -1,0 +1,235 @@
+#include "rpc/server/crash_report.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/stack_walk.h"
+#include "rpc/wire/end_answer.h"
+#include "vm/run.h"
+
+namespace opd::rpc {
+namespace {
+
+constexpr size_t kStack = 64 << 10;
+constexpr unsigned kMostSeconds = 5;  // for the answer, after which the process ends without it
+
+// The kernel has raised the limit once the signal arrives.
+uint64_t cpu_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_CPU, &limit);
+  return limit.rlim_cur;
+}
+
+bool is_free(const struct sigaction &action) { return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL; }
+
+// Text in a place of its own: a handler must not allocate memory.
+class Text {
+ public:
+  Text &operator<<(std::string_view more) {
+    const size_t count = std::min(more.size(), sizeof bytes_ - size_);
+    std::memcpy(bytes_ + size_, more.data(), count);
+    size_ += count;
+    return *this;
+  }
+  Text &operator<<(uint64_t number) {
+    char digits[24];
+    return *this << std::string_view(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
+  std::string_view view() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[256];
+  size_t size_ = 0;
+};
+
+// What RLIMIT_DATA counts, the sixth number of the file. 0: not known.
+uint64_t private_memory() {
+  constexpr int kPlace = 5;
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[256];
+  const ssize_t size = ::read(file, text, sizeof text);
+  ::close(file);
+  const char *at = text, *const end = text + std::max<ssize_t>(size, 0);
+  for (int i = 0; i < kPlace && at < end; ++i) at = std::min(std::find(at, end, ' ') + 1, end);
+  uint64_t pages = 0;
+  std::from_chars(at, end, pages);
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Whether the limit is the user's choice, rather than the greater part of the machine.
+bool is_tight(uint64_t limit) {
+  struct sysinfo machine {};
+  return ::sysinfo(&machine) == 0 && limit < uint64_t{machine.totalram} * machine.mem_unit / 2;
+}
+
+// If memory was short: few kernels look whether they were given some.
+void add_memory(Text &reason, bool is_near_null) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
+  const uint64_t used = private_memory();
+  if (!(is_near_null && is_tight(limit.rlim_cur)) && used < limit.rlim_cur / 8 * 7) return;
+  reason << "; the session has " << (used >> 20) << " of the " << (limit.rlim_cur >> 20) << " MiB that it may have";
+}
+
+// `cpu_limit`: in seconds.
+Text reason_of(const siginfo_t &what, uint64_t cpu_limit) {
+  constexpr uintptr_t kNearNull = 1 << 12;
+  const bool has_address = what.si_code > 0;  // else a process sent it
+  Text reason;
+  switch (what.si_signo) {
+    case SIGSEGV:
+      reason << "SIGSEGV (it used memory that is not there";
+      add_memory(reason, has_address && reinterpret_cast<uintptr_t>(what.si_addr) < kNearNull);
+      return reason << ")";
+    case SIGBUS:
+      return reason << "SIGBUS (it used memory whose file has ended)";
+    case SIGFPE:
+      return reason << "SIGFPE (it divided by 0)";
+    case SIGILL:
+      return reason << "SIGILL (its code is none of this processor)";
+    case SIGABRT:
+      reason << "SIGABRT (it gave up";
+      add_memory(reason, false);
+      return reason << ")";
+    case SIGSYS:
+      return reason << "SIGSYS (it made a system call that is not allowed)";
+    case SIGTERM:
+      return reason << "SIGTERM (another process demanded it)";
+    default:
+      return reason << "SIGXCPU (the session has used up its " << cpu_limit << " s of CPU time)";
+  }
+}
+
+// The innermost kernel on the stack. Names are there if the kernel's library has them, and callers are found as far as
+// it has tables for exceptions.
+const char *kernel_on_stack() noexcept {
+  constexpr std::string_view kPrefix = "__tvm_ffi_";
+  uint64_t addresses[64];
+  const size_t count = walk_stack(addresses, std::size(addresses));
+  for (size_t i = 0; i < count; ++i) {
+    Dl_info info;
+    if (!::dladdr(reinterpret_cast<void *>(addresses[i]), &info) || !info.dli_sname) continue;
+    if (std::string_view(info.dli_sname).starts_with(kPrefix)) return info.dli_sname + kPrefix.size();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::atomic<CrashReport *> CrashReport::reporting_{nullptr};
+
+CrashReport::CrashReport(const Frames &frames, bool is_wanted, const Progress &progress)
+    : frames_(frames),
+      is_wanted_(is_wanted),
+      progress_(progress),
+      serving_(thread_state()),
+      serving_thread_(::pthread_self()),
+      cpu_limit_(cpu_limit()) {
+  if (!is_wanted) return;
+  CrashReport *none = nullptr;
+  if (!reporting_.compare_exchange_strong(none, this))
+    fail(OPD_FAILED_PRECONDITION, "the process has another session whose crashes are reported");
+  use_own_stack();
+  struct sigaction action {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART;  // the latter for SIGURG, after which the program goes on
+  // A handler that crashes itself ends the process, since the kernel cannot deliver that signal.
+  for (const int signal : kSignals) sigaddset(&action.sa_mask, signal);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction before {};
+    if (::sigaction(kSignals[i], nullptr, &before) || !is_free(before)) continue;
+    is_handled_[i] = ::sigaction(kSignals[i], &action, nullptr) == 0;
+  }
+}
+
+CrashReport::~CrashReport() {
+  if (!is_wanted_) return;
+  for (size_t i = 0; i < kSignals.size(); ++i)
+    if (is_handled_[i]) ::signal(kSignals[i], SIG_DFL);
+  if (stack_) {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  reporting_ = nullptr;
+}
+
+void CrashReport::use_own_stack() {
+  stack_t before{};
+  if (::sigaltstack(nullptr, &before) || !(before.ss_flags & SS_DISABLE)) return;
+  stack_.reset(new char[kStack]);
+  stack_t own{};
+  own.ss_sp = stack_.get(), own.ss_size = kStack;
+  if (::sigaltstack(&own, nullptr)) stack_ = nullptr;
+}
+
+void CrashReport::handle(int signal, siginfo_t *info, void *) {
+  CrashReport *const report = reporting_.load();
+  if (signal == SIGURG) {
+    const int error = errno;
+    if (report) report->note_operator();
+    errno = error;
+    return;
+  }
+  static std::atomic<bool> is_begun{false};
+  if (is_begun.exchange(true)) wait_for_the_end();  // another thread of the same kernel, most often
+  if (report && report->is_amid_request_.exchange(false)) report->tell(*info);
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one), sigaddset(&one, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+}
+
+void CrashReport::wait_for_the_end() noexcept {
+  for (;;) ::pause();
+}
+
+// Of this thread's program, or else of the program that waits for this thread's part of a kernel.
+const char *CrashReport::running_operator() const noexcept {
+  const ThreadState *const states[] = {&thread_state(), &serving_};
+  for (const ThreadState *const state : states)
+    if (const Run *const run = Run::of(*state))
+      if (const char *const name = run->running_kernel()) return name;
+  if (const char *const name = kernel_on_stack()) return name;
+  const Run *const run = Run::of(serving_);
+  return run ? run->operator_name.load(std::memory_order_relaxed) : nullptr;
+}
+
+// Only the thread that runs the program may read it while it goes on. It takes no locks here: the program may hold
+// them.
+void CrashReport::note_operator() const noexcept {
+  if (!::pthread_equal(::pthread_self(), serving_thread_)) return void(::pthread_kill(serving_thread_, SIGURG));
+  const Run *const run = Run::of(serving_);
+  if (!run || !is_amid_request_.load(std::memory_order_relaxed)) return;
+  const char *name = run->running_kernel();
+  if (!name) name = run->operator_name.load(std::memory_order_relaxed);
+  if (name) progress_.note_operator(name);
+}
+
+// What is noted first is for another process, in case that this one does not come to the end of its answer.
+void CrashReport::tell(const siginfo_t &what) noexcept {
+  ::signal(SIGALRM, SIG_DFL);
+  ::alarm(kMostSeconds);  // what crashed may hold a lock that is needed here
+  const std::string_view told = what.si_signo == SIGTERM ? progress_.end_reason() : "";
+  const Text own = told.empty() ? reason_of(what, cpu_limit_) : Text() << told;
+  progress_.note_end(own.view());
+  const char *const name = running_operator();
+  const std::string_view operator_name = std::string_view(name ? name : "").substr(0, Progress::kMostName);
+  progress_.note_operator(operator_name);
+  progress_.note_wire(Progress::Wire::kClosed);
+  frames_.write_last(EndAnswer(own.view(), operator_name).packet());
+  ::alarm(0);
+}
+
+}  // namespace opd::rpc

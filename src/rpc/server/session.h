@@ -1,0 +1,92 @@
+// One client of a server: its objects, its files, and the answers to its requests, one after the other.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rpc/server/crash_report.h"
+#include "rpc/server/session_spans.h"
+#include "rpc/server/work_folder.h"
+#include "rpc/wire/frames.h"
+#include "rpc/wire/objects.h"
+#include "rpc/wire/packets.h"
+#include "rpc/wire/progress.h"
+#include "value/function.h"
+
+namespace opd::rpc {
+
+struct SessionLimits {
+  uint64_t message_bytes = uint64_t{2} << 30;  // of one packet
+  uint64_t file_bytes = uint64_t{2} << 30;     // of all files together
+  uint64_t memory_bytes = 0;                   // of tensors that the client makes; 0: no limit
+  uint64_t process_bytes = 0;  // of private memory beyond what the process has at the start; 0: no limit
+  Socket::Time silence{0};     // most time between two requests; 0: no limit
+};
+
+class Session {
+ public:
+  Session(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
+          const Progress &progress, std::shared_ptr<SessionSpans> spans)
+      : frames_(frames),
+        folder_(std::move(folder)),
+        limits_(limits),
+        crashes_(crashes),
+        progress_(progress),
+        spans_(std::move(spans)) {}
+  ~Session();  // ends the client's streams
+  Session(const Session &) = delete;
+
+  // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
+  // the connection; errors of requests go to the client.
+  void run();
+  // After run() has thrown: the client gets the reason, if it can be told now.
+  void tell_end(const Error &reason) noexcept;
+
+ private:
+  struct Stream {
+    DLDevice device;
+    void *stream;
+  };
+
+  // A message to the client. Bytes of a tensor follow the packet from where they lie.
+  struct Answer {
+    std::string packet;
+    std::string_view rest = {};
+    Ref<Tensor> tensor = nullptr;  // has them
+  };
+
+  void run_requests();
+  bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
+  void write(const Answer &answer);
+  void note_wire(bool is_between_frames);
+  Answer answer_to(Code code, ByteReader &body);
+  std::string error_answer() const;  // within a catch
+  std::string global_function(std::string_view name);
+  Ref<Function> checksum_function() const;
+  Ref<Function> context_function() const;
+  std::string start(ByteReader &body);
+  std::string call(ByteReader &body);
+  std::string call_with_span(const std::string &name, Function &function, const Arguments &args);
+  std::string receive_copy(std::string_view head, uint64_t rest);
+  Answer copy_of(ByteReader &body);
+  std::string allocate(const RemoteTensor &tensor, std::string_view scope = "");
+  void free_data(uint64_t number);
+  std::string device_request(Code code, const Arguments &args);
+  void *stream_of(uint64_t number, DLDevice device) const;
+  void skip(uint64_t bytes);
+
+  Frames &frames_;
+  const std::shared_ptr<WorkFolder> folder_;
+  const SessionLimits limits_;
+  CrashReport &crashes_;
+  const Progress progress_;
+  const std::shared_ptr<SessionSpans> spans_;
+  Objects objects_;
+  std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
+  std::map<uint64_t, Stream> streams_;      // those that the client made
+  uint64_t last_stream_ = 0, allocated_bytes_ = 0;
+  bool is_started_ = false, is_amid_frame_ = false;
+  const std::shared_ptr<bool> is_asked_for_checksums_ = std::make_shared<bool>(false);
+};
+
+}  // namespace opd::rpc

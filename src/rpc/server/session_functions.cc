@@ -1,0 +1,179 @@
+#include "rpc/server/session_functions.h"
+
+#include <algorithm>
+
+#include "module/loader.h"
+#include "rpc/client/remote_evaluator.h"
+#include "rpc/server/session_vm.h"
+#include "rpc/wire/packets.h"
+#include "rpc/wire/remote_profile_options.h"
+
+namespace opd::rpc {
+namespace {
+
+std::string_view name_in(Args args, const char *function, size_t count = 1) {
+  require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
+  return as_text(args[0], "the name of a file");
+}
+
+Ref<Module> module_in(const View &value) { return Ref<Module>::share(&as<Module>(value, "the module")); }
+
+// A program's own functions are those of its VM, which the client makes by the one of this name.
+Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports,
+                          const std::shared_ptr<WorkFolder> &files) {
+  if (name == "vm_load_executable")
+    if (Ref<Function> loader = vm_loader(module, files)) return loader;
+  return query_imports ? module->find_with_imports(name) : module->find(name);
+}
+
+// With a list of allowed modules, these are all that clients get of the global functions. They do arithmetic, make
+// tensors and objects, and call what they are given. Others may load code, as ffi.ModuleLoadFromFile does.
+bool is_open_with_a_list(std::string_view name) {
+  constexpr std::string_view kCallsAnyByName = "vm.builtin.invoke_debug_func";
+  constexpr std::string_view kOpen[] = {"__tvm_set_device", "runtime.TVMTensorCreateView"};
+  constexpr std::string_view kOpenGroups[] = {"vm.builtin.", "relax.run.", "tvm.contrib.sort."};
+  return std::ranges::find(kOpen, name) != std::end(kOpen) ||
+         (name != kCallsAnyByName &&
+          std::ranges::any_of(kOpenGroups, [&](std::string_view group) { return name.starts_with(group); }));
+}
+
+// Null: there is none.
+Ref<Function> offered_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  Ref<Function> found = find_function(name);
+  if (found && files->allowed() && !is_open_with_a_list(name))
+    fail(OPD_FAILED_PRECONDITION, "the global function ", std::string(name),
+         " is not offered together with a list of allowed modules (opdyno serve --allow-modules)");
+  return found;
+}
+
+Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  Ref<Function> found = offered_function(name, files);
+  return found ? found : global_function(name);  // whose error lists those that exist
+}
+
+Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
+  ModuleOptions options;
+  options.allowed = files->allowed();
+  return Value(load_module(files->path(name_in(args, "load_module")), options));
+}
+
+// (name of a file) → the library that it is, or is linked to, as bytes. Nothing of it runs.
+Value linked_module(Args args, const std::shared_ptr<WorkFolder> &files) {
+  const std::string_view name = name_in(args, "download_linked_module");
+  ModuleOptions options;
+  options.allowed = files->allowed();
+  options.inspect_only = true, options.alone = true;
+  const Ref<Module> module = load_module(files->path(name), options);
+  if (!module->is_linked_library())
+    fail(OPD_INVALID_ARGUMENT, std::string(name), " cannot be linked to a library: it is a module of the kind ",
+         module->kind(), "; libraries, objects, and archives of them can");
+  return make_bytes(module->library_bytes());
+}
+
+// (module, name, query imports) → function or None
+Value module_get_function(Args args, const std::shared_ptr<WorkFolder> &files) {
+  require(args.size() == 3, "ModuleGetFunction takes a module, a name and a bool");
+  return function_of(module_in(args[0]), as_text(args[1], "the name"), as_int(args[2], "query_imports") != 0, files);
+}
+
+Value import_module(Args args) {
+  require(args.size() == 2, "ImportModule takes two modules");
+  module_in(args[0])->add_import(module_in(args[1]));
+  return {};
+}
+
+// A function that measures; `is_own`: as opdyno's clients ask.
+Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &files) {
+  const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
+  const size_t count = is_own ? kCount : kTvmsCount;
+  require(args.size() == count, maker, " takes ", count, " arguments, but was given ", args.size());
+  const auto number = [&](size_t place) { return as_int(args[place], "a number of the evaluator"); };
+  const std::string_view name = as_text(args[kName], "the name of the function");
+  Ref<Function> function;
+  if (args[kModule].type == OPD_NONE) function = required_function(name, files);
+  else function = function_of(module_in(args[kModule]), name, true, files);
+  if (!function) fail(OPD_NOT_FOUND, "the module has no function \"", std::string(name), "\"");
+  EvaluatorOptions plan;
+  plan.device = {static_cast<DLDeviceType>(number(kDeviceType)), static_cast<int32_t>(number(kDeviceNumber))};
+  plan.number = number(kNumber), plan.repeat = number(kRepeat), plan.min_repeat_ms = number(kMinRepeatMs);
+  plan.limit_zero_time_iterations = number(kLimitZeroTime), plan.cooldown_interval_ms = number(kCooldownMs);
+  plan.repeats_to_cooldown = number(kRepeatsToCooldown), plan.cache_flush_bytes = number(kCacheFlushBytes);
+  if (is_own && args[kPreprocess].type == OPD_FUNCTION)
+    plan.preprocess = Ref<Function>::share(&as<Function>(args[kPreprocess], "the function to call before"));
+  else if (const std::string_view before = as_text(args[kPreprocess], "f_preproc"); !before.empty())
+    plan.preprocess = required_function(before, files);
+  if (is_own)
+    plan.warmup = number(kWarmup), plan.steady_ms = number(kSteadyMs), plan.concurrency = number(kConcurrency);
+  auto evaluator = make_object<TimeEvaluator>(std::move(function), std::move(plan));
+  return make_function([evaluator, is_own](Args given) {
+    const Ref<Benchmark> found = evaluator->call(given);
+    if (is_own) return make_bytes(write_benchmark(*found));
+    return make_bytes({reinterpret_cast<const char *>(found->seconds.data()), found->seconds.size() * sizeof(double)});
+  });
+}
+
+const Array &array_in(Args args, size_t count, const char *function) {
+  require(args.size() == count, function, " takes ", count, " arguments, but was given ", args.size());
+  return as<Array>(args[0], "the array");
+}
+
+// For clients that want the items of results. TVM's servers have both by tvm-ffi.
+Value array_size(Args args) { return array_in(args, 1, "ffi.ArraySize").count; }
+Value array_item(Args args) {
+  const Array &array = array_in(args, 2, "ffi.ArrayGetItem");
+  const int64_t place = as_int(args[1], "the place of an item");
+  if (place < 0 || place >= array.count)
+    fail_as("IndexError", OPD_OUT_OF_RANGE, "there is no item ", place, " in an array of ", array.count);
+  return array.items()[place];
+}
+
+// (module) → the names of its functions, a line each
+Value list_functions(Args args) {
+  require(args.size() == 1, "opdyno.rpc.list_functions takes a module");
+  std::string lines;
+  for (const std::string &name : module_in(args[0])->list()) lines += lines.empty() ? name : "\n" + name;
+  return Value(lines);
+}
+
+}  // namespace
+
+Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
+  for (const bool is_own : {false, true})
+    if (name == (is_own ? kEvaluator : kTvmsEvaluator))
+      return make_function([files, is_own](Args args) { return time_evaluator(args, is_own, files); });
+  if (name == "ffi.ArraySize") return make_function(&array_size);
+  if (name == "ffi.ArrayGetItem") return make_function(&array_item);
+  if (name == kClockFunction) return make_function([](Args) { return Value(unix_ns()); });
+  if (name == kHostFunction) return make_function([](Args) { return Value(TraceProcess::of_this().host); });
+  if (name == kListFunction) return make_function(&list_functions);
+  if (name == kVersionFunction)
+    return make_function(
+        [](Args) { return Value(concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH)); });
+  constexpr std::string_view kPrefix = "tvm.rpc.server.";
+  if (!name.starts_with(kPrefix)) return offered_function(name, files);
+  name.remove_prefix(kPrefix.size());
+  if (name == "ModuleGetFunction")
+    return make_function([files](Args args) { return module_get_function(args, files); });
+  if (name == "ImportModule") return make_function(&import_module);
+  if (name == "upload")
+    return make_function([files](Args args) {
+      const std::string_view file = name_in(args, "upload", 2);  // before the content, which may be absent
+      files->write(file, bytes_in(args[1], "the content of a file"));
+      return Value();
+    });
+  if (name == "download")
+    return make_function([files](Args args) { return make_bytes(files->read(name_in(args, "download"))); });
+  if (name == "remove")
+    return make_function([files](Args args) {
+      files->remove(name_in(args, "remove"));
+      return Value();
+    });
+  if (name == "listdir") return make_function([files](Args) { return Value(files->list()); });
+  if (name == "workpath")
+    return make_function([files](Args args) { return Value(files->path(name_in(args, "workpath"))); });
+  if (name == "download_linked_module") return make_function([files](Args args) { return linked_module(args, files); });
+  if (name == "load_module") return make_function([files](Args args) { return load(args, files); });
+  return nullptr;
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,84 @@
+#include "rpc/server/session_spans.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/random_bytes.h"
+
+namespace opd::rpc {
+SessionSpans::SessionSpans(Note note, void *user_data, const Progress &progress)
+    : note_(note), user_data_(user_data), progress_(progress) {}
+
+std::array<uint8_t, 8> SessionSpans::next_number() {
+  if (++last_number_ == 0) ++last_number_;  // no span has the number 0
+  std::array<uint8_t, 8> number;
+  std::memcpy(number.data(), &last_number_, sizeof last_number_);
+  return number;
+}
+
+void SessionSpans::begin_session() {
+  if (!note_) return;
+  last_number_ = draw_unique<uint64_t>();
+  draw_unique_bytes(session_.own.trace.data(), session_.own.trace.size());
+  session_.own.trace[0] |= 1;  // no trace has the number 0
+  session_.own.span = next_number();
+  session_.own.flags = 1;
+  session_.name = "rpc session", session_.kind = "session";
+  session_.begin_ns = unix_ns();
+  note(session_, 0, nullptr);
+}
+
+void SessionSpans::set_client_context(std::string_view traceparent) {
+  const std::optional<TraceContext> said = TraceContext::parse(traceparent);
+  if (!said && !traceparent.empty()) progress_.add(&opd_rpc_progress::num_bad_traceparents, 1);
+  client_ = said.value_or(TraceContext{});
+  const bool has_parent = session_.parent != std::array<uint8_t, 8>{};
+  if (!note_ || has_parent || !client_.is_any()) return;
+  session_.own.trace = client_.trace, session_.own.flags = client_.flags;
+  session_.parent = client_.span;
+  note(session_, 0, nullptr);
+}
+
+const std::string *SessionSpans::name_of(uint64_t function) const {
+  const auto found = names_.find(function);
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+// The session's span lies between a call's and the client's, unless the client works for something else by now.
+void SessionSpans::begin_call(const std::string &name) {
+  const bool is_of_session =
+      !client_.is_any() || (client_.trace == session_.own.trace && client_.span == session_.parent);
+  call_.own = is_of_session ? session_.own : client_;
+  call_.parent = call_.own.span;
+  call_.own.span = next_number();
+  call_.name = name, call_.kind = "call";
+  call_.begin_ns = unix_ns();
+  note(call_, 0, nullptr);
+}
+
+// The clock may be set back meanwhile.
+void SessionSpans::end(const Span &span, const char *error) const {
+  if (note_) note(span, std::max(span.begin_ns, unix_ns()), error);
+}
+
+void SessionSpans::note(const Span &span, int64_t end_ns, const char *error) const {
+  constexpr int32_t kServer = 2;
+  static constexpr const char *kLabel = "opdyno.kind";
+  const std::string own = span.own.to_text(), parent = hex(span.parent);
+  opd_telemetry_value value;
+  opd_telemetry_value_init(&value);
+  value.kind = OPD_TELEMETRY_SPAN;
+  value.name = span.name.c_str();
+  value.label_names = &kLabel, value.label_values = &span.kind, value.num_label_names = 1;
+  value.traceparent = own.c_str();
+  value.parent_span = span.parent != std::array<uint8_t, 8>{} ? parent.c_str() : nullptr;
+  value.error = error;
+  value.begin_ns = span.begin_ns, value.end_ns = end_ns;
+  value.span_kind = kServer;
+  note_(user_data_, &value);
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,58 @@
+// Spans of a session for OpenTelemetry: of itself, and of each call of a function in it. The client may say which
+// request it works for; what it says is checked. Used by the thread that serves.
+#pragma once
+#include <opdyno/telemetry.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "rpc/wire/progress.h"
+#include "trace/trace_context.h"
+
+namespace opd::rpc {
+
+class SessionSpans {
+ public:
+  using Note = void (*)(void *user_data, const opd_telemetry_value *span);
+  SessionSpans(Note note, void *user_data, const Progress &progress);  // null: there are no spans
+
+  bool are_wanted() const { return note_ != nullptr; }
+
+  void begin_session();
+  void end_session(const char *error) const { end(session_, error); }  // null: there was none
+  // A value of the header `traceparent`, or "": the client works for no request. Any other text counts as bad, and as
+  // "".
+  void set_client_context(std::string_view traceparent);
+
+  // Calls of functions without a name have no spans: that leaves out what opdyno's clients ask by themselves.
+  void set_name(uint64_t function, std::string_view name) { names_[function] = name.substr(0, kMostName); }
+  void forget(uint64_t function) { names_.erase(function); }
+  const std::string *name_of(uint64_t function) const;  // null: it has none
+  void begin_call(const std::string &name);
+  void end_call(const char *error) const { end(call_, error); }
+
+ private:
+  static constexpr size_t kMostName = 128;  // bytes, since names come from the client
+  struct Span {
+    TraceContext own{};
+    std::array<uint8_t, 8> parent{};  // zeros: none
+    std::string name = {};
+    const char *kind = nullptr;
+    int64_t begin_ns = 0;
+  };
+  std::array<uint8_t, 8> next_number();
+  void end(const Span &span, const char *error) const;
+  void note(const Span &span, int64_t end_ns, const char *error) const;
+
+  const Note note_;
+  void *const user_data_;
+  const Progress progress_;
+  uint64_t last_number_ = 0;  // of a span
+  Span session_, call_;
+  TraceContext client_{};  // what it works for now
+  std::unordered_map<uint64_t, std::string> names_;
+};
+
+}  // namespace opd::rpc

@@ -1,0 +1,59 @@
+#include "rpc/server/work_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace opd::rpc {
+namespace {
+
+std::string parent_of(const std::string &given) {
+  return given.empty() ? std::filesystem::temp_directory_path().string() : given;
+}
+
+}  // namespace
+
+WorkFolder::WorkFolder(const std::string &parent, uint64_t most_bytes, std::shared_ptr<const AllowedModules> allowed)
+    : directory_(parent_of(parent)), most_bytes_(most_bytes), allowed_(std::move(allowed)) {}
+
+std::string WorkFolder::path(std::string_view name) const {
+  constexpr size_t kMostName = 255;
+  const bool is_name = !name.empty() && name.size() <= kMostName && name.front() != '.' &&
+                       std::ranges::all_of(name, [](unsigned char c) { return c >= 0x20 && c != '/' && c != 0x7F; });
+  require(is_name, "\"", std::string(name.substr(0, kMostName)),
+          "\" is no name for a file of a session: it must have 1 to 255 bytes, no /, and not begin with a dot");
+  return directory_.file(name);
+}
+
+void WorkFolder::write(std::string_view name, std::string_view content) {
+  const std::string file = path(name);
+  uint64_t used = content.size();
+  for (const auto &entry : std::filesystem::directory_iterator(directory_.path()))
+    if (entry.is_regular_file() && entry.path() != file) used += entry.file_size();
+  if (used > most_bytes_)
+    fail(OPD_OUT_OF_RANGE, "the files of the session would have ", used, " bytes with ", std::string(name),
+         "; it may have ", most_bytes_);
+  replace_file(file, content);
+}
+
+std::string WorkFolder::read(std::string_view name) const { return read_file(path(name)); }
+
+void WorkFolder::remove(std::string_view name) {
+  std::error_code ignored;  // as in TVM, a file that is absent is no error
+  std::filesystem::remove(path(name), ignored);
+}
+
+std::string WorkFolder::list() const {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(directory_.path()))
+    if (const std::string name = entry.path().filename().string(); name.front() != '.') names.push_back(name);
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string &name : names) all += (all.empty() ? "" : ",") + name;
+  return all;
+}
+
+}  // namespace opd::rpc

@@ -1,0 +1,60 @@
+// TLS 1.3 on a connection, by OpenSSL. The server shows a certificate; the client checks it before it sends anything.
+// The client proves its identity by the key and the secret, within TLS. Used by one thread at a time.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rpc/wire/certificates.h"
+#include "rpc/wire/openssl_api.h"
+
+namespace opd::rpc {
+
+inline constexpr unsigned char kTlsGreeting = 22;  // the first byte of a client that speaks TLS
+
+// A client's demands on the server's certificate: a signature of the authority, or a particular fingerprint.
+struct TlsClientOptions {
+  std::string authority_file;  // certificates, PEM; "": any signature will do
+  std::string fingerprint;     // as normal_fingerprint() gives it; "": any
+  std::string name;            // that a signed certificate must be for; "": the host that is connected to
+  bool is_wanted() const { return !authority_file.empty() || !fingerprint.empty(); }
+};
+
+// Nothing waits here: the caller waits for what is wanted.
+class Tls {
+ public:
+  enum class Wants { kNothing, kInput, kOutput };
+
+  // The descriptor stays the caller's. They throw OPD_UNSUPPORTED if OpenSSL is not here, and what files are not.
+  Tls(int descriptor, const TlsClientOptions &options);
+  Tls(int descriptor, const TlsServerOptions &options);
+  ~Tls();
+  Tls(const Tls &) = delete;
+
+  // Goes on until it wants something. Throws if the other side is refused, or uses another protocol.
+  Wants shake_hands();
+  // The size of what came; 0: the peer has closed the connection; -1: there is nothing yet.
+  ssize_t read(void *to, size_t size);
+  // How many bytes were taken; 0: `wants` is the event that it waits for.
+  size_t write(std::string_view bytes, Wants &wants);
+
+ private:
+  struct Input;
+  void open(const openssl::Method *method);
+  void connect_to_descriptor();
+  void trust(const TlsClientOptions &options);
+  void show(const Identity &identity);
+  void finish();
+  [[noreturn]] void fail_handshake();
+
+  std::unique_ptr<openssl::Context, Freed<&openssl::Api::SSL_CTX_free>> context_;
+  std::unique_ptr<openssl::Connection, Freed<&openssl::Api::SSL_free>> connection_;
+  const bool is_server_;
+  const TlsClientOptions trusted_;  // of a client
+  const int descriptor_;
+  bool is_at_end_ = false;  // of what the other side sends
+};
+
+}  // namespace opd::rpc
