@@ -11,7 +11,7 @@ using namespace opd;
 namespace {
 
 struct Connection {
-  rpc::RemoteOptions options;
+  rpc::ClientOptions options;
   int64_t priority;
 };
 
@@ -45,13 +45,13 @@ HostPort server_at(const char *text) {
   return made;
 }
 
-opd_rpc_session *begin(const HostPort &server, const rpc::RemoteOptions &options) {
+opd_rpc_session *begin(const HostPort &server, const rpc::ClientOptions &options) {
   rpc::register_remote_devices();
-  return wrap<opd_rpc_session>(make_object<rpc::RemoteSession>(rpc::Remote::connect(server, options)));
+  return wrap<opd_rpc_session>(make_object<rpc::SessionHandle>(rpc::ClientSession::connect(server, options)));
 }
 
-const std::shared_ptr<rpc::Remote> &remote_of(opd_rpc_session *session) {
-  return unwrap<rpc::RemoteSession>(session)->remote;
+const std::shared_ptr<rpc::ClientSession> &client_of(opd_rpc_session *session) {
+  return unwrap<rpc::SessionHandle>(session)->session;
 }
 
 rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
@@ -118,7 +118,7 @@ opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *o
 opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_options *options, opd_buffer **out_json) {
   return guard([&] {
     require(tracker && out_json, "tracker and out_json must not be NULL");
-    const rpc::RemoteOptions how = options_of(options).options;
+    const rpc::ClientOptions how = options_of(options).options;
     give_text(rpc::tracker_summary(server_at(tracker), how.connect_limit), out_json);
   });
 }
@@ -126,17 +126,17 @@ opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_op
 opd_error *opd_rpc_session_device(opd_rpc_session *session, DLDevice device, DLDevice *out_device) {
   return guard([&] {
     require(session && out_device, "session and out_device must not be NULL");
-    *out_device = remote_of(session)->here(device);
+    *out_device = client_of(session)->here(device);
   });
 }
 
 opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *name, opd_function **out_function) {
   return guard([&] {
     require(session && name && out_function, "session, name and out_function must not be NULL");
-    const auto &remote = remote_of(session);
-    Ref<Function> found = rpc::function_there(remote, name);
+    const auto &client = client_of(session);
+    Ref<Function> found = rpc::function_there(client, name);
     if (!found)
-      fail_as("ValueError", OPD_NOT_FOUND, "the server at ", remote->address(), " has no global function named \"",
+      fail_as("ValueError", OPD_NOT_FOUND, "the server at ", client->address(), " has no global function named \"",
               name, "\"");
     *out_function = wrap<opd_function>(std::move(found));
   });
@@ -145,7 +145,7 @@ opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *na
 opd_error *opd_rpc_session_upload(opd_rpc_session *session, const char *name, const void *data, size_t size) {
   return guard([&] {
     require(session && name && (data || !size), "session, name and data must not be NULL");
-    remote_of(session)->upload(name, {static_cast<const char *>(data), size});
+    client_of(session)->upload(name, {static_cast<const char *>(data), size});
   });
 }
 
@@ -153,7 +153,7 @@ opd_error *opd_rpc_session_download(opd_rpc_session *session, const char *name, 
   return guard([&] {
     require(session && name && out_bytes, "session, name and out_bytes must not be NULL");
     const Value wanted(name);
-    const Value content = remote_of(session)->call("tvm.rpc.server.download", {&wanted.view(), 1});
+    const Value content = client_of(session)->call("tvm.rpc.server.download", {&wanted.view(), 1});
     give_text(std::string(bytes_in(content, "the content of a file")), out_bytes);
   });
 }
@@ -162,7 +162,7 @@ opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *nam
   return guard([&] {
     require(session && name && out_module, "session, name and out_module must not be NULL");
     const Value wanted(name);
-    const Value loaded = remote_of(session)->call("tvm.rpc.server.load_module", {&wanted.view(), 1});
+    const Value loaded = client_of(session)->call("tvm.rpc.server.load_module", {&wanted.view(), 1});
     *out_module = wrap<opd_module>(Ref<Module>::share(&as<Module>(loaded, "what the server loaded")));
   });
 }
@@ -170,19 +170,19 @@ opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *nam
 opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json) {
   return guard([&] {
     require(session && out_json, "session and out_json must not be NULL");
-    const rpc::Remote &remote = *remote_of(session);
+    const rpc::ClientSession &client = *client_of(session);
     JsonWriter json;
-    json.begin_object().key("address").value(remote.address()).key("key").value(remote.key());
-    json.key("index").value(remote.index()).key("server");
-    json.value(remote.version().empty() ? "tvm" : "opdyno " + remote.version());
-    json.key("host").value(remote.host());
-    json.key("absence").value(remote.absence()).end_object();
+    json.begin_object().key("address").value(client.address()).key("key").value(client.key());
+    json.key("index").value(client.index()).key("server");
+    json.value(client.version().empty() ? "tvm" : "opdyno " + client.version());
+    json.key("host").value(client.host());
+    json.key("absence").value(client.absence()).end_object();
     give_text(json.take(), out_json);
   });
 }
 
 void opd_rpc_session_close(opd_rpc_session *session) {
-  if (session) remote_of(session)->close();
+  if (session) client_of(session)->close();
 }
 
 opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {

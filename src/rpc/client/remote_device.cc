@@ -12,14 +12,14 @@ namespace {
 
 // Memory of the server, which ends with it.
 struct RemoteBuffer {
-  std::shared_ptr<Remote> remote;
+  std::shared_ptr<ClientSession> session;
   DLDevice device;      // as the server calls it
   uint64_t data;        // its number, or what the server has in its place
   uint64_t object = 0;  // that keeps it; 0: it was allocated
   uint64_t byte_offset = 0;
   ~RemoteBuffer() {
-    if (object) remote->free_object(object);
-    else remote->free_data(device, data);
+    if (object) session->free_object(object);
+    else session->free_data(device, data);
   }
 };
 
@@ -38,33 +38,33 @@ Value dimensions_in(std::string_view text) {
 // The devices of one kind of one session after the other.
 class RemoteBackend final : public DeviceBackend {
  public:
-  RemoteBackend(int32_t session, int32_t kind)
-      : session_(session),
+  RemoteBackend(int32_t number, int32_t kind)
+      : number_(number),
         kind_(kind),
-        name_(device_kind_name(kind + kDevicesOfSession * (session + 1))),
+        name_(device_kind_name(kind + kDevicesOfSession * (number + 1))),
         ranges_(name_.c_str()) {}
 
   Value attr(int32_t id, opd_device_attr attr) override {
-    const std::shared_ptr<Remote> remote = Remote::at(session_);
-    if (attr == OPD_ATTR_EXIST) return Value(remote && exists(*remote, id));
-    if (!remote) return {};
-    Value found = remote->attr(there(id), attr);
+    const std::shared_ptr<ClientSession> session = ClientSession::at(number_);
+    if (attr == OPD_ATTR_EXIST) return Value(session && exists(*session, id));
+    if (!session) return {};
+    Value found = session->attr(there(id), attr);
     if (attr == OPD_ATTR_MAX_THREAD_DIMENSIONS && is_text(found)) return dimensions_in(as_text(found, "dimensions"));
     return found;
   }
 
   std::string absence(int32_t id) override {
-    const std::shared_ptr<Remote> remote = Remote::at(session_);
-    if (!remote) return concat("there is no session with the number ", session_);
-    if (std::string ended = remote->absence(); !ended.empty()) return ended;
-    return concat("the server at ", remote->address(), " has no ", device_name(there(id)));
+    const std::shared_ptr<ClientSession> session = ClientSession::at(number_);
+    if (!session) return concat("there is no session with the number ", number_);
+    if (std::string ended = session->absence(); !ended.empty()) return ended;
+    return concat("the server at ", session->address(), " has no ", device_name(there(id)));
   }
 
   void *allocate(int32_t id, size_t bytes, size_t) override {
-    const std::shared_ptr<Remote> remote = session();
+    const std::shared_ptr<ClientSession> session = require_session();
     const DLDevice device = there(id);
-    const uint64_t data = remote->allocate(device, bytes);
-    return ranges_.add(std::shared_ptr<RemoteBuffer>(new RemoteBuffer{remote, device, data}), bytes, id);
+    const uint64_t data = session->allocate(device, bytes);
+    return ranges_.add(std::shared_ptr<RemoteBuffer>(new RemoteBuffer{session, device, data}), bytes, id);
   }
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { ranges_.remove(data); }
   bool keeps(const void *) noexcept override { return false; }  // the server has pools itself
@@ -74,25 +74,25 @@ class RemoteBackend final : public DeviceBackend {
                is_to_here = to_device.device_type >= kDevicesOfSession;
     if (is_from_here && is_to_here) {
       const auto source = find(from, bytes, from_device.device_id), target = find(to, bytes, to_device.device_id);
-      source.remote->copy(source.bytes, target.bytes);
+      source.session->copy(source.bytes, target.bytes);
     } else if (is_from_here) {
       const auto source = find(from, bytes, from_device.device_id);
-      source.remote->read(source.bytes, to, bytes);
+      source.session->read(source.bytes, to, bytes);
     } else {
       const auto target = find(to, bytes, to_device.device_id);
-      target.remote->write(target.bytes, from, bytes);
+      target.session->write(target.bytes, from, bytes);
     }
   }
-  void sync(int32_t id) override { session()->sync(there(id)); }
+  void sync(int32_t id) override { require_session()->sync(there(id)); }
 
   struct Part {
-    std::shared_ptr<Remote> remote;
+    std::shared_ptr<ClientSession> session;
     RemoteTensor bytes;
   };
   Part find(const void *address, size_t bytes, int32_t id) const {
     const auto place = ranges_.find(address, bytes, id);
     const RemoteBuffer &buffer = *place.buffer;
-    return {buffer.remote,
+    return {buffer.session,
             {buffer.data,
              buffer.device,
              {kDLUInt, 8, 1},
@@ -101,7 +101,7 @@ class RemoteBackend final : public DeviceBackend {
   }
 
   // Takes a tensor that the server gave.
-  Ref<Tensor> keep(const std::shared_ptr<Remote> &remote, const RemoteTensor &tensor, uint64_t object) {
+  Ref<Tensor> keep(const std::shared_ptr<ClientSession> &session, const RemoteTensor &tensor, uint64_t object) {
     struct Kept final : Object {
       static int32_t type() { return OPD_OBJECT; }
       Kept(RemoteBackend &its, void *where) : backend(its), address(where) {}
@@ -110,43 +110,43 @@ class RemoteBackend final : public DeviceBackend {
       void *const address;
     };
     std::shared_ptr<RemoteBuffer> buffer(
-        new RemoteBuffer{remote, tensor.device, tensor.data, object, tensor.byte_offset});
+        new RemoteBuffer{session, tensor.device, tensor.data, object, tensor.byte_offset});
     constexpr uint64_t kLeast = kAlignment, kMost = uint64_t{1} << 46;  // of the addresses of a process
     if (static_cast<int16_t>(tensor.dtype.lanes) <= 0 || tensor.dtype.bits == 0)
-      fail(OPD_BAD_FORMAT, "the server at ", remote->address(), " gives a tensor of ", dtype_name(tensor.dtype));
+      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " gives a tensor of ", dtype_name(tensor.dtype));
     const uint64_t bytes = tensor.bytes();
     if (bytes > kMost)
-      fail(OPD_BAD_FORMAT, "the server at ", remote->address(), " gives a tensor of ", bytes, " bytes");
+      fail(OPD_BAD_FORMAT, "the server at ", session->address(), " gives a tensor of ", bytes, " bytes");
     void *const address = ranges_.add(std::move(buffer), std::max(bytes, kLeast), tensor.device.device_id);
     if (!address) fail(OPD_OUT_OF_MEMORY, "there are no addresses for a tensor of ", bytes, " bytes");
-    return Tensor::make(tensor.dims, tensor.dtype, remote->here(tensor.device), address,
+    return Tensor::make(tensor.dims, tensor.dtype, session->here(tensor.device), address,
                         make_object<Kept>(*this, address));
   }
 
  private:
   DLDevice there(int32_t id) const { return {static_cast<DLDeviceType>(kind_), id}; }
-  std::shared_ptr<Remote> session() const {
-    std::shared_ptr<Remote> remote = Remote::at(session_);
-    if (!remote) fail(OPD_UNSUPPORTED, "there is no session with the number ", session_);
-    return remote;
+  std::shared_ptr<ClientSession> require_session() const {
+    std::shared_ptr<ClientSession> session = ClientSession::at(number_);
+    if (!session) fail(OPD_UNSUPPORTED, "there is no session with the number ", number_);
+    return session;
   }
 
   // Asked once: everything that takes a device asks whether it exists.
-  bool exists(Remote &remote, int32_t id) {
-    if (!remote.absence().empty()) return false;
+  bool exists(ClientSession &session, int32_t id) {
+    if (!session.absence().empty()) return false;
     {
       const std::scoped_lock lock(guard_);
-      if (remote.serial() != serial_) existing_.clear(), serial_ = remote.serial();
+      if (session.serial() != serial_) existing_.clear(), serial_ = session.serial();
       if (const auto found = existing_.find(id); found != existing_.end()) return found->second;
     }
-    const Value found = remote.attr(there(id), OPD_ATTR_EXIST);
+    const Value found = session.attr(there(id), OPD_ATTR_EXIST);
     const bool is_there = (found.type() == OPD_INT || found.type() == OPD_BOOL) && found.view().u.int64 != 0;
     const std::scoped_lock lock(guard_);
-    if (remote.serial() == serial_) existing_[id] = is_there;
+    if (session.serial() == serial_) existing_[id] = is_there;
     return is_there;
   }
 
-  const int32_t session_, kind_;
+  const int32_t number_, kind_;
   const std::string name_;
   AddressRanges<RemoteBuffer> ranges_;
   ForkMutex guard_{LockRank::kRemote};
@@ -161,11 +161,11 @@ RemoteBackend *find_backend(int32_t device_type) {
     std::map<int32_t, std::unique_ptr<RemoteBackend>> backends;
   };
   static auto *const table = new Table;
-  const int32_t session = device_type / kDevicesOfSession - 1, kind = device_type % kDevicesOfSession;
-  if (session < 0 || session >= kMostSessions || kind >= kMaxDeviceKinds) return nullptr;
+  const int32_t number = device_type / kDevicesOfSession - 1, kind = device_type % kDevicesOfSession;
+  if (number < 0 || number >= kMostSessions || kind >= kMaxDeviceKinds) return nullptr;
   const std::scoped_lock lock(table->guard);
   auto &backend = table->backends[device_type];
-  if (!backend) backend = std::make_unique<RemoteBackend>(session, kind);
+  if (!backend) backend = std::make_unique<RemoteBackend>(number, kind);
   return backend.get();
 }
 
@@ -181,8 +181,8 @@ void register_remote_devices() {
   register_further_kinds([](int32_t type) -> DeviceBackend * { return find_backend(type); });
 }
 
-Ref<Tensor> tensor_here(const std::shared_ptr<Remote> &remote, const RemoteTensor &there, uint64_t object) {
-  return backend_of(remote->here(there.device)).keep(remote, there, object);
+Ref<Tensor> tensor_here(const std::shared_ptr<ClientSession> &session, const RemoteTensor &there, uint64_t object) {
+  return backend_of(session->here(there.device)).keep(session, there, object);
 }
 
 RemoteTensor remote_tensor(const DLTensor &tensor) {

@@ -3,14 +3,14 @@
 #pragma once
 #include <memory>
 
-#include "rpc/client/remote.h"
+#include "rpc/client/client_session.h"
 
 namespace opd::rpc {
 
 void register_remote_devices();  // idempotent
 
 // A tensor that the server gave, with the number of the object that keeps it there.
-Ref<Tensor> tensor_here(const std::shared_ptr<Remote> &remote, const RemoteTensor &there, uint64_t object);
+Ref<Tensor> tensor_here(const std::shared_ptr<ClientSession> &session, const RemoteTensor &there, uint64_t object);
 // The server's description of a compact tensor on a device of a session. Throws for other memory.
 RemoteTensor remote_tensor(const DLTensor &tensor);
 

@@ -59,14 +59,14 @@ std::string write_benchmark(const Benchmark &found) {
 std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const EvaluatorOptions &plan) {
   const Ref<RemoteFunction> there = try_remote(function);
   if (!there) return {};
-  const bool is_own = !there->remote->version().empty();
+  const bool is_own = !there->session->version().empty();
   require(is_own || (!plan.preprocess && plan.warmup == 1 && plan.steady_ms == 0 && plan.concurrency == 1),
           "a function of TVM's server is measured without preprocess, with a warmup of 1, a steady_ms of 0 and a "
           "concurrency of 1");
   const Ref<RemoteFunction> before = plan.preprocess ? try_remote(*plan.preprocess) : nullptr;
   require(!plan.preprocess || before, "a function of another machine is measured with a preprocess of that machine");
   DLDevice device = plan.device;
-  if (device.device_type >= kDevicesOfSession) device = there->remote->there(device);
+  if (device.device_type >= kDevicesOfSession) device = there->session->there(device);
   const Value module = there->module ? Value(there->module) : Value(), name(there->name);
   const Value preprocess = before ? Value(before) : Value("");
   View args[kCount];
@@ -82,7 +82,7 @@ std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const Eva
   args[kWarmup] = opd_int(plan.warmup), args[kSteadyMs] = opd_int(plan.steady_ms);
   args[kConcurrency] = opd_int(plan.concurrency);
   const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
-  const Value made = there->remote->call(maker, {args, is_own ? size_t{kCount} : size_t{kTvmsCount}});
+  const Value made = there->session->call(maker, {args, is_own ? size_t{kCount} : size_t{kTvmsCount}});
   const auto measure = Ref<Function>::share(&as<Function>(made, "what the evaluator's maker gives"));
   if (const Ref<RemoteFunction> its = try_remote(*measure)) its->name = "the evaluator of " + there->name;
   return [measure, plan, is_own](Args given) {

@@ -18,7 +18,7 @@ uint64_t read_handle(ByteReader &body) {
 }
 
 // The server keeps arrays; their items are fetched one by one.
-Value items_of(const std::shared_ptr<Remote> &remote, uint64_t array) {
+Value items_of(const std::shared_ptr<ClientSession> &session, uint64_t array) {
   constexpr int64_t kMostItems = 1 << 20;
   constexpr int kMostTuples = 16;  // around an item; programs nest less, but a server may answer without end
   thread_local int depth = 0;
@@ -27,18 +27,18 @@ Value items_of(const std::shared_ptr<Remote> &remote, uint64_t array) {
     ~Level() { --depth; }
   } const level;
   if (depth > kMostTuples) fail(OPD_BAD_FORMAT, "arrays of the server are nested more than ", kMostTuples, " deep");
-  const Value there(make_object<RemoteObject>(remote, array));
-  const int64_t count = as_int(remote->call("ffi.ArraySize", {&there.view(), 1}), "the size of an array");
+  const Value there(make_object<RemoteObject>(session, array));
+  const int64_t count = as_int(session->call("ffi.ArraySize", {&there.view(), 1}), "the size of an array");
   if (count < 0 || count > kMostItems) fail(OPD_BAD_FORMAT, "an array of the server has ", count, " items");
   std::vector<Value> items;
   for (int64_t i = 0; i < count; ++i) {
     const View args[] = {there.view(), opd_int(i)};
-    items.push_back(remote->call("ffi.ArrayGetItem", args));
+    items.push_back(session->call("ffi.ArrayGetItem", args));
   }
   return Array::make(views_of(items));
 }
 
-void require_same(const Remote &mine, const Remote &its, size_t place, const std::string &function) {
+void require_same(const ClientSession &mine, const ClientSession &its, size_t place, const std::string &function) {
   require(&mine == &its, "argument ", place, " of ", function, " is of another session");
 }
 
@@ -49,7 +49,7 @@ int32_t RemoteObject::type() {
   return index;
 }
 
-int32_t RemoteSession::type() {
+int32_t SessionHandle::type() {
   static const int32_t index = register_type("opdyno.RpcSession");
   return index;
 }
@@ -57,7 +57,7 @@ int32_t RemoteSession::type() {
 int RemoteFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   return raising([&] {
     const auto &its = *static_cast<RemoteFunction *>(self);
-    *result = its.remote->call(its.number, its.name, {args, static_cast<size_t>(num_args)}).detach();
+    *result = its.session->call(its.number, its.name, {args, static_cast<size_t>(num_args)}).detach();
   });
 }
 
@@ -68,16 +68,16 @@ Ref<RemoteFunction> try_remote(Function &function) {
 
 Ref<RemoteModule> try_remote(Module &module) { return Ref<RemoteModule>::share(dynamic_cast<RemoteModule *>(&module)); }
 
-Ref<Function> function_there(const std::shared_ptr<Remote> &remote, const std::string &name) {
-  const uint64_t number = remote->find(name);
+Ref<Function> function_there(const std::shared_ptr<ClientSession> &session, const std::string &name) {
+  const uint64_t number = session->find(name);
   if (!number) return nullptr;
-  return make_object<RemoteFunction>(remote, number, name);
+  return make_object<RemoteFunction>(session, number, name);
 }
 
 Ref<Function> RemoteModule::find(std::string_view name) {
   const Value self = Value(Ref<RemoteModule>::share(this)), wanted(name);
   const View args[] = {self.view(), wanted.view(), opd_bool(1)};
-  const Value found = remote->call("tvm.rpc.server.ModuleGetFunction", args);
+  const Value found = session->call("tvm.rpc.server.ModuleGetFunction", args);
   if (found.type() == OPD_NONE) return nullptr;
   const Ref<RemoteFunction> function = try_remote(as<Function>(found, "what ModuleGetFunction gives"));
   if (!function) fail(OPD_BAD_FORMAT, "ModuleGetFunction gives no function");
@@ -87,10 +87,10 @@ Ref<Function> RemoteModule::find(std::string_view name) {
 }
 
 std::vector<std::string> RemoteModule::list() {
-  if (remote->version().empty())
-    fail(OPD_UNSUPPORTED, "the server at ", remote->address(), " is TVM's, which does not list functions");
+  if (session->version().empty())
+    fail(OPD_UNSUPPORTED, "the server at ", session->address(), " is TVM's, which does not list functions");
   const Value self = Value(Ref<RemoteModule>::share(this));
-  const Value names = remote->call(kListFunction, {&self.view(), 1});
+  const Value names = session->call(kListFunction, {&self.view(), 1});
   std::vector<std::string> list;
   for (std::string_view rest = as_text(names, "names of functions"); !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -103,19 +103,20 @@ std::vector<std::string> RemoteModule::list() {
 void RemoteModule::add_import(Ref<Module> module) {
   const Value self = Value(Ref<RemoteModule>::share(this)), imported(std::move(module));
   const View args[] = {self.view(), imported.view()};
-  remote->call("tvm.rpc.server.ImportModule", args);
+  session->call("tvm.rpc.server.ImportModule", args);
 }
 
-void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function) {
+void add_argument(PacketWriter &packet, const View &value, ClientSession &session, size_t place,
+                  const std::string &function) {
   if (value.type == OPD_DEVICE) {
-    packet.add_plain(opd_device_value(remote.there(value.u.device)));
+    packet.add_plain(opd_device_value(session.there(value.u.device)));
     return;
   }
   if (packet.add_plain(value)) return;
   if (const DLTensor *tensor = try_dltensor(value)) {
-    if (tensor->device.device_type / kDevicesOfSession != remote.index() + 1)
+    if (tensor->device.device_type / kDevicesOfSession != session.index() + 1)
       fail(OPD_INVALID_ARGUMENT, "argument ", place, " of ", function, " must lie on a device of the session with ",
-           remote.address(), ", but is ", describe(*tensor));
+           session.address(), ", but is ", describe(*tensor));
     require(is_contiguous(*tensor), "argument ", place, " of ", function,
             " is strided, which packets cannot tell: ", describe(*tensor));
     return packet.add_tensor(remote_tensor(*tensor));
@@ -124,45 +125,45 @@ void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_
     const Ref<RemoteFunction> its = try_remote(*static_cast<Function *>(object_of(value)));
     require(its.get() != nullptr, "argument ", place, " of ", function,
             " is a function of this process, which the server cannot call");
-    require_same(remote, *its->remote, place, function);
+    require_same(session, *its->session, place, function);
     return packet.add_object(OPD_FUNCTION, its->number);
   }
   if (value.type == OPD_MODULE) {
     const Ref<RemoteModule> its = try_remote(*static_cast<Module *>(object_of(value)));
     require(its.get() != nullptr, "argument ", place, " of ", function,
             " is a module of this process; upload its file and load it there");
-    require_same(remote, *its->remote, place, function);
+    require_same(session, *its->session, place, function);
     return packet.add_object(OPD_MODULE, its->number);
   }
   if (const auto *its = try_as<RemoteObject>(value)) {
-    require_same(remote, *its->remote, place, function);
+    require_same(session, *its->session, place, function);
     return packet.add_object(kObjectReference, its->number);
   }
   fail(OPD_UNSUPPORTED, "argument ", place, " of ", function, " has the type ", type_key(value.type),
        ", which cannot be sent to another process");
 }
 
-Value result_in(std::string_view answer, const std::shared_ptr<Remote> &remote) {
+Value result_in(std::string_view answer, const std::shared_ptr<ClientSession> &session) {
   ByteReader body = values_of(answer);
   const int32_t type = read_result_type(body);
   if (type == OPD_NONE) return {};
   if (type == OPD_TENSOR || type == OPD_DLTENSOR) {
     if (read_type(body) != OPD_DLTENSOR) body.bad("result", "is no tensor");
     const RemoteTensor tensor = RemoteTensor::read(body);
-    return tensor_here(remote, tensor, read_handle(body));
+    return tensor_here(session, tensor, read_handle(body));
   }
-  if (type == OPD_FUNCTION) return make_object<RemoteFunction>(remote, read_handle(body), "a function of the server");
-  if (type == OPD_MODULE) return make_object<RemoteModule>(remote, read_handle(body));
-  if (type == OPD_ARRAY) return items_of(remote, read_handle(body));
+  if (type == OPD_FUNCTION) return make_object<RemoteFunction>(session, read_handle(body), "a function of the server");
+  if (type == OPD_MODULE) return make_object<RemoteModule>(session, read_handle(body));
+  if (type == OPD_ARRAY) return items_of(session, read_handle(body));
   const int32_t of_value = read_type(body);
   if (of_value == OPD_POINTER) {
     if (type == OPD_POINTER)
       fail(OPD_UNSUPPORTED, "the result is an address of the server, which means nothing in another process");
-    return make_object<RemoteObject>(remote, body.read<uint64_t>("handle"));
+    return make_object<RemoteObject>(session, body.read<uint64_t>("handle"));
   }
   std::optional<Value> plain = read_plain(body, of_value);
   if (!plain) body.bad("type of a result", concat("is ", of_value, ", which has no form here"));
-  if (plain->type() == OPD_DEVICE) return remote->here(plain->view().u.device);
+  if (plain->type() == OPD_DEVICE) return session->here(plain->view().u.device);
   return std::move(*plain);
 }
 

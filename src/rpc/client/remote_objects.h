@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "module/module.h"
-#include "rpc/client/remote.h"
+#include "rpc/client/client_session.h"
 
 namespace opd::rpc {
 
@@ -15,27 +15,28 @@ inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunc
 inline constexpr const char *kTraceParentFunction = "opdyno.rpc.traceparent";
 
 struct RemoteModule final : Module {
-  RemoteModule(std::shared_ptr<Remote> session, uint64_t its_number) : remote(std::move(session)), number(its_number) {}
-  ~RemoteModule() { remote->free_object(number); }
+  RemoteModule(std::shared_ptr<ClientSession> its_session, uint64_t its_number)
+      : session(std::move(its_session)), number(its_number) {}
+  ~RemoteModule() { session->free_object(number); }
 
   const char *kind() const override { return "rpc"; }
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
   Ref<Function> find(std::string_view name) override;  // also of what it imports
-  bool names_known() const override { return !remote->version().empty(); }
+  bool names_known() const override { return !session->version().empty(); }
   std::vector<std::string> list() override;      // throws with a server of TVM's, which does not tell
   void add_import(Ref<Module> module) override;  // of the same session
 
-  const std::shared_ptr<Remote> remote;
+  const std::shared_ptr<ClientSession> session;
   const uint64_t number;
 };
 
 struct RemoteFunction final : Function {
-  RemoteFunction(std::shared_ptr<Remote> session, uint64_t its_number, std::string its_name)
-      : Function(&run), remote(std::move(session)), number(its_number), name(std::move(its_name)) {}
-  ~RemoteFunction() { remote->free_object(number); }
+  RemoteFunction(std::shared_ptr<ClientSession> its_session, uint64_t its_number, std::string its_name)
+      : Function(&run), session(std::move(its_session)), number(its_number), name(std::move(its_name)) {}
+  ~RemoteFunction() { session->free_object(number); }
   static int run(void *self, const View *args, int32_t num_args, View *result);
 
-  const std::shared_ptr<Remote> remote;
+  const std::shared_ptr<ClientSession> session;
   const uint64_t number;
   // Set before others have the function.
   std::string name;
@@ -45,27 +46,30 @@ struct RemoteFunction final : Function {
 // Of another kind, as a map: it can be given back to functions of its session.
 struct RemoteObject final : Object {
   static int32_t type();  // "opdyno.RemoteObject"
-  RemoteObject(std::shared_ptr<Remote> session, uint64_t its_number) : remote(std::move(session)), number(its_number) {}
-  ~RemoteObject() { remote->free_object(number); }
+  RemoteObject(std::shared_ptr<ClientSession> its_session, uint64_t its_number)
+      : session(std::move(its_session)), number(its_number) {}
+  ~RemoteObject() { session->free_object(number); }
 
-  const std::shared_ptr<Remote> remote;
+  const std::shared_ptr<ClientSession> session;
   const uint64_t number;
 };
 
-struct RemoteSession final : Object {  // the handle that users have
+struct SessionHandle final : Object {  // the handle that users have
   static int32_t type();               // "opdyno.RpcSession"
-  explicit RemoteSession(std::shared_ptr<Remote> session) : remote(std::move(session)) {}
-  const std::shared_ptr<Remote> remote;
+  explicit SessionHandle(std::shared_ptr<ClientSession> its_session) : session(std::move(its_session)) {}
+  const std::shared_ptr<ClientSession> session;
 };
 
 Ref<RemoteFunction> try_remote(Function &function);  // null: it runs in this process
 Ref<RemoteModule> try_remote(Module &module);        // likewise
-Ref<Function> function_there(const std::shared_ptr<Remote> &remote, const std::string &name);  // null: there is none
+Ref<Function> function_there(const std::shared_ptr<ClientSession> &session,
+                             const std::string &name);  // null: there is none
 
 // Adds an argument of a call. Throws for what the other side cannot have; `place` and `function` are for messages.
-void add_argument(PacketWriter &packet, const View &value, Remote &remote, size_t place, const std::string &function);
+void add_argument(PacketWriter &packet, const View &value, ClientSession &session, size_t place,
+                  const std::string &function);
 // The result of a call, from its answer.
-Value result_in(std::string_view answer, const std::shared_ptr<Remote> &remote);
+Value result_in(std::string_view answer, const std::shared_ptr<ClientSession> &session);
 uint64_t object_in(std::string_view answer);  // the number of a result that is an object; 0: it is none
 
 }  // namespace opd::rpc

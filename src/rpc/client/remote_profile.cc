@@ -16,12 +16,12 @@ namespace {
 struct ClockOffset {
   int64_t ns = 0, error_ns = INT64_MAX;
 };
-ClockOffset clock_offset(Remote &remote) {
+ClockOffset clock_offset(ClientSession &session) {
   constexpr int kQuestions = 15;
   ClockOffset best;
   for (int i = 0; i < kQuestions; ++i) {
     const int64_t before = unix_ns();
-    const int64_t there = as_int(remote.call(kClockFunction, {}), "the time of the server");
+    const int64_t there = as_int(session.call(kClockFunction, {}), "the time of the server");
     const int64_t after = unix_ns(), error = (after - before) / 2 + 1;
     if (error < best.error_ns) best = {there - (before + after) / 2, error};
   }
@@ -36,12 +36,12 @@ Ref<Trace> read_trace(std::string_view bytes) {
 }
 
 // The trace of the other side on the time line of this one, with the address as its process' label.
-Ref<Trace> on_this_clock(Remote &remote, const Trace &trace) {
+Ref<Trace> on_this_clock(ClientSession &session, const Trace &trace) {
   TraceMergeOptions how;
-  how.labels = {remote.address()};
+  how.labels = {session.address()};
   const std::string &clock = trace.parts.processes[0].clock_name;
   if (clock.empty() || clock != TraceProcess::of_this().clock_name) {  // else it is the same
-    const ClockOffset offset = clock_offset(remote);
+    const ClockOffset offset = clock_offset(session);
     how.shifts_ns = {-offset.ns};
     how.clock_errors_ns = {offset.error_ns};
   }
@@ -49,18 +49,18 @@ Ref<Trace> on_this_clock(Remote &remote, const Trace &trace) {
   return merge_traces(traces, how);
 }
 
-Remote &profiling_server(const RemoteVm &vm) {
-  Remote &remote = *vm.module().remote;
-  if (remote.version().empty())
-    fail(OPD_UNSUPPORTED, "the server at ", remote.address(), " is TVM's, which makes no profiles; opdyno serve does");
-  return remote;
+ClientSession &profiling_server(const RemoteVm &vm) {
+  ClientSession &session = *vm.module().session;
+  if (session.version().empty())
+    fail(OPD_UNSUPPORTED, "the server at ", session.address(), " is TVM's, which makes no profiles; opdyno serve does");
+  return session;
 }
 
-VmProfile profile_in(const Value &found, Remote &remote, bool wants_trace) {
+VmProfile profile_in(const Value &found, ClientSession &session, bool wants_trace) {
   ByteReader bytes(as_bytes(bytes_in(found, "a profile")), "a profile of the server");
   VmProfile profile;
   profile.report = Report::from_json(bytes.read_string("report"));
-  if (wants_trace) profile.trace = on_this_clock(remote, *read_trace(as_text(bytes.take(bytes.remaining(), "trace"))));
+  if (wants_trace) profile.trace = on_this_clock(session, *read_trace(as_text(bytes.take(bytes.remaining(), "trace"))));
   return profile;
 }
 
@@ -68,9 +68,9 @@ VmProfile profile_in(const Value &found, Remote &remote, bool wants_trace) {
 
 VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options, bool wants_trace) {
-  Remote &remote = profiling_server(vm);
+  ClientSession &session = profiling_server(vm);
   const Value written(write_profile_options({std::string(name), options, wants_trace}));
-  return profile_in(vm.call_with(kProfileFunction, {written.view()}, name, args, settings), remote, wants_trace);
+  return profile_in(vm.call_with(kProfileFunction, {written.view()}, name, args, settings), session, wants_trace);
 }
 
 void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
@@ -80,8 +80,8 @@ void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
 }
 
 VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace) {
-  Remote &remote = profiling_server(vm);
-  return profile_in(vm.call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), remote, wants_trace);
+  ClientSession &session = profiling_server(vm);
+  return profile_in(vm.call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), session, wants_trace);
 }
 
 }  // namespace opd::rpc

@@ -29,13 +29,13 @@ Ref<RemoteFunction> RemoteVm::find(std::string_view name) const {
 Ref<RemoteFunction> RemoteVm::get(std::string_view name) const {
   Ref<RemoteFunction> found = find(name);
   if (!found)
-    fail_as("AttributeError", OPD_NOT_FOUND, "the program on ", vm_->remote->address(), " has no function ", name);
+    fail_as("AttributeError", OPD_NOT_FOUND, "the program on ", vm_->session->address(), " has no function ", name);
   return found;
 }
 
 Value RemoteVm::call(const RemoteFunction &function, Args args, const CallSettings &settings) const {
-  return vm_->remote->call(function.number, function.name, args,
-                           {std::chrono::nanoseconds(settings.timeout_ns), settings.cancel});
+  return vm_->session->call(function.number, function.name, args,
+                            {std::chrono::nanoseconds(settings.timeout_ns), settings.cancel});
 }
 
 std::vector<View> RemoteVm::in_order(std::string_view name, Args args, const CallSettings &settings) const {
@@ -50,7 +50,7 @@ std::vector<View> RemoteVm::on_device(Args args, std::vector<Value> &owned, bool
   std::vector<View> given;
   for (const View &arg : args) {
     const DLTensor *const tensor = try_dltensor(arg);
-    const bool is_there = tensor && tensor->device.device_type / kDevicesOfSession == vm_->remote->index() + 1;
+    const bool is_there = tensor && tensor->device.device_type / kDevicesOfSession == vm_->session->index() + 1;
     if (!tensor || is_there || (arg.type == OPD_TENSOR && !all)) given.push_back(arg);
     else given.push_back(owned.emplace_back(copied_to(device_, *tensor)).view());
   }
@@ -133,9 +133,9 @@ Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings) {
     fail(OPD_UNSUPPORTED,
          "a VM on another machine has the limits of its server; memory_limit_bytes and max_depth are "
          "for programs of this process");
-  const std::shared_ptr<Remote> &remote = program->remote;
+  const std::shared_ptr<ClientSession> &session = program->session;
   const Ref<Function> loader = program->find("vm_load_executable");
-  if (!loader) fail(OPD_INVALID_ARGUMENT, "the module on ", remote->address(), " has no program of a VM");
+  if (!loader) fail(OPD_INVALID_ARGUMENT, "the module on ", session->address(), " has no program of a VM");
   const Value made = opd::call(*loader, {});
   const Ref<RemoteModule> vm = try_remote(as<Module>(made, "what vm_load_executable gives"));
   if (!vm) fail(OPD_BAD_FORMAT, "vm_load_executable gives no module");
@@ -145,11 +145,11 @@ Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings) {
   };
   std::vector<VmDevice> wanted = settings.devices;
   if (wanted.size() == 1 && same(wanted[0].device, kHost))
-    wanted[0].device = remote->here(kHost);  // as if none was named
-  for (const VmDevice &device : wanted) add(remote->there(device.device), device.allocator);
-  if (remote->there(wanted.back().device).device_type != kDLCPU) add(kHost, OPD_ALLOCATOR_POOLED);
+    wanted[0].device = session->here(kHost);  // as if none was named
+  for (const VmDevice &device : wanted) add(session->there(device.device), device.allocator);
+  if (session->there(wanted.back().device).device_type != kDLCPU) add(kHost, OPD_ALLOCATOR_POOLED);
   const Ref<Function> initialize = vm->find("vm_initialization");
-  if (!initialize) fail(OPD_BAD_FORMAT, "the VM on ", remote->address(), " cannot be given devices");
+  if (!initialize) fail(OPD_BAD_FORMAT, "the VM on ", session->address(), " cannot be given devices");
   opd::call(*initialize, devices);
   return make_object<RemoteVm>(vm, wanted.front().device);
 }

@@ -115,8 +115,8 @@ void serve(int descriptor, const ServeOptions &options) {
   const Progress progress(options.progress);
   Frames frames(socket);
   CrashReport crashes(frames, options.report_crashes, progress);
-  Session session(frames, std::move(folder), options.limits, crashes, progress,
-                  std::make_shared<SessionSpans>(options.note_span, options.user_data, progress));
+  ServerSession session(frames, std::move(folder), options.limits, crashes, progress,
+                        std::make_shared<SessionSpans>(options.note_span, options.user_data, progress));
   try {
     session.run();
   } catch (const Exception &e) {

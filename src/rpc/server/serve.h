@@ -7,7 +7,7 @@
 #include <string>
 
 #include "rpc/sandbox/sandbox.h"
-#include "rpc/server/session.h"
+#include "rpc/server/server_session.h"
 #include "rpc/wire/certificates.h"
 
 namespace opd::rpc {

@@ -1,4 +1,4 @@
-#include "rpc/server/session.h"
+#include "rpc/server/server_session.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,14 +24,14 @@ std::string message_of(const Error &error) { return error.kind + ": " + error.me
 
 }  // namespace
 
-Session::~Session() {
+ServerSession::~ServerSession() {
   for (const auto &[number, one] : streams_) try {
       if (current_stream(one.device) == one.stream) set_current_stream(one.device, nullptr);
       end_stream(one.device, one.stream);
     } catch (const std::exception &) {}  // of work that it was given before
 }
 
-void Session::run() {
+void ServerSession::run() {
   spans_->begin_session();
   note_wire(true);
   try {
@@ -45,7 +45,7 @@ void Session::run() {
 }
 
 // A client that is amid a message has to read all before, so what it still sends is taken.
-void Session::tell_end(const Error &reason) noexcept try {
+void ServerSession::tell_end(const Error &reason) noexcept try {
   const bool was_amid_frame = is_amid_frame_;
   note_wire(false);  // from here on, nobody else tells it
   if (frames_.is_damaged()) return frames_.end_with(exception(kDamageAnswer));
@@ -56,7 +56,7 @@ void Session::tell_end(const Error &reason) noexcept try {
 } catch (const std::bad_alloc &) {}
 
 // TLS has its keys in this process only.
-void Session::note_wire(bool is_between_frames) {
+void ServerSession::note_wire(bool is_between_frames) {
   using enum Progress::Wire;
   is_amid_frame_ = !is_between_frames;
   progress_.note_wire(is_amid_frame_ || frames_.is_secure() ? kClosed
@@ -64,7 +64,7 @@ void Session::note_wire(bool is_between_frames) {
                                                             : kOpen);
 }
 
-void Session::run_requests() {
+void ServerSession::run_requests() {
   while (frames_.wait(limits_.silence)) {
     const uint64_t size = frames_.read_size();
     if (size == 0) continue;
@@ -76,7 +76,7 @@ void Session::run_requests() {
   }
 }
 
-bool Session::answer(uint64_t size) {
+bool ServerSession::answer(uint64_t size) {
   constexpr uint64_t kHead = 1024;  // has all but the bytes of a tensor
   std::string packet(std::min(size, kHead), '\0');
   frames_.read(packet.data(), packet.size());
@@ -115,7 +115,7 @@ bool Session::answer(uint64_t size) {
   return true;
 }
 
-void Session::write(const Answer &answer) {
+void ServerSession::write(const Answer &answer) {
   note_wire(false);
   frames_.write(answer.packet, answer.rest);
   if (std::exchange(*is_asked_for_checksums_, false)) frames_.begin_checksums();
@@ -123,7 +123,7 @@ void Session::write(const Answer &answer) {
 }
 
 // The limit is not in the error of an allocation, which knows only that there was no memory.
-std::string Session::error_answer() const {
+std::string ServerSession::error_answer() const {
   const Ref<Error> error = current_error();
   const bool is_limit = error->code == OPD_OUT_OF_MEMORY && limits_.process_bytes;
   if (!is_limit) return exception(message_of(*error));
@@ -131,7 +131,7 @@ std::string Session::error_answer() const {
                           " bytes of memory beyond what it began with"));
 }
 
-Session::Answer Session::answer_to(Code code, ByteReader &body) {
+ServerSession::Answer ServerSession::answer_to(Code code, ByteReader &body) {
   if (code == Code::kInitServer) return {start(body)};
   if (!is_started_) fail(OPD_FAILED_PRECONDITION, "the client must begin with its version of the protocol");
   if (code == Code::kCallFunc) return {call(body)};
@@ -154,7 +154,7 @@ Session::Answer Session::answer_to(Code code, ByteReader &body) {
   return {device_request(code, args)};
 }
 
-std::string Session::global_function(std::string_view name) {
+std::string ServerSession::global_function(std::string_view name) {
   Ref<Function> function = name == kChecksumFunction                              ? checksum_function()
                            : name == kTraceParentFunction && spans_->are_wanted() ? context_function()
                                                                                   : session_function(name, folder_);
@@ -166,14 +166,14 @@ std::string Session::global_function(std::string_view name) {
 }
 
 // The holder of one of these may keep it beyond the session, so it does not refer to that.
-Ref<Function> Session::checksum_function() const {
+Ref<Function> ServerSession::checksum_function() const {
   return make_function([is_asked = is_asked_for_checksums_](Args) {
     *is_asked = true;
     return Value();
   });
 }
 
-Ref<Function> Session::context_function() const {
+Ref<Function> ServerSession::context_function() const {
   return make_function([spans = spans_](Args args) {
     require(args.size() == 1, kTraceParentFunction, " takes a text");
     spans->set_client_context(as_text(args[0], "the context"));
@@ -181,7 +181,7 @@ Ref<Function> Session::context_function() const {
   });
 }
 
-std::string Session::start(ByteReader &body) {
+std::string ServerSession::start(ByteReader &body) {
   const std::string_view version = body.read_string("version");
   if (version != kProtocolVersion)
     fail(OPD_UNSUPPORTED, "the client speaks version ", std::string(version.substr(0, 32)), " of the protocol, not ",
@@ -193,7 +193,7 @@ std::string Session::start(ByteReader &body) {
   return result_of_request(opd_none());
 }
 
-std::string Session::call(ByteReader &body) {
+std::string ServerSession::call(ByteReader &body) {
   const auto number = body.read<uint64_t>("number of the function");
   const Value function = objects_.find(number);  // it may free itself
   const Arguments args(body, objects_);
@@ -215,7 +215,7 @@ std::string name_of_result(const std::string &caller, const Arguments &args) {
 
 }  // namespace
 
-std::string Session::call_with_span(const std::string &caller, Function &function, const Arguments &args) {
+std::string ServerSession::call_with_span(const std::string &caller, Function &function, const Arguments &args) {
   const std::string name = caller;  // which the call may free
   spans_->begin_call(name);
   std::string answer;
@@ -232,7 +232,7 @@ std::string Session::call_with_span(const std::string &caller, Function &functio
 }
 
 // The bytes go from the socket to where they belong, if that is memory of the host.
-std::string Session::receive_copy(std::string_view head, uint64_t rest) {
+std::string ServerSession::receive_copy(std::string_view head, uint64_t rest) {
   Ref<Tensor> to;
   std::string_view begin;
   try {
@@ -262,7 +262,7 @@ std::string Session::receive_copy(std::string_view head, uint64_t rest) {
   } catch (...) { return error_answer(); }
 }
 
-void Session::skip(uint64_t bytes) {
+void ServerSession::skip(uint64_t bytes) {
   std::string piece(std::min<uint64_t>(bytes, 1 << 16), '\0');
   for (uint64_t part; bytes > 0; bytes -= part) {
     part = std::min<uint64_t>(bytes, piece.size());
@@ -271,7 +271,7 @@ void Session::skip(uint64_t bytes) {
   frames_.end();
 }
 
-Session::Answer Session::copy_of(ByteReader &body) {
+ServerSession::Answer ServerSession::copy_of(ByteReader &body) {
   Ref<Tensor> from = RemoteTensor::read(body).in(objects_);
   const auto size = body.read<uint64_t>("number of bytes");
   if (size != bytes_of(from->dl))
@@ -289,7 +289,7 @@ Session::Answer Session::copy_of(ByteReader &body) {
   return answer;
 }
 
-std::string Session::allocate(const RemoteTensor &tensor, std::string_view scope) {
+std::string ServerSession::allocate(const RemoteTensor &tensor, std::string_view scope) {
   const uint64_t bytes = tensor.bytes();
   if (limits_.memory_bytes && bytes > limits_.memory_bytes - std::min(allocated_bytes_, limits_.memory_bytes))
     fail(OPD_OUT_OF_MEMORY, "a tensor of ", bytes, " bytes is refused: the client has ", allocated_bytes_, " of the ",
@@ -301,7 +301,7 @@ std::string Session::allocate(const RemoteTensor &tensor, std::string_view scope
   return handle_result(number);
 }
 
-void Session::free_data(uint64_t number) {
+void ServerSession::free_data(uint64_t number) {
   const auto found = allocated_.find(number);
   if (found == allocated_.end()) fail(OPD_INVALID_ARGUMENT, "the client has no memory with the number ", number);
   objects_.remove(number);
@@ -309,7 +309,7 @@ void Session::free_data(uint64_t number) {
   allocated_.erase(found);
 }
 
-void *Session::stream_of(uint64_t number, DLDevice device) const {
+void *ServerSession::stream_of(uint64_t number, DLDevice device) const {
   if (number == 0) return nullptr;
   const auto found = streams_.find(number);
   if (found == streams_.end() || !same(found->second.device, device))
@@ -317,7 +317,7 @@ void *Session::stream_of(uint64_t number, DLDevice device) const {
   return found->second.stream;
 }
 
-std::string Session::device_request(Code code, const Arguments &args) {
+std::string ServerSession::device_request(Code code, const Arguments &args) {
   constexpr const char *kRequest = "a request to a device";
   const std::string done = result_of_request(opd_none());
   switch (code) {

@@ -1,4 +1,4 @@
-#include "rpc/client/remote.h"
+#include "rpc/client/client_session.h"
 
 #include <sys/socket.h>
 
@@ -23,20 +23,20 @@ std::atomic<uint64_t> serials{0};
 
 struct Sessions {
   ForkMutex guard{LockRank::kDeviceTables};
-  std::array<std::weak_ptr<Remote>, kMostSessions> list;
+  std::array<std::weak_ptr<ClientSession>, kMostSessions> list;
 };
 Sessions &sessions() {
   static auto *const all = new Sessions;  // never destroyed: tensors may end while the process exits
   return *all;
 }
 
-int32_t enter(const std::shared_ptr<Remote> &remote) {
+int32_t enter(const std::shared_ptr<ClientSession> &session) {
   Sessions &all = sessions();
   const std::scoped_lock lock(all.guard);
   for (int32_t i = 0; i < kMostSessions; ++i) {
     auto &place = all.list[static_cast<size_t>(i)];
     if (!place.expired()) continue;
-    place = remote;
+    place = session;
     return i;
   }
   fail(OPD_OUT_OF_RANGE, "a process has at most ", kMostSessions, " sessions at once");
@@ -120,19 +120,19 @@ uint64_t handle_in(std::string_view answer) {
 }  // namespace
 
 // The right to use the connection. Objects to be freed meanwhile are sent at its end.
-class Remote::Turn {
+class ClientSession::Turn {
  public:
-  explicit Turn(Remote &remote) : remote_(remote) {
-    while (remote_.is_busy_.exchange(true, std::memory_order_acquire)) remote_.is_busy_.wait(true);
+  explicit Turn(ClientSession &session) : session_(session) {
+    while (session_.is_busy_.exchange(true, std::memory_order_acquire)) session_.is_busy_.wait(true);
   }
-  ~Turn() { remote_.end_turn(); }
+  ~Turn() { session_.end_turn(); }
   Turn(const Turn &) = delete;
 
  private:
-  Remote &remote_;
+  ClientSession &session_;
 };
 
-Remote::Remote(const HostPort &server, const RemoteOptions &options)
+ClientSession::ClientSession(const HostPort &server, const ClientOptions &options)
     : address_(server.text()),
       answer_limit_(options.answer_limit),
       descriptor_(connect_to(server, options.connect_limit, "the server")),
@@ -140,16 +140,16 @@ Remote::Remote(const HostPort &server, const RemoteOptions &options)
       serial_(++serials),
       usual_context_(context_of_environment()) {}
 
-std::shared_ptr<Remote> Remote::connect(const HostPort &server, const RemoteOptions &options) {
-  const std::shared_ptr<Remote> made(new Remote(server, options));
-  RemoteOptions how = options;
+std::shared_ptr<ClientSession> ClientSession::connect(const HostPort &server, const ClientOptions &options) {
+  const std::shared_ptr<ClientSession> made(new ClientSession(server, options));
+  ClientOptions how = options;
   if (how.tls.name.empty()) how.tls.name = server.host;
   made->begin(how);
   made->index_ = enter(made);
   return made;
 }
 
-std::shared_ptr<Remote> Remote::at(int32_t index) {
+std::shared_ptr<ClientSession> ClientSession::at(int32_t index) {
   if (index < 0 || index >= kMostSessions) return nullptr;
   Sessions &all = sessions();
   const std::scoped_lock lock(all.guard);
@@ -157,7 +157,7 @@ std::shared_ptr<Remote> Remote::at(int32_t index) {
 }
 
 // The text that a function of the server's own returns; "": it has none of that name.
-std::string Remote::told(const char *name) {
+std::string ClientSession::told(const char *name) {
   const uint64_t function = find(name);
   if (!function) return "";
   const Value text = call(function, name, {});
@@ -166,7 +166,7 @@ std::string Remote::told(const char *name) {
 }
 
 // No other thread has the session yet, so all between the answer and this side's next frame is here.
-void Remote::ask_for_checksums() {
+void ClientSession::ask_for_checksums() {
   const uint64_t function = find(kChecksumFunction);
   if (!function) return;  // of a former version
   call(function, kChecksumFunction, {});
@@ -174,7 +174,7 @@ void Remote::ask_for_checksums() {
   free_object(function);
 }
 
-void Remote::begin(const RemoteOptions &options) {
+void ClientSession::begin(const ClientOptions &options) {
   std::string said = options.key;
   if (options.session_limit.count())
     said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
@@ -198,9 +198,9 @@ void Remote::begin(const RemoteOptions &options) {
   }
 }
 
-Remote::~Remote() { close(); }
+ClientSession::~ClientSession() { close(); }
 
-void Remote::close() noexcept {
+void ClientSession::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
     return;  // in a child of fork(), it is the parent's
   const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
@@ -216,39 +216,39 @@ void Remote::close() noexcept {
   ::shutdown(descriptor_.get(), SHUT_RDWR);
 }
 
-void Remote::note_end(std::string reason) {
+void ClientSession::note_end(std::string reason) {
   const std::scoped_lock lock(guard_);
   if (reason_.empty()) reason_ = std::move(reason);
   frees_.clear();
 }
 
-std::string Remote::absence() const {
+std::string ClientSession::absence() const {
   if (generation_ != fork_generation()) return "the session belongs to the process that called fork()";
   if (is_open_.load()) return "";
   const std::scoped_lock lock(guard_);
   return concat("the session with ", address_, " has ended: ", reason_);
 }
 
-void Remote::require_open(std::string_view place) const {
+void ClientSession::require_open(std::string_view place) const {
   if (generation_ == fork_generation() && is_open_.load()) [[likely]]
     return;
   fail_as(kConnectionError, OPD_IO, "nothing can be done ", place, ": ", absence());
 }
 
-void Remote::end(std::string_view place, const std::string &reason) {
+void ClientSession::end(std::string_view place, const std::string &reason) {
   note_end(concat(reason, " ", place));
   is_open_ = false;
   ::shutdown(descriptor_.get(), SHUT_RDWR);
   fail_as(kConnectionError, OPD_IO, "the session with ", address_, " ended ", place, ": ", reason);
 }
 
-DLDevice Remote::here(DLDevice device) const {
+DLDevice ClientSession::here(DLDevice device) const {
   if (device.device_type < 0 || device.device_type >= kDevicesOfSession)
     fail(OPD_UNSUPPORTED, "the device ", device_name(device), " of the server is of a session there");
   return {static_cast<DLDeviceType>(device.device_type + kDevicesOfSession * (index_ + 1)), device.device_id};
 }
 
-DLDevice Remote::there(DLDevice device) const {
+DLDevice ClientSession::there(DLDevice device) const {
   if (device.device_type / kDevicesOfSession != index_ + 1)
     fail(OPD_INVALID_ARGUMENT, device_name(device), " is no device of the session with ", address_);
   return {static_cast<DLDeviceType>(device.device_type % kDevicesOfSession), device.device_id};
@@ -258,7 +258,7 @@ DLDevice Remote::there(DLDevice device) const {
 
 // Objects that other threads free from here on are freed by requests of those threads, or here if they found the
 // connection busy.
-void Remote::end_turn() noexcept {
+void ClientSession::end_turn() noexcept {
   bool is_full = false;
   do {
     try {
@@ -274,7 +274,7 @@ void Remote::end_turn() noexcept {
   } while (!is_busy_.exchange(true, std::memory_order_acquire));
 }
 
-bool Remote::send_frees() {
+bool ClientSession::send_frees() {
   std::string frames;
   size_t count = 0;
   {
@@ -289,7 +289,7 @@ bool Remote::send_frees() {
 }
 
 template <class Add>
-void Remote::free_later(Code code, const Add &add) noexcept {
+void ClientSession::free_later(Code code, const Add &add) noexcept {
   if (generation_ != fork_generation() || !is_open_.load()) return;
   try {
     PacketWriter packet(code);
@@ -300,7 +300,7 @@ void Remote::free_later(Code code, const Add &add) noexcept {
   if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
 }
 
-Remote::Answer Remote::ask(const Request &request) {
+ClientSession::Answer ClientSession::ask(const Request &request) {
   require_open(request.place);
   std::optional<LibraryRange> range;
   if (request.what) range.emplace(request.what, request.name);
@@ -310,7 +310,7 @@ Remote::Answer Remote::ask(const Request &request) {
   return answer;
 }
 
-Remote::Answer Remote::exchange(const Request &request) {
+ClientSession::Answer ClientSession::exchange(const Request &request) {
   require_open(request.place);
   settle(request);
   const std::string context = request.is_call ? context_packet(request) : "";
@@ -330,12 +330,12 @@ Remote::Answer Remote::exchange(const Request &request) {
 }
 
 // A server that has ended the session may have said why before. Throws that.
-void Remote::receive_end(const Request &request) {
+void ClientSession::receive_end(const Request &request) {
   for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
 }
 
 // It goes before the request, and its answer is not waited for on its own.
-std::string Remote::context_packet(const Request &request) {
+std::string ClientSession::context_packet(const Request &request) {
   TraceContext wanted = trace_context();
   if (!wanted.is_any()) wanted = usual_context_;
   if (wanted == told_context_ || version_.empty()) return "";
@@ -353,13 +353,13 @@ std::string Remote::context_packet(const Request &request) {
   return packet.take();
 }
 
-void Remote::await_answer(const Request &request) {
+void ClientSession::await_answer(const Request &request) {
   Patience patience = request.patience;
   if (!patience.limit.count()) patience.limit = answer_limit_;
   await(socket_, patience, request.place);
 }
 
-Remote::Answer Remote::receive(const Request &request) {
+ClientSession::Answer ClientSession::receive(const Request &request) {
   constexpr uint64_t kSmall = 1 << 20;
   uint64_t size;
   Answer answer;
@@ -389,7 +389,7 @@ Remote::Answer Remote::receive(const Request &request) {
   return answer;
 }
 
-void Remote::settle(const Request &request) {
+void ClientSession::settle(const Request &request) {
   do
     while (owed_ > 0) {
       await_answer(request);
@@ -399,7 +399,7 @@ void Remote::settle(const Request &request) {
 }
 
 // If the caller of a call did not wait, the call's result is freed.
-void Remote::skip_answer(std::string_view place) {
+void ClientSession::skip_answer(std::string_view place) {
   const Answer answer = receive({.packet = {}, .place = place});
   --owed_;
   if (answer.code != Code::kReturn) return;
@@ -415,13 +415,13 @@ void Remote::skip_answer(std::string_view place) {
 
 // ---- requests
 
-uint64_t Remote::find(std::string_view name) {
+uint64_t ClientSession::find(std::string_view name) {
   PacketWriter packet(Code::kGetGlobalFunc);
   packet.add_text(name);
   return handle_in(ask({.packet = packet.take(), .place = "while a function was looked up"}).body);
 }
 
-Value Remote::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
+Value ClientSession::call(uint64_t function, const std::string &name, Args args, const Patience &patience) {
   PacketWriter packet(Code::kCallFunc);
   packet.write(function);
   for (size_t i = 0; i < args.size(); ++i) add_argument(packet, args[i], *this, i, name);
@@ -434,7 +434,7 @@ Value Remote::call(uint64_t function, const std::string &name, Args args, const 
   return result_in(answer.body, shared_from_this());
 }
 
-uint64_t Remote::own_function(const char *name) {
+uint64_t ClientSession::own_function(const char *name) {
   {
     const std::scoped_lock lock(guard_);
     if (const auto found = known_.find(name); found != known_.end()) return found->second;
@@ -445,9 +445,9 @@ uint64_t Remote::own_function(const char *name) {
   return known_[name] = function;
 }
 
-Value Remote::call(const char *name, Args args) { return call(own_function(name), name, args); }
+Value ClientSession::call(const char *name, Args args) { return call(own_function(name), name, args); }
 
-void Remote::upload(std::string_view name, std::string_view content) {
+void ClientSession::upload(std::string_view name, std::string_view content) {
   PacketWriter packet(Code::kCallFunc);
   packet.write(own_function("tvm.rpc.server.upload"));
   packet.add_text(name);
@@ -460,7 +460,7 @@ void Remote::upload(std::string_view name, std::string_view content) {
        .is_call = true});
 }
 
-Value Remote::attr(DLDevice device, opd_device_attr attr) {
+Value ClientSession::attr(DLDevice device, opd_device_attr attr) {
   PacketWriter packet(Code::kDevGetAttr);
   packet.add_plain(opd_device_value(device));
   packet.add_int(attr);
@@ -469,7 +469,7 @@ Value Remote::attr(DLDevice device, opd_device_attr attr) {
   return read_plain(body, read_type(body)).value_or(Value());
 }
 
-uint64_t Remote::allocate(DLDevice device, size_t bytes) {
+uint64_t ClientSession::allocate(DLDevice device, size_t bytes) {
   PacketWriter packet(Code::kDevAllocDataWithScope);
   packet.add_tensor({0, device, {kDLUInt, 8, 1}, {static_cast<int64_t>(bytes)}, 0});
   packet.add_plain(opd_none());
@@ -477,7 +477,7 @@ uint64_t Remote::allocate(DLDevice device, size_t bytes) {
 }
 
 // In pieces, between which the thread looks whether it is to go on.
-void Remote::write(const RemoteTensor &to, const void *from, size_t size) {
+void ClientSession::write(const RemoteTensor &to, const void *from, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
     ByteWriter head;
@@ -491,7 +491,7 @@ void Remote::write(const RemoteTensor &to, const void *from, size_t size) {
   }
 }
 
-void Remote::read(const RemoteTensor &from, void *to, size_t size) {
+void ClientSession::read(const RemoteTensor &from, void *to, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
     ByteWriter head;
@@ -508,7 +508,7 @@ void Remote::read(const RemoteTensor &from, void *to, size_t size) {
   }
 }
 
-void Remote::copy(const RemoteTensor &from, const RemoteTensor &to) {
+void ClientSession::copy(const RemoteTensor &from, const RemoteTensor &to) {
   PacketWriter packet(Code::kCopyAmongRemote);
   packet.add_tensor(from);
   packet.add_tensor(to);
@@ -516,18 +516,18 @@ void Remote::copy(const RemoteTensor &from, const RemoteTensor &to) {
   ask({.packet = packet.take(), .place = "amid a copy", .what = "rpc copy there"});
 }
 
-void Remote::sync(DLDevice device) {
+void ClientSession::sync(DLDevice device) {
   PacketWriter packet(Code::kDevStreamSync);
   packet.add_plain(opd_device_value(device));
   packet.add_handle(0);
   ask({.packet = packet.take(), .place = "while a device was waited for", .what = "rpc sync"});
 }
 
-void Remote::free_object(uint64_t number) noexcept {
+void ClientSession::free_object(uint64_t number) noexcept {
   free_later(Code::kFreeHandle, [&](PacketWriter &packet) { packet.add_handle(number); });
 }
 
-void Remote::free_data(DLDevice device, uint64_t number) noexcept {
+void ClientSession::free_data(DLDevice device, uint64_t number) noexcept {
   free_later(Code::kDevFreeData, [&](PacketWriter &packet) {
     packet.add_plain(opd_device_value(device));
     packet.add_handle(number);

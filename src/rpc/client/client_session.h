@@ -24,7 +24,7 @@ namespace opd::rpc {
 
 inline constexpr int32_t kMostSessions = 256;  // of a process at once
 
-struct RemoteOptions {
+struct ClientOptions {
   std::string key, secret;
   Socket::Time connect_limit = std::chrono::seconds(10);
   Socket::Time session_limit{0};  // the server ends the session then; 0: never
@@ -32,12 +32,12 @@ struct RemoteOptions {
   TlsClientOptions tls;
 };
 
-class Remote : public std::enable_shared_from_this<Remote> {
+class ClientSession : public std::enable_shared_from_this<ClientSession> {
  public:
-  static std::shared_ptr<Remote> connect(const HostPort &server, const RemoteOptions &options);
-  static std::shared_ptr<Remote> at(int32_t index);  // null: there is no such session
+  static std::shared_ptr<ClientSession> connect(const HostPort &server, const ClientOptions &options);
+  static std::shared_ptr<ClientSession> at(int32_t index);  // null: there is no such session
 
-  ~Remote();
+  ~ClientSession();
   void close() noexcept;  // all later requests fail, and so does one that waits
 
   int32_t index() const { return index_; }
@@ -87,8 +87,8 @@ class Remote : public std::enable_shared_from_this<Remote> {
     size_t size = 0;       // their number
   };
 
-  Remote(const HostPort &server, const RemoteOptions &options);
-  void begin(const RemoteOptions &options);
+  ClientSession(const HostPort &server, const ClientOptions &options);
+  void begin(const ClientOptions &options);
   std::string told(const char *name);
   void ask_for_checksums();
   Answer ask(const Request &request);                  // takes a turn; throws what the server answers, too

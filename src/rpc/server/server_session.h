@@ -23,18 +23,18 @@ struct SessionLimits {
   Socket::Time silence{0};     // most time between two requests; 0: no limit
 };
 
-class Session {
+class ServerSession {
  public:
-  Session(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
-          const Progress &progress, std::shared_ptr<SessionSpans> spans)
+  ServerSession(Frames &frames, std::shared_ptr<WorkFolder> folder, const SessionLimits &limits, CrashReport &crashes,
+                const Progress &progress, std::shared_ptr<SessionSpans> spans)
       : frames_(frames),
         folder_(std::move(folder)),
         limits_(limits),
         crashes_(crashes),
         progress_(progress),
         spans_(std::move(spans)) {}
-  ~Session();  // ends the client's streams
-  Session(const Session &) = delete;
+  ~ServerSession();  // ends the client's streams
+  ServerSession(const ServerSession &) = delete;
 
   // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
   // the connection; errors of requests go to the client.
