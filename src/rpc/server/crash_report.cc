@@ -51,8 +51,9 @@ class Text {
   size_t size_ = 0;
 };
 
-// What RLIMIT_DATA counts, the sixth number of the file. 0: not known.
-uint64_t private_memory() {
+// What RLIMIT_DATA counts, and the stack: the sixth number of the file. 0: not known. /proc/self/status has it without
+// the stack, but is too long to be read without an allocation, which a handler of signals must not make.
+uint64_t private_memory_and_stack() {
   constexpr int kPlace = 5;
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -76,7 +77,7 @@ bool is_tight(uint64_t limit) {
 void add_memory(Text &reason, bool is_near_null) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
-  const uint64_t used = private_memory();
+  const uint64_t used = private_memory_and_stack();
   if (!(is_near_null && is_tight(limit.rlim_cur)) && used < limit.rlim_cur / 8 * 7) return;
   reason << "; the session has " << (used >> 20) << " of the " << (limit.rlim_cur >> 20) << " MiB that it may have";
 }
