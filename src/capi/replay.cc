@@ -1,9 +1,9 @@
 // include/opdyno/replay.h
-#include "record/replay.h"
+#include "replay/replay.h"
 
 #include "capi/handles.h"
 #include "capi/library.h"
-#include "record/recorder.h"
+#include "replay/call_capture.h"
 
 using namespace opd;
 

@@ -5,7 +5,7 @@
 
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
-#include "record/recorder.h"
+#include "replay/call_capture.h"
 #include "rpc/client/remote_profile.h"
 
 using namespace opd;

@@ -17,7 +17,7 @@ namespace opd {
 class Vm;
 struct CallSettings;
 
-// Makes the calls of a VM in its place, by Vm::run_here(): a recorder of calls does so (record/).
+// Makes the calls of a VM in its place, by Vm::run_here(): the capture of calls does so (replay/).
 class CallKeeper : public Object {
  public:
   static int32_t type() { return OPD_OBJECT; }

@@ -28,12 +28,12 @@ BELOW["report"] = BELOW["value"] | {"value"}
 BELOW["analysis"] = BELOW["device"] | {"device", "report"}
 BELOW["profiler"] = BELOW["vm"] | {"vm", "report", "analysis"}
 BELOW["compare"] = BELOW["profiler"] | {"profiler"}
-BELOW["record"] = BELOW["compare"] | {"compare"}
+BELOW["replay"] = BELOW["compare"] | {"compare"}
 BELOW["control"] = BELOW["profiler"] | {"profiler"}
 BELOW["telemetry"] = BELOW["vm"] | {"vm"}
 BELOW["rpc"] = BELOW["profiler"] | {"profiler"}
 BELOW["tvmffi"] = BELOW["vm"] | {"vm"}
-BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "compare", "record", "control", "telemetry", "rpc", "tvmffi"}
+BELOW["capi"] = BELOW["vm"] | {"vm", "report", "analysis", "profiler", "compare", "replay", "control", "telemetry", "rpc", "tvmffi"}
 BELOW["compat"] = {"base", "value", "tvmffi"}  # of tvmffi only private.h: it is another library
 BELOW["cli"] = set()
 # The rooms of a directory: each may include itself and those before it.

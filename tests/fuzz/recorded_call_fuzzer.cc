@@ -3,8 +3,8 @@
 // their code would be run.
 #include <memory>
 
-#include "record/blocks.h"
-#include "record/recording.h"
+#include "replay/blocks.h"
+#include "replay/captured_call.h"
 
 using namespace opd;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "program/builder.h"
-#include "record/recording.h"
+#include "replay/captured_call.h"
 
 namespace opdyno_test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/value_store.h"
-#include "record/kept_value.h"
+#include "replay/kept_value.h"
 #include "vm/vm.h"
 
 namespace opd {

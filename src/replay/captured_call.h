@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "record/blocks.h"
-#include "record/kept_value.h"
-#include "record/program_blocks.h"
+#include "replay/blocks.h"
+#include "replay/kept_value.h"
+#include "replay/program_blocks.h"
 #include "vm/any_vm.h"
 
 namespace opd {

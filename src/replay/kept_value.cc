@@ -1,4 +1,4 @@
-#include "record/kept_value.h"
+#include "replay/kept_value.h"
 
 #include <algorithm>
 

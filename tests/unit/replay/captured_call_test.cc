@@ -1,5 +1,5 @@
 // Recordings block by block: what each part keeps, and what is refused of bytes whose checksums are right.
-#include "record/recording.h"
+#include "replay/captured_call.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/recording.h"
+#include "replay/captured_call.h"
 #include "vm/vm.h"
 
 namespace opd {

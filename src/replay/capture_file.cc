@@ -1,4 +1,4 @@
-#include "record/recording_file.h"
+#include "replay/capture_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

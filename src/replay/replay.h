@@ -7,9 +7,9 @@
 
 #include "compare/difference.h"
 #include "profiler/vm_profile.h"
-#include "record/host_functions.h"
-#include "record/minimiser.h"
-#include "record/recording.h"
+#include "replay/captured_call.h"
+#include "replay/host_functions.h"
+#include "replay/minimiser.h"
 #include "report/report.h"
 
 namespace opd {

@@ -1,5 +1,5 @@
 // Recordings whose checksums are right, but not what they say.
-#include "record/replay.h"
+#include "replay/replay.h"
 
 #include <gtest/gtest.h>
 

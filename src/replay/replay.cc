@@ -1,4 +1,4 @@
-#include "record/replay.h"
+#include "replay/replay.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "module/kinds/code_module.h"
 #include "module/kinds/device_module.h"
-#include "record/operator_observer.h"
+#include "replay/operator_observer.h"
 #include "vm/executable_module.h"
 
 namespace opd {

@@ -1,4 +1,4 @@
-#include "record/recording.h"
+#include "replay/captured_call.h"
 
 #include <opdyno/base.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include "base/hex.h"
 #include "compare/first_difference.h"
-#include "record/replay.h"
+#include "replay/replay.h"
 
 namespace opd {
 namespace {

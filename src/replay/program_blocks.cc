@@ -1,4 +1,4 @@
-#include "record/program_blocks.h"
+#include "replay/program_blocks.h"
 
 #include <algorithm>
 #include <map>

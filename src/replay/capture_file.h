@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "record/blocks.h"
+#include "replay/blocks.h"
 
 namespace opd {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "record/operator_observer.h"
-#include "record/recording.h"
-#include "record/recording_file.h"
+#include "replay/capture_file.h"
+#include "replay/captured_call.h"
+#include "replay/operator_observer.h"
 
 namespace opd {
 

@@ -1,4 +1,4 @@
-#include "record/blocks.h"
+#include "replay/blocks.h"
 
 #include "base/content_hash.h"
 

@@ -1,5 +1,5 @@
 // Modules in recordings, from bytes that nobody's program has written.
-#include "record/program_blocks.h"
+#include "replay/program_blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "record/recorder.h"
+#include "replay/call_capture.h"
 
 #include <atomic>
 
 #include "base/log.h"
-#include "record/host_functions.h"
-#include "record/operator_observer.h"
-#include "record/recording_file.h"
+#include "replay/capture_file.h"
+#include "replay/host_functions.h"
+#include "replay/operator_observer.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,4 @@
-#include "record/operator_observer.h"
+#include "replay/operator_observer.h"
 
 #include <opdyno/vm.h>
 

@@ -1,5 +1,5 @@
 // Values in recordings, from bytes that nobody's program has written.
-#include "record/kept_value.h"
+#include "replay/kept_value.h"
 
 #include <gtest/gtest.h>
 

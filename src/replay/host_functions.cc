@@ -1,4 +1,4 @@
-#include "record/host_functions.h"
+#include "replay/host_functions.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "record/recording.h"
+#include "replay/captured_call.h"
 #include "vm/vm.h"
 
 namespace opd {

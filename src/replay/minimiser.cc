@@ -1,9 +1,9 @@
-#include "record/minimiser.h"
+#include "replay/minimiser.h"
 
 #include <algorithm>
 
 #include "program/builder.h"
-#include "record/host_functions.h"
+#include "replay/host_functions.h"
 
 namespace opd {
 namespace {
