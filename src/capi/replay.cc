@@ -14,7 +14,7 @@ bool flag_of(int32_t given, const char *name) {
   return given != 0;
 }
 
-RecordOptions options_of(const opd_record_options *given) {
+CaptureOptions options_of(const opd_record_options *given) {
   const opd_record_options how = read_options(given, opd_record_options_init);
   return {flag_of(how.with_program, "with_program"), flag_of(how.with_outputs, "with_outputs"),
           flag_of(how.with_operators, "with_operators"), flag_of(how.with_paths, "with_paths")};
@@ -43,8 +43,8 @@ opd_error *opd_vm_record_next_call(opd_vm *vm, const char *path, const opd_recor
     require(vm, "vm must not be NULL");
     auto *const here = dynamic_cast<Vm *>(unwrap<AnyVm>(vm));
     if (!here) fail(OPD_UNSUPPORTED, "the VM is one of a session; only calls of this process can be recorded");
-    if (path) record_next_call(*here, path, options_of(options));
-    else end_record_next_call(*here);
+    if (path) capture_next_call(*here, path, options_of(options));
+    else end_capture_next_call(*here);
   });
 }
 

@@ -50,7 +50,7 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
 
 // OPDYNO_RECORD_LAST names a file that has the latest call of all VMs.
 Ref<Vm> recorded(Ref<Vm> vm) {
-  if (const char *path = ::secure_getenv("OPDYNO_RECORD_LAST"); path && *path) record_each_call(*vm, path);
+  if (const char *path = ::secure_getenv("OPDYNO_RECORD_LAST"); path && *path) capture_each_call(*vm, path);
   return vm;
 }
 

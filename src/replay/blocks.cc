@@ -12,7 +12,7 @@ std::string_view bytes_of_field(const T &field) {
 
 uint64_t head_check(const BlockHead &head) {
   ContentHash hash;
-  hash.add(recording_header()).add(bytes_of_field(head.kind)).add(bytes_of_field(head.number));
+  hash.add(capture_header()).add(bytes_of_field(head.kind)).add(bytes_of_field(head.number));
   return hash.add(bytes_of_field(head.size)).low();
 }
 
@@ -24,10 +24,10 @@ void add_content_hash(BlockHead &head, std::string_view content) {
 
 }  // namespace
 
-std::string recording_header() {
+std::string capture_header() {
   ByteWriter out;
-  out.write(kRecordingMagic);
-  out.write(kRecordingVersion);
+  out.write(kCaptureMagic);
+  out.write(kCaptureVersion);
   out.write<uint32_t>(0);
   return out.take();
 }
@@ -40,15 +40,15 @@ BlockHead head_of(BlockKind kind, uint32_t number, std::string_view content) {
 }
 
 BlockReader::BlockReader(Bytes bytes, const char *name) : name_(name), bytes_(bytes, name) {
-  const std::string_view magic(kRecordingMagic.data(), kRecordingMagic.size());
+  const std::string_view magic(kCaptureMagic.data(), kCaptureMagic.size());
   if (!as_text(bytes).starts_with(magic))
     fail(OPD_BAD_FORMAT, name, " is no recording of a call: it does not begin with \"", magic, "\"");
   bytes_.take(magic.size(), "magic");
   const auto version = bytes_.read<uint32_t>("version");
-  if (version > kRecordingVersion)
+  if (version > kCaptureVersion)
     fail(OPD_UNSUPPORTED, name, " has version ", version, " of the format of recordings; this opdyno reads ",
-         kRecordingVersion, " and older");
-  if (version != kRecordingVersion) bytes_.bad("version", concat("must be ", kRecordingVersion, ", but is ", version));
+         kCaptureVersion, " and older");
+  if (version != kCaptureVersion) bytes_.bad("version", concat("must be ", kCaptureVersion, ", but is ", version));
   if (bytes_.read<uint32_t>("header") != 0) bytes_.bad("header", "must end with 0");
 }
 

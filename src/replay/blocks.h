@@ -1,4 +1,4 @@
-// The form of a recording's file: a header of 16 bytes, then blocks, each with its type, its size and checksums.
+// The form of a capture's file: a header of 16 bytes, then blocks, each with its type, its size and checksums.
 // Numbers are little-endian.
 //
 //   header  magic, version, 0
@@ -16,11 +16,11 @@
 
 namespace opd {
 
-inline constexpr std::array<char, 8> kRecordingMagic{'o', 'p', 'd', 'y', 'n', 'o', 'R', '1'};
-inline constexpr uint32_t kRecordingVersion = 1;
+inline constexpr std::array<char, 8> kCaptureMagic{'o', 'p', 'd', 'y', 'n', 'o', 'R', '1'};
+inline constexpr uint32_t kCaptureVersion = 1;
 
 enum class BlockKind : uint32_t {
-  kAbout = 1,     // of the process that recorded
+  kAbout = 1,     // of the process that the call ran in
   kModule = 2,    // one of the program's modules, imports first; the last one is the program
   kCall = 3,      // function, options, names of arguments
   kValue = 4,     // an argument
@@ -39,7 +39,7 @@ struct BlockHead {
 };
 static_assert(sizeof(BlockHead) == 40);
 
-std::string recording_header();
+std::string capture_header();
 BlockHead head_of(BlockKind kind, uint32_t number, std::string_view content);
 
 struct Block {

@@ -10,10 +10,10 @@
 namespace opd {
 namespace {
 
-// The state of one call's recording. Nothing that goes wrong with the file changes the call: the first error is kept.
-class CallFile final : public OperatorObserver {
+// The capture of one call. Nothing that goes wrong with the file changes the call: the first error is kept.
+class CallCapture final : public OperatorObserver {
  public:
-  CallFile(Vm &vm, const std::vector<std::string> &hosts, const RecordOptions &options)
+  CallCapture(Vm &vm, const std::vector<std::string> &hosts, const CaptureOptions &options)
       : OperatorObserver(vm, hosts, vm.state().instrument()),
         hosts_(hosts),
         options_(options),
@@ -25,7 +25,7 @@ class CallFile final : public OperatorObserver {
                    const std::vector<std::string> &modules) {
     attempt([&] {
       file_.emplace(path);
-      file_->add(BlockKind::kAbout, RecordedProcess::of_this(options_.with_paths).write());
+      file_->add(BlockKind::kAbout, CapturedProcess::of_this(options_.with_paths).write());
       const auto add_module = [this](std::string_view block) { file_->add(BlockKind::kModule, block); };
       if (modules.empty()) write_program(*vm().module(), options_.with_program, options_.with_paths, add_module);
       for (const std::string &block : modules) add_module(block);
@@ -63,7 +63,7 @@ class CallFile final : public OperatorObserver {
       action();
     } catch (...) {
       failure_ = current_error();
-      if (file_) file_->remove();  // a part of a recording would look like a call that did not end
+      if (file_) file_->remove();  // a part of a capture would look like a call that did not end
       file_.reset();
     }
   }
@@ -101,8 +101,8 @@ class CallFile final : public OperatorObserver {
   }
 
   const std::vector<std::string> &hosts_;
-  const RecordOptions options_;
-  std::optional<RecordingFile> file_;
+  const CaptureOptions options_;
+  std::optional<CaptureFile> file_;
   Ref<Error> failure_;
   ValueWriter values_;
   std::string opaque_;                // the first value that could not be kept; "": none
@@ -115,24 +115,24 @@ struct PlannedCall {
   const CallSettings &settings;
 };
 
-Ref<Error> record(Vm &vm, const PlannedCall &planned, Value &result, CallFile &recorded) {
+Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallCapture &capture) {
   CallSettings own = planned.settings;
-  const Ref<Function> instrument = recorded.is_observed() ? recorded.make_instrument() : nullptr;
+  const Ref<Function> instrument = capture.is_observed() ? capture.make_instrument() : nullptr;
   if (instrument) own.instrument = instrument.get();
   try {
     Ref<Error> error = vm.run_here(planned.function, planned.args, own, result);
-    recorded.write_end_of_call(error.get(), result);
+    capture.write_end_of_call(error.get(), result);
     return error;
   } catch (...) {
     const Ref<Error> error = current_error();
-    recorded.write_end_of_call(error.get(), opd_none());
+    capture.write_end_of_call(error.get(), opd_none());
     throw Exception(error);
   }
 }
 
 class NextCall final : public CallKeeper {
  public:
-  NextCall(std::string path, const RecordOptions &options, Ref<CallKeeper> before)
+  NextCall(std::string path, const CaptureOptions &options, Ref<CallKeeper> before)
       : path_(std::move(path)), options_(options), before_(std::move(before)) {}
 
   enum class State { kWaiting, kRunning, kDone };
@@ -151,21 +151,21 @@ class NextCall final : public CallKeeper {
     } const done{state_};
     vm.set_keeper(Ref<CallKeeper>::share(this), static_cast<bool>(before_));
     const std::vector<std::string> hosts = host_functions_of(vm);
-    CallFile recorded(vm, hosts, options_);
-    recorded.write_begin(path_, function, args, settings, {});
+    CallCapture capture(vm, hosts, options_);
+    capture.write_begin(path_, function, args, settings, {});
     struct Problem {
       NextCall &of;
-      CallFile &recorded;
-      ~Problem() { of.problem_ = recorded.problem(); }
-    } const problem{*this, recorded};
-    return record(vm, {function, args, settings}, result, recorded);
+      CallCapture &capture;
+      ~Problem() { of.problem_ = capture.problem(); }
+    } const problem{*this, capture};
+    return run_captured(vm, {function, args, settings}, result, capture);
   }
 
  private:
   bool move(State from, State to) { return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel); }
 
   const std::string path_;
-  const RecordOptions options_;
+  const CaptureOptions options_;
   const Ref<CallKeeper> before_;
   std::atomic<State> state_{State::kWaiting};
   Ref<Error> problem_;
@@ -181,11 +181,11 @@ class EachCall final : public CallKeeper {
     const Run *const outer = Run::of_thread();
     const bool is_within = outer && outer->vm == &vm && (outer->depth > 0 || outer->compiled);
     if (is_within) return vm.run_here(function, args, settings, result);
-    CallFile recorded(vm, hosts_, {});
-    recorded.write_begin(path_, function, args, settings, modules_);
-    if (const Ref<Error> problem = recorded.problem(); problem && !has_warned_.exchange(true))
+    CallCapture capture(vm, hosts_, {});
+    capture.write_begin(path_, function, args, settings, modules_);
+    if (const Ref<Error> problem = capture.problem(); problem && !has_warned_.exchange(true))
       log_warning("OPDYNO_RECORD_LAST: ", problem->message);
-    return record(vm, {function, args, settings}, result, recorded);
+    return run_captured(vm, {function, args, settings}, result, capture);
   }
 
  private:
@@ -203,8 +203,8 @@ Ref<NextCall> next_call_of(const Vm &vm) {
 
 }  // namespace
 
-void record_next_call(Vm &vm, const std::string &path, const RecordOptions &options) {
-  const std::string whole = checked_recording_path(path);
+void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &options) {
+  const std::string whole = checked_capture_path(path);
   const Ref<NextCall> last = next_call_of(vm);
   if (last && last->state() != NextCall::State::kDone)
     fail(OPD_FAILED_PRECONDITION, "the next call of this VM is to be recorded already, or is being recorded");
@@ -212,7 +212,7 @@ void record_next_call(Vm &vm, const std::string &path, const RecordOptions &opti
   vm.set_keeper(make_object<NextCall>(whole, options, before), true);
 }
 
-void end_record_next_call(Vm &vm) {
+void end_capture_next_call(Vm &vm) {
   const Ref<NextCall> last = next_call_of(vm);
   if (!last) fail(OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
   const bool was_waiting = last->stop_waiting();
@@ -223,9 +223,9 @@ void end_record_next_call(Vm &vm) {
   if (last->problem()) throw Exception(last->problem());
 }
 
-void record_each_call(Vm &vm, const std::string &path) {
+void capture_each_call(Vm &vm, const std::string &path) {
   try {
-    vm.set_keeper(make_object<EachCall>(vm, checked_recording_path(path)), true);
+    vm.set_keeper(make_object<EachCall>(vm, checked_capture_path(path)), true);
   } catch (const Exception &e) { log_warning("OPDYNO_RECORD_LAST: ", e.what()); }
 }
 

@@ -1,4 +1,4 @@
-// Records calls of a VM in files while they run.
+// Captures calls of a VM in files while they run.
 #pragma once
 #include <string>
 
@@ -7,12 +7,12 @@
 
 namespace opd {
 
-// The next call, from any thread. Throws if a call is to be recorded already, or the path cannot be written.
-void record_next_call(Vm &vm, const std::string &path, const RecordOptions &options);
-// Ends that. Throws unless a call was recorded as a whole.
-void end_record_next_call(Vm &vm);
+// The next call, from any thread. Throws if a call is to be captured already, or the path cannot be written.
+void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &options);
+// Ends that. Throws unless a call was captured as a whole.
+void end_capture_next_call(Vm &vm);
 
 // Every outermost call, in one file that has the latest. A program that cannot be kept is a warning.
-void record_each_call(Vm &vm, const std::string &path);
+void capture_each_call(Vm &vm, const std::string &path);
 
 }  // namespace opd

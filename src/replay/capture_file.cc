@@ -39,7 +39,7 @@ int open_beside(std::string &path) {
 
 }  // namespace
 
-std::string checked_recording_path(const std::string &path) {
+std::string checked_capture_path(const std::string &path) {
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error).string();  // a program may change its directory
   if (error) fail_errno("cannot write", path, error.value());
@@ -51,12 +51,11 @@ std::string checked_recording_path(const std::string &path) {
   return whole;
 }
 
-RecordingFile::RecordingFile(const std::string &path)
-    : path_(target_of(path)), temporary_(path_), process_(::getpid()) {
+CaptureFile::CaptureFile(const std::string &path) : path_(target_of(path)), temporary_(path_), process_(::getpid()) {
   fd_ = open_beside(temporary_);
   if (fd_ < 0) fail_errno("cannot write", path_, errno);
   try {
-    write(recording_header());
+    write(capture_header());
   } catch (...) {
     ::close(fd_);
     ::unlink(temporary_.c_str());
@@ -64,14 +63,14 @@ RecordingFile::RecordingFile(const std::string &path)
   }
 }
 
-RecordingFile::~RecordingFile() {
+CaptureFile::~CaptureFile() {
   ::close(fd_);
   if (!temporary_.empty() && !is_of_parent()) ::unlink(temporary_.c_str());
 }
 
-bool RecordingFile::is_of_parent() const { return ::getpid() != process_; }
+bool CaptureFile::is_of_parent() const { return ::getpid() != process_; }
 
-void RecordingFile::add(BlockKind kind, std::string_view content) {
+void CaptureFile::add(BlockKind kind, std::string_view content) {
   if (is_of_parent()) return;
   const BlockHead head = head_of(kind, blocks_, content);
   write({reinterpret_cast<const char *>(&head), sizeof head});
@@ -79,24 +78,24 @@ void RecordingFile::add(BlockKind kind, std::string_view content) {
   ++blocks_;
 }
 
-void RecordingFile::place() {
+void CaptureFile::place() {
   if (temporary_.empty() || is_of_parent()) return;
   if (::rename(temporary_.c_str(), path_.c_str())) fail_errno("cannot write", path_, errno);
   temporary_.clear();
 }
 
-void RecordingFile::return_to(Mark mark) {
+void CaptureFile::return_to(Mark mark) {
   if (is_of_parent()) return;
   if (::ftruncate(fd_, static_cast<off_t>(mark.size)) || ::lseek(fd_, static_cast<off_t>(mark.size), SEEK_SET) < 0)
     fail_errno("cannot write", path_, errno);
   size_ = mark.size, blocks_ = mark.blocks;
 }
 
-void RecordingFile::remove() {
+void CaptureFile::remove() {
   if (temporary_.empty() && !is_of_parent()) ::unlink(path_.c_str());
 }
 
-void RecordingFile::write(std::string_view bytes) {
+void CaptureFile::write(std::string_view bytes) {
   if (!may_write_file(size_ + bytes.size())) fail_errno("cannot write", path_, EFBIG);
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-// A recording's file while it is written. The data from before the call are written to a temporary file, which is
+// A capture's file while it is written. The data from before the call are written to a temporary file, which is
 // renamed to the path when complete. Later data are appended. So even after a crash, the file at the path has all that
 // is needed to make the call.
 #pragma once
@@ -11,17 +11,17 @@
 
 namespace opd {
 
-// The absolute path. Throws unless a recording can be written there: it is free or of a regular file, and its directory
+// The absolute path. Throws unless a capture can be written there: it is free or of a regular file, and its directory
 // can be written.
-std::string checked_recording_path(const std::string &path);
+std::string checked_capture_path(const std::string &path);
 
 // A process that was forked meanwhile shares the file with its parent. There, all of this does nothing.
-class RecordingFile {
+class CaptureFile {
  public:
-  explicit RecordingFile(const std::string &path);  // throws
-  ~RecordingFile();                                 // a file that was not placed is removed
-  RecordingFile(const RecordingFile &) = delete;
-  RecordingFile &operator=(const RecordingFile &) = delete;
+  explicit CaptureFile(const std::string &path);  // throws
+  ~CaptureFile();                                 // a file that was not placed is removed
+  CaptureFile(const CaptureFile &) = delete;
+  CaptureFile &operator=(const CaptureFile &) = delete;
 
   void add(BlockKind kind, std::string_view content);
   void place();  // gives it the path

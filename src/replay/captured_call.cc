@@ -66,8 +66,8 @@ void require_end(const ByteReader &from) {
 
 }  // namespace
 
-RecordedProcess RecordedProcess::of_this(bool with_paths) {
-  RecordedProcess process;
+CapturedProcess CapturedProcess::of_this(bool with_paths) {
+  CapturedProcess process;
   process.opdyno = concat(OPD_VERSION_MAJOR, ".", OPD_VERSION_MINOR, ".", OPD_VERSION_PATCH);
   process.architecture = kArchitecture, process.features = processor_features(), process.threads = thread_count();
   for (const char *name : kVariables)
@@ -76,7 +76,7 @@ RecordedProcess RecordedProcess::of_this(bool with_paths) {
   return process;
 }
 
-std::string RecordedProcess::write() const {
+std::string CapturedProcess::write() const {
   ByteWriter out;
   for (const std::string *text : {&opdyno, &architecture, &features, &host}) out.write_string(*text);
   out.write(threads);
@@ -85,9 +85,9 @@ std::string RecordedProcess::write() const {
   return out.take();
 }
 
-RecordedProcess RecordedProcess::read(Bytes content, const char *name) {
+CapturedProcess CapturedProcess::read(Bytes content, const char *name) {
   ByteReader from(content, name);
-  RecordedProcess process;
+  CapturedProcess process;
   for (std::string *text : {&process.opdyno, &process.architecture, &process.features, &process.host})
     *text = from.read_string("text");
   process.threads = from.read<int32_t>("threads");
@@ -255,35 +255,35 @@ KeptEnd KeptEnd::read(Bytes content, const char *name) {
   return end;
 }
 
-std::unique_ptr<CallRecording> CallRecording::read(std::string bytes, std::string name) {
-  auto recording = std::make_unique<CallRecording>();
-  recording->bytes = std::move(bytes), recording->name = std::move(name);
-  const char *const what = recording->name.c_str();
-  BlockReader blocks(as_bytes(recording->bytes), what);
+std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string name) {
+  auto capture = std::make_unique<CapturedCall>();
+  capture->bytes = std::move(bytes), capture->name = std::move(name);
+  const char *const what = capture->name.c_str();
+  BlockReader blocks(as_bytes(capture->bytes), what);
   const auto wrong = [&](const Block &block, const char *problem) {
     fail(OPD_BAD_FORMAT, what, ": the block of kind ", static_cast<uint32_t>(block.kind), " at offset ", block.offset,
          " ", problem);
   };
   bool has_process = false, has_call = false, is_ready = false;
   while (const std::optional<Block> block = blocks.next()) {
-    if (recording->end) wrong(*block, "follows the end of the call");
+    if (capture->end) wrong(*block, "follows the end of the call");
     const bool is_before = block->kind <= BlockKind::kReady;
     if (is_before == is_ready) wrong(*block, is_ready ? "follows the beginning of the call" : "precedes its beginning");
     switch (block->kind) {
       case BlockKind::kAbout:
-        recording->process = RecordedProcess::read(block->content, what), has_process = true;
-        recording->process_block = block->content;
+        capture->process = CapturedProcess::read(block->content, what), has_process = true;
+        capture->process_block = block->content;
         break;
       case BlockKind::kModule:
-        recording->modules.push_back(read_module(block->content, recording->modules, what));
-        recording->module_blocks.push_back(block->content);
+        capture->modules.push_back(read_module(block->content, capture->modules, what));
+        capture->module_blocks.push_back(block->content);
         break;
       case BlockKind::kCall:
-        recording->call = KeptCall::read(block->content, what), has_call = true;
+        capture->call = KeptCall::read(block->content, what), has_call = true;
         break;
       case BlockKind::kValue: {
         ByteReader from(block->content, what, block->offset);
-        recording->args.push_back(read_value(from));
+        capture->args.push_back(read_value(from));
         require_end(from);
         break;
       }
@@ -291,24 +291,24 @@ std::unique_ptr<CallRecording> CallRecording::read(std::string bytes, std::strin
         is_ready = true;
         break;
       case BlockKind::kHostCall:
-        recording->host_calls.push_back(KeptHostCall::read(block->content, what));
+        capture->host_calls.push_back(KeptHostCall::read(block->content, what));
         break;
       case BlockKind::kOperator:
-        recording->operators.push_back(KeptOperator::read(block->content, what));
+        capture->operators.push_back(KeptOperator::read(block->content, what));
         break;
       case BlockKind::kEnd:
-        recording->end = KeptEnd::read(block->content, what);
+        capture->end = KeptEnd::read(block->content, what);
         break;
       default:
         wrong(*block, "is unknown");
     }
   }
-  if (!is_ready || (recording->end && blocks.is_cut()))
-    fail(OPD_BAD_FORMAT, what, " is cut: it ends after ", recording->bytes.size(), " bytes, ",
+  if (!is_ready || (capture->end && blocks.is_cut()))
+    fail(OPD_BAD_FORMAT, what, " is cut: it ends after ", capture->bytes.size(), " bytes, ",
          is_ready ? "amid something behind its end" : "before what leads to the call is complete");
-  if (!has_process || !has_call || recording->modules.empty() || recording->args.size() != recording->call.num_args)
+  if (!has_process || !has_call || capture->modules.empty() || capture->args.size() != capture->call.num_args)
     fail(OPD_BAD_FORMAT, what, " lacks a part of the call: the process, a module, the function or an argument");
-  return recording;
+  return capture;
 }
 
 }  // namespace opd

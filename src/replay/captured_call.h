@@ -1,4 +1,4 @@
-// A recorded call as data: the contents of its blocks, read and written.
+// A captured call as data: the contents of its blocks, read and written.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,20 +13,20 @@
 
 namespace opd {
 
-struct RecordOptions {
+struct CaptureOptions {
   bool with_program = true, with_outputs = false, with_operators = false, with_paths = false;
 };
 
-// The process that recorded.
-struct RecordedProcess {
+// The process that the call ran in.
+struct CapturedProcess {
   std::string opdyno, architecture, features;  // features: of the processor, separated by spaces
   int32_t threads = 0;                         // of parallel kernels
   std::vector<std::pair<std::string, std::string>> environment;
   std::string host;  // the machine's name; "" unless it was asked for
 
-  static RecordedProcess of_this(bool with_paths);
+  static CapturedProcess of_this(bool with_paths);
   std::string write() const;
-  static RecordedProcess read(Bytes content, const char *name);
+  static CapturedProcess read(Bytes content, const char *name);
 };
 
 struct KeptCall {
@@ -98,10 +98,10 @@ struct KeptEnd {
 };
 std::string write_end(const Error *error, const View &result, bool with_outputs);
 
-struct CallRecording {
+struct CapturedCall {
   std::string bytes;  // of the file; the rest points into them
   std::string name;   // of the file, for messages
-  RecordedProcess process;
+  CapturedProcess process;
   std::vector<KeptModule> modules;
   KeptCall call;
   std::vector<KeptValue> args;
@@ -112,7 +112,7 @@ struct CallRecording {
   std::vector<Bytes> module_blocks;
 
   bool has_program() const { return modules.back().has_bytes; }
-  static std::unique_ptr<CallRecording> read(std::string bytes, std::string name);  // throws
+  static std::unique_ptr<CapturedCall> read(std::string bytes, std::string name);  // throws
 };
 
 }  // namespace opd

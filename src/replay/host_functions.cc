@@ -28,9 +28,9 @@ struct PlaybackModule final : Module {
 
 bool write_elements(const DLTensor &tensor, Bytes elements) {
   if (bytes_of(tensor) != elements.size()) return false;
-  Ref<Tensor> recorded = make_tensor(dims_of(tensor), tensor.dtype, kHost);
-  if (!elements.empty()) copy_from_bytes(recorded->dl, elements.data(), elements.size());
-  copy_tensor(recorded->dl, tensor);
+  Ref<Tensor> captured = make_tensor(dims_of(tensor), tensor.dtype, kHost);
+  if (!elements.empty()) copy_from_bytes(captured->dl, elements.data(), elements.size());
+  copy_tensor(captured->dl, tensor);
   return true;
 }
 
@@ -71,17 +71,17 @@ ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_
 std::vector<Value> Playback::make_args(Vm &vm) {
   maker_.emplace(&vm, move_);
   std::vector<Value> args;
-  for (size_t i = 0; i < recording_.args.size(); ++i) try {
-      args.push_back(maker_->make(recording_.args[i]));
+  for (size_t i = 0; i < capture_.args.size(); ++i) try {
+      args.push_back(maker_->make(capture_.args[i]));
     } catch (const Exception &e) {
-      fail(e.error()->code, recording_.name, ": argument ", i, " of ", recording_.call.function, ": ", e.what());
+      fail(e.error()->code, capture_.name, ": argument ", i, " of ", capture_.call.function, ": ", e.what());
     }
   args_made_ = maker_->mark();
   return args;
 }
 
 bool Playback::offers(std::string_view name) const {
-  const auto &names = recording_.call.host_functions;
+  const auto &names = capture_.call.host_functions;
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -94,7 +94,7 @@ std::string Playback::label(const std::string &name) const {
 }
 
 Value Playback::play(const std::string &name, Args args) {
-  const auto &calls = recording_.host_calls;
+  const auto &calls = capture_.host_calls;
   if (next_ == calls.size() || calls[next_].function != name) {
     const bool is_end = next_ == calls.size();
     note(concat(label(name), is_end ? " was not recorded" : " takes the place of ",
@@ -106,12 +106,12 @@ Value Playback::play(const std::string &name, Args args) {
     note(concat(label(name), " gets ", counted(args.size(), "argument"), " instead of ", call.args.size()));
   std::vector<View> given;
   for (size_t i = 0; i < std::min(args.size(), call.args.size()); ++i) {
-    const KeptHostCall::Argument &recorded = call.args[i];
+    const KeptHostCall::Argument &captured = call.args[i];
     const std::vector<View> tensors = tensors_in(args[i]);
     given.insert(given.end(), tensors.begin(), tensors.end());
     const bool is_same =
-        is_recorded(recorded.hash, move_, [&](DeviceMove move) { return hash_of_value(args[i], move); });
-    if (!write_changes(tensors, recorded.written) || !is_same) note(concat(label(name), " gets another argument ", i));
+        is_as_captured(captured.hash, move_, [&](DeviceMove move) { return hash_of_value(args[i], move); });
+    if (!write_changes(tensors, captured.written) || !is_same) note(concat(label(name), " gets another argument ", i));
   }
   ++next_;
   if (call.error) {
@@ -124,7 +124,7 @@ Value Playback::play(const std::string &name, Args args) {
 }
 
 void Playback::check_end() {
-  const auto &calls = recording_.host_calls;
+  const auto &calls = capture_.host_calls;
   if (next_ < calls.size())
     note(concat(counted(calls.size() - next_, "call"), " of functions of the host did not happen, of ",
                 calls[next_].function, " first"));

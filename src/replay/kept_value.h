@@ -1,4 +1,4 @@
-// Values in recordings: written from what a call has, read from bytes that may be of anybody.
+// Values in captures: written from what a call has, read from bytes that may be of anybody.
 #pragma once
 #include <functional>
 #include <memory>
@@ -59,12 +59,12 @@ struct KeptValue {
   Bytes saved;
 };
 
-// A device that takes the place of a recorded one; equal ones: none does.
+// A device that takes the place of a captured one; equal ones: none does.
 struct DeviceMove {
   DLDevice from{}, to{};
 
   bool moves() const { return !same(from, to); }
-  DLDevice now(DLDevice recorded) const { return same(recorded, from) ? to : recorded; }
+  DLDevice now(DLDevice captured) const { return same(captured, from) ? to : captured; }
   DLDevice then(DLDevice device) const { return same(device, to) ? from : device; }
 };
 
@@ -150,11 +150,11 @@ std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name)
 
 ContentsHash hash_of_value(const View &value, DeviceMove move = {});
 
-// Whether a hash is the recorded one. Values that are on a device which others were moved to may have been there
+// Whether a hash is the captured one. Values that are on a device which others were moved to may have been there
 // before: so both hashes count, that with the devices of before the move, and that with the present ones.
 template <class HashOf>
-bool is_recorded(const ContentsHash &recorded, DeviceMove move, const HashOf &hash_of) {
-  return hash_of(move) == recorded || (move.moves() && hash_of(DeviceMove{}) == recorded);
+bool is_as_captured(const ContentsHash &captured, DeviceMove move, const HashOf &hash_of) {
+  return hash_of(move) == captured || (move.moves() && hash_of(DeviceMove{}) == captured);
 }
 
 }  // namespace opd

@@ -33,16 +33,15 @@ Ref<Executable> program_of(const ObservedCall &call) {
 
 }  // namespace
 
-Minimiser::Minimiser(const std::string &path, const CallRecording &recording, Module *program)
-    : path_(path), file_(path) {
-  file_.add(BlockKind::kAbout, as_text(recording.process_block));
+Minimiser::Minimiser(const std::string &path, const CapturedCall &capture, Module *program) : path_(path), file_(path) {
+  file_.add(BlockKind::kAbout, as_text(capture.process_block));
   std::vector<std::string> blocks;
   if (program) write_program(*program, true, false, [&](std::string_view block) { blocks.emplace_back(block); });
   else
-    for (const Bytes block : recording.module_blocks) blocks.emplace_back(as_text(block));
+    for (const Bytes block : capture.module_blocks) blocks.emplace_back(as_text(block));
   std::vector<KeptModule> modules;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    modules.push_back(read_module(as_bytes(blocks[i]), modules, recording.name.c_str()));
+    modules.push_back(read_module(as_bytes(blocks[i]), modules, capture.name.c_str()));
     if (i + 1 < blocks.size()) file_.add(BlockKind::kModule, blocks[i]);
   }
   imports_ = modules.back().imports;
@@ -75,8 +74,8 @@ void Minimiser::keep(const ObservedCall &call, const KeptCall &whole, Vm &vm) {
 
 void Minimiser::finish(const Error &error) { file_.add(BlockKind::kEnd, write_end(&error, opd_none(), false)); }
 
-void Minimiser::finish(const KeptOperator &recorded) {
-  file_.add(BlockKind::kOperator, recorded.write());
+void Minimiser::finish(const KeptOperator &captured) {
+  file_.add(BlockKind::kOperator, captured.write());
   file_.add(BlockKind::kEnd, write_end(nullptr, opd_none(), false));
 }
 

@@ -1,5 +1,5 @@
 // An observer of one call by its instrument: of operators, and functions of the host, before and after they run.
-// Memory that the program allocates is filled (shown_call.h), when a call is recorded and when it is replayed: so both
+// Memory that the program allocates is filled (shown_call.h), when a call is captured and when it is replayed: so both
 // find the same in memory that was not written yet.
 #pragma once
 #include <string>

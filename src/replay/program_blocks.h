@@ -1,4 +1,4 @@
-// The modules of a program in a recording: each with its bytes, or their SHA-256 alone.
+// The modules of a program in a capture: each with its bytes, or their SHA-256 alone.
 #pragma once
 #include <functional>
 #include <string>

@@ -13,11 +13,11 @@
 
 namespace opd {
 
-// Compares operators with the recorded ones, and keeps calls for the minimiser.
+// Compares operators with the captured ones, and keeps calls for the minimiser.
 class ReplayObserver final : public OperatorObserver {
  public:
   ReplayObserver(Replay &replay, Minimiser *minimiser)
-      : OperatorObserver(*replay.vm_, replay.recording_->call.host_functions, replay.options_.instrument),
+      : OperatorObserver(*replay.vm_, replay.capture_->call.host_functions, replay.options_.instrument),
         replay_(replay),
         minimiser_(minimiser) {}
 
@@ -26,22 +26,22 @@ class ReplayObserver final : public OperatorObserver {
  private:
   void begin(const ObservedCall &call) override {
     is_open_ = !call.is_host;
-    // A recorded hash is one of values on the recorded device: no recording on another one can have it.
+    // A captured hash is one of values on the device of the capture: a capture on another one cannot have it.
     const bool is_found = replay_.operator_difference_ && !replay_.move_.moves();
-    if (is_open_ && minimiser_ && !is_found) minimiser_->keep(call, replay_.recording_->call, vm());
+    if (is_open_ && minimiser_ && !is_found) minimiser_->keep(call, replay_.capture_->call, vm());
   }
 
   void end(const ObservedCall &call, const View &result) override {
     is_open_ = false;
-    const CallRecording &recording = *replay_.recording_;
-    if (!call.is_operator || !recording.call.has_operators) return;
+    const CapturedCall &capture = *replay_.capture_;
+    if (!call.is_operator || !capture.call.has_operators) return;
     const size_t number = replay_.num_operators_++;
-    if (replay_.operator_difference_ || number >= recording.operators.size()) return;
-    const KeptOperator &recorded = recording.operators[number];
-    const bool is_same = recorded.name == call.name && is_recorded(recorded.hash, replay_.move_, [&](DeviceMove move) {
-                           return hash_of_call(call, result, move);
-                         });
-    if (!is_same) replay_.operator_difference_ = {call.name, recorded.name, number};
+    if (replay_.operator_difference_ || number >= capture.operators.size()) return;
+    const KeptOperator &captured = capture.operators[number];
+    const bool is_same =
+        captured.name == call.name &&
+        is_as_captured(captured.hash, replay_.move_, [&](DeviceMove move) { return hash_of_call(call, result, move); });
+    if (!is_same) replay_.operator_difference_ = {call.name, captured.name, number};
   }
 
   Replay &replay_;
@@ -78,10 +78,10 @@ void check_kernels(Module &program, DeviceMove move) {
 }  // namespace
 
 Replay::Replay(const std::string &path, ReplayOptions options)
-    : options_(std::move(options)), recording_(CallRecording::read(read_file(path), path)), module_(options_.module) {
+    : options_(std::move(options)), capture_(CapturedCall::read(read_file(path), path)), module_(options_.module) {
   if (module_) executable_of(*module_);  // throws for another kind of module
   try {
-    if (!module_ && recording_->has_program()) module_ = load_program(recording_->modules, path);
+    if (!module_ && capture_->has_program()) module_ = load_program(capture_->modules, path);
     if (!options_.runs) return;
     if (!module_)
       fail(OPD_FAILED_PRECONDITION, path, " has only hashes of its program: give the module that was recorded");
@@ -94,7 +94,7 @@ Replay::Replay(const std::string &path, ReplayOptions options)
 }
 
 VmSettings Replay::moved_settings() {
-  VmSettings settings = recording_->call.vm;
+  VmSettings settings = capture_->call.vm;
   if (!options_.device || settings.devices.empty()) return settings;
   device_backend(*options_.device);  // throws if it is absent
   move_ = {settings.devices.front().device, *options_.device};
@@ -103,14 +103,14 @@ VmSettings Replay::moved_settings() {
 }
 
 void Replay::prepare() {
-  const KeptCall &call = recording_->call;
+  const KeptCall &call = capture_->call;
   const VmSettings settings = moved_settings();
   check_kernels(*module_, move_);
-  playback_ = std::make_shared<Playback>(*recording_, move_);
+  playback_ = std::make_shared<Playback>(*capture_, move_);
   Ref<Module> root = module_;
   if (!call.host_functions.empty()) {
     // A copy: the program as it is given back asks the process for its functions.
-    root = copy_program(*module_, recording_->name);
+    root = copy_program(*module_, capture_->name);
     const Ref<Module> playback = make_playback_module(playback_);
     add_to_code(*root, playback);
     root->add_import(playback);
@@ -129,9 +129,9 @@ CallSettings Replay::settings() const {
 }
 
 void Replay::run() {
-  const KeptCall &call = recording_->call;
+  const KeptCall &call = capture_->call;
   std::optional<Minimiser> minimiser;
-  if (!options_.minimise.empty()) minimiser.emplace(options_.minimise, *recording_, options_.module.get());
+  if (!options_.minimise.empty()) minimiser.emplace(options_.minimise, *capture_, options_.module.get());
   ReplayObserver observer(*this, minimiser ? &*minimiser : nullptr);
   const bool is_observed = call.is_observed || options_.instrument || minimiser;
   const Ref<Function> instrument = is_observed ? observer.make_instrument() : nullptr;
@@ -142,14 +142,14 @@ void Replay::run() {
     failure_ = vm_->run_named(call.function, views_of(args_), how, result);
   } catch (const Exception &e) { failure_ = e.error(); }
   const auto is_end = [](opd_code code) { return code == OPD_CANCELLED || code == OPD_DEADLINE_EXCEEDED; };
-  const bool was_ended = recording_->end && recording_->end->error && is_end(recording_->end->error->code);
+  const bool was_ended = capture_->end && capture_->end->error && is_end(capture_->end->error->code);
   if (failure_ && is_end(failure_->code) && !was_ended) {
     if (minimiser) minimiser->remove();
     throw Exception(failure_);
   }
   playback_->check_end();
   if (!failure_) {
-    ValueWriter values(recording_->end && recording_->end->has_outputs ? Keeping::kElements : Keeping::kHashes);
+    ValueWriter values(capture_->end && capture_->end->has_outputs ? Keeping::kElements : Keeping::kHashes);
     result_bytes_ = values.write(result);
     ByteReader from(as_bytes(result_bytes_), "the result");
     result_ = read_value(from);
@@ -157,7 +157,7 @@ void Replay::run() {
   }
   if (!minimiser) return;
   if (operator_difference_ && !move_.moves()) {
-    minimiser->finish(recording_->operators[operator_difference_->number]);
+    minimiser->finish(capture_->operators[operator_difference_->number]);
   } else if (failure_ && observer.is_open()) {
     minimiser->finish(*failure_);
   } else {
@@ -176,34 +176,34 @@ void Replay::run() {
 }
 
 void Replay::compare_results() {
-  if (!recording_->end || recording_->end->error) return;
-  recorded_leaves_ = leaves_of(recording_->end->result, "out");
+  if (!capture_->end || capture_->end->error) return;
+  captured_leaves_ = leaves_of(capture_->end->result, "out");
   leaves_ = leaves_of(result_, "out");
   std::unordered_map<std::string_view, const KeptLeaf *> unmatched;
   for (const KeptLeaf &now : leaves_) unmatched.emplace(now.name, &now);
-  for (const KeptLeaf &recorded : recorded_leaves_) {
-    const auto now = unmatched.find(recorded.name);
-    if (now == unmatched.end()) compared_.push_back({&recorded, nullptr, LeafState::kOnlyRecorded, {}, false});
-    else compare_leaf(recorded, *now->second), unmatched.erase(now);
+  for (const KeptLeaf &captured : captured_leaves_) {
+    const auto now = unmatched.find(captured.name);
+    if (now == unmatched.end()) compared_.push_back({&captured, nullptr, LeafState::kOnlyCaptured, {}, false});
+    else compare_leaf(captured, *now->second), unmatched.erase(now);
   }
   for (const KeptLeaf &now : leaves_)
     if (unmatched.contains(now.name)) compared_.push_back({nullptr, &now, LeafState::kOnlyNow, {}, false});
 }
 
-void Replay::compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now) {
-  const bool is_moved = recorded.tensor && now.tensor && recorded.tensor->type() == now.tensor->type() &&
-                        same(move_.now(recorded.tensor->device), now.tensor->device);
-  const bool is_alike = is_moved || recorded.shown == now.shown;
-  ComparedLeaf compared{&recorded, &now, LeafState::kDiffers, {}, !is_alike};
-  const bool is_equal = is_alike && (!recorded.tensor || recorded.tensor->hash == now.tensor->hash);
+void Replay::compare_leaf(const KeptLeaf &captured, const KeptLeaf &now) {
+  const bool is_moved = captured.tensor && now.tensor && captured.tensor->type() == now.tensor->type() &&
+                        same(move_.now(captured.tensor->device), now.tensor->device);
+  const bool is_alike = is_moved || captured.shown == now.shown;
+  ComparedLeaf compared{&captured, &now, LeafState::kDiffers, {}, !is_alike};
+  const bool is_equal = is_alike && (!captured.tensor || captured.tensor->hash == now.tensor->hash);
   if (is_equal) compared.state = LeafState::kEqual;
-  const bool has_elements = is_alike && recorded.tensor && recorded.tensor->has_elements;
+  const bool has_elements = is_alike && captured.tensor && captured.tensor->has_elements;
   if (!is_equal && has_elements) {
     uint64_t count = 0;
-    const auto &dims = recorded.tensor->dims;
+    const auto &dims = captured.tensor->dims;
     element_count(dims.data(), static_cast<int64_t>(dims.size()), count);
     compared.difference =
-        compare_elements(as_text(recorded.tensor->elements).data(), recorded.tensor->dtype,
+        compare_elements(as_text(captured.tensor->elements).data(), captured.tensor->dtype,
                          as_text(now.tensor->elements).data(), now.tensor->dtype, count, options_.tolerances);
     if (compared.difference->agrees()) compared.state = LeafState::kAgrees;
   }
@@ -213,8 +213,8 @@ void Replay::compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now) {
 bool Replay::runs_other_program() const {
   if (!options_.module) return false;
   const std::vector<Sha256> hashes = hashes_of(*module_);
-  const auto &recorded = recording_->modules;
-  return !std::equal(hashes.begin(), hashes.end(), recorded.begin(), recorded.end(),
+  const auto &captured = capture_->modules;
+  return !std::equal(hashes.begin(), hashes.end(), captured.begin(), captured.end(),
                      [](const Sha256 &hash, const KeptModule &module) { return hash == module.hash; });
 }
 
@@ -225,7 +225,7 @@ Ref<Report> Replay::profile(const VmProfileOptions &how) {
              [this] {
                playback_->rewind();
                Value result;
-               if (Ref<Error> error = vm_->run_named(recording_->call.function, views_of(args_), settings(), result))
+               if (Ref<Error> error = vm_->run_named(capture_->call.function, views_of(args_), settings(), result))
                  throw Exception(std::move(error));
              })
       .report;

@@ -1,4 +1,4 @@
-// Makes a recorded call again and compares it with the recording.
+// Makes a captured call again and compares it with the capture.
 #pragma once
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ namespace opd {
 
 struct ReplayOptions {
   bool runs = true;
-  Ref<Module> module;  // in the place of the recorded program; null: that one
+  Ref<Module> module;  // in the place of the captured program; null: that one
   Ref<Function> instrument;
   std::string minimise;  // path; "": nothing is minimised
   Tolerances tolerances;
@@ -25,19 +25,19 @@ struct ReplayOptions {
   std::optional<DLDevice> device;  // in the place of the VM's first one
 };
 
-enum class LeafState : uint8_t { kEqual, kAgrees, kDiffers, kOnlyRecorded, kOnlyNow };
+enum class LeafState : uint8_t { kEqual, kAgrees, kDiffers, kOnlyCaptured, kOnlyNow };
 
 // A part of the result, as it was and as it is now.
 struct ComparedLeaf {
-  const KeptLeaf *recorded = nullptr, *now = nullptr;
+  const KeptLeaf *captured = nullptr, *now = nullptr;
   LeafState state = LeafState::kEqual;
   std::optional<Difference> difference;  // of elements that were kept
-  bool has_other_type = false;           // or another device than the recorded one's place
+  bool has_other_type = false;           // or another device than the captured one's place
 };
 
-// The first operator that leaves other contents than the recorded one.
+// The first operator that leaves other contents than the captured one.
 struct OperatorDifference {
-  std::string name, recorded_name;
+  std::string name, captured_name;
   size_t number = 0;  // among the operators of the call
 };
 
@@ -45,7 +45,7 @@ class Replay {
  public:
   Replay(const std::string &path, ReplayOptions options);
 
-  const Ref<Module> &module() const { return module_; }  // null if the recording has none
+  const Ref<Module> &module() const { return module_; }  // null if the capture has none
   Ref<Report> to_report() const;                         // replay_report.cc
   Ref<Report> profile(const VmProfileOptions &how);      // null unless the call returned
 
@@ -54,10 +54,10 @@ class Replay {
   friend class ReplayObserver;
 
   void prepare();
-  VmSettings moved_settings();  // of the recorded VM
+  VmSettings moved_settings();  // of the captured VM
   void run();
   void compare_results();
-  void compare_leaf(const KeptLeaf &recorded, const KeptLeaf &now);
+  void compare_leaf(const KeptLeaf &captured, const KeptLeaf &now);
   bool is_same() const;
   std::string verdict() const;
   std::string result_text() const;
@@ -65,7 +65,7 @@ class Replay {
   bool runs_other_program() const;
 
   const ReplayOptions options_;
-  const std::unique_ptr<CallRecording> recording_;
+  const std::unique_ptr<CapturedCall> capture_;
   Ref<Module> module_;
   Ref<Vm> vm_;
   DeviceMove move_;
@@ -76,7 +76,7 @@ class Replay {
   Ref<Error> failure_;
   std::string result_bytes_;
   KeptValue result_;
-  std::vector<KeptLeaf> recorded_leaves_, leaves_;
+  std::vector<KeptLeaf> captured_leaves_, leaves_;
   std::vector<ComparedLeaf> compared_;
   std::optional<OperatorDifference> operator_difference_;
   size_t num_operators_ = 0;

@@ -16,10 +16,10 @@ std::string_view part_of(std::string_view message) {
 }
 
 std::string difference_text(const ComparedLeaf &leaf) {
-  if (leaf.state == LeafState::kOnlyRecorded) return concat(leaf.recorded->name, " is missing");
+  if (leaf.state == LeafState::kOnlyCaptured) return concat(leaf.captured->name, " is missing");
   if (leaf.state == LeafState::kOnlyNow) return concat(leaf.now->name, " was not returned then");
   const std::string &name = leaf.now->name;
-  if (leaf.has_other_type) return concat(name, " is ", leaf.now->shown, ", and was ", leaf.recorded->shown);
+  if (leaf.has_other_type) return concat(name, " is ", leaf.now->shown, ", and was ", leaf.captured->shown);
   if (!leaf.difference) return concat(name, ", ", leaf.now->shown, ", has another hash");
   const Difference &difference = *leaf.difference;
   if (difference.as_bits) return concat(name, ", ", leaf.now->shown, ", has other bits");
@@ -50,13 +50,13 @@ std::string Replay::result_text() const {
 }
 
 bool Replay::is_same() const {
-  if (!recording_->end) return false;
-  const std::optional<KeptError> &error = recording_->end->error;
+  if (!capture_->end) return false;
+  const std::optional<KeptError> &error = capture_->end->error;
   if (error || failure_) return error && failure_ && error->is_same(KeptError::of(*failure_));
   const auto is_good = [](const ComparedLeaf &leaf) { return leaf.state <= LeafState::kAgrees; };
   if (!std::all_of(compared_.begin(), compared_.end(), is_good)) return false;
   // Without a tensor in the result, the operators tell.
-  const bool has_tensors = std::any_of(recorded_leaves_.begin(), recorded_leaves_.end(),
+  const bool has_tensors = std::any_of(captured_leaves_.begin(), captured_leaves_.end(),
                                        [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
   return has_tensors || !operator_difference_;
 }
@@ -64,9 +64,9 @@ bool Replay::is_same() const {
 std::string Replay::verdict() const {
   std::string out;
   const std::string now = failure_ ? concat("failed: ", part_of(failure_->message)) : std::string("returned");
-  if (!recording_->end) {
+  if (!capture_->end) {
     out = concat("the recorded call did not end: its process ended within it, or the file was cut; this one ", now);
-  } else if (const auto &error = recording_->end->error) {
+  } else if (const auto &error = capture_->end->error) {
     const bool is_same_error = failure_ && error->is_same(KeptError::of(*failure_));
     out = is_same_error ? concat("the call failed as it did when it was recorded: ", part_of(failure_->message))
                         : concat("the call ", now, "; when it was recorded, it failed: ", part_of(error->message));
@@ -78,7 +78,7 @@ std::string Replay::verdict() const {
   if (operator_difference_) {
     const OperatorDifference &first = *operator_difference_;
     out += concat("; the first operator that differs is ", first.name, ", number ", first.number + 1, " of the call");
-    if (first.name != first.recorded_name) out += concat(", in the place of ", first.recorded_name);
+    if (first.name != first.captured_name) out += concat(", in the place of ", first.captured_name);
   }
   if (!playback_->problem().empty()) out += "; " + playback_->problem();
   return out;
@@ -86,15 +86,15 @@ std::string Replay::verdict() const {
 
 class ReplayReport {
  public:
-  explicit ReplayReport(const Replay &of) : of_(of), recording_(*of.recording_) {}
+  explicit ReplayReport(const Replay &of) : of_(of), capture_(*of.capture_) {}
 
   Ref<Report> make() {
-    for (size_t i = 0; i < recording_.args.size(); ++i) {
-      const std::string &name = i < recording_.call.names.size() ? recording_.call.names[i] : std::string();
-      for (const KeptLeaf &leaf : leaves_of(recording_.args[i], name.empty() ? concat("arg_", i) : name))
+    for (size_t i = 0; i < capture_.args.size(); ++i) {
+      const std::string &name = i < capture_.call.names.size() ? capture_.call.names[i] : std::string();
+      for (const KeptLeaf &leaf : leaves_of(capture_.args[i], name.empty() ? concat("arg_", i) : name))
         add(leaf.name, "argument", leaf.shown);
     }
-    for (const KeptHostCall &call : recording_.host_calls)
+    for (const KeptHostCall &call : capture_.host_calls)
       add(call.function, "host function",
           call.error ? "failed: " + call.error->message : counted(call.args.size(), "argument"));
     if (of_.operator_difference_) {
@@ -103,8 +103,8 @@ class ReplayReport {
     }
     if (of_.options_.runs)
       for (const ComparedLeaf &leaf : of_.compared_) add_result(leaf);
-    else if (recording_.end && !recording_.end->error)
-      for (const KeptLeaf &leaf : leaves_of(recording_.end->result, "out")) add(leaf.name, "result", leaf.shown);
+    else if (capture_.end && !capture_.end->error)
+      for (const KeptLeaf &leaf : leaves_of(capture_.end->result, "out")) add(leaf.name, "result", leaf.shown);
     configure();
     return builder_.finish();
   }
@@ -120,11 +120,11 @@ class ReplayReport {
 
   void add_result(const ComparedLeaf &leaf) {
     constexpr std::string_view kStates[] = {"equal", "agrees", "differs", "only recorded", "only now"};
-    const KeptLeaf &shown = leaf.now ? *leaf.now : *leaf.recorded;
+    const KeptLeaf &shown = leaf.now ? *leaf.now : *leaf.captured;
     add(shown.name, "result", shown.shown);
     text("State", kStates[static_cast<size_t>(leaf.state)]);
-    if (leaf.now && leaf.recorded && leaf.now->shown != leaf.recorded->shown)
-      text("Recorded Value", leaf.recorded->shown);
+    if (leaf.now && leaf.captured && leaf.now->shown != leaf.captured->shown)
+      text("Recorded Value", leaf.captured->shown);
     if (!leaf.difference || leaf.difference->as_bits) return;
     const auto number = [&](std::string_view column, double value) {
       if (std::isfinite(value)) builder_.set(builder_.column(column), Metric::of_number(MetricKind::kRatio, value));
@@ -141,17 +141,17 @@ class ReplayReport {
   }
 
   void configure() {
-    const RecordedProcess &process = recording_.process;
+    const CapturedProcess &process = capture_.process;
     if (of_.options_.runs) {
       set("Verdict", of_.verdict());
       count("Same", of_.is_same());
     }
-    set("Function", recording_.call.function);
-    set("Recorded", recorded_outcome());
-    set("Error", recording_.end && recording_.end->error ? recording_.end->error->message : std::string());
+    set("Function", capture_.call.function);
+    set("Recorded", captured_outcome());
+    set("Error", capture_.end && capture_.end->error ? capture_.end->error->message : std::string());
     set("Minimised", of_.minimised_);
-    set("Program", hex(recording_.modules.back().hash));
-    set("Path", recording_.modules.back().path);
+    set("Program", hex(capture_.modules.back().hash));
+    set("Path", capture_.modules.back().path);
     set("Host", process.host);
     set("opdyno", process.opdyno);
     set("Processor", concat(process.architecture, process.features.empty() ? "" : " ", process.features));
@@ -161,26 +161,26 @@ class ReplayReport {
     for (const auto &[name, value] : process.environment)
       variables += concat(variables.empty() ? "" : " ", name, "=", value);
     set("Environment", variables);
-    if (recording_.call.has_operators) count("Operators", recording_.operators.size());
+    if (capture_.call.has_operators) count("Operators", capture_.operators.size());
     set("Note", note());
   }
 
-  std::string recorded_outcome() const {
-    if (!recording_.end) return "did not end";
-    return recording_.end->error ? "failed" : "returned";
+  std::string captured_outcome() const {
+    if (!capture_.end) return "did not end";
+    return capture_.end->error ? "failed" : "returned";
   }
 
   std::string devices() const {
     std::string out;
-    for (const VmDevice &device : recording_.call.vm.devices)
+    for (const VmDevice &device : capture_.call.vm.devices)
       out += concat(out.empty() ? "" : ", ", device_name(device.device),
                     device.allocator == OPD_ALLOCATOR_NAIVE ? " (naive)" : "");
     return out;
   }
 
-  // How this process differs from the one that recorded.
+  // How this process differs from the one of the capture.
   std::string note() const {
-    const RecordedProcess now = RecordedProcess::of_this(false), &then = recording_.process;
+    const CapturedProcess now = CapturedProcess::of_this(false), &then = capture_.process;
     std::string out;
     const auto add_if = [&](bool differs, const std::string &sentence) {
       if (differs) out += (out.empty() ? "" : "; ") + sentence;
@@ -199,7 +199,7 @@ class ReplayReport {
   }
 
   const Replay &of_;
-  const CallRecording &recording_;
+  const CapturedCall &capture_;
   ReportBuilder builder_;
 };
 

@@ -1,4 +1,4 @@
-// Recordings of calls. Checksums would refuse nearly every random file, so the input are the contents of blocks: each
+// Captures of calls. Checksums would refuse nearly every random file, so the input are the contents of blocks: each
 // with its kind in a byte and its size in two; what is cut there is the end. The modules are read, but not loaded:
 // their code would be run.
 #include <memory>
@@ -11,7 +11,7 @@ using namespace opd;
 namespace {
 
 std::string file_of(std::string_view input) {
-  std::string file = recording_header();
+  std::string file = capture_header();
   for (uint32_t number = 0; input.size() >= 3; ++number) {
     const auto kind = static_cast<BlockKind>(static_cast<uint8_t>(input[0]));
     const size_t size = static_cast<uint8_t>(input[1]) | static_cast<size_t>(static_cast<uint8_t>(input[2])) << 8;
@@ -24,7 +24,7 @@ std::string file_of(std::string_view input) {
   return file;
 }
 
-void use(const CallRecording &recording) {
+void use(const CapturedCall &capture) {
   ValueMaker maker;
   const auto make = [&maker](const KeptValue &value) {
     leaves_of(value, "arg");
@@ -32,9 +32,9 @@ void use(const CallRecording &recording) {
       maker.make(value);
     } catch (const Exception &) {}  // it could not be kept, or its device is not here
   };
-  for (const KeptValue &arg : recording.args) make(arg);
-  for (const KeptHostCall &call : recording.host_calls) make(call.result);
-  if (recording.end && !recording.end->error) leaves_of(recording.end->result, "out");
+  for (const KeptValue &arg : capture.args) make(arg);
+  for (const KeptHostCall &call : capture.host_calls) make(call.result);
+  if (capture.end && !capture.end->error) leaves_of(capture.end->result, "out");
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view input(reinterpret_cast<const char *>(data), size);
   for (const std::string &file : {file_of(input), std::string(input)}) {
     try {
-      use(*CallRecording::read(file, "the recording"));
+      use(*CapturedCall::read(file, "the capture"));
     } catch (const Exception &) {}
   }
   return 0;

@@ -1,4 +1,4 @@
-// A program of one function, which returns its argument, and recordings of its calls.
+// A program of one function, which returns its argument, and captures of its calls.
 #pragma once
 #include <string>
 #include <utility>
@@ -17,9 +17,9 @@ inline std::string program() {
   return builder.get()->write();
 }
 
-// A recording of these blocks.
+// A capture of these blocks.
 inline std::string file_of(const std::vector<std::pair<opd::BlockKind, std::string>> &blocks) {
-  std::string file = opd::recording_header();
+  std::string file = opd::capture_header();
   uint32_t number = 0;
   for (const auto &[kind, content] : blocks) {
     const opd::BlockHead head = opd::head_of(kind, number++, content);

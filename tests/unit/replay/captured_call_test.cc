@@ -1,4 +1,4 @@
-// Recordings block by block: what each part keeps, and what is refused of bytes whose checksums are right.
+// Captures block by block: what each part keeps, and what is refused of bytes whose checksums are right.
 #include "replay/captured_call.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string value(int64_t number) { return ValueWriter(Keeping::kArguments).writ
 std::string end_of(int64_t number) { return write_end(nullptr, opd_int(number), true); }
 
 Blocks whole() {
-  return {{BlockKind::kAbout, RecordedProcess::of_this(false).write()},
+  return {{BlockKind::kAbout, CapturedProcess::of_this(false).write()},
           {BlockKind::kModule, write_program_module(program(), {})},
           {BlockKind::kCall, call_of(1).write()},
           {BlockKind::kValue, value(7)},
@@ -41,7 +41,7 @@ std::string read_error(const Action &action) {
   return "";
 }
 std::string read_error(const std::string &file) {
-  return read_error([&] { CallRecording::read(file, "c.opdrec"); });
+  return read_error([&] { CapturedCall::read(file, "c.opdrec"); });
 }
 std::string read_error(const Blocks &blocks) { return read_error(file_of(blocks)); }
 
@@ -68,7 +68,7 @@ void expect_part(const std::string &message, const std::string &part) {
 
 }  // namespace
 
-TEST(ARecording, NeedsEachPartOfTheCallInItsOrder) {
+TEST(ACapture, NeedsEachPartOfTheCallInItsOrder) {
   EXPECT_EQ(read_error(whole()), "");
   EXPECT_EQ(read_error(without(5)), "") << "a call that did not end";
   const std::string lacks = "c.opdrec lacks a part of the call: the process, a module, the function or an argument";
@@ -93,13 +93,13 @@ TEST(ARecording, NeedsEachPartOfTheCallInItsOrder) {
   expect_part(read_error(with_more(0, static_cast<BlockKind>(0), "")), " is unknown");
 }
 
-TEST(ARecording, SaysWhichBytesAreTooMany) {
+TEST(ACapture, SaysWhichBytesAreTooMany) {
   for (const size_t place : {0, 2, 3, 5})
     expect_part(read_error(with(place, whole()[place].second + "ab")), "has 2 bytes too many");
   EXPECT_EQ(read_error(with(4, "ab")), "") << "of an empty block nothing is read";
 }
 
-TEST(ARecording, HasAHeaderOfAKnownVersion) {
+TEST(ACapture, HasAHeaderOfAKnownVersion) {
   const auto changed = [](size_t at, char byte) {
     std::string file = file_of(whole());
     file[at] = byte;
@@ -114,7 +114,7 @@ TEST(ARecording, HasAHeaderOfAKnownVersion) {
             "c.opdrec is no recording of a call: it does not begin with \"opdynoR1\"");
 }
 
-TEST(ARecording, NumbersItsBlocksAndHasTheirChecksums) {
+TEST(ACapture, NumbersItsBlocksAndHasTheirChecksums) {
   const std::string file = file_of(whole());
   std::string moved = file.substr(0, 16);
   const size_t first = sizeof(BlockHead) + whole()[0].second.size(),
@@ -128,7 +128,7 @@ TEST(ARecording, NumbersItsBlocksAndHasTheirChecksums) {
                                        " bytes do not have its checksum");
 }
 
-TEST(TheRecordedCall, ComesBackAsItWas) {
+TEST(TheCapturedCall, ComesBackAsItWas) {
   KeptCall call;
   call.function = "decode";
   call.vm.devices = {{{kDLCUDA, 2}, OPD_ALLOCATOR_NAIVE}, {{kDLCPU, 0}, OPD_ALLOCATOR_POOLED}};
@@ -170,12 +170,12 @@ TEST(TheRecordedCall, ComesBackAsItWas) {
   }
 }
 
-TEST(TheRecordedProcess, ComesBackAsItWas) {
-  RecordedProcess process;
+TEST(TheCapturedProcess, ComesBackAsItWas) {
+  CapturedProcess process;
   process.opdyno = "1.2.3", process.architecture = "z80", process.features = "fast", process.host = "here";
   process.threads = 17, process.environment = {{"A", "1"}, {"B", ""}};
   const std::string bytes = process.write();
-  const RecordedProcess again = RecordedProcess::read(as_bytes(bytes), "c");
+  const CapturedProcess again = CapturedProcess::read(as_bytes(bytes), "c");
   EXPECT_EQ(again.opdyno, "1.2.3");
   EXPECT_EQ(again.architecture, "z80");
   EXPECT_EQ(again.features, "fast");
@@ -184,7 +184,7 @@ TEST(TheRecordedProcess, ComesBackAsItWas) {
   EXPECT_EQ(again.environment, process.environment);
 }
 
-TEST(TheRecordedError, HasItsFirstCause) {
+TEST(TheKeptError, HasItsFirstCause) {
   Ref<Error> root = make_error(OPD_NOT_FOUND, "no kernel", "KeyError");
   Ref<Error> middle = make_error(OPD_CALL_FAILED, "in f", "ValueError");
   middle->set_cause(root);
@@ -219,7 +219,7 @@ TEST(TheRecordedError, HasItsFirstCause) {
     }
 }
 
-TEST(TheEndOfARecording, HasAResultOrAnError) {
+TEST(TheEndOfACapture, HasAResultOrAnError) {
   for (const bool with_outputs : {false, true}) {
     const std::string bytes = write_end(nullptr, opd_int(5), with_outputs);
     const KeptEnd end = KeptEnd::read(as_bytes(bytes), "c");

@@ -1,4 +1,4 @@
-// Values in recordings, from bytes that nobody's program has written.
+// Values in captures, from bytes that nobody's program has written.
 #include "replay/kept_value.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Modules in recordings, from bytes that nobody's program has written.
+// Modules in captures, from bytes that nobody's program has written.
 #include "replay/program_blocks.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::string block_error(const std::string &block, const std::vector<KeptModule> 
 
 }  // namespace
 
-TEST(ModulesOfARecording, MayNotMakeATreeThatIsWalkedForEver) {
+TEST(ModulesOfACapture, MayNotMakeATreeThatIsWalkedForEver) {
   std::vector<std::string> blocks = {write_program_module("p", {})};
   std::vector<KeptModule> modules = {read_module(as_bytes(blocks[0]), {}, "call.opdrec")};
   for (uint64_t last = 0; last < 8; ++last) {  // each has the one before it twice: 3, 7, 15 … 511 modules
@@ -28,12 +28,12 @@ TEST(ModulesOfARecording, MayNotMakeATreeThatIsWalkedForEver) {
             std::string::npos);
 }
 
-TEST(ModulesOfARecording, MayOnlyImportThoseBeforeThem) {
+TEST(ModulesOfACapture, MayOnlyImportThoseBeforeThem) {
   EXPECT_NE(block_error(write_program_module("p", {0}), {}).find("import at offset "), std::string::npos);
   EXPECT_NE(block_error(write_program_module("p", {0}), {}).find("is not of a module before it"), std::string::npos);
 }
 
-TEST(ModulesOfARecording, MayOnlyBePartsOfALibraryThatIsThere) {
+TEST(ModulesOfACapture, MayOnlyBePartsOfALibraryThatIsThere) {
   const auto part = [](uint64_t library, uint64_t offset, uint64_t size) {
     ByteWriter out;
     out.write<uint8_t>(KeptModule::kPartOfLibrary), out.write<uint8_t>(true);

@@ -1,4 +1,4 @@
-// Recordings whose checksums are right, but not what they say.
+// Captures whose checksums are right, but not what they say.
 #include "replay/replay.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ using opdyno_test::program;
 namespace {
 
 std::string written_file(const KeptCall &call) {
-  const std::string path = testing::TempDir() + "unit_record_replay.opdrec";
-  std::ofstream(path, std::ios::binary) << file_of({{BlockKind::kAbout, RecordedProcess::of_this(false).write()},
+  const std::string path = testing::TempDir() + "unit_replay.opdrec";
+  std::ofstream(path, std::ios::binary) << file_of({{BlockKind::kAbout, CapturedProcess::of_this(false).write()},
                                                     {BlockKind::kModule, write_program_module(program(), {})},
                                                     {BlockKind::kCall, call.write()},
                                                     {BlockKind::kReady, ""}});
@@ -26,7 +26,7 @@ std::string written_file(const KeptCall &call) {
 
 }  // namespace
 
-TEST(ARecording, ThatAsksForAVmThatCannotBeIsDamaged) {
+TEST(ACapture, ThatAsksForAVmThatCannotBeIsDamaged) {
   register_executable_format();
   KeptCall call;
   call.function = "main";
