@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seeds of recorded_call_fuzzer: make_recordings.py OPDYNO. A seed has the contents of a recording's blocks, each with its kind
+"""Makes the seeds of captured_call_fuzzer: make_captures.py OPDYNO. A seed has the contents of a capture's blocks, each with its kind
 in a byte and its size in two; libraries are left out, since their code does not run."""
 import pathlib
 import struct
@@ -26,8 +26,8 @@ def seed(name, program, *words):
         subprocess.run([sys.argv[1], "run", "p.opdasm", "--record", "p.opdrec", *words], cwd=folder, capture_output=True)
         content = (pathlib.Path(folder) / "p.opdrec").read_bytes()
     out = b"".join(struct.pack("<BH", kind, len(body)) + body for kind, body in blocks(content) if len(body) < 1 << 16)
-    (HERE / "recorded_call").mkdir(exist_ok=True)
-    (HERE / "recorded_call" / name).write_bytes(out)
+    (HERE / "captured_call").mkdir(exist_ok=True)
+    (HERE / "captured_call" / name).write_bytes(out)
 
 
 seed("tuple", ECHO, "-i", "2x3xf32", "-i", "tuple(2xi8;i64=7)", "--with-outputs", "--with-operators")
