@@ -25,7 +25,7 @@ CompareOptions options_of(const opd_compare_options *given) {
 }
 
 Vm &vm_here(opd_vm *vm, const char *side) {
-  auto *const here = dynamic_cast<Vm *>(unwrap<AnyVm>(vm));
+  Vm *const here = unwrap<AnyVm>(vm)->here();
   if (!here) fail(OPD_UNSUPPORTED, side, " is a VM of a session; only programs of this process can be compared");
   return *here;
 }

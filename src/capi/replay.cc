@@ -41,7 +41,7 @@ ReplayOptions options_of(const opd_replay_options &how) {
 opd_error *opd_vm_record_next_call(opd_vm *vm, const char *path, const opd_record_options *options) {
   return guard([&] {
     require(vm, "vm must not be NULL");
-    auto *const here = dynamic_cast<Vm *>(unwrap<AnyVm>(vm));
+    Vm *const here = unwrap<AnyVm>(vm)->here();
     if (!here) fail(OPD_UNSUPPORTED, "the VM is one of a session; only calls of this process can be recorded");
     if (path) capture_next_call(*here, path, options_of(options));
     else end_capture_next_call(*here);

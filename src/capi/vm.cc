@@ -6,7 +6,7 @@
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
 #include "replay/call_capture.h"
-#include "rpc/client/remote_profile.h"
+#include "rpc/client/remote_vm.h"
 
 using namespace opd;
 
@@ -55,10 +55,6 @@ Ref<Vm> recorded(Ref<Vm> vm) {
 }
 
 AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
-
-// A VM is one of this process, or one of a session.
-Vm &vm_here(opd_vm *vm) { return dynamic_cast<Vm &>(vm_of(vm)); }
-const rpc::RemoteVm *vm_there(opd_vm *vm) { return dynamic_cast<rpc::RemoteVm *>(&vm_of(vm)); }
 
 }  // namespace
 
@@ -204,9 +200,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
     const VmProfileOptions how = profile_options_of(options);
     const Args views = args_of(args, num_args);
     const CallSettings settings = settings_of(call_options, num_args);
-    if (const auto *const there = vm_there(vm))
-      give(rpc::profile_there(*there, name, views, settings, how, out_trace != nullptr), out_report, out_trace);
-    else give(profile_named(vm_here(vm), name, views, settings, how), out_report, out_trace);
+    give(profile_named(vm_of(vm), name, views, settings, how, out_trace != nullptr), out_report, out_trace);
   });
 }
 
@@ -214,16 +208,13 @@ opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) 
   return guard([&] {
     require(vm, "vm must not be NULL");
     const VmProfileOptions how = profile_options_of(options);
-    if (const auto *const there = vm_there(vm)) rpc::start_profile_there(*there, how);
-    else start_profile(vm_here(vm), how);
+    start_profile(vm_of(vm), how);
   });
 }
 
 opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
     require(vm && out_report, "vm and out_report must not be NULL");
-    const auto *const there = vm_there(vm);
-    give(there ? rpc::stop_profile_there(*there, out_trace != nullptr) : stop_profile(vm_here(vm)), out_report,
-         out_trace);
+    give(stop_profile(vm_of(vm), out_trace != nullptr), out_report, out_trace);
   });
 }

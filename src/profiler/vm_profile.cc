@@ -160,4 +160,20 @@ VmProfile stop_profile(Vm &vm) {
   return profile_of(vm, profile.options, profile.recording->stop());
 }
 
+VmProfile profile_named(AnyVm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options, bool wants_trace) {
+  if (const auto *const there = vm.there()) return there->profile_named(name, args, settings, options, wants_trace);
+  return profile_named(*vm.here(), name, args, settings, options);
+}
+
+void start_profile(AnyVm &vm, const VmProfileOptions &options) {
+  if (const auto *const there = vm.there()) return there->start_profile(options);
+  start_profile(*vm.here(), options);
+}
+
+VmProfile stop_profile(AnyVm &vm, bool wants_trace) {
+  const auto *const there = vm.there();
+  return there ? there->stop_profile(wants_trace) : stop_profile(*vm.here());
+}
+
 }  // namespace opd

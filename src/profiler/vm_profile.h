@@ -37,4 +37,22 @@ VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSett
 void start_profile(Vm &vm, const VmProfileOptions &options);
 VmProfile stop_profile(Vm &vm);
 
+// The same for a program on another machine, which makes its profiles.
+class ProfilesThere {
+ public:
+  virtual VmProfile profile_named(std::string_view name, Args args, const CallSettings &settings,
+                                  const VmProfileOptions &options, bool wants_trace) const = 0;
+  virtual void start_profile(const VmProfileOptions &options) const = 0;
+  virtual VmProfile stop_profile(bool wants_trace) const = 0;
+
+ protected:
+  ~ProfilesThere() = default;
+};
+
+// Where the program is. If the trace is not wanted, a program on another machine gives none.
+VmProfile profile_named(AnyVm &vm, std::string_view name, Args args, const CallSettings &settings,
+                        const VmProfileOptions &options, bool wants_trace);
+void start_profile(AnyVm &vm, const VmProfileOptions &options);
+VmProfile stop_profile(AnyVm &vm, bool wants_trace);
+
 }  // namespace opd

@@ -28,9 +28,15 @@ struct CallSettings {
   Function *instrument = nullptr;  // in the place of the VM's, for this call and those within it; the caller keeps it
 };
 
+class Vm;
+class ProfilesThere;  // profiler/vm_profile.h
+
 class AnyVm : public Object {
  public:
   virtual ~AnyVm() = default;
+
+  virtual Vm *here() = 0;                          // null: the program is on another machine
+  virtual const ProfilesThere *there() const = 0;  // null: it is in this process
 
   // Returns an error that an operator raised, since a throw costs microseconds; throws all other errors.
   [[nodiscard]] virtual Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings,

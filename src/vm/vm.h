@@ -22,6 +22,9 @@ class Vm final : public AnyVm {
   static Ref<Vm> make(Ref<Module> module, VmSettings settings);
   ~Vm();
 
+  Vm *here() override { return this; }
+  const ProfilesThere *there() const override { return nullptr; }
+
   const Program &program() const { return *program_; }
   const std::vector<VmDevice> &devices() const { return settings_.devices; }
   const VmSettings &settings() const { return settings_; }

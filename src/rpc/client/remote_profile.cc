@@ -1,9 +1,9 @@
-#include "rpc/client/remote_profile.h"
-
+// Profiles of programs on another machine: made there, with the collectors there, on the clock of this one.
 #include <filesystem>
 
 #include "base/build_directory.h"
 #include "base/file.h"
+#include "rpc/client/remote_vm.h"
 #include "rpc/wire/remote_profile_options.h"
 #include "trace/event_file_reader.h"
 #include "trace/merge.h"
@@ -49,13 +49,6 @@ Ref<Trace> on_this_clock(ClientSession &session, const Trace &trace) {
   return merge_traces(traces, how);
 }
 
-ClientSession &profiling_server(const RemoteVm &vm) {
-  ClientSession &session = *vm.module().session;
-  if (session.version().empty())
-    fail(OPD_UNSUPPORTED, "the server at ", session.address(), " is TVM's, which makes no profiles; opdyno serve does");
-  return session;
-}
-
 VmProfile profile_in(const Value &found, ClientSession &session, bool wants_trace) {
   ByteReader bytes(as_bytes(bytes_in(found, "a profile")), "a profile of the server");
   VmProfile profile;
@@ -66,22 +59,29 @@ VmProfile profile_in(const Value &found, ClientSession &session, bool wants_trac
 
 }  // namespace
 
-VmProfile profile_there(const RemoteVm &vm, std::string_view name, Args args, const CallSettings &settings,
-                        const VmProfileOptions &options, bool wants_trace) {
-  ClientSession &session = profiling_server(vm);
+ClientSession &RemoteVm::profiling_server() const {
+  ClientSession &session = *vm_->session;
+  if (session.version().empty())
+    fail(OPD_UNSUPPORTED, "the server at ", session.address(), " is TVM's, which makes no profiles; opdyno serve does");
+  return session;
+}
+
+VmProfile RemoteVm::profile_named(std::string_view name, Args args, const CallSettings &settings,
+                                  const VmProfileOptions &options, bool wants_trace) const {
+  ClientSession &session = profiling_server();
   const Value written(write_profile_options({std::string(name), options, wants_trace}));
-  return profile_in(vm.call_with(kProfileFunction, {written.view()}, name, args, settings), session, wants_trace);
+  return profile_in(call_with(kProfileFunction, {written.view()}, name, args, settings), session, wants_trace);
 }
 
-void start_profile_there(const RemoteVm &vm, const VmProfileOptions &options) {
-  profiling_server(vm);
+void RemoteVm::start_profile(const VmProfileOptions &options) const {
+  profiling_server();
   const Value written(write_profile_options({"", options, true}));
-  vm.call_with(kProfileStart, {written.view()}, "", {}, {});
+  call_with(kProfileStart, {written.view()}, "", {}, {});
 }
 
-VmProfile stop_profile_there(const RemoteVm &vm, bool wants_trace) {
-  ClientSession &session = profiling_server(vm);
-  return profile_in(vm.call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), session, wants_trace);
+VmProfile RemoteVm::stop_profile(bool wants_trace) const {
+  ClientSession &session = profiling_server();
+  return profile_in(call_with(kProfileStop, {opd_int(wants_trace)}, "", {}, {}), session, wants_trace);
 }
 
 }  // namespace opd::rpc

@@ -4,16 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "profiler/vm_profile.h"
 #include "rpc/client/remote_objects.h"
 #include "vm/any_vm.h"
 
 namespace opd::rpc {
 
-class RemoteVm final : public AnyVm {
+class RemoteVm final : public AnyVm, public ProfilesThere {
  public:
   static int32_t type();  // "opdyno.RemoteVm"
   RemoteVm(Ref<RemoteModule> vm, DLDevice device) : vm_(std::move(vm)), device_(device) {}
-  const RemoteModule &module() const { return *vm_; }
+  Vm *here() override { return nullptr; }
+  const ProfilesThere *there() const override { return this; }
 
   Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings, Value &result) override;
   Ref<Function> function(std::string_view name) override { return get(name); }
@@ -29,11 +31,17 @@ class RemoteVm final : public AnyVm {
   std::vector<std::string> param_list(std::string_view function) const override;
   void trim() override {}  // the server keeps its memory itself
 
+  // On the clock of this machine. Throw OPD_UNSUPPORTED with a server of TVM's. remote_profile.cc.
+  VmProfile profile_named(std::string_view name, Args args, const CallSettings &settings,
+                          const VmProfileOptions &options, bool wants_trace) const override;
+  void start_profile(const VmProfileOptions &options) const override;
+  VmProfile stop_profile(bool wants_trace) const override;
+
+ private:
   // Calls a function of the VM itself, with the arguments of the program's function `name` behind the first ones.
   Value call_with(const char *function, std::vector<View> first, std::string_view name, Args args,
                   const CallSettings &settings) const;
-
- private:
+  ClientSession &profiling_server() const;
   // Functions of the program, saved ones, and the VM's own. find(): null if there is none.
   Ref<RemoteFunction> find(std::string_view name) const;
   Ref<RemoteFunction> get(std::string_view name) const;
