@@ -73,7 +73,7 @@ TEST(ReportPage, HasWarningsASentenceBarsATableAndTheConfiguration) {
   EXPECT_EQ(
       page_of(sample(), 1, 1, 1),
       kHead + "<p class=\"warning\">busy</p>\n<p class=\"soft\">100.00 µs on cpu0, 3 calls in 2 rows</p>\n" +
-          "<p class=\"conclusion\">mul: 80 % of the time</p>\n" + kBars +
+          "<p class=\"conclusion\">mul takes 80 % of the time</p>\n" + kBars +
           bar("mul: int8[2]", "mul", "80.00", "80.00 µs · 80.0 %") +
           bar("add: int8[2]", "add", "20.00", "20.00 µs · 20.0 %") + "</div>\n" + kTable +
           cells("th", " scope=\"col\"", {"\"Name"}) + "<th scope=\"col\" aria-sort=\"descending\">Duration (us)</th>" +
@@ -127,7 +127,7 @@ TEST(ReportPage, ShowsTimesWithoutThoseOfInnerCalls) {
     builder.set_call("Self (us)", OPD_METRIC_DURATION, arg(self));
   }
   const std::string page = page_of(builder.finish(), 1, 1, 1);
-  EXPECT_NE(page.find("<p class=\"conclusion\">inner: 75 % of the time</p>\n" + kBars +
+  EXPECT_NE(page.find("<p class=\"conclusion\">inner takes 75 % of the time</p>\n" + kBars +
                       bar("inner", "inner", "75.00", "75.00 µs · 75.0 %") +
                       bar("outer", "outer", "25.00", "25.00 µs · 25.0 %") +
                       bar("broken", "broken", "0.00", "0.00 µs · 0.0 %") + "</div>\n"),

@@ -132,13 +132,12 @@ TEST(ReportSummary, LeavesOutShapesThatDoNotFitAsAWhole) {
 // 30 and 60 percent of the peak are neither far from it nor, from 60 on, without room.
 TEST(ReportConclusion, SaysWhatPays) {
   EXPECT_EQ(conclusion({{"a", 10, 29.9}}),
-            "a: 100 % of the time at 30 % of this machine's peak: a better kernel pays\n");
-  EXPECT_EQ(conclusion({{"a", 10, 30}}), "a: 100 % of the time at 30 % of this machine's peak\n");
-  EXPECT_EQ(conclusion({{"a", 10, 59.9}}), "a: 100 % of the time at 60 % of this machine's peak\n");
-  EXPECT_EQ(conclusion({{"a", 10, 60}}), "a: 100 % of the time at 60 % of this machine's peak: only less work helps\n");
-  EXPECT_EQ(conclusion({{"a", 10, 250}}),
-            "a: 100 % of the time at 100 % of this machine's peak: only less work helps\n");
-  EXPECT_EQ(conclusion({{"a", 10, 0}}), "a: 100 % of the time\n");
+            "a takes 100 % of the time but reaches 30 % of peak: a faster kernel would help\n");
+  EXPECT_EQ(conclusion({{"a", 10, 30}}), "a takes 100 % of the time at 30 % of peak\n");
+  EXPECT_EQ(conclusion({{"a", 10, 59.9}}), "a takes 100 % of the time at 60 % of peak\n");
+  EXPECT_EQ(conclusion({{"a", 10, 60}}), "a takes 100 % of the time at 60 % of peak: only less work would help\n");
+  EXPECT_EQ(conclusion({{"a", 10, 250}}), "a takes 100 % of the time at 100 % of peak: only less work would help\n");
+  EXPECT_EQ(conclusion({{"a", 10, 0}}), "a takes 100 % of the time\n");
 }
 
 // Names have a quarter of the width and at least 16 characters, other columns at most 14. What is longer loses its
@@ -176,21 +175,21 @@ TEST(ReportConclusion, IsNoneOfCallsThatTookNoTime) {
 
 TEST(ReportConclusion, WarnsOfDispatchFromAFifthOfTheTime) {
   EXPECT_EQ(conclusion({{"a", 80}, {"d", 20, -1, "dispatch"}}),
-            "a: 80 % of the time; dispatch 20 %: fewer and larger operators pay\n");
-  EXPECT_EQ(conclusion({{"a", 81}, {"d", 19, -1, "dispatch"}}), "a: 81 % of the time; dispatch 19 %\n");
+            "a takes 80 % of the time; dispatch 20 %: fewer and larger operators would help\n");
+  EXPECT_EQ(conclusion({{"a", 81}, {"d", 19, -1, "dispatch"}}), "a takes 81 % of the time; dispatch 19 %\n");
   EXPECT_EQ(conclusion({{"a", 10}, {"d", 90, -1, "dispatch"}}),
-            "a: 10 % of the time; dispatch 90 %: fewer and larger operators pay\n")
+            "a takes 10 % of the time; dispatch 90 %: fewer and larger operators would help\n")
       << "a row that is no call does not lead";
 }
 
 // Below 9.95 % a percentage has a decimal.
 TEST(ReportConclusion, NamesTheOperatorThatTookLongestInAllItsCalls) {
-  EXPECT_EQ(conclusion({{"a", 40}, {"b", 30}, {"b", 30}}), "b: 60 % of the time\n");
+  EXPECT_EQ(conclusion({{"a", 40}, {"b", 30}, {"b", 30}}), "b takes 60 % of the time\n");
   EXPECT_EQ(conclusion({{"a", 994, 9.94}, {"b", 6}}),
-            "a: 99 % of the time at 9.9 % of this machine's peak: a better kernel pays\n");
+            "a takes 99 % of the time but reaches 9.9 % of peak: a faster kernel would help\n");
   EXPECT_EQ(conclusion({{"a", 994, 9.96}, {"b", 6}}),
-            "a: 99 % of the time at 10 % of this machine's peak: a better kernel pays\n");
-  EXPECT_EQ(conclusion({{"a", 10, 10}, {"a", 30, 50}}), "a: 100 % of the time at 40 % of this machine's peak\n")
+            "a takes 99 % of the time but reaches 10 % of peak: a faster kernel would help\n");
+  EXPECT_EQ(conclusion({{"a", 10, 10}, {"a", 30, 50}}), "a takes 100 % of the time at 40 % of peak\n")
       << "(10 * 10 + 30 * 50) / 40";
 }
 

@@ -219,8 +219,8 @@ TEST(QualityOfAMachine, APeakIsDoubtfulFromATenthOn) {
   EXPECT_EQ(noise_of(peak), "");
   peak.spread = 0.1;
   EXPECT_EQ(noise_of(peak),
-            "the machine's peak was measured while it was busy (tries differ by 10 %): it may be higher, and "
-            "percentages of it lower");
+            "other programs were running while the peak was measured (tries differ by 10 %), so 'Of peak' may be too "
+            "high");
 }
 
 TEST(DoctorOfAMachine, FactsOfCountersAreThoseOfTheFiles) {

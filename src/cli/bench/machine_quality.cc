@@ -151,8 +151,8 @@ std::vector<MachineQuality::Entry> MachineQuality::entries() const {
 std::string noise_of(const opd_machine_peak &peak) {
   constexpr double most_spread = 0.1;  // from here on, opd_machine_peak calls it noisy
   if (peak.spread < most_spread) return {};
-  return cat("the machine's peak was measured while it was busy (tries differ by ", fixed(peak.spread * 100, 0),
-             " %): it may be higher, and percentages of it lower");
+  return cat("other programs were running while the peak was measured (tries differ by ", fixed(peak.spread * 100, 0),
+             " %), so 'Of peak' may be too high");
 }
 
 }  // namespace opd::cli

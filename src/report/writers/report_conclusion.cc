@@ -59,20 +59,21 @@ std::string conclusion_of(const ReportRows &rows) {
   const double total = total_time_of(rows), dispatch_us = dispatch_time_of(rows);
   if (!(leader.us > 0) || !(total > 0)) return {};
   std::string out = leader.name;
-  append_percent(out += ": ", leader.us / total * 100);
+  append_percent(out += " takes ", leader.us / total * 100);
   out += " of the time";
   const double peak = leader.peak_us > 0 ? std::min(100.0, leader.peak_sum / leader.peak_us) : 0;
+  const bool is_far = peak > 0 && peak < kFarFromPeak;
   if (peak > 0) {
-    append_percent(out += " at ", peak);
-    out += " of this machine's peak";
+    append_percent(out += is_far ? " but reaches " : " at ", peak);
+    out += " of peak";
   }
   const double dispatch = dispatch_us / total * 100;
   if (dispatch >= kMuchDispatch) {
     append_percent(out += "; dispatch ", dispatch);
-    return out += ": fewer and larger operators pay";
+    return out += ": fewer and larger operators would help";
   }
-  if (peak > 0 && peak < kFarFromPeak) out += ": a better kernel pays";
-  if (peak >= kNearPeak) out += ": only less work helps";
+  if (is_far) out += ": a faster kernel would help";
+  if (peak >= kNearPeak) out += ": only less work would help";
   if (dispatch_us > 0) append_percent(out += "; dispatch ", dispatch);
   return out;
 }
