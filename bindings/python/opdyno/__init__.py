@@ -8,7 +8,8 @@
     print(vm.profile("main", x))                        # a table of the operators' times
 
 Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
-(`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`); `opdyno.tvm` works with an installed TVM. Where to begin:
+(`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`). `opdyno.runtime` and `opdyno.relax` have them where TVM does, so
+that `import opdyno as tvm` is enough. `opdyno.tvm` works with an installed TVM. Where to begin:
 
     programs      VirtualMachine, Executable, load_module, Module
     tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
@@ -163,6 +164,8 @@ def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
     _native.opd_log_set_callback(callback)
 
 
+from . import relax, runtime  # noqa: E402  they have functions of above, too
+
 __all__ = [
     "Array",
     "BenchmarkResult",
@@ -235,10 +238,12 @@ __all__ = [
     "reads_only",
     "register_func",
     "register_global_func",
+    "relax",
     "remove_global_func",
     "replay",
     "reset_peak_memory_stats",
     "rocm",
+    "runtime",
     "save_param_dict",
     "save_param_dict_to_file",
     "set_log_callback",

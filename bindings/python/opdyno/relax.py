@@ -1,0 +1,8 @@
+"""The names of `tvm.relax` that run programs. Compiling them is TVM's part."""
+
+from . import vm
+from .vm import Executable, VirtualMachine, VMInstrumentReturnKind
+
+VMExecutable = Executable
+
+__all__ = ["VMExecutable", "VMInstrumentReturnKind", "VirtualMachine", "vm"]
