@@ -51,12 +51,12 @@ class Ab(CliTest):
 
     def test_three_turns_tell_nothing(self):
         text = self.ab("quick.opdasm", "quick.opdasm", "--runs", "3", "--fail-above", "1%").stdout
-        self.assertTrue(text.startswith("too few turns to tell which is faster"), text)
+        self.assertTrue(text.startswith("too few runs to tell which is faster"), text)
         self.assertIn("(3 turns of ", text)
 
     def test_each_form_has_the_same_rows(self):
         words = ("quick.opdasm", "quick.opdasm", "--runs", "2", "--as")
-        effort = r"too few turns to tell which is faster; \d+ operators? undecided\n\(2 turns of \d+ calls? each, \d+\.\d s\)\n"
+        effort = r"too few runs to tell which is faster; \d+ operators? undecided\n\(2 turns of \d+ calls? each, \d+\.\d s\)\n"
         self.assertRegex(self.ab(*words, "sentence").stdout, "^" + effort + "$")
         table, markdown = self.ab(*words, "table").stdout, self.ab(*words, "markdown").stdout
         self.assertRegex(table, "^" + effort + r"\nOperator +Before \(us\) ")
@@ -83,7 +83,7 @@ class Ab(CliTest):
         dozes = "#include <unistd.h>\nint __tvm_ffi_doze(void *a, void *b, int c, void *d) { return usleep(4000); }\n"
         (WORK / "dozes.c").write_text(dozes)
         text = self.succeeds("ab", "dozes.c", "dozes.c", "doze", "--runs", "1")
-        self.assertRegex(text, r"^too few turns to tell which is faster(; .*)?\n\(1 turn of 1 call each, \d+\.\d s\)\n$")
+        self.assertRegex(text, r"^too few runs to tell which is faster(; .*)?\n\(1 turn of 1 call each, \d+\.\d s\)\n$")
         report = json.loads(self.succeeds("ab", "dozes.c", "dozes.c", "doze", "--runs", "2", "--as", "json"))
         self.assertEqual(({"count": 2}, {"count": 2}), tuple(report["configuration"]["Runs " + when] for when in ("before", "after")))
         for row in report["calls"]:

@@ -174,7 +174,7 @@ TEST(AbSentence, NamesTheThreeLargestChangesAndCountsTheOthers) {
 TEST(AbSentence, SaysWhatIsNotClear) {
   const auto one = measured({{"a", 60}, {"b", 40}}, 1);
   EXPECT_EQ(sentence(one, measured({{"a", 61}, {"b", 40}}, 1)),
-            "too few turns to tell which is faster; 2 operators undecided");
+            "too few runs to tell which is faster; 2 operators undecided");
   // Of ten pairs, five are 10 % slower and five 10 % faster, so the interval lies on both sides of 0.
   const opdyno::ReportBuilder builder;
   for (int64_t turn = 0; turn < 10; ++turn) {

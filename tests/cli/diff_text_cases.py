@@ -55,12 +55,13 @@ class DiffText(CliTest):
             ]
 
         words = ("diff", before, after)
-        self.assertEqual("".join(line + "\n" for line in table(rows, range(8))) + note, self.succeeds(*words))
+        sentence = "\nB takes as long as A (0.0 % ± 0.0 %); gone is gone (-20 %); fresh is new (+15 % of the total); f +10 %\n"
+        self.assertEqual("".join(line + "\n" for line in table(rows, range(8))) + note + sentence, self.succeeds(*words))
         lines = ["| %s |\n" % " | ".join(row) for row in rows]
         lines.insert(1, "|---|---:|---:|---:|---:|---:|---|---:|\n")
-        self.assertEqual("".join(lines) + note, self.succeeds(*words, "--as", "markdown"))
+        self.assertEqual("".join(lines) + note + sentence, self.succeeds(*words, "--as", "markdown"))
 
-        # On a terminal a name does without its shapes. With 2 columns between them, the others take 87 after a name of 10.
+        # On a terminal a name does without its shapes, and the note stands above. With 2 columns between them, the others take 87 after a name of 10.
         short = rows[:-1] + [("größer",) + rows[-1][1:]]
         for columns, places in (
             (97, range(8)),
@@ -74,13 +75,30 @@ class DiffText(CliTest):
             (45, (0, 2, 3, 6)),
             (44, (0, 3, 6)),
         ):
-            self.assertEqual(table(short, places), self.on_terminal(*words, columns=columns).splitlines()[:7], columns)
+            head, total, *others = table(short, places)
+            self.assertIn("\n".join(["", "", head, *others, total, "B takes as long"]), self.on_terminal(*words, columns=columns))
+
+    def test_a_terminal_ends_with_the_total_and_a_sentence_within_its_lines(self):
+        before = write("text_before.jsonl", [("f%d" % i, 100 - i) for i in range(40)], runs=3)
+        after = write("text_after.jsonl", [("f%d" % i, 150 - i) for i in range(40)], runs=3)
+        for rows, columns in ((24, 80), (40, 100), (60, 200), (12, 80)):
+            shown = self.on_terminal("diff", before, after, rows=rows, columns=columns).splitlines()
+            total = next(i for i, line in enumerate(shown) if line.startswith("(total) "))
+            self.assertTrue(" ".join(shown[total + 1 :]).startswith("too few runs to tell which is faster"), shown)
+            listed = sum(line.startswith("f") for line in shown)
+            if listed < 40:
+                self.assertEqual("and %d rows, which change the total less" % (40 - listed), shown[total - 1])
+                if listed > 3:  # so many are shown in any case
+                    self.assertEqual(rows - 1, len(shown))  # and the next prompt
 
     def test_a_long_name_keeps_20_columns(self):
         name = "fused_with_a_name_of_thirty_le"
         before, after = write("text_before.jsonl", [(name, 100)]), write("text_after.jsonl", [(name, 150)])
-        lines = self.on_terminal("diff", before, after, columns=200).splitlines()
-        self.assertTrue(lines[1].startswith(name + "  "), lines)
+
+        def table(columns):
+            return self.on_terminal("diff", before, after, columns=columns).split("\n\n")[1].splitlines()
+
+        self.assertTrue(table(200)[1].startswith(name + "  "), table(200))
         # The other columns take 86: 11, 10, 8 ("+50.00 %"), 20, 8, 10 ("regression") and 5, with 2 between.
         for columns, shown in (
             (116, name),
@@ -88,7 +106,7 @@ class DiffText(CliTest):
             (106, "fused_with_a_…rty_le"),
             (105, "fused_with_a_name…hirty_le"),  # without the column of runs there is room for 26
         ):
-            lines = self.on_terminal("diff", before, after, columns=columns).splitlines()
+            lines = table(columns)
             self.assertEqual(shown, lines[1].split()[0], columns)
             self.assertEqual(columns >= 106, lines[0].endswith("Runs"))
 
@@ -102,10 +120,10 @@ class DiffText(CliTest):
         self.assertEqual(["%s (3 + 3 runs)" % name for name in names[:10]], [line[10:] for line in listed[:10]])
         for line in listed[:10]:
             self.assertRegex(line, r"^ {7}[4-9]  ")
-        self.assertEqual(["  and 3 more, which take less time"], listed[10:])
+        self.assertEqual(["  and 3 more, which take less time", ""], listed[10:12])
         text = self.succeeds("diff", before, after, "--as", "markdown")
         self.assertRegex(text, r"1\.0 %; so many runs on each side would:\n\n- [4-9]: \(total\) \(3 \+ 3 runs\)\n")
-        self.assertTrue(text.endswith(": f8 (3 + 3 runs)\n- and 3 more, which take less time\n"), text)
+        self.assertIn(": f8 (3 + 3 runs)\n- and 3 more, which take less time\n\ntoo few runs to tell which is faster", text)
         before = write("text_before.jsonl", [("f%d" % i, 100 - i) for i in range(9)], runs=3)
         self.assertNotIn("more, which", self.succeeds("diff", before, before, "--fail-above", "0%"))
 

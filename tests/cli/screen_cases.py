@@ -57,6 +57,18 @@ class Screen(CliTest):
         self.assertIn("relu (float32[4])", text)
         self.assertIn("conv2d (float32[1, 64", self.succeeds("diff", "old.jsonl", "new.jsonl"))
 
+    def test_two_operators_never_get_the_same_short_name(self):
+        names = ["fused_conv2d_add_relu", "fused_conv2d1_add_relu", "fused_conv2d12_add_relu", "fused_conv2d_add_add_relu"]
+        names += ["fused_transpose_reshape_%d_with_the_same_long_end_%d_of_all" % (i, j) for i in range(3) for j in range(3)]
+        for file, us in ("short.json", 10), ("shorter.json", 12):
+            calls = [call(name, us + i) for i, name in enumerate(names)]
+            (WORK / file).write_text(json.dumps({"calls": calls, "device_metrics": {}, "configuration": {}}))
+        for words in ("report", "short.json", "--top", "20"), ("diff", "short.json", "shorter.json"):
+            for columns in (40, 60, 80, 120):
+                text = COLORS.sub("", self.on_terminal(*words, columns=columns))
+                shown = re.findall(r"(?m)^(fused_\S+) +(?:[\d.]|<)", text) if words[0] == "report" else re.findall(r"(?m)^(f\S*…\S*|fused\S+) +[\d.+<-]", text)
+                self.assertEqual(len(names), len(set(shown)), (words, columns, text))
+
     def test_no_shape_is_cut_in_the_middle(self):
         whole = ["1x64x56x56", "64x64x3x3", "64", "1x64x56x56"]
         wanted = {"…"} | {
@@ -88,7 +100,7 @@ class Screen(CliTest):
     def test_a_sentence_says_what_helps(self):
         text = COLORS.sub("", self.on_terminal("report", write_report(), columns=200))
         self.assertIn(
-            "conv2d: 81 % of the time at 3.0 % of this machine's peak: a better kernel pays; dispatch 1.0 %\n", text
+            "conv2d takes 81 % of the time but reaches 3.0 % of peak: a faster kernel would help; dispatch 1.0 %\n", text
         )
 
     def test_colours_are_left_out_where_they_are_not_wanted(self):
@@ -120,7 +132,7 @@ class Screen(CliTest):
         text = self.succeeds("report", "nested.json", "--top", "5")
         self.assertRegex(text, r"(?m)^function +100 µs +11\.1 % +1 +900 µs")
         self.assertRegex(text, r"(?m)^kernel +800 µs +88\.9 %")
-        self.assertIn("kernel: 89 % of the time", text)
+        self.assertIn("kernel takes 89 % of the time", text)
 
     def test_times_have_the_unit_that_reads_best(self):
         calls = [call("a", 2.5e6), call("b", 1234.5), call("c", 0.25), call("d", 0)]

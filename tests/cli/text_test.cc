@@ -65,6 +65,16 @@ TEST(Text, NamesLoseTheirMiddle) {
   EXPECT_EQ(shortened("äbcdéfghïj", 7), "äbcd…ïj");
 }
 
+TEST(Text, DifferentNamesOfAColumnStayDifferent) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(shortened_apart({"abcdefghij", "abc"}, 7), (Names{"abcd…ij", "abc"})) << "as one name";
+  EXPECT_EQ(shortened_apart({"abcde1ghij", "abcde2ghij"}, 9), (Names{"abcde1…ij", "abcde2…ij"}));
+  EXPECT_EQ(shortened_apart({"abcde1ghij", "abcde2ghij"}, 7), (Names{"abcde1…", "abcde2…"})) << "cut later";
+  EXPECT_EQ(shortened_apart({"abcdef1hij", "abcdef2hij"}, 6), (Names{"a…1hij", "a…2hij"})) << "cut earlier";
+  EXPECT_EQ(shortened_apart({"abcde1ghijk", "abcde2ghijk", "abcde1ghijk"}, 6), (Names{"abc…~1", "abc…~2", "abc…~1"}))
+      << "no cut shows where they differ";
+}
+
 TEST(Text, NumbersAreShownWithTheirDigits) {
   EXPECT_EQ(fixed(12.345, 1), "12.3");
   EXPECT_EQ(fixed(-0.5, 2), "-0.50");

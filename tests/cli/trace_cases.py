@@ -24,6 +24,33 @@ class TraceFiles(CliTest):
         self.assertRegex(table, r"(?m)^ +answer .* 3 *$")
         self.assertTrue(table.endswith("table.events: 6 spans\n"))
 
+    def test_a_terminal_has_a_summary_and_a_pipe_the_whole_table(self):
+        record("screen.events", 3)
+        shown = self.on_terminal("trace", "table", "screen.events", NO_COLOR="1").splitlines()
+        self.assertRegex(shown[0], r"^Operator +Time +Share +Calls ")
+        self.assertEqual({"answer", "request"}, {line.split()[0] for line in shown[1:3]})
+        self.assertRegex(shown[-2], r"^(answer|request) takes \d+ % of the time$")
+        self.assertEqual("screen.events: 6 spans", shown[-1])
+        whole = self.succeeds("trace", "table", "screen.events")
+        self.assertEqual(whole, self.on_terminal("trace", "table", "screen.events", "--wide"))
+        self.assertIn("Self CPU time total: ", whole)
+        self.assertTrue(self.succeeds("trace", "table", "screen.events", "--top", "5").startswith("Operator  "))
+
+    def test_the_table_is_sorted_by_what_is_asked_for(self):
+        record("sorted.events", 3)
+        for key in ("self", "total", "mean", "calls"):
+            whole = re.findall(r"(?m)^ +(request|answer) ", self.succeeds("trace", "table", "sorted.events", "--sort", key))
+            short = self.succeeds("trace", "table", "sorted.events", "--sort", key, "--top", "2").splitlines()[1:3]
+            self.assertEqual(whole, [line.split()[0] for line in short], key)
+            self.assertTrue(key in ("self", "calls") or whole[0] == "request", key)  # which contains the answer
+        for words, said in (
+            (("table", "sorted.events", "--sort", "name"), "--sort"),
+            (("table", "sorted.events", "--top", "1", "--wide"), "exclude each other"),
+            (("view", "sorted.events", "--top", "1"), "trace view has no --top; table has"),
+            (("recover", "sorted.events", "--sort", "self"), "trace recover has no --sort; table has"),
+        ):
+            self.assertIn(said, self.fails(USAGE, "trace", *words))
+
     def test_what_a_killed_process_left_is_recovered_in_any_form(self):
         record("killed.events", 2000, "kill")
         self.assertEqual("killed.events.json.gz: 4001 spans\n", self.succeeds("trace", "recover", "killed.events"))

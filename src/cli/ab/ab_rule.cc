@@ -33,7 +33,7 @@ std::string total_text(const DiffRow &total) {
     return cat("B is ", fixed(std::abs(change), 1), " % ± ", fixed(width, 1), " % ", way);
   }
   if (total.verdict == "same") return cat("B takes as long as A (", fixed(change, 1), " % ± ", fixed(width, 1), " %)");
-  if (std::isnan(total.high)) return "too few turns to tell which is faster";
+  if (std::isnan(total.high)) return "too few runs to tell which is faster";
   const auto bound = [](double change) {
     return cat(fixed(std::abs(change) * 100, 1), " % ", change < 0 ? "less" : "more");
   };

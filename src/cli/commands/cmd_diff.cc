@@ -1,6 +1,7 @@
 // `opdyno diff`: which operators became slower between two sets of profiled runs.
 #include <filesystem>
 
+#include "cli/ab/ab_rule.h"
 #include "cli/commands/command.h"
 #include "cli/load/runs.h"
 #include "cli/show/diff_view.h"
@@ -58,8 +59,9 @@ Exit run_diff(const Args &args) {
   else if (form == DiffForm::csv) print(diff.report().csv());
   else {
     const TableStyle style = form == DiffForm::table ? TableStyle::text : TableStyle::markdown;
-    const std::string text = diff.table(style) + diff.notes(style);
-    style == TableStyle::text ? print_fitted(text) : print(text);
+    const std::string sentence = ab_sentence(diff, options);
+    if (style == TableStyle::text && output_screen().is_terminal) print(diff.on_screen(sentence));
+    else print(cat(diff.table(style), diff.notes(style), "\n", sentence, "\n"));
   }
   if (const auto flame = args.value("flame")) draw(args, *flame);
   return diff.judge("diff");

@@ -1,5 +1,4 @@
 // `opdyno top`: the activity of another process's operators, second by second.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,10 +55,13 @@ std::string text_of(const std::vector<Cells> &table, size_t width) {
   for (; columns < widths.size() && least_name + others + widths[columns] + 2 <= width; ++columns)
     others += widths[columns] + 2;
   widths[0] = std::min(widths[0], width - std::min(width, others));
+  std::vector<std::string> names;
+  for (const Cells &cells : table) names.push_back(cells[0]);
+  names = shortened_apart(names, widths[0]);
   std::string text;
-  for (const Cells &cells : table) {
-    text += pad_right(shortened(cells[0], widths[0]), widths[0]);
-    for (size_t i = 1; i < columns; ++i) text += cat("  ", pad_left(cells[i], widths[i]));
+  for (size_t number = 0; number < table.size(); ++number) {
+    text += pad_right(names[number], widths[0]);
+    for (size_t i = 1; i < columns; ++i) text += cat("  ", pad_left(table[number][i], widths[i]));
     text += "\n";
   }
   return text;
@@ -82,8 +84,7 @@ void show(const std::string &process, const cJSON *interval, bool is_first) {
   if (!screen.is_terminal)
     return print(
         cat(is_first ? "" : "\n", title_of(process, interval), text_of(table_of(interval, SIZE_MAX), SIZE_MAX)));
-  winsize size{};
-  const size_t lines = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : size_t{24};
+  const size_t lines = screen.height > 4 ? static_cast<size_t>(screen.height) : 24;
   const auto width = static_cast<size_t>(screen.width);
   // Each line is replaced, and what is below removed, so that nothing flickers.
   std::string text = cat(shortened(title_of(process, interval), width), text_of(table_of(interval, lines - 3), width));

@@ -1,7 +1,12 @@
 // `opdyno trace`: shows the file of a recording, also if its process was killed.
+#include <algorithm>
+#include <numeric>
+
 #include "cli/commands/command.h"
 #include "cli/load/runs.h"
+#include "cli/show/column.h"
 #include "cli/show/page_server.h"
+#include "cli/show/report_form.h"
 #include "cli/show/trace_form.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
@@ -17,6 +22,46 @@ std::string summary(const std::string &path, const Trace &trace) {
   std::string text = cat(path, ": ", counted(static_cast<int64_t>(spans), "span"));
   if (trace.dropped()) text += cat("; ", trace.dropped(), " more found no room, were overwritten or are damaged");
   return text + "\n";
+}
+
+enum class TraceOrder { self, total, mean, calls };
+
+// The rows of a report of times by name in the wanted order.
+Report rows_by(const Report &report, TraceOrder order) {
+  const Column counts(report, "Count"), times(report, "Duration (us)"), selfs(report, "Self (us)");
+  const auto largest = [&](size_t row) {
+    return order == TraceOrder::self    ? selfs.number(row, 0)
+           : order == TraceOrder::total ? times.number(row, 0)
+           : order == TraceOrder::mean  ? times.number(row, 0) / counts.number(row, 1)
+                                        : counts.number(row, 0);
+  };
+  std::vector<size_t> rows(report.count());
+  std::iota(rows.begin(), rows.end(), size_t{0});
+  std::ranges::stable_sort(rows, [&](size_t a, size_t b) { return largest(a) > largest(b); });
+  const opdyno::ReportBuilder builder;
+  const std::vector<std::string> columns = report.columns();
+  for (const size_t row : rows) {
+    builder.add_call();
+    for (const std::string &column : columns)
+      if (const Value value = report.value(OPD_REPORT_CALLS, row, column.c_str()); value.type() != OPD_NONE)
+        builder.set_call(column.c_str(), report.kind(OPD_REPORT_CALLS, row, column.c_str()), value.view());
+  }
+  return builder.finish();
+}
+
+std::string times_by_name(const Args &args, const Trace &trace) {
+  const auto order = static_cast<TraceOrder>(args.choice("sort", {"self", "total", "mean", "calls"}));
+  if (wants_summary(args)) {
+    auto options = opdyno::defaults(opd_report_write_options_init);
+    options.sort = !args.has("sort");
+    const Report report = trace.report(OPD_TRACE_KEY_AVERAGES);
+    return summary_of(options.sort ? report : rows_by(report, order), args, options);
+  }
+  const char *const keys[] = {"self_cpu_time_total", "cpu_time_total", "cpu_time", "count"};  // as in TraceOrder
+  auto options = opdyno::defaults(opd_trace_write_options_init);
+  if (args.has("sort")) options.sort_by = keys[static_cast<size_t>(order)];
+  options.row_limit = -1;
+  return trace.table(&options);
 }
 
 // Without --output the page is served.
@@ -58,6 +103,9 @@ void check_words(const Args &args, const std::vector<std::string> &files) {
   const auto output = args.value("output");
   if (action == "merge" && !output) fail_usage("opdyno trace merge needs --output");
   if (action == "table" && output) fail_usage("opdyno trace table has no --output; it prints");
+  for (const char *option : {"sort", "top", "wide"})
+    if (action != "table" && args.has(option))
+      fail_usage(cat("opdyno trace ", action, " has no --", option, "; table has"));
   if (!output) return;
   for (const std::string &file : files)
     for (const std::string &read : {file, file + ".live"}) refuse_overwriting(read, *output);
@@ -73,7 +121,7 @@ Exit run_trace(const Args &args) {
   const Trace trace = read_recording(file);
   if (action == "view") view(args, trace);
   else if (action == "recover") recover(args, file, trace);
-  else print(cat(trace.table(), summary(file, trace)));
+  else print(cat(times_by_name(args, trace), summary(file, trace)));
   return Exit::ok;
 }
 

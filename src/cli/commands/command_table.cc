@@ -143,6 +143,8 @@ constexpr Option memory = {"memory", 0, "", "also each block of memory that tens
 constexpr Option trace_form_ = {"form", 0, "FORM", "the form of the file, whatever its suffix"};
 constexpr Option trace_output = {"output", 'o', "FILE", "the file to write; trace.json.gz"};
 constexpr Option trace_file = {"output", 'o', "FILE", "the file to write"};
+constexpr Option trace_sort = {"sort", 0, "KEY",
+                               "table: the largest first, by self (so on a terminal), total, mean or calls"};
 constexpr Option label = {"label", 0, "NAME", "merge: the name of a process, in the order of the files", true};
 constexpr Option max_events = {"max-events", 0, "N", "calls and ranges of each thread that are kept; 1048576"};
 constexpr Option interval = {"interval", 0, "TIME", "time between two tables: 1, 500ms, 2m; 1"};
@@ -278,7 +280,7 @@ compare two programs without files, use `opdyno ab`.
 A and B may also be files of recordings (profile(file=…)). Then each step of a schedule is a run; without steps each
 outermost run of a program, and without these each outermost range.
 
-The table shows the total first, then what changes it most. The sums of each operator per run are compared by a rank
+The table shows what changes the total most. On a terminal it ends with the total and a sentence. The sums of each operator per run are compared by a rank
 test, which allows for runs that resemble their neighbours and for the number of operators. Verdicts: same, regression,
 improvement, undecided (the data cannot tell), new, vanished; the row (replaced) compares all new operators with all
 that vanished. --fail-above looks at the total, and at operators that take at least --min-share of it. At least 4 runs on
@@ -306,12 +308,12 @@ passes, each with a cache of its own, and the first pass that differs is shown.)
 
 constexpr std::string_view replay_text =
     R"(FILE.opdrec is a call as `opdyno run --record` keeps it: program and kernels, arguments, options, what functions of the
-host returned, hashes of the results. It is made again here, and a sentence says whether the same comes of it: equal
-results, or the same error. It runs the code of the file: replay only what you would run.
+host returned, hashes of the results. It is made again here, and a sentence reports whether the result or error
+is the same. It runs the code of the file: replay only what you would run.
 
 If the recorded call ended its process, so does this one, for instance under gdb. With --minimise, it runs in a process of
-its own, and the file has the call of the kernel that ended it. Exit code 1: something else comes of it; 3: the file is
-damaged, or cannot be replayed here.)";
+its own, and the file has the call of the kernel that ended it. Exit code 1: the outcome is another; 3: the file is damaged,
+or cannot be replayed here.)";
 
 constexpr std::string_view info_text =
     R"(FILE holds parameters: a TVM param dict, the directory of a tensor cache, .npz, .npy or .safetensors. Names, dtypes and
@@ -358,7 +360,7 @@ memory_html.)";
 constexpr std::string_view top_text =
     R"(PATH is the socket of a process that was started with OPDYNO_CONTROL=PATH. A row has what one operator, program or
 range did in the interval: calls that ended; its share of all recorded time and that time, without what it called; the
-mean of a call. Times count as far as they lie in the interval. A terminal is refreshed, a pipe gets table after table.)";
+mean of a call. Only time inside the interval is counted. A terminal is refreshed, a pipe gets table after table.)";
 
 constexpr std::string_view trace_text =
     R"(FILE is what a profiler wrote while it recorded (opd_profiler_options.file, profile(file=…)). If its process was killed,
@@ -367,7 +369,7 @@ FILE.live beside it is read, too. A process that still writes is not disturbed.
 Actions:
   view     show it as a page: at an address of this machine until Ctrl-C, or with --output in a file
   recover  write it in another form, by the suffix of --output (FILE.json.gz) or --form
-  table    print the times by name
+  table    print the times by name: on a terminal the ten slowest, in a pipe all
   merge    join several files, of several processes or machines, to one --output, on the time line of Unix time)";
 
 constexpr std::string_view serve_text =
@@ -404,8 +406,8 @@ of --params, in the file's order, or random.)";
 constexpr std::string_view bench_details =
     R"(
 
-Calls are steady, and the warm-up ends, once two windows of ten in a row (of calls, or of batches that last 1 ms) do not
-differ: by Mann-Whitney's test (5 %), or by more than 1 %. --timeout is for all sizes and the warm-up together.)";
+Warm-up ends when two consecutive windows of ten calls (or of ten batches that last 1 ms) show no significant difference
+(Mann-Whitney's test, 5 %), or one below 1 %. --timeout is for all sizes and the warm-up together.)";
 
 const std::vector<const Option *> call_options = {&input, &params, &dim,       &seed,         &import_, &c_flags,
                                                   &copy_, &device, &allocator, &memory_limit, &threads, &timeout};
@@ -430,7 +432,7 @@ const std::vector<Command> &commands() {
        info_text,
        {&on_info, &functions, &measure, &collectors, &json, &help},
        run_info},
-      {"doctor", "", 0, 0, "tell what works on this machine, and what mends the rest", doctor_text,
+      {"doctor", "", 0, 0, "tell what works here, and the command that fixes the rest", doctor_text,
        std::vector{&require, &within, &json, &help}, run_doctor},
       {"explain", "[CODE]", 0, 1, "show what an error code means, an example, and the next step", explain_text,
        std::vector{&help}, run_explain},
@@ -490,7 +492,7 @@ const std::vector<Command> &commands() {
        std::vector{&interval, &once, &help}, run_top},
       {"trace", "ACTION FILE…", 2, 4097,
        "show, convert or join files of recordings, also of processes that were killed", trace_text,
-       std::vector{&trace_file, &trace_form_, &label, &help}, run_trace},
+       std::vector{&trace_file, &trace_form_, &label, &trace_sort, &top, &wide, &help}, run_trace},
       {"serve", "", 0, 0, "let clients of TVM's RPC run programs here", serve_text,
        std::vector{&listen,  &serve_key,  &secret_file,   &tls_cert,      &tls_key,       &allow_anyone,
                    &tracker, &sessions,   &serve_memory,  &cpu_limit,     &session_limit, &file_limit,

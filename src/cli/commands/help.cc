@@ -89,6 +89,7 @@ constexpr Example examples[] = {
     {"top", "opdyno top /run/service.sock", "refreshed each second, until Ctrl-C"},
     {"top", "opdyno top /run/service.sock --interval 5 --once", "a table of five seconds"},
     {"trace", "opdyno trace view service.events", "the page of a recording, in a browser on this machine"},
+    {"trace", "opdyno trace table service.events --sort calls --top 5", "what was called most often"},
     {"trace", "opdyno trace recover service.events -o trace.pftrace", "for ui.perfetto.dev"},
     {"trace", "opdyno trace merge rank0.events rank1.events --label rank0 --label rank1 -o ranks.html",
      "two processes on one time line"},

@@ -47,9 +47,9 @@ std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0)
 
 using Lines = std::vector<std::vector<std::string>>;
 constexpr double resembling = 0.45;  // docs/diff.md, "Autocorrelation"
-// A list below the table: at most ten entries, then the number of further ones.
+// A list below the table: at most ten entries, three on a terminal, then the number of further ones.
 std::string list_text(std::string_view title, const Lines &entries, TableStyle style) {
-  constexpr size_t kMost = 10;
+  const size_t kMost = style == TableStyle::text && output_screen().is_terminal ? 3 : 10;
   if (entries.empty()) return "";
   const bool is_list = style == TableStyle::markdown;
   std::string text = cat("\n", title, "\n", is_list ? "\n" : "");
@@ -105,14 +105,43 @@ DiffView DiffView::of_benchmarks(const Benchmark &before, const Benchmark &after
 }
 
 std::string DiffView::table(TableStyle style) const {
+  std::vector<const DiffRow *> all;
+  for (const DiffRow &row : rows_) all.push_back(&row);
+  return table_of(all).written(style);
+}
+
+std::string DiffView::on_screen(std::string_view sentence) const {
+  const Screen screen = output_screen();
+  const auto width = static_cast<size_t>(screen.width);
+  std::string above = fitted(notes(TableStyle::text), width);  // each has an empty line before it
+  if (!above.empty()) above = cat(above.substr(1), "\n");
+  const std::string last = fitted(cat(sentence, "\n"), width);
+  // Lines for rows: not for the head, the number of further rows, the total and the shell's next prompt.
+  const auto used = std::ranges::count(above, '\n') + std::ranges::count(last, '\n') + 4;
+  const size_t room = static_cast<size_t>(std::max<std::ptrdiff_t>(3, screen.height - used));
+  std::vector<const DiffRow *> shown;
+  for (const DiffRow &row : rows_)
+    if (&row != &total()) shown.push_back(&row);
+  const size_t more = shown.size() > room ? shown.size() - room : 0;
+  shown.resize(shown.size() - more);
+  if (!rows_.empty()) shown.push_back(&total());
+  std::string text = table_of(shown).written(TableStyle::text);
+  if (more)
+    text.insert(text.rfind('\n', text.size() - 2) + 1,
+                cat("and ", counted(static_cast<int64_t>(more), "row"),
+                    more == 1 ? ", which changes" : ", which change", " the total less\n"));
+  return cat(above, text, last);
+}
+
+TextTable DiffView::table_of(std::span<const DiffRow *const> rows) const {
   constexpr size_t before = 1, after = 2, interval = 4, of_total = 5, verdict = 6, runs = 7;
   TextTable table{{{"Operator", "Before (us)", "After (us)", "Change", "95 % interval", "Of total", "Verdict", "Runs"}},
                   {verdict},
                   {runs, of_total, interval, before, after}};
-  for (const DiffRow &row : rows_)
-    table.lines.push_back({row.shown, duration_text(row.before), duration_text(row.after), percent_text(row.change),
-                           interval_text(row), percent_text(row.effect), row.verdict, runs_text(row)});
-  return table.written(style);
+  for (const DiffRow *row : rows)
+    table.lines.push_back({row->shown, duration_text(row->before), duration_text(row->after), percent_text(row->change),
+                           interval_text(*row), percent_text(row->effect), row->verdict, runs_text(*row)});
+  return table;
 }
 
 std::string DiffView::calls_text(TableStyle style) const {

@@ -1,5 +1,6 @@
 // A diff for people: a table, open questions, failures. All of it is read from the diff's report.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ class DiffView {
   const DiffRow &total() const { return rows_.front(); }  // a single operator is the total; rows() must not be empty
 
   std::string table(TableStyle style) const;  // text for a terminal fits its width
+  // All that fits the terminal's lines, which ends with the total and a sentence.
+  std::string on_screen(std::string_view sentence) const;
   // Lines below the table: operators with another number of calls; operators that may be slower by more than the limit,
   // but are undecided, with the number of runs needed. "" if there are none.
   std::string notes(TableStyle style) const;
@@ -46,6 +49,7 @@ class DiffView {
 
  private:
   explicit DiffView(Report diff, const opd_diff_options &options);
+  TextTable table_of(std::span<const DiffRow *const> rows) const;
   std::string calls_text(TableStyle style) const;
   std::string open_text(TableStyle style) const;
 

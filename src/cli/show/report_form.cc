@@ -63,18 +63,23 @@ std::string written(const Report &report, ReportForm form, const opd_report_writ
   return report.write(formats[static_cast<size_t>(form)], &options) + (form == ReportForm::json ? "\n" : "");
 }
 
-std::string shown_table(const Report &report, const Args &args) {
-  opd_report_write_options options = write_options(args);
-  const bool has_top = args.has("top");
-  if (has_top && args.has("wide")) fail_usage("--top and --wide exclude each other");
-  const int64_t rows = args.integer("top", usual_rows, 1, 1'000'000);
+bool wants_summary(const Args &args) {
+  if (args.has("top") && args.has("wide")) fail_usage("--top and --wide exclude each other");
+  return !args.has("wide") && (output_screen().is_terminal || args.has("top"));
+}
+
+std::string summary_of(const Report &report, const Args &args, opd_report_write_options options) {
   const Screen screen = output_screen();
-  if (args.has("wide") || !(screen.is_terminal || has_top)) return written(report, ReportForm::table, options);
   constexpr int32_t least_width = 40;  // of a summary
   options.width = std::max(least_width, screen.width);
-  options.max_rows = static_cast<int32_t>(rows);
+  options.max_rows = static_cast<int32_t>(args.integer("top", usual_rows, 1, 1'000'000));
   options.colored = screen.has_colors;
   return written(report, ReportForm::table, options);
+}
+
+std::string shown_table(const Report &report, const Args &args) {
+  const opd_report_write_options options = write_options(args);
+  return wants_summary(args) ? summary_of(report, args, options) : written(report, ReportForm::table, options);
 }
 
 }  // namespace opd::cli

@@ -17,7 +17,10 @@ ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);
 opd_report_write_options write_options(const Args &args);
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options);
 
-// The table for standard output: on a terminal a summary, unless --wide is given.
+// Whether standard output gets a summary: on a terminal and with --top, unless --wide is given.
+bool wants_summary(const Args &args);
+std::string summary_of(const Report &report, const Args &args, opd_report_write_options options);
+// The table for standard output, or its summary.
 std::string shown_table(const Report &report, const Args &args);
 
 }  // namespace opd::cli

@@ -21,7 +21,10 @@ Screen output_screen() {
   screen.is_terminal = isatty(STDOUT_FILENO) == 1;
   if (!screen.is_terminal) return screen;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) screen.width = size.ws_col;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    if (size.ws_col > 0) screen.width = size.ws_col;
+    if (size.ws_row > 0) screen.height = size.ws_row;
+  }
   screen.has_colors = text_of("NO_COLOR").empty() && text_of("TERM") != "dumb";
   return screen;
 }

@@ -5,11 +5,11 @@
 
 namespace opd::cli {
 
-// If standard output is a terminal: its width, and whether it shows colours (not with NO_COLOR, see no-color.org, nor
+// If standard output is a terminal: its size, and whether it shows colours (not with NO_COLOR, see no-color.org, nor
 // on a dumb terminal). Otherwise the width is the environment's COLUMNS, or 80.
 struct Screen {
   bool is_terminal = false, has_colors = false;
-  int32_t width = 80;
+  int32_t width = 80, height = 24;
 };
 Screen output_screen();
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace opd::cli {
@@ -86,10 +87,12 @@ std::string fitted(std::string_view text, size_t width) {
   return out;
 }
 
-std::string shortened(std::string_view text, size_t most) {
-  const size_t width = width_of(text);
+namespace {
+
+// Keeps `left` code points of the begin, and of the end as many as then fit.
+std::string without_middle(std::string_view text, size_t most, size_t left) {
+  const size_t width = width_of(text), kept = most > 0 ? most - 1 : 0;
   if (width <= most) return std::string(text);
-  const size_t kept = most > 0 ? most - 1 : 0, left = kept - kept / 3;
   size_t point = 0;
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -98,6 +101,37 @@ std::string shortened(std::string_view text, size_t most) {
     if (point <= left || point > width - (kept - left)) out += text[i];
   }
   return out;
+}
+
+bool are_apart(const std::vector<std::string> &shown, const std::vector<std::string> &names) {
+  std::map<std::string_view, std::string_view> name_of;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (name_of.emplace(shown[i], names[i]).first->second != names[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string shortened(std::string_view text, size_t most) {
+  const size_t kept = most > 0 ? most - 1 : 0;
+  return without_middle(text, most, kept - kept / 3);
+}
+
+std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most) {
+  std::vector<std::string> shown;
+  for (const std::string &name : names) shown.push_back(shortened(name, most));
+  for (size_t left = most; left-- > 0 && !are_apart(shown, names);)
+    for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, left);
+  if (are_apart(shown, names)) return shown;
+  // They differ in several places, so no cut shows all of them.
+  std::map<std::string_view, size_t> numbers;
+  for (const std::string &name : names) numbers.emplace(name, numbers.size() + 1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (width_of(names[i]) <= most) continue;
+    const std::string number = cat("~", numbers[names[i]]);
+    shown[i] = shortened(names[i], most - std::min(most, number.size())) + number;
+  }
+  return shown;
 }
 
 std::string fixed(double number, int decimals) {

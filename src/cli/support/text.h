@@ -51,6 +51,8 @@ std::string wrapped(std::string_view text, size_t column, size_t width);
 std::string fitted(std::string_view text, size_t width);
 // At most `most` code points: the middle is replaced by "…", because names differ at their ends.
 std::string shortened(std::string_view text, size_t most);
+// The same for names in one column, so cut that different names stay different.
+std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
 std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
 std::string significant(double number, int digits);  // as printf's %.*g

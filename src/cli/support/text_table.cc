@@ -35,12 +35,17 @@ std::string TextTable::columns(size_t width) const {
     others -= std::exchange(widths[column], 0) + kGap;
   }
   widths[0] = std::min(widths[0], std::max(least_name, width - std::min(width, others)));
+  std::vector<std::string> names;
+  for (const auto &line : lines) names.push_back(line[0]);
+  names = shortened_apart(names, widths[0]);
   std::string text;
-  for (const auto &line : lines) {
+  for (size_t number = 0; number < lines.size(); ++number) {
+    const auto &line = lines[number];
     std::string row;
     for (size_t i = 0; i < line.size(); ++i) {
       if (widths[i] == 0) continue;
-      const std::string cell = shortened(line[i], widths[i]), gap(widths[i] - width_of(cell), ' ');
+      const std::string cell = i == 0 ? names[number] : shortened(line[i], widths[i]),
+                        gap(widths[i] - width_of(cell), ' ');
       row += cat(i ? "  " : "", is_word(i) ? cell : gap, is_word(i) ? gap : cell);
     }
     row.erase(row.find_last_not_of(' ') + 1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/json_writer.h"
@@ -74,17 +75,48 @@ std::vector<size_t> by_self_time(const ReportRows &rows) {
   return order;
 }
 
-std::string shortened(std::string_view text, size_t most) {
+namespace {
+
+// Keeps `head` code points of the begin, and of the end as many as then fit.
+std::string without_middle(std::string_view text, size_t most, size_t head) {
   std::vector<std::string_view> points;
   for (size_t i = 0; i < text.size(); i += points.back().size())
     points.push_back(text.substr(i, std::max<size_t>(1, utf8_length(text.substr(i)))));
   std::string out;
   for (size_t i = 0; i < points.size(); ++i) {
-    const bool cut = points.size() > most && i == most / 2;
-    if (cut) i = points.size() - (most - 1 - most / 2);
-    append(out += cut ? "…" : "", points[i]);
+    const bool cut = points.size() > most && i == head;
+    if (cut) out += "…", i = points.size() - (most - 1 - head);
+    if (i < points.size()) append(out, points[i]);
   }
   return out;
+}
+
+bool are_apart(const std::vector<std::string> &shown, const std::vector<std::string> &names) {
+  std::map<std::string_view, std::string_view> name_of;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (name_of.emplace(shown[i], names[i]).first->second != names[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string shortened(std::string_view text, size_t most) { return without_middle(text, most, most / 2); }
+
+std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most) {
+  std::vector<std::string> shown;
+  for (const std::string &name : names) shown.push_back(shortened(name, most));
+  for (size_t head = most; head-- > 0 && !are_apart(shown, names);)
+    for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, head);
+  if (are_apart(shown, names)) return shown;
+  // They differ in several places, so no cut shows all of them.
+  std::map<std::string_view, size_t> numbers;
+  for (const std::string &name : names) numbers.emplace(name, numbers.size() + 1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (width_of(names[i]) <= most) continue;
+    const std::string number = concat("~", numbers[names[i]]);
+    shown[i] = shortened(names[i], most - std::min(most, number.size())) + number;
+  }
+  return shown;
 }
 
 void append_label(std::string &out, const ReportRows &rows, size_t row) {

@@ -18,6 +18,8 @@ void append_time(std::string &out, double us);                            // "1.
 void append_label(std::string &out, const ReportRows &rows, size_t row);  // all that identifies an operator
 // Shortens to at most `most` code points. The middle is dropped, because names of operators differ at their ends.
 std::string shortened(std::string_view text, size_t most);
+// The same for names in one column, so cut that different names stay different.
+std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
 std::optional<double> number_of(Metric metric);  // if it is a finite number
 double duration_of(const ReportRows &rows, size_t row);

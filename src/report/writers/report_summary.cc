@@ -168,7 +168,9 @@ class Summary {
     const auto text = [&](size_t place) { return [this, place](size_t row) { return metric_text(row, place); }; };
     Shown name = column(
         "Operator", [&](size_t row) { return rows_.text(row, ReportRows::kName); }, true);
-    shorten(name, std::max(kLeastName, options_.width / 4));
+    const size_t most = std::max(kLeastName, options_.width / 4);
+    name.cells = shortened_apart(name.cells, most);
+    name.width = std::min(name.width, most);
     add(std::move(name));
     const size_t self = rows_.find(kSelfColumn), peak = rows_.find(kPeakShareColumn);
     add(column("Time", text(self == SIZE_MAX ? ReportRows::kDuration : self)));
