@@ -1,15 +1,17 @@
-/* Reads handwritten digits: assembles the network's program, compiles its kernels, classifies the held-out images,
- * shows a few, profiles one batch, and records many small ones.
+/* Reads handwritten digits: assembles the network's program with its parameters, compiles the kernels, writes both as
+ * model.so, classifies the held-out images with it, shows a few, profiles one batch, and records many small ones.
  *
- *   digits [FOLDER [OUTPUT [FLAGS]]]     FOLDER holds kernels.c, digits.opdasm and data/; the reports and the recording
- *                                        go to OUTPUT; the kernels are compiled with FLAGS, or -O2 -std=c99.
+ *   digits [FOLDER [OUTPUT [FLAGS]]]     FOLDER holds kernels.c, digits.opdasm and data/; the kernels are compiled with
+ *                                        FLAGS, or -O2 -std=c99. Files in OUTPUT: model.so; digits.npz with the images
+ *                                        and the expected result; digits_report.json; the recording digits.events.
  */
+#define _POSIX_C_SOURCE 200809L /* for open_memstream() */
 #include <opdyno/opdyno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 10, NUM_PARAMS = 6, BATCH = 14 };
+enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 10, NUM_PARAMS = 6, BATCH = 14, SHOWN = 5 };
 static const char *const PARAM_NAMES[NUM_PARAMS] = {"conv1_w", "conv1_b", "conv2_w", "conv2_b", "dense_w", "dense_b"};
 
 static void check(opd_error *error, const char *what) {
@@ -34,10 +36,11 @@ static char *read_text(const char *path, size_t *size) {
     exit(1);
   }
   for (size_t room = 0, got = 1; got > 0; *size += got) {
-    if (*size == room) text = realloc(text, room = room ? 2 * room : 4096);
+    if (*size == room) text = realloc(text, (room = room ? 2 * room : 4096) + 1);
     got = fread(text + *size, 1, room - *size, file);
   }
   fclose(file);
+  text[*size] = '\0';
   return text;
 }
 
@@ -49,34 +52,8 @@ static void write_text(const char *directory, const char *name, opd_buffer *buff
     fprintf(stderr, "digits: cannot write %s\n", path);
     exit(1);
   }
-  printf("  %s\n", path);
   free(path);
   opd_buffer_release(buffer);
-}
-
-/* The program with the compiled kernels as its import. */
-static opd_vm *load_network(const char *directory, const char *flags) {
-  size_t size;
-  char *path = join(directory, "digits.opdasm"), *kernels_path = join(directory, "kernels.c");
-  char *text = read_text(path, &size);
-  opd_executable *program;
-  opd_module *module, *kernels;
-  opd_vm *vm;
-  check(opd_executable_assemble(text, size, &program), path);
-  check(opd_executable_to_module(program, &module), "making a module of the program");
-  opd_module_options options;
-  opd_module_options_init(&options);
-  options.c_flags = flags;
-  check(opd_module_load(kernels_path, &options, &kernels), "compiling the kernels");
-  check(opd_module_add_import(module, kernels), "importing the kernels");
-  check(opd_vm_create(module, NULL, &vm), "making the VM");
-  opd_executable_release(program);
-  opd_module_release(module);
-  opd_module_release(kernels);
-  free(text);
-  free(path);
-  free(kernels_path);
-  return vm;
 }
 
 static opd_params *load_params(const char *directory, const char *name) {
@@ -91,6 +68,85 @@ static opd_tensor *get_tensor(const opd_params *params, const char *name) {
   opd_tensor *tensor;
   check(opd_params_get(params, name, &tensor), name);
   return tensor;
+}
+
+/* Writes a tensor of float32 as the assembly has it: tensor(float32, (64, 10), 0x…). */
+static void write_constant(FILE *out, const opd_tensor *tensor) {
+  const DLTensor *view = opd_tensor_view(tensor);
+  const unsigned char *bytes = view->data;
+  size_t size = sizeof(float);
+  fputs(".const = tensor(float32, (", out);
+  for (int i = 0; i < view->ndim; ++i) {
+    fprintf(out, i ? ", %d" : "%d", (int)view->shape[i]);
+    size *= (size_t)view->shape[i];
+  }
+  fputs("), 0x", out);
+  for (size_t i = 0; i < size; ++i) fprintf(out, "%02x", bytes[i]);
+  fputs(")\n", out);
+}
+
+/* The program's text with the parameters as its constants c[0] to c[5], so that main() takes the images only. */
+static char *with_constants(const char *text, const opd_params *params, size_t *size) {
+  char *bound = NULL;
+  FILE *out = open_memstream(&bound, size);
+  const char *main_begin = strstr(text, "\n.func");
+  if (!out || !main_begin) exit(1);
+  fwrite(text, 1, (size_t)(main_begin + 1 - text), out);
+  text = main_begin + 1;
+  for (int i = 0; i < NUM_PARAMS; ++i) {
+    opd_tensor *tensor = get_tensor(params, PARAM_NAMES[i]);
+    write_constant(out, tensor);
+    opd_tensor_release(tensor);
+  }
+  while (*text) {
+    const size_t mark = text[0] == '%' ? 1 : strncmp(text, ", ", 2) == 0 ? 2 : 0; /* before a use; in main's list */
+    int i = 0;
+    while (i < NUM_PARAMS && strncmp(text + mark, PARAM_NAMES[i], strlen(PARAM_NAMES[i])) != 0) ++i;
+    if (!mark || i == NUM_PARAMS) {
+      fputc(*text++, out);
+      continue;
+    }
+    if (mark == 1) fprintf(out, "c[%d]", i);
+    text += mark + strlen(PARAM_NAMES[i]);
+  }
+  fclose(out);
+  return bound;
+}
+
+/* Writes the program and its kernels as one file. */
+static void write_model(const char *directory, const char *flags, const char *path) {
+  size_t size;
+  char *text_path = join(directory, "digits.opdasm"), *kernels_path = join(directory, "kernels.c");
+  char *text = read_text(text_path, &size);
+  opd_params *params = load_params(directory, "data/digits.params");
+  char *bound = with_constants(text, params, &size);
+  opd_executable *program;
+  opd_module *module;
+  check(opd_executable_assemble(bound, size, &program), text_path);
+  check(opd_executable_to_module(program, &module), "making a module of the program");
+  const char *addons[] = {kernels_path};
+  opd_export_options options;
+  opd_export_options_init(&options);
+  options.addons = addons;
+  options.num_addons = 1;
+  options.c_flags = flags;
+  check(opd_module_export(module, path, &options), path);
+  opd_module_release(module);
+  opd_executable_release(program);
+  opd_params_release(params);
+  free(bound);
+  free(text);
+  free(kernels_path);
+  free(text_path);
+}
+
+static opd_vm *load_model(const char *path) {
+  opd_module *module;
+  opd_vm *vm;
+  check(opd_module_load(path, NULL, &module), path);
+  check(opd_vm_create(module, NULL, &vm), "making the VM");
+  opd_module_release(module);
+  return vm;
 }
 
 /* The pixels 0 to 16 as the network wants them: float32 [n, 8, 8, 1] from 0 to 1. */
@@ -119,38 +175,34 @@ static int64_t count_right(const float *probabilities, const uint8_t *labels, in
   return right;
 }
 
-/* Draws a few images side by side, with the network's answers below. */
-static void show(const uint8_t *images, const uint8_t *labels, const float *probabilities, int count) {
-  static const char shades[] = " .:-=+*#@";
-  for (int y = 0; y < SIDE; ++y) {
-    for (int k = 0; k < count; ++k) {
-      for (int x = 0; x < SIDE; ++x) {
-        const char shade = shades[images[k * PIXELS + y * SIDE + x] / 2];
-        printf("%c%c", shade, shade);
-      }
-      printf("  ");
+/* Draws a few images side by side, two rows of pixels in a line, each with the network's answer, and the accuracy. */
+static void show(const uint8_t *images, const uint8_t *labels, const float *probabilities, int64_t right,
+                 int64_t count) {
+  static const char *const blocks[] = {" ", "\u2580", "\u2584", "\u2588"}; /* none, the upper half, the lower, both */
+  for (int y = 0; y < SIDE; y += 2) {
+    for (int k = 0; k < SHOWN; ++k) {
+      const uint8_t *row = images + k * PIXELS + y * SIDE;
+      for (int x = 0; x < SIDE; ++x) fputs(blocks[(row[x] > 6) + 2 * (row[SIDE + x] > 6)], stdout);
+      const int answer = most_likely(probabilities + k * CLASSES);
+      if (y < SIDE - 2) fputs("   ", stdout);
+      else printf("%d%c ", answer, answer == labels[k] ? ' ' : '!');
     }
+    if (y == 2) printf("accuracy: %lld of %lld", (long long)right, (long long)count);
+    if (y == 4) printf("held-out images, %.2f %%", 100.0 * (double)right / (double)count);
     printf("\n");
   }
-  for (int k = 0; k < count; ++k) {
-    const int answer = most_likely(probabilities + k * CLASSES);
-    printf("read %d, is %d (%3.0f %%)  ", answer, labels[k], 100.0 * probabilities[k * CLASSES + answer]);
-  }
-  printf("\n\n");
 }
 
 /* Reads the images once more, a few at a time, while a profiler records when each thread does what, who called, and
- * what memory comes and goes. `args` are those of main(). The recording is a file: "opdyno trace view FILE" shows it.
+ * what memory comes and goes. The recording is a file: "opdyno trace view FILE" shows it. Returns how many were right.
  */
-static void record(opd_vm *vm, const opd_value *args, const uint8_t *images, const uint8_t *labels, int64_t count,
-                   const char *directory) {
+static int64_t record(opd_vm *vm, const uint8_t *images, const uint8_t *labels, int64_t count, const char *directory) {
   char *path = join(directory, "digits.events");
   opd_profiler_options options;
   opd_profiler *profiler;
   opd_trace *trace;
-  opd_value batch[1 + NUM_PARAMS], result;
+  opd_value batch, result;
   int64_t right = 0;
-  memcpy(batch, args, sizeof batch);
 
   opd_profiler_options_init(&options);
   options.profile_memory = options.with_stack = options.keep_in_file = 1;
@@ -163,8 +215,8 @@ static void record(opd_vm *vm, const opd_value *args, const uint8_t *images, con
     opd_range_push("scale");
     opd_tensor *scaled = scale(images + first * PIXELS, size);
     opd_range_pop();
-    batch[0] = opd_value_of_object(scaled);
-    check(opd_vm_call(vm, "main", batch, 1 + NUM_PARAMS, NULL, &result), "running the network");
+    batch = opd_value_of_object(scaled);
+    check(opd_vm_call(vm, "main", &batch, 1, NULL, &result), "running the network");
     opd_range_push("compare");
     right += count_right(opd_tensor_view((const opd_tensor *)result.u.object)->data, labels + first, size);
     opd_range_pop();
@@ -173,57 +225,63 @@ static void record(opd_vm *vm, const opd_value *args, const uint8_t *images, con
     opd_range_pop();
   }
   check(opd_profiler_stop(profiler, &trace), path);
-  printf("  %s: %lld of them read right, in batches of %d\n", path, (long long)right, BATCH);
   opd_trace_release(trace); /* NULL: it stays in the file */
   opd_profiler_release(profiler);
+  free(path);
+  return right;
+}
+
+/* Keeps the images as the network wants them, and what numpy computed for them: "out", as results of programs are
+ * called in files. */
+static void write_expected(opd_tensor *images, const opd_params *test, const char *directory) {
+  char *path = join(directory, "digits.npz");
+  opd_params *file;
+  opd_tensor *expected = get_tensor(test, "probabilities");
+  check(opd_params_create(&file), path);
+  check(opd_params_set(file, "images", images), path);
+  check(opd_params_set(file, "out", expected), path);
+  check(opd_params_save(file, path), path);
+  opd_tensor_release(expected);
+  opd_params_release(file);
   free(path);
 }
 
 int main(int argc, char **argv) {
   const char *directory = argc > 1 ? argv[1] : "examples/digits", *output = argc > 2 ? argv[2] : ".";
-  opd_vm *vm = load_network(directory, argc > 3 ? argv[3] : "-O2 -std=c99");
-  opd_params *params = load_params(directory, "data/digits.params"),
-             *test = load_params(directory, "data/digits_test.npz");
+  char *model = join(output, "model.so");
+  write_model(directory, argc > 3 ? argv[3] : "-O2 -std=c99", model);
+  opd_vm *vm = load_model(model);
+  opd_params *test = load_params(directory, "data/digits_test.npz");
 
   opd_tensor *images = get_tensor(test, "images"), *labels = get_tensor(test, "labels");
   const uint8_t *pixels = opd_tensor_view(images)->data, *is = opd_tensor_view(labels)->data;
   const int64_t count = opd_tensor_view(labels)->shape[0];
-  opd_tensor *tensors[1 + NUM_PARAMS] = {scale(pixels, count)};
-  for (int i = 0; i < NUM_PARAMS; ++i) tensors[1 + i] = get_tensor(params, PARAM_NAMES[i]);
-  opd_value args[1 + NUM_PARAMS], result;
-  for (int i = 0; i <= NUM_PARAMS; ++i) args[i] = opd_value_of_object(tensors[i]);
-
-  check(opd_vm_call(vm, "main", args, 1 + NUM_PARAMS, NULL, &result), "running the network");
+  opd_tensor *scaled = scale(pixels, count);
+  const opd_value arg = opd_value_of_object(scaled);
+  opd_value result;
+  check(opd_vm_call(vm, "main", &arg, 1, NULL, &result), "running the network");
   const float *probabilities = opd_tensor_view((const opd_tensor *)result.u.object)->data;
   const int64_t right = count_right(probabilities, is, count);
-  show(pixels, is, probabilities, 5);
-  const double accuracy = 100.0 * (double)right / (double)count;
-  printf("accuracy: %lld of %lld held-out images, %.2f %%\n\n", (long long)right, (long long)count, accuracy);
+  show(pixels, is, probabilities, right, count);
 
   opd_report *report;
   opd_buffer *text;
-  check(opd_vm_profile(vm, "main", args, 1 + NUM_PARAMS, NULL, NULL, &report, NULL), "profiling the network");
-  check(opd_report_write(report, OPD_REPORT_TABLE, NULL, &text), "printing the table");
-  printf("one batch of %lld images:\n%s\n\nthe report, also as files, and a recording:\n", (long long)count,
-         opd_buffer_data(text));
-  opd_buffer_release(text);
+  check(opd_vm_profile(vm, "main", &arg, 1, NULL, NULL, &report, NULL), "profiling the network");
   check(opd_report_write(report, OPD_REPORT_JSON, NULL, &text), "writing JSON");
   write_text(output, "digits_report.json", text);
-  check(opd_report_write(report, OPD_REPORT_CSV, NULL, &text), "writing CSV");
-  write_text(output, "digits_report.csv", text);
+  write_expected(scaled, test, output);
 
   opd_report_release(report);
   opd_value_release(&result);
-  opd_tensor_release(tensors[0]);
+  opd_tensor_release(scaled);
   /* What the large batch took goes back, so that the recording shows the memory of small ones. */
   check(opd_vm_trim(vm), "freeing memory");
-  record(vm, args, pixels, is, count, output);
+  const int64_t in_batches = record(vm, pixels, is, count, output);
 
-  for (int i = 1; i <= NUM_PARAMS; ++i) opd_tensor_release(tensors[i]);
   opd_tensor_release(images);
   opd_tensor_release(labels);
-  opd_params_release(params);
   opd_params_release(test);
   opd_vm_release(vm);
-  return accuracy >= 96.0 ? 0 : 1;
+  free(model);
+  return 100 * right >= 96 * count && in_batches == right ? 0 : 1;
 }

@@ -43,7 +43,8 @@ def test_it_reads_what_the_c_program_reads(runs, tmp_path):
     if not program.exists():
         pytest.skip("the C program is not built: tools/demo")
     c = subprocess.run([program, DIGITS, tmp_path], capture_output=True, text=True, check=True).stdout
-    assert accuracy(c) == accuracy(runs["png"][0])
+    right = re.search(r"accuracy: (\d+ of \d+)", c)[1]
+    assert accuracy(runs["png"][0]).startswith(f"accuracy: {right} held-out images")
 
 
 def test_it_shows_the_report(runs):
