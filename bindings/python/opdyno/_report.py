@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from . import _native
+from . import _native, _shown
 from ._device import Device
 from ._frozen import Frozen
 from ._results import MachinePeak
@@ -140,9 +140,10 @@ def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
 
 
 class Report(_native.Handle):
-    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows its table.
+    """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows it.
 
-    Immutable; any thread may read it; may be pickled. Notebooks show it as a table. Source: TVM's profiling.Report.
+    On a terminal that is `summary()`, in a pipe `table()`, in a notebook a sentence, bars and the table. Immutable; any thread may
+    read it; may be pickled. Source: TVM's profiling.Report.
     """
 
     __slots__ = ("__weakref__",)
@@ -261,7 +262,8 @@ class Report(_native.Handle):
         return _native.opd_report_call_count(self)
 
     def __str__(self) -> str:
-        return self.table()
+        screen = _shown.screen()
+        return self.table() if screen is None else _shown.summary(self, screen)
 
     def __repr__(self) -> str:
         times = [
@@ -282,16 +284,16 @@ class Report(_native.Handle):
         return _native.opd_report_add_roofline(self, gflops, bandwidth)
 
     def _repr_html_(self) -> str:
-        """The table of `to_html()`, for notebooks."""
-        page = self.to_html()
-        return page[page.index("<table>") : page.index("</table>") + len("</table>")]
+        """The sentence, the bars and the table of `to_html()`, for notebooks."""
+        return _shown.report_html(self.to_html())
 
     def __reduce__(self) -> Any:
         return Report.from_json, (self.json(),)
 
 
 class Diff:
-    """The changes between two sets of runs, operator by operator. `print(diff)` shows its table."""
+    """The changes between two sets of runs, operator by operator. `print(diff)` shows them: on a terminal those that matter, the
+    total and a sentence; in a pipe all."""
 
     def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
         self._runs, self._options = (before, after), options
@@ -318,14 +320,15 @@ class Diff:
         return len(self._report)
 
     def __str__(self) -> str:
-        return self.report.table(col_sums=False)
+        screen = _shown.screen()
+        return self.report.table(col_sums=False) if screen is None else _shown.diff_text(self.report, screen)
 
     def __repr__(self) -> str:
         return f"<Diff of {len(self)} operators: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """The operators as a table for notebooks."""
-        return self.report._repr_html_()
+        """The sentence, each operator's effect as a bar, and the table, for notebooks."""
+        return _shown.diff_html(self.report)
 
 
 def merge(reports: Iterable[Report]) -> Report:
@@ -359,7 +362,9 @@ def diff(
 
 
 class Trace(_native.Handle):
-    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it."""
+    """Calls on a time line, from `VirtualMachine.profile_with_trace`. Immutable; any thread may read it.
+
+    `print(trace)` shows the times by name: on a terminal the ten slowest, in a pipe PyTorch's table."""
 
     __slots__ = ("__weakref__",)
 
@@ -374,6 +379,16 @@ class Trace(_native.Handle):
     def chrome(self) -> str:
         """JSON of Chrome's trace event format, which Perfetto opens."""
         return _native.opd_trace_to_chrome(self)
+
+    def __str__(self) -> str:
+        screen = _shown.screen()
+        if screen is None:
+            return _native.opd_trace_write(self, _native.OPD_TRACE_TABLE, {"row_limit": -1}).decode()
+        return _shown.summary(_native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES), screen)
+
+    def _repr_html_(self) -> str:
+        """The times by name: a sentence, bars and a table, for notebooks."""
+        return _native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES)._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self)} calls, {self.dropped} dropped>"

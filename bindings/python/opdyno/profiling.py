@@ -1,7 +1,7 @@
 """Reports of where time went, with the names and the form of TVM's runtime.profiling.
 
     report = vm.profile("main", x)
-    print(report)                                   # a table; in a notebook the report shows itself
+    print(report)                                   # on a terminal a summary, in a pipe a table; in a notebook bars
     report.calls[0]["Duration (us)"].microseconds   # metrics are Duration, Percent, Count, Ratio or text
     again = Report.from_json(report.json())         # as TVM writes and reads it
 """

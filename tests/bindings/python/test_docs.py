@@ -1,4 +1,5 @@
-"""The examples of docs/python.md and docs/reports.md run, in their order, as one program each."""
+"""The examples of README and docs/ run, in their order, as one program each. Those of README and the guides find what tools/demo
+leaves."""
 
 import importlib.util
 import os
@@ -12,6 +13,7 @@ import pytest
 from conftest import DATA
 
 DOCS = Path(__file__).parents[3] / "docs"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
 
 def blocks(with_tvm, page="python.md"):
@@ -39,6 +41,36 @@ def run(monkeypatch, tmp_path):
     return run
 
 
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """model.so and digits.npz as examples/digits/digits.c makes them: the parameters are constants of the program."""
+    import numpy
+
+    import opdyno
+
+    params = opdyno.load_params(DIGITS / "data" / "digits.params")
+    text = re.sub(r"main\(images, .*?\)", "main(images)", (DIGITS / "digits.opdasm").read_text())
+    constants = ""
+    for i, (name, tensor) in enumerate(params.items()):
+        text = text.replace(f"%{name}", f"c[{i}]")
+        shape = ", ".join(map(str, tensor.shape))
+        constants += f".const = tensor(float32, ({shape}), 0x{tensor.numpy().tobytes().hex()})\n"
+    program = opdyno.Executable.assemble(text.replace(".func main", constants + ".func main")).to_module()
+    folder = tmp_path_factory.mktemp("demo")
+    program.export_library(folder / "model.so", addons=[DIGITS / "kernels.c"])
+    pixels = opdyno.load_params(DIGITS / "data" / "digits_test.npz")["images"].numpy()
+    opdyno.Params({"images": (pixels / numpy.float32(16)).reshape(-1, 8, 8, 1)}).save(folder / "digits.npz")
+    return folder
+
+
+@pytest.fixture
+def run_guide(run, demo):
+    """As `run`, in a folder that has what the demo leaves."""
+    for path in demo.iterdir():
+        shutil.copy(path, ".")
+    return run
+
+
 def test_the_examples_run(run, capsys):
     import opdyno
 
@@ -54,9 +86,17 @@ def test_the_examples_of_languages_run(run, capsys):
     assert "[100. 101. 102. 103.]" in printed and printed.rstrip().endswith("1024.0")
 
 
-def test_the_examples_of_the_readme_run(run, capsys):
-    run("readme", blocks(with_tvm=False, page="../README.md"))
-    assert "[100. 101. 102. 103.]" in capsys.readouterr().out
+def test_the_examples_of_the_readme_run(run_guide, capsys):
+    run_guide("readme", blocks(with_tvm=False, page="../README.md"))
+    printed = capsys.readouterr().out
+    assert re.match(r"\[0 1 2 3 4 ", printed) and "conv2d" in printed  # the first images are of these digits
+
+
+@pytest.mark.parametrize("page", ["from-tvm.md", "from-torch-profiler.md"])
+def test_the_examples_for_those_who_come_from_elsewhere_run(run_guide, capsys, page):
+    run_guide("elsewhere", re.findall(r"(?ms)^```python\n(.*?)^```", (DOCS / page).read_text()))
+    printed = capsys.readouterr().out
+    assert "conv2d" in printed and ("(2, 10)" in printed or os.path.exists("trace.json.gz"))
 
 
 def test_the_examples_of_reports_run(run, capsys):
@@ -80,19 +120,19 @@ def test_the_examples_with_tvm_run(run, capsys):
     assert "matmul" in capsys.readouterr().out
 
 
-def test_the_blocks_of_profiling_run(run, capsys):
-    program = run("profiling", blocks(with_tvm=False, page="profiling.md"))
-    assert program.add["Name"] == "add" and program.peak.gflops > 0  # whether it has a rate is a matter of time
+def test_the_blocks_of_profiling_run(run_guide, capsys):
+    program = run_guide("profiling", blocks(with_tvm=False, page="profiling.md"))
+    assert program.conv["Name"] == "conv2d" and program.peak.gflops > 0  # whether it has a rate is a matter of time
     assert capsys.readouterr().out
 
 
-def test_the_blocks_of_tracing_run(run, capsys):
-    run("tracing", blocks(with_tvm=False, page="tracing.md"))
+def test_the_blocks_of_tracing_run(run_guide, capsys):
+    run_guide("tracing", blocks(with_tvm=False, page="tracing.md"))
     printed = capsys.readouterr().out
-    assert "Self CPU time total: " in printed and "add" in printed
-    assert len(os.listdir("traces")) == 2 and "ProfilerStep*;main;add " in open("stacks.txt").read()
-    assert "Source Location" in printed and ":_<module>;main;add " in open("host.txt").read()
-    assert "<title>add\n" in open("flame.svg").read() and os.path.getsize("trace.html") > 30_000
+    assert "Self CPU time total: " in printed and "conv2d" in printed
+    assert len(os.listdir("traces")) == 2 and "ProfilerStep*;main;conv2d " in open("stacks.txt").read()
+    assert "Source Location" in printed and ":_<module>;main;conv2d " in open("host.txt").read()
+    assert "<title>conv2d\n" in open("flame.svg").read() and os.path.getsize("trace.html") > 30_000
 
 
 def test_the_blocks_of_benchmarks_run(run):

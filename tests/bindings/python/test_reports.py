@@ -74,7 +74,10 @@ def test_markdown_and_html_show_the_rows_of_the_table():
     page = report.to_html()
     assert page.startswith("<!DOCTYPE html>") and page.count("<tr><td class=\"text\">op") == 10
     cell = report._repr_html_()
-    assert cell.startswith("<table>") and cell.endswith("</table>") and cell in page and "<script" not in cell
+    table, bars = (cell[cell.index(tag) :] for tag in ("<table>", '<div class="bars"'))
+    assert cell.startswith('<div class="opdyno">') and "<script" not in cell and table.removesuffix("</div>") in page
+    assert cell.count('<span class="bar"') == 10 and bars[: bars.index("<table>")] in page
+    assert re.search(r'<p class="conclusion">(op\d takes \d+ % of the time)', cell)[1] in page
 
 
 def test_pyarrow_reads_a_report():

@@ -169,10 +169,13 @@ def test_what_a_report_shows_in_a_notebook_is_escaped():
     report = opdyno.Report([call], {}, {})
     page = xml.etree.ElementTree.fromstring(report._repr_html_())
     titles = [cell.text for cell in page.iter("th")]
+    assert name in (label.text for label in page.iter("span")) and any(name in (p.text or "") for p in page.iter("p"))
     cells = dict(zip(titles, (cell.text for cell in page.iter("td"))))
     given = {"Name": name, "<b>": "<i>", "Ratio": "0.5", "Count": "3", "Duration (us)": "1234.50", "Percent": "25.00"}
     assert {title: cells[title] for title in given} == given
-    assert {tag.tag for tag in page.iter()} == {"table", "thead", "tfoot", "tbody", "tr", "th", "td"}
+    assert {tag.tag for tag in page.iter()} == {
+        "div", "style", "p", "span", "table", "thead", "tfoot", "tbody", "tr", "th", "td"
+    }  # fmt: skip
 
 
 def test_an_executable_shows_itself(host_vm):
