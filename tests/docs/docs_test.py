@@ -89,7 +89,8 @@ class Docs(unittest.TestCase):
         seen = set()
         run(os.environ["OPDYNO_DIGITS"], ROOT / "examples/digits", self.path("guides"), cwd=self.directory.name)
         guided = [(block, self.path("guides")) for block in blocks("c", "cpp", pages=GUIDES)]
-        for (where, language, code), place in [*guided, *((block, self.directory.name) for block in blocks("c", "cpp", pages=OTHERS))]:
+        others = [(block, self.directory.name) for block in blocks("c", "cpp", pages=OTHERS)]
+        for (where, language, code), place in [*guided, *others]:
             seen.add(language)
             compiler, standard, suffix = ("CC", "c99", "c") if language == "c" else ("CXX", "c++17", "cc")
             source = self.path(f"block.{suffix}")

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -112,19 +113,23 @@ def _fitted(names: list[str], width: int) -> list[str]:
 def diff_text(report: Report, shown: Screen) -> str:
     """The rows that change the total most, as many as the terminal has lines for, then the total and a sentence."""
     rows, total = _split(report)
-    sentence = diff_sentence(report)
-    room = max(3, shown.lines - 5 - (len(sentence) + shown.columns - 1) // shown.columns)  # not for head, rest, total, prompt
+    sentence = textwrap.wrap(diff_sentence(report), shown.columns)
+    room = max(3, shown.lines - 4 - len(sentence))  # not for the head, the number of further rows, the total and the prompt
     lines = [*rows[:room], *([total] if total else [])]
-    numbers = [
-        [*("-" if us is None else f"{us:.2f}" for us in (_number(row, "Before (us)", "Before"), _number(row, "After (us)", "After"))),
-         _percent(_number(row, "Change"), 2)]
-        for row in lines
-    ]  # fmt: skip
-    table = [["Before (us)", "After (us)", "Change"], *numbers]
+
+    def time(row: dict[str, Any], side: str) -> str:
+        us = _number(row, f"{side} (us)", side)
+        return "-" if us is None else f"{us:.2f}"
+
+    table = [["Before (us)", "After (us)", "Change"]]
+    table += [[time(row, "Before"), time(row, "After"), _percent(_number(row, "Change"), 2)] for row in lines]
     widths = [max(len(line[i]) for line in table) for i in range(3)]
     verdicts = ["Verdict", *(str(row["Verdict"]) for row in lines)]
     labels = ["Operator", *_labels(lines)]
-    most = max(20, shown.columns - sum(widths) - max(map(len, verdicts)) - 2 * 4)
+    least = 20  # of the names; on a narrow terminal the times go, those before first
+    while (most := shown.columns - sum(w + 2 for w in widths) - max(map(len, verdicts)) - 2) < least and len(widths) > 1:
+        widths, table = widths[1:], [cells[1:] for cells in table]
+    most = max(least, most)
     names = _fitted(labels, min(most, max(map(len, labels))))
     width = max(map(len, names))
     text = [
@@ -133,7 +138,7 @@ def diff_text(report: Report, shown: Screen) -> str:
     ]
     if len(rows) > room:
         text.insert(len(text) - 1, f"and {len(rows) - room} more, which change the total less")
-    return "\n".join([*text, sentence])
+    return "\n".join([*text, *sentence])
 
 
 def diff_html(report: Report) -> str:

@@ -24,7 +24,7 @@ NAMES = {
         f:num_threads f:set_num_threads f:memory_stats f:reset_peak_memory_stats f:empty_cache f:build_info f:set_log_callback
         c:Error c:Code
         c:Report c:BenchmarkResult c:BenchmarkStats c:KVStats c:MemoryStats c:ParamsStats c:TensorInfo c:VirtualMachine c:Executable c:VMInstrumentReturnKind c:Cancel
-        f:compare c:Comparison f:replay c:Replayed v:vm v:profiling v:profiler v:__version__
+        f:compare c:Comparison f:replay c:Replayed v:vm v:profiling v:profiler v:runtime v:relax v:__version__
     """,
     "opdyno.vm": "c:VirtualMachine c:Executable c:VMFunction c:VMInstrumentReturnKind c:BenchmarkResult c:Cancel",
     "opdyno.profiler": "c:profile c:record_function",

@@ -59,7 +59,7 @@ def test_a_table_is_read_back():
 
 def test_a_summary_fits_its_lines_and_has_so_many_rows():
     text = sample().summary(width=60, max_rows=3)
-    rows = [row.split()[:3] for row in text.splitlines() if re.match(r"op\d ", row)]
+    rows = [row.split()[:3] for row in text.splitlines() if re.match(r"op\d +\d", row)]
     assert rows == [[f"op{k}", f"{20 * k}.0" if 2 * k < 10 else f"{20 * k}", "µs"] for k in (9, 8, 7)]
     assert max(map(len, text.splitlines())) <= 60 and "\x1b[" not in text
     assert "\x1b[" in sample().summary(colored=True)

@@ -72,7 +72,7 @@ def test_a_terminal_has_what_fits(show, what, terminal):
 
 def test_a_report_is_its_summary_on_a_terminal_and_its_table_in_a_pipe(show):
     shown = show("report", (24, 80))
-    assert shown.startswith("Operator ") and re.search(r"\nadd takes \d+ % of the time; dispatch", shown)
+    assert shown.startswith("Operator ") and re.search(r"\nadd takes [\d.]+ % of the time; dispatch", shown)
     whole = show("report")
     assert whole.startswith("Name ") and "Configuration" in whole and "takes" not in whole
 
@@ -87,7 +87,7 @@ def test_a_diff_ends_with_the_total_and_a_sentence(show):
     total = next(i for i, line in enumerate(shown) if line.startswith("(total) "))
     assert re.fullmatch(r"and \d+ more, which change the total less", shown[total - 1])
     sentence = " ".join(shown[total + 1 :])
-    assert re.match(r"49\.\d % slower \(\+4\d\.\d % to \+50\.\d %\); fused_conv2d", sentence) and "; 37 more changed" in sentence
+    assert re.match(r"49\.\d % slower \(\+4\d\.\d % to \+5\d\.\d %\); fused_conv2d", sentence) and "; 37 more changed" in sentence
     names = [line.split()[0] for line in shown[1 : total - 1]]
     assert len(names) == len(set(names)) > 10
     whole = show("diff")
@@ -102,14 +102,15 @@ def test_names_of_a_column_stay_different():
 
 def test_the_sentence_of_a_diff_has_what_is_known():
     def runs(us, count, **others):
-        names = {"f": us, **others}
-        return [profiling.Report([{"Name": n, "Duration (us)": Duration(t + k * 0.01)} for n, t in names.items()], {}, {}) for k in range(count)]
+        times = [{"f": us, **others} for _ in range(count)]
+        calls = [[{"Name": n, "Duration (us)": Duration(t + k * 0.01)} for n, t in run.items()] for k, run in enumerate(times)]
+        return [profiling.Report(run, {}, {}) for run in calls]
 
     def said(before, after):
         return _shown.diff_sentence(profiling.diff(before, after).report)
 
     assert said(runs(100.0, 3), runs(110.0, 3)) == "too few runs to tell whether it is faster"
-    assert said(runs(100.0, 13), runs(90.0, 13)).startswith("10.0 % faster (-10.0 % to -10.0 %)")
+    assert said(runs(100.0, 13), runs(90.0, 13)) == "10.0 % faster (-10.1 % to -9.9 %)"  # runs differ by up to 0.12
     assert said(runs(100.0, 13), runs(100.0, 13)).startswith("as fast as before (")
     assert said(runs(100.0, 13, old=50.0), runs(100.0, 13, new=80.0)).endswith("; new new; old vanished")
     assert _shown.diff_sentence(profiling.Report([], {}, {})) == "no run has an operator"
