@@ -24,8 +24,9 @@ class Screen(NamedTuple):
 
 def screen() -> Screen | None:
     """What standard output is, if it is a terminal."""
-    stream = sys.stdout
-    if stream is None or stream.closed or not stream.isatty():
+    stream = sys.stdout  # what programs put in its place may only have write()
+    is_terminal = getattr(stream, "isatty", None)
+    if is_terminal is None or getattr(stream, "closed", False) or not is_terminal():
         return None
     columns, lines = shutil.get_terminal_size()
     return Screen(columns, lines, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
@@ -59,7 +60,7 @@ def _number(row: dict[str, Any], *names: str) -> float | None:
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
-    return "-" if share is None else f"{100 * share:+.{digits}f} %"
+    return "-" if share is None else f"{round(100 * share, digits) + 0.0:+.{digits}f} %"  # + 0.0: never -0.00
 
 
 def _split(report: Report) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
@@ -119,7 +120,7 @@ def diff_text(report: Report, shown: Screen) -> str:
 
     def time(row: dict[str, Any], side: str) -> str:
         us = _number(row, f"{side} (us)", side)
-        return "-" if us is None else f"{us:.2f}"
+        return "-" if us is None else "<0.01" if us < 0.005 else f"{us:.2f}"
 
     table = [["Before (us)", "After (us)", "Change"]]
     table += [[time(row, "Before"), time(row, "After"), _percent(_number(row, "Change"), 2)] for row in lines]

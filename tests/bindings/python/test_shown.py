@@ -94,6 +94,17 @@ def test_a_diff_ends_with_the_total_and_a_sentence(show):
     assert whole.startswith("Name ") and whole.count("fused_conv2d") == 40
 
 
+def test_what_stands_in_for_standard_output_gets_the_whole_table(monkeypatch):
+    class Writer:
+        def write(self, text):
+            pass
+
+    report = profiling.Report([{"Name": "f", "Duration (us)": Duration(1.0)}], {}, {})
+    for stream in Writer(), None:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert str(report) == report.table()
+
+
 def test_names_of_a_column_stay_different():
     assert _shown._fitted(["abcdefghij", "abc"], 7) == ["abcd…ij", "abc"]
     assert _shown._fitted(["abcde1ghij", "abcde2ghij"], 7) == ["abcde1…", "abcde2…"]
