@@ -11,7 +11,7 @@ TYPES = {"i": "int", "l": "long", "L": "long", "f": "double", "s": "String", "d"
          "S": "String", "D": "Device", "I": "Integer", "N": "Long"}
 CALLED = {"out_profile": "Replayed.profile()", "out_times": "Comparison.times()", "opd_compare_options": "CompareOptions", "opd_module_load": "Program.load()", "opd_profiler_step": "Profiler.step()",
           "opd_profiler_stop": "Profiler.stop()", "opd_report_diff": "Report.diff()", "opd_telemetry_address": "Telemetry.address()",
-          "opd_trace_load": "Trace.load()", "opd_trace_to_averages": "Trace.averages()", "opd_rpc_session_load_module": "RpcSession.loadProgram()", "opd_vm_profile_start": "Vm.startProfile()",
+          "opd_trace_load": "Trace.load()", "opd_trace_to_report": "Trace.averages()", "opd_rpc_session_load_module": "RpcSession.loadProgram()", "opd_vm_profile_start": "Vm.startProfile()",
           "opd_vm_set_input": "Vm.setInput()", "opd_vm_set_instrument": "Vm.setInstrument()"}  # what comments of options name
 METHODS = {"wait": "waitSteps"}  # Object has a method of that name
 HANDLES = {"Array": "ValueList", "Cancel": "CancelToken", "Module": "Program", "Function": "PackedFn"}

@@ -77,16 +77,6 @@ OPD_API OPD_NODISCARD opd_error *opd_report_builder_finish(opd_report_builder *b
  * @return NULL, or OPD_BAD_FORMAT with the offset. Threads: safe. Since: 0.1. Source: TVM Report.from_json. */
 OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_report);
 
-/** Reads a report from a text table, as opd_report_write() and TVM's Report.table() write it.
- *
- * Numbers may be grouped as in any locale. Rounded numbers stay rounded, joined rows stay joined, and the row of sums
- * is left out. A table does not state the kinds of its columns. If a column is not one that every report has, its unit
- * decides. Without a unit, whole numbers are counts, numbers with decimals are ratios, and anything else is text.
- * @param text       Borrowed, @p size bytes.
- * @param out_report New reference.
- * @return NULL, or OPD_BAD_FORMAT with the line. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_report_from_table(const char *text, size_t size, opd_report **out_report);
-
 /** Joins reports of several runs, machines or ranks into one.
  *
  * Configuration entries that are equal in all reports stay in the configuration. The others become columns of the rows

@@ -23,9 +23,6 @@ class Report : public Handle<opd_report> {
   static Report from_json(std::string_view json) {
     return made<Report>(opd_report_from_json, json.data(), json.size());
   }
-  static Report from_table(std::string_view text) {
-    return made<Report>(opd_report_from_table, text.data(), text.size());
-  }
   static Report merge(const std::vector<Report> &reports) {
     const auto all = handles(reports);
     return made<Report>(opd_report_merge, all.data(), all.size());

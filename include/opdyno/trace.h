@@ -26,12 +26,6 @@ OPD_API size_t opd_trace_call_count(const opd_trace *trace);
  * Threads: safe. Since: 0.1 */
 OPD_API uint64_t opd_trace_dropped_count(const opd_trace *trace);
 
-/** Writes the Chrome trace event format, which Perfetto opens.
- * @param out_json New reference.
- * @return NULL, or OPD_OUT_OF_MEMORY.
- * Threads: safe. Since: 0.1. Source: Trace Event Format; field names as torch.profiler writes them. */
-OPD_API OPD_NODISCARD opd_error *opd_trace_to_chrome(const opd_trace *trace, opd_buffer **out_json);
-
 /** A form of a trace. */
 typedef enum opd_trace_format OPD_ENUM_TYPE {
   OPD_TRACE_CHROME = 0,     /**< Chrome trace events, as torch.profiler writes them */
@@ -86,7 +80,7 @@ typedef struct opd_trace_write_options {
   const char *device; /**< of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
                            memory of one, else the host */
 
-  int32_t group_by_stack_n;     /**< of OPD_TRACE_TABLE and opd_trace_to_averages(): spans are joined only if so many of
+  int32_t group_by_stack_n;     /**< of OPD_TRACE_TABLE and opd_trace_to_report(): spans are joined only if so many of
                                      the host's functions are equal, from the innermost on. Needs a trace with stacks;
                                      0 */
   int32_t max_src_column_width; /**< of OPD_TRACE_TABLE, in characters; 75 */
@@ -169,20 +163,14 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  * the end of the loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop has;
  * "Thread ID"; "Thread"; of a merged trace "Process ID", "Process" and "Host", too.
  * @param view       Of which spans, and what makes one row; see opd_trace_view.
+ * @param options    Borrowed; NULL means all defaults. Of key averages, `group_by_input_shape` makes a row for each
+ * name and shapes, and `group_by_stack_n` for each name and so many functions, which are the column "Stack". The other
+ * fields have no effect.
  * @param out_report New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view. Threads: safe. Blocks. Since: 0.2
+ * @return NULL, or OPD_INVALID_ARGUMENT for an unknown view or a field. Threads: safe. Blocks. Since: 0.2
  * Source: torch.profiler.profile.events, key_averages */
 OPD_API OPD_NODISCARD opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view,
-                                                     opd_report **out_report);
-
-/** Makes a report of spans joined by name, as opd_trace_to_report(), and by what the options say: the fields
- * `group_by_input_shape` and `group_by_stack_n`, which adds the column "Stack" of so many functions.
- * @param options    Borrowed; NULL means all defaults. The other fields have no effect.
- * @param out_report New reference.
- * @return NULL, or OPD_INVALID_ARGUMENT for a field. Threads: safe. Blocks. Since: 0.2
- * Source: torch.profiler.profile.key_averages */
-OPD_API OPD_NODISCARD opd_error *opd_trace_to_averages(const opd_trace *trace, const opd_trace_write_options *options,
-                                                       opd_report **out_report);
+                                                     const opd_trace_write_options *options, opd_report **out_report);
 
 /** How traces are joined. Each list has an item for each trace, or none. */
 typedef struct opd_trace_merge_options {

@@ -26,15 +26,15 @@ class Trace : public Handle<opd_trace> {
   std::string write(opd_trace_format format, const Options *options = nullptr) const {
     return text_of(opd_trace_write, get(), format, options);
   }
-  std::string chrome() const { return text_of(opd_trace_to_chrome, get()); }
+  std::string chrome() const { return write(OPD_TRACE_CHROME); }
   std::string table(const Options *options = nullptr) const { return write(OPD_TRACE_TABLE, options); }
   void save(const char *path, opd_trace_format format, const Options *options = nullptr) const {
     check(opd_trace_save(get(), path, format, options));
   }
-  Report report(opd_trace_view view) const { return made<Report>(opd_trace_to_report, get(), view); }
-  Report averages(const Options *options = nullptr) const {
-    return made<Report>(opd_trace_to_averages, get(), options);
+  Report report(opd_trace_view view, const Options *options = nullptr) const {
+    return made<Report>(opd_trace_to_report, get(), view, options);
   }
+  Report averages(const Options *options = nullptr) const { return report(OPD_TRACE_KEY_AVERAGES, options); }
 };
 
 }  // namespace opdyno

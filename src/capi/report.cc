@@ -15,13 +15,6 @@ opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_
   });
 }
 
-opd_error *opd_report_from_table(const char *text, size_t size, opd_report **out_report) {
-  return guard([&] {
-    require(out_report && (text || size == 0), "text and out_report must not be NULL");
-    *out_report = wrap<opd_report>(Report::from_table({text, size}));
-  });
-}
-
 namespace {
 std::string table_of(const Report &report, const opd_report_write_options &how) {
   if (how.width == 0) return report.to_table(how.sort, how.aggregate, how.col_sums);

@@ -22,10 +22,6 @@ opd_error *opd_trace_load(const char *path, opd_trace **out_trace) {
 size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
 uint64_t opd_trace_dropped_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_dropped() : 0; }
 
-opd_error *opd_trace_to_chrome(const opd_trace *trace, opd_buffer **out_json) {
-  return opd_trace_write(trace, OPD_TRACE_CHROME, nullptr, out_json);
-}
-
 namespace {
 
 std::string_view text(const char *given) { return given ? given : ""; }
@@ -133,13 +129,16 @@ opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_fo
 }
 
 namespace {
-Ref<Report> view_of(const Trace &trace, opd_trace_view view) {
+Ref<Report> view_of(const Trace &trace, opd_trace_view view, const opd_trace_write_options &how) {
   switch (view) {
     case OPD_TRACE_EVENTS:
       return report_of_events(trace);
     case OPD_TRACE_KEY_AVERAGES:
-    case OPD_TRACE_KEY_AVERAGES_BY_SHAPE:
-      return report_of_averages(trace, {.by_shape = view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE});
+    case OPD_TRACE_KEY_AVERAGES_BY_SHAPE: {
+      KeyAverageOptions rows = average_options(how);
+      rows.by_shape |= view == OPD_TRACE_KEY_AVERAGES_BY_SHAPE;
+      return report_of_averages(trace, rows);
+    }
     case OPD_TRACE_TASKS:
       return report_of_tasks(trace);
     case OPD_TRACE_PATHS:
@@ -153,19 +152,12 @@ Ref<Report> view_of(const Trace &trace, opd_trace_view view) {
 }
 }  // namespace
 
-opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, opd_report **out_report) {
+opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, const opd_trace_write_options *options,
+                               opd_report **out_report) {
   return guard([&] {
     require(trace && out_report, "trace and out_report must not be NULL");
-    *out_report = wrap<opd_report>(view_of(*unwrap<Trace>(trace), view));
-  });
-}
-
-opd_error *opd_trace_to_averages(const opd_trace *trace, const opd_trace_write_options *options,
-                                 opd_report **out_report) {
-  return guard([&] {
-    require(trace && out_report, "trace and out_report must not be NULL");
-    const KeyAverageOptions how = average_options(read_options(options, opd_trace_write_options_init));
-    *out_report = wrap<opd_report>(report_of_averages(*unwrap<Trace>(trace), how));
+    const opd_trace_write_options how = read_options(options, opd_trace_write_options_init);
+    *out_report = wrap<opd_report>(view_of(*unwrap<Trace>(trace), view, how));
   });
 }
 

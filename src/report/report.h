@@ -86,8 +86,6 @@ struct Report : Object {
   std::string devices_json() const;
   std::string configuration_json() const;
   std::string to_csv() const;
-  static Ref<Report> from_table(
-      std::string_view text);  // of to_table(), or of TVM; throws OPD_BAD_FORMAT with the line
   std::string to_table(bool sort, bool aggregate, bool col_sums) const;
   std::string to_markdown(bool sort, bool aggregate, bool col_sums) const;
   std::string to_html(bool sort, bool aggregate, bool col_sums) const;  // a page of its own

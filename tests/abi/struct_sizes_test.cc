@@ -133,7 +133,7 @@ Handle<opd_trace> trace() {
 }
 opd_error *use(const opd_trace_write_options *options) {
   Handle<opd_report> made;
-  return opd_trace_to_averages(trace().get(), options, made.out());
+  return opd_trace_to_report(trace().get(), OPD_TRACE_KEY_AVERAGES, options, made.out());
 }
 opd_error *use(const opd_trace_merge_options *options) {
   const auto one = trace();

@@ -97,7 +97,7 @@ void profile(const Inputs &in) {
   options.builtins = OPD_BUILTINS_ALL, options.details = 1, options.max_records = 100;
   options.collectors = collectors, options.num_collectors = 1;
   must(opd_vm_profile(in.vm.get(), "main", args, 1, nullptr, &options, report.out(), trace.out()));
-  must(opd_trace_to_chrome(trace.get(), json.out()));
+  must(opd_trace_write(trace.get(), OPD_TRACE_CHROME, nullptr, json.out()));
   must(opd_vm_profile_start(in.vm.get(), &options));
   Value result;
   opd_error *const failed = opd_vm_call(in.vm.get(), "main", args, 1, nullptr, result.out());

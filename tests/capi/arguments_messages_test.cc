@@ -307,7 +307,7 @@ TEST(Messages, OfTraces) {
   check(opd_profiler_stop(profiler.get(), trace.out()));
   Handle<opd_report> report;
   for (const int view : {-1, 77})
-    EXPECT_EQ(told(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(view), report.out())),
+    EXPECT_EQ(told(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(view), nullptr, report.out())),
               invalid("there is no view " + std::to_string(view) + " of a trace"));
   const opd_trace *const some[] = {trace.get(), nullptr};
   EXPECT_EQ(told(opd_trace_merge(some, 2, nullptr, merged.out())), invalid("trace 1 is NULL"));

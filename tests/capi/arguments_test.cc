@@ -108,7 +108,6 @@ TEST(Arguments, NullIsRefusedByName) {
   refuses(opd_profiler_set_dumps, {0}, "profiler must not be NULL");
   refuses(opd_profiler_dump, {0}, "profiler must not be NULL");
   refuses(opd_report_from_json, {0, 2}, "json and out_report must not be NULL");
-  refuses(opd_report_from_table, {0, 2}, "text and out_report must not be NULL");
   refuses(opd_report_write, {0, 3}, "report and out_text must not be NULL");
   refuses(opd_report_to_arrow, {0, 1}, "report and out_stream must not be NULL");
   refuses(opd_report_list, {0, 2}, "report and out_names must not be NULL");
@@ -133,8 +132,7 @@ TEST(Arguments, NullIsRefusedByName) {
   refuses(opd_trace_load, {0, 1}, "path and out_trace must not be NULL");
   refuses(opd_trace_write, {0, 3}, "trace and out_bytes must not be NULL");
   refuses(opd_trace_save, {0, 1}, "trace and path must not be NULL");
-  refuses(opd_trace_to_report, {0, 2}, "trace and out_report must not be NULL");
-  refuses(opd_trace_to_averages, {0, 2}, "trace and out_report must not be NULL");
+  refuses(opd_trace_to_report, {0, 3}, "trace and out_report must not be NULL");
   refuses(opd_trace_merge, {0, 3}, "traces and out_trace must not be NULL");
   refuses(opd_value_retain, {0, 1}, "value and out_value must not be NULL");
   refuses(opd_string_create, {0, 2}, "data and out_value must not be NULL");

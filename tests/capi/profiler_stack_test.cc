@@ -338,7 +338,7 @@ TEST(AStack, GroupsSpansOfOneName) {
   auto options = opdyno::defaults(opd_trace_write_options_init);
   options.group_by_stack_n = -1;
   opd_report *refused = nullptr;
-  EXPECT_EQ(failure(opd_trace_to_averages(trace.get(), &options, &refused)).message,
+  EXPECT_EQ(failure(opd_trace_to_report(trace.get(), OPD_TRACE_KEY_AVERAGES, &options, &refused)).message,
             "group_by_stack_n must not be negative, but is -1");
 }
 

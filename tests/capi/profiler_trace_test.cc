@@ -140,12 +140,12 @@ TEST(ATrace, RefusesWhatItDoesNotKnow) {
   const auto options = opdyno::defaults(opd_trace_write_options_init);
   expect_error(opd_trace_write(trace.get(), static_cast<opd_trace_format>(99), nullptr, &bytes), OPD_INVALID_ARGUMENT,
                "form 99");
-  expect_error(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(99), &report), OPD_INVALID_ARGUMENT,
-               "view 99");
+  expect_error(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(99), nullptr, &report),
+               OPD_INVALID_ARGUMENT, "view 99");
   expect_error(opd_trace_write(nullptr, OPD_TRACE_CHROME, nullptr, &bytes), OPD_INVALID_ARGUMENT);
   expect_error(opd_trace_write(trace.get(), OPD_TRACE_CHROME, nullptr, nullptr), OPD_INVALID_ARGUMENT);
   expect_error(opd_trace_save(trace.get(), nullptr, OPD_TRACE_CHROME, nullptr), OPD_INVALID_ARGUMENT);
-  expect_error(opd_trace_to_report(trace.get(), OPD_TRACE_EVENTS, nullptr), OPD_INVALID_ARGUMENT);
+  expect_error(opd_trace_to_report(trace.get(), OPD_TRACE_EVENTS, nullptr, nullptr), OPD_INVALID_ARGUMENT);
   auto wrong = options;
   wrong.sort_by = "speed";
   refuses(OPD_TRACE_TABLE, wrong, OPD_NOT_FOUND, "self_cpu_time_total");

@@ -1,4 +1,4 @@
-// Tables read back, Markdown and HTML.
+// Tables, Markdown and HTML.
 #include <map>
 #include <regex>
 #include <sstream>
@@ -12,7 +12,6 @@ using opdyno::Handle;
 using opdyno::Report;
 using opdyno::ReportBuilder;
 using opdyno_test::expect_error;
-using opdyno_test::report_file;
 using opdyno_test::summary;
 
 opd_report_write_options as_it_is() {
@@ -20,148 +19,6 @@ opd_report_write_options as_it_is() {
   opd_report_write_options_init(&options);
   options.sort = options.aggregate = options.col_sums = 0;
   return options;
-}
-
-double number(const Report &report, size_t row, const char *column) {
-  return opdyno_test::number_of(opdyno_test::call_value(report, row, column));
-}
-
-std::string line(const char *name, const char *duration, const char *percent, const char *device, const char *count,
-                 const char *shapes) {
-  char text[200];
-  snprintf(text, sizeof text, "%-10s  %13s  %7s  %6s  %5s  %15s  \n", name, duration, percent, device, count, shapes);
-  return text;
-}
-
-// ---- tables read back
-
-TEST(ReportTable, ReadsTheTablesThatTvmPrinted) {
-  const opd_report_write_options options = as_it_is();
-  const std::string plain = report_file("table_program_order.txt");
-  EXPECT_EQ(Report::from_table(plain).table(&options), plain);
-  const Report report = Report::from_table(report_file("table.txt"));
-  EXPECT_EQ(opd_report_call_count(report.get()), 13u) << "sums and totals are no calls";
-  EXPECT_EQ(number(report, 0, "Duration (us)"), 1061.32);
-  EXPECT_EQ(number(report, 0, "Percent"), 71.71);
-  EXPECT_EQ(number(report, 12, "Count"), 1);
-  opdyno::Value total, threads, executor;
-  opdyno::check(opd_report_get(report.get(), OPD_REPORT_DEVICES, 0, "Duration (us)", total.out(), nullptr));
-  opdyno::check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Number of threads", threads.out(), nullptr));
-  opdyno::check(opd_report_get(report.get(), OPD_REPORT_CONFIGURATION, 0, "Executor", executor.out(), nullptr));
-  EXPECT_EQ(total.view().u.float64, 1480.08);
-  EXPECT_EQ(threads.to_string(), "1");
-  EXPECT_EQ(executor.to_string(), "\"VM\"");
-}
-
-TEST(ReportTable, ReadsNumbersAsAnyLocaleGroupsThem) {
-  const struct {
-    const char *duration, *percent, *count;
-  } locales[] = {{"1,234,567.25", "12.50", "1,234,567"},  // en_US
-                 {"1.234.567,25", "12,50", "1.234.567"},  // de_DE
-                 {"1 234 567,25", "12,50", "1 234 567"},  // fr_FR, as C++ narrows it
-                 {"1'234'567.25", "12.50", "1'234'567"},  // de_CH
-                 {"12,34,567.25", "12.50", "12,34,567"},  // hi_IN
-                 {"1234567.25", "12.50", "1234567"}};
-  for (const auto &locale : locales) {
-    char text[400];
-    snprintf(text, sizeof text,
-             "Name  Duration (us)  Percent  Device      Count  Argument Shapes  \n"
-             "conv  %13s  %7s    cpu0  %9s                   \n\nConfiguration\n-------------\n",
-             locale.duration, locale.percent, locale.count);
-    const Report report = Report::from_table(text);
-    EXPECT_EQ(number(report, 0, "Duration (us)"), 1234567.25) << text;
-    EXPECT_EQ(number(report, 0, "Percent"), 12.5) << text;
-    EXPECT_EQ(number(report, 0, "Count"), 1234567) << text;
-  }
-}
-
-TEST(ReportTable, WhatOnlyLooksLikeANumberIsNone) {
-  const std::string header = line("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes");
-  for (const char *count : {"1.5", "1,", ",1", "1,,00", "1-2", "1 23", "x1", "\u22125", "1\u00B5234"}) {
-    const std::string text = header + line("add", "", "", "", count, "");
-    opd_report *report = nullptr;
-    SCOPED_TRACE(count);
-    expect_error(opd_report_from_table(text.data(), text.size(), &report), OPD_BAD_FORMAT, "as its Count");
-  }
-}
-
-TEST(ReportTable, KeepsTheKindsOfFurtherColumns) {
-  const ReportBuilder builder;
-  for (const int i : {1, 2}) {
-    builder.add_call();
-    builder.set_call("Name", OPD_METRIC_STRING, arg(i == 1 ? "two  words" : "größe"));
-    builder.set_call("Duration (us)", OPD_METRIC_DURATION, arg(i * 1234567.5));
-    builder.set_call("Device", OPD_METRIC_STRING, arg("cpu0"));
-    builder.set_call("perf::CYCLES", OPD_METRIC_COUNT, arg(i * 1000000));
-    builder.set_call("IPC", OPD_METRIC_RATIO, arg(i * 0.5));
-    builder.set_call("Wait (us)", OPD_METRIC_DURATION, arg(i * 2));
-    builder.set_call("Peak", OPD_METRIC_BYTES, arg(4096));
-    builder.set_call("Clock", OPD_METRIC_HERTZ, arg(2.25e9));
-    builder.set_call("Place", OPD_METRIC_STRING, arg(i == 1 ? "12" : "node 7"));
-  }
-  builder.set_device("cpu0", "Device", OPD_METRIC_STRING, arg("cpu0"));
-  builder.set_device("cpu0", "Duration (us)", OPD_METRIC_DURATION, arg(7));
-  builder.set_configuration("Executor", OPD_METRIC_STRING, arg("VM: fast"));
-  builder.set_configuration("Peak GFLOP/s", OPD_METRIC_RATIO, arg(1.5));
-  builder.set_configuration("Cache (bytes)", OPD_METRIC_BYTES, arg(65536));
-  const opd_report_write_options options = as_it_is();
-  const std::string table = builder.finish().table(&options);
-  const Report report = Report::from_table(table);
-  EXPECT_EQ(report.table(&options), table);
-  const auto kind = [&](const char *column) { return report.kind(OPD_REPORT_CALLS, 1, column); };
-  EXPECT_EQ(kind("perf::CYCLES"), OPD_METRIC_COUNT);
-  EXPECT_EQ(kind("IPC"), OPD_METRIC_RATIO);
-  EXPECT_EQ(kind("Wait (us)"), OPD_METRIC_DURATION);
-  EXPECT_EQ(kind("Peak (bytes)"), OPD_METRIC_BYTES);
-  EXPECT_EQ(kind("Clock (Hz)"), OPD_METRIC_HERTZ);
-  EXPECT_EQ(kind("Place"), OPD_METRIC_STRING);
-  EXPECT_EQ(report.kind(OPD_REPORT_CONFIGURATION, 0, "Cache (bytes)"), OPD_METRIC_BYTES);
-}
-
-TEST(ReportTable, ReadsWhatAnEditorDidToIt) {
-  std::string trimmed;  // no spaces at the ends of lines, and lines that end as on Windows
-  std::istringstream lines(report_file("table.txt"));
-  for (std::string line; std::getline(lines, line);) trimmed += line.substr(0, line.find_last_not_of(' ') + 1) + "\r\n";
-  EXPECT_EQ(Report::from_table(trimmed).json(), Report::from_table(report_file("table.txt")).json());
-}
-
-TEST(ReportTable, AnOperatorMayBeCalledTotal) {
-  const ReportBuilder builder;
-  for (const char *name : {"Sum", "Total"}) {
-    builder.add_call();
-    builder.set_call("Name", OPD_METRIC_STRING, arg(name));
-    builder.set_call("Percent", OPD_METRIC_PERCENT, arg(50));
-    builder.set_call("Device", OPD_METRIC_STRING, arg("cpu0"));
-  }
-  EXPECT_EQ(opd_report_call_count(Report::from_table(builder.finish().table()).get()), 2u);
-}
-
-TEST(ReportTable, SaysWhichLineIsNoneOfATable) {
-  const std::string header = line("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes");
-  const std::string total = line("Total", "1.00", "", "cpu0", "", "");
-  const std::pair<std::string, const char *> cases[] = {
-      {"", "line 1 of the table is missing"},
-      {"\n", "line 1 of the table is not that of a report"},
-      {"Name  Count  \n", "line 1 of the table is not that of a report"},
-      {header + line("add", "x.yz", "", "", "", ""), "line 2 of the table has \"x.yz\" as its Duration (us)"},
-      {header + line("add", "", "", "", "1.5", ""), "line 2 of the table has \"1.5\" as its Count, which is a count"},
-      {header + line("add", "1.00", "", "", "99,99", ""), "line 2 of the table has \"99,99\" as its Count"},
-      {header + line("add", "1.00 ", "", "a device", "", ""), "line 2 of the table has text across"},
-      {header + "a name that is as long as two columns and more than that 1 2 3 4 5 6 7\n", "line 2 of the table"},
-      {header + std::string(100, 'x') + "\n",
-       "line 2 of the table has text across the end of the column Duration (us)"},
-      {header + "add" + std::string(header.size() - 3, ' ') + "more\n", "line 2 of the table is wider"},
-      {header + "\nConfiguration\n-------------\nno colon\n", "line 5 of the table is no entry"},
-      {header + "\nConfiguration\n-------------\na: 1\na: 2\n", "line 6 of the table has the entry a a second time"},
-      {header + total + total, "line 3 of the table is a second total of cpu0"},
-      {header + "\xFF\n", "line 2 of the table is not UTF-8"},
-  };
-  for (const auto &[text, message] : cases) {
-    opd_report *report = nullptr;
-    SCOPED_TRACE(text);
-    expect_error(opd_report_from_table(text.data(), text.size(), &report), OPD_BAD_FORMAT, message);
-    EXPECT_EQ(report, nullptr);
-  }
 }
 
 TEST(ReportTable, HeadersAndKeysStayOnOneLine) {
@@ -452,7 +309,6 @@ TEST(ReportViews, NameFailedCollectorsAboveTheTable) {
   EXPECT_TRUE(table.starts_with("collector a|b failed: no counters\ncollector c failed: gone\n\nName")) << table;
   EXPECT_TRUE(markdown.starts_with("collector a\\|b failed: no counters\n\ncollector c failed: gone\n\n| Name"))
       << markdown;
-  EXPECT_EQ(Report::from_table(table).table(), table) << "a table is read back";
 }
 
 TEST(ReportHtml, CountsTheOperatorsCallsAlone) {

@@ -112,7 +112,8 @@ TEST(VmProfile, HasATraceOfTheSameCalls) {
   check(opd_vm_profile(program().get(), "main", &x, 1, nullptr, &options, report.out(), trace.out()));
   EXPECT_EQ(opd_trace_call_count(trace.get()), 2u);
   EXPECT_GT(opd_trace_dropped_count(trace.get()), 0u);
-  EXPECT_NE(text_of(opd_trace_to_chrome, trace.get()).find("\"traceEvents\""), std::string::npos);
+  EXPECT_NE(text_of(opd_trace_write, trace.get(), OPD_TRACE_CHROME, nullptr).find("\"traceEvents\""),
+            std::string::npos);
 }
 
 // main calls inner, which calls a kernel: the time of both is in the time of inner.

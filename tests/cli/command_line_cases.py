@@ -10,7 +10,6 @@ import npy
 from case import FAILED, HERE, OK, REFUSED, USAGE, WORK, CliTest
 
 COMMANDS = ["info", "doctor", "explain", "inspect", "run", "bench", "profile", "replay", "record", "top", "trace", "serve", "report", "diff", "ab", "compare", "as", "dis", "export"]
-TABLE = (HERE.parent / "data" / "report" / "table.txt").read_text()
 JSON = (HERE.parent / "data" / "report" / "sample.json").read_text().strip()
 
 
@@ -145,7 +144,7 @@ class ReportFiles(CliTest):
         mark = b"\xef\xbb\xbf".decode()
         for content, count in (
             (JSON, 1), (mark + JSON, 1), ("\n \t" + JSON + "\n\n", 1), (JSON + "\n" + JSON, 2), (JSON + "\n\n  \r\n" + JSON + "\r\n", 2),
-            (json.dumps(json.loads(JSON), indent=1), 1), (TABLE, 1),
+            (json.dumps(json.loads(JSON), indent=1), 1),
         ):
             (WORK / "lines.jsonl").write_text(content)
             text = self.succeeds("diff", "lines.jsonl", "lines.jsonl")

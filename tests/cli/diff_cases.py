@@ -147,11 +147,6 @@ class Diff(CliTest):
         answer = self.check(MISMATCH, "diff", "fast.jsonl", "slow.jsonl", "--fail-above", "3%")
         self.assertIn("opdyno diff: " + shown + " is slower", answer.stderr)
 
-    def test_text_tables_are_read(self):
-        table = HERE.parent / "data" / "report" / "table.txt"
-        text = self.succeeds("diff", table, table)
-        self.assertRegex(text, r"(?m)^matmul .* 1061\.32 +1061\.32 .* undecided +1 \+ 1$")
-
     def test_the_help_names_the_forms_that_there_are(self):
         forms = "table, csv, json or markdown"
         self.assertIn(forms + ";", self.succeeds("help", "diff"))

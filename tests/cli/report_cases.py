@@ -21,12 +21,6 @@ class ReportForms(CliTest):
         self.assertEqual(CSV, self.succeeds("report", JSON, "--as", "csv"))
         self.assertEqual(JSON.read_text() + "\n", self.succeeds("report", JSON, "--as=json"))
 
-    def test_a_table_is_read_back(self):
-        words = ("report", PROGRAM_ORDER, "--no-sort", "--no-aggregate", "--no-sums")
-        self.assertEqual(PROGRAM_ORDER.read_text(), self.succeeds(*words))
-        calls = json.loads(self.succeeds("report", "-", "--as", "json", stdin=TABLE))["calls"]
-        self.assertEqual({"microseconds": 1061.32}, calls[0]["Duration (us)"])
-
     def test_markdown_has_a_line_per_row(self):
         lines = self.succeeds("report", JSON, "--as", "markdown").splitlines()
         self.assertEqual("| Name | Duration (us) | Percent | Device | Count | Argument Shapes |", lines[0])
@@ -62,5 +56,5 @@ class ReportForms(CliTest):
         self.assertIn("none of table, csv, json, markdown, html and arrow", self.fails(USAGE, "report", JSON, "--as", "pdf"))
         (WORK / "broken.json").write_text('{"calls":[')
         self.assertIn("broken.json: report: JSON at offset 10", self.fails(FAILED, "report", "broken.json"))
-        self.assertIn("line 1 of the table", self.fails(FAILED, "report", "-", stdin="hello\n"))
+        self.assertIn("JSON at offset 0 is malformed", self.fails(FAILED, "report", "-", stdin="hello\n"))
         self.fails(FAILED, "report", "none.json")

@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     for (int view = OPD_TRACE_EVENTS; view <= OPD_TRACE_KEY_AVERAGES_BY_SHAPE; ++view) {
       opd_report *report = nullptr;
-      release(opd_trace_to_report(trace, static_cast<opd_trace_view>(view), &report));
+      release(opd_trace_to_report(trace, static_cast<opd_trace_view>(view), nullptr, &report));
       opd_report_release(report);
     }
   }

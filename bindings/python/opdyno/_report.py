@@ -179,11 +179,6 @@ class Report(_native.Handle):
         """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
         return _native.opd_report_from_json(s)
 
-    @classmethod
-    def from_table(cls, s: str | bytes) -> Report:
-        """Reads what `table()` wrote, here or in TVM. Other text is a ValueError that gives the line."""
-        return _native.opd_report_from_table(s)
-
     def json(self) -> str:
         """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
         return _native.opd_report_write(self, _native.OPD_REPORT_JSON, None)
@@ -378,17 +373,17 @@ class Trace(_native.Handle):
 
     def chrome(self) -> str:
         """JSON of Chrome's trace event format, which Perfetto opens."""
-        return _native.opd_trace_to_chrome(self)
+        return _native.opd_trace_write(self, _native.OPD_TRACE_CHROME, None).decode()
 
     def __str__(self) -> str:
         screen = _shown.screen()
         if screen is None:
             return _native.opd_trace_write(self, _native.OPD_TRACE_TABLE, {"row_limit": -1}).decode()
-        return _shown.summary(_native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES), screen)
+        return _shown.summary(_native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES, None), screen)
 
     def _repr_html_(self) -> str:
         """The times by name: a sentence, bars and a table, for notebooks."""
-        return _native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES)._repr_html_()
+        return _native.opd_trace_to_report(self, _native.OPD_TRACE_KEY_AVERAGES, None)._repr_html_()
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self)} calls, {self.dropped} dropped>"

@@ -437,7 +437,7 @@ class EventList(list[Any]):
 
 
 def events_of(trace: Trace, with_flops: bool) -> EventList:
-    columns = _Columns(_native.opd_trace_to_report(trace, _native.OPD_TRACE_EVENTS))
+    columns = _Columns(_native.opd_trace_to_report(trace, _native.OPD_TRACE_EVENTS, None))
     found = EventList(trace, with_flops, {"per_event": 1})
     found.extend(_Spans(columns).all)
     return found
@@ -445,7 +445,7 @@ def events_of(trace: Trace, with_flops: bool) -> EventList:
 
 def averages_of(trace: Trace, by_shape: bool, stack_n: int, with_flops: bool) -> EventList:
     groups = {"group_by_input_shape": int(by_shape), "group_by_stack_n": stack_n}
-    columns = _Columns(_native.opd_trace_to_averages(trace, groups))
+    columns = _Columns(_native.opd_trace_to_report(trace, _native.OPD_TRACE_KEY_AVERAGES, groups))
     found = EventList(trace, with_flops, groups)
     found.extend(FunctionEventAvg(columns, row) for row in range(columns.size))
     return found

@@ -51,7 +51,7 @@ class Forms:
 
     def tasks(self) -> Report:
         """Each task of a parallel loop: a report with the columns of `OPD_TRACE_TASKS` (opdyno/trace.h), such as "Wait (us)"."""
-        return _native.opd_trace_to_report(self.trace, _native.OPD_TRACE_TASKS)
+        return _native.opd_trace_to_report(self.trace, _native.OPD_TRACE_TASKS, None)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes Chrome trace events; compressed if the path ends in ".gz". Any number of times."""
@@ -234,5 +234,5 @@ def diff(
     if by not in _VIEWS:
         raise ValueError(f"by must be one of {', '.join(_VIEWS)}, not {by!r}")
     sides = [[side] if isinstance(side, (Forms, Trace)) else list(side) for side in (before, after)]
-    reports = [[_native.opd_trace_to_report(_trace_of(each), _VIEWS[by]) for each in side] for side in sides]
+    reports = [[_native.opd_trace_to_report(_trace_of(each), _VIEWS[by], None) for each in side] for side in sides]
     return diff_reports(*reports, **options)

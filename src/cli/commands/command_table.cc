@@ -274,7 +274,7 @@ library's dependencies are there, and which functions a C source has whose names
 
 constexpr std::string_view diff_text =
     R"(A and B are reports: JSON as `profile -o` writes it, files of one report a line (profile --runs), directories of such
-files, or several with commas between. A text table is read, too. Each report is one run, in the order in time. To
+files, or several with commas between. Each report is one run, in the order in time. To
 compare two programs without files, use `opdyno ab`.
 
 A and B may also be files of recordings (profile(file=…)). Then each step of a schedule is a run; without steps each
@@ -345,7 +345,7 @@ constexpr std::string_view export_text =
     "library\nthat is linked already is kept in a .so where no other code comes with it; else give its objects by "
     "--object.";
 constexpr std::string_view report_text =
-    "FILE is a report as JSON or as a text table, of opdyno or of TVM's profiler; - stands for standard input. The "
+    "FILE is a report as JSON, of opdyno or of TVM's profiler; - stands for standard input. The "
     "HTML\nis one page that needs no other file: charts, a table to sort, the configuration.";
 constexpr std::string_view dis_text =
     "IN is a VM executable (.vmexec) or a shared library that embeds one; - stands for standard input.";

@@ -18,13 +18,11 @@ std::optional<Report> try_parse(std::string_view json) {
   } catch (const opdyno::Error &) { return std::nullopt; }
 }
 
-// JSON begins with a brace, a table never does. A report may span several lines; if the file has one report per line,
+// A report may span several lines; if the file has one report per line,
 // its first line is a complete one.
 void read_into(std::vector<Report> &reports, const std::string &path) {
   const std::string text = read_file(path), name = path == "-" ? "standard input" : path;
   const std::string_view all = trim(text);
-  if (const size_t begin = all.find_first_not_of("\xEF\xBB\xBF"); begin == all.npos || all[begin] != '{')
-    return reports.push_back(attempt(Exit::failed, name, [&] { return Report::from_table(text); }));
   const size_t first_end = all.find('\n');
   if (first_end == std::string_view::npos || !try_parse(all.substr(0, first_end)))
     return reports.push_back(attempt(Exit::failed, name, [&] { return Report::from_json(all); }));

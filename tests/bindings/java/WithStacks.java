@@ -186,7 +186,7 @@ final class WithStacks {
         throw new AssertionError(failed);
       }
       try (Trace trace = take(out -> opd_profiler_stop(profiler, out))) {
-        return take(out -> opd_trace_to_report(trace, TraceView.EVENTS, out));
+        return take(out -> opd_trace_to_report(trace, TraceView.EVENTS, null, out));
       }
     }
   }

@@ -49,14 +49,6 @@ def test_what_is_no_metric_is_refused():
         Report([{"Count": Count("1")}], {}, {})
 
 
-def test_a_table_is_read_back():
-    report = sample()
-    whole = report.table(sort=False, aggregate=False, col_sums=False)
-    assert Report.from_table(whole).table(sort=False, aggregate=False, col_sums=False) == whole
-    with pytest.raises(ValueError, match="line 1 of the table"):
-        Report.from_table("no table")
-
-
 def test_a_summary_fits_its_lines_and_has_so_many_rows():
     text = sample().summary(width=60, max_rows=3)
     rows = [row.split()[:3] for row in text.splitlines() if re.match(r"op\d +\d", row)]

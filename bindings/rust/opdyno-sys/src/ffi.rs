@@ -1058,7 +1058,7 @@ pub struct opd_trace_write_options {
     /// of memory timelines: such as "cuda:0"; NULL: a device other than the host if the trace has
     /// memory of one, else the host
     pub device: *const c_char,
-    /// of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are joined only if so many of
+    /// of `OPD_TRACE_TABLE` and `opd_trace_to_report()`: spans are joined only if so many of
     /// the host's functions are equal, from the innermost on. Needs a trace with stacks;
     /// 0
     pub group_by_stack_n: i32,
@@ -3395,18 +3395,6 @@ unsafe extern "C" {
     ///
     /// Returns NULL, or `OPD_BAD_FORMAT` with the offset. Threads: safe. Since: 0.1. Source: TVM Report.from_json.
     pub fn opd_report_from_json(json: *const c_char, size: usize, out_report: *mut *mut opd_report) -> *mut opd_error;
-    /// Reads a report from a text table, as `opd_report_write()` and TVM's Report.table() write it.
-    ///
-    /// Numbers may be grouped as in any locale. Rounded numbers stay rounded, joined rows stay joined, and the row of sums
-    /// is left out. A table does not state the kinds of its columns. If a column is not one that every report has, its unit
-    /// decides. Without a unit, whole numbers are counts, numbers with decimals are ratios, and anything else is text.
-    ///
-    /// `text`:       Borrowed, `size` bytes.
-    ///
-    /// `out_report`: New reference.
-    ///
-    /// Returns NULL, or `OPD_BAD_FORMAT` with the line. Threads: safe. Since: 0.1
-    pub fn opd_report_from_table(text: *const c_char, size: usize, out_report: *mut *mut opd_report) -> *mut opd_error;
     /// Joins reports of several runs, machines or ranks into one.
     ///
     /// Configuration entries that are equal in all reports stay in the configuration. The others become columns of the rows
@@ -3605,13 +3593,6 @@ unsafe extern "C" {
     /// Returns the number of dropped events: calls of operators and of programs, and ranges for which there was no room.
     /// Threads: safe. Since: 0.1
     pub fn opd_trace_dropped_count(trace: *const opd_trace) -> u64;
-    /// Writes the Chrome trace event format, which Perfetto opens.
-    ///
-    /// `out_json`: New reference.
-    ///
-    /// Returns NULL, or `OPD_OUT_OF_MEMORY`.
-    /// Threads: safe. Since: 0.1. Source: Trace Event Format; field names as torch.profiler writes them.
-    pub fn opd_trace_to_chrome(trace: *const opd_trace, out_json: *mut *mut opd_buffer) -> *mut opd_error;
     /// Gives a trace as text or bytes.
     ///
     /// `format`:    The form; see `opd_trace_format`.
@@ -3675,26 +3656,17 @@ unsafe extern "C" {
     ///
     /// `view`:       Of which spans, and what makes one row; see `opd_trace_view`.
     ///
+    /// `options`:    Borrowed; NULL means all defaults. Of key averages, `group_by_input_shape` makes a row for each
+    /// name and shapes, and `group_by_stack_n` for each name and so many functions, which are the column "Stack". The other
+    /// fields have no effect.
+    ///
     /// `out_report`: New reference.
     ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown view. Threads: safe. Blocks. Since: 0.2
+    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for an unknown view or a field. Threads: safe. Blocks. Since: 0.2
     /// Source: torch.profiler.profile.events, key_averages
     pub fn opd_trace_to_report(
         trace: *const opd_trace,
         view: opd_trace_view,
-        out_report: *mut *mut opd_report,
-    ) -> *mut opd_error;
-    /// Makes a report of spans joined by name, as `opd_trace_to_report()`, and by what the options say: the fields
-    /// `group_by_input_shape` and `group_by_stack_n`, which adds the column "Stack" of so many functions.
-    ///
-    /// `options`:    Borrowed; NULL means all defaults. The other fields have no effect.
-    ///
-    /// `out_report`: New reference.
-    ///
-    /// Returns NULL, or `OPD_INVALID_ARGUMENT` for a field. Threads: safe. Blocks. Since: 0.2
-    /// Source: torch.profiler.profile.key_averages
-    pub fn opd_trace_to_averages(
-        trace: *const opd_trace,
         options: *const opd_trace_write_options,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;

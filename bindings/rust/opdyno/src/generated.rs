@@ -1391,7 +1391,7 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn device(self, device: &'a str) -> Self {
         Self { device: Some(device), ..self }
     }
-    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_averages()`: spans are joined only if so many of
+    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_report()`: spans are joined only if so many of
     /// the host's functions are equal, from the innermost on. Needs a trace with stacks.
     /// Default: 0.
     pub fn group_by_stack_n(self, group_by_stack_n: i32) -> Self {

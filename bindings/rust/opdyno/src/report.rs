@@ -19,10 +19,6 @@ impl Report {
     pub fn from_json(json: &str) -> Result<Self> {
         create!(Report, opd_report_from_json(json.as_ptr().cast(), json.len()))
     }
-    /// Reads a report from a text table, as TVM and [`Report::write`] write it.
-    pub fn from_table(table: &str) -> Result<Self> {
-        create!(Report, opd_report_from_table(table.as_ptr().cast(), table.len()))
-    }
     /// Joins reports of several runs, machines or ranks into one.
     pub fn merge(reports: &[&Report]) -> Result<Self> {
         let reports = pointers(reports);

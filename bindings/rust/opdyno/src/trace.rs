@@ -1,11 +1,11 @@
 //! Traces: recorded calls on a time line; and profilers, which record them.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
-use crate::text::{borrowed, bytes, c_path, text, until_nul, with_c_text, with_text};
+use crate::text::{borrowed, bytes, c_path, until_nul, with_c_text, with_text};
 use crate::{ProfilerAction, ProfilerDumpOptions, ProfilerOptions, Report, Result, TraceFormat, TraceMergeOptions};
 use crate::{TraceView, TraceWriteOptions, ffi};
 use core::marker::PhantomData;
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 use std::path::Path;
 
 handle! {
@@ -29,7 +29,8 @@ impl Trace {
     }
     /// Chrome trace events, which Perfetto opens.
     pub fn to_chrome(&self) -> Result<String> {
-        text!(opd_trace_to_chrome(self.as_ptr()))
+        let bytes = self.write(TraceFormat::Chrome, &TraceWriteOptions::new())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
     /// As text or bytes.
     pub fn write(&self, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<Vec<u8>> {
@@ -43,12 +44,12 @@ impl Trace {
     }
     /// A report of the spans: each, or joined by name, shapes or stack.
     pub fn to_report(&self, view: TraceView) -> Result<Report> {
-        create!(Report, opd_trace_to_report(self.as_ptr(), view as _))
+        create!(Report, opd_trace_to_report(self.as_ptr(), view as _, null()))
     }
     /// A report of the spans joined by name, and by the fields that the options choose.
     pub fn to_averages(&self, options: &TraceWriteOptions<'_>) -> Result<Report> {
         let mut kept = Kept::default();
-        create!(Report, opd_trace_to_averages(self.as_ptr(), &options.raw(&mut kept, 0)?))
+        create!(Report, opd_trace_to_report(self.as_ptr(), TraceView::KeyAverages as _, &options.raw(&mut kept, 0)?))
     }
     /// Joins traces of several processes and machines to one.
     pub fn merge(traces: &[&Trace], options: &TraceMergeOptions<'_>) -> Result<Self> {

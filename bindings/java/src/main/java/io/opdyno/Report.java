@@ -19,11 +19,6 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_from_json(Values.encoded(Objects.requireNonNull(json, "json must not be null")), out));
   }
 
-  /** Of a text table, as TVM and write() write it: rounded numbers stay rounded, joined rows stay joined. */
-  public static Report fromTable(String table) {
-    return Out.take(out -> Native.opd_report_from_table(Values.encoded(Objects.requireNonNull(table, "table must not be null")), out));
-  }
-
   /** Joins reports of several runs, machines or ranks. */
   public static Report merge(Report... reports) {
     return Out.take(out -> Native.opd_report_merge(reports, out));

@@ -34,7 +34,7 @@ public final class Trace extends Handle {
 
   /** For ui.perfetto.dev, as JSON. */
   public String toChrome() {
-    return Out.take(out -> Native.opd_trace_to_chrome(this, out));
+    return toText(TraceFormat.CHROME, null);
   }
 
   /** The bytes of a file in a format; no options (null) are all defaults. */
@@ -59,7 +59,7 @@ public final class Trace extends Handle {
 
   /** A report of its calls. */
   public Report toReport(TraceView view) {
-    return Out.take(out -> Native.opd_trace_to_report(this, view, out));
+    return Out.take(out -> Native.opd_trace_to_report(this, view, null, out));
   }
 
   /**
@@ -67,6 +67,6 @@ public final class Trace extends Handle {
    * options say; null: by name only.
    */
   public Report averages(@Nullable TraceWriteOptions options) {
-    return Out.take(out -> Native.opd_trace_to_averages(this, TraceWriteOptions.map(options), out));
+    return Out.take(out -> Native.opd_trace_to_report(this, TraceView.KEY_AVERAGES, TraceWriteOptions.map(options), out));
   }
 }
