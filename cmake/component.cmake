@@ -2,6 +2,7 @@
 add_library(opd_settings INTERFACE)
 target_include_directories(opd_settings INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(opd_settings SYSTEM INTERFACE ${OPDYNO_HEADERS})
 target_compile_options(opd_settings INTERFACE -Wall -Wextra -Wpedantic
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-invalid-offsetof>  # layouts are asserted on types with bases
   -ffunction-sections -fdata-sections)

@@ -7,10 +7,10 @@ jobs=$(nproc)
 began=$SECONDS
 
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
-build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev)
+build_packages=(g++ cmake ninja-build pkg-config libffi-dev libcjson-dev zlib1g-dev libssl-dev libvulkan-dev opencl-c-headers)
 test_packages=(libgtest-dev python3 ccache abigail-tools)
-optional_test_packages=(libpapi-dev lld libssl-dev ocl-icd-libopencl1 pocl-opencl-icd opencl-c-headers clinfo
-  libvulkan1 mesa-vulkan-drivers libvulkan-dev vulkan-tools glslang-tools) # tools/test skips tests of a missing package; with --full it fails
+optional_test_packages=(libpapi-dev lld ocl-icd-libopencl1 pocl-opencl-icd clinfo
+  libvulkan1 mesa-vulkan-drivers vulkan-tools glslang-tools) # tools/test skips tests of a missing package; with --full it fails
 cuda_packages=('cuda-toolkit[nvrtc,nvfatbin,cudart,cccl,crt,cupti,nvml]==13.5.0') # of PyPI: NVIDIA's compiler library, CUPTI and headers, which need no GPU
 sanitizer_packages=(clang-14 libclang-rt-14-dev)
 browser_packages=(chromium) # the Python package's tests skip the pages of traces without it
@@ -138,7 +138,7 @@ aarch64_libraries=$cache_dir/aarch64
 
 # Libraries of arm64 packages, by an apt with a state of its own and the package sources of this machine.
 unpack_aarch64_libraries() {
-  local libraries=(libffi-dev libffi8 libcjson-dev libcjson1 zlib1g-dev zlib1g libgtest-dev) work=$aarch64_libraries.new package link
+  local libraries=(libffi-dev libffi8 libcjson-dev libcjson1 zlib1g-dev zlib1g libgtest-dev libssl-dev libvulkan-dev opencl-c-headers) work=$aarch64_libraries.new package link
   local apt=(apt-get -q -o Dir::State="$work/state" -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache"
     -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root)
   [[ $(cat "$aarch64_libraries/complete" 2>/dev/null) != "${libraries[*]}" ]] || return 0

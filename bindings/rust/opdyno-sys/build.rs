@@ -106,9 +106,9 @@ fn build_bundled() -> PathBuf {
     println!("cargo::rerun-if-changed={}", source.join("src").display());
     let run = |command: &mut Command| match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => {
-            fail(&format!("{command:?}: {status}. It needs g++, ninja, libffi, cJSON and zlib with their headers"))
-        }
+        Ok(status) => fail(&format!(
+            "{command:?}: {status}. It needs g++, ninja, libffi, cJSON and zlib with their headers, and the headers of OpenSSL 3, Vulkan and OpenCL"
+        )),
         Err(error) => fail(&format!("{command:?}: {error}. The feature `bundled` needs CMake 3.22 or newer")),
     };
     let options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DOPDYNO_BUILD_TESTS=OFF"];

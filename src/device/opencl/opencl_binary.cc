@@ -12,7 +12,7 @@ namespace {
 // PoCL 3.1 compiles the kernels of a binary at their first launch, on a thread of its own. A process that exits
 // meanwhile crashes; so of about a hundred processes, one did. PoCL also keeps binaries itself.
 bool is_pocl(const DeviceContext &context) {
-  std::string version = context.text(kVersion);
+  std::string version = context.text(CL_DEVICE_VERSION);
   std::ranges::transform(version, version.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return version.find("pocl") != version.npos;
 }
@@ -27,7 +27,8 @@ std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCod
   if (!are_kept(context)) return std::nullopt;
   ContentHash hash;
   hash.add("opencl 1").add(source.code);
-  for (const DeviceInfo each : {kName, kVendor, kVersion, kDriverVersion}) hash.add(context.text(each));
+  for (const cl_device_info each : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
+    hash.add(context.text(each));
   return KeptProgram(source.cache_directory, hash);
 } catch (const Exception &) { return std::nullopt; }
 
@@ -36,30 +37,31 @@ std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCod
 KeptBinary::KeptBinary(const DeviceContext &context, const DeviceCode &source)
     : context_(context), file_(file_of(context, source)) {}
 
-Program *KeptBinary::load() const {
+cl_program KeptBinary::load() const {
   const std::optional<std::string> code = file_ ? file_->read() : std::nullopt;
   if (!code || code->empty()) return nullptr;
   const Api &api = context_.api();
-  Device *const device = context_.device();
+  const cl_device_id device = context_.device();
   const size_t size = code->size();
   const auto *bytes = reinterpret_cast<const unsigned char *>(code->data());
-  Status status_of_device = kSuccess, status = kSuccess;
-  Program *const program =
+  cl_int status_of_device = CL_SUCCESS, status = CL_SUCCESS;
+  const cl_program program =
       api.clCreateProgramWithBinary(context_.context(), 1, &device, &size, &bytes, &status_of_device, &status);
   if (!status && !status_of_device && !api.clBuildProgram(program, 1, &device, "", nullptr, nullptr)) return program;
   api.release(api.clReleaseProgram, program);
   return nullptr;
 }
 
-void KeptBinary::keep(Program *built) const {
+void KeptBinary::keep(cl_program built) const {
   if (!file_) return;
   const Api &api = context_.api();
   constexpr size_t kMost = size_t{1} << 30;
   size_t size = 0;
-  if (api.clGetProgramInfo(built, kBinarySizes, sizeof size, &size, nullptr) || size == 0 || size > kMost) return;
+  if (api.clGetProgramInfo(built, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) || size == 0 || size > kMost)
+    return;
   std::string code(size, '\0');
   char *const place = code.data();
-  if (api.clGetProgramInfo(built, kBinaries, sizeof place, const_cast<char **>(&place), nullptr)) return;
+  if (api.clGetProgramInfo(built, CL_PROGRAM_BINARIES, sizeof place, const_cast<char **>(&place), nullptr)) return;
   file_->keep(code);
 }
 

@@ -13,8 +13,8 @@ class KeptBinary {
   KeptBinary(const DeviceContext &context, const DeviceCode &source);
 
   // The program of what is kept, built; null: nothing is kept, or the driver does not take it.
-  Program *load() const;
-  void keep(Program *built) const;
+  cl_program load() const;
+  void keep(cl_program built) const;
 
  private:
   const DeviceContext &context_;

@@ -2,22 +2,22 @@
 
 namespace opd::cl {
 
-DeviceContext::DeviceContext(Device *device, int32_t number) : api_(Api::get()), device_(device), number_(number) {
-  Status status = kSuccess;
+DeviceContext::DeviceContext(cl_device_id device, int32_t number) : api_(Api::get()), device_(device), number_(number) {
+  cl_int status = CL_SUCCESS;
   context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &status);
   check(status, "clCreateContext");
   queue_ = make_queue();
-  sub_buffer_bytes_ = number_of<uint32_t>(kMemoryAlignBits) / 8;
+  sub_buffer_bytes_ = number_of<uint32_t>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
-Queue *DeviceContext::make_queue() const {
-  Status status = kSuccess;
-  Queue *const queue = api_.clCreateCommandQueue(context_, device_, kQueueProfiling, &status);
+cl_command_queue DeviceContext::make_queue() const {
+  cl_int status = CL_SUCCESS;
+  const cl_command_queue queue = api_.clCreateCommandQueue(context_, device_, CL_QUEUE_PROFILING_ENABLE, &status);
   check(status, "clCreateCommandQueue");
   return queue;
 }
 
-std::string DeviceContext::text(DeviceInfo info) const {
+std::string DeviceContext::text(cl_device_info info) const {
   size_t size = 0;
   check(api_.clGetDeviceInfo(device_, info, 0, nullptr, &size), "clGetDeviceInfo");
   std::string text(size, '\0');
@@ -28,17 +28,17 @@ std::string DeviceContext::text(DeviceInfo info) const {
 // PoCL 3.1 has OpenCL 3.0 without this function. A driver without it says so.
 bool DeviceContext::tells_time() const {
   constexpr std::string_view kBegin = "OpenCL ", kFirst = "2.1";
-  const std::string version = text(kVersion);
+  const std::string version = text(CL_DEVICE_VERSION);
   if (!api_.clGetDeviceAndHostTimer || !version.starts_with(kBegin)) return false;
   uint64_t device_ns = 0, host_ns = 0;
   return version.substr(kBegin.size(), kFirst.size()) >= kFirst &&
-         api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns) == kSuccess && device_ns > 0;
+         api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns) == CL_SUCCESS && device_ns > 0;
 }
 
 DeviceClock &DeviceContext::make_clock() const {
   has_timer_ = tells_time();
   return clock_.emplace(has_timer_ ? "clGetDeviceAndHostTimer" : "bracketed events",
-                        number_of<size_t>(kTimerResolution));
+                        number_of<size_t>(CL_DEVICE_PROFILING_TIMER_RESOLUTION));
 }
 
 // Only the device's time counts, for no specification says which clock of the host the other one is.
@@ -51,22 +51,22 @@ void DeviceContext::compare_clocks() const {
     uint64_t device_ns = 0, host_ns = 0;
     TickInterval interval;
     interval.begin = ticks_of(tick_clock());
-    const Status status = api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns);
+    const cl_int status = api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns);
     interval.end = ticks_of(tick_clock());
-    if (status == kSuccess) own.observe(device_ns, interval);
+    if (status == CL_SUCCESS) own.observe(device_ns, interval);
   }
   compared_ns_ = monotonic_ns();
 }
 
-std::vector<Device *> list_devices(const Api &api) {
-  constexpr uint64_t kOrder[] = {kGpu | kAccelerator, kCpu};
+std::vector<cl_device_id> list_devices(const Api &api) {
+  constexpr uint64_t kOrder[] = {CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
   uint32_t count = 0;
   if (api.clGetPlatformIDs(0, nullptr, &count)) return {};  // no driver is installed
-  std::vector<Platform *> platforms(count);
+  std::vector<cl_platform_id> platforms(count);
   check(api.clGetPlatformIDs(count, platforms.data(), nullptr), "clGetPlatformIDs");
-  std::vector<Device *> devices;
+  std::vector<cl_device_id> devices;
   for (const uint64_t type : kOrder)
-    for (Platform *platform : platforms) {
+    for (cl_platform_id platform : platforms) {
       if (api.clGetDeviceIDs(platform, type, 0, nullptr, &count)) continue;  // it has none of the type
       const size_t before = devices.size();
       devices.resize(before + count);

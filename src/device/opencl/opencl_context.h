@@ -11,16 +11,16 @@ namespace opd::cl {
 
 class DeviceContext {
  public:
-  DeviceContext(Device *device, int32_t number);  // throws
+  DeviceContext(cl_device_id device, int32_t number);  // throws
   DeviceContext(const DeviceContext &) = delete;
 
   const Api &api() const { return api_; }
-  Device *device() const { return device_; }
-  Context *context() const { return context_; }
+  cl_device_id device() const { return device_; }
+  cl_context context() const { return context_; }
   int32_t number() const { return number_; }
   // A stream's queue; null is the default one. Queues work in order.
-  Queue *queue(void *stream) const { return stream ? static_cast<Queue *>(stream) : queue_; }
-  Queue *make_queue() const;
+  cl_command_queue queue(void *stream) const { return stream ? static_cast<cl_command_queue>(stream) : queue_; }
+  cl_command_queue make_queue() const;
   size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // where in a buffer a part of it may begin
 
   // For the thread that asks for the times of work.
@@ -28,9 +28,9 @@ class DeviceContext {
   // Compares the clock with the host's again if the driver has the device's time and the last comparison is old.
   void compare_clocks() const;
 
-  std::string text(DeviceInfo info) const;
+  std::string text(cl_device_info info) const;
   template <class T>
-  T number_of(DeviceInfo info) const {
+  T number_of(cl_device_info info) const {
     T value{};
     check(api_.clGetDeviceInfo(device_, info, sizeof value, &value, nullptr), "clGetDeviceInfo");
     return value;
@@ -38,10 +38,10 @@ class DeviceContext {
 
  private:
   const Api &api_;
-  Device *const device_;
+  const cl_device_id device_;
   const int32_t number_;
-  Context *context_ = nullptr;
-  Queue *queue_ = nullptr;
+  cl_context context_ = nullptr;
+  cl_command_queue queue_ = nullptr;
   size_t sub_buffer_bytes_ = 0;
   DeviceClock &make_clock() const;
   bool tells_time() const;
@@ -51,6 +51,6 @@ class DeviceContext {
   mutable uint64_t compared_ns_ = 0;  // when it was compared with the host's
 };
 
-std::vector<Device *> list_devices(const Api &api);  // in the order of their numbers
+std::vector<cl_device_id> list_devices(const Api &api);  // in the order of their numbers
 
 }  // namespace opd::cl

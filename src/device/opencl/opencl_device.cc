@@ -18,31 +18,31 @@ class OpenClBackend final : public DeviceBackend {
     const DeviceContext &device = get(id);
     switch (attr) {
       case OPD_ATTR_MAX_THREADS_PER_BLOCK:
-        return Value(static_cast<int64_t>(device.number_of<size_t>(kMaxWorkGroupSize)));
+        return Value(static_cast<int64_t>(device.number_of<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE)));
       case OPD_ATTR_WARP_SIZE:
         return Value(1);  // OpenCL 1.2 has no such property; TVM's code generator assumes 1
       case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
-        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kLocalBytes)));
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(CL_DEVICE_LOCAL_MEM_SIZE)));
       case OPD_ATTR_COMPUTE_VERSION:
         return Value(version_of(device));
       case OPD_ATTR_DEVICE_NAME:
-        return Value(device.text(kName));
+        return Value(device.text(CL_DEVICE_NAME));
       case OPD_ATTR_MAX_CLOCK_RATE:
-        return Value(int64_t{device.number_of<uint32_t>(kMaxClockMhz)} * 1000);
+        return Value(int64_t{device.number_of<uint32_t>(CL_DEVICE_MAX_CLOCK_FREQUENCY)} * 1000);
       case OPD_ATTR_MULTI_PROCESSOR_COUNT:
-        return Value(int64_t{device.number_of<uint32_t>(kMaxComputeUnits)});
+        return Value(int64_t{device.number_of<uint32_t>(CL_DEVICE_MAX_COMPUTE_UNITS)});
       case OPD_ATTR_MAX_THREAD_DIMENSIONS:
         return dimensions_of(device);
       case OPD_ATTR_API_VERSION:
         return Value(api_version_of(device));
       case OPD_ATTR_DRIVER_VERSION:
-        return Value(device.text(kDriverVersion));
+        return Value(device.text(CL_DRIVER_VERSION));
       case OPD_ATTR_L2_CACHE_SIZE_BYTES:
-        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kGlobalCacheBytes)));
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE)));
       case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
-        return Value(static_cast<int64_t>(device.number_of<uint64_t>(kGlobalBytes)));
+        return Value(static_cast<int64_t>(device.number_of<uint64_t>(CL_DEVICE_GLOBAL_MEM_SIZE)));
       case OPD_ATTR_TEXTURE_SPATIAL_LIMIT:
-        return Value(static_cast<int64_t>(device.number_of<size_t>(kImageMaxWidth)));
+        return Value(static_cast<int64_t>(device.number_of<size_t>(CL_DEVICE_IMAGE2D_MAX_WIDTH)));
       default:
         return {};
     }
@@ -59,11 +59,11 @@ class OpenClBackend final : public DeviceBackend {
   void *allocate(int32_t id, size_t bytes, size_t) override {
     const DeviceContext &device = get(id);
     const auto buffer = std::make_shared<OwnedMemory>();
-    Status status = kSuccess;
-    buffer->memory = device.api().clCreateBuffer(device.context(), kReadWrite, bytes, nullptr, &status);
+    cl_int status = CL_SUCCESS;
+    buffer->memory = device.api().clCreateBuffer(device.context(), CL_MEM_READ_WRITE, bytes, nullptr, &status);
     return status ? nullptr : buffers().add(buffer, bytes, id);
   }
-  bool has_images(int32_t id) override { return get(id).number_of<uint32_t>(kHasImages) != 0; }
+  bool has_images(int32_t id) override { return get(id).number_of<uint32_t>(CL_DEVICE_IMAGE_SUPPORT) != 0; }
   void *allocate_image(int32_t id, const ImageShape &shape) override {
     const auto image = std::make_shared<OwnedMemory>();
     image->image = shape, image->memory = create_image(get(id), shape);
@@ -90,7 +90,7 @@ class OpenClBackend final : public DeviceBackend {
   }
 
   void enqueue_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream,
-                    cl::Event **event) {
+                    cl_event *event) {
     const bool reads = from_device.device_type == kDLOpenCL, writes = to_device.device_type == kDLOpenCL;
     if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
       std::vector<char> stage(bytes);
@@ -99,7 +99,7 @@ class OpenClBackend final : public DeviceBackend {
     }
     const DeviceContext &device = get(reads ? from_device.device_id : to_device.device_id);
     const Api &api = device.api();
-    Queue *const queue = device.queue(stream);
+    const cl_command_queue queue = device.queue(stream);
     const Place source = reads ? buffers().find(from, bytes, device.number()) : Place{};
     const Place target = writes ? buffers().find(to, bytes, device.number()) : Place{};
     constexpr uint32_t kBlocking = 1;
@@ -131,7 +131,7 @@ class OpenClBackend final : public DeviceBackend {
   }
   void *create_stream(int32_t id) override { return get(id).make_queue(); }
   void free_stream(int32_t, void *stream) noexcept override {
-    Api::get().release(Api::get().clReleaseCommandQueue, static_cast<Queue *>(stream));
+    Api::get().release(Api::get().clReleaseCommandQueue, static_cast<cl_command_queue>(stream));
   }
 
   std::string counters_absence(int32_t) override { return "OpenCL has no standard functions for counters"; }
@@ -148,7 +148,7 @@ class OpenClBackend final : public DeviceBackend {
 
   static const Devices &devices() {
     static const Devices &made = Devices::make(Api::get(), [](Devices &devices) {
-      for (Device *device : list_devices(Api::get()))
+      for (cl_device_id device : list_devices(Api::get()))
         devices.list.push_back(std::make_unique<DeviceContext>(device, static_cast<int32_t>(devices.list.size())));
     });
     return made;
@@ -158,7 +158,7 @@ class OpenClBackend final : public DeviceBackend {
 
   // "OpenCL 3.0 PoCL 3.1": the numbers.
   static std::string version_of(const DeviceContext &device) {
-    const std::string text = device.text(kVersion);
+    const std::string text = device.text(CL_DEVICE_VERSION);
     const size_t begin = text.find(' ') + 1;
     return text.substr(begin, text.find(' ', begin) - begin);
   }
@@ -172,7 +172,7 @@ class OpenClBackend final : public DeviceBackend {
   }
   static Value dimensions_of(const DeviceContext &device) {
     size_t sizes[3] = {};
-    check(device.api().clGetDeviceInfo(device.device(), kMaxWorkItemSizes, sizeof sizes, sizes, nullptr),
+    check(device.api().clGetDeviceInfo(device.device(), CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, nullptr),
           "clGetDeviceInfo");
     const int64_t dims[] = {static_cast<int64_t>(sizes[0]), static_cast<int64_t>(sizes[1]),
                             static_cast<int64_t>(sizes[2])};

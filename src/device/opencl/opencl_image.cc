@@ -10,15 +10,15 @@ namespace {
 
 struct Channel {
   DLDataType dtype;
-  ChannelType type;
+  cl_channel_type type;
 };
 constexpr Channel kChannels[] = {
-    {{kDLFloat, 32, 1}, kFloat},     {{kDLFloat, 16, 1}, kHalfFloat}, {{kDLInt, 8, 1}, kSigned8},
-    {{kDLInt, 16, 1}, kSigned16},    {{kDLInt, 32, 1}, kSigned32},    {{kDLUInt, 8, 1}, kUnsigned8},
-    {{kDLUInt, 16, 1}, kUnsigned16}, {{kDLUInt, 32, 1}, kUnsigned32},
+    {{kDLFloat, 32, 1}, CL_FLOAT},         {{kDLFloat, 16, 1}, CL_HALF_FLOAT},    {{kDLInt, 8, 1}, CL_SIGNED_INT8},
+    {{kDLInt, 16, 1}, CL_SIGNED_INT16},    {{kDLInt, 32, 1}, CL_SIGNED_INT32},    {{kDLUInt, 8, 1}, CL_UNSIGNED_INT8},
+    {{kDLUInt, 16, 1}, CL_UNSIGNED_INT16}, {{kDLUInt, 32, 1}, CL_UNSIGNED_INT32},
 };
 
-ChannelType channel_of(DLDataType dtype, int32_t device) {
+cl_channel_type channel_of(DLDataType dtype, int32_t device) {
   std::string known;
   for (const Channel &channel : kChannels) {
     if (same(channel.dtype, dtype)) return channel.type;
@@ -64,7 +64,7 @@ void check_pixels(const DeviceContext &device, const Place &place, size_t bytes)
 
 // Calls `copy` for each box of the bytes in an image, with what was copied before it and its event.
 template <class Copy>
-void for_boxes(const DeviceContext &device, const Place &in, size_t bytes, Event **event, const Copy &copy) {
+void for_boxes(const DeviceContext &device, const Place &in, size_t bytes, cl_event *event, const Copy &copy) {
   check_pixels(device, in, bytes);
   for (size_t done = 0; done < bytes;) {
     const Box box = box_at(in.buffer->image, in.offset + done, bytes - done);
@@ -73,8 +73,8 @@ void for_boxes(const DeviceContext &device, const Place &in, size_t bytes, Event
   }
 }
 
-void copy_between_images(const DeviceContext &device, Queue *queue, const Place &from, const Place &to, size_t bytes,
-                         Event **event) {
+void copy_between_images(const DeviceContext &device, cl_command_queue queue, const Place &from, const Place &to,
+                         size_t bytes, cl_event *event) {
   check_pixels(device, from, bytes);
   check_pixels(device, to, bytes);
   const ImageShape &source = from.buffer->image, &target = to.buffer->image;
@@ -97,51 +97,55 @@ constexpr uint32_t kUntilDone = 1;
 
 }  // namespace
 
-Memory *create_image(const DeviceContext &device, const ImageShape &shape) {
-  const ImageFormat format{kRgba, channel_of(shape.dtype, device.number())};
+cl_mem create_image(const DeviceContext &device, const ImageShape &shape) {
+  const cl_image_format format{CL_RGBA, channel_of(shape.dtype, device.number())};
   const Sizes sizes{static_cast<size_t>(shape.width), static_cast<size_t>(shape.height),
                     static_cast<size_t>(shape.layers)};
-  const Sizes most{device.number_of<size_t>(kImageMaxWidth), device.number_of<size_t>(kImageMaxHeight),
-                   device.number_of<size_t>(kImageMaxLayers)};
+  const Sizes most{device.number_of<size_t>(CL_DEVICE_IMAGE2D_MAX_WIDTH),
+                   device.number_of<size_t>(CL_DEVICE_IMAGE2D_MAX_HEIGHT),
+                   device.number_of<size_t>(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE)};
   if (sizes[0] > most[0] || sizes[1] > most[1] || sizes[2] > most[2])
     fail(OPD_UNSUPPORTED, "an image of ", image_text(sizes), " is too large for opencl:", device.number(),
          ", which takes ", image_text(most));
-  ImageDescription description{};
-  description.type = kLayeredImage;
-  description.width = sizes[0], description.height = sizes[1], description.layers = sizes[2];
-  Status status = kSuccess;
-  Memory *const image =
-      device.api().clCreateImage(device.context(), kReadWrite, &format, &description, nullptr, &status);
-  if (status == kMemoryAllocationFailure || status == kOutOfResources || status == kOutOfHostMemory) return nullptr;
-  if (status == kImageFormatNotSupported)
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D_ARRAY;
+  description.image_width = sizes[0], description.image_height = sizes[1];
+  description.image_array_size = sizes[2];
+  cl_int status = CL_SUCCESS;
+  const cl_mem image =
+      device.api().clCreateImage(device.context(), CL_MEM_READ_WRITE, &format, &description, nullptr, &status);
+  if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_RESOURCES || status == CL_OUT_OF_HOST_MEMORY)
+    return nullptr;
+  if (status == CL_IMAGE_FORMAT_NOT_SUPPORTED)
     fail(OPD_UNSUPPORTED, "opencl:", device.number(), " has no images with four channels of ", dtype_name(shape.dtype));
   check(status, "clCreateImage");
   return image;
 }
 
-void read_image(const DeviceContext &device, Queue *queue, const Place &from, size_t bytes, void *host, Event **event) {
-  for_boxes(device, from, bytes, event, [&](const Box &box, size_t done, Event **last) {
+void read_image(const DeviceContext &device, cl_command_queue queue, const Place &from, size_t bytes, void *host,
+                cl_event *event) {
+  for_boxes(device, from, bytes, event, [&](const Box &box, size_t done, cl_event *last) {
     check(device.api().clEnqueueReadImage(queue, from.buffer->memory, kUntilDone, box.origin.data(), box.region.data(),
                                           0, 0, static_cast<char *>(host) + done, 0, nullptr, last),
           "clEnqueueReadImage");
   });
 }
 
-void write_image(const DeviceContext &device, Queue *queue, const void *host, const Place &to, size_t bytes,
-                 Event **event) {
-  for_boxes(device, to, bytes, event, [&](const Box &box, size_t done, Event **last) {
+void write_image(const DeviceContext &device, cl_command_queue queue, const void *host, const Place &to, size_t bytes,
+                 cl_event *event) {
+  for_boxes(device, to, bytes, event, [&](const Box &box, size_t done, cl_event *last) {
     check(device.api().clEnqueueWriteImage(queue, to.buffer->memory, kUntilDone, box.origin.data(), box.region.data(),
                                            0, 0, static_cast<const char *>(host) + done, 0, nullptr, last),
           "clEnqueueWriteImage");
   });
 }
 
-void copy_image(const DeviceContext &device, Queue *queue, const Place &from, const Place &to, size_t bytes,
-                Event **event) {
+void copy_image(const DeviceContext &device, cl_command_queue queue, const Place &from, const Place &to, size_t bytes,
+                cl_event *event) {
   const Api &api = device.api();
   if (from.buffer->image && to.buffer->image) return copy_between_images(device, queue, from, to, bytes, event);
   const bool reads = static_cast<bool>(from.buffer->image);
-  for_boxes(device, reads ? from : to, bytes, event, [&](const Box &box, size_t done, Event **last) {
+  for_boxes(device, reads ? from : to, bytes, event, [&](const Box &box, size_t done, cl_event *last) {
     if (reads)
       check(api.clEnqueueCopyImageToBuffer(queue, from.buffer->memory, to.buffer->memory, box.origin.data(),
                                            box.region.data(), to.offset + done, 0, nullptr, last),

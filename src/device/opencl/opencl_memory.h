@@ -12,7 +12,7 @@ struct OwnedMemory {
   ~OwnedMemory() { Api::get().release(Api::get().clReleaseMemObject, memory); }
   OwnedMemory(const OwnedMemory &) = delete;
 
-  Memory *memory = nullptr;
+  cl_mem memory = nullptr;
   ImageShape image;  // none: a buffer
 };
 

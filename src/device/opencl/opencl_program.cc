@@ -26,26 +26,27 @@ class Argument {
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", kernel, " begins ", place.offset,
            " bytes into its image; opencl:", context.number(), " takes whole images only");
     check_part_begin("opencl", context.number(), kernel, i, place.offset, context.sub_buffer_bytes());
-    const Region region{place.offset, place.bytes - place.offset};
-    Status status = kSuccess;
-    memory_ = part_ = context.api().clCreateSubBuffer(whole_->memory, kReadWrite, kRegion, &region, &status);
+    const cl_buffer_region region{place.offset, place.bytes - place.offset};
+    cl_int status = CL_SUCCESS;
+    memory_ = part_ = context.api().clCreateSubBuffer(whole_->memory, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                                      &region, &status);
     check(status, "clCreateSubBuffer");
   }
   ~Argument() {
     context_.api().release(context_.api().clReleaseMemObject, part_);  // the launch holds it until it has ended
   }
   Argument(const Argument &) = delete;
-  Memory *const &memory() const { return memory_; }
+  const cl_mem &memory() const { return memory_; }
 
  private:
   const DeviceContext &context_;
   std::shared_ptr<OwnedMemory> whole_;
-  Memory *memory_ = nullptr, *part_ = nullptr;
+  cl_mem memory_ = nullptr, part_ = nullptr;
 };
 
 class OpenClKernel final : public DeviceKernel {
  public:
-  OpenClKernel(const DeviceContext &context, Kernel *kernel, std::string name)
+  OpenClKernel(const DeviceContext &context, cl_kernel kernel, std::string name)
       : context_(context), kernel_(kernel), name_(std::move(name)) {}
   ~OpenClKernel() { context_.api().release(context_.api().clReleaseKernel, kernel_); }
 
@@ -57,7 +58,7 @@ class OpenClKernel final : public DeviceKernel {
   }
 
  private:
-  void enqueue(void *stream, const KernelLaunch &launch, Event **event) {
+  void enqueue(void *stream, const KernelLaunch &launch, cl_event *event) {
     const Api &api = context_.api();
     check_launch(api, name_);
     size_t local[3], global[3];
@@ -68,7 +69,7 @@ class OpenClKernel final : public DeviceKernel {
     if (launch.dynamic_shared_bytes)
       check_argument(launch.args.size(), api.clSetKernelArg(kernel_, static_cast<uint32_t>(launch.args.size()),
                                                             launch.dynamic_shared_bytes, nullptr));
-    const Status status =
+    const cl_int status =
         api.clEnqueueNDRangeKernel(context_.queue(stream), kernel_, 3, nullptr, global, local, 0, nullptr, event);
     if (status) [[unlikely]]
       fail_launch(status, launch);
@@ -78,34 +79,34 @@ class OpenClKernel final : public DeviceKernel {
     const auto number = static_cast<uint32_t>(i);
     if (!arg.is_address) return check_argument(i, context_.api().clSetKernelArg(kernel_, number, arg.size, arg.value));
     const Argument argument(context_, name_, i, *static_cast<void *const *>(arg.value));
-    check_argument(i, context_.api().clSetKernelArg(kernel_, number, sizeof(Memory *), &argument.memory()));
+    check_argument(i, context_.api().clSetKernelArg(kernel_, number, sizeof(cl_mem), &argument.memory()));
   }
-  void check_argument(size_t i, Status status) const {
+  void check_argument(size_t i, cl_int status) const {
     if (status) [[unlikely]]
       fail(OPD_CALL_FAILED, "kernel ", name_, " does not take argument ", i, ": clSetKernelArg gave ",
            status_name(status));
   }
-  [[noreturn]] void fail_launch(Status status, const KernelLaunch &launch) const {
+  [[noreturn]] void fail_launch(cl_int status, const KernelLaunch &launch) const {
     fail(OPD_CALL_FAILED, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid), " groups of ",
          sizes_text(launch.block), " items: clEnqueueNDRangeKernel gave ", status_name(status));
   }
 
   const DeviceContext &context_;
-  Kernel *const kernel_;
+  const cl_kernel kernel_;
   const std::string name_;
   ForkMutex guard_{LockRank::kDeviceKernel};
 };
 
 class OpenClProgram final : public DeviceProgram {
  public:
-  OpenClProgram(const DeviceContext &context, Program *program) : context_(context), program_(program) {}
+  OpenClProgram(const DeviceContext &context, cl_program program) : context_(context), program_(program) {}
   ~OpenClProgram() { context_.api().release(context_.api().clReleaseProgram, program_); }
 
   std::unique_ptr<DeviceKernel> find(const std::string &name) override {
     const KeptSignalHandlers kept;
-    Status status = kSuccess;
-    Kernel *const kernel = context_.api().clCreateKernel(program_, name.c_str(), &status);
-    if (status == kInvalidKernelName) fail(OPD_NOT_FOUND, "the program for OpenCL has no kernel ", name);
+    cl_int status = CL_SUCCESS;
+    const cl_kernel kernel = context_.api().clCreateKernel(program_, name.c_str(), &status);
+    if (status == CL_INVALID_KERNEL_NAME) fail(OPD_NOT_FOUND, "the program for OpenCL has no kernel ", name);
     check(status, "clCreateKernel");
     return std::make_unique<OpenClKernel>(context_, kernel, name);
   }
@@ -113,15 +114,16 @@ class OpenClProgram final : public DeviceProgram {
   std::string build_log() const {
     const Api &api = context_.api();
     size_t size = 0;
-    if (api.clGetProgramBuildInfo(program_, context_.device(), kBuildLog, 0, nullptr, &size)) return "";
+    if (api.clGetProgramBuildInfo(program_, context_.device(), CL_PROGRAM_BUILD_LOG, 0, nullptr, &size)) return "";
     std::string log(size, '\0');
-    if (api.clGetProgramBuildInfo(program_, context_.device(), kBuildLog, size, log.data(), nullptr)) return "";
+    if (api.clGetProgramBuildInfo(program_, context_.device(), CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr))
+      return "";
     return log.c_str();
   }
 
  private:
   const DeviceContext &context_;
-  Program *const program_;
+  const cl_program program_;
 };
 
 }  // namespace
@@ -132,15 +134,15 @@ std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const
          "\"; this build reads \"cl\", which is source");
   const KeptSignalHandlers kept;
   const KeptBinary binary(context, code);
-  if (Program *const made = binary.load()) return std::make_unique<OpenClProgram>(context, made);
-  Status status = kSuccess;
+  if (const cl_program made = binary.load()) return std::make_unique<OpenClProgram>(context, made);
+  cl_int status = CL_SUCCESS;
   const char *const text = code.code.data();
   const size_t size = code.code.size();
-  Program *const made =
+  const cl_program made =
       context.api().clCreateProgramWithSource(context.context(), 1, const_cast<const char **>(&text), &size, &status);
   check(status, "clCreateProgramWithSource");
   auto program = std::make_unique<OpenClProgram>(context, made);
-  Device *const device = context.device();
+  const cl_device_id device = context.device();
   status = context.api().clBuildProgram(made, 1, &device, "", nullptr, nullptr);
   if (status)
     fail(OPD_CALL_FAILED, "the driver of opencl:", context.number(), " cannot compile the kernels of ", code.origin,

@@ -4,8 +4,8 @@
 
 namespace opd::cl {
 
-bool OpenClWork::read(EventTime which, uint64_t &out) const noexcept {
-  return context_.api().clGetEventProfilingInfo(event_, which, sizeof out, &out, nullptr) == kSuccess;
+bool OpenClWork::read(cl_profiling_info which, uint64_t &out) const noexcept {
+  return context_.api().clGetEventProfilingInfo(event_, which, sizeof out, &out, nullptr) == CL_SUCCESS;
 }
 
 // The driver records the device's time when the host queues a command, so this time is within the launch. If the launch
@@ -15,7 +15,9 @@ bool OpenClWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   uint64_t queued = 0, started = 0, ended = 0;
   if (!event_ || api.is_inherited() || api.clWaitForEvents(1, &event_)) return false;
   const uint64_t now = ticks_of(tick_clock());
-  if (!read(kQueued, queued) || !read(kStarted, started) || !read(kEnded, ended)) return false;
+  if (!read(CL_PROFILING_COMMAND_QUEUED, queued) || !read(CL_PROFILING_COMMAND_START, started) ||
+      !read(CL_PROFILING_COMMAND_END, ended))
+    return false;
   context_.compare_clocks();
   DeviceClock &clock = context_.clock();
   clock.observe(queued, launch);
@@ -30,21 +32,22 @@ OpenClTimer::OpenClTimer(const DeviceContext &context, void *stream) : context_(
 }
 
 OpenClTimer::~OpenClTimer() {
-  for (Event *event : {begin_, end_}) context_.api().release(context_.api().clReleaseEvent, event);
+  for (cl_event event : {begin_, end_}) context_.api().release(context_.api().clReleaseEvent, event);
 }
 
 // Without the flush, a driver may keep the first marker back until it is given more work.
-void OpenClTimer::mark(Event **place) const {
+void OpenClTimer::mark(cl_event *place) const {
   const Api &api = context_.api();
   check(api.clEnqueueMarkerWithWaitList(context_.queue(stream_), 0, nullptr, place), "clEnqueueMarkerWithWaitList");
   check(api.clFlush(context_.queue(stream_)), "clFlush");
 }
 
-uint64_t OpenClTimer::time_of(Event *event) const {
+uint64_t OpenClTimer::time_of(cl_event event) const {
   const Api &api = context_.api();
   uint64_t ns = 0;
   check(api.clWaitForEvents(1, &event), "clWaitForEvents");
-  check(api.clGetEventProfilingInfo(event, kEnded, sizeof ns, &ns, nullptr), "clGetEventProfilingInfo");
+  check(api.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr),
+        "clGetEventProfilingInfo");
   return ns;
 }
 

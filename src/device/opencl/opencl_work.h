@@ -11,16 +11,16 @@ class OpenClWork final : public PendingWork {
   ~OpenClWork() { context_.api().release(context_.api().clReleaseEvent, event_); }
   OpenClWork(const OpenClWork &) = delete;
 
-  Event **place() { return &event_; }           // where the driver is to put the event
+  cl_event *place() { return &event_; }         // where the driver is to put the event
   void set_blocking() { is_blocking_ = true; }  // the work has ended when it has been given
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
  private:
-  bool read(EventTime which, uint64_t &out) const noexcept;
+  bool read(cl_profiling_info which, uint64_t &out) const noexcept;
 
   const DeviceContext &context_;
-  Event *event_ = nullptr;
+  cl_event event_ = nullptr;
   bool is_blocking_ = false;
 };
 
@@ -35,12 +35,12 @@ class OpenClTimer final : public DeviceTimer {
   uint64_t elapsed_ns() override;
 
  private:
-  void mark(Event **place) const;
-  uint64_t time_of(Event *event) const;
+  void mark(cl_event *place) const;
+  uint64_t time_of(cl_event event) const;
 
   const DeviceContext &context_;
   void *const stream_;
-  Event *begin_ = nullptr, *end_ = nullptr;
+  cl_event begin_ = nullptr, end_ = nullptr;
 };
 
 }  // namespace opd::cl

@@ -9,142 +9,156 @@
 namespace opd::vk {
 namespace {
 
-// A SPIR-V capability and what of the device must be there for it.
+using Of10 = VkPhysicalDeviceFeatures;
+using Of11 = VkPhysicalDeviceVulkan11Features;
+using Of12 = VkPhysicalDeviceVulkan12Features;
+
+// A SPIR-V capability and what of the device must be there for it; null or 0: nothing of the kind.
 struct Capability {
-  enum class Needs : uint8_t { kNothing, kFeature, kFeature11, kFeature12, kSubgroups };
   uint32_t number;
   const char *name;
-  Needs needs;
-  uint32_t which;  // the feature's place; of subgroups the bit of the kind of operation
+  VkBool32 Of10::*feature = nullptr;
+  VkBool32 Of11::*feature11 = nullptr;
+  VkBool32 Of12::*feature12 = nullptr;
+  VkSubgroupFeatureFlags subgroups = 0;
 };
-using Needs = Capability::Needs;
 constexpr Capability kCapabilities[] = {
-    {0, "Matrix", Needs::kNothing, 0},
-    {1, "Shader", Needs::kNothing, 0},
-    {9, "Float16", Needs::kFeature12, kFloat16},
-    {10, "Float64", Needs::kFeature, kFloat64},
-    {11, "Int64", Needs::kFeature, kInt64},
-    {12, "Int64Atomics", Needs::kFeature12, kInt64Atomics},
-    {22, "Int16", Needs::kFeature, kInt16},
-    {39, "Int8", Needs::kFeature12, kInt8},
-    {61, "GroupNonUniform", Needs::kSubgroups, 1},
-    {62, "GroupNonUniformVote", Needs::kSubgroups, 2},
-    {63, "GroupNonUniformArithmetic", Needs::kSubgroups, 4},
-    {64, "GroupNonUniformBallot", Needs::kSubgroups, 8},
-    {65, "GroupNonUniformShuffle", Needs::kSubgroups, 16},
-    {66, "GroupNonUniformShuffleRelative", Needs::kSubgroups, 32},
-    {67, "GroupNonUniformClustered", Needs::kSubgroups, 64},
-    {68, "GroupNonUniformQuad", Needs::kSubgroups, 128},
-    {4433, "StorageBuffer16BitAccess", Needs::kFeature11, kStorage16},
-    {4434, "UniformAndStorageBuffer16BitAccess", Needs::kFeature11, kUniform16},
-    {4435, "StoragePushConstant16", Needs::kFeature11, kPush16},
-    {4441, "VariablePointersStorageBuffer", Needs::kFeature11, kStoragePointers},
-    {4442, "VariablePointers", Needs::kFeature11, kPointers},
-    {4448, "StorageBuffer8BitAccess", Needs::kFeature12, kStorage8},
-    {4449, "UniformAndStorageBuffer8BitAccess", Needs::kFeature12, kUniform8},
-    {4450, "StoragePushConstant8", Needs::kFeature12, kPush8},
-    {5345, "VulkanMemoryModel", Needs::kFeature12, kMemoryModel},
-    {5346, "VulkanMemoryModelDeviceScope", Needs::kFeature12, kMemoryModelScope},
+    {.number = 0, .name = "Matrix"},
+    {.number = 1, .name = "Shader"},
+    {.number = 9, .name = "Float16", .feature12 = &Of12::shaderFloat16},
+    {.number = 10, .name = "Float64", .feature = &Of10::shaderFloat64},
+    {.number = 11, .name = "Int64", .feature = &Of10::shaderInt64},
+    {.number = 12, .name = "Int64Atomics", .feature12 = &Of12::shaderBufferInt64Atomics},
+    {.number = 22, .name = "Int16", .feature = &Of10::shaderInt16},
+    {.number = 39, .name = "Int8", .feature12 = &Of12::shaderInt8},
+    {.number = 61, .name = "GroupNonUniform", .subgroups = VK_SUBGROUP_FEATURE_BASIC_BIT},
+    {.number = 62, .name = "GroupNonUniformVote", .subgroups = VK_SUBGROUP_FEATURE_VOTE_BIT},
+    {.number = 63, .name = "GroupNonUniformArithmetic", .subgroups = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT},
+    {.number = 64, .name = "GroupNonUniformBallot", .subgroups = VK_SUBGROUP_FEATURE_BALLOT_BIT},
+    {.number = 65, .name = "GroupNonUniformShuffle", .subgroups = VK_SUBGROUP_FEATURE_SHUFFLE_BIT},
+    {.number = 66, .name = "GroupNonUniformShuffleRelative", .subgroups = VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT},
+    {.number = 67, .name = "GroupNonUniformClustered", .subgroups = VK_SUBGROUP_FEATURE_CLUSTERED_BIT},
+    {.number = 68, .name = "GroupNonUniformQuad", .subgroups = VK_SUBGROUP_FEATURE_QUAD_BIT},
+    {.number = 4433, .name = "StorageBuffer16BitAccess", .feature11 = &Of11::storageBuffer16BitAccess},
+    {.number = 4434,
+     .name = "UniformAndStorageBuffer16BitAccess",
+     .feature11 = &Of11::uniformAndStorageBuffer16BitAccess},
+    {.number = 4435, .name = "StoragePushConstant16", .feature11 = &Of11::storagePushConstant16},
+    {.number = 4441, .name = "VariablePointersStorageBuffer", .feature11 = &Of11::variablePointersStorageBuffer},
+    {.number = 4442, .name = "VariablePointers", .feature11 = &Of11::variablePointers},
+    {.number = 4448, .name = "StorageBuffer8BitAccess", .feature12 = &Of12::storageBuffer8BitAccess},
+    {.number = 4449,
+     .name = "UniformAndStorageBuffer8BitAccess",
+     .feature12 = &Of12::uniformAndStorageBuffer8BitAccess},
+    {.number = 4450, .name = "StoragePushConstant8", .feature12 = &Of12::storagePushConstant8},
+    {.number = 5345, .name = "VulkanMemoryModel", .feature12 = &Of12::vulkanMemoryModel},
+    {.number = 5346, .name = "VulkanMemoryModelDeviceScope", .feature12 = &Of12::vulkanMemoryModelDeviceScope},
 };
 
 bool has(const DeviceFacts &facts, const Capability &capability) {
-  switch (capability.needs) {
-    case Needs::kNothing:
-      return true;
-    case Needs::kFeature:
-      return facts.features.flags[capability.which];
-    case Needs::kFeature11:
-      return facts.features11.flags[capability.which];
-    case Needs::kFeature12:
-      return facts.features12.flags[capability.which];
-    case Needs::kSubgroups:
-      return (facts.properties11.subgroup_stages & kComputeStage) &&
-             (facts.properties11.subgroup_operations & capability.which);
-  }
-  return false;
+  if (capability.feature) return facts.features.*capability.feature;
+  if (capability.feature11) return facts.features11.*capability.feature11;
+  if (capability.feature12) return facts.features12.*capability.feature12;
+  return !capability.subgroups || ((facts.properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                                   (facts.properties11.subgroupSupportedOperations & capability.subgroups));
 }
+
+// Features of a device, as Vulkan asks for them and tells them: a list.
+struct FeatureList {
+  VkPhysicalDeviceFeatures2 features =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  Of11 features11 = structure<Of11>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  Of12 features12 = structure<Of12>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+
+  FeatureList() { features.pNext = &features11, features11.pNext = &features12; }
+  FeatureList(const FeatureList &) = delete;
+};
 
 // The device's features that a capability of the list needs; statistics, which counters need; and timelines, which
 // streams need. No others: some, as the checks of buffers' ends, cost time.
-struct Wanted {
-  Features features;
-  Features11 features11;
-  Features12 features12;
-
+struct Wanted : FeatureList {
   explicit Wanted(const DeviceFacts &facts) {
     for (const Capability &capability : kCapabilities) {
       if (!has(facts, capability)) continue;
-      if (capability.needs == Needs::kFeature) features.flags[capability.which] = 1;
-      if (capability.needs == Needs::kFeature11) features11.flags[capability.which] = 1;
-      if (capability.needs == Needs::kFeature12) features12.flags[capability.which] = 1;
+      if (capability.feature) features.features.*capability.feature = VK_TRUE;
+      if (capability.feature11) features11.*capability.feature11 = VK_TRUE;
+      if (capability.feature12) features12.*capability.feature12 = VK_TRUE;
     }
-    features.flags[kPipelineStatistics] = facts.features.flags[kPipelineStatistics];
-    features12.flags[kTimelines] = 1;
-    features.next = &features11;
-    features11.next = &features12;
+    features.features.pipelineStatisticsQuery = facts.features.pipelineStatisticsQuery;
+    features12.timelineSemaphore = VK_TRUE;
   }
-  Wanted(const Wanted &) = delete;
 };
 
 struct Family {
   uint32_t number, time_bits;
 };
-std::optional<Family> compute_family(const Api &api, PhysicalDevice *physical) {
+std::optional<Family> compute_family(const Api &api, VkPhysicalDevice physical) {
   uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
-  std::vector<QueueFamily> families(count);
+  std::vector<VkQueueFamilyProperties> families(count);
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
   for (uint32_t i = 0; i < count; ++i)
-    if ((families[i].flags & kQueueCompute) && families[i].count > 0) return Family{i, families[i].timestamp_bits};
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) && families[i].queueCount > 0)
+      return Family{i, families[i].timestampValidBits};
   return std::nullopt;
 }
 
-bool has_extension(const Api &api, PhysicalDevice *physical, std::string_view wanted) {
+bool has_extension(const Api &api, VkPhysicalDevice physical, std::string_view wanted) {
   uint32_t count = 0;
   if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr)) return false;
-  std::vector<ExtensionProperties> extensions(count);
+  std::vector<VkExtensionProperties> extensions(count);
   if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, extensions.data())) return false;
   extensions.resize(count);
-  return std::ranges::any_of(extensions, [&](const ExtensionProperties &each) { return each.name == wanted; });
+  return std::ranges::any_of(extensions,
+                             [&](const VkExtensionProperties &each) { return each.extensionName == wanted; });
 }
 
-bool tells_time(const Api &api, PhysicalDevice *physical) {
+bool tells_time(const Api &api, VkPhysicalDevice physical) {
   if (!api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT || !api.vkGetCalibratedTimestampsEXT) return false;
   uint32_t count = 0;
-  if (!has_extension(api, physical, kCalibratedTimes) ||
+  if (!has_extension(api, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) ||
       api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(physical, &count, nullptr))
     return false;
-  std::vector<uint32_t> domains(count);
+  std::vector<VkTimeDomainEXT> domains(count);
   if (api.vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(physical, &count, domains.data())) return false;
   domains.resize(count);
-  return std::ranges::find(domains, +kDeviceDomain) != domains.end();
+  return std::ranges::find(domains, VK_TIME_DOMAIN_DEVICE_EXT) != domains.end();
 }
 
-DeviceFacts facts_of(const Api &api, PhysicalDevice *physical) {
+DeviceFacts facts_of(const Api &api, VkPhysicalDevice physical) {
   DeviceFacts facts;
   facts.physical = physical;
-  api.vkGetPhysicalDeviceProperties2(physical, &facts.properties);
-  const uint32_t version_there = facts.properties.api_version;
-  if (version_there < version(1, 2)) {
-    facts.unsupported = concat("Vulkan 1.2, but has ", major_of(version_there), ".", minor_of(version_there));
+  auto properties = structure<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  api.vkGetPhysicalDeviceProperties2(physical, &properties);
+  facts.properties = properties.properties;
+  const uint32_t version = facts.properties.apiVersion;
+  if (version < VK_API_VERSION_1_2) {
+    facts.unsupported =
+        concat("Vulkan 1.2, but has ", VK_API_VERSION_MAJOR(version), ".", VK_API_VERSION_MINOR(version));
     return facts;
   }
-  facts.properties.next = &facts.properties11, facts.properties11.next = &facts.properties12;
-  api.vkGetPhysicalDeviceProperties2(physical, &facts.properties);
-  facts.features.next = &facts.features11, facts.features11.next = &facts.features12;
-  api.vkGetPhysicalDeviceFeatures2(physical, &facts.features);
-  facts.properties.next = facts.properties11.next = facts.features.next = facts.features11.next = nullptr;
+  facts.properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  facts.properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  properties.pNext = &facts.properties11, facts.properties11.pNext = &facts.properties12;
+  api.vkGetPhysicalDeviceProperties2(physical, &properties);
+  FeatureList features;
+  api.vkGetPhysicalDeviceFeatures2(physical, &features.features);
+  facts.features = features.features.features;
+  facts.features11 = features.features11, facts.features12 = features.features12;
+  facts.properties11.pNext = facts.features11.pNext = nullptr;
   api.vkGetPhysicalDeviceMemoryProperties(physical, &facts.memory);
   const auto family = compute_family(api, physical);
   if (family) facts.family = family->number, facts.time_bits = family->time_bits;
   facts.tells_time = facts.time_bits && tells_time(api, physical);
   if (!family) facts.unsupported = "a queue for compute work";
-  else if (!facts.features12.flags[kTimelines]) facts.unsupported = "timeline semaphores";
+  else if (!facts.features12.timelineSemaphore) facts.unsupported = "timeline semaphores";
   return facts;
 }
 
-int place_of(uint32_t device_type) {
-  constexpr uint32_t kOrder[] = {kDiscrete, kIntegrated, kVirtual, kOther, kProcessor};
+int place_of(VkPhysicalDeviceType device_type) {
+  constexpr VkPhysicalDeviceType kOrder[] = {
+      VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU,
+      VK_PHYSICAL_DEVICE_TYPE_OTHER, VK_PHYSICAL_DEVICE_TYPE_CPU};
   return static_cast<int>(std::find(std::begin(kOrder), std::end(kOrder), device_type) - std::begin(kOrder));
 }
 
@@ -153,20 +167,22 @@ int place_of(uint32_t device_type) {
 DeviceContext::DeviceContext(const DeviceFacts &facts, int32_t number)
     : api_(Api::get()), facts_(facts), number_(number) {
   const float priority = 1;
-  QueueInfo queue;
-  queue.family = facts.family, queue.count = 1, queue.priorities = &priority;
+  auto queue = structure<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+  queue.queueFamilyIndex = facts.family, queue.queueCount = 1, queue.pQueuePriorities = &priority;
   const Wanted wanted(facts);
-  DeviceInfo info;
-  info.next = &wanted.features;
-  info.queue_count = 1, info.queues = &queue;
-  info.extension_count = facts.tells_time, info.extensions = &kCalibratedTimes;
+  auto info = structure<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  info.pNext = &wanted.features;
+  info.queueCreateInfoCount = 1, info.pQueueCreateInfos = &queue;
+  const char *const extension = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
+  info.enabledExtensionCount = facts.tells_time, info.ppEnabledExtensionNames = &extension;
   check(api_.vkCreateDevice(facts.physical, &info, nullptr, &device_), "vkCreateDevice");
   api_.vkGetDeviceQueue(device_, facts.family, 0, &queue_);
 }
 
 int32_t DeviceContext::memory_type(uint32_t allowed, uint32_t flags) const {
-  for (uint32_t i = 0; i < facts_.memory.type_count; ++i)
-    if ((allowed >> i & 1) && (facts_.memory.types[i].flags & flags) == flags) return static_cast<int32_t>(i);
+  for (uint32_t i = 0; i < facts_.memory.memoryTypeCount; ++i)
+    if ((allowed >> i & 1) && (facts_.memory.memoryTypes[i].propertyFlags & flags) == flags)
+      return static_cast<int32_t>(i);
   return -1;
 }
 
@@ -178,23 +194,24 @@ std::string DeviceContext::lacks_capability(uint32_t capability) const {
 
 DeviceContext::TimeQueries DeviceContext::take_queries() {
   if (!facts_.time_bits) return {};
-  QueryPoolInfo info;
-  info.kind = kTimestamps;
+  auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
   return take(times_, info, 2);
 }
 
 DeviceContext::Queries DeviceContext::take_count_query() {
-  QueryPoolInfo info;
-  info.kind = kStatistics, info.statistics = kComputeInvocations;
+  auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+  info.queryType = VK_QUERY_TYPE_PIPELINE_STATISTICS;
+  info.pipelineStatistics = VK_QUERY_PIPELINE_STATISTIC_COMPUTE_SHADER_INVOCATIONS_BIT;
   return take(counts_, info, 1);
 }
 
-DeviceContext::Queries DeviceContext::take(QueryStore &store, QueryPoolInfo info, uint32_t each) const {
+DeviceContext::Queries DeviceContext::take(QueryStore &store, VkQueryPoolCreateInfo info, uint32_t each) const {
   constexpr uint32_t kMore = 64;
   if (store.free.empty()) {
     store.free.reserve(store.num_all + kMore);
-    info.count = each * kMore;
-    QueryPool *pool = nullptr;
+    info.queryCount = each * kMore;
+    VkQueryPool pool = nullptr;
     check(api_.vkCreateQueryPool(device_, &info, nullptr, &pool), "vkCreateQueryPool");
     for (uint32_t i = 0; i < kMore; ++i) store.free.push_back({pool, each * i});
     store.num_all += kMore;
@@ -204,9 +221,9 @@ DeviceContext::Queries DeviceContext::take(QueryStore &store, QueryPoolInfo info
   return taken;
 }
 
-Result DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
+VkResult DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
   return api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times.data(),
-                                    sizeof times[0], kResults64);
+                                    sizeof times[0], VK_QUERY_RESULT_64_BIT);
 }
 
 bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
@@ -224,17 +241,17 @@ uint64_t DeviceContext::elapsed_ns(TimeQueries queries) const {
 
 uint64_t DeviceContext::ns_of(uint64_t time) const {
   const uint64_t mask = facts_.time_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << facts_.time_bits) - 1;
-  return static_cast<uint64_t>(static_cast<long double>(time & mask) * limits().timestamp_ns);
+  return static_cast<uint64_t>(static_cast<long double>(time & mask) * limits().timestampPeriod);
 }
 
 DeviceClock &DeviceContext::make_clock() {
-  return clock_.emplace(facts_.tells_time ? kCalibratedTimes : "bracketed timestamp queries",
-                        static_cast<uint64_t>(limits().timestamp_ns) + 1);
+  return clock_.emplace(facts_.tells_time ? VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME : "bracketed timestamp queries",
+                        static_cast<uint64_t>(limits().timestampPeriod) + 1);
 }
 
 bool DeviceContext::tell_time(uint64_t &device_ns) const {
-  CalibratedTimeInfo info;
-  info.domain = kDeviceDomain;
+  auto info = structure<VkCalibratedTimestampInfoEXT>(VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT);
+  info.timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
   uint64_t time = 0, deviation = 0;
   if (!facts_.tells_time || api_.vkGetCalibratedTimestampsEXT(device_, 1, &info, &time, &deviation)) return false;
   device_ns = ns_of(time);
@@ -242,18 +259,18 @@ bool DeviceContext::tell_time(uint64_t &device_ns) const {
 }
 
 uint32_t DeviceContext::spirv_version() const {
-  return facts_.properties.api_version >= version(1, 3) ? 0x10600 : 0x10500;
+  return facts_.properties.apiVersion >= VK_API_VERSION_1_3 ? 0x10600 : 0x10500;
 }
 
 std::vector<DeviceFacts> list_devices(const Api &api) {
   uint32_t count = 0;
   check(api.vkEnumeratePhysicalDevices(api.instance, &count, nullptr), "vkEnumeratePhysicalDevices");
-  std::vector<PhysicalDevice *> physical(count);
+  std::vector<VkPhysicalDevice> physical(count);
   check(api.vkEnumeratePhysicalDevices(api.instance, &count, physical.data()), "vkEnumeratePhysicalDevices");
   std::vector<DeviceFacts> devices;
-  for (PhysicalDevice *one : physical) devices.push_back(facts_of(api, one));
+  for (VkPhysicalDevice one : physical) devices.push_back(facts_of(api, one));
   std::stable_sort(devices.begin(), devices.end(), [](const DeviceFacts &a, const DeviceFacts &b) {
-    return place_of(a.properties.device_type) < place_of(b.properties.device_type);
+    return place_of(a.properties.deviceType) < place_of(b.properties.deviceType);
   });
   return devices;
 }

@@ -14,14 +14,14 @@ namespace opd::vk {
 
 // The properties of a physical device.
 struct DeviceFacts {
-  PhysicalDevice *physical = nullptr;
-  Properties properties;
-  Properties11 properties11;
-  Properties12 properties12;
-  MemoryProperties memory{};
-  Features features;
-  Features11 features11;
-  Features12 features12;
+  VkPhysicalDevice physical = nullptr;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceVulkan11Properties properties11{};
+  VkPhysicalDeviceVulkan12Properties properties12{};
+  VkPhysicalDeviceMemoryProperties memory{};
+  VkPhysicalDeviceFeatures features{};
+  VkPhysicalDeviceVulkan11Features features11{};
+  VkPhysicalDeviceVulkan12Features features12{};
   uint32_t family = 0;      // of queues, that can compute
   uint32_t time_bits = 0;   // that count of a time; 0: its queues tell none
   bool tells_time = false;  // by VK_EXT_calibrated_timestamps
@@ -34,22 +34,22 @@ class DeviceContext {
   DeviceContext(const DeviceContext &) = delete;
 
   const Api &api() const { return api_; }
-  LogicalDevice *device() const { return device_; }
+  VkDevice device() const { return device_; }
   int32_t number() const { return number_; }
   const DeviceFacts &facts() const { return facts_; }
-  const Limits &limits() const { return facts_.properties.limits; }
+  const VkPhysicalDeviceLimits &limits() const { return facts_.properties.limits; }
 
   // The type of memory that has all flags, among those that the bits allow; -1 if there is none.
   int32_t memory_type(uint32_t allowed, uint32_t flags) const;
   uint64_t heap_bytes(uint32_t memory_type) const {
-    return facts_.memory.heaps[facts_.memory.types[memory_type].heap].bytes;
+    return facts_.memory.memoryHeaps[facts_.memory.memoryTypes[memory_type].heapIndex].size;
   }
   // The name of a SPIR-V capability that the device lacks; "" if it has it.
   std::string lacks_capability(uint32_t capability) const;
   uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
 
   struct Queries {
-    QueryPool *pool = nullptr;
+    VkQueryPool pool = nullptr;
     uint32_t first = 0;
   };
   // A pair of queries for the begin and the end of work; { null, 0 } if the device has no times. Under the
@@ -58,7 +58,7 @@ class DeviceContext {
   TimeQueries take_queries();
   void give_back(TimeQueries queries) { times_.free.push_back(queries); }  // there is room
   // A query for the invocations of a kernel, on a device that counts them.
-  bool counts_invocations() const { return facts_.features.flags[kPipelineStatistics]; }
+  bool counts_invocations() const { return facts_.features.pipelineStatisticsQuery; }
   Queries take_count_query();
   void give_back_count(Queries query) { counts_.free.push_back(query); }
   // Both times in ns, on the device's clock; false if it has not measured them.
@@ -73,23 +73,23 @@ class DeviceContext {
 
   // Held while work is recorded and submitted to the queue, and while resources of finished work are reclaimed.
   ForkMutex &queue_guard() { return queue_guard_; }
-  void submit(const SubmitInfo &info) { check(api_.vkQueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit"); }
+  void submit(const VkSubmitInfo &info) { check(api_.vkQueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit"); }
 
  private:
   const Api &api_;
   const DeviceFacts facts_;
   const int32_t number_;
-  LogicalDevice *device_ = nullptr;
-  Queue *queue_ = nullptr;
+  VkDevice device_ = nullptr;
+  VkQueue queue_ = nullptr;
   struct QueryStore {
     std::vector<Queries> free;
     size_t num_all = 0;
   };
-  Queries take(QueryStore &store, QueryPoolInfo info, uint32_t each) const;  // `each`: queries that go together
+  Queries take(QueryStore &store, VkQueryPoolCreateInfo info, uint32_t each) const;  // `each`: queries that go together
   QueryStore times_, counts_;
   DeviceClock &make_clock();
   using RawTimes = std::array<uint64_t, 2>;
-  Result read_raw(TimeQueries queries, RawTimes &times) const;
+  VkResult read_raw(TimeQueries queries, RawTimes &times) const;
   uint64_t ns_of(uint64_t time) const;  // of the device
 
   std::optional<DeviceClock> clock_;

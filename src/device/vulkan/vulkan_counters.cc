@@ -26,7 +26,7 @@ CountedLaunch::~CountedLaunch() {
   context_.give_back_count(query_);
 }
 
-CountedLaunch::Scope::Scope(const CountedLaunch *launch, CommandBuffer *commands)
+CountedLaunch::Scope::Scope(const CountedLaunch *launch, VkCommandBuffer commands)
     : launch_(launch), commands_(commands) {
   if (!launch) return;
   const auto &[pool, first] = launch->query_;
@@ -42,7 +42,7 @@ uint64_t CountedLaunch::read() const {
   progress_->wait(number_);
   uint64_t count = 0;
   check(context_.api().vkGetQueryPoolResults(context_.device(), query_.pool, query_.first, 1, sizeof count, &count,
-                                             sizeof count, kResults64),
+                                             sizeof count, VK_QUERY_RESULT_64_BIT),
         "vkGetQueryPoolResults");
   return count;
 }

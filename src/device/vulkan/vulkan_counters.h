@@ -18,13 +18,13 @@ class CountedLaunch {
   // Around its command, under the device's queue_guard(). The query also ends if the command cannot be added.
   class Scope {
    public:
-    Scope(const CountedLaunch *launch, CommandBuffer *commands);  // null: nobody counts
+    Scope(const CountedLaunch *launch, VkCommandBuffer commands);  // null: nobody counts
     ~Scope();
     Scope(const Scope &) = delete;
 
    private:
     const CountedLaunch *const launch_;
-    CommandBuffer *const commands_;
+    VkCommandBuffer const commands_;
   };
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
   uint64_t read() const;  // waits for its end; throws

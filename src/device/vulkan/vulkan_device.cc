@@ -17,17 +17,17 @@ struct Device {
 };
 
 std::string version_text(uint32_t version) {
-  return concat(major_of(version), ".", minor_of(version), ".", patch_of(version));
+  return concat(VK_API_VERSION_MAJOR(version), ".", VK_API_VERSION_MINOR(version), ".", VK_API_VERSION_PATCH(version));
 }
 
 // Each vendor encodes the driver's version number differently, so the driver's text is preferred if there is one.
 std::string driver_version_of(const DeviceFacts &facts) {
-  const std::string text = facts.properties12.driver_info;
-  return text.empty() ? version_text(facts.properties.driver_version) : text;
+  const std::string text = facts.properties12.driverInfo;
+  return text.empty() ? version_text(facts.properties.driverVersion) : text;
 }
 
 uint64_t memory_of(const DeviceContext &context) {
-  const int32_t type = context.memory_type(~0u, kDeviceLocal);
+  const int32_t type = context.memory_type(~0u, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
   return type < 0 ? 0 : context.heap_bytes(static_cast<uint32_t>(type));
 }
 
@@ -39,30 +39,32 @@ class VulkanBackend final : public DeviceBackend {
     if (attr == OPD_ATTR_EXIST) return Value(find(id) != nullptr);
     const DeviceContext &context = get(id).context;
     const DeviceFacts &facts = context.facts();
-    const Limits &limits = context.limits();
+    const VkPhysicalDeviceLimits &limits = context.limits();
     switch (attr) {
       case OPD_ATTR_MAX_THREADS_PER_BLOCK:
-        return whole(limits.max_group_items);
+        return whole(limits.maxComputeWorkGroupInvocations);
       case OPD_ATTR_WARP_SIZE:
-        return whole(facts.properties11.subgroup_size);
+        return whole(facts.properties11.subgroupSize);
       case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
-        return whole(limits.max_shared_bytes);
+        return whole(limits.maxComputeSharedMemorySize);
       case OPD_ATTR_COMPUTE_VERSION:
-        return Value(version_text(facts.properties.api_version));
+        return Value(version_text(facts.properties.apiVersion));
       case OPD_ATTR_DEVICE_NAME:
-        return Value(std::string(facts.properties.name));
+        return Value(std::string(facts.properties.deviceName));
       case OPD_ATTR_MAX_THREAD_DIMENSIONS: {
-        const int64_t sizes[] = {limits.max_group_size[0], limits.max_group_size[1], limits.max_group_size[2]};
+        const int64_t sizes[] = {limits.maxComputeWorkGroupSize[0], limits.maxComputeWorkGroupSize[1],
+                                 limits.maxComputeWorkGroupSize[2]};
         return Value(Shape::make(sizes));
       }
       case OPD_ATTR_API_VERSION:  // 130 for Vulkan 1.3
-        return whole(major_of(facts.properties.api_version) * 100 + minor_of(facts.properties.api_version) * 10);
+        return whole(VK_API_VERSION_MAJOR(facts.properties.apiVersion) * 100 +
+                     VK_API_VERSION_MINOR(facts.properties.apiVersion) * 10);
       case OPD_ATTR_DRIVER_VERSION:
         return Value(driver_version_of(facts));
       case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
         return whole(memory_of(context));
       case OPD_ATTR_TEXTURE_SPATIAL_LIMIT:
-        return whole(limits.max_image_2d);
+        return whole(limits.maxImageDimension2D);
       default:
         return {};  // Vulkan does not tell clocks, processors and caches
     }
@@ -151,7 +153,9 @@ class VulkanBackend final : public DeviceBackend {
       for (const DeviceFacts &facts : list_devices(Api::get())) {
         if (facts.unsupported.empty())
           devices.list.push_back(std::make_unique<Device>(facts, static_cast<int32_t>(devices.list.size())));
-        else devices.failure = concat("\"", facts.properties.name, "\" lacks what opdyno needs: ", facts.unsupported);
+        else
+          devices.failure =
+              concat("\"", facts.properties.deviceName, "\" lacks what opdyno needs: ", facts.unsupported);
       }
     });
     return made;

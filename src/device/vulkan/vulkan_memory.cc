@@ -16,12 +16,18 @@ struct Kind {
 Kind kind_of(DeviceBuffer::Use use) {
   switch (use) {
     case DeviceBuffer::Use::kStaging:
-      return {kTransferSource | kTransferTarget, kHostVisible | kHostCoherent | kHostCached,
-              kHostVisible | kHostCoherent};
+      return {VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                  VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT};
     case DeviceBuffer::Use::kScalars:
-      return {kUniform, kHostVisible | kHostCoherent | kDeviceLocal, kHostVisible | kHostCoherent};
+      return {VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
+              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                  VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT};
     default:
-      return {kTransferSource | kTransferTarget | kStorage, kDeviceLocal, 0};
+      return {VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
   }
 }
 
@@ -33,33 +39,33 @@ Buffers &buffers() {
 }
 
 std::shared_ptr<DeviceBuffer> DeviceBuffer::make(const DeviceContext &context, uint64_t bytes, Use use) {
-  if (bytes > context.facts().properties11.max_memory_bytes - kUnit) return nullptr;
+  if (bytes > context.facts().properties11.maxMemoryAllocationSize - kUnit) return nullptr;
   const std::shared_ptr<DeviceBuffer> made(
       new DeviceBuffer(context, (std::max<uint64_t>(bytes, 1) + kUnit - 1) / kUnit * kUnit));
-  const Result result = made->allocate(use);
+  const VkResult result = made->allocate(use);
   if (is_out_of_memory(result)) return nullptr;
   check(result, "making a buffer");
   return made;
 }
 
-Result DeviceBuffer::allocate(Use use) {
+VkResult DeviceBuffer::allocate(Use use) {
   const Api &api = context_.api();
   const Kind kind = kind_of(use);
-  BufferInfo info;
-  info.bytes = bytes_, info.usage = kind.usage;
-  if (const Result result = api.vkCreateBuffer(context_.device(), &info, nullptr, &handle_)) return result;
-  MemoryRequirements needs{};
+  auto info = structure<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  info.size = bytes_, info.usage = kind.usage;
+  if (const VkResult result = api.vkCreateBuffer(context_.device(), &info, nullptr, &handle_)) return result;
+  VkMemoryRequirements needs{};
   api.vkGetBufferMemoryRequirements(context_.device(), handle_, &needs);
-  int32_t type = context_.memory_type(needs.types, kind.best_memory);
-  if (type < 0) type = context_.memory_type(needs.types, kind.least_memory);
+  int32_t type = context_.memory_type(needs.memoryTypeBits, kind.best_memory);
+  if (type < 0) type = context_.memory_type(needs.memoryTypeBits, kind.least_memory);
   if (type < 0) fail(OPD_CALL_FAILED, "vulkan:", context_.number(), " has no memory for buffers");
-  MemoryInfo memory;
-  memory.bytes = needs.bytes, memory.memory_type = static_cast<uint32_t>(type);
-  if (needs.bytes > context_.heap_bytes(memory.memory_type)) return kOutOfDeviceMemory;
-  if (const Result result = api.vkAllocateMemory(context_.device(), &memory, nullptr, &memory_)) return result;
-  if (const Result result = api.vkBindBufferMemory(context_.device(), handle_, memory_, 0)) return result;
-  if (use == Use::kTensor) return kSuccess;
-  return api.vkMapMemory(context_.device(), memory_, 0, kWholeSize, 0, &host_);  // freeing it unmaps it
+  auto memory = structure<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  memory.allocationSize = needs.size, memory.memoryTypeIndex = static_cast<uint32_t>(type);
+  if (needs.size > context_.heap_bytes(memory.memoryTypeIndex)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (const VkResult result = api.vkAllocateMemory(context_.device(), &memory, nullptr, &memory_)) return result;
+  if (const VkResult result = api.vkBindBufferMemory(context_.device(), handle_, memory_, 0)) return result;
+  if (use == Use::kTensor) return VK_SUCCESS;
+  return api.vkMapMemory(context_.device(), memory_, 0, VK_WHOLE_SIZE, 0, &host_);  // freeing it unmaps it
 }
 
 DeviceBuffer::~DeviceBuffer() {

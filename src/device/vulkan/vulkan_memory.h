@@ -13,18 +13,18 @@ class DeviceBuffer {
   ~DeviceBuffer();
   DeviceBuffer(const DeviceBuffer &) = delete;
 
-  Buffer *handle() const { return handle_; }
+  VkBuffer handle() const { return handle_; }
   char *host() const { return static_cast<char *>(host_); }  // where the host sees it; null for tensors
   uint64_t bytes() const { return bytes_; }
 
  private:
   DeviceBuffer(const DeviceContext &context, uint64_t bytes) : context_(context), bytes_(bytes) {}
-  Result allocate(Use use);
+  VkResult allocate(Use use);
 
   const DeviceContext &context_;
   const uint64_t bytes_;
-  Buffer *handle_ = nullptr;
-  DeviceMemory *memory_ = nullptr;
+  VkBuffer handle_ = nullptr;
+  VkDeviceMemory memory_ = nullptr;
   void *host_ = nullptr;
 };
 

@@ -25,30 +25,32 @@ class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
 
   // Under the device's queue_guard(): adds a launch to the work, which keeps what it needs. `scalars` has a slot for
   // each.
-  void record(Stream::Work &work, std::span<const BufferPart> buffers, std::span<const char> scalars,
+  void record(Stream::Work &work, std::span<const VkDescriptorBufferInfo> buffers, std::span<const char> scalars,
               const std::array<uint32_t, 3> &grid);
 
  private:
   struct Binding {
-    DescriptorSet *set = nullptr;
+    VkDescriptorSet set = nullptr;
     std::shared_ptr<DeviceBuffer> uniform;
   };
   KernelPipeline(const DeviceContext &context, const PipelineForm &form) : context_(context), form_(form) {}
   void make_layout();
   void compile(std::span<const uint32_t> words, const std::string &name);
   uint32_t num_bindings() const { return form_.num_buffers + (form_.has_uniform ? 1 : 0); }
-  uint32_t kind_of(uint32_t binding) const { return binding < form_.num_buffers ? kStorageBuffer : kUniformBuffer; }
+  VkDescriptorType kind_of(uint32_t binding) const {
+    return binding < form_.num_buffers ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+  }
   std::shared_ptr<Binding> take_binding();
   void add_bindings();
-  void fill(const Binding &binding, std::span<const BufferPart> buffers, std::span<const char> scalars);
+  void fill(const Binding &binding, std::span<const VkDescriptorBufferInfo> buffers, std::span<const char> scalars);
 
   const DeviceContext &context_;
   const PipelineForm form_;
-  SetLayout *set_layout_ = nullptr;
-  PipelineLayout *layout_ = nullptr;
-  Pipeline *pipeline_ = nullptr;
+  VkDescriptorSetLayout set_layout_ = nullptr;
+  VkPipelineLayout layout_ = nullptr;
+  VkPipeline pipeline_ = nullptr;
   // Guarded by the device's queue_guard().
-  std::vector<DescriptorPool *> pools_;
+  std::vector<VkDescriptorPool> pools_;
   std::vector<Binding> free_;  // has room for all
 };
 

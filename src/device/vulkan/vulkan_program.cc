@@ -86,7 +86,7 @@ class VulkanKernel final : public DeviceKernel {
     check_sizes(launch);
     KernelPipeline &pipeline = pipeline_for(launch);
     std::vector<Place> places;  // whose buffers the work keeps
-    std::vector<BufferPart> parts;
+    std::vector<VkDescriptorBufferInfo> parts;
     std::vector<char> scalars;
     for (size_t i = 0; i < launch.args.size(); ++i) {
       const KernelArg &arg = launch.args[i];
@@ -119,11 +119,11 @@ class VulkanKernel final : public DeviceKernel {
 
   void check_sizes(const KernelLaunch &launch) const {
     for (size_t i = 0; i < 3; ++i)
-      if (launch.grid[i] > context_.limits().max_group_count[i]) [[unlikely]]
+      if (launch.grid[i] > context_.limits().maxComputeWorkGroupCount[i]) [[unlikely]]
         fail(OPD_INVALID_ARGUMENT, "kernel ", name_, " cannot be launched with ", sizes_text(launch.grid),
              " blocks: vulkan:", context_.number(), " has at most ",
-             sizes_text({context_.limits().max_group_count[0], context_.limits().max_group_count[1],
-                         context_.limits().max_group_count[2]}));
+             sizes_text({context_.limits().maxComputeWorkGroupCount[0], context_.limits().maxComputeWorkGroupCount[1],
+                         context_.limits().maxComputeWorkGroupCount[2]}));
     if (facts_.block[0] && launch.block != facts_.block) [[unlikely]]
       fail(OPD_INVALID_ARGUMENT, "kernel ", name_, " was compiled for blocks of ", sizes_text(facts_.block),
            " threads, but is launched with ", sizes_text(launch.block));
@@ -137,11 +137,12 @@ class VulkanKernel final : public DeviceKernel {
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " is no tensor; on Vulkan it must be one");
     Place place = buffers().find(address, 0, context_.number());
     const size_t bytes = place.bytes - place.offset;
-    check_part_begin("vulkan", context_.number(), name_, i, place.offset, context_.limits().storage_alignment);
-    if (bytes == 0 || bytes > context_.limits().max_storage_bytes) [[unlikely]]
+    check_part_begin("vulkan", context_.number(), name_, i, place.offset,
+                     context_.limits().minStorageBufferOffsetAlignment);
+    if (bytes == 0 || bytes > context_.limits().maxStorageBufferRange) [[unlikely]]
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", name_, " has ", bytes,
            " bytes of its buffer; vulkan:", context_.number(), " gives a kernel 1 to ",
-           context_.limits().max_storage_bytes, " of each");
+           context_.limits().maxStorageBufferRange, " of each");
     return place;
   }
 
@@ -167,16 +168,17 @@ class VulkanKernel final : public DeviceKernel {
   }
 
   void check_form(const PipelineForm &form) const {
-    const Limits &limits = context_.limits();
+    const VkPhysicalDeviceLimits &limits = context_.limits();
     const uint64_t bytes = form.num_scalars * kSlotBytes;
-    if (bytes > (form.has_uniform ? limits.max_uniform_bytes : limits.max_push_bytes))
+    if (bytes > (form.has_uniform ? limits.maxUniformBufferRange : limits.maxPushConstantsSize))
       fail(OPD_UNSUPPORTED, "kernel ", name_, " has ", counted(form.num_scalars, "scalar"), " of ", kSlotBytes,
            " bytes; vulkan:", context_.number(), " takes ",
-           form.has_uniform ? limits.max_uniform_bytes : limits.max_push_bytes, " bytes");
-    if (form.num_buffers > limits.max_stage_storage_buffers || form.num_buffers >= limits.max_stage_resources)
+           form.has_uniform ? limits.maxUniformBufferRange : limits.maxPushConstantsSize, " bytes");
+    if (form.num_buffers > limits.maxPerStageDescriptorStorageBuffers ||
+        form.num_buffers >= limits.maxPerStageResources)
       fail(OPD_UNSUPPORTED, "kernel ", name_, " has ", counted(form.num_buffers, "tensor"),
            "; vulkan:", context_.number(), " takes ",
-           std::min(limits.max_stage_storage_buffers, limits.max_stage_resources - 1));
+           std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxPerStageResources - 1));
     for (const uint32_t binding : facts_.storage)
       if (binding >= form.num_buffers)
         fail(OPD_BAD_FORMAT, "kernel ", name_, " uses tensor ", binding, ", but has ", form.num_buffers);
@@ -215,7 +217,7 @@ class VulkanProgram final : public DeviceProgram {
 
  private:
   void check_device(const ShaderFacts &facts, const std::string &what) const {
-    const Limits &limits = context_.limits();
+    const VkPhysicalDeviceLimits &limits = context_.limits();
     if (facts.version > context_.spirv_version())
       fail(OPD_UNSUPPORTED, what, " is SPIR-V ", facts.version >> 16, ".", facts.version >> 8 & 0xFF,
            "; vulkan:", context_.number(), " reads up to ", context_.spirv_version() >> 16, ".",
@@ -227,9 +229,9 @@ class VulkanProgram final : public DeviceProgram {
     uint64_t threads = 1;
     for (size_t i = 0; i < 3; ++i) {
       threads *= facts.block[i];  // at most the product of two 32-bit numbers, for the first that is too large fails
-      if (facts.block[i] > limits.max_group_size[i] || threads > limits.max_group_items)
+      if (facts.block[i] > limits.maxComputeWorkGroupSize[i] || threads > limits.maxComputeWorkGroupInvocations)
         fail(OPD_UNSUPPORTED, what, " has blocks of ", sizes_text(facts.block), " threads; vulkan:", context_.number(),
-             " takes ", limits.max_group_items);
+             " takes ", limits.maxComputeWorkGroupInvocations);
     }
   }
 

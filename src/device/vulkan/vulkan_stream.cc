@@ -11,19 +11,20 @@ namespace {
 
 constexpr size_t kLeastStaging = size_t{64} << 10, kMostStaging = size_t{4} << 20;
 
-void add_barrier(const Api &api, CommandBuffer *commands, uint32_t stages, uint32_t access) {
-  MemoryBarrier barrier;
-  barrier.source = kMemoryRead | kMemoryWrite, barrier.target = access;
-  api.vkCmdPipelineBarrier(commands, kStageAll, stages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+void add_barrier(const Api &api, VkCommandBuffer commands, uint32_t stages, uint32_t access) {
+  auto barrier = structure<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+  barrier.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT, barrier.dstAccessMask = access;
+  api.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages, 0, 1, &barrier, 0, nullptr, 0,
+                           nullptr);
 }
 
 }  // namespace
 
 Progress::Progress(const DeviceContext &context) : context_(context) {
-  SemaphoreType type;
-  type.kind = kTimeline;
-  SemaphoreInfo info;
-  info.next = &type;
+  auto type = structure<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  auto info = structure<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
+  info.pNext = &type;
   check(context.api().vkCreateSemaphore(context.device(), &info, nullptr, &semaphore_), "vkCreateSemaphore");
 }
 
@@ -35,14 +36,14 @@ uint64_t Progress::now() const {
 }
 
 void Progress::wait(uint64_t number) const {
-  WaitInfo info;
-  info.count = 1, info.semaphores = &semaphore_, info.values = &number;
+  auto info = structure<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+  info.semaphoreCount = 1, info.pSemaphores = &semaphore_, info.pValues = &number;
   check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
 }
 
 Stream::Stream(DeviceContext &context) : context_(context), progress_(std::make_shared<Progress>(context)) {
-  CommandPoolInfo pool;
-  pool.flags = kResettable, pool.family = context.facts().family;
+  auto pool = structure<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, pool.queueFamilyIndex = context.facts().family;
   check(context.api().vkCreateCommandPool(context.device(), &pool, nullptr, &pool_), "vkCreateCommandPool");
 }
 
@@ -63,19 +64,20 @@ void Stream::begin() {
       work = std::move(free_.back());
       free_.pop_back();
     } else {
-      CommandBufferInfo info;
-      info.pool = pool_, info.count = 1;
+      auto info = structure<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+      info.commandPool = pool_, info.commandBufferCount = 1;
       check(api.vkAllocateCommandBuffers(context_.device(), &info, &work.commands), "vkAllocateCommandBuffers");
     }
-    BeginInfo info;
-    info.flags = kOnce;
-    if (const Result result = api.vkBeginCommandBuffer(work.commands, &info)) {
+    auto info = structure<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    if (const VkResult result = api.vkBeginCommandBuffer(work.commands, &info)) {
       drop(std::move(work));
       check(result, "vkBeginCommandBuffer");
     }
     open_ = std::move(work);
   }
-  add_barrier(api, open_->commands, kStageAll, kMemoryRead | kMemoryWrite);
+  add_barrier(api, open_->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+              VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
 }
 
 void Stream::flush() {
@@ -85,12 +87,12 @@ void Stream::flush() {
   try {
     check(context_.api().vkEndCommandBuffer(work.commands), "vkEndCommandBuffer");
     work.number = last_ + 1;
-    TimelineInfo timeline;
-    timeline.signal_count = 1, timeline.signal_values = &work.number;
-    SubmitInfo info;
-    info.next = &timeline;
-    info.command_count = 1, info.commands = &work.commands;
-    info.signal_count = 1, info.signals = &progress_->semaphore();
+    auto timeline = structure<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+    timeline.signalSemaphoreValueCount = 1, timeline.pSignalSemaphoreValues = &work.number;
+    auto info = structure<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+    info.pNext = &timeline;
+    info.commandBufferCount = 1, info.pCommandBuffers = &work.commands;
+    info.signalSemaphoreCount = 1, info.pSignalSemaphores = &progress_->semaphore();
     running_.emplace_back();  // before the work is given, so that no failure can follow
     try {
       context_.submit(info);
@@ -136,8 +138,8 @@ void Stream::note_begin(DeviceContext::TimeQueries queries) {
   note_time(queries.pool, queries.first);
 }
 
-void Stream::note_time(QueryPool *pool, uint32_t query) {
-  context_.api().vkCmdWriteTimestamp(open_->commands, kStageBottom, pool, query);
+void Stream::note_time(VkQueryPool pool, uint32_t query) {
+  context_.api().vkCmdWriteTimestamp(open_->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, query);
 }
 
 void Stream::sync() {
@@ -183,7 +185,7 @@ uint64_t Stream::write(const void *from, const Place &to, size_t bytes, Queries 
   return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
     std::memcpy(stage.host(), static_cast<const char *>(from) + done, size);
     const auto record = [&](Work &work) {
-      const BufferCopy region{0, to.offset + done, size};
+      const VkBufferCopy region{0, to.offset + done, size};
       context_.api().vkCmdCopyBuffer(work.commands, stage.handle(), to.buffer->handle(), 1, &region);
       work.kept.push_back(to.buffer);
     };
@@ -196,9 +198,9 @@ uint64_t Stream::write(const void *from, const Place &to, size_t bytes, Queries 
 uint64_t Stream::read(const Place &from, void *to, size_t bytes, Queries queries) {
   return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
     const auto record = [&](Work &work) {
-      const BufferCopy region{from.offset + done, 0, size};
+      const VkBufferCopy region{from.offset + done, 0, size};
       context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), stage.handle(), 1, &region);
-      add_barrier(context_.api(), work.commands, kStageHost, kHostRead);
+      add_barrier(context_.api(), work.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
       work.kept.push_back(from.buffer);
     };
     const uint64_t number = submit(record, mark);
@@ -210,7 +212,7 @@ uint64_t Stream::read(const Place &from, void *to, size_t bytes, Queries queries
 
 uint64_t Stream::copy(const Place &from, const Place &to, size_t bytes, Queries queries) {
   const auto record = [&](Work &work) {
-    const BufferCopy region{from.offset, to.offset, bytes};
+    const VkBufferCopy region{from.offset, to.offset, bytes};
     context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), to.buffer->handle(), 1, &region);
     work.kept.push_back(from.buffer);
     work.kept.push_back(to.buffer);

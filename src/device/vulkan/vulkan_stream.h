@@ -19,13 +19,13 @@ class Progress {
   ~Progress() { context_.api().destroy(context_.api().vkDestroySemaphore, context_.device(), semaphore_); }
   Progress(const Progress &) = delete;
 
-  Semaphore *const &semaphore() const { return semaphore_; }
+  const VkSemaphore &semaphore() const { return semaphore_; }
   uint64_t now() const;
   void wait(uint64_t number) const;
 
  private:
   const DeviceContext &context_;
-  Semaphore *semaphore_ = nullptr;
+  VkSemaphore semaphore_ = nullptr;
 };
 
 // Commands that are given to the queue at once. Where their times are noted: of the first one the begin, of the last
@@ -43,7 +43,7 @@ class Stream {
 
   // Commands that are given to the queue together. The objects that they use are kept until they have ended.
   struct Work {
-    CommandBuffer *commands = nullptr;
+    VkCommandBuffer commands = nullptr;
     uint64_t number = 0, size = 0;  // `size`: commands of submit()
     std::vector<std::shared_ptr<void>> kept;
   };
@@ -86,13 +86,13 @@ class Stream {
   void drop(Work work) noexcept;  // its commands can be used again
   void take_back();               // what finished work has used
   void note_begin(DeviceContext::TimeQueries queries);
-  void note_time(QueryPool *pool, uint32_t query);  // when the commands before have ended
+  void note_time(VkQueryPool pool, uint32_t query);  // when the commands before have ended
   DeviceBuffer &staging(size_t bytes);
   template <class Part>
   uint64_t copy_staged(size_t bytes, Queries queries, const Part &part);
 
   DeviceContext &context_;
-  CommandPool *pool_ = nullptr;
+  VkCommandPool pool_ = nullptr;
   const std::shared_ptr<Progress> progress_;
   // Guarded by the device's queue_guard().
   uint64_t last_ = 0;  // the number of the last work that the queue was given

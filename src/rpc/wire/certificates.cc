@@ -12,7 +12,7 @@ namespace opd::rpc {
 namespace {
 
 using openssl::Api, openssl::api;
-using BioRef = std::unique_ptr<openssl::Bio, Freed<&Api::BIO_free>>;
+using BioRef = std::unique_ptr<BIO, Freed<&Api::BIO_free>>;
 
 constexpr size_t kMostFile = 1 << 20;
 
@@ -28,10 +28,8 @@ class PemFile {
   ~PemFile() { ::explicit_bzero(content_.data(), content_.size()); }
   PemFile(const PemFile &) = delete;
 
-  openssl::Certificate *next_certificate() {
-    return api().PEM_read_bio_X509(bio_.get(), nullptr, no_password, nullptr);
-  }
-  openssl::Key *key() { return api().PEM_read_bio_PrivateKey(bio_.get(), nullptr, no_password, nullptr); }
+  X509 *next_certificate() { return api().PEM_read_bio_X509(bio_.get(), nullptr, no_password, nullptr); }
+  EVP_PKEY *key() { return api().PEM_read_bio_PrivateKey(bio_.get(), nullptr, no_password, nullptr); }
 
  private:
   // Without it, OpenSSL asks for the password at the terminal.
@@ -44,7 +42,7 @@ class PemFile {
 std::vector<CertificateRef> read_certificates(const std::string &path) {
   PemFile file(path);
   std::vector<CertificateRef> all;
-  while (openssl::Certificate *const one = file.next_certificate()) all.emplace_back(one);
+  while (X509 *const one = file.next_certificate()) all.emplace_back(one);
   api().ERR_clear_error();  // the error that there is no further one
   if (all.empty()) fail(OPD_BAD_FORMAT, path, " has no certificate (PEM)");
   return all;
@@ -68,8 +66,8 @@ Identity read_identity(const TlsServerOptions &options) {
   return made;
 }
 
-std::string fingerprint_of(const openssl::Certificate *certificate) {
-  std::array<unsigned char, openssl::kMostDigest> bytes{};
+std::string fingerprint_of(const X509 *certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned size = 0;
   Sha256 hash{};
   if (!api().X509_digest(certificate, api().EVP_sha256(), bytes.data(), &size) || size != hash.size())

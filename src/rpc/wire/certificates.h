@@ -17,8 +17,8 @@ struct Freed {
     (openssl::Api::get().*Free)(object);
   }
 };
-using CertificateRef = std::unique_ptr<openssl::Certificate, Freed<&openssl::Api::X509_free>>;
-using KeyRef = std::unique_ptr<openssl::Key, Freed<&openssl::Api::EVP_PKEY_free>>;
+using CertificateRef = std::unique_ptr<X509, Freed<&openssl::Api::X509_free>>;
+using KeyRef = std::unique_ptr<EVP_PKEY, Freed<&openssl::Api::EVP_PKEY_free>>;
 
 struct TlsServerOptions {
   std::string certificate_file, key_file;  // "": the server does not speak TLS
@@ -35,7 +35,7 @@ struct Identity {
 Identity read_identity(const TlsServerOptions &options);
 
 // SHA-256, hexadecimal.
-std::string fingerprint_of(const openssl::Certificate *certificate);
+std::string fingerprint_of(const X509 *certificate);
 std::string server_fingerprint(const TlsServerOptions &options);  // throws as read_identity()
 // From how users write one: digits of both cases, pairs with ':' between. Throws for what is none.
 std::string normal_fingerprint(std::string_view given);

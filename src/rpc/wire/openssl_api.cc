@@ -37,7 +37,7 @@ void Api::open() {
     return;
   }
   // Also finds what is in libcrypto, which libssl brings along.
-#define OPD_FIND(name, result, parameters)                          \
+#define OPD_FIND(name)                                              \
   name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
   if (!name && absence.empty()) absence = "libssl.so.3 has no " #name;
   OPD_OPENSSL_FUNCTIONS(OPD_FIND)

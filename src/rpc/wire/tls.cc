@@ -15,32 +15,32 @@ using namespace openssl;
 
 // The connection as OpenSSL reads and writes it: its own way would wait, and raise SIGPIPE.
 struct Tls::Input {
-  static Tls &of(Bio *bio) { return *static_cast<Tls *>(Api::get().BIO_get_data(bio)); }
+  static Tls &of(BIO *bio) { return *static_cast<Tls *>(Api::get().BIO_get_data(bio)); }
 
-  static int read(Bio *bio, char *to, int size) {
+  static int read(BIO *bio, char *to, int size) {
     Tls &tls = of(bio);
     const ssize_t found = ::recv(tls.descriptor_, to, static_cast<size_t>(size), MSG_DONTWAIT);
     tls.is_at_end_ = found == 0 || (found < 0 && errno == ECONNRESET);
-    return noted(bio, tls.is_at_end_ ? 0 : found, kBioRetryRead);
+    return noted(bio, tls.is_at_end_ ? 0 : found, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
   }
-  static int write(Bio *bio, const char *from, int size) {
+  static int write(BIO *bio, const char *from, int size) {
     return noted(bio, ::send(of(bio).descriptor_, from, static_cast<size_t>(size), MSG_DONTWAIT | MSG_NOSIGNAL),
-                 kBioRetryWrite);
+                 BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
   }
-  static long control(Bio *bio, int command, long, void *) {
-    if (command == kBioEnd) return of(bio).is_at_end_;
-    return command == kBioFlush;
+  static long control(BIO *bio, int command, long, void *) {
+    if (command == BIO_CTRL_EOF) return of(bio).is_at_end_;
+    return command == BIO_CTRL_FLUSH;
   }
-  static int noted(Bio *bio, ssize_t done, int retry) {
-    Api::get().BIO_clear_flags(bio, kBioRetryBits);
+  static int noted(BIO *bio, ssize_t done, int retry) {
+    Api::get().BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     if (done < 0 && (errno == EAGAIN || errno == EINTR)) Api::get().BIO_set_flags(bio, retry);
     return static_cast<int>(done);
   }
 
-  static const BioMethod *method() {  // null: there is no memory for it
-    static BioMethod *const made = [] {
+  static const BIO_METHOD *method() {  // null: there is no memory for it
+    static BIO_METHOD *const made = [] {
       const Api &ssl = api();
-      BioMethod *const one = ssl.BIO_meth_new(ssl.BIO_get_new_index() | kBioSourceSink, "opdyno");
+      BIO_METHOD *const one = ssl.BIO_meth_new(ssl.BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "opdyno");
       if (one)
         ssl.BIO_meth_set_read(one, read), ssl.BIO_meth_set_write(one, write), ssl.BIO_meth_set_ctrl(one, control);
       return one;
@@ -69,15 +69,17 @@ Tls::Tls(int descriptor, const TlsServerOptions &options) : is_server_(true), de
 
 Tls::~Tls() = default;
 
-void Tls::open(const Method *method) {
+void Tls::open(const SSL_METHOD *method) {
   const Api &ssl = api();
   context_.reset(ssl.SSL_CTX_new(method));
   const auto set = [&](int what, long value) { return ssl.SSL_CTX_ctrl(context_.get(), what, value, nullptr); };
-  if (!context_ || !set(kControlLeastVersion, kTls13)) fail(OPD_CALL_FAILED, "OpenSSL cannot begin: ", reason());
+  if (!context_ || !set(SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION))
+    fail(OPD_CALL_FAILED, "OpenSSL cannot begin: ", reason());
   // Read ahead: by one system call comes all that is there, not the head of a record and then its rest.
-  set(kControlReadAhead, 1), set(kControlMode, kPartialWrite | kMovingWriteBuffer);
+  set(SSL_CTRL_SET_READ_AHEAD, 1),
+      set(SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // A connection that ends amid a message is noticed by the message's length.
-  ssl.SSL_CTX_set_options(context_.get(), kIgnoreUnexpectedEnd | kNoRenegotiation);
+  ssl.SSL_CTX_set_options(context_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
   ssl.SSL_CTX_set_num_tickets(context_.get(), 0);  // no session is taken up again
 }
 
@@ -90,13 +92,13 @@ void Tls::trust(const TlsClientOptions &options) {
     fail(OPD_BAD_FORMAT, file, " has no certificate (PEM)");
   }
   // A certain certificate needs no signature, and no dates.
-  ssl.SSL_CTX_set_verify(context_.get(), file.empty() ? kVerifyNothing : kVerifyPeer, nullptr);
+  ssl.SSL_CTX_set_verify(context_.get(), file.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
 }
 
 void Tls::connect_to_descriptor() {
   const Api &ssl = api();
   connection_.reset(ssl.SSL_new(context_.get()));
-  Bio *const bio = connection_ && Input::method() ? ssl.BIO_new(Input::method()) : nullptr;
+  BIO *const bio = connection_ && Input::method() ? ssl.BIO_new(Input::method()) : nullptr;
   if (!bio) fail(OPD_OUT_OF_MEMORY, "OpenSSL has no memory for a connection");
   ssl.BIO_set_data(bio, this), ssl.BIO_set_init(bio, 1);
   ssl.SSL_set_bio(connection_.get(), bio, bio);  // which owns it from here on
@@ -108,7 +110,7 @@ void Tls::show(const Identity &identity) {
   bool is_good = ssl.SSL_use_certificate(connection_.get(), identity.certificates.front().get()) &&
                  ssl.SSL_use_PrivateKey(connection_.get(), identity.key.get());
   for (size_t i = 1; i < identity.certificates.size(); ++i)
-    is_good = is_good && ssl.SSL_ctrl(connection_.get(), kControlAddCertificate, 1, identity.certificates[i].get());
+    is_good = is_good && ssl.SSL_ctrl(connection_.get(), SSL_CTRL_CHAIN_CERT, 1, identity.certificates[i].get());
   if (!is_good) fail(OPD_INVALID_ARGUMENT, "OpenSSL refuses the certificate or its key: ", reason());
 }
 
@@ -118,9 +120,9 @@ Tls::Wants Tls::shake_hands() {
   const int status = ssl.SSL_do_handshake(connection_.get());
   if (status == 1) return finish(), Wants::kNothing;
   switch (ssl.SSL_get_error(connection_.get(), status)) {
-    case kNeedsRead:
+    case SSL_ERROR_WANT_READ:
       return Wants::kInput;
-    case kNeedsWrite:
+    case SSL_ERROR_WANT_WRITE:
       return Wants::kOutput;
     default:
       fail_handshake();
@@ -148,8 +150,8 @@ void Tls::fail_handshake() {
   if (is_server_ && why.find("alert") != why.npos)
     fail(OPD_FAILED_PRECONDITION, "the client refuses the certificate: ", why);
   const bool verifies = !is_server_ && !trusted_.authority_file.empty();
-  const long verdict = verifies ? ssl.SSL_get_verify_result(connection_.get()) : long{kVerified};
-  if (verdict != kVerified)
+  const long verdict = verifies ? ssl.SSL_get_verify_result(connection_.get()) : long{X509_V_OK};
+  if (verdict != X509_V_OK)
     fail(OPD_FAILED_PRECONDITION, "the server's certificate is refused: ", ssl.X509_verify_cert_error_string(verdict),
          " (", trusted_.authority_file, ", for ", trusted_.name, ")");
   fail(OPD_BAD_FORMAT, "the ", is_server_ ? "client" : "server", " does not speak TLS 1.3: ", why);
@@ -161,8 +163,8 @@ ssize_t Tls::read(void *to, size_t size) {
   const int found = ssl.SSL_read(connection_.get(), to, static_cast<int>(std::min<size_t>(size, INT32_MAX)));
   if (found > 0) return found;
   const int status = ssl.SSL_get_error(connection_.get(), found);
-  if (status == kNeedsRead || status == kNeedsWrite) return -1;
-  if (status == kClosed || is_at_end_) return 0;
+  if (status == SSL_ERROR_WANT_READ || status == SSL_ERROR_WANT_WRITE) return -1;
+  if (status == SSL_ERROR_ZERO_RETURN || is_at_end_) return 0;
   fail(OPD_IO, "what the peer sends is not what it wrote: ", reason());
 }
 
@@ -173,8 +175,9 @@ size_t Tls::write(std::string_view bytes, Wants &wants) {
       ssl.SSL_write(connection_.get(), bytes.data(), static_cast<int>(std::min<size_t>(bytes.size(), INT32_MAX)));
   if (taken > 0) return static_cast<size_t>(taken);
   const int error = errno, status = ssl.SSL_get_error(connection_.get(), taken);
-  if (status != kNeedsRead && status != kNeedsWrite) fail(OPD_IO, "cannot write to the peer: ", error_text(error));
-  wants = status == kNeedsRead ? Wants::kInput : Wants::kOutput;
+  if (status != SSL_ERROR_WANT_READ && status != SSL_ERROR_WANT_WRITE)
+    fail(OPD_IO, "cannot write to the peer: ", error_text(error));
+  wants = status == SSL_ERROR_WANT_READ ? Wants::kInput : Wants::kOutput;
   return 0;
 }
 

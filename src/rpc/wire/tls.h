@@ -42,15 +42,15 @@ class Tls {
 
  private:
   struct Input;
-  void open(const openssl::Method *method);
+  void open(const SSL_METHOD *method);
   void connect_to_descriptor();
   void trust(const TlsClientOptions &options);
   void show(const Identity &identity);
   void finish();
   [[noreturn]] void fail_handshake();
 
-  std::unique_ptr<openssl::Context, Freed<&openssl::Api::SSL_CTX_free>> context_;
-  std::unique_ptr<openssl::Connection, Freed<&openssl::Api::SSL_free>> connection_;
+  std::unique_ptr<SSL_CTX, Freed<&openssl::Api::SSL_CTX_free>> context_;
+  std::unique_ptr<SSL, Freed<&openssl::Api::SSL_free>> connection_;
   const bool is_server_;
   const TlsClientOptions trusted_;  // of a client
   const int descriptor_;

@@ -15,7 +15,7 @@ namespace opd::cl {
 namespace {
 
 constexpr DLDevice kOpenClDevice = {kDLOpenCL, 0};
-constexpr Status kRefused = -59;
+constexpr cl_int kRefused = -59;
 constexpr const char *kScaleOpenCl = R"(
 __kernel void scale(__global const float *from, __global float *to, float factor, __local float *stage) {
   const size_t i = get_global_id(0);
@@ -32,7 +32,7 @@ class CountedOpenCl {
   }
   ~CountedOpenCl() {
     Api &api = const_cast<Api &>(Api::get());
-#define OPD_RESTORE(name, result, parameters) api.name = real_.name;
+#define OPD_RESTORE(name) api.name = real_.name;
     OPD_OPENCL_FUNCTIONS(OPD_RESTORE)
 #undef OPD_RESTORE
     here() = nullptr;
@@ -61,13 +61,13 @@ class CountedOpenCl {
     if (object && ++alive[kind] == 0) alive.erase(kind);
     return object;
   }
-  Status released(Status status, const char *kind) {
-    EXPECT_EQ(status, kSuccess) << kind;
+  cl_int released(cl_int status, const char *kind) {
+    EXPECT_EQ(status, CL_SUCCESS) << kind;
     if (--alive[kind] == 0) alive.erase(kind);
     return status;
   }
-  Status given(Status status, Event **event) {
-    if (status == kSuccess && event) made(*event, "event");
+  cl_int given(cl_int status, cl_event *event) {
+    if (status == CL_SUCCESS && event) made(*event, "event");
     return status;
   }
   void put_between(Api &api) const;
@@ -85,127 +85,130 @@ void CountedOpenCl::put_between(Api &api) const {
   CountedOpenCl &c = *here(); \
   if (c.fails(#name)) return *status = kRefused, nullptr
 
-  api.clCreateContext = [](const intptr_t *properties, uint32_t count, Device *const *devices,
+  api.clCreateContext = [](const intptr_t *properties, uint32_t count, const cl_device_id *devices,
                            void (*notify)(const char *, const void *, size_t, void *), void *data,
-                           Status *status) -> Context * {
+                           cl_int *status) -> cl_context {
     COUNTED_MAKING(clCreateContext);
     EXPECT_EQ(count, 1u);
     return c.real_.clCreateContext(properties, count, devices, notify, data, status);
   };
-  api.clGetDeviceInfo = [](Device *device, uint32_t info, size_t size, void *out, size_t *out_size) {
+  api.clGetDeviceInfo = [](cl_device_id device, uint32_t info, size_t size, void *out, size_t *out_size) {
     COUNTED(clGetDeviceInfo);
     return c.real_.clGetDeviceInfo(device, info, size, out, out_size);
   };
-  api.clCreateCommandQueue = [](Context *context, Device *device, uint64_t flags, Status *status) -> Queue * {
+  api.clCreateCommandQueue = [](cl_context context, cl_device_id device, uint64_t flags,
+                                cl_int *status) -> cl_command_queue {
     COUNTED_MAKING(clCreateCommandQueue);
-    EXPECT_EQ(flags, +kQueueProfiling);
+    EXPECT_EQ(flags, +CL_QUEUE_PROFILING_ENABLE);
     return c.made(c.real_.clCreateCommandQueue(context, device, flags, status), "queue");
   };
-  api.clReleaseCommandQueue = [](Queue *queue) {
+  api.clReleaseCommandQueue = [](cl_command_queue queue) {
     return here()->released(here()->real_.clReleaseCommandQueue(queue), "queue");
   };
-  api.clFinish = [](Queue *queue) {
+  api.clFinish = [](cl_command_queue queue) {
     COUNTED(clFinish);
     return c.real_.clFinish(queue);
   };
-  api.clCreateBuffer = [](Context *context, uint64_t flags, size_t size, void *data, Status *status) -> Memory * {
+  api.clCreateBuffer = [](cl_context context, uint64_t flags, size_t size, void *data, cl_int *status) -> cl_mem {
     COUNTED_MAKING(clCreateBuffer);
     return c.made(c.real_.clCreateBuffer(context, flags, size, data, status), "memory");
   };
-  api.clCreateSubBuffer = [](Memory *whole, uint64_t flags, uint32_t type, const void *region,
-                             Status *status) -> Memory * {
+  api.clCreateSubBuffer = [](cl_mem whole, uint64_t flags, uint32_t type, const void *region,
+                             cl_int *status) -> cl_mem {
     COUNTED_MAKING(clCreateSubBuffer);
     return c.made(c.real_.clCreateSubBuffer(whole, flags, type, region, status), "memory");
   };
-  api.clCreateImage = [](Context *context, uint64_t flags, const ImageFormat *format,
-                         const ImageDescription *description, void *data, Status *status) -> Memory * {
+  api.clCreateImage = [](cl_context context, uint64_t flags, const cl_image_format *format,
+                         const cl_image_desc *description, void *data, cl_int *status) -> cl_mem {
     COUNTED_MAKING(clCreateImage);
     return c.made(c.real_.clCreateImage(context, flags, format, description, data, status), "memory");
   };
-  api.clReleaseMemObject = [](Memory *memory) {
+  api.clReleaseMemObject = [](cl_mem memory) {
     return here()->released(here()->real_.clReleaseMemObject(memory), "memory");
   };
-  api.clEnqueueReadBuffer = [](Queue *queue, Memory *from, uint32_t blocking, size_t offset, size_t size, void *to,
-                               uint32_t count, Event *const *waits, Event **event) {
+  api.clEnqueueReadBuffer = [](cl_command_queue queue, cl_mem from, uint32_t blocking, size_t offset, size_t size,
+                               void *to, uint32_t count, const cl_event *waits, cl_event *event) {
     COUNTED(clEnqueueReadBuffer);
     return c.given(c.real_.clEnqueueReadBuffer(queue, from, blocking, offset, size, to, count, waits, event), event);
   };
-  api.clEnqueueWriteBuffer = [](Queue *queue, Memory *to, uint32_t blocking, size_t offset, size_t size,
-                                const void *from, uint32_t count, Event *const *waits, Event **event) {
+  api.clEnqueueWriteBuffer = [](cl_command_queue queue, cl_mem to, uint32_t blocking, size_t offset, size_t size,
+                                const void *from, uint32_t count, const cl_event *waits, cl_event *event) {
     COUNTED(clEnqueueWriteBuffer);
     return c.given(c.real_.clEnqueueWriteBuffer(queue, to, blocking, offset, size, from, count, waits, event), event);
   };
-  api.clEnqueueCopyBuffer = [](Queue *queue, Memory *from, Memory *to, size_t from_offset, size_t to_offset,
-                               size_t size, uint32_t count, Event *const *waits, Event **event) {
+  api.clEnqueueCopyBuffer = [](cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                               size_t size, uint32_t count, const cl_event *waits, cl_event *event) {
     COUNTED(clEnqueueCopyBuffer);
     return c.given(c.real_.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, size, count, waits, event),
                    event);
   };
-  api.clEnqueueReadImage = [](Queue *queue, Memory *from, uint32_t blocking, const size_t *origin, const size_t *region,
-                              size_t row, size_t layer, void *to, uint32_t count, Event *const *waits, Event **event) {
+  api.clEnqueueReadImage = [](cl_command_queue queue, cl_mem from, uint32_t blocking, const size_t *origin,
+                              const size_t *region, size_t row, size_t layer, void *to, uint32_t count,
+                              const cl_event *waits, cl_event *event) {
     COUNTED(clEnqueueReadImage);
     return c.given(
         c.real_.clEnqueueReadImage(queue, from, blocking, origin, region, row, layer, to, count, waits, event), event);
   };
-  api.clEnqueueWriteImage = [](Queue *queue, Memory *to, uint32_t blocking, const size_t *origin, const size_t *region,
-                               size_t row, size_t layer, const void *from, uint32_t count, Event *const *waits,
-                               Event **event) {
+  api.clEnqueueWriteImage = [](cl_command_queue queue, cl_mem to, uint32_t blocking, const size_t *origin,
+                               const size_t *region, size_t row, size_t layer, const void *from, uint32_t count,
+                               const cl_event *waits, cl_event *event) {
     COUNTED(clEnqueueWriteImage);
     return c.given(
         c.real_.clEnqueueWriteImage(queue, to, blocking, origin, region, row, layer, from, count, waits, event), event);
   };
-  api.clEnqueueCopyImage = [](Queue *queue, Memory *from, Memory *to, const size_t *from_origin,
-                              const size_t *to_origin, const size_t *region, uint32_t count, Event *const *waits,
-                              Event **event) {
+  api.clEnqueueCopyImage = [](cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin,
+                              const size_t *to_origin, const size_t *region, uint32_t count, const cl_event *waits,
+                              cl_event *event) {
     COUNTED(clEnqueueCopyImage);
     return c.given(c.real_.clEnqueueCopyImage(queue, from, to, from_origin, to_origin, region, count, waits, event),
                    event);
   };
-  api.clEnqueueCopyImageToBuffer = [](Queue *queue, Memory *from, Memory *to, const size_t *origin,
-                                      const size_t *region, size_t offset, uint32_t count, Event *const *waits,
-                                      Event **event) {
+  api.clEnqueueCopyImageToBuffer = [](cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin,
+                                      const size_t *region, size_t offset, uint32_t count, const cl_event *waits,
+                                      cl_event *event) {
     COUNTED(clEnqueueCopyImageToBuffer);
     return c.given(c.real_.clEnqueueCopyImageToBuffer(queue, from, to, origin, region, offset, count, waits, event),
                    event);
   };
-  api.clEnqueueCopyBufferToImage = [](Queue *queue, Memory *from, Memory *to, size_t offset, const size_t *origin,
-                                      const size_t *region, uint32_t count, Event *const *waits, Event **event) {
+  api.clEnqueueCopyBufferToImage = [](cl_command_queue queue, cl_mem from, cl_mem to, size_t offset,
+                                      const size_t *origin, const size_t *region, uint32_t count, const cl_event *waits,
+                                      cl_event *event) {
     COUNTED(clEnqueueCopyBufferToImage);
     return c.given(c.real_.clEnqueueCopyBufferToImage(queue, from, to, offset, origin, region, count, waits, event),
                    event);
   };
-  api.clCreateProgramWithSource = [](Context *context, uint32_t count, const char **texts, const size_t *sizes,
-                                     Status *status) -> Program * {
+  api.clCreateProgramWithSource = [](cl_context context, uint32_t count, const char **texts, const size_t *sizes,
+                                     cl_int *status) -> cl_program {
     COUNTED_MAKING(clCreateProgramWithSource);
     return c.made(c.real_.clCreateProgramWithSource(context, count, texts, sizes, status), "program");
   };
-  api.clBuildProgram = [](Program *program, uint32_t count, Device *const *devices, const char *options,
-                          void (*notify)(Program *, void *), void *data) {
+  api.clBuildProgram = [](cl_program program, uint32_t count, const cl_device_id *devices, const char *options,
+                          void (*notify)(cl_program, void *), void *data) {
     COUNTED(clBuildProgram);
     return c.real_.clBuildProgram(program, count, devices, options, notify, data);
   };
-  api.clReleaseProgram = [](Program *program) {
+  api.clReleaseProgram = [](cl_program program) {
     return here()->released(here()->real_.clReleaseProgram(program), "program");
   };
-  api.clCreateKernel = [](Program *program, const char *name, Status *status) -> Kernel * {
+  api.clCreateKernel = [](cl_program program, const char *name, cl_int *status) -> cl_kernel {
     COUNTED_MAKING(clCreateKernel);
     return c.made(c.real_.clCreateKernel(program, name, status), "kernel");
   };
-  api.clReleaseKernel = [](Kernel *kernel) {
+  api.clReleaseKernel = [](cl_kernel kernel) {
     return here()->released(here()->real_.clReleaseKernel(kernel), "kernel");
   };
-  api.clSetKernelArg = [](Kernel *kernel, uint32_t place, size_t size, const void *value) {
+  api.clSetKernelArg = [](cl_kernel kernel, uint32_t place, size_t size, const void *value) {
     COUNTED(clSetKernelArg);
     return c.real_.clSetKernelArg(kernel, place, size, value);
   };
-  api.clEnqueueNDRangeKernel = [](Queue *queue, Kernel *kernel, uint32_t dimensions, const size_t *offsets,
-                                  const size_t *global, const size_t *local, uint32_t count, Event *const *waits,
-                                  Event **event) {
+  api.clEnqueueNDRangeKernel = [](cl_command_queue queue, cl_kernel kernel, uint32_t dimensions, const size_t *offsets,
+                                  const size_t *global, const size_t *local, uint32_t count, const cl_event *waits,
+                                  cl_event *event) {
     COUNTED(clEnqueueNDRangeKernel);
     return c.given(
         c.real_.clEnqueueNDRangeKernel(queue, kernel, dimensions, offsets, global, local, count, waits, event), event);
   };
-  api.clReleaseEvent = [](Event *event) { return here()->released(here()->real_.clReleaseEvent(event), "event"); };
+  api.clReleaseEvent = [](cl_event event) { return here()->released(here()->real_.clReleaseEvent(event), "event"); };
 #undef COUNTED
 #undef COUNTED_MAKING
 }
@@ -227,8 +230,9 @@ class OpenClsCalls : public testing::Test {
   // Where parts of buffers may begin, as the driver tells it.
   static size_t alignment() {
     uint32_t bits = 0;
-    EXPECT_EQ(Api::get().clGetDeviceInfo(list_devices(Api::get())[0], kMemoryAlignBits, sizeof bits, &bits, nullptr),
-              kSuccess);
+    EXPECT_EQ(Api::get().clGetDeviceInfo(list_devices(Api::get())[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits,
+                                         nullptr),
+              CL_SUCCESS);
     return bits / 8;
   }
   struct Failure {
@@ -378,7 +382,7 @@ TEST_F(OpenClsCalls, OfImagesLoseNothingWhicheverFails) {
 }
 
 TEST_F(OpenClsCalls, OfADeviceAreToldIfTheyFail) {
-  Device *const device = list_devices(Api::get())[0];
+  const cl_device_id device = list_devices(Api::get())[0];
   for (int64_t nth = 1; nth <= 3; ++nth) {
     counted().fail_from(nth);
     const Failure failure = failure_of([&] { DeviceContext(device, 0); });
@@ -431,7 +435,7 @@ TEST_F(OpenClsCalls, SayWhatIsWrongWithCodeAndLaunches) {
 }
 
 TEST(OpenClErrors, AreOfMemoryIfTheDriverHasNone) {
-  for (const Status status : {-1, -4, -5, -6, -59}) {
+  for (const cl_int status : {-1, -4, -5, -6, -59}) {
     try {
       check(status, "clSome");
       ADD_FAILURE() << "no error";
@@ -440,6 +444,8 @@ TEST(OpenClErrors, AreOfMemoryIfTheDriverHasNone) {
       EXPECT_EQ(e.error()->message, concat("clSome gave ", status_name(status)));
     }
   }
+  EXPECT_EQ(status_name(CL_BUILD_PROGRAM_FAILURE), "CL_BUILD_PROGRAM_FAILURE (-11)");
+  EXPECT_EQ(status_name(-9999), "error -9999");
 }
 
 }  // namespace

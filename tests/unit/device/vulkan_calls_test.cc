@@ -1,11 +1,13 @@
 // What the library asks of Vulkan's driver: only what the specification allows, of kernels and copies in every form,
 // and whichever call fails.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "device/device.h"
 #include "device/vulkan/vulkan_counters.h"
@@ -91,21 +93,35 @@ std::vector<float> counted(size_t count) {
   return values;
 }
 
-// The features that kernels need, if the device has them, and no others: some cost time.
+// Expects the known features if the device has them, `always` in any case, and no others. The features of a struct
+// are all flags from `first` to `last`.
+template <class F>
+void expect_features(const F &asked, const F &there, VkBool32 F::*first, VkBool32 F::*last,
+                     const std::vector<VkBool32 F::*> &known, VkBool32 F::*always = nullptr) {
+  F rest = asked;
+  for (VkBool32 F::*each : known) EXPECT_EQ(std::exchange(rest.*each, 0), there.*each);
+  if (always) { EXPECT_EQ(std::exchange(rest.*always, 0), VkBool32{VK_TRUE}); }
+  EXPECT_EQ(std::count(&(rest.*first), &(rest.*last) + 1, VK_FALSE), &(rest.*last) + 1 - &(rest.*first));
+}
+
+// Some features cost time.
 TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
-  const auto expect = [](const auto &asked, const auto &there, const std::set<uint32_t> &known,
-                         const std::set<uint32_t> &always = {}) {
-    for (uint32_t i = 0; i < std::size(asked); ++i)
-      EXPECT_EQ(asked[i], always.contains(i) || (known.contains(i) && there[i])) << i;
-  };
   const auto expect_all = [&] {
     const CheckedVulkan::Made &made = checked().devices.back();
-    expect(made.features.flags, facts_.features.flags, {kPipelineStatistics, kFloat64, kInt64, kInt16});
-    expect(made.features11.flags, facts_.features11.flags,
-           {kStorage16, kUniform16, kPush16, kStoragePointers, kPointers});
-    expect(made.features12.flags, facts_.features12.flags,
-           {kStorage8, kUniform8, kPush8, kInt64Atomics, kFloat16, kInt8, kMemoryModel, kMemoryModelScope},
-           {kTimelines});
+    using Of10 = VkPhysicalDeviceFeatures;
+    using Of11 = VkPhysicalDeviceVulkan11Features;
+    using Of12 = VkPhysicalDeviceVulkan12Features;
+    expect_features(made.features, facts_.features, &Of10::robustBufferAccess, &Of10::inheritedQueries,
+                    {&Of10::pipelineStatisticsQuery, &Of10::shaderFloat64, &Of10::shaderInt64, &Of10::shaderInt16});
+    expect_features(made.features11, facts_.features11, &Of11::storageBuffer16BitAccess, &Of11::shaderDrawParameters,
+                    {&Of11::storageBuffer16BitAccess, &Of11::uniformAndStorageBuffer16BitAccess,
+                     &Of11::storagePushConstant16, &Of11::variablePointersStorageBuffer, &Of11::variablePointers});
+    expect_features(made.features12, facts_.features12, &Of12::samplerMirrorClampToEdge,
+                    &Of12::subgroupBroadcastDynamicId,
+                    {&Of12::storageBuffer8BitAccess, &Of12::uniformAndStorageBuffer8BitAccess,
+                     &Of12::storagePushConstant8, &Of12::shaderBufferInt64Atomics, &Of12::shaderFloat16,
+                     &Of12::shaderInt8, &Of12::vulkanMemoryModel, &Of12::vulkanMemoryModelDeviceScope},
+                    &Of12::timelineSemaphore);
     EXPECT_EQ(made.num_extensions, facts_.tells_time ? 1u : 0u);
   };
   context();
@@ -113,8 +129,9 @@ TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
   EXPECT_EQ(context().lacks_capability(1), "") << "Shader";
   EXPECT_EQ(context().lacks_capability(5), "number 5");
   facts_.tells_time = false;
-  facts_.features.flags[kInt64] = 0, facts_.features11.flags[kPush16] = 0, facts_.features12.flags[kInt8] = 0;
-  facts_.properties11.subgroup_stages = kComputeStage, facts_.properties11.subgroup_operations = 1 | 8;
+  facts_.features.shaderInt64 = 0, facts_.features11.storagePushConstant16 = 0, facts_.features12.shaderInt8 = 0;
+  facts_.properties11.subgroupSupportedStages = VK_SHADER_STAGE_COMPUTE_BIT,
+  facts_.properties11.subgroupSupportedOperations = 1 | 8;
   another();
   expect_all();
   for (const auto &[number, lacking] : std::map<uint32_t, std::string>{{11, "Int64"},
@@ -124,23 +141,36 @@ TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
                                                                        {63, "GroupNonUniformArithmetic"},
                                                                        {64, ""}})
     EXPECT_EQ(context().lacks_capability(number), lacking);
-  facts_.properties11.subgroup_stages = 1;
+  facts_.properties11.subgroupSupportedStages = 1;
   another();
   EXPECT_EQ(context().lacks_capability(61), "GroupNonUniform") << "which kernels cannot use";
 }
 
 TEST(VulkanErrors, AreOfMemoryIfTheDriverHasNone) {
-  for (const Result result : {-1, -2, -3, -4, -10, 1}) {
+  for (const int number : {-1, -2, -3, -4, -10, 1}) {
+    const auto result = static_cast<VkResult>(number);
     try {
       check(result, "vkSome");
       ADD_FAILURE() << "no error";
     } catch (const Exception &e) {
-      const bool is_of_memory = result == -1 || result == -2 || result == -10;
-      EXPECT_EQ(e.error()->code, is_of_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << result;
+      const bool is_of_memory = number == -1 || number == -2 || number == -10;
+      EXPECT_EQ(e.error()->code, is_of_memory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED) << number;
       EXPECT_EQ(e.error()->message, concat("vkSome gave ", result_name(result)));
     }
   }
-  EXPECT_NO_THROW(check(0, "vkSome"));
+  EXPECT_NO_THROW(check(VK_SUCCESS, "vkSome"));
+}
+
+TEST(VulkanErrors, SayWhichPackageHasADriver) {
+  EXPECT_EQ(no_driver(),
+            "the loader of Vulkan's drivers is here, but no driver that has a device (Debian: mesa-vulkan-drivers, or "
+            "the vendor's)");
+}
+
+TEST(VulkanErrors, HaveTheNamesOfTheSpecification) {
+  EXPECT_EQ(result_name(VK_ERROR_DEVICE_LOST), "VK_ERROR_DEVICE_LOST (-4)");
+  EXPECT_EQ(result_name(VK_ERROR_OUT_OF_POOL_MEMORY), "VK_ERROR_OUT_OF_POOL_MEMORY (-1000069000)");
+  EXPECT_EQ(result_name(static_cast<VkResult>(-9999)), "error -9999");
 }
 
 TEST_F(VulkansCalls, OfCopiesWaitForWhatWasBeforeThem) {
@@ -320,7 +350,7 @@ TEST_F(VulkansCalls, OfCountedKernelsAreWithinAQueryEach) {
 // A device whose clock has fewer bits, and counts in steps of 3 ns.
 TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
   if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
-  facts_.time_bits = 20, facts_.properties.limits.timestamp_ns = 3;
+  facts_.time_bits = 20, facts_.properties.limits.timestampPeriod = 3;
   OwnStream main(context(), checked());
   for (int i = 0; i < 3; ++i) {
     const auto work = VulkanWork::make(context(), main);
@@ -329,8 +359,8 @@ TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
     uint64_t begin = 0, end = 0, times[2] = {};
     const bool is_good = context().read(mark.queries, begin, end);
     ASSERT_EQ(Api::get().vkGetQueryPoolResults(context().device(), mark.queries.pool, mark.queries.first, 2, 16, times,
-                                               8, kResults64),
-              kSuccess);
+                                               8, VK_QUERY_RESULT_64_BIT),
+              VK_SUCCESS);
     EXPECT_EQ(begin, times[0] % (1 << 20) * 3);
     EXPECT_EQ(end, times[1] % (1 << 20) * 3);
     EXPECT_EQ(is_good, begin <= end) << "the counter may have begun anew";
@@ -340,14 +370,14 @@ TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
 
 TEST_F(VulkansCalls, AskForNoMoreMemoryThanThereIs) {
   using Use = DeviceBuffer::Use;
-  facts_.properties11.max_memory_bytes = 4096;
+  facts_.properties11.maxMemoryAllocationSize = 4096;
   EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
   EXPECT_EQ(DeviceBuffer::make(context(), 4081, Use::kTensor), nullptr) << "16 bytes stay free";
-  for (MemoryHeap &heap : facts_.memory.heaps) heap.bytes = 1024;
+  for (VkMemoryHeap &heap : facts_.memory.memoryHeaps) heap.size = 1024;
   another();
   EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr);
   EXPECT_EQ(DeviceBuffer::make(context(), 2000, Use::kTensor), nullptr);
-  for (MemoryType &type : facts_.memory.types) type.flags = 0;
+  for (VkMemoryType &type : facts_.memory.memoryTypes) type.propertyFlags = 0;
   another();
   EXPECT_NE(DeviceBuffer::make(context(), 512, Use::kTensor), nullptr) << "any memory does";
   for (const Use use : {Use::kStaging, Use::kScalars}) try {

@@ -95,7 +95,7 @@ class LimitsOfVulkan : public testing::Test {
   void TearDown() override {
     if (main_) main_->sync();
   }
-  vk::Limits &limits() { return facts_.properties.limits; }
+  VkPhysicalDeviceLimits &limits() { return facts_.properties.limits; }
   vk::DeviceContext &context() {
     static auto &all = *new std::vector<vk::DeviceContext *>;
     if (!main_) {
@@ -146,19 +146,19 @@ class LimitsOfVulkan : public testing::Test {
 };
 
 TEST_F(LimitsOfVulkan, OfVersionsFollowTheDevicesOwn) {
-  facts_.properties.api_version = vk::version(1, 2);
+  facts_.properties.apiVersion = VK_API_VERSION_1_2;
   EXPECT_EQ(found({.version = 0x10500}), "");
   EXPECT_EQ(found({.version = 0x10600}), "kernel scale of m.so is SPIR-V 1.6; vulkan:7 reads up to 1.5");
 }
 
 TEST_F(LimitsOfVulkan, OfVersionsAreHigherForANewerDevice) {
-  facts_.properties.api_version = vk::version(1, 3);
+  facts_.properties.apiVersion = VK_API_VERSION_1_3;
   EXPECT_EQ(found({.version = 0x10600}), "");
   EXPECT_EQ(found({.version = 0x10700}), "kernel scale of m.so is SPIR-V 1.7; vulkan:7 reads up to 1.6");
 }
 
 TEST_F(LimitsOfVulkan, OfCapabilitiesAreItsFeatures) {
-  facts_.features.flags[vk::kInt64] = 0, facts_.features.flags[vk::kFloat64] = 1;
+  facts_.features.shaderInt64 = 0, facts_.features.shaderFloat64 = 1;
   EXPECT_EQ(found({.capability = 10}), "");
   EXPECT_EQ(found({.capability = 11}),
             "kernel scale of m.so needs the SPIR-V capability Int64, which vulkan:7 does not have here");
@@ -166,8 +166,8 @@ TEST_F(LimitsOfVulkan, OfCapabilitiesAreItsFeatures) {
 
 TEST_F(LimitsOfVulkan, OfBlocksAreOfEachSizeAndOfAllThreads) {
   const uint32_t sizes[] = {4, 8, 2};
-  std::copy_n(sizes, 3, limits().max_group_size);
-  limits().max_group_items = 16;
+  std::copy_n(sizes, 3, limits().maxComputeWorkGroupSize);
+  limits().maxComputeWorkGroupInvocations = 16;
   using Block = std::array<uint32_t, 3>;
   for (const Block &good : {Block{4, 4, 1}, {1, 8, 2}, {4, 1, 2}}) EXPECT_EQ(found({.block = good}), "");
   for (const Block &bad : {Block{5, 1, 1}, {1, 9, 1}, {1, 1, 3}, {4, 5, 1}, {4, 4, 2}, {65536, 65536, 1}})
@@ -177,7 +177,7 @@ TEST_F(LimitsOfVulkan, OfBlocksAreOfEachSizeAndOfAllThreads) {
 
 TEST_F(LimitsOfVulkan, OfLaunchesAreToldBeforeTheDriver) {
   const uint32_t counts[] = {3, 4, 5};
-  std::copy_n(counts, 3, limits().max_group_count);
+  std::copy_n(counts, 3, limits().maxComputeWorkGroupCount);
   KernelLaunch launch;
   launch.block = {4, 1, 1};
   using Grid = std::array<uint32_t, 3>;
@@ -198,8 +198,8 @@ TEST_F(LimitsOfVulkan, OfLaunchesAreToldBeforeTheDriver) {
 }
 
 TEST_F(LimitsOfVulkan, OfTensorsAreOfTheirRest) {
-  limits().max_storage_bytes = 256;
-  limits().storage_alignment = 64;
+  limits().maxStorageBufferRange = 256;
+  limits().minStorageBufferOffsetAlignment = 64;
   EXPECT_EQ(launched_with(OPD_OK, 1, 0, false, 256), "");
   EXPECT_EQ(launched_with(OPD_OK, 1, 0, false, 448), "");
   for (const auto &[offset, left] : {std::pair{0, 512}, {192, 320}, {512, 0}})
@@ -211,7 +211,8 @@ TEST_F(LimitsOfVulkan, OfTensorsAreOfTheirRest) {
 }
 
 TEST_F(LimitsOfVulkan, OfArgumentsAreOfTheirNumber) {
-  limits().max_push_bytes = 16, limits().max_uniform_bytes = 24, limits().max_stage_storage_buffers = 2;
+  limits().maxPushConstantsSize = 16, limits().maxUniformBufferRange = 24,
+  limits().maxPerStageDescriptorStorageBuffers = 2;
   EXPECT_EQ(launched_with(OPD_OK, 2, 2), "");
   EXPECT_EQ(launched_with(OPD_OK, 2, 3, true), "");
   EXPECT_EQ(launched_with(OPD_UNSUPPORTED, 2, 3), "kernel scale has 3 scalars of 8 bytes; vulkan:7 takes 16 bytes");
@@ -221,7 +222,8 @@ TEST_F(LimitsOfVulkan, OfArgumentsAreOfTheirNumber) {
 }
 
 TEST_F(LimitsOfVulkan, OfArgumentsAreAlsoOfAllResources) {
-  limits().max_stage_storage_buffers = 5, limits().max_stage_resources = 3;  // tensors and a buffer of scalars
+  limits().maxPerStageDescriptorStorageBuffers = 5,
+  limits().maxPerStageResources = 3;  // tensors and a buffer of scalars
   EXPECT_EQ(launched_with(OPD_OK, 2, 1, true), "");
   EXPECT_EQ(launched_with(OPD_UNSUPPORTED, 3, 0), "kernel scale has 3 tensors; vulkan:7 takes 2");
 }
