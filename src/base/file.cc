@@ -117,11 +117,6 @@ MappedFile::MappedFile(int fd, size_t size, const std::string &name) : size_(siz
   data_ = static_cast<const uint8_t *>(mapped);
 }
 
-MappedFile::MappedFile(const InputFile &file)
-    : MappedFile(file.fd(), static_cast<size_t>(file.state().st_size), file.path()) {}
-
-MappedFile::MappedFile(const std::string &path) : MappedFile(InputFile(path)) {}
-
 MappedFile::~MappedFile() {
   if (data_) unmap(data_, size_);
 }

@@ -43,8 +43,6 @@ void advise_huge_pages(void *data, size_t size) noexcept;
 
 class MappedFile {
  public:
-  explicit MappedFile(const std::string &path);
-  explicit MappedFile(const InputFile &file);
   MappedFile(int fd, size_t size, const std::string &name);  // the descriptor may be closed afterwards
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;

@@ -107,28 +107,11 @@ class Parser {
   size_t place_ = 0, types_ = 0;
 };
 
-void append_types(std::string &out, const std::vector<CType> &types) {
-  for (size_t i = 0; i < types.size(); ++i) out += concat(i ? ", " : "", signature_text(types[i]));
-}
-
 }  // namespace
 
 Signature parse_signature(std::string_view text) { return Parser(text).parse(); }
 
 const char *kind_name(CKind kind) { return kNames[static_cast<size_t>(kind)]; }
-
-std::string signature_text(const CType &type) {
-  if (type.kind != CKind::kStruct) return kind_name(type.kind);
-  std::string out = "{";
-  append_types(out, type.fields);
-  return out + "}";
-}
-
-std::string signature_text(const Signature &signature) {
-  std::string out = signature_text(signature.result) + "(";
-  append_types(out, signature.arguments);
-  return out + (signature.variadic ? ", ...)" : ")");
-}
 
 bool contains(const CType &type, CKind kind) {
   return type.kind == kind ||

@@ -39,8 +39,6 @@ struct Signature {
 
 Signature parse_signature(std::string_view text);  // throws OPD_INVALID_ARGUMENT with the place of the mistake
 const char *kind_name(CKind kind);
-std::string signature_text(const CType &type);  // as the grammar writes it
-std::string signature_text(const Signature &signature);
 bool contains(const CType &type, CKind kind);  // the type itself or a field, at any depth
 
 }  // namespace opd

@@ -24,7 +24,6 @@ struct Builder : Object {
   void add_scope(int64_t constant, std::string scope);
   void patch(size_t instruction, int64_t target);  // sets the offset of a goto or if emitted before
   size_t next_instruction() const { return program_->offsets.size(); }
-  bool in_function() const { return current_ >= 0; }
 
   Ref<Executable> get() const;  // verified; a copy, the builder stays usable
 

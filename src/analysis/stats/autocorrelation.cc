@@ -104,18 +104,6 @@ double SerialFit::p_value(size_t i, double shift) const {
   return student_tails((difference_[i] - shift) / standard_error_[i], freedom_);
 }
 
-double lag1_autocorrelation(std::span<const double> values) {
-  const std::vector<size_t> ranks = doubled_ranks(values);
-  const double centre = static_cast<double>(values.size()) + 1;  // of doubled ranks
-  double products = 0, squares = 0;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const double here = static_cast<double>(ranks[i]) - centre;
-    squares += here * here;
-    if (i > 0) products += here * (static_cast<double>(ranks[i - 1]) - centre);
-  }
-  return squares > 0 ? products / squares : 0;
-}
-
 double inflation_by(double phi, double count) {
   return (1 + phi) / (1 - phi) - 2 * phi * (1 - std::pow(phi, count)) / (count * (1 - phi) * (1 - phi));
 }

@@ -47,7 +47,6 @@ class SerialFit {
   std::array<double, AutocorrelationGrid::kSize> log_likelihood_{}, difference_{}, standard_error_{};
 };
 
-double lag1_autocorrelation(std::span<const double> values);  // of the ranks; 0 if all values are equal
 // The variance of the mean of `count` values of an AR(1) process, divided by that of independent values.
 double inflation_by(double phi, double count);
 // The same for values that come in groups of `size` in a row (design effect): Kish's 1 + (size - 1) rho, with the

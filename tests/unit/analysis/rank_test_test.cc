@@ -119,12 +119,6 @@ TEST(RankTest, KnowsTheTailsOfTheNormalAndStudentDistributions) {
   EXPECT_LT(error(0.1, 100, 0.9205445310958512), 0.001);
 }
 
-// Ranks 1 3 2 5 4 6 8 7 less 4.5: products of neighbours 5.25 3.75 -1.25 -0.25 -0.75 5.25 8.75, squares 42.
-TEST(RankTest, SeesThatNeighboursInTimeResembleEachOther) {
-  EXPECT_NEAR(lag1_autocorrelation(std::vector<double>{1, 30, 2.5, 50, 49, 60, 900, 70}), 20.75 / 42, 1e-15);
-  EXPECT_EQ(lag1_autocorrelation(std::vector<double>{2, 2, 2}), 0);
-}
-
 // REML and generalised least squares in closed form for three values of an AR(1) process with phi = 0.5: the mean is
 // (0.75 y0 + 0.5 (y1 - y0 / 2) + 0.5 (y2 - y1 / 2)) / (0.75 + 2 * 0.25), the t-test has two degrees of freedom.
 TEST(RankTest, TestsRunsThatResembleTheirNeighboursByTheirModel) {

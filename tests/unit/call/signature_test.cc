@@ -8,7 +8,21 @@
 namespace opd {
 namespace {
 
-std::string again(std::string_view text) { return signature_text(parse_signature(text)); }
+std::string written(const std::vector<CType> &types);
+
+// As the grammar writes it.
+std::string written(const CType &type) {
+  return type.kind == CKind::kStruct ? "{" + written(type.fields) + "}" : kind_name(type.kind);
+}
+std::string written(const std::vector<CType> &types) {
+  std::string out;
+  for (const CType &type : types) out += (out.empty() ? "" : ", ") + written(type);
+  return out;
+}
+std::string again(std::string_view text) {
+  const Signature signature = parse_signature(text);
+  return written(signature.result) + "(" + written(signature.arguments) + (signature.variadic ? ", ...)" : ")");
+}
 
 std::string complaint(std::string_view text) {
   try {
