@@ -48,35 +48,26 @@ def arrow(encoded):
     return "" if encoded == "void" else " -> " + rust_type(encoded)
 
 
-def documented(docs, name, otherwise, indent=""):
-    lines = docs.get(name) or [otherwise]
-    return [f"{indent}/// {line}".rstrip() for line in lines]
-
-
-def enum_lines(name, items, docs):
-    yield from documented(docs, name, f"C's enum `{name}`.")
+def enum_lines(name, items):
     yield f"pub type {name} = c_uint;"
     previous = None
     for item, value in items:
         value = value.rstrip("UuLl") if value else "0" if previous is None else f"{previous} + 1"
         if value.startswith("-"):
             raise ValueError(f"{name} has negative values")
-        yield from documented(docs, item, f"Of `{name}`.")
         yield f"pub const {item}: {name} = {value};"
         previous = item
 
 
-def type_lines(tree, docs, defaults):
+def type_lines(tree, defaults):
     for name, items in tree.enums.items():
         if is_wanted(name):
-            yield from enum_lines(name, items, docs)
+            yield from enum_lines(name, items)
     for name, (kind, members) in tree.structs.items():
         if is_wanted(name):
             comparable = all(member in tree.enums or re.fullmatch(r"u?int\d+_t", member) for _, member in members)
-            yield from documented(docs, name, f"C's {kind} `{name}`.")
             yield f"#[repr(C)]\n#[derive(Clone, Copy{', Debug, PartialEq, Eq' if comparable else ''})]\npub {kind} {name} {{"
             for member, encoded in members:
-                yield from documented(docs, f"{name}.{member}", f"As in C's `{name}`.", "    ")
                 yield f"    pub {ident(member)}: {rust_type(encoded)},"
             yield "}"
             if name in defaults:
@@ -84,7 +75,6 @@ def type_lines(tree, docs, defaults):
     for name, encoded in tree.typedefs.items():
         if not is_wanted(name) or name in tree.structs or name in tree.enums:
             continue
-        yield from documented(docs, name, f"C's type `{name}`.")
         if encoded == f"struct {name}":  # opaque
             yield f"#[repr(C)]\npub struct {name} {{\n    _opaque: [u8; 0],\n    _pinned: PhantomData<(*mut u8, PhantomPinned)>,\n}}"
         else:
@@ -93,7 +83,7 @@ def type_lines(tree, docs, defaults):
 
 def default_lines(name, members, values):
     """The defaults that the inline function `{name}_init` of the headers writes."""
-    yield f"impl Default for {name} {{\n    /// The defaults that `{name}_init` writes.\n    fn default() -> Self {{\n        Self {{"
+    yield f"impl Default for {name} {{\n    fn default() -> Self {{\n        Self {{"
     for member, encoded in members:
         value = "size_of::<Self>() as u32" if member == "struct_size" else values[member]
         if encoded.startswith("p."):
@@ -104,16 +94,15 @@ def default_lines(name, members, values):
     yield "        }\n    }\n}"
 
 
-def ffi(tree, docs, defaults):
+def ffi(tree, defaults):
     yield "use core::ffi::*;\nuse core::marker::{PhantomData, PhantomPinned};\n"
-    yield from type_lines(tree, docs, defaults)
+    yield from type_lines(tree, defaults)
     for name, a in tree.constants.items():
         if name.startswith("OPD_"):
-            yield f"/// C's constant `{name}`.\npub const {name}: {rust_type(a['type'])} = {a['value']};"
+            yield f"pub const {name}: {rust_type(a['type'])} = {a['value']};"
     yield "\nunsafe extern \"C\" {"
     for function in tree.functions:
         if is_wanted(function.name) and not function.inline:
             given = ", ".join(f"{ident(p.name)}: {rust_type(p.type)}" for p in function.parameters)
-            yield from documented(docs, function.name, f"C's function `{function.name}`.", "    ")
             yield f"    pub fn {function.name}({given}){arrow(function.type)};"
     yield "}"

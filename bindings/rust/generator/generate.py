@@ -30,7 +30,7 @@ def doc_lines(comment):
 
 def generate(api, directories, out):
     docs = {name: doc_lines(comment) for name, comment in api.comments.items()}
-    made = {"opdyno-sys/src/ffi.rs": ffi(api.tree, docs, defaults_of(api, directories)), "opdyno/src/generated.rs": layer(api, docs)}
+    made = {"opdyno-sys/src/ffi.rs": ffi(api.tree, defaults_of(api, directories)), "opdyno/src/generated.rs": layer(api, docs)}
     for name, lines in made.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 """generated.rs: Rust enums for those of C, for each C struct of options a builder, whose raw() makes the C struct of it, and
 the results."""
 
-from ffi import documented, ident, rust_type
+from ffi import ident, rust_type
 from results import result_lines
-from wording import option
+from wording import documented, option
 
 LEFT_OUT = {"opd_activity_kind", "opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of plug-ins; of builders of programs; sets of bits
 PATHS = {"file", "path", "cache_dir", "workspace_dir"}

@@ -1,8 +1,8 @@
 """In generated.rs: for each struct of C that a function fills in, one of Rust's with the same fields, and of() that has a
 function fill it."""
 
-from ffi import documented, rust_type
-from wording import in_rust, sentence
+from ffi import rust_type
+from wording import documented, in_rust, sentence
 
 # In Rust, tensors tell their bytes by a method of this name.
 RENAMED = {("opd_tensor_info", "bytes"): "size_in_bytes"}

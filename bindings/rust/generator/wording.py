@@ -34,3 +34,8 @@ def option(text, field, rust_enum, variants):
     if default == "NULL":
         default, means = means or "none", ""
     return [*sentence(in_rust(about, field.is_flag)).splitlines(), f"Default: {default}{f' ({means})' if means else ''}."]
+
+
+def documented(docs, name, otherwise, indent=""):
+    lines = docs.get(name) or [otherwise]
+    return [f"{indent}/// {line}".rstrip() for line in lines]

@@ -1,4 +1,4 @@
-//! The C API of opdyno as it is. The crate `opdyno` is the safe one.
+//! The C API of opdyno as it is. The crate `opdyno` is the safe one. The headers `opdyno/*.h` describe each item.
 //!
 //! What the headers define inline is not here, but for the defaults of options, which are `Default`.
 #![no_std]
