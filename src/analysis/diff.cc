@@ -94,12 +94,12 @@ Ref<Diff> Diff::of_reports(std::span<const Report *const> before, std::span<cons
   return diff;
 }
 
-Ref<Diff> Diff::of_benchmarks(const Benchmark &before, const Benchmark &after, DiffOptions options) {
+Ref<Diff> Diff::of_times(std::span<const double> before, std::span<const double> after, DiffOptions options) {
   auto diff = make_object<Diff>(std::move(options));
   DiffOperator &call = diff->operators.emplace_back();
   call.name = "call";
-  const auto read = [](const Benchmark &benchmark, RunValues &values, std::vector<int64_t> &turns) {
-    for (const double seconds : benchmark.repeats()) {
+  const auto read = [](std::span<const double> times, RunValues &values, std::vector<int64_t> &turns) {
+    for (const double seconds : times) {
       values.add(static_cast<uint32_t>(turns.size()), seconds * 1e6, 1);
       turns.push_back(-1);
     }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/bench/benchmark.h"
 #include "report/report.h"
 
 namespace opd {
@@ -66,7 +65,8 @@ struct Diff : Object {
 
   static Ref<Diff> of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
                               DiffOptions options);
-  static Ref<Diff> of_benchmarks(const Benchmark &before, const Benchmark &after, DiffOptions options);
+  // Of one call; `before` and `after` are its times in seconds.
+  static Ref<Diff> of_times(std::span<const double> before, std::span<const double> after, DiffOptions options);
   explicit Diff(DiffOptions how) : options(std::move(how)) {}
 
   Verdict verdict() const;

@@ -1,4 +1,5 @@
 // include/opdyno/diff.h
+#include "analysis/bench/benchmark.h"
 #include "analysis/diff.h"
 
 #include "capi/handles.h"
@@ -51,7 +52,8 @@ opd_error *opd_benchmark_diff(const opd_benchmark *before, const opd_benchmark *
                               opd_report **out_report) {
   return guard([&] {
     require(before && after && out_report, "before, after and out_report must not be NULL");
-    const auto diff = Diff::of_benchmarks(*unwrap<Benchmark>(before), *unwrap<Benchmark>(after), options_of(options));
+    const auto diff =
+        Diff::of_times(unwrap<Benchmark>(before)->repeats(), unwrap<Benchmark>(after)->repeats(), options_of(options));
     *out_report = wrap<opd_report>(diff->to_report());
   });
 }
