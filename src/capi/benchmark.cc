@@ -1,8 +1,8 @@
 // include/opdyno/benchmark.h
 #include <cfloat>
 
-#include "analysis/bench/time_evaluator.h"
 #include "capi/handles.h"
+#include "measure/time_evaluator.h"
 #include "rpc/client/remote_evaluator.h"
 
 using namespace opd;

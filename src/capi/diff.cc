@@ -1,8 +1,8 @@
 // include/opdyno/diff.h
-#include "analysis/bench/benchmark.h"
-#include "analysis/diff.h"
+#include "stats/diff.h"
 
 #include "capi/handles.h"
+#include "measure/benchmark.h"
 
 using namespace opd;
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/bench/time_evaluator.h"
+#include "measure/time_evaluator.h"
 #include "value/map.h"
 #include "vm/program_closure.h"
 #include "vm/vm_function.h"

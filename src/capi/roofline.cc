@@ -1,8 +1,8 @@
 // include/opdyno/roofline.h
-#include "analysis/roofline.h"
+#include "measure/roofline.h"
 
-#include "analysis/machine_peak.h"
 #include "capi/handles.h"
+#include "measure/machine_peak.h"
 
 using namespace opd;
 

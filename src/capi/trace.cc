@@ -1,14 +1,14 @@
 // include/opdyno/trace.h
-#include "analysis/formats/chrome_trace.h"
-#include "analysis/formats/gzip_sink.h"
-#include "analysis/formats/trace_file.h"
-#include "analysis/formats/trace_formats.h"
-#include "analysis/formats/trace_table.h"
-#include "analysis/trace_report.h"
 #include "capi/handles.h"
 #include "capi/trace_write.h"
 #include "trace/event_file_reader.h"
 #include "trace/merge.h"
+#include "trace_formats/chrome_trace.h"
+#include "trace_formats/gzip_sink.h"
+#include "trace_formats/trace_file.h"
+#include "trace_formats/trace_formats.h"
+#include "trace_formats/trace_table.h"
+#include "trace_views/trace_report.h"
 
 using namespace opd;
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "analysis/diff.h"
 #include "base/thread_state.h"
 #include "compare/number_blocks.h"
 #include "compare/shown_call.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"
 #include "program/value_type.h"
+#include "stats/diff.h"
 #include "vm/kv/kv_state.h"
 
 namespace opd {

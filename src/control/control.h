@@ -2,7 +2,7 @@
 // (docs/tracing.md, "Record from outside"). Cost: nothing if it is not set; else a thread that sleeps until someone
 // asks.
 #pragma once
-#include "analysis/formats/trace_file.h"
+#include "trace_formats/trace_file.h"
 
 namespace opd {
 

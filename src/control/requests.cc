@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/activity.h"
-#include "analysis/formats/gzip_sink.h"
-#include "analysis/formats/trace_file.h"
-#include "analysis/key_averages.h"
-#include "analysis/trace_report.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
+#include "trace_formats/gzip_sink.h"
+#include "trace_formats/trace_file.h"
+#include "trace_views/activity.h"
+#include "trace_views/key_averages.h"
+#include "trace_views/trace_report.h"
 
 namespace opd {
 namespace {

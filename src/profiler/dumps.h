@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "analysis/formats/trace_file.h"
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
 #include "trace/alarm.h"
 #include "trace/recording.h"
+#include "trace_formats/trace_file.h"
 
 namespace opd {
 

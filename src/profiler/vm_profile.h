@@ -2,9 +2,9 @@
 #pragma once
 #include <functional>
 
-#include "analysis/run_report.h"
 #include "profiler/collector.h"
 #include "trace/recording.h"
+#include "trace_views/run_report.h"
 #include "vm/vm.h"
 
 namespace opd {

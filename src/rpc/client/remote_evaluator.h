@@ -1,6 +1,6 @@
 // Measurements on the other side: the connection is not in the times.
 #pragma once
-#include "analysis/bench/time_evaluator.h"
+#include "measure/time_evaluator.h"
 #include "rpc/client/remote_objects.h"
 
 namespace opd::rpc {

@@ -1,0 +1,16 @@
+// Measures the peak performance of the processors.
+#pragma once
+#include <cstdint>
+
+#include "measure/roofline.h"
+
+namespace opd {
+
+struct MeasuredPeak {
+  MachinePeak peak;
+  int32_t num_threads = 0;
+  double spread = 0;  // of the tries: median time over the shortest, less 1
+};
+MeasuredPeak measure_machine_peak();  // takes about half a second
+
+}  // namespace opd

@@ -1,0 +1,128 @@
+#include "trace_views/spans.h"
+
+#include <algorithm>
+
+namespace opd {
+namespace {
+
+// Events are written at their ends, so of two with one end the inner one was written first.
+bool ends_before(const Event *a, const Event *b) {
+  if (a->end != b->end) return a->end < b->end;
+  const Chunk &chunk_a = Chunk::of(*a), &chunk_b = Chunk::of(*b);
+  return &chunk_a == &chunk_b ? a > b : chunk_a.first < chunk_b.first;  // events of a chunk grow downwards
+}
+
+std::vector<const Event *> by_end(const TraceTrack &track, bool with_tasks) {
+  std::vector<const Event *> all;
+  for (const auto *list : {&track.calls, &track.ranges, &track.runs, &track.tasks, &track.device_work}) {
+    if (list == &track.tasks && !with_tasks) continue;
+    const auto middle = static_cast<std::ptrdiff_t>(all.size());
+    all.insert(all.end(), list->begin(), list->end());
+    // If an observer calls a program, the events of that program are written before the event of the observed call.
+    if (!std::is_sorted(all.begin() + middle, all.end(), ends_before))
+      std::sort(all.begin() + middle, all.end(), ends_before);
+    std::inplace_merge(all.begin(), all.begin() + middle, all.end(), ends_before);
+  }
+  return all;
+}
+
+// Spans that end later than all before them are added, so those within a span are the last ones that are not within
+// another yet.
+class Nest {
+ public:
+  Nest(const TraceTrack &track, bool with_tasks) : events_(by_end(track, with_tasks)), nodes_(events_.size()) {
+    made_.track = &track;
+    for (uint32_t i = 0; i < events_.size(); ++i) add(i);
+  }
+
+  // Places the spans in the order of their begins: a span's place is that of its parent, plus the spans between.
+  ThreadSpans take() {
+    made_.spans.resize(events_.size());
+    auto free = static_cast<uint32_t>(events_.size());  // the outermost spans' places end here
+    for (auto i = static_cast<uint32_t>(events_.size()); i-- > 0;) {
+      Node &node = nodes_[i];
+      uint32_t &end = node.parent == Span::kNone ? free : nodes_[node.parent].free;
+      const uint32_t place = end - node.size;
+      Span &span = made_.spans[place];
+      span = {events_[i], node.self, Span::kNone, end, 0, node.lane};
+      if (node.parent != Span::kNone) {
+        span.parent = nodes_[node.parent].place;
+        span.depth = made_.spans[span.parent].depth + 1;
+      }
+      node.place = place;
+      node.free = end;
+      end = place;
+    }
+    return std::move(made_);
+  }
+
+ private:
+  struct Node {
+    uint64_t self;
+    uint32_t parent = Span::kNone, size = 1, lane = 0;
+    uint32_t place = 0, free = 0;  // where the places of further spans within it end
+  };
+
+  uint64_t begin(uint32_t i) const { return std::min(events_[i]->begin, events_[i]->end); }
+
+  void add(uint32_t i) {
+    Node &node = nodes_[i];
+    uint64_t inner = 0, first = events_[i]->end;  // ticks covered, and where the covered part begins
+    while (!open_.empty() && begin(open_.back()) >= begin(i)) {
+      const uint32_t child = open_.back();
+      open_.pop_back();
+      const uint64_t end = std::min(first, events_[child]->end);  // siblings may overlap
+      if (end > begin(child)) inner += end - begin(child);
+      first = std::min(first, begin(child));
+      nodes_[child].parent = i;
+      node.size += nodes_[child].size;
+    }
+    node.self = events_[i]->end - begin(i) - inner;
+    open_.push_back(i);
+    find_lane(i);
+  }
+
+  // The first lane in which the span overlaps no other without containing it.
+  void find_lane(uint32_t i) {
+    for (node_lane(i) = 0;; ++node_lane(i)) {
+      const uint32_t lane = node_lane(i);
+      if (lane == lanes_.size()) lanes_.emplace_back();
+      std::vector<uint32_t> &open = lanes_[lane];
+      size_t kept = open.size();
+      while (kept > 0 && begin(open[kept - 1]) >= begin(i)) --kept;
+      if (kept > 0 && events_[open[kept - 1]]->end > begin(i)) continue;
+      open.resize(kept);
+      open.push_back(i);
+      made_.num_lanes = std::max(made_.num_lanes, lane + 1);
+      return;
+    }
+  }
+  uint32_t &node_lane(uint32_t i) { return nodes_[i].lane; }
+
+  const std::vector<const Event *> events_;  // by rising end
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> open_;                // spans without a parent so far
+  std::vector<std::vector<uint32_t>> lanes_;  // of each lane, the same
+  ThreadSpans made_;
+};
+
+}  // namespace
+
+ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks) { return Nest(track, with_tasks).take(); }
+
+std::vector<ThreadSpans> nest_spans(const Trace &trace) {
+  std::vector<ThreadSpans> threads;
+  for (const TraceTrack &track : trace.parts.tracks)
+    if (!track.device) threads.push_back(nest_spans(track));
+  return threads;
+}
+
+std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks) {
+  std::vector<ThreadSpans> threads;
+  for (const TraceTrack &track : trace.parts.tracks) threads.push_back(nest_spans(track, with_tasks));
+  std::stable_partition(threads.begin(), threads.end(),
+                        [](const ThreadSpans &thread) { return !thread.track->device; });
+  return threads;
+}
+
+}  // namespace opd
