@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "trace/alarm_signals.h"
 #include "trace/itt.h"
+#include "trace/ranges.h"
 
 using namespace opd;
 

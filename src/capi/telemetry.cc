@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "capi/handles.h"
+#include "trace/thread_context.h"
 
 using namespace opd;
 

@@ -6,13 +6,12 @@
 #include <memory>
 
 #include "trace/event.h"
-#include "trace/event_block.h"
 
 namespace opd {
 
 class Chunk {
  public:
-  static constexpr size_t kBytes = kBlockBytes;
+  static constexpr size_t kBytes = size_t{1} << 16;
 
   // Takes a chunk of those that were released, or allocates one. `tail_words`: room for one large payload behind the
   // first 64 KiB; its index is kTail. Memory is zeroed when allocated: a page fault costs as much as thirty events.
@@ -28,8 +27,8 @@ class Chunk {
 
   int64_t *words() { return reinterpret_cast<int64_t *>(this); }
   const int64_t *words() const { return reinterpret_cast<const int64_t *>(this); }
-  // Behind the header that a chunk has in a file: words have the same places there.
-  static constexpr size_t first_word() { return kHeaderWords; }
+  // Behind the header that a chunk has in a file (event_block.h): words have the same places there.
+  static constexpr size_t first_word() { return 78; }
   Event *event(size_t i) { return reinterpret_cast<Event *>(reinterpret_cast<char *>(this) + kBytes) - 1 - i; }
   const Event *event(size_t i) const { return const_cast<Chunk *>(this)->event(i); }
   static uint64_t number_of(const Event &event) {  // of an event, on its track

@@ -13,11 +13,11 @@
 #include <span>
 
 #include "base/clock.h"
-#include "trace/event.h"
+#include "trace/chunk.h"
 
 namespace opd {
 
-inline constexpr size_t kBlockBytes = size_t{1} << 16;
+inline constexpr size_t kBlockBytes = Chunk::kBytes;
 inline constexpr size_t kBlockWords = kBlockBytes / sizeof(uint64_t);
 inline constexpr std::array<char, 8> kBlockMagic{'o', 'p', 'd', 'y', 'n', 'o', 'E', '1'};
 
@@ -72,6 +72,7 @@ struct BlockHeader {
 };
 static_assert(sizeof(BlockHeader) == 624 && std::endian::native == std::endian::little);
 inline constexpr size_t kHeaderWords = sizeof(BlockHeader) / sizeof(uint64_t);
+static_assert(kHeaderWords == Chunk::first_word());
 
 // A reader's facts about the recording. There are two copies in a block, `kSecondCopy` bytes apart.
 struct RecordingHeader {

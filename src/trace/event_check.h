@@ -3,7 +3,7 @@
 #include <bitset>
 #include <unordered_map>
 
-#include "trace/chunk.h"
+#include "trace/event_block.h"
 
 namespace opd {
 

@@ -12,7 +12,6 @@
 #include <unordered_map>
 
 #include "base/fork_mutex.h"
-#include "trace/recording.h"
 
 namespace opd {
 namespace {

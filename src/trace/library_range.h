@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "trace/names.h"
-#include "trace/recording.h"
+#include "trace/ranges.h"
 
 namespace opd {
 

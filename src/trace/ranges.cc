@@ -1,9 +1,9 @@
 // Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, memory, and work of devices.
+#include "trace/ranges.h"
+
 #include "trace/counter_event.h"
 #include "trace/device_work.h"
-#include "trace/itt.h"
 #include "trace/memory_event.h"
-#include "trace/names.h"
 #include "trace/recorder.h"
 #include "trace/task_event.h"
 

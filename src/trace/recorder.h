@@ -12,6 +12,7 @@
 #include "base/thread_state.h"
 #include "trace/alarm.h"
 #include "trace/event_file.h"
+#include "trace/itt.h"
 #include "trace/recording.h"
 #include "trace/track.h"
 
@@ -115,8 +116,6 @@ void open_part(Track &track, uint32_t place, uint64_t id);
   leave(track, place);
   return false;
 }
-
-inline bool goes_to_itt() { return detail::ranging_recordings.load(std::memory_order_relaxed) & kIttRanges; }
 
 // If a span took too long or failed: raises the alarms of those recordings that ran when it began.
 void raise_alarms_slowly(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed) noexcept;

@@ -1,6 +1,7 @@
 #include <exception>
 
 #include "trace/recorder.h"
+#include "trace/run_recorder.h"
 
 namespace opd {
 

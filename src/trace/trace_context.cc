@@ -4,7 +4,6 @@
 
 #include "base/hex.h"
 #include "base/text.h"
-#include "trace/recorder.h"
 
 namespace opd {
 namespace {
@@ -42,9 +41,5 @@ std::optional<TraceContext> TraceContext::parse(std::string_view text) {
 }
 
 std::string TraceContext::to_text() const { return concat("00-", hex(trace), "-", hex(span), "-", hex({&flags, 1})); }
-
-TraceContext trace_context() { return thread_state().track ? Recorder::get().track().context() : TraceContext{}; }
-
-void set_trace_context(const TraceContext &context) { Recorder::get().track().set_context(context); }
 
 }  // namespace opd

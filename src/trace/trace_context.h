@@ -1,5 +1,4 @@
-// The request that the calling thread works for, and that another program traces, by the W3C's recommendation "Trace
-// Context".
+// A request that another program traces, by the W3C's recommendation "Trace Context".
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,9 +20,5 @@ struct TraceContext {
   std::string to_text() const;  // of a context; as such a header says it
   bool operator==(const TraceContext &) const = default;
 };
-
-// The context of the runs that the calling thread begins from now on. Throws std::bad_alloc.
-void set_trace_context(const TraceContext &context);
-TraceContext trace_context();  // of the calling thread; all 0: there is none
 
 }  // namespace opd

@@ -1,6 +1,7 @@
 #include "vm/call_scope.h"
 
 #include "trace/memory_event.h"
+#include "trace/recording.h"
 
 namespace opd {
 namespace {

@@ -8,6 +8,7 @@
 #include "device/graph.h"
 #include "module/kinds/code_module.h"
 #include "trace/library_range.h"
+#include "trace/recording.h"
 #include "vm/call_scope.h"
 #include "vm/compiled.h"
 #include "vm/executable_module.h"

@@ -9,6 +9,7 @@
 #include "rpc/client/remote_objects.h"
 #include "rpc/wire/end_answer.h"
 #include "trace/library_range.h"
+#include "trace/thread_context.h"
 #include "value/dtype.h"
 
 namespace opd::rpc {

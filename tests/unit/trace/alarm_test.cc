@@ -5,7 +5,9 @@
 
 #include <functional>
 
+#include "trace/ranges.h"
 #include "trace/recording.h"
+#include "trace/run_recorder.h"
 
 namespace opd {
 namespace {

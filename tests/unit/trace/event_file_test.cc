@@ -12,7 +12,9 @@
 
 #include "base/text.h"
 #include "trace/event_file_reader.h"
+#include "trace/ranges.h"
 #include "trace/recording.h"
+#include "trace/run_recorder.h"
 
 namespace opd {
 namespace {

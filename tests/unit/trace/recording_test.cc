@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/thread_state.h"
+#include "trace/ranges.h"
+#include "trace/run_recorder_inl.h"
 
 namespace opd {
 namespace {
