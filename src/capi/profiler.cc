@@ -8,9 +8,9 @@
 #include "capi/handles.h"
 #include "capi/trace_write.h"
 #include "device/device.h"
-#include "trace/alarm_signals.h"
-#include "trace/itt.h"
-#include "trace/ranges.h"
+#include "trace/record/alarm_signals.h"
+#include "trace/record/itt.h"
+#include "trace/record/ranges.h"
 
 using namespace opd;
 

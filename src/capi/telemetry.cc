@@ -5,7 +5,7 @@
 
 #include "base/hex.h"
 #include "capi/handles.h"
-#include "trace/thread_context.h"
+#include "trace/record/thread_context.h"
 
 using namespace opd;
 

@@ -1,8 +1,8 @@
 // include/opdyno/trace.h
 #include "capi/handles.h"
 #include "capi/trace_write.h"
-#include "trace/event_file_reader.h"
-#include "trace/merge.h"
+#include "trace/file/event_file_reader.h"
+#include "trace/model/merge.h"
 #include "trace_formats/chrome_trace.h"
 #include "trace_formats/gzip_sink.h"
 #include "trace_formats/trace_file.h"

@@ -3,7 +3,7 @@
 #include <opdyno/trace.h>
 
 #include "base/byte_sink.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

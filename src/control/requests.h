@@ -6,7 +6,7 @@
 
 #include "control/connection.h"
 #include "control/control.h"
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 

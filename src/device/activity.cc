@@ -9,7 +9,7 @@
 #include "base/fork_mutex.h"
 #include "base/library_thread.h"
 #include "device/device.h"
-#include "trace/device_activity.h"
+#include "trace/record/device_activity.h"
 
 namespace opd {
 namespace {

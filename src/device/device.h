@@ -13,7 +13,7 @@
 #include "device/device_timer.h"
 #include "device/kernel.h"
 #include "device/texture.h"
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 #include "value/tensor.h"
 #include "value/value.h"
 

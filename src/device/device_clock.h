@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "trace/device_work.h"
+#include "trace/record/device_work.h"
 
 namespace opd {
 

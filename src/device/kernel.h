@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/device_work.h"
+#include "trace/record/device_work.h"
 
 namespace opd {
 

@@ -20,7 +20,7 @@
 #include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
 #include "module/toolchain/linker.h"
-#include "trace/library_range.h"
+#include "trace/record/library_range.h"
 
 namespace opd {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "params/npy.h"
-#include "trace/library_range.h"
+#include "trace/record/library_range.h"
 
 namespace opd {
 namespace {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/event.h"
+#include "trace/model/event.h"
 #include "value/value.h"
 
 namespace opd {

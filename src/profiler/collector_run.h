@@ -10,7 +10,7 @@
 #include "base/static_guard.h"
 #include "base/thread_state.h"
 #include "profiler/collector.h"
-#include "trace/call_observer.h"
+#include "trace/model/call_observer.h"
 
 namespace opd {
 

@@ -1,5 +1,5 @@
-// Flight recorders: when the alarm of a recording is raised (trace/alarm.h), a separate thread writes the recording's
-// events to a file, while the recording goes on.
+// Flight recorders: when the alarm of a recording is raised (trace/record/alarm.h), a separate thread writes the
+// recording's events to a file, while the recording goes on.
 #pragma once
 #include <pthread.h>
 
@@ -9,8 +9,8 @@
 
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
-#include "trace/alarm.h"
-#include "trace/recording.h"
+#include "trace/record/alarm.h"
+#include "trace/record/recording.h"
 #include "trace_formats/trace_file.h"
 
 namespace opd {

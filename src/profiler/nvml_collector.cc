@@ -9,7 +9,7 @@
 #include "device/device.h"
 #include "profiler/collector.h"
 #include "profiler/nvml.h"
-#include "trace/counter_event.h"
+#include "trace/record/counter_event.h"
 
 namespace opd {
 namespace {

@@ -8,9 +8,9 @@
 #include "base/fork_mutex.h"
 #include "profiler/dumps.h"
 #include "profiler/schedule.h"
-#include "trace/alarm_signals.h"
-#include "trace/device_activity.h"
-#include "trace/recording.h"
+#include "trace/record/alarm_signals.h"
+#include "trace/record/device_activity.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 

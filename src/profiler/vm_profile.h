@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "profiler/collector.h"
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 #include "trace_views/run_report.h"
 #include "vm/vm.h"
 
@@ -16,7 +16,7 @@ struct VmProfileOptions {
   bool all_calls = false;          // also records calls without a tensor
   std::vector<Ref<Collector>> collectors;
   bool folds_builtins = false, details = false;  // as in RunReportOptions
-  std::string file;  // the recording is left there, too, as trace/event_file.h writes it; "": nowhere
+  std::string file;  // the recording is left there, too, as trace/file/event_file.h writes it; "": nowhere
   int32_t turn = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "telemetry/metric.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

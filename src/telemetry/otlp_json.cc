@@ -6,7 +6,7 @@
 #include "base/hex.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
-#include "trace/process.h"
+#include "trace/model/process.h"
 
 namespace opd {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "telemetry/metric.h"
-#include "trace/process.h"
+#include "trace/model/process.h"
 
 namespace opd {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "trace/process.h"
+#include "trace/model/process.h"
 
 namespace opd {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "telemetry/metric.h"
-#include "trace/trace.h"
-#include "trace/trace_context.h"
+#include "trace/model/trace.h"
+#include "trace/model/trace_context.h"
 
 namespace opd {
 

@@ -15,7 +15,7 @@
 #include "telemetry/metric.h"
 #include "telemetry/settings.h"
 #include "telemetry/spans.h"
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 

@@ -10,7 +10,7 @@
 
 #include "base/json_document.h"
 #include "base/json_writer.h"
-#include "trace/shape_cache.h"
+#include "trace/model/shape_cache.h"
 #include "trace_formats/text_pieces.h"
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"

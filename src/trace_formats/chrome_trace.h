@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/byte_sink.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

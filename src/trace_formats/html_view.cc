@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/json_writer.h"
-#include "trace/shape_cache.h"
+#include "trace/model/shape_cache.h"
 #include "trace_formats/base64_sink.h"
 #include "trace_formats/gzip_sink.h"
 #include "trace_formats/trace_formats.h"

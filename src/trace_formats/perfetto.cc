@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/shape_cache.h"
+#include "trace/model/shape_cache.h"
 #include "trace_formats/proto_writer.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_views/host_stacks.h"

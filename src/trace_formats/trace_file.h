@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/byte_sink.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

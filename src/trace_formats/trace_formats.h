@@ -1,7 +1,7 @@
 // Traces in the forms of other tools.
 #pragma once
 #include "base/byte_sink.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

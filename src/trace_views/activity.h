@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

@@ -1,7 +1,7 @@
 // Entries of a report's configuration that say how far the times of devices may be off.
 #pragma once
 #include "report/report.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

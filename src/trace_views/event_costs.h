@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "report/operator_cost.h"
-#include "trace/shape_cache.h"
+#include "trace/model/shape_cache.h"
 
 namespace opd {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "trace/stacks.h"
+#include "trace/model/stacks.h"
 
 namespace opd {
 

@@ -15,7 +15,7 @@
 #include "base/fork_mutex.h"
 #include "base/hex.h"
 #include "base/text.h"
-#include "trace/stacks.h"
+#include "trace/model/stacks.h"
 #include "trace_views/libdw.h"
 
 namespace opd {

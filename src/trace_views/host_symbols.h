@@ -28,7 +28,7 @@ class HostSymbols {
  public:
   explicit HostSymbols(std::span<const LoadedObject> objects);  // by rising begin
   ~HostSymbols();
-  HostFrame frame_of(uint64_t word);  // a word of trace/stacks.h
+  HostFrame frame_of(uint64_t word);  // a word of trace/model/stacks.h
 
  private:
   struct Files;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 #include "trace_views/span_memory.h"
 #include "value/dtype.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

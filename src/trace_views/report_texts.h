@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/report.h"
-#include "trace/shape_cache.h"
+#include "trace/model/shape_cache.h"
 #include "value/tensor.h"
 
 namespace opd {

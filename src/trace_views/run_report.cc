@@ -5,8 +5,8 @@
 #include <deque>
 #include <unordered_map>
 
-#include "trace/device_work.h"
-#include "trace/track.h"
+#include "trace/record/device_work.h"
+#include "trace/record/track.h"
 #include "trace_views/clock_entries.h"
 #include "trace_views/report_texts.h"
 #include "trace_views/span_device.h"

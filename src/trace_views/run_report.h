@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/report.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 #include "trace_views/report_texts.h"
 
 namespace opd {

@@ -2,7 +2,7 @@
 // gives the block new contents. Writes of a kernel to its arguments are not seen.
 // Cost: a load if no recording asks for it.
 #pragma once
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 #include "vm/pool.h"
 
 namespace opd {

@@ -1,7 +1,7 @@
 #include "vm/call_scope.h"
 
-#include "trace/memory_event.h"
-#include "trace/recording.h"
+#include "trace/record/memory_event.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 namespace {

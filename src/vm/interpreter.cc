@@ -12,7 +12,7 @@
 //
 // Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and the copy of its
 // arguments to what the kernel itself takes.
-#include "trace/run_recorder_inl.h"
+#include "trace/record/run_recorder_inl.h"
 #include "vm/block_versions.h"
 #include "vm/instrument.h"
 #include "vm/run.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "module/kinds/library_module.h"
-#include "trace/run_recorder_inl.h"
+#include "trace/record/run_recorder_inl.h"
 #include "vm/compiled.h"
 #include "vm/instrument.h"
 #include "vm/vm.h"

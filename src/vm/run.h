@@ -9,7 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "module/image/call_hooks.h"
-#include "trace/run_recorder.h"
+#include "trace/record/run_recorder.h"
 #include "vm/cancel.h"
 #include "vm/graph_cache.h"
 #include "vm/known_shapes.h"

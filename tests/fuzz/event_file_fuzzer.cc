@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "trace/event_block.h"
+#include "trace/file/event_block.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Files of recordings made by hand, block by block: see trace/event_block.h for their form.
+// Files of recordings made by hand, block by block: see trace/file/event_block.h for their form.
 #pragma once
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "trace/event_block.h"
-#include "trace/event_file_reader.h"
+#include "trace/file/event_block.h"
+#include "trace/file/event_file_reader.h"
 
 namespace opd {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "support/trace_builder.h"
-#include "trace/memory_event.h"
-#include "trace/stacks.h"
+#include "trace/model/stacks.h"
+#include "trace/record/memory_event.h"
 
 namespace opd {
 

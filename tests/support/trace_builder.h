@@ -1,7 +1,7 @@
 // Traces made by hand: calls and runs at given ticks, on a track of the calling thread that no recording knows.
 #pragma once
-#include "trace/trace.h"
-#include "trace/track.h"
+#include "trace/model/trace.h"
+#include "trace/record/track.h"
 
 namespace opd {
 

@@ -9,7 +9,7 @@
 #include "device/cuda/cupti_activity.h"
 #include "device/device_clock.h"
 #include "device/device_timer.h"
-#include "trace/device_work.h"
+#include "trace/record/device_work.h"
 
 namespace opd::cuda {
 

@@ -15,7 +15,7 @@
 #include "device/cuda/cupti_records.h"
 #include "device/device_clock.h"
 #include "device/recent_map.h"
-#include "trace/device_work.h"
+#include "trace/record/device_work.h"
 
 namespace opd::cuda {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "trace/device_activity.h"
+#include "trace/record/device_activity.h"
 
 namespace opd::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "base/object.h"
 #include "device/texture.h"
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 
 namespace opd {
 

@@ -9,7 +9,7 @@
 #include "device/device.h"
 #include "device/graph.h"
 #include "device/memory/allocator.h"
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 
 namespace opd {
 

@@ -11,7 +11,7 @@
 #include "base/fork_mutex.h"
 #include "device/device_clock.h"
 #include "device/recent_map.h"
-#include "trace/device_activity.h"
+#include "trace/record/device_activity.h"
 
 namespace opd {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "device/device_timer.h"
 #include "device/vulkan/vulkan_stream.h"
-#include "trace/device_work.h"
+#include "trace/record/device_work.h"
 
 namespace opd::vk {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/names.h"
+#include "trace/model/names.h"
 #include "value/function.h"
 
 namespace opd {

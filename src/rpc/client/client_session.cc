@@ -8,8 +8,8 @@
 
 #include "rpc/client/remote_objects.h"
 #include "rpc/wire/end_answer.h"
-#include "trace/library_range.h"
-#include "trace/thread_context.h"
+#include "trace/record/library_range.h"
+#include "trace/record/thread_context.h"
 #include "value/dtype.h"
 
 namespace opd::rpc {

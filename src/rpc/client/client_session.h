@@ -18,7 +18,7 @@
 #include "rpc/wire/frames.h"
 #include "rpc/wire/packets.h"
 #include "rpc/wire/tls.h"
-#include "trace/trace_context.h"
+#include "trace/model/trace_context.h"
 
 namespace opd::rpc {
 

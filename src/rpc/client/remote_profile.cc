@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "rpc/client/remote_vm.h"
 #include "rpc/wire/remote_profile_options.h"
-#include "trace/event_file_reader.h"
-#include "trace/merge.h"
+#include "trace/file/event_file_reader.h"
+#include "trace/model/merge.h"
 
 namespace opd::rpc {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "rpc/wire/progress.h"
-#include "trace/trace_context.h"
+#include "trace/model/trace_context.h"
 
 namespace opd::rpc {
 

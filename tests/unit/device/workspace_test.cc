@@ -12,8 +12,8 @@
 #include "device/device.h"
 #include "device/machine.h"
 #include "device/memory/allocator.h"
-#include "trace/memory_event.h"
-#include "trace/recording.h"
+#include "trace/record/memory_event.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 namespace {

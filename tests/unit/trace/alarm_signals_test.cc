@@ -1,5 +1,5 @@
 // The signals that ask for dumps: which ones may, and what becomes of their handlers.
-#include "trace/alarm_signals.h"
+#include "trace/record/alarm_signals.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,13 +1,13 @@
 // Alarms of recordings: what one thread raises, another waits for.
-#include "trace/alarm.h"
+#include "trace/record/alarm.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "trace/ranges.h"
-#include "trace/recording.h"
-#include "trace/run_recorder.h"
+#include "trace/record/ranges.h"
+#include "trace/record/recording.h"
+#include "trace/record/run_recorder.h"
 
 namespace opd {
 namespace {

@@ -11,10 +11,10 @@
 #include <functional>
 
 #include "base/text.h"
-#include "trace/event_file_reader.h"
-#include "trace/ranges.h"
-#include "trace/recording.h"
-#include "trace/run_recorder.h"
+#include "trace/file/event_file_reader.h"
+#include "trace/record/ranges.h"
+#include "trace/record/recording.h"
+#include "trace/record/run_recorder.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,5 @@
 // Traces of several processes as one: whose time, whose runs, whose numbers.
-#include "trace/merge.h"
+#include "trace/model/merge.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Names and their numbers.
-#include "trace/names.h"
+#include "trace/model/names.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // The spans of a thread that have begun and not ended: 64 that other threads can read, and any number of further ones.
-#include "trace/open_spans.h"
+#include "trace/model/open_spans.h"
 
 #include <gtest/gtest.h>
 

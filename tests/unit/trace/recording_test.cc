@@ -1,5 +1,5 @@
 // Recordings: which runs and calls belong to them. The "programs" only write calls.
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/thread_state.h"
-#include "trace/ranges.h"
-#include "trace/run_recorder_inl.h"
+#include "trace/record/ranges.h"
+#include "trace/record/run_recorder_inl.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,5 @@
 // Stacks: equal ones are one, and their number is bounded.
-#include "trace/stacks.h"
+#include "trace/model/stacks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a trace tells of its times, processes and events.
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "support/trace_builder.h"
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 namespace {

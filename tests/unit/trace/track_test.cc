@@ -1,5 +1,5 @@
 // What a track keeps of the calls' tensors, and how its events share chunks.
-#include "trace/track.h"
+#include "trace/record/track.h"
 
 #include <gtest/gtest.h>
 

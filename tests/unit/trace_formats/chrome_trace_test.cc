@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "support/trace_builder.h"
-#include "trace/recording.h"
+#include "trace/record/recording.h"
 
 namespace opd {
 namespace {

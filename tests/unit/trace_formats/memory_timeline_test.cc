@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "support/trace_builder.h"
-#include "trace/memory_event.h"
+#include "trace/record/memory_event.h"
 #include "trace_formats/chrome_trace.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_table.h"

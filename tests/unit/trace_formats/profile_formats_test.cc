@@ -4,7 +4,7 @@
 
 #include "support/proto_reader.h"
 #include "support/trace_builder.h"
-#include "trace/merge.h"
+#include "trace/model/merge.h"
 #include "trace_formats/trace_formats.h"
 
 namespace opd {

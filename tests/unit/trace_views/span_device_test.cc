@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "report/report_rows.h"
-#include "trace/merge.h"
+#include "trace/model/merge.h"
 #include "trace_formats/chrome_trace.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/run_report.h"

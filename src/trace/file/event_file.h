@@ -1,0 +1,123 @@
+// Writes a recording to FILE while it goes on: see trace/file/event_block.h for the form. Threads write their own
+// events, first into their blocks of FILE.live, and each time that one is full, into FILE.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/static_guard.h"
+#include "trace/file/periodic_flush.h"
+#include "trace/file/thread_block.h"
+
+namespace opd {
+
+struct EventFileOptions {
+  std::string path;
+  bool is_ring = false;    // the oldest blocks of FILE are overwritten; else no more are written
+  uint64_t max_bytes = 0;  // of the blocks of events in FILE; 0: no limit
+  uint64_t sample_interval = 1;
+  bool has_memory = false, has_stacks = false;
+  uint64_t flush_interval_ns = 0;  // how often the files are written to the disk; 0: when the system does it
+};
+
+// Thread-safe.
+class EventFile : public std::enable_shared_from_this<EventFile> {
+ public:
+  // Throws OPD_FAILED_PRECONDITION if another recording writes the file, OPD_INVALID_ARGUMENT if there is something
+  // else than a regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed, FILE.crashed.live.
+  static std::shared_ptr<EventFile> create(const EventFileOptions &options);
+  explicit EventFile(const EventFileOptions &options);  // for create()
+  ~EventFile();                                         // without finish(), the files stay as after a crash
+  EventFile(const EventFile &) = delete;
+
+  void begin(Recordings recordings, uint64_t ticks);  // the bit of the recording, and its begin; before any thread
+  // A block for the calling thread; null if the file has no room for it.
+  std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
+  void end_thread(ThreadBlock &block) noexcept;  // by the thread
+  void count_drop(uint64_t count) noexcept;      // of a thread without a block
+  // Seals all blocks and completes FILE. To be called once, and not by a thread amid add_event().
+  void finish(uint64_t ended) noexcept;
+  // After finish(), when no thread reads the files any more: removes FILE.live, and lets others write FILE. Threads may
+  // hold the object until they record again.
+  void close() noexcept;
+  // The error of a write by which events were lost; "" if there was none.
+  std::string problem() const;
+
+  // A forked child has the object, but the files are its parent's.
+  bool is_of_this_process() const { return generation_ == fork_generation(); }
+  int file() const { return file_; }
+  int live_file() const { return live_file_; }
+  const std::string &path() const { return options_.path; }
+
+  // For blocks of threads.
+  uint64_t id() const { return id_; }
+  Recordings recordings() const { return recordings_; }
+  bool has_name(NameId name) const {
+    return name < names_written_.load(std::memory_order_acquire) || name >= kMostNames;
+  }
+  void add_names(NameId last) noexcept;  // all up to this one
+  bool has_stack(StackId stack) const {
+    return stack < stacks_written_.load(std::memory_order_acquire) || stack >= kMostStacks;
+  }
+  void add_stacks(StackId last) noexcept;
+  void write_events(BlockHeader header, const uint64_t *words, const Event *last) noexcept;
+
+ private:
+  friend struct EventFiles;
+  struct TextPages {
+    std::unique_ptr<MappedBlock> first, second;  // equal
+  };
+  struct Texts {
+    BlockType type;
+    std::vector<TextPages> pages{};
+  };
+  bool open_live();  // false: to be tried again
+  void lock(int file, const std::string &path) const;
+  void remove_live() noexcept;
+  void move_crashed();
+  void open_file();
+  RecordingHeader describe() const;
+  void end_changes() noexcept;                             // of all threads
+  std::unique_ptr<MappedBlock> add_block(BlockType type);  // to FILE.live
+  void add_text(Texts &texts, uint32_t number, std::string_view text);
+  void add_names_up_to(NameId last) noexcept;  // these are called under the lock
+  void add_name(NameId name);
+  void add_stack(StackId stack);
+  void add_objects();
+  void add_record(const ThreadRecord &record);
+  bool end_threads() noexcept;                    // whether all have a record
+  bool write_whole(MappedBlock &block) noexcept;  // behind the events
+  bool write_header(const RecordingHeader &header) noexcept;
+  bool write_at(uint64_t offset, const void *data, size_t size) noexcept;
+  void note(int error_number) noexcept;
+  void become_private() noexcept;  // in a forked child
+
+  const EventFileOptions options_;
+  const std::string live_path_;
+  const uint32_t generation_ = fork_generation();
+  const uint64_t id_;
+  const uint64_t most_blocks_;  // of events
+  int file_ = -1, live_file_ = -1;
+  Recordings recordings_ = 0;
+  uint64_t began_ = 0;
+  std::atomic<uint64_t> blocks_written_{0};  // of events, overwritten and failed ones included
+  std::atomic<NameId> names_written_{0};
+  std::atomic<StackId> stacks_written_{1};  // none has the number 0
+  std::atomic<int> error_{0};               // the first one
+  std::atomic<bool> is_full_{false};
+  std::atomic<bool> is_finished_{false};  // no further thread gets a block; set under the lock
+
+  ForkMutex guard_{LockRank::kEventFile};
+  bool is_complete_ = false;  // FILE.live is not needed
+  uint64_t live_blocks_ = 0;  // in FILE.live
+  uint64_t tail_ = 0;         // number of the block behind the events, once all are sealed
+  uint32_t last_track_ = 0;
+  std::unique_ptr<MappedBlock> header_;
+  Texts names_{BlockType::kNames}, stacks_{BlockType::kStacks}, objects_{BlockType::kObjects};
+  std::vector<std::unique_ptr<MappedBlock>> records_, free_;
+  std::vector<std::shared_ptr<ThreadBlock>> threads_;
+  std::unique_ptr<PeriodicFlush> flush_;  // until the end of the recording
+};
+
+}  // namespace opd

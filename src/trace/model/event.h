@@ -1,0 +1,257 @@
+// An event: 64 bytes. Its variable part is in the words of its chunk (trace/model/chunk.h).
+#pragma once
+#include <opdyno/dlpack.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/model/names.h"
+#include "trace/model/stacks.h"
+#include "value/metric.h"
+
+namespace opd {
+
+// A set of the recordings that run at the same time: a bit for each.
+using Recordings = uint16_t;
+constexpr uint32_t kMostRecordings = 16;
+constexpr uint32_t first_of(Recordings set) { return static_cast<uint32_t>(std::countr_zero(set)); }
+constexpr Recordings without_first(Recordings set) { return static_cast<Recordings>(set & (set - 1)); }
+template <class Visit>
+void each_recording(Recordings set, const Visit &visit) {
+  for (; set; set = without_first(set)) visit(first_of(set));
+}
+
+enum class EventKind : uint8_t {
+  kCall,         // of an operator, or of a function of a program by another one
+  kRun,          // of a program: a call from outside. Its calls have its number
+  kRange,        // of the user: from a mark in the source to another
+  kStep,         // of a profiler's schedule; `run` is its number
+  kMark,         // of the user: a moment
+  kAlloc,        // a device hands out memory; see MemoryChange
+  kFree,         // and gets it back
+  kTask,         // of a parallel loop; see LoopTask
+  kBind,         // the library gives a block of a device new contents; see MemoryChange
+  kDeviceWork,   // a kernel or a copy, on the device; see DeviceWork
+  kDeviceClock,  // how a device's clock lies to the host's; see DeviceMoment
+  kCounter       // a measured value of a device at a moment; see counter_value()
+};
+inline constexpr EventKind kLastEventKind = EventKind::kCounter;
+
+struct Event {
+  static constexpr uint32_t kNoLocation = UINT32_MAX;
+  uint64_t begin, end;  // ticks of the track's clock
+  NameId name;          // kNoName: not known
+  EventKind kind;
+  bool is_open;           // had not ended when the recording did: then `end` is that moment
+  Recordings recordings;  // that the event belongs to
+  uint64_t run;           // number of the run, from 1 in the process; 0: none
+  union {
+    DLDevice device;      // calls: of the last tensor argument
+    uint64_t parent_run;  // runs: of the same program's run that it began in; 0: there is none
+  };
+  uint32_t location;     // calls: index of the instruction; kNoLocation: it has none; runs: NameId of the program
+  uint32_t depth;        // calls: nesting of program calls
+  uint32_t num_tensors;  // arguments described at `shapes`
+  uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
+  uint32_t items;        // index of further items; 0: there are none
+  uint32_t stack;        // runs, ranges and marks: the StackId of the host's functions that it began in
+};
+static_assert(sizeof(Event) == 64);
+
+// In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the device of the memory.
+// So such an event has no tensors and no items. The name of an allocation says its purpose; kNoName: tensors.
+struct MemoryChange {
+  uint64_t address, bytes;       // of the block; 0 bytes in kBind: it is not known whether the block is the library's
+  uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
+};
+constexpr bool is_of_memory(EventKind kind) {
+  return kind == EventKind::kAlloc || kind == EventKind::kFree || kind == EventKind::kBind;
+}
+// Whether the members after `device` are the kind's own, so that the event has no words in its chunk.
+constexpr bool has_no_words(EventKind kind) {
+  return is_of_memory(kind) || kind == EventKind::kDeviceWork || kind == EventKind::kDeviceClock ||
+         kind == EventKind::kCounter;
+}
+inline MemoryChange memory_change(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {words[3], words[5], words[6], words[7]};
+}
+inline void set_memory_change(Event &event, const MemoryChange &change) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[3] = change.address, words[5] = change.bytes, words[6] = change.allocated, words[7] = change.reserved;
+  event = std::bit_cast<Event>(words);
+}
+// Events of other kinds have no stack, or use the member for other data.
+inline StackId stack_of(const Event &event) {
+  const bool may_have =
+      event.kind == EventKind::kRun || event.kind == EventKind::kRange || event.kind == EventKind::kMark;
+  return may_have ? event.stack : 0;
+}
+inline int64_t signed_bytes(const Event &event) {  // negative: given back
+  const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
+  return event.kind == EventKind::kAlloc ? bytes : event.kind == EventKind::kFree ? -bytes : 0;
+}
+
+// In events of kTask, these replace the members after `run`, the launching run. A task has no name: its loop is within
+// a call, a run or a range of the launching thread, which has one.
+struct LoopTask {
+  uint64_t loop;  // number of the loop
+  uint32_t task, num_tasks;
+  uint32_t thread;  // the system's number of the thread that launched it
+};
+inline LoopTask loop_task(const Event &event) { return {event.parent_run, event.location, event.depth, event.stack}; }
+inline void set_loop_task(Event &event, const LoopTask &task) {
+  event.parent_run = task.loop;
+  event.location = task.task, event.depth = task.num_tasks, event.stack = task.thread;
+}
+
+// In events of kDeviceWork, these replace the members after `device`, which did the work. `run` is the run that
+// submitted it. Begin and end are the times of the work itself, in ticks of the process's clock.
+enum class WorkKind : uint8_t {
+  kKernel,
+  kCopyToDevice,
+  kCopyToHost,
+  kCopyOnDevice,
+  kFill,     // of memory with a value
+  kOverhead  // of the driver or of CUPTI: no work of the device, and not part of its times
+};
+inline constexpr WorkKind kLastWorkKind = WorkKind::kOverhead;
+inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // in place of a stream's number
+struct DeviceWork {
+  uint64_t launched;      // when the host gave it to the device
+  uint32_t launch_ticks;  // that this took
+  uint32_t thread;        // the system's number of the thread that did so
+  uint64_t bytes;         // of a copy
+  uint16_t stream;        // its number on the device; 0: the default one
+  WorkKind kind;
+};
+inline constexpr uint32_t kWorkBytesBits = 40;  // a tebibyte
+inline DeviceWork device_work(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {words[5],
+          static_cast<uint32_t>(words[6]),
+          static_cast<uint32_t>(words[6] >> 32),
+          words[7] & ((uint64_t{1} << kWorkBytesBits) - 1),
+          static_cast<uint16_t>(words[7] >> kWorkBytesBits),
+          static_cast<WorkKind>(words[7] >> 56)};
+}
+inline void set_device_work(Event &event, const DeviceWork &work) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = work.launched, words[6] = work.launch_ticks | uint64_t{work.thread} << 32;
+  words[7] = std::min(work.bytes, (uint64_t{1} << kWorkBytesBits) - 1) | uint64_t{work.stream} << kWorkBytesBits |
+             uint64_t{static_cast<uint8_t>(work.kind)} << 56;
+  event = std::bit_cast<Event>(words);
+}
+
+// One moment on the clocks of a device and of the process. An event of kDeviceClock has `ticks` as its begin and end,
+// the method as its name, and the rest in place of the members after `device`.
+struct DeviceMoment {
+  static constexpr uint64_t kNotKnown = UINT64_MAX;
+  NameId method = kNoName;         // how the clocks were compared
+  uint64_t ticks = 0;              // of the process's clock
+  uint64_t device_ns = kNotKnown;  // of the device's; kNotKnown: the driver has only differences of times
+  uint64_t error_ns = kNotKnown;   // how far the device's times on the process's clock may be off
+};
+inline DeviceMoment device_moment(const Event &event) {
+  const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  return {event.name, event.begin, words[5], words[6]};
+}
+inline void set_device_moment(Event &event, const DeviceMoment &moment) {
+  event.name = moment.method, event.begin = event.end = moment.ticks;
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = moment.device_ns, words[6] = moment.error_ns, words[7] = 0;
+  event = std::bit_cast<Event>(words);
+}
+
+// In events of kCounter, this replaces the members after `device`, the measured device. The name says what was
+// measured.
+inline double counter_value(const Event &event) {
+  return std::bit_cast<double>(std::bit_cast<std::array<uint64_t, 8>>(event)[5]);
+}
+inline void set_counter_value(Event &event, double value) {
+  auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
+  words[5] = std::bit_cast<uint64_t>(value), words[6] = words[7] = 0;
+  event = std::bit_cast<Event>(words);
+}
+
+// Processors whose counters differ could give an end before the begin.
+inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
+
+// An item that only some events have: the message of an error, a metric of a collector.
+struct EventItem {
+  enum class Type : uint8_t {
+    kError,     // a text without a name
+    kMetric,    // of a collector
+    kDevice,    // runs: the metrics after it are of the device in `metric.bits`
+    kObserved,  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
+    // Of runs in recordings that ask for outcomes:
+    kFailure,  // a text without a name: the message of the error that ended the run; "" if it is not known
+    kContext   // a text without a name: the bytes of a TraceContext
+  };
+  Type type;
+  Recordings recordings;  // whose collectors gave it
+  NameId name;
+  Metric metric;
+  std::string_view text;  // if the metric is a text
+};
+
+// Items in the form that events keep them in.
+class EventItems {
+ public:
+  bool empty() const { return words_.empty(); }
+  void add(const EventItem &item);  // copies the text
+  std::span<const int64_t> words() const { return words_; }
+
+ private:
+  std::vector<int64_t> words_;  // the first one is the number of all others
+};
+
+// Readers of an event's words, for events in chunks.
+
+namespace detail {
+const int64_t *words_of(const Event &event);
+}
+
+inline uint32_t num_tensors(const Event &event) { return has_no_words(event.kind) ? 0 : event.num_tensors; }
+
+// Called with the dtype and the dimensions of each tensor; returns the number of words.
+template <class Visit>
+size_t each_tensor(const Event &event, const Visit &visit) {
+  if (num_tensors(event) == 0) return 0;
+  const int64_t *const begin = detail::words_of(event) + event.shapes;
+  const int64_t *at = begin;
+  for (uint32_t i = 0; i < event.num_tensors; ++i) {
+    const auto word = static_cast<uint64_t>(*at++);
+    const auto ndim = static_cast<size_t>(word >> 32);
+    visit(std::bit_cast<DLDataType>(static_cast<uint32_t>(word)), std::span<const int64_t>(at, ndim));
+    at += ndim;
+  }
+  return static_cast<size_t>(at - begin);
+}
+constexpr int64_t pack_tensor(DLDataType dtype, int32_t ndim) {
+  return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype);
+}
+
+// Events of one chunk whose tensors were equal mostly share their words, so the address serves as the key of a cache.
+inline const int64_t *shapes_address(const Event &event) { return detail::words_of(event) + event.shapes; }
+std::span<const int64_t> shape_words(const Event &event);  // equal words have equal texts
+std::string shapes_text(const Event &event);               // "float32[1, 64], int64[]"
+uint64_t tensor_bytes(const Event &event);                 // of all its tensors
+
+// One item after the other; false at the end. `at` is the place of the next one; it begins with 0.
+bool next_item(const Event &event, size_t &at, EventItem &item);
+std::string_view error_of(const Event &event);  // the message; "" if the call did not fail
+
+// Items from outside. The number of words of the item that is first of `left` words; 0: it is no item.
+size_t check_item(const int64_t *words, size_t left);
+NameId item_name(int64_t first_word);
+void set_item_name(int64_t &first_word, NameId name);
+
+}  // namespace opd

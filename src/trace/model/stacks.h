@@ -1,0 +1,44 @@
+// Stacks of the host's functions. A distinct stack has one number in the process, as names have (trace/model/names.h),
+// so events hold numbers. Stacks are never removed.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "trace/model/names.h"
+
+namespace opd {
+
+using StackId = uint32_t;  // 0: no stack
+inline constexpr StackId kMostStacks = StackId{1} << 18;
+
+// A frame is one word: the return address of a native function; or, with the highest bit set, the names of a function
+// and a file, and a line, which the program's own language gave.
+struct LanguageFrame {
+  NameId function, file;
+  uint32_t line;
+};
+constexpr bool is_language_frame(uint64_t word) { return word >> 63; }
+uint64_t pack_frame(const LanguageFrame &frame) noexcept;
+LanguageFrame unpack_frame(uint64_t word) noexcept;
+
+// The number of the stack; frames are given from the innermost on. Further ones than kMostStacks, or than fit into 64
+// MiB, share a number. Thread-safe. Cost: a lock and a hash.
+StackId stack_id(std::span<const uint64_t> frames);
+// Its frames, which stay valid; none for 0 and for numbers that no stack has. Thread-safe and without a lock.
+std::span<const uint64_t> stack_frames(StackId id) noexcept;
+
+namespace detail {
+extern std::atomic<uint32_t> stack_recordings;  // a bit for each that records stacks
+}
+inline bool is_recording_stacks() { return detail::stack_recordings.load(std::memory_order_relaxed) != 0; }
+
+// The stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
+StackId capture_stack() noexcept;
+
+// For languages without native frames: `frames` are the language's functions on the calling thread. Until they are
+// popped, they replace the native frames that end further out than the stack address `place`.
+void push_language_stack(std::span<const uint64_t> frames, uintptr_t place) noexcept;
+void pop_language_stack() noexcept;
+
+}  // namespace opd

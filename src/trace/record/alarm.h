@@ -1,0 +1,81 @@
+// Triggers of a recording's dump: a span took too long, a run failed, a signal came, or the program requested it. The
+// triggering thread only notes the trigger and wakes the thread that writes dumps, which waits here.
+#pragma once
+#include <semaphore.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/static_guard.h"
+#include "trace/model/names.h"
+
+namespace opd {
+
+struct AlarmOptions {
+  uint64_t slow_ticks = UINT64_MAX;  // a range or a run that takes at least so long raises it
+  bool on_error = false;             // a run that fails does
+  int signal = 0;                    // this signal does, while an AlarmSignal of it lives; 0: none
+};
+
+// Of one slot of recordings; never destroyed, since a thread or a handler of signals may just be about to raise it.
+class Alarm {
+ public:
+  Alarm() { sem_init(&wakes_, 0, 0); }
+  Alarm(const Alarm &) = delete;
+
+  struct Span {
+    NameId name = kNoName;
+    uint64_t ticks = 0;  // that it took
+    int64_t thread_id = 0;
+    bool has_failed = false;  // else it was slow
+  };
+  // All that was raised since the last wait(). Nothing: the alarm was disarmed.
+  struct Raised {
+    bool by_signal = false, by_request = false;
+    std::optional<Span> span;
+    uint64_t other_spans = 0;  // further ones
+
+    bool is_any() const { return by_signal || by_request || span; }
+  };
+
+  // Between these two, one thread at a time may wait().
+  void arm(const AlarmOptions &options) noexcept;
+  void disarm() noexcept;
+
+  // For handlers of signals, too: takes no lock and no memory.
+  void raise_by_signal() noexcept { raise(by_signal_); }
+  void raise_by_request() noexcept { raise(by_request_); }
+  void raise(NameId name, uint64_t ticks, bool has_failed) noexcept;
+  // Waits until the alarm is raised or disarmed. If it was raised before it was disarmed, that is returned first.
+  Raised wait() noexcept;
+
+  uint64_t slow_ticks() const { return slow_ticks_.load(std::memory_order_relaxed); }
+  bool listens_to_errors() const { return on_error_.load(std::memory_order_relaxed); }
+  bool listens_to(int signal) const { return signal_.load(std::memory_order_relaxed) == signal; }
+
+ private:
+  enum class State : uint32_t { kNone, kBeingWritten, kWritten };
+  void raise(std::atomic<bool> &cause) noexcept;
+
+  std::atomic<uint64_t> slow_ticks_{UINT64_MAX};
+  std::atomic<bool> on_error_{false}, is_armed_{false};
+  std::atomic<int> signal_{0};
+  std::atomic<bool> by_signal_{false}, by_request_{false};
+  std::atomic<State> span_state_{State::kNone};
+  std::atomic<uint64_t> other_spans_{0};
+  uint32_t generation_ = 0;  // of the process that armed it last
+  Span span_;                // kBeingWritten: of the thread that raises; kWritten: of the one that waits
+  sem_t wakes_;  // a futex could do it, but POSIX promises of sem_post() that handlers of signals may call it
+};
+
+// For the handler of signals: raises the alarms that listen to it.
+void raise_alarms(int signal) noexcept;
+
+namespace detail {
+// The least of all that are armed; that any listens to errors.
+extern std::atomic<uint64_t> slow_ticks;
+extern std::atomic<bool> error_alarms;
+}  // namespace detail
+
+}  // namespace opd

@@ -1,0 +1,372 @@
+#include "trace/record/recording.h"
+
+#include <mutex>
+
+#include "base/log.h"
+#include "trace/file/event_file.h"
+#include "trace/file/event_file_reader.h"
+#include "trace/record/device_activity.h"
+#include "trace/record/device_work.h"
+#include "trace/record/memory_event.h"
+#include "trace/record/recorder.h"
+#include "trace/record/task_event.h"
+
+namespace opd {
+
+std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0}, detail::memory_recordings{0},
+    detail::taking_ranges{0}, detail::filing_recordings{0}, detail::task_recordings{0}, detail::device_recordings{0};
+
+namespace {
+
+// In two steps: first no span begins for the recording any more, then no ending span is added to it. Between the two,
+// an open span is among the events or in its thread's OpenSpans, so none is missed.
+void end_begins(uint32_t place) {
+  const uint32_t others = ~uint32_t{bit_of(place)};
+  detail::running_recordings.fetch_and(others);
+  detail::ranging_recordings.fetch_and(others);
+}
+void end_running(uint32_t place) {
+  end_begins(place);
+  detail::taking_ranges.fetch_and(~uint32_t{bit_of(place)});
+  detail::filing_recordings.fetch_and(~uint32_t{bit_of(place)});
+  detail::memory_recordings.fetch_and(~uint32_t{bit_of(place)});
+  detail::stack_recordings.fetch_and(~uint32_t{bit_of(place)});
+  detail::task_recordings.fetch_and(~uint32_t{bit_of(place)});
+  detail::device_recordings.fetch_and(~uint32_t{bit_of(place)});
+  Recorder::get().slots[place].id.store(0);
+}
+
+}  // namespace
+
+Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
+  auto recording = make_object<Recording>(options, std::move(observers));
+  if (!options.file.empty())
+    recording->file_ = EventFile::create({options.file, options.overwrites, options.max_bytes, options.sample_interval,
+                                          options.memory, options.stacks, options.flush_interval_ns});
+  Recorder &recorder = Recorder::get();
+  std::scoped_lock lock(recorder.guard);
+  const auto is_free = [&](uint32_t place) {
+    const uint64_t taken = recorder.slots[place].taken;
+    return !taken || (taken == Slot::kDraining && !recorder.has_run_under_way(place));
+  };
+  uint32_t place = 0;
+  while (place < kMostRecordings && !is_free(place)) ++place;
+  if (place == kMostRecordings)
+    fail(OPD_FAILED_PRECONDITION, kMostRecordings,
+         " recordings run already in this process, which is the most; stop one first");
+  Slot &slot = recorder.slots[place];
+  const uint64_t began = ticks_of(tick_clock());
+  if (recording->file_) recording->file_->begin(bit_of(place), began);
+  recording->slot_ = place;
+  slot.recording = recording.get();
+  slot.file = recording->file_;
+  slot.dropped_of_ended = 0;
+  slot.source.store(options.source, std::memory_order_relaxed);
+  slot.thread.store(options.thread, std::memory_order_relaxed);
+  slot.interval.store(options.sample_interval, std::memory_order_relaxed);
+  slot.with_calls.store(options.calls, std::memory_order_relaxed);
+  slot.all_calls.store(options.all_calls, std::memory_order_relaxed);
+  slot.outcomes.store(options.outcomes, std::memory_order_relaxed);
+  slot.syncs.store(options.waits, std::memory_order_relaxed);
+  slot.began.store(began, std::memory_order_relaxed);
+  slot.calls.store(0, std::memory_order_relaxed);
+  const uint64_t id = ++recorder.last_id;
+  recording->id_ = slot.taken = id;
+  slot.id.store(id);
+  // First, so that no run or range of the recording begins without its stack.
+  if (options.stacks) detail::stack_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.ranges) {
+    if (recording->file_) detail::filing_recordings.fetch_or(bit_of(place), std::memory_order_release);
+    detail::taking_ranges.fetch_or(bit_of(place), std::memory_order_release);
+    detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  }
+  if (options.memory) detail::memory_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.tasks) detail::task_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  if (options.device_work) detail::device_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  return recording;
+}
+
+bool Recording::is_of_this_thread() const {
+  auto *track = static_cast<Track *>(thread_state().track);
+  return is_running() && track && track->part(slot_).id == id_ &&
+         track->part(slot_).under_way.load(std::memory_order_relaxed) > 0;
+}
+
+void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers) {
+  Recorder &recorder = Recorder::get();
+  Track &track = recorder.track();
+  // Computed in doubles, which cannot overflow.
+  Track::Part &part = track.part(slot_);
+  const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
+  if (options.device_work) finish_device_work();
+  const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
+  {
+    std::scoped_lock lock(recorder.guard);
+    part.id = 0;                               // the next run opens it
+    for (const auto &other : recorder.tracks)  // which has the work of devices
+      if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events(), other->part(slot_).dropped = 0;
+    observers_ = std::move(observers);
+    recorder.tidy();
+  }
+  // Most events of the runs have the dimensions of the warm-up's.
+  constexpr double kBytes = sizeof(Event) + 8, kMostBytes = 1 << 30;
+  Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
+}
+
+void Recording::open_thread() {
+  Track &track = Recorder::get().track();
+  if (track.part(slot_).id != id_) open_part(track, slot_, id_);
+  if (const NameId names = name_count(); file_ && names) file_->add_names(names - 1);
+  Chunk::reserve(1);
+}
+
+struct Recording::OpenEvents {
+  Track *track;
+  uint64_t num_ended;  // events of the track, before these were read
+  std::vector<Event> events;
+
+  // Without those that are among the ended events, too: an event is published before its span is taken out.
+  std::vector<Event> without(TraceTrack &ended) && {
+    std::erase_if(events, [&](const Event &span) {
+      const auto &list = ended.list_of(span.kind);
+      for (auto at = list.rbegin(); at != list.rend() && Chunk::number_of(**at) + 1 >= num_ended; ++at)
+        if ((*at)->begin == span.begin) return true;
+      return false;
+    });
+    return std::move(events);
+  }
+};
+
+// The spans of each thread that began after the recording and have not ended.
+std::vector<Recording::OpenEvents> Recording::read_open_events() const {
+  Recorder &recorder = Recorder::get();
+  const uint64_t began = recorder.slots[slot_].began.load(std::memory_order_relaxed), now = ticks_of(tick_clock());
+  std::vector<OpenEvents> open;
+  std::scoped_lock lock(recorder.guard);
+  for (const auto &track : recorder.tracks) {
+    if (track->is_lost()) continue;
+    const uint64_t num_ended = track->num_events();
+    std::vector<Event> events;
+    for (const OpenSpan &span : track->read_open_spans()) {
+      if (span.begin < began || span.begin > now) continue;
+      Event &event = events.emplace_back();
+      event.begin = span.begin, event.end = now;
+      event.name = span.name, event.kind = span.kind, event.is_open = true;
+      event.run = span.run, event.parent_run = span.parent_run, event.stack = span.stack;
+    }
+    if (!events.empty()) open.push_back({track.get(), num_ended, std::move(events)});
+  }
+  return open;
+}
+
+bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
+
+void Recording::close() noexcept {
+  Slot &slot = Recorder::get().slots[slot_];
+  if (options.waits) slot.waiting.store(true);
+  if (options.device_work) {
+    end_begins(slot_);
+    if (options.waits) fence_all_threads(), wait_for_runs();  // which may still give work to a device
+    finish_device_work();
+    flush_running_activity(true);
+  }
+  end_running(slot_);
+  fence_all_threads();
+  if (!options.waits) return;
+  wait_for_runs();
+  slot.waiting.store(false);
+}
+
+void Recording::wait_for_runs() noexcept {
+  Recorder &recorder = Recorder::get();
+  Slot &slot = recorder.slots[slot_];
+  const auto has_run_under_way = [&] {
+    std::scoped_lock lock(recorder.guard);
+    return recorder.has_run_under_way(slot_);
+  };
+  for (;;) {
+    const uint32_t ended = slot.ended.load();
+    if (!has_run_under_way()) break;
+    slot.ended.wait(ended);
+  }
+}
+
+// To be called after close(): frees the slot as soon as no run uses it, and all memory that only this recording needed.
+void Recording::leave() noexcept {
+  left_ = true;
+  Recorder &recorder = Recorder::get();
+  {
+    std::scoped_lock lock(recorder.guard);
+    recorder.slots[slot_].recording = nullptr;
+    recorder.slots[slot_].file = nullptr;
+    recorder.slots[slot_].taken = recorder.has_run_under_way(slot_) ? Slot::kDraining : 0;
+    recorder.tidy();
+  }
+  Chunk::trim();
+}
+
+Recording::~Recording() {
+  if (!id_) {
+    if (file_) file_->finish(0);  // it could not be started
+    return;
+  }
+  if (left_) return;
+  close();
+  if (file_) file_->finish(ticks_of(tick_clock()));
+  leave();
+  if (file_) file_->close();
+}
+
+Ref<Trace> Recording::stop() {
+  std::unique_lock ending(ending_, std::defer_lock);
+  if (!options.waits) ending.lock();  // else there are no snapshots, but observers, which are the program's
+  std::vector<OpenEvents> open;
+  if (!options.waits) {
+    end_begins(slot_);
+    open = read_open_events();
+  }
+  const uint64_t ended = ticks_of(tick_clock());
+  close();
+  Ref<Trace> trace;
+  if (file_ && file_->is_of_this_process()) {
+    file_->finish(ended);
+    if (options.reads_file) {
+      TraceParts parts = read_event_file(*file_);
+      if (observers_) parts.observers = observers_->finish();  // which no file has
+      trace = make_trace(until(ended, std::move(parts)), ended);
+    }
+  } else {
+    trace = make_trace(until(ended, collect(std::move(open))), ended);
+  }
+  leave();
+  if (file_) file_->close();
+  if (ending) ending.unlock();  // the program's log callback may use the profiler
+  if (const std::string problem = file_ ? file_->problem() : ""; !problem.empty())
+    log_warning("events of a recording are lost, and counted as dropped: ", problem);
+  return trace;
+}
+
+// While the end waits for devices, the other threads go on.
+TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
+  const bool has_work = std::ranges::any_of(parts.tracks, [](const TraceTrack &t) { return !t.device_work.empty(); });
+  if (has_work && !options.waits) parts.drop_after(ended);
+  return parts;
+}
+
+Ref<Trace> Recording::snapshot(const Notes &notes) const {
+  constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
+  if (options.device_work) finish_device_work(kMostForDevices), flush_running_activity(false);
+  std::scoped_lock lock(ending_);
+  if (left_) return nullptr;
+  const uint64_t now = ticks_of(tick_clock());
+  const bool is_in_file = file_ && file_->is_of_this_process();
+  TraceParts parts = is_in_file ? read_event_file(*file_) : collect(read_open_events());
+  parts.metadata.insert(parts.metadata.end(), notes.begin(), notes.end());
+  return make_trace(std::move(parts), now);
+}
+
+TraceParts Recording::take_parts() { return collect(read_open_events(), true); }
+
+Ref<Trace> Recording::make_trace(TraceParts parts, uint64_t now) const {
+  const auto kept = static_cast<uint64_t>(static_cast<double>(options.last_ns) / parts.processes[0].line.ns_per_tick);
+  if (options.last_ns) parts.drop_before(now - std::min(kept, now));
+  return make_object<Trace>(std::move(parts));
+}
+
+TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
+  TraceParts parts;
+  if (observers_) parts.observers = observers_->finish();
+  TraceProcess &process = parts.processes[0];
+  process = TraceProcess::of_this();
+  process.line = ClockCalibration::measure(process.clock);
+  process.recording = (Recorder::get().slots[slot_].began.load(std::memory_order_relaxed) << 16) + id_;
+  process.recordings = bit_of(slot_);
+  process.sample_interval = options.sample_interval;
+  parts.has_memory = options.memory;
+  parts.has_stacks = options.stacks;
+  if (options.stacks) process.objects = loaded_objects();
+  Recorder &recorder = Recorder::get();
+  struct Found {
+    std::shared_ptr<Track> track;
+    uint64_t start;  // number of the first event; then of the one behind the last
+    OpenEvents open;
+  };
+  std::vector<Found> found;  // as parts.tracks
+  uint64_t dropped_of_ended;
+  {
+    std::scoped_lock lock(recorder.guard);
+    dropped_of_ended = recorder.slots[slot_].dropped_of_ended;
+    for (const auto &track : recorder.tracks) {
+      const Track::Part &part = track->part(slot_);
+      const bool has_part = part.id == id_;
+      const auto open_here = std::ranges::find(open, track.get(), &OpenEvents::track);
+      if (!has_part && open_here == open.end()) continue;
+      TraceTrack kept;
+      kept.thread_id = track->thread_id();
+      kept.thread_name = track->thread_name();
+      if (has_part) {
+        kept.dropped = part.dropped.load(std::memory_order_relaxed) + part.overwritten;
+        kept.chunks = track->chunks_from(part.start);
+      }
+      found.push_back(
+          {track, has_part ? part.start : 0, open_here != open.end() ? std::move(*open_here) : OpenEvents()});
+      parts.tracks.push_back(std::move(kept));
+    }
+  }
+  std::vector<uint64_t> starts;
+  for (const Found &seen : found) starts.push_back(seen.start);
+  for (size_t i = 0; i < found.size(); ++i) {  // without the lock: there may be millions of events
+    TraceTrack &track = parts.tracks[i];
+    found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, bit_of(slot_));
+    track.add_open(std::move(found[i].open).without(track));
+  }
+  if (takes) {
+    std::scoped_lock lock(recorder.guard);
+    for (size_t i = 0; i < found.size(); ++i) {
+      Track::Part &part = found[i].track->part(slot_);
+      if (part.id != id_) continue;
+      // If events made room meanwhile for newer ones, but are taken here, they are not lost.
+      if (part.start > starts[i]) {
+        const bool is_forgotten = std::ranges::find(recorder.tracks, found[i].track) == recorder.tracks.end();
+        uint64_t &lost = is_forgotten ? recorder.slots[slot_].dropped_of_ended : part.overwritten;
+        for (const auto &chunk : parts.tracks[i].chunks)
+          lost -= count_events(*chunk, starts[i], std::min(part.start, found[i].start), bit_of(slot_));
+      }
+      part.start = std::max(part.start, found[i].start);
+    }
+    recorder.tidy();
+  }
+  if (dropped_of_ended > 0) {
+    TraceTrack &track = parts.tracks.emplace_back();
+    track.thread_name = "ended threads";
+    track.dropped = dropped_of_ended;
+  }
+  std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.is_empty(); });
+  return parts;
+}
+
+Alarm &Recording::alarm() const { return Recorder::get().slots[slot_].alarm; }
+
+uint64_t Recording::num_pending() const {
+  Recorder &recorder = Recorder::get();
+  uint64_t pending = 0;
+  std::scoped_lock lock(recorder.guard);
+  for (const auto &track : recorder.tracks)
+    if (const Track::Part &part = track->part(slot_); part.id == id_) pending += track->num_events() - part.start;
+  return pending;
+}
+
+void end_recordings_of(const void *source) noexcept {
+  for (uint32_t place = 0; place < kMostRecordings; ++place) {
+    std::unique_ptr<CallObservers> observers;  // end after the lock is released
+    Recorder &recorder = Recorder::get();
+    std::scoped_lock lock(recorder.guard);
+    Slot &slot = recorder.slots[place];
+    if (!slot.recording || slot.source.load(std::memory_order_relaxed) != source) continue;
+    observers = slot.recording->take_observers();
+    end_running(place);
+  }
+}
+
+}  // namespace opd
