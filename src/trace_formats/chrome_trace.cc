@@ -49,8 +49,7 @@ class ChromeTraceWriter {
     for (uint32_t place = 0; place < trace_.processes.size(); ++place) write_process(place);
     for (const auto &track : trace_.tracks) {
       choose(track.process);
-      find_lanes(track);
-      find_launches(track);
+      read_spans(track);
       for (const Event *run : track.runs) write_run(track, *run);
       for (const Event *range : track.ranges) write_range(track, *range);
       heads_.clear();
@@ -114,13 +113,19 @@ class ChromeTraceWriter {
     if (!tracks.empty()) out_ << "]";
   }
 
-  // Viewers drop spans that overlap others of their thread without being within them, so these get tracks of their own.
-  // Calls and runs are nested among themselves: only ranges overlap.
-  void find_lanes(const TraceTrack &track) {
+  // Finds the stacks of a track's spans, the spans that launched work, and those that overlap others of their thread
+  // without being within them: viewers drop these, so they get tracks of their own. Calls and runs are nested among
+  // themselves: only ranges overlap.
+  void read_spans(const TraceTrack &track) {
     lanes_.clear();
     stacks_.clear();
-    if (track.ranges.empty() && !host_.is_recorded()) return;
+    const bool launches = !work_.of(track).empty();
+    if (track.ranges.empty() && !host_.is_recorded() && !launches) return;
     const ThreadSpans thread = nest_spans(track);
+    if (launches)
+      work_.each_launch(thread, [&](const Event &work, uint32_t place) {
+        if (place != Span::kNone) launched_in_.emplace(&work, thread.spans[place].event);
+      });
     const std::vector<HostStacks::StackNumber> stacks = host_.stacks_of(thread);
     for (size_t i = 0; i < stacks.size(); ++i)
       if (stacks[i]) stacks_.emplace(thread.spans[i].event, stacks[i]);
@@ -266,13 +271,6 @@ class ChromeTraceWriter {
   // threads of that. The launch is an event of the host's thread, and an arrow leads from there to the work. Readers
   // find the operator by its external id, and know launches by the category of CUDA's.
 
-  void find_launches(const TraceTrack &track) {
-    if (work_.of(track).empty()) return;
-    const ThreadSpans thread = nest_spans(track);
-    work_.each_launch(thread, [&](const Event &work, uint32_t place) {
-      if (place != Span::kNone) launched_in_.emplace(&work, thread.spans[place].event);
-    });
-  }
   uint64_t external_id_of(const Event &work) const {  // 0: nothing around it was recorded
     const auto around = launched_in_.find(&work);
     const auto found = around == launched_in_.end() ? external_ids_.end() : external_ids_.find(around->second);
