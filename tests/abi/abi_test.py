@@ -133,6 +133,11 @@ class Layers(unittest.TestCase):
                         above = include.startswith(tuple(f"{directory}/{other}/" for other in rooms[place + 1:]))
                         self.assertFalse(above, f"{source.relative_to(ROOT)} includes {include}")
 
+    def test_no_two_files_of_a_directory_have_one_name(self):
+        for directory in BELOW:
+            names = sorted(p.name for p in self.sources(directory))
+            self.assertEqual(names, sorted(set(names)))
+
     def test_what_reads_elf_files_needs_nothing_else(self):
         for source in self.sources("module/elf"):
             for include in LOCAL.findall(source.read_text()):
