@@ -16,8 +16,8 @@ if(OPDYNO_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     list(APPEND OPDYNO_SANITIZER_FLAGS -fsanitize-link-c++-runtime -lstdc++)  # the library needs both also in programs in C
   endif()
-  # UBSan and the fuzzers' counters take half of clang's time for a test. A test's own code (the target property
-  # OPDYNO_IS_TEST) has neither: only what a sanitizer must have in the whole program.
+  # UBSan takes much of clang's time for a test. A test's own code (the target property OPDYNO_IS_TEST) is without it: it has
+  # only what a sanitizer must have in the whole program.
   string(REGEX MATCH "address|thread" in_tests "${OPDYNO_SANITIZE}")
   target_compile_options(opd_sanitizers INTERFACE
     "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:OPDYNO_IS_TEST>>>:-fsanitize=${OPDYNO_SANITIZE}>"
@@ -43,6 +43,14 @@ function(opd_component name)
   # Threads of the library, and of the program, run while the process exits: nothing that they use may be destroyed then.
   target_compile_options(opd_${name} PRIVATE "$<${OPDYNO_LTO}:-flto;-ffat-lto-objects>"
     "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Werror=exit-time-destructors>")
+  # Sanitized builds are not optimised, which halves clang's time, except for what the tests spend their time in.
+  if(OPDYNO_SANITIZE AND name MATCHES "^(base|value|trace|module)$")
+    target_compile_options(opd_${name} PRIVATE -O1)
+  endif()
+  # Fuzzers find their way by counters, which take a third of clang's time: only what reads bytes from outside has them.
+  if(OPDYNO_BUILD_FUZZERS AND name MATCHES "^(base|value|params|program|module|vm|report|trace|replay|rpc)$")
+    target_compile_options(opd_${name} PRIVATE -fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls)
+  endif()
   opd_precompile(opd_${name} opd_base)
   opd_compile_together(opd_${name})
   set_property(GLOBAL APPEND PROPERTY OPD_COMPONENTS opd_${name})

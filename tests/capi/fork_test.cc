@@ -8,9 +8,6 @@
 #include "support/c_artifact.h"
 #include "support/opdyno_test.h"
 
-// The sanitizers' own locks and threads do not outlive a fork() amid other threads.
-#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)
-
 using namespace opdyno_test;
 
 namespace {
@@ -165,7 +162,7 @@ TEST_F(AChild, CanCallRecordAndLoadWhateverOtherThreadsDid) {
     importer.add_import(kernels);
     importer.export_to(scratch_directory() + "/parent.so");
   });
-  const int forks = std::getenv("OPDYNO_TEST_FULL") ? 1000 : 200;  // by tools/test --full
+  const int forks = std::getenv("OPDYNO_TEST_FULL") ? 1000 : 200;
   for (int i = 0; i < forks; ++i) ASSERT_EQ(in_child(everything), "") << "fork " << i;
 }
 
@@ -212,5 +209,3 @@ TEST_F(AChild, ThatACallForksIsStillInsideOfThatCall) {
 }
 
 }  // namespace
-
-#endif

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/recording_files.h"
+#include "support/sanitizers.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -37,8 +38,8 @@ TEST(ABudget, KeepsTheFirstEventsAndCountsTheRest) {
   EXPECT_EQ(names_of(trace), numbers(0, kept));
 }
 
-#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)  // which take memory for each thread, too
 TEST(ThreadsThatEnded, KeepLittleMoreThanTheirEvents) {
+  if (has_sanitizer()) GTEST_SKIP() << "sanitizers take memory for each thread, too";
   const Profiler profiler;
   profiler.start();
   for (int i = 0; i < 200; ++i) std::thread([] { add_equal_marks(1); }).join();  // more than the kept chunks
@@ -48,7 +49,6 @@ TEST(ThreadsThatEnded, KeepLittleMoreThanTheirEvents) {
   EXPECT_LE(resident_bytes(), before + kThreads * 40'000) << "a thread's chunk alone has 64 KiB";
   EXPECT_EQ(num_spans(profiler.stop()), 200 + kThreads);
 }
-#endif
 
 TEST(ABudget, IsNotExceededByThreadsThatEnded) {
   RecordingOptions options;
@@ -56,11 +56,10 @@ TEST(ABudget, IsNotExceededByThreadsThatEnded) {
   const Profiler profiler(&options);
   profiler.start();
   for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(1); }).join();
-  [[maybe_unused]] const size_t before = resident_bytes();
+  const size_t before = resident_bytes();
   for (int i = 0; i < 4'000; ++i) std::thread([] { add_equal_marks(1); }).join();
-#if !defined(OPDYNO_ADDRESS_SANITIZER) && !defined(OPDYNO_THREAD_SANITIZER)  // which take memory for each thread, too
-  EXPECT_LE(resident_bytes(), before + (32 << 20)) << "what is known of each would take 14 kB";
-#endif
+  if (!has_sanitizer())  // which take memory for each thread, too
+    EXPECT_LE(resident_bytes(), before + (32 << 20)) << "what is known of each would take 14 kB";
   const Trace trace = profiler.stop();
   EXPECT_EQ(num_spans(trace), 4u);
   EXPECT_EQ(trace.dropped(), 4'006u);
@@ -438,19 +437,14 @@ TEST(AFile, IsNotWrittenByForkedChildren) {
   const pid_t child = ::fork();
   if (child == 0) {
     add_marks(1000, 5'000);
-#ifndef OPDYNO_THREAD_SANITIZER  // it lets a forked child start no threads
-    std::thread([] { add_marks(1000, 10); }).join();
-#endif
+    const bool starts_threads = !has_thread_sanitizer();  // which lets a forked child start none
+    if (starts_threads) std::thread([] { add_marks(1000, 10); }).join();
     opd_range_end(open);
     opd_trace *trace = nullptr;
     opd_error *error = opd_profiler_stop(profiler.get(), &trace);
     if (error || !trace) ::_exit(1);
-#ifndef OPDYNO_THREAD_SANITIZER
-    constexpr size_t kLeast = 5'011;
-#else
-    constexpr size_t kLeast = 5'001;
-#endif
-    ::_exit(num_spans(Trace(trace)) >= kLeast ? 0 : 2);
+    const size_t least = starts_threads ? 5'011 : 5'001;
+    ::_exit(num_spans(Trace(trace)) >= least ? 0 : 2);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

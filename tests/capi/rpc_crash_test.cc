@@ -9,18 +9,10 @@
 
 #include "support/add_one.h"
 #include "support/rpc_servers.h"
+#include "support/sanitizers.h"
 
 namespace opdyno_test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasOwnHandlers = true;
-#elif defined(__has_feature)
-constexpr bool kHasOwnHandlers =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer);
-#else
-constexpr bool kHasOwnHandlers = false;
-#endif
 
 struct ACrash : testing::Test {
   opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init);
@@ -30,7 +22,7 @@ struct ACrash : testing::Test {
   pid_t child = -1;
 
   void SetUp() override {
-    if (kHasOwnHandlers) GTEST_SKIP() << "sanitizers handle these signals themselves";
+    if (has_sanitizer()) GTEST_SKIP() << "sanitizers handle these signals themselves";
     progress = static_cast<opd_rpc_progress *>(
         mmap(nullptr, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     opd_rpc_progress_init(progress);

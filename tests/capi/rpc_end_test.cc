@@ -8,17 +8,10 @@
 #include "support/add_one.h"
 #include "support/c_artifact.h"
 #include "support/rpc_servers.h"
+#include "support/sanitizers.h"
 
 namespace opdyno_test {
 namespace {
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kDelaysSignals = true;
-#elif defined(__has_feature)
-constexpr bool kDelaysSignals = __has_feature(thread_sanitizer);
-#else
-constexpr bool kDelaysSignals = false;
-#endif
 
 constexpr const char *kEnded = "the session's process was ended by ";
 
@@ -36,7 +29,7 @@ struct AnEnd : testing::Test {
   pid_t keeper = -1;
 
   void SetUp() override {
-    if (kDelaysSignals) GTEST_SKIP() << "ThreadSanitizer has signals wait until the program makes a system call";
+    if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer has signals wait until the program makes a system call";
     void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     shared = new (memory) Shared{};
@@ -248,9 +241,7 @@ TEST_F(AnEnd, IsNotCausedByANote) {
 // ---- memory
 
 TEST_F(AnEnd, IsNotTheAnswerIfMemoryIsShort) {
-#if defined(OPDYNO_ADDRESS_SANITIZER)
-  GTEST_SKIP() << "the limit would be for AddressSanitizer's own memory, too";
-#endif
+  if (has_address_sanitizer()) GTEST_SKIP() << "the limit would be for AddressSanitizer's own memory, too";
   constexpr uint64_t kMost = 256 << 20;
   options.max_process_bytes = kMost;
   const RpcSession session = RpcSession::connect(address());

@@ -12,19 +12,12 @@
 
 #include "support/add_one.h"
 #include "support/rpc_servers.h"
+#include "support/sanitizers.h"
 
 namespace opdyno_test {
 namespace {
 
 using Floats = std::vector<float>;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kHasOwnThread = true;
-#elif defined(__has_feature)
-constexpr bool kHasOwnThread = __has_feature(thread_sanitizer);
-#else
-constexpr bool kHasOwnThread = false;
-#endif
 
 opd_rpc_serve_options restricted() {
   opd_rpc_serve_options options = defaults(opd_rpc_serve_options_init);
@@ -88,7 +81,7 @@ struct ASandbox : testing::Test {
 };
 
 TEST_F(ASandbox, LetsProgramsRunBeMeasuredAndProfiled) {
-  if (kHasOwnThread) GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start threads of its own";
+  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start threads of its own";
   define_add_one();
   opd_rpc_serve_options options = restricted();
   const std::string parent = folder.string();
@@ -130,7 +123,7 @@ TEST_F(ASandbox, LetsProgramsRunBeMeasuredAndProfiled) {
 }
 
 TEST_F(ASandbox, IsForAProcessWithOneThread) {
-  if (kHasOwnThread) GTEST_SKIP() << "ThreadSanitizer has a thread of its own, so its builds do not count threads";
+  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer has a thread of its own, so its builds do not count threads";
   RawSession session(restricted());  // a thread of this process, which has another one
   session.greet();
   session.receive(8 + 7);

@@ -9,6 +9,7 @@
 
 #include "support/paths.h"
 #include "support/rpc_servers.h"
+#include "support/sanitizers.h"
 
 namespace opdyno_test {
 namespace {
@@ -378,9 +379,7 @@ size_t count_in(pid_t process, const std::string &wanted) {
 }
 
 TEST_F(Tls, ThePrivateKeyLeavesMemoryAfterTheHandshake) {
-#if defined(OPDYNO_ADDRESS_SANITIZER) || defined(OPDYNO_THREAD_SANITIZER)
-  GTEST_SKIP() << "sanitizers keep freed memory";
-#endif
+  if (has_sanitizer()) GTEST_SKIP() << "sanitizers keep freed memory";
   const std::string pem = file("server.pem"), key = file("server.key");
   std::string mark = "that-is-found-";
   mark += std::to_string(getpid());

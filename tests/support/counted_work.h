@@ -3,6 +3,7 @@
 #pragma once
 #include "support/c_artifact.h"
 #include "support/collector_test.h"
+#include "support/sanitizers.h"
 
 namespace opdyno_test {
 
@@ -70,13 +71,8 @@ inline Vm compiled() {
 
 // A sanitizer touches pages of its own meanwhile: some, and ThreadSanitizer up to one for each.
 inline int64_t most_pages(int64_t pages) {
-#if defined(OPDYNO_THREAD_SANITIZER)
-  return 2 * pages + 64;
-#elif defined(OPDYNO_ADDRESS_SANITIZER)
-  return pages + 16;
-#else
-  return pages;
-#endif
+  if (has_thread_sanitizer()) return 2 * pages + 64;
+  return has_address_sanitizer() ? pages + 16 : pages;
 }
 inline void expect_pages(int64_t counted, int64_t pages) {
   EXPECT_GE(counted, pages);
