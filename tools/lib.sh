@@ -16,6 +16,8 @@ sanitizer_packages=(clang-14 libclang-rt-14-dev)
 browser_packages=(chromium) # the Python package's tests skip the pages of traces without it
 venv_packages=(python3-venv)
 java_packages=(openjdk-17-jdk-headless)
+natives_packages=(curl patch xz-utils)
+format_packages=(clang-format-14)
 aarch64_packages=(g++-aarch64-linux-gnu qemu-user)
 rust_packages=(cargo-web) # Debian 12's own `cargo` is too old for the binding
 
