@@ -1,7 +1,6 @@
 // The sequences of a KV state of any kind. Hosts call these between the calls of the program.
-#include "vm/kv/kv_state.h"
-
 #include "vm/builtins/builtins.h"
+#include "vm/kv/kv_state.h"
 
 namespace opd {
 namespace {

@@ -1,8 +1,7 @@
 // The paged attention cache, as programs of language models make and call it.
-#include "vm/kv/paged_kv_cache.h"
-
 #include "vm/builtins/builtins.h"
 #include "vm/kv/kv_checkpoint.h"
+#include "vm/kv/paged_kv_cache.h"
 
 namespace opd {
 namespace {

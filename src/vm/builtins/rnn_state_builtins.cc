@@ -1,7 +1,6 @@
 // The states of recurrent networks, as programs of language models make and call them.
-#include "vm/kv/rnn_state.h"
-
 #include "vm/builtins/builtins.h"
+#include "vm/kv/rnn_state.h"
 #include "vm/vm.h"
 
 namespace opd {
