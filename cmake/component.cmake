@@ -43,10 +43,6 @@ function(opd_component name)
   # Threads of the library, and of the program, run while the process exits: nothing that they use may be destroyed then.
   target_compile_options(opd_${name} PRIVATE "$<${OPDYNO_LTO}:-flto;-ffat-lto-objects>"
     "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Werror=exit-time-destructors>")
-  # Sanitized builds are not optimised, which halves clang's time, except for what the tests spend their time in.
-  if(OPDYNO_SANITIZE AND name MATCHES "^(base|value|trace|module)$")
-    target_compile_options(opd_${name} PRIVATE -O1)
-  endif()
   # Fuzzers find their way by counters, which take a third of clang's time: only what reads bytes from outside has them.
   if(OPDYNO_BUILD_FUZZERS AND name MATCHES "^(base|value|params|program|module|vm|report|trace|replay|rpc)$")
     target_compile_options(opd_${name} PRIVATE -fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls)

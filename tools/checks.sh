@@ -51,9 +51,8 @@ tsan_build() { built tsan; }
 
 # ---- tests of a build
 
-# Those that try more are for releases.
+if [[ $level == release ]]; then export OPDYNO_TEST_FULL=1; fi # some try more
 release_tests() {
-  if [[ $level == release ]]; then export OPDYNO_TEST_FULL=1; fi
   step "tests of build/release" run_ctest release -LE soak
 }
 asan_tests() { step "tests of build/asan" run_ctest asan -LE "soak$([[ $level == release ]] || echo '|long')"; }

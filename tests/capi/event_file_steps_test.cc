@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "support/recording_files.h"
+#include "support/sanitizers.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -440,6 +441,7 @@ TEST_P(EachStepOf, LeavesWhatWasPublished) {
 #if !defined(__x86_64__) || !defined(NDEBUG)
   GTEST_SKIP() << "needs a release build for x86-64: other code takes too many steps";
 #endif
+  if (has_sanitizer()) GTEST_SKIP() << "needs a release build: a sanitizer's code takes too many steps";
   // On two processors, each step would wait until the other one wakes up.
   cpu_set_t one, before;
   CPU_ZERO(&one);

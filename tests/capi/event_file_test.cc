@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "support/recording_files.h"
+#include "support/sanitizers.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -120,7 +121,7 @@ class AKilledProcess : public testing::Test {
 };
 
 // Moments at which it is killed, for each of two tests.
-int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 200 : 25; }
+int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 200 : has_sanitizer() ? 8 : 25; }
 
 TEST_F(AKilledProcess, LosesNothingThatItPublishedInAFile) {
   std::mt19937 random(1);
