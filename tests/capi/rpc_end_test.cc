@@ -29,7 +29,8 @@ struct AnEnd : testing::Test {
   pid_t keeper = -1;
 
   void SetUp() override {
-    if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer has signals wait until the program makes a system call";
+    if (has_thread_sanitizer())
+      GTEST_SKIP() << "ThreadSanitizer has signals wait until the program makes a system call";
     void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     shared = new (memory) Shared{};

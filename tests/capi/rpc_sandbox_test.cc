@@ -81,7 +81,8 @@ struct ASandbox : testing::Test {
 };
 
 TEST_F(ASandbox, LetsProgramsRunBeMeasuredAndProfiled) {
-  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start threads of its own";
+  if (has_thread_sanitizer())
+    GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start threads of its own";
   define_add_one();
   opd_rpc_serve_options options = restricted();
   const std::string parent = folder.string();
@@ -123,7 +124,8 @@ TEST_F(ASandbox, LetsProgramsRunBeMeasuredAndProfiled) {
 }
 
 TEST_F(ASandbox, IsForAProcessWithOneThread) {
-  if (has_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer has a thread of its own, so its builds do not count threads";
+  if (has_thread_sanitizer())
+    GTEST_SKIP() << "ThreadSanitizer has a thread of its own, so its builds do not count threads";
   RawSession session(restricted());  // a thread of this process, which has another one
   session.greet();
   session.receive(8 + 7);

@@ -1,6 +1,5 @@
 """The example runs; test_typing.py checks its types."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import opdyno
 from conftest import DATA
 
 REPOSITORY = Path(__file__).parents[3]
-
 
 
 def test_the_example_runs():
@@ -30,13 +28,3 @@ def test_the_program_comes_with_the_package():
         pytest.skip("built without it")
     run = subprocess.run([sys.executable, "-m", "opdyno", "--version"], capture_output=True, text=True)
     assert run.returncode == 0 and opdyno.__version__ in run.stdout
-
-
-def test_the_readmes_program_runs(capsys, tmp_path, monkeypatch):
-    shutil.copy(DATA / "0.27" / "chain_100.so", tmp_path / "model.so")
-    monkeypatch.chdir(tmp_path)
-    readme = (REPOSITORY / "README.md").read_text()
-    block = next(b.split("```")[0] for b in readme.split("```python\n")[1:] if "import opdyno" in b)
-    exec(compile(block, "README.md", "exec"), {})
-    shown = capsys.readouterr().out
-    assert shown.startswith("[100. 101. 102. 103.]\n") and "Duration (us)" in shown and "\nadd " in shown
