@@ -232,14 +232,14 @@ using InputStructs =
                    opd_device_table, opd_memory_hooks, opd_instruction>;
 TYPED_TEST_SUITE(Inputs, InputStructs);
 
-TYPED_TEST(Inputs, OfALaterHeaderAreReadIfTheirNewFieldsAreZero) {
+TYPED_TEST(Inputs, AreReadIfTheirNewFieldsAreZero) {
   Later<TypeParam> later;
   init(later.known);
   later.known.struct_size = sizeof later;
   check(use(&later.known));
 }
 
-TYPED_TEST(Inputs, OfALaterHeaderAreRefusedIfANewFieldIsUsed) {
+TYPED_TEST(Inputs, AreRefusedIfANewFieldIsUsed) {
   Later<TypeParam> later;
   init(later.known);
   later.known.struct_size = sizeof later;
@@ -250,7 +250,7 @@ TYPED_TEST(Inputs, OfALaterHeaderAreRefusedIfANewFieldIsUsed) {
   }
 }
 
-TYPED_TEST(Inputs, OfAnEarlierHeaderKeepTheDefaultsOfFieldsThatItLacks) {
+TYPED_TEST(Inputs, HaveDefaultsForFieldsThatAnEarlierHeaderLacks) {
   TypeParam earlier;
   init(earlier);
   earlier.struct_size = kLeast<TypeParam>;
@@ -258,7 +258,7 @@ TYPED_TEST(Inputs, OfAnEarlierHeaderKeepTheDefaultsOfFieldsThatItLacks) {
   check(use(&earlier));  // which must not read these bytes
 }
 
-TYPED_TEST(Inputs, OfAnImpossibleSizeAreRefused) {
+TYPED_TEST(Inputs, AreRefusedIfTheirSizeIsImpossible) {
   TypeParam given;
   init(given);
   for (const uint32_t size : {0u, 3u, 9u, 4104u, UINT32_MAX}) {
@@ -312,7 +312,7 @@ using OutputStructs = testing::Types<opd_memory_stats, opd_params_stats, opd_ten
                                      opd_machine_peak, opd_telemetry_stats, opd_kv_stats, opd_rpc_progress>;
 TYPED_TEST_SUITE(Outputs, OutputStructs);
 
-TYPED_TEST(Outputs, OfALaterHeaderAreZeroWhereTheLibraryKnowsNothing) {
+TYPED_TEST(Outputs, AreZeroInFieldsThatTheLibraryDoesNotKnow) {
   Later<TypeParam> later;
   std::memset(later.unknown, 0xA5, kMore);
   later.known.struct_size = sizeof later;
@@ -321,7 +321,7 @@ TYPED_TEST(Outputs, OfALaterHeaderAreZeroWhereTheLibraryKnowsNothing) {
   for (const unsigned char byte : later.unknown) EXPECT_EQ(byte, 0);
 }
 
-TYPED_TEST(Outputs, OfAnEarlierHeaderAreWrittenAsFarAsItGoes) {
+TYPED_TEST(Outputs, AreWrittenAsFarAsAnEarlierHeaderGoes) {
   TypeParam earlier;
   std::memset(&earlier, 0xA5, sizeof earlier);
   earlier.struct_size = 8;
@@ -331,7 +331,7 @@ TYPED_TEST(Outputs, OfAnEarlierHeaderAreWrittenAsFarAsItGoes) {
   for (size_t i = 8; i < sizeof earlier; ++i) EXPECT_EQ(bytes[i], 0xA5) << "byte " << i;
 }
 
-TYPED_TEST(Outputs, OfAnImpossibleSizeAreRefused) {
+TYPED_TEST(Outputs, AreRefusedIfTheirSizeIsImpossible) {
   TypeParam given{};
   for (const uint32_t size : {0u, 3u, 9u, 4104u, UINT32_MAX}) {
     given.struct_size = size;
@@ -364,7 +364,7 @@ TEST(OptionsInit, WithoutOptionsDoesNothing) {
   opd_vm_options_init(nullptr);
 }
 
-TEST(Handles, OfEveryKindCanBeRetainedAndReleased) {
+TEST(Handles, CanAllBeRetainedAndReleased) {
   opd_shape *shape = nullptr;
   const int64_t dims[] = {1, 2};
   check(opd_shape_create(dims, 2, &shape));

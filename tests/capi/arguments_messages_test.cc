@@ -35,7 +35,7 @@ void expect_told(void (*init)(Options *), const Use &use,
   }
 }
 
-TEST(Messages, OfFilesAndErrors) {
+TEST(Messages, SayWhatIsWrongWithFilesAndErrors) {
   const std::string path = scratch_directory() + "/written";
   EXPECT_EQ(told(opd_file_write(nullptr, "x", 1)), invalid("path must be the name of a file"));
   EXPECT_EQ(told(opd_file_write("", "x", 1)), invalid("path must be the name of a file"));
@@ -49,7 +49,7 @@ TEST(Messages, OfFilesAndErrors) {
   EXPECT_EQ(other.kind() + "|" + other.message(), "KeyError|text");
 }
 
-TEST(Messages, OfCollectors) {
+TEST(Messages, SayWhatIsWrongWithCollectors) {
   using Options = opd_counter_options;
   const char *const events[] = {"cycles", nullptr};
   Handle<opd_collector> made;
@@ -87,7 +87,7 @@ TEST(Messages, OfCollectors) {
       << "the device must be there";
 }
 
-TEST(Messages, OfPrograms) {
+TEST(Messages, SayWhatIsWrongWithPrograms) {
   const Executable program = Executable::assemble(".func main(x) {\n  ret %x\n}");
   Handle<opd_buffer> text;
   for (const int format : {-1, 77})
@@ -126,7 +126,7 @@ TEST(Messages, OfPrograms) {
             invalid("devices must not be NULL and num_devices not negative"));
 }
 
-TEST(Messages, OfModules) {
+TEST(Messages, SayWhatIsWrongWithModules) {
   Handle<opd_module> module;
   const char *const names[] = {"f", nullptr}, *const empty[] = {""}, *const signatures[] = {"i32()", nullptr};
   const auto load_static = [&](const char *const *given, int32_t count) {
@@ -158,7 +158,7 @@ TEST(Messages, OfModules) {
   EXPECT_EQ(told(opd_module_export(program.get(), "/nonexistent/x.so", &options)), invalid("addons must not be NULL"));
 }
 
-TEST(Messages, OfReports) {
+TEST(Messages, SayWhatIsWrongWithReports) {
   const ReportBuilder builder;
   const opd_value one = arg(1), word = arg("word"), bad = arg("\xff");
   const auto set = [&](opd_report_section section, const char *device, const char *name, opd_metric_kind kind,
@@ -235,7 +235,7 @@ TEST(Messages, OfReports) {
 }
 
 // The nearest numbers that are allowed.
-TEST(Messages, AreNotOfWhatIsAtABorder) {
+TEST(Messages, DoNotComeForValuesAtALimit) {
   const Module program = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   Handle<opd_benchmark> benchmark;
   const double limits[] = {0, std::numeric_limits<double>::max()}, beyond[] = {std::numeric_limits<double>::infinity()},
@@ -299,7 +299,7 @@ TEST(Messages, AreNotOfWhatIsAtABorder) {
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, 0, profiled.out())), "accepted");
 }
 
-TEST(Messages, OfTraces) {
+TEST(Messages, SayWhatIsWrongWithTraces) {
   Handle<opd_profiler> profiler;
   Handle<opd_trace> trace, merged;
   check(opd_profiler_create(nullptr, profiler.out()));
@@ -341,7 +341,7 @@ TEST(Messages, OfTraces) {
             invalid("flush_interval_ns must be at most 86400000000000, which is a day, but is 86400000000001"));
 }
 
-TEST(Messages, OfComparisonsAndReplays) {
+TEST(Messages, SayWhatIsWrongWithComparisonsAndReplays) {
   const Module module = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   const Vm vm(module);
   const opd_value one = opd_int(1);
@@ -375,7 +375,7 @@ TEST(Messages, OfComparisonsAndReplays) {
        {[](OfRecord &o) { o.with_paths = 2; }, invalid("option with_paths must be 0 or 1, but is 2")}});
 }
 
-TEST(Messages, OfSessions) {
+TEST(Messages, SayWhatIsWrongWithSessions) {
   Handle<opd_rpc_session> session;
   using Options = opd_rpc_connect_options;
   const auto connect = [&](const Options &options) { return opd_rpc_connect("127.0.0.1:1", &options, session.out()); };
@@ -405,7 +405,7 @@ TEST(Messages, OfSessions) {
                          {[](OfServer &o) { o.tls_key_file = "x"; }, tls}});
 }
 
-TEST(Messages, OfTelemetry) {
+TEST(Messages, SayWhatIsWrongWithTelemetry) {
   Handle<opd_telemetry> started;
   using Options = opd_telemetry_options;
   const std::string interval = "interval_ns must be from 1 ms to a day, but is ",

@@ -27,7 +27,7 @@ void expect_options(void (*init)(Options *), const std::function<opd_error *(con
   }
 }
 
-TEST(Options, OfProfilersHaveRanges) {
+TEST(Options, HaveRangesForProfilers) {
   using Options = opd_profiler_options;
   const auto use = [](const Options *options) {
     Handle<opd_profiler> made;
@@ -82,7 +82,7 @@ TEST(Options, OfProfilersHaveRanges) {
                  "there is no action " + std::to_string(wrong) + " of a profiler");
 }
 
-TEST(Options, OfTracesHaveRanges) {
+TEST(Options, HaveRangesForTraces) {
   Handle<opd_profiler> profiler;
   Handle<opd_trace> trace;
   check(opd_profiler_create(nullptr, profiler.out()));
@@ -125,7 +125,7 @@ TEST(Options, OfTracesHaveRanges) {
                           {{[](Options &) {}, "there is no form 77 of a trace"}});
 }
 
-TEST(Options, OfModulesVmsAndCallsHaveRanges) {
+TEST(Options, HaveRangesForModulesVmsAndCalls) {
   using OfModule = opd_module_options;
   const auto load = [](const OfModule *options) {
     Handle<opd_module> module;
@@ -216,7 +216,7 @@ TEST(Options, NumbersOutOfRangeAreNamed) {
   EXPECT_EQ(opd_error_code(nullptr), OPD_OK);
 }
 
-TEST(Options, OfReportsHaveRanges) {
+TEST(Options, HaveRangesForReports) {
   const opdyno::ReportBuilder builder;
   builder.add_call();
   builder.set_call("Name", OPD_METRIC_STRING, opdyno::arg("f"));

@@ -322,7 +322,7 @@ TEST_F(ToldKernels, KnowThePositionsOfQueriesAndRows) {
             (std::vector<Told>{{"prefill", {38, 38}, {0}, plain}, {"prefill_tree", {38, 38}, {32}, plain}}));
 }
 
-TEST_F(ToldKernels, OfALayerWithAWindowKnowThePositionsOfItsRows) {
+TEST_F(ToldKernels, KnowThePositionsInALayerWithAWindow) {
   Sizes sizes;
   sizes.kinds = {3}, sizes.layer_window = 20, sizes.windows = 1;
   const Value cache = make(sizes, 1);

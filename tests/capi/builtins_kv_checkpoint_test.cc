@@ -125,7 +125,7 @@ TEST(PagedKvCache, ASequenceLeavesAndComesBackByACheckpoint) {
   to.expect_rows();
 }
 
-TEST(PagedKvCache, CheckpointsAreRefusedOfCachesWhoseRowsMeanNothingElsewhere) {
+TEST(PagedKvCache, RefusesCheckpointsThatNoOtherCacheCouldRead) {
   Sizes windows, layer;
   windows.windows = 1, layer.kinds = {3};
   expect_throws([&] { cache_function("get_layout_hash")(make_cache(windows)); }, OPD_UNSUPPORTED,
@@ -196,7 +196,7 @@ TEST(Checkpoint, HasTheLayersApartAndZerosBehindTheLastRow) {
   expect_throws([&] { give(cache, 8, 0, out); }, OPD_NOT_FOUND, "the cache has no sequence 8");
 }
 
-TEST(Checkpoint, OfAllRowsOrNoneComesBack) {
+TEST(Checkpoint, IsRestoredWholeOrNotAtAll) {
   const Value from = make_part(), cache = make_part(1, 0.1, {}, 64);
   state("add_sequence")(from, 1), state("add_sequence")(from, 2);
   for (const int64_t count : {64, 64, 64, 64, 16}) add_rows(from, 1, count);  // 17 pages of 16 rows

@@ -203,7 +203,7 @@ TEST(PagedKvCache, SizesAndKernelsThatMakeNoCacheAreRefused) {
       OPD_UNSUPPORTED, "the program gave its cache no kernel for the decoding of single rows");
 }
 
-TEST(PagedKvCache, AnotherThreadAmidAPassIsRefusedAndTwoCachesWorkBesideEachOther) {
+TEST(PagedKvCache, RefusesOtherThreadsDuringAPass) {
   Sizes sizes;
   std::string told;
   Value cache = make_cache(sizes, [&](auto &a) {

@@ -223,7 +223,7 @@ class RnnStates : public testing::Test {
   }
 };
 
-TEST_F(RnnStates, OfEachLayerAndKindAreApart) {
+TEST_F(RnnStates, AreSeparateForEachLayerAndKind) {
   using Floats = std::vector<float>;
   for (const int64_t id : {7, 8}) builtin("kv_state_add_sequence")(kept, id);
   const Tensor matrix = Tensor::of(builtin("rnn_state_debug_get")(kept, 1, 1, 8));

@@ -117,7 +117,7 @@ TEST(AllocShapeHeap, MakesZerosOfALimitedNumber) {
                 "the first argument must be the VM that makes the call");
 }
 
-TEST(MakeShape, OfAProgramWithoutAHeapTakesNumbersOnly) {
+TEST(MakeShape, TakesNumbersOnlyWithoutAHeap) {
   const Function make = builtin("make_shape"), match = builtin("match_shape");
   EXPECT_EQ(Shape::of(make(nullptr, 2, 0, 7, 0, 8).view()).dims(), (Ints{7, 8}));
   match(shape_of({7}), nullptr, 1, 0, 7, "x");

@@ -139,7 +139,7 @@ TEST(Unique, GivesEachOfItsResultsAlone) {
   EXPECT_EQ(second(0, 0, 1), (Ints{2, 1}));
 }
 
-TEST(Nonzero, OfThreeAxesIsInRowMajorOrder) {
+TEST(Nonzero, ListsThreeAxesInRowMajorOrder) {
   const Function nonzero = Function::global("relax.run.nonzero");
   const Tensor places = Tensor::of(nonzero(int32s({0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1}, {2, 3, 2})));
   EXPECT_EQ(dims_of(places), (Ints{3, 3}));

@@ -44,14 +44,14 @@ class Counters : public testing::TestWithParam<Vm (*)()> {
 
 }  // namespace
 
-TEST_P(Counters, OfPerfCountEveryPageOfEveryThread) {
+TEST_P(Counters, CountEveryPageOfEveryThreadByPerf) {
   Collector perf;
   if (const std::string why = refusal(make(OPD_COLLECTOR_PERF, {"page-faults"}, perf, true)); !why.empty())
     GTEST_SKIP() << why;
   expect_page_faults(perf, "page-faults");
 }
 
-TEST_P(Counters, OfPapiCountEveryPageOfEveryThread) {
+TEST_P(Counters, CountEveryPageOfEveryThreadByPapi) {
   Collector papi;
   if (const std::string why = refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
     GTEST_SKIP() << why;
@@ -75,7 +75,7 @@ TEST_P(Counters, SeeWorkersThatStartDuringTheCall) {
 }
 
 #ifdef OPDYNO_TEST_SDE
-TEST_P(Counters, OfTheProgramAreReadByPapi) {
+TEST_P(Counters, MayBeThoseOfTheProgramInPapi) {
   static long long counter = 0;
   static void *const library = papi_sde_init("opdyno_test");
   static const int registered = papi_sde_register_counter(library, "added", 0, 0, &counter);
@@ -96,7 +96,7 @@ TEST_P(Counters, OfTheProgramAreReadByPapi) {
 }
 #endif
 
-TEST_P(Counters, OfTimeCountEveryThread) {
+TEST_P(Counters, CountTheTimeOfEveryThread) {
   Collector time;
   ASSERT_EQ(refusal(make(OPD_COLLECTOR_TIME, {}, time, true)), "");
   work.pages = 4000;

@@ -87,14 +87,14 @@ void SessionCounters::expect_own_pages(const Collector &collector, const std::st
 
 }  // namespace
 
-TEST_P(SessionCounters, OfPerfAreThoseOfTheCallWhoseTasksAWorkerRuns) {
+TEST_P(SessionCounters, CountWorkersForTheirCallByPerf) {
   Collector perf;
   if (const std::string why = refusal(make(OPD_COLLECTOR_PERF, {"page-faults"}, perf, true)); !why.empty())
     GTEST_SKIP() << why;
   expect_own_pages(perf, "page-faults");
 }
 
-TEST_P(SessionCounters, OfPapiAreThoseOfTheCallWhoseTasksAWorkerRuns) {
+TEST_P(SessionCounters, CountWorkersForTheirCallByPapi) {
   Collector papi;
   if (const std::string why = refusal(make(OPD_COLLECTOR_PAPI, {"perf::PAGE-FAULTS"}, papi, true)); !why.empty())
     GTEST_SKIP() << why;

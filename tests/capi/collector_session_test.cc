@@ -232,7 +232,7 @@ TEST(CollectorSession, LeavesACollectorToWhoHasItAndGivesItBack) {
   EXPECT_EQ(ledger.inits, 2);
 }
 
-TEST(CollectorSession, OfAVmThatEndsEndsWithIt) {
+TEST(CollectorSession, EndsWithItsVm) {
   Ledger ledger;
   {
     const Vm vm = program();

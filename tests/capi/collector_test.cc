@@ -106,7 +106,7 @@ TEST(Collector, IsAskedAroundTheRunAndEveryCallAndNestsAsTheyDo) {
   EXPECT_EQ(profile.device("cpu0", "one"), 1);
 }
 
-TEST(Collector, OfSeveralTheFirstStartsFirstAndStopsLast) {
+TEST(Collector, StopsLastIfItStartedFirst) {
   Log log;
   Probe one{&log, "one", {}}, two{&log, "two", {}};
   const Vm vm = nested(log);
@@ -157,7 +157,7 @@ TEST(Collector, SeesTheMeasuredRunsOnly) {
   EXPECT_EQ(profile.device("cpu0", "one"), 1 + 5 + 9) << "the states of the three runs";
 }
 
-TEST(Collector, OfADeviceThatItDoesNotSupportIsNotStopped) {
+TEST(Collector, IsNotStoppedOnADeviceThatItDoesNotSupport) {
   Log log;
   Probe one{&log, "one", {}, kDLCUDA};
   const Vm vm = nested(log);

@@ -86,7 +86,7 @@ class ComparisonReport : public testing::Test {
 // none.
 Vm unfused() { return program({"half x -> h", "add h x -> s", "relu s -> r", "twice1 r -> t", "half t -> u"}); }
 
-TEST_F(ComparisonReport, OfProgramsThatAgreeSaysHowOperatorsCorrespond) {
+TEST_F(ComparisonReport, SaysHowOperatorsCorrespondIfAllValuesAgree) {
   const Vm fused = program({"halve x -> h", "add_relu h x -> r", "twice7 r -> t", "half t -> u"});
   EXPECT_EQ(
       shown(compared(unfused(), fused)),
@@ -106,7 +106,7 @@ Kept (bytes): 80
 }
 
 // B has one more from the third value on: 1, 4, 5.5, 7; 3, 9, 12, 15; 1.5, 4.5, 6, 7.5.
-TEST_F(ComparisonReport, OfAWrongFusedOperatorHasWhatItReplacedInA) {
+TEST_F(ComparisonReport, NamesWhatAWrongFusedOperatorReplaces) {
   const Vm wrong = program({"half x -> h", "add_relu_wrong h x -> r", "twice1 r -> t", "half t -> u"});
   EXPECT_EQ(
       shown(compared(unfused(), wrong)),
@@ -151,7 +151,7 @@ Vm with_wrong_sum() {
   return program({"half x -> h", "add_wrong h x -> s", "relu s -> r", "twice1 r -> t", "half t -> u"});
 }
 
-TEST_F(ComparisonReport, OfAWrongOperatorHasTheDistancesOfAllThatFollow) {
+TEST_F(ComparisonReport, HasTheDistancesOfAllThatFollowAWrongOperator) {
   EXPECT_EQ(
       shown(compared(unfused(), with_wrong_sum())),
       R"x(Argument Shapes,Call,Elements,Inputs,Kind,Matched By,Max Abs,Max Rel,Mismatches,Name,Name in A,State,Tolerance
@@ -199,7 +199,7 @@ Kept (bytes): 96
 )x");
 }
 
-TEST_F(ComparisonReport, OfResultsThatDifferNamesTheCallsThatMadeThem) {
+TEST_F(ComparisonReport, NamesTheCallsThatMadeDifferentResults) {
   const auto returns = [](const char *value) {
     return program({"half x -> h", "add h x -> s"}, "x", std::string("  ret %") + value);
   };
@@ -219,7 +219,7 @@ Kept (bytes): 32
 )x");
 }
 
-TEST_F(ComparisonReport, OfProgramsThatFailHasWhatRanBefore) {
+TEST_F(ComparisonReport, HasWhatRanBeforeAFailure) {
   const Vm fails = program({"half x -> h", "fails h x -> s"});
   EXPECT_EQ(shown(compared(unfused(), fails)),
             R"x(Argument Shapes,Call,Elements,Inputs,Kind,Matched By,Max Abs,Max Rel,Mismatches,Name,State
@@ -392,7 +392,7 @@ TEST_F(ComparisonReport, PairsACallInPlaceWithOneThatIsNot) {
 }
 
 // No call of A has as many elements.
-TEST_F(ComparisonReport, OfAResultWithoutACounterpartHasTheCallsBeforeIt) {
+TEST_F(ComparisonReport, HasTheCallsBeforeAResultWithoutACounterpart) {
   define("grow", [](const opd_value *args, int32_t, opd_value *) {
     for (int i = 0; i < 8; ++i) elements(args[1])[i] = elements(args[0])[i % 4];
   });

@@ -89,7 +89,7 @@ TEST(ComparedValues, AreNumbersOfTheirDtype) {
   EXPECT_EQ(row_of<uint16_t>("bfloat16", {0x3F80, 0xC000}, {0x3FC0, 0xC080}), "differs 2 1 0.032010000000000004 2 2");
 }
 
-TEST(ComparedValues, OfSeveralNumbersAnElementAreComparedNumberByNumber) {
+TEST(ComparedValues, AreEachNumberOfAnElement) {
   const auto one = [](const char *dtype, auto a, auto b) {
     return row(of_dtype(dtype, a, {1}), of_dtype(dtype, b, {1}));
   };
@@ -101,7 +101,7 @@ TEST(ComparedValues, OfSeveralNumbersAnElementAreComparedNumberByNumber) {
       << "nothing tells how they correspond";
 }
 
-TEST(ComparedValues, OfDtypesWithoutNumbersAreComparedAsBytes) {
+TEST(ComparedValues, AreBytesIfTheDtypeHasNoNumbers) {
   const Tensor a = of_dtype<uint8_t>("float8_e4m3fn", {1, 2, 3}), b = of_dtype<uint8_t>("float8_e4m3fn", {1, 7, 9});
   EXPECT_EQ(row(a, b), "differs - - - 2 3");
   EXPECT_EQ(verdict(a, b), "first difference at result 0: 2 of 3 bytes of float8_e4m3fn[3] differ");
@@ -112,7 +112,7 @@ TEST(ComparedValues, OfDtypesWithoutNumbersAreComparedAsBytes) {
   EXPECT_EQ(row(a, of_dtype<uint8_t>("float8_e4m3fn", {1, 2, 3})), "equal 0 0 - 0 3");
 }
 
-TEST(ComparedValues, OfTwoDtypesHaveTheLargerTolerance) {
+TEST(ComparedValues, HaveTheLargerToleranceOfTwoDtypes) {
   EXPECT_EQ(row(int32s({1, 2}), floats({1, 2})), "agrees 0 0 - 0 2");
   EXPECT_EQ(row(int32s({1, 2}), floats({1, 2.5})), "differs 0.5 0.25 1.2600000000000001e-05 1 2");
   const Tensor half = of_dtype<uint16_t>("float16", {0x4000}), brain = of_dtype<uint16_t>("bfloat16", {0x4000});
@@ -138,7 +138,7 @@ TEST(ComparedValues, AgreeUpToTheTolerance) {
   EXPECT_EQ(row(pair, other, {.atol = "float32=0.5"}).substr(0, 6), "agrees") << "whatever the lanes";
 }
 
-TEST(ComparedValues, OfWhichOneIsNoNumberHaveNoDistance) {
+TEST(ComparedValues, HaveNoDistanceIfOneIsNoNumber) {
   const Tensor nan = floats({NAN, 1}), number = floats({3, 1});
   EXPECT_EQ(row(nan, nan), "equal 0 0 - 0 2");
   EXPECT_EQ(row(nan, nan, {.equal_nan = false}), "differs - - - 1 2");

@@ -92,7 +92,7 @@ TEST(ExecutableListings, AssemblyHasEachFunctionConstantAndInstruction) {
 
 // Names of parameters that would be read as another register are written as numbers, and parameters without names get
 // some. A constant that is long or stands there twice is written by its number.
-TEST(ExecutableListings, AssemblyNamesWhatCannotBeWrittenByItsNameByItsNumber) {
+TEST(ExecutableListings, AssemblyHasNumbersWhereNamesDoNotSuffice) {
   const std::string of_80 = "\"" + std::string(78, 'x') + "\"", of_81 = "\"" + std::string(79, 'x') + "\"";
   Bytes bytes;
   bytes.put<uint64_t>(0xD225DE2F4214151E).text("0.14").put<uint64_t>(4);

@@ -121,7 +121,7 @@ TEST(ResultTypes, AreWhatTheBuiltinsReturn) {
   EXPECT_EQ(result_of("x, y, z", "  %r = call other.shape_of(%x)\n  ret %r"), R"({"kind":"any"})");
 }
 
-TEST(ResultTypes, OfItemsAreThoseOfTheTuple) {
+TEST(ResultTypes, AreKnownForTheItemsOfTuples) {
   const auto item = [](const char *index) {
     return result_of("x, y, z",
                      "  %t = call vm.builtin.make_tuple(1, \"s\", f64(2))\n  %r = call vm.builtin.tuple_getitem(%t, " +
@@ -164,7 +164,7 @@ TEST(ResultTypes, HaveWhatEachWriteOfTheRegisterHas) {
   EXPECT_EQ(result_of("x, y, z", "  %x = call vm.builtin.shape_of(%y)\n  ret %x"), R"({"kind":"any"})");
 }
 
-TEST(ResultTypes, OfAFunctionDoNotDependOnTheOnesBeforeIt) {
+TEST(ResultTypes, DoNotDependOnEarlierFunctions) {
   const std::string json = json_of(R"(
 .func first(x) {
   call vm.builtin.match_shape(%x, %h, 1, 1, 5, "x")

@@ -35,7 +35,7 @@ int __tvm_ffi_twice(void *self, const Any *args, int32_t n, Any *result) {
   expect_throws([&] { module.function("thrice"); }, OPD_NOT_FOUND, "thrice");
 }
 
-TEST(AnEmbeddedSource, OfAnotherLanguageIsKeptAndNamed) {
+TEST(AnEmbeddedSource, IsKeptButNotCompiledIfItsLanguageIsUnknown) {
   const Module module = with_root("embedded_cu", "c", c_source("kernel", "cu", {"f"}));
   EXPECT_TRUE(module.implements("f", false));
   EXPECT_EQ(module.properties(), OPD_MODULE_SERIALIZABLE | OPD_MODULE_COMPILATION_EXPORTABLE);

@@ -36,7 +36,7 @@ TEST_F(ExportTest, GivesALibraryOrAnArchiveThatRunsAsTheTreeDid) {
   EXPECT_TRUE(holds(json, "\"functions\":[\"main\"],\"imports\":[{\"kind\":\"library\"")) << json;
 }
 
-TEST_F(ExportTest, OfCodeAloneEmbedsNothing) {
+TEST_F(ExportTest, EmbedsNothingForCodeAlone) {
   const Module module = exported(source_module(kSumSource), "code.so");
   EXPECT_STREQ(module.kind(), "library");
   EXPECT_EQ(names_of(module), std::vector<std::string>{"sum"});
@@ -45,7 +45,7 @@ TEST_F(ExportTest, OfCodeAloneEmbedsNothing) {
   EXPECT_EQ(library.function("square")(3.0).view().u.float64, 9);
 }
 
-TEST_F(ExportTest, OfAProgramAloneNeedsNoCode) {
+TEST_F(ExportTest, NeedsNoCodeForAProgramAlone) {
   const Module program = Executable::assemble(".func same(x) {\n  ret %x\n}\n").to_module();
   const Module module = exported(program, "program.so");
   EXPECT_EQ(as_int(Vm(module).call("same", 5)), 5);

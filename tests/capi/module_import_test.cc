@@ -82,7 +82,7 @@ TEST(Module, WorksOnWhenTheOtherOfTwoLoadsIsDropped) {
   EXPECT_EQ(as_int(b.function("count")()), 1);
 }
 
-TEST(Module, OfAKindWithoutABackEndKeepsTheRestUsable) {
+TEST(Module, StaysUsableIfAnImportHasNoBackEnd) {
   // __tvm_ffi__library_bin: size; rows 0 1 1; entry 1; "_lib"; kind "rocm" with the function add_kernel.
   const std::string source = kSource + R"(
 const struct __attribute__((packed)) {

@@ -99,7 +99,7 @@ TEST_F(NativeExport, FindsItsLibraryBesideItselfOrWhereItWas) {
   fs::remove_all(directory + "-2");
 }
 
-TEST_F(NativeExport, FindsItsLibraryBesideItselfThoughOneOfTheTwoWasNamedThroughALink) {
+TEST_F(NativeExport, FindsItsLibraryAlsoThroughALink) {
   const std::string link = directory + "-link", moved = directory + "-moved";
   for (const bool library_by_link : {true, false}) {
     fs::remove(link);

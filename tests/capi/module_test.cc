@@ -36,7 +36,7 @@ TEST(Module, GivesErrorsOfCompiledCodeTheirKindAndMessage) {
   }
 }
 
-TEST(Module, GivesCompiledCodeStringsAsCStringsAndRefusesObjectsThatItWouldMisread) {
+TEST(Module, PassesStringsToCompiledCodeAsCStrings) {
   const Function kinds = Module::load(library()).function("kinds");
   Value small, large, broken;
   check(opd_string_create("abc", 3, small.out()));

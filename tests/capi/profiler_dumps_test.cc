@@ -92,7 +92,7 @@ TEST_F(Dumps, AreWrittenWhenTheProgramAsks) {
       << log_.text();
 }
 
-TEST_F(Dumps, OfASlowRangeHaveIt) {
+TEST_F(Dumps, HaveTheRangeThatWasSlow) {
   DumpOptions options(pattern_);
   options.slow_ns = 500'000'000;  // a busy machine may make a quick range take 20 ms
   start(options);
@@ -121,7 +121,7 @@ Vm spending_vm() {
   return Vm(Executable::assemble(".func main(x) {\n  %y = call test.dumps.kernel(%x)\n  ret %y\n}").to_module());
 }
 
-TEST_F(Dumps, OfASlowRunHaveIt) {
+TEST_F(Dumps, HaveTheRunThatWasSlow) {
   const Vm vm = spending_vm();
   DumpOptions options(pattern_);
   options.slow_ns = 500'000'000;
@@ -135,7 +135,7 @@ TEST_F(Dumps, OfASlowRunHaveIt) {
   EXPECT_EQ(reason_of(directory_.file("dump-1.json")).find("main of thread "), 0u);
 }
 
-TEST_F(Dumps, OfARunThatFailsHaveIt) {
+TEST_F(Dumps, HaveTheRunThatFailed) {
   const Vm vm = spending_vm();
   DumpOptions options(pattern_);
   options.on_error = 1;
@@ -182,7 +182,7 @@ TEST_F(Dumps, AreWrittenAtASignalWhoseHandlerGoesWithThem) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
-TEST_F(Dumps, OfTwoProfilersShareASignal) {
+TEST_F(Dumps, MayShareASignal) {
   DumpOptions one(pattern_), two(directory_.file("other.json"));
   one.signal = two.signal = SIGUSR2;
   start(one);
@@ -199,7 +199,7 @@ TEST_F(Dumps, OfTwoProfilersShareASignal) {
   EXPECT_GE(other.dump_count(), 1u);
 }
 
-TEST_F(Dumps, OfTwoProfilersHaveTheirOwnSignals) {
+TEST_F(Dumps, MayHaveASignalForEachProfiler) {
   DumpOptions one(pattern_), two(directory_.file("other.json"));
   one.signal = SIGUSR1, two.signal = SIGUSR2;
   start(one);
@@ -417,7 +417,7 @@ TEST_F(Dumps, AreNotWrittenByAForkedChild) {
   EXPECT_EQ(reason_of(directory_.file("dump-1.json")), "parent");
 }
 
-TEST_F(Dumps, OfManyThreadsLoseNothingThatWasAsked) {
+TEST_F(Dumps, AreAllWrittenIfManyThreadsAsk) {
   DumpOptions options(pattern_);
   options.slow_ns = 1;
   options.min_interval_ns = 0;

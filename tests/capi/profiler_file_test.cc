@@ -227,7 +227,7 @@ TEST(AFile, HasTimesOnTheSameLine) {
   EXPECT_NEAR(times(filed.stop()), expected, 1000) << "microseconds, of Unix time or since the same origin";
 }
 
-TEST(AFile, OfAnyLengthTakesNoMoreThanItsEvents) {
+TEST(AFile, IsNoLargerThanItsEventsNeed) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   RecordingOptions options(path.c_str());
@@ -309,7 +309,7 @@ TEST(AFile, CountsEventsOfThreadsThatLeftNothing) {
   EXPECT_EQ(trace.dropped(), 480u);
 }
 
-TEST(AFile, HasTheBlocksOfThreadsThatEndedForOthers) {
+TEST(AFile, ReusesBlocksOfThreadsThatEnded) {
   const ScratchDirectory directory;
   const std::string path = directory.file("threads");
   const RecordingOptions options(path.c_str());
@@ -463,7 +463,7 @@ std::string many(const std::string &text, size_t count) {
   return texts;
 }
 
-TEST(AFile, HasShapesLargerThanABlockNot) {
+TEST(AFile, LeavesOutShapesLargerThanABlock) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());
@@ -490,7 +490,7 @@ TEST(AFile, HasTheNamesOfStacks) {
   EXPECT_NE(text_value(call_value(report, 0, "Stack")).find("serve.script(12): answer_requests"), std::string::npos);
 }
 
-TEST(AFile, HasTextsLargerThanABlockNot) {
+TEST(AFile, LeavesOutTextsLargerThanABlock) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   const RecordingOptions options(path.c_str());

@@ -113,7 +113,7 @@ TEST(AStack, HasTheFunctionsThatCalledFromTheInnermostOn) {
   EXPECT_EQ(outer, inner + 1);
 }
 
-TEST(AStack, OfOperatorsIsThatOfTheirRun) {
+TEST(AStack, IsInheritedByTheOperatorsOfARun) {
   const Vm vm = stack_vm();
   const Profiler profiler = with_stack();
   profiler.start();
@@ -194,7 +194,7 @@ TEST(AStack, MayBeAskedForWhileThreadsRun) {
   for (auto &thread : threads) thread.join();
 }
 
-TEST(AStack, OfALanguageStandsInPlaceOfItsInterpreter) {
+TEST(AStack, HasTheScriptInPlaceOfItsInterpreter) {
   const Profiler profiler = with_stack();
   profiler.start();
   stack_test_outer([] {
@@ -216,7 +216,7 @@ TEST(AStack, OfALanguageStandsInPlaceOfItsInterpreter) {
   EXPECT_LT(place_of(after, "stack_test_outer"), after.size());
 }
 
-TEST(AStack, OfALanguageStandsInPlaceOfAWrapperThatHandsArgumentsOverInMemory) {
+TEST(AStack, HasNoWrapperThatPassesArgumentsInMemory) {
   const Profiler profiler = with_stack();
   profiler.start();
   const opd_stack_frame script{opd_range_name("leaf"), opd_range_name("script.py"), 12};
@@ -245,7 +245,7 @@ TEST(AStack, AddsToThatOfTheSpanAroundOnlyWhatIsNew) {
   EXPECT_EQ(line.find("s.py(7)"), std::string::npos) << "the same function, at another line";
 }
 
-TEST(AStack, OfALanguageMayBeWithinAnother) {
+TEST(AStack, HasScriptsThatCallEachOther) {
   const Profiler profiler = with_stack();
   profiler.start();
   constexpr int kDepth = 20;
@@ -301,7 +301,7 @@ TEST(AStack, TakesFramesOfAnyNumbers) {
   EXPECT_EQ(deep.back(), "d.py(1): deep");
 }
 
-TEST(AStack, OfARangeThatIsOpenIsKnown) {
+TEST(AStack, IsKnownForARangeThatIsStillOpen) {
   const Profiler profiler = with_stack();
   profiler.start();
   uint64_t range = 0;

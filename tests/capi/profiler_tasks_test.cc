@@ -47,7 +47,7 @@ size_t row_named(const Report &report, const std::string &name) {
   return row;
 }
 
-TEST(ATask, OfALoopIsOnTheTrackOfItsThread) {
+TEST(ATask, IsOnTheTrackOfTheThreadThatRunsIt) {
   const Vm vm = loop_vm();
   const Profiler profiler;
   profiler.start();

@@ -489,7 +489,7 @@ TEST(Ranges, ThatAreNeverEndedAreForgottenAtSomeTime) {
 }
 
 // When there are too many, those that an earlier recording left open are forgotten first.
-TEST(Ranges, OfARecordingAreKeptThoughAnEarlierOneLeftManyOpen) {
+TEST(Ranges, AreKeptThoughAnEarlierRecordingLeftManyOpen) {
   std::thread([] {
     const uint32_t left = opdyno::range_name("left open"), nested = opdyno::range_name("nested");
     const Profiler profiler;
@@ -520,7 +520,7 @@ TEST(Ranges, ThatArePushedAndNeverPoppedAreForgottenAtSomeTime) {
   EXPECT_EQ(spans(trace, "deep").size() + trace.dropped(), static_cast<size_t>(kPushed));
 }
 
-TEST(Ranges, OfAnyDepthHaveTheirNames) {
+TEST(Ranges, HaveTheirNamesAtAnyDepth) {
   const Profiler profiler;
   profiler.start();
   constexpr int kDepth = 200;

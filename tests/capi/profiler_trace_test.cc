@@ -197,7 +197,7 @@ TEST(ATrace, MakesReportsOfItsSpansAndOfTheirAverages) {
   EXPECT_NEAR(sum, self, 0.01);
 }
 
-TEST(ATrace, OfNothingHasEveryForm) {
+TEST(ATrace, CanBeWrittenInEveryFormIfItIsEmpty) {
   const Profiler profiler;
   profiler.start();
   const Trace trace = profiler.stop();

@@ -285,7 +285,7 @@ TEST(MemoryVersions, HasTheWritesToCaches) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(MemoryVersions, OfAFileIsThatOfMemory) {
+TEST(MemoryVersions, AreTheSameInAFileAndInMemory) {
   const ScratchDirectory directory;
   const std::string path = directory.file("events");
   RecordingOptions in_file(path.c_str()), in_memory;

@@ -343,7 +343,7 @@ TEST_F(Constants, AreAlignedAndAsInTheFileAfterEveryLoad) {
   }
 }
 
-TEST_F(Constants, OfTwoLoadsAreIndependent) {
+TEST_F(Constants, AreIndependentInTwoLoads) {
   Vm(Module::load(library()));
   const Vm a(Module::load(library())), b(Module::load(library()));
   for (size_t i = 0; i < std::size(kSizes); ++i) {

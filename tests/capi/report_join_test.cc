@@ -57,7 +57,7 @@ std::string us(const std::string &number) { return "{\"microseconds\":" + number
 std::string percent(const std::string &number) { return "{\"percent\":" + number + "}"; }
 std::string text_cell(const std::string &words) { return "{\"string\":\"" + words + "\"}"; }
 
-TEST(ReportJoin, OfCellsIsThatOfTheirColumn) {
+TEST(ReportJoin, JoinsCellsAsTheirColumnRequires) {
   const struct {
     const char *column;
     std::vector<std::string> cells;
@@ -105,7 +105,7 @@ TEST(ReportJoin, OfCellsIsThatOfTheirColumn) {
   }
 }
 
-TEST(ReportJoin, OfSomeCallsLeavesTheOthersAsTheyAre) {
+TEST(ReportJoin, LeavesOtherCallsAsTheyAre) {
   const auto call = [](const char *name, const std::string &more) { return call_row(name, 1, "," + more); };
   const Joined got(call("a", "\"m\":" + count_cell(1) + ",\"r\":" + ratio("2")) + "," +
                    call("b", "\"m\":" + count_cell(5) + ",\"r\":" + ratio("3")) + "," +
@@ -120,7 +120,7 @@ TEST(ReportJoin, OfSomeCallsLeavesTheOthersAsTheyAre) {
 }
 
 // Without "FLOP", a call's work is its rate multiplied by its time. 2 GFLOP/s for 1 µs and 4 for 3 µs are 14 in 4 µs.
-TEST(ReportJoin, OfRatesIsTheRateOfTheWhole) {
+TEST(ReportJoin, GivesTheRateOfTheWhole) {
   const auto call = [](double time, const std::string &more) { return call_row("a", time, more); };
   const std::string rate = ",\"GFLOP/s\":", flop = ",\"FLOP\":", share = ",\"Percent of Peak\":";
   EXPECT_EQ(Joined(call(1, rate + ratio("2")) + "," + call(3, rate + ratio("4"))).cell(0, "GFLOP/s"), "3.5");
@@ -139,7 +139,7 @@ TEST(ReportJoin, OfRatesIsTheRateOfTheWhole) {
             "fast");
 }
 
-TEST(ReportJoin, OfRatesOfAnUnknownWholeIsTheOneThatTheyAgreeIn) {
+TEST(ReportJoin, KeepsARateOfAnUnknownWholeIfAllAgree) {
   const char *const rates[] = {"GFLOP/s", "Arithmetic Intensity (FLOP/byte)", "Percent of Peak"};
   for (const char *rate : rates) {
     const Joined equal(column_of(rate, {ratio("2"), ratio("2")})), different(column_of(rate, {ratio("2"), ratio("5")}));
@@ -187,7 +187,7 @@ TEST(ReportJoin, HasASpreadOfItsOwnOnlyOfJoinedDurations) {
 }
 
 // What a device did is in the row of the work and in that of the call that gave it to the device: it counts once.
-TEST(ReportSums, OfDevicesWorkAreOfItsRowsAlone) {
+TEST(ReportSums, CountTheWorkOfDevicesOnce) {
   const auto row = [](const char *name, const char *kind, int device_us) {
     return call_row(name, 1,
                     std::string(*kind ? ",\"Kind\":" + text_cell(kind) : "") + ",\"Device Duration (us)\":" +

@@ -32,7 +32,7 @@ std::string report(const std::string &calls, const std::string &devices, const s
 
 }  // namespace
 
-TEST(ReportMerge, DifferingEntriesOfTheConfigurationBecomeColumnsAndEqualOnesStay) {
+TEST(ReportMerge, MakesColumnsOfConfigurationEntriesThatDiffer) {
   const JsonReport a(report("{" + text("Name", "f") + "},{" + text("Name", "g") + "}",
                             "\"cpu0\":{" + count("Count", 1) + "}", text("Executor", "VM") + "," + count("Rank", 0)));
   const JsonReport b(report("{" + text("Name", "f") + "," + count("Extra", 7) + "}",

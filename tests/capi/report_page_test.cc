@@ -104,7 +104,7 @@ TEST(ReportPage, HasTheCallsInTheirOrderIfAskedFor) {
             page.find(bar("mul: int8[2]", "mul", "30.00", "30.00 µs · 30.0 %")));
 }
 
-TEST(ReportPage, OfNothingHasNeitherASentenceNorAConfiguration) {
+TEST(ReportPage, HasNoSentenceAndNoConfigurationIfItIsEmpty) {
   EXPECT_EQ(page_of(Report::from_json(R"({"calls":[]})"), 1, 1, 0),
             kHead + "<p class=\"soft\">0 calls</p>\n" + kBars + "</div>\n" + kTable +
                 cells("th", " scope=\"col\"", {"\"Name"}) +

@@ -244,7 +244,7 @@ TEST(Report, HasColumnsOfMetricsThatOnlyDevicesHave) {
 }
 
 // The median is that of the numbers; a duration that is not a number, or none, is left out.
-TEST(Report, OfJoinedCallsHasTheSpreadOfTheDurationsThatAreNumbers) {
+TEST(Report, HasTheSpreadOfJoinedDurationsThatAreNumbers) {
   std::string calls;
   const auto add = [&](const std::string &name, const std::string &us) {
     calls += (calls.empty() ? "" : ",") + ("{\"Name\":{\"string\":\"" + name + "\"}");

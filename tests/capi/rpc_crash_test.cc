@@ -195,7 +195,7 @@ TEST_F(ACrash, IsNotHandledAfterTheSession) {
   EXPECT_EQ(count_handled(), 0);
 }
 
-TEST_F(ACrash, OfOneSessionAtOnceIsTold) {
+TEST_F(ACrash, IsReportedForOneSessionAtATime) {
   options.progress = nullptr;
   Listener server([&](int connection) { serve_with(connection, &options); });
   std::string said;

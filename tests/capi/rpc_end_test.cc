@@ -147,7 +147,7 @@ TEST_F(AnEnd, BySigkillWithoutANotedOperatorIsToldToo) {
   EXPECT_TRUE(said.ends_with(std::string(kEnded) + "SIGKILL")) << said;
 }
 
-TEST_F(AnEnd, BetweenTwoRequestsIsToldAtTheNextOne) {
+TEST_F(AnEnd, IsReportedAtTheNextRequest) {
   for (const char *checksums : {"1", "0"})
     for (const int signal : {SIGTERM, SIGKILL}) {
       setenv("OPDYNO_RPC_CHECKSUMS", checksums, 1);
@@ -164,7 +164,7 @@ TEST_F(AnEnd, BetweenTwoRequestsIsToldAtTheNextOne) {
 }
 
 // A message that is sent in several parts finds the connection closed, which is not why the session ended.
-TEST_F(AnEnd, BetweenTwoRequestsIsToldIfTheNextOneIsLarge) {
+TEST_F(AnEnd, IsReportedIfTheNextRequestIsLarge) {
   const RpcSession session = RpcSession::connect(address());
   session.upload("small", "x");
   wait_for_rest();
@@ -173,7 +173,7 @@ TEST_F(AnEnd, BetweenTwoRequestsIsToldIfTheNextOneIsLarge) {
   expect_throws([&] { session.upload("large", large); }, OPD_IO, "the server (its time was over)");
 }
 
-TEST_F(AnEnd, OfASessionThatEndsItselfIsNotTold) {
+TEST_F(AnEnd, IsNotReportedIfTheSessionEndsItself) {
   const int connection = [this] { return address(), connected(port); }();
   send_all(connection, Packet().raw<int32_t>(0xFF271).raw<int32_t>(7).plain("client:"));
   receive(connection, 8 + 7);

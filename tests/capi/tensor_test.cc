@@ -183,7 +183,7 @@ TEST(ACopy, RefusesTensorsThatAreNotOnes) {
   EXPECT_EQ(failure(copy(numberless.view, good.view)).code, OPD_INVALID_ARGUMENT);
 }
 
-TEST(ACopy, OfElementsBelowAByteNeedsContiguousTensors) {
+TEST(ACopy, NeedsContiguousTensorsIfElementsAreSmallerThanAByte) {
   unsigned char from[4] = {0x21, 0x43, 0x65, 0x07}, to[4] = {};
   Strided a(from, {7}, {}, kInt4), b(to, {7}, {}, kInt4), strided(to, {7}, {2}, kInt4);
   EXPECT_OK(copy(a.view, b.view));
@@ -193,7 +193,7 @@ TEST(ACopy, OfElementsBelowAByteNeedsContiguousTensors) {
   EXPECT_NE(told.message.find("elements of 4 bits"), std::string::npos);
 }
 
-TEST(ACopy, OfNothingTouchesNothing) {
+TEST(ACopy, ReadsNoPointersIfThereAreNoElements) {
   Strided a(nullptr, {0, 3}, {}, kFloat32), b(nullptr, {0, 3}, {1, 1}, kFloat32);
   EXPECT_OK(copy(a.view, b.view));
 }

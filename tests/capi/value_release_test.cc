@@ -46,7 +46,7 @@ TEST(Containers, ReleaseWhatTheyHold) {
 }
 
 // Their releases do not nest, which would take stack for each.
-TEST(Containers, OfManyLevelsAreReleasedToTheLast) {
+TEST(Containers, ReleaseAllTheirLevels) {
   ended = 0;
   {
     Function function = counted();

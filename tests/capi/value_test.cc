@@ -193,7 +193,7 @@ TEST(Dtype, TextRoundTrips) {
 
 // Only an opaque handle without bits and lanes is "void". None of the others is a dtype, but each is shown as what it
 // is.
-TEST(Dtype, OfStrangeBitsAndLanesIsShownAsItIs) {
+TEST(Dtype, ShowsStrangeBitsAndLanes) {
   const auto shown = [](DLDataType dtype) { return text_of(opd_dtype_to_string, dtype); };
   EXPECT_EQ(shown({kDLOpaqueHandle, 0, 0}), "void");
   EXPECT_EQ(shown({kDLOpaqueHandle, 64, 1}), "handle");
@@ -334,7 +334,7 @@ TEST(Objects, ManyThreadsMayCountOne) {
   EXPECT_EQ(get_string(text.view()), "shared by all threads");
 }
 
-TEST(Values, OfNoMemoryAtAllAreEmptyOrToldAsNull) {
+TEST(Values, AreEmptyOrNullIfTheirPointersAreNull) {
   const opd_value one[] = {opd_int(1), opd_int(2)};
   Handle<opd_map> map;
   check(opd_map_create(one, 1, map.out()));
@@ -365,7 +365,7 @@ TEST(Values, LargerThanMemoryCanBeAreAnError) {
 
 constexpr int kVeryDeep = 1'000'000;  // each level on the stack would need some 50 bytes of it: more than there are
 
-TEST(Arrays, AndTensorsThatNestDeeperThanTheStackEnd) {
+TEST(Arrays, AreReleasedHoweverDeepTheyNest) {
   Handle<opd_array> outer;
   for (int i = 0; i < kVeryDeep; ++i) {
     const opd_value item = opd_value_of_object(outer.get());

@@ -19,19 +19,19 @@ TEST(TextOfAValue, HoldsTheItemsOfContainersInOrder) {
   EXPECT_EQ(text(array_of({inner.view(), inner.view()}).view()), "[[false], [false]]");
 }
 
-TEST(TextOfAValue, OfAnErrorIsItsKindAndItsMessage) {
+TEST(TextOfAValue, ShowsTheKindAndTheMessageOfAnError) {
   opd_error *error = opd_error_create(OPD_NOT_FOUND, "KeyError", "no such thing");
   EXPECT_EQ(text(opd_value_of_object(error)), "KeyError: no such thing");
   opd_error_release(error);
 }
 
-TEST(TextOfAValue, OfOtherObjectsIsTheirKind) {
+TEST(TextOfAValue, ShowsTheKindOfOtherObjects) {
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   EXPECT_EQ(text(arg(function)), "<ffi.Function>");
   EXPECT_EQ(text(opd_cstring("a C string")), "\"a C string\"");
 }
 
-TEST(TextOfAValue, OfABorrowedTensorIsThatOfATensor) {
+TEST(TextOfAValue, ShowsABorrowedTensorAsATensor) {
   int64_t shape[] = {2, 3};
   DLTensor tensor{};
   tensor.dtype = {kDLInt, 8, 1}, tensor.device = {kDLCPU, 0};
@@ -69,7 +69,7 @@ TEST(TextOfAValue, EndsBelow32ContainersInEachOther) {
 }
 
 // Each array holds the one before twice: the whole text would have 2^24 numbers.
-TEST(TextOfAValue, OfItemsThatAreSharedHasAboutAMillionBytes) {
+TEST(TextOfAValue, EndsAfterAboutAMillionBytes) {
   Value value = Value::retain(opd_int(7));
   for (int i = 0; i < 24; ++i) value = array_of({value.view(), value.view()});
   const std::string shown = text(value.view());

@@ -113,7 +113,7 @@ TEST(AKernelOfManyRegions, IsEndedByTheDeadlineOfItsCall) {
                "parallel region");
 }
 
-TEST_P(AParallelKernel, OfACallWithoutATokenIsNotEnded) {
+TEST_P(AParallelKernel, GoesOnIfItsCallHasNoToken) {
   const Vm vm = GetParam()();
   Handle<opd_cancel_token> cancel;
   check(opd_cancel_token_create(cancel.out()));

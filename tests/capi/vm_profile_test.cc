@@ -130,7 +130,7 @@ TEST(VmProfile, SumsOfNestedCallsAreTheTotal) {
 }
 
 // Static buffers would leave nothing to show: the program runs as it is written.
-TEST(VmProfile, OfAllBuiltinsShowsAllocationsWithTheirMemory) {
+TEST(VmProfile, ShowsAllocationsWithTheirMemoryIfBuiltinsAreShown) {
   define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {});
   const Vm vm(Executable::assemble(R"(
 .func main(x) {
@@ -169,7 +169,7 @@ TEST(VmProfile, CountsTheBytesOfVectorsAndOfElementsBelowAByte) {
   }
 }
 
-TEST(VmProfile, OfAnApplicationHasARowForAKernelThatFailed) {
+TEST(VmProfile, HasARowForAFailedKernelOfAnApplication) {
   define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) { throw std::runtime_error("no luck"); });
   const Vm vm(Executable::assemble(".func main(x) {\n  call test.profile.kernel(%x)\n  ret %x\n}\n").to_module());
   check(opd_vm_profile_start(vm.get(), nullptr));
@@ -274,7 +274,7 @@ TEST(VmProfile, TellsWhenWhereAndWithinWhatOnRequest) {
   EXPECT_EQ(text(report, 0, "Thread"), text(report, 3, "Thread"));
 }
 
-TEST(VmProfile, OfAnApplicationSeesEveryCallOnEveryThread) {
+TEST(VmProfile, SeesEveryCallOfAnApplicationOnEveryThread) {
   const Vm vm = program();
   opd_profile_options options = defaults();
   options.details = 1;
@@ -312,7 +312,7 @@ TEST(VmProfile, OfAnApplicationSeesEveryCallOnEveryThread) {
 }
 
 // Ranges, memory and tasks are the profiler's: nobody asked for them.
-TEST(VmProfile, OfAnApplicationHoldsTheCallsOfItsVmAlone) {
+TEST(VmProfile, HoldsOnlyTheCallsOfItsVm) {
   const Vm vm = program();
   define("test.profile.kernel", [](const opd_value *, int32_t, opd_value *) {
     const opdyno::Range range("a range within");
@@ -332,7 +332,7 @@ TEST(VmProfile, OfAnApplicationHoldsTheCallsOfItsVmAlone) {
     EXPECT_EQ(chrome.find(other), std::string::npos) << other;
 }
 
-TEST(VmProfile, OfAnApplicationCanSample) {
+TEST(VmProfile, CanSampleAnApplication) {
   const Vm vm = program();
   opd_profile_options options = defaults();
   options.sample_interval = 10;

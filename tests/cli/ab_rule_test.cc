@@ -98,7 +98,7 @@ Rates simulate(const char *name, const Setting &setting) {
 
 const double kMargin = 2 * std::sqrt(0.05 * 0.95 / kContests);  // two standard errors of 5 % seen in so many contests
 
-TEST(AbRule, EqualProgramsDifferInAtMostFivePercentOfContestsHoweverOftenOneLooks) {
+TEST(AbRule, RarelyFindsEqualProgramsDifferent) {
   EXPECT_LE(simulate("independent", {}).wrong, 0.05 + kMargin);
   EXPECT_LE(simulate("autocorrelation 0.5", {.autocorrelation = 0.5}).wrong, 0.05 + kMargin);
   EXPECT_LE(simulate("drift", {.drift = 0.01}).wrong, 0.05 + kMargin) << "pairs do not see what both have in common";
@@ -246,7 +246,7 @@ TEST(AbSentence, LeavesOutWhatIsSmallOrCountedTwice) {
             "B takes as long as A (0.4 % ± 37.5 %); at_the_share -9.9 %; rounded -10 %; nothing got slower");
 }
 
-TEST(AbSentence, OfOneRowIsThatOfTheTotal) {
+TEST(AbSentence, SpeaksOfTheProgramIfThereIsOnlyOneRow) {
   opd_diff_options options;
   opd_diff_options_init(&options);
   const auto sentence_of = [&](const char *verdict, double change, double low, double high) {

@@ -159,7 +159,7 @@ TEST_F(ReportedWork, HasALongNameUpToAWholeCharacter) {
   EXPECT_EQ(names, (std::vector<std::string>{most, most + "y", most + "yz"}));
 }
 
-TEST_F(ReportedWork, OfALaunchWithinALaunchIsOfTheInnerOne) {
+TEST_F(ReportedWork, BelongsToTheInnermostLaunch) {
   const Vm vm = vm_of_kernels("reported_nested");
   const Tensor x = on(device_.device(), {1, 2, 3, 4}), copy = on(device_.device(), {0, 0, 0, 0});
   const opdyno::Stream stream(device_.device());
@@ -225,7 +225,7 @@ TEST_F(ReportedWork, IsInOtherRecordingsAndProfilesToo) {
 }
 
 // The plug-in still records it, and no events are recorded.
-TEST_F(ReportedWork, IsInOtherRecordingsAlsoIfItComesAfterTheLastReadOfTheOneThatAsked) {
+TEST_F(ReportedWork, IsInOtherRecordingsAlsoIfItComesLate) {
   const Vm vm = vm_of_kernels("reported_late");
   const Tensor x = on(device_.device(), {1, 2, 3, 4});
   const opdyno::Profiler longer = profiler(1), asks = profiler(2);
@@ -273,7 +273,7 @@ TEST_F(ReportedWork, IsOfEachRecordingThatRuns) {
   EXPECT_EQ(kernels_in(outer.stop()), 6u);
 }
 
-TEST_F(ReportedWork, OfAPlugInWithFaultsIsAnErrorOrMissing) {
+TEST_F(ReportedWork, IsAnErrorOrMissingIfThePlugInFails) {
   const opdyno::Profiler recorder = profiler();
   device_.fail_once(1);
   expect_throws([&] { recorder.start(); }, OPD_CALL_FAILED, "the simulated device has a fault");

@@ -106,7 +106,7 @@ TEST_F(RecordedCuda, MeasuresByTheEventsOfTheCurrentStream) {
   }
 }
 
-TEST_F(RecordedCuda, WaitsForEverythingBeforeMemoryIsFreedWithoutTheOrderOfStreams) {
+TEST_F(RecordedCuda, WaitsBeforeItFreesMemoryOutsideAStream) {
   Tensor({4}, "float32", {kDLCUDA, 1});  // makes the device's context
   Recording::log();
   {

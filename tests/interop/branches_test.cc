@@ -16,7 +16,7 @@ Value run(const Vm &vm, const char *function, bool condition) {
 
 }  // namespace
 
-TEST(ABranchThatReadsWhatOnlyTheOtherWrote, IsAnErrorThatSaysWhere) {
+TEST(RegisterOfTheOtherBranch, IsAnErrorThatSaysWhere) {
   int count = 0;
   for (const auto &file : recorded_artifacts({".so"})) {
     if (fs::path(file).stem() != "branches") continue;
@@ -41,7 +41,7 @@ TEST(ABranchThatReadsWhatOnlyTheOtherWrote, IsAnErrorThatSaysWhere) {
   EXPECT_GE(count, 2) << "one in either mode";
 }
 
-TEST(ABranchThatReadsWhatOnlyTheOtherWrote, NamesTheRegisterThatTvmsListingShows) {
+TEST(RegisterOfTheOtherBranch, HasTheNameThatTvmsListingShows) {
   const Vm vm(Module::load(interop_data("/0.27/branches.so")));
   // branches.txt, @run: instruction 6 is `If %3, 16`, and the second of its other branch is `alloc_tensor in: %5`.
   expect_throws([&] { run(vm, "run", false); }, OPD_BAD_FORMAT,

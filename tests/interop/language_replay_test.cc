@@ -34,7 +34,7 @@ void record_next(const Views &) { model().vm.record_next_call(recording_path());
 
 }  // namespace
 
-TEST(ARecordedPass, OfAPromptIsMadeAgain) {
+TEST(ARecordedPass, ReplaysAPrompt) {
   const Value cache = model().make_cache();
   const KvState state(cache);
   state.add(3);
@@ -44,7 +44,7 @@ TEST(ARecordedPass, OfAPromptIsMadeAgain) {
   EXPECT_TRUE(is_same(replayed)) << verdict(replayed);
 }
 
-TEST(ARecordedPass, OfForkedSequencesHasTheirRows) {
+TEST(ARecordedPass, KeepsTheRowsOfForkedSequences) {
   const Value cache = model().make_cache();
   const KvState state(cache);
   state.add(3);
@@ -62,7 +62,7 @@ TEST(ARecordedPass, OfForkedSequencesHasTheirRows) {
       << cell(replayed.report, 1, "Value");
 }
 
-TEST(ARecordedPass, WithOtherRowsInItsCacheReturnsSomethingElse) {
+TEST(ARecordedPass, ReturnsSomethingElseIfItsCacheHasOtherRows) {
   const auto logits_after = [](int32_t token) {
     const Value cache = model().make_cache();
     KvState(cache).add(0);
@@ -72,7 +72,7 @@ TEST(ARecordedPass, WithOtherRowsInItsCacheReturnsSomethingElse) {
   EXPECT_NE(logits_after(1), logits_after(2)) << "so the replays above tell something";
 }
 
-TEST(ARecordedPass, OfASequenceWithAWindowHasIt) {
+TEST(ARecordedPass, KeepsTheWindowOfASequence) {
   const Value cache = model().make_cache(1);
   const KvState state(cache);
   state.add(0);

@@ -188,7 +188,7 @@ TEST_F(ATextureScope, HasItsElementsWhereKernelsOfTvmLookForThem) {
                 "argument 1 of kernel place begins 16 bytes into its image; opencl:0 takes whole images only");
 }
 
-TEST_F(ATextureScope, OfHalfPrecisionIsReadAsSuch) {
+TEST_F(ATextureScope, ReadsHalfPrecision) {
   const Tensor host({1, 2, 4}, "float16");
   const uint16_t halves[] = {0x3C00, 0x4000, 0x3800, 0, 0x4200, 0x4400, 0xBC00, 0x3C00};  // 1 2 0.5 0 3 4 -1 1
   std::memcpy(host.view().data, halves, sizeof halves);

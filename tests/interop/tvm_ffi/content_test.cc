@@ -246,7 +246,7 @@ bool equal(const Value &a, const Value &b) {
   return are;
 }
 
-TEST(Orders, AreThoseOfTheContent) {
+TEST(ContentOrder, ComparesValuesByTheirContent) {
   const std::pair<Value, Value> ascending[] = {
       {Value(), 1},
       {1, 2},
@@ -278,7 +278,7 @@ TEST(Orders, AreThoseOfTheContent) {
   }
 }
 
-TEST(Orders, AreRefusedWhereThereIsNone) {
+TEST(ContentOrder, RefusesValuesThatHaveNone) {
   EXPECT_EQ(order(1, 1.0), "TypeError: Cannot compare values of different types: int vs float");
   EXPECT_EQ(order(std::nan(""), 1.0), "TypeError: Cannot order NaN values");
   EXPECT_EQ(order(1.0, std::nan("")), "TypeError: Cannot order NaN values");
@@ -367,7 +367,7 @@ TEST(DeepCopies, ShareNothingThatCanChange) {
             "RuntimeError: Cannot deep copy object of type \"ffi.Function\" because it is not copy-constructible");
 }
 
-TEST(DeepCopies, OfWhatHoldsItselfHoldTheCopy) {
+TEST(DeepCopies, HoldTheCopyWhereTheOriginalHoldsItself) {
   const Value dict = call("ffi.Dict", {}), map_of = map("dict", dict);
   call("ffi.DictSetItem", {dict, "map", map_of});
   const Value copy = call("ffi.DeepCopy", {map_of}), copied = call("ffi.MapGetItem", {copy, "dict"});
@@ -378,7 +378,7 @@ TEST(DeepCopies, OfWhatHoldsItselfHoldTheCopy) {
   for (const Value &circle : {dict, copied}) call("ffi.DictClear", {circle});
 }
 
-TEST(Conversions, OfArgumentsGoBetweenContainersOfOneKind) {
+TEST(Conversions, TakeContainersOfTheSameKind) {
   const auto converted = [](const char *type, const Value &value) {
     Value result;
     const opd_value *hook = attribute_of(type, "__ffi_convert__");

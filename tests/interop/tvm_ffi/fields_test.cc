@@ -83,7 +83,7 @@ TEST(Fields, WithADefaultThatIsRefusedAreNamed) {
             "ffi.Function, but is int");
 }
 
-TEST(Fields, OfAncestorsComeFirstAndMayBeNamedAnew) {
+TEST(Fields, BeginWithThoseOfAncestors) {
   const int32_t parent = make_type("test.Parent", OPD_OBJECT, {{"a", OPD_INT, 24, 8}, {"same", OPD_INT, 32, 8}}, 40);
   const int32_t child = make_type("test.Parent.Child", parent, {{"same", OPD_INT, 40, 8}, {"b", OPD_INT, 48, 8}}, 56);
   EXPECT_EQ(TVMFFIGetTypeInfo(child)->depth, 2);
@@ -148,7 +148,7 @@ TEST(Fields, HoldTheirObjectsUntilTheirOwnObjectEnds) {
   EXPECT_EQ(ended, 4);
 }
 
-TEST(Fields, OfPlainTypesAreKeptInTheDataOfGraphs) {
+TEST(Fields, AreDataOfGraphsIfTheirTypesArePlain) {
   const int32_t type = make_type("test.Plain", OPD_OBJECT,
                                  {{"i", OPD_INT, 24, 8},
                                   {"f", OPD_FLOAT, 32, 8},
@@ -244,7 +244,7 @@ TEST(Representations, HaveAddressesIfTheEnvironmentAsksForThem) {
   ::unsetenv("TVM_FFI_REPR_WITH_ADDR");
 }
 
-TEST(Representations, OfTensorsHaveTheirTypeTheirShapeAndTheirDevice) {
+TEST(Representations, ShowTheTypeTheShapeAndTheDeviceOfTensors) {
   const int64_t dims[] = {2, 3};
   opd_tensor *tensor = nullptr;
   ASSERT_EQ(opd_tensor_create(dims, 2, {kDLFloat, 32, 1}, {kDLCPU, 0}, &tensor), nullptr);

@@ -180,7 +180,7 @@ TEST(Globals, SymbolsOfLinkedObjectsHaveANameAndAnAddress) {
   EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_some", &object), 0);
 }
 
-TEST(Globals, OfLinkedObjectsAreListedWithoutTheirPrefix) {
+TEST(Globals, ListLinkedObjectsWithoutTheirPrefix) {
   int object = 0;
   for (const char *name : {"__tvm_ffi_one_f", "__tvm_ffi_one_g", "__tvm_ffi_one__metadata_f", "__tvm_ffi_other_h"})
     EXPECT_EQ(TVMFFIEnvModRegisterSystemLibSymbol(name, &object), 0);
@@ -237,7 +237,7 @@ TEST(Globals, TellWhatIsRegistered) {
   EXPECT_NE(last_error.find("no/such/file.so"), std::string::npos);
 }
 
-TEST(Globals, OfTheProcessNameTheirArguments) {
+TEST(Globals, NameTheirArgumentsInErrors) {
   const std::tuple<const char *, const char *, int> signatures[] = {
       {"ffi.FunctionRemoveGlobal", "ffi.FunctionRemoveGlobal(name)", 1},
       {"ffi.GetGlobalFuncMetadata", "ffi.GetGlobalFuncMetadata(name)", 1},
@@ -268,7 +268,7 @@ TEST(Globals, OfTheProcessNameTheirArguments) {
 }
 
 // The attribute of Python's class that lists the imports.
-TEST(Globals, OfModulesHaveAFieldOfTheirImports) {
+TEST(Globals, GiveModulesAFieldForTheirImports) {
   const Field *field = field_of(OPD_MODULE, "imports_");
   ASSERT_NE(field, nullptr);
   EXPECT_EQ(field->size, 8);

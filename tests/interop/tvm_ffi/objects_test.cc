@@ -78,7 +78,7 @@ int add_seven(void *self, const opd_value *args, int32_t count, opd_value *out) 
   return 0;
 }
 
-TEST(FunctionsOfC, AreMadeOfAnAddressAndAState) {
+TEST(FunctionFromExternC, TakesAnAddressAndAState) {
   static int64_t state = 100;
   static int ended = 0;
   const auto pointer_to = [](auto *function) { return pointer(reinterpret_cast<void *>(function)); };

@@ -48,7 +48,7 @@ TEST(Crc32c, IsThatOfTheDefinitionForAllSizes) {
     }
 }
 
-TEST(Crc32c, OfPiecesIsThatOfTheWhole) {
+TEST(Crc32c, IsTheSameInPieces) {
   std::string text;
   for (size_t i = 0; i < 20'000; ++i) text += static_cast<char>(i * 7 >> 3);
   for (const auto function : {opd::crc32c, opd::crc32c_portable})

@@ -62,7 +62,7 @@ TEST(AForkMutex, IsFreeInTheChildOfAnotherThreadsFork) {
   busy.join(), worker.join();
 }
 
-TEST(AForkMutex, OfReadersIsFreeInTheChild) {
+TEST(ForkSharedMutex, IsFreeInTheChildIfReadersHeldIt) {
   ForkSharedMutex shared(LockRank::kRegistry);
   std::atomic<bool> done{false};
   std::thread reader([&] {
@@ -116,7 +116,7 @@ TEST(ARecursiveForkMutex, ThatAnotherThreadHoldsIsFreeInTheChild) {
   worker.join();
 }
 
-TEST(ALoaderCall, OfAnotherThreadEndsBeforeAFork) {
+TEST(ALoaderCall, EndsBeforeAnotherThreadForks) {
   std::atomic<int> inside{0}, done{0};
   std::thread loading([&] {
     while (!done) {

@@ -31,7 +31,7 @@ class Objects : public testing::Test {
   void SetUp() override { log.clear(); }
 };
 
-TEST_F(Objects, OfOneOwnerEndAtOnce) {
+TEST_F(Objects, EndAtOnceIfTheyHaveOneOwner) {
   Noted object;
   release(&object);
   EXPECT_EQ(log, "0df ");

@@ -17,7 +17,7 @@ TEST(Sha256, HasTheStandardsDigests) {
 }
 
 // Sizes around the ends of blocks, in pieces of any size: the digest is that of the whole.
-TEST(Sha256, OfPiecesIsThatOfTheWhole) {
+TEST(Sha256, IsTheSameInPieces) {
   std::string text;
   for (size_t i = 0; i < 200; ++i) text += static_cast<char>(i * 7);
   for (size_t size = 0; size <= text.size(); ++size)

@@ -88,7 +88,7 @@ TEST_F(SignalHandlers, AreKeptWhileADriverSetsItsOwn) {
 }
 
 // Kernels may divide by 0, and drivers make their handler do nothing.
-TEST_F(SignalHandlers, OfADriverStayForDivisionsIfTheProgramHasNone) {
+TEST_F(SignalHandlers, KeepThatOfADriverForDivisionsIfThereIsNoOther) {
   set_handler(SIGFPE, SIG_DFL);
   {
     const KeptSignalHandlers kept;

@@ -13,7 +13,7 @@ void *object_of_address(uint64_t address) {
 }
 
 // Only the frames of a library of its own are left out; here they are the program's.
-TEST(StackWalks, OfAProgramThatHoldsTheLibraryBeginInIt) {
+TEST(StackWalks, BeginInAProgramThatHoldsTheLibrary) {
   uint64_t addresses[64] = {};
   const size_t count = walk_stack(addresses, 64, UINTPTR_MAX);
   ASSERT_GT(count, 3u);

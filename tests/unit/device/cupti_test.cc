@@ -184,7 +184,7 @@ TYPED_TEST(TransferRecords, AreRead) {
   expect_bounded(record, offsetof(TypeParam, correlationId) + sizeof record.correlationId);
 }
 
-TEST(CuptiRecords, OfCallsAndRunsAreRead) {
+TEST(CuptiRecords, DescribeCallsAndRuns) {
   CUpti_ActivityAPI call{};
   call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
   call.start = 5, call.end = 8, call.threadId = 4242, call.correlationId = 79;
@@ -203,7 +203,7 @@ TEST(CuptiRecords, OfCallsAndRunsAreRead) {
   expect_bounded(external, offsetof(CUpti_ActivityExternalCorrelation, correlationId) + sizeof external.correlationId);
 }
 
-TEST(CuptiRecords, OfOverheadHaveAThreadIfItIsOne) {
+TEST(CuptiRecords, HaveAThreadForTheOverheadOfAThread) {
   CUpti_ActivityOverhead3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
   record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING;

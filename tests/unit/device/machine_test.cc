@@ -141,7 +141,7 @@ TEST(CgroupLimits, UnderstandTheNamesThatTheKernelEscapes) {
   EXPECT_EQ(root.limits().memory_bytes, 1000u);
 }
 
-TEST(CgroupLimits, OfAMountOfAnotherGroupAreThoseOfItsTop) {
+TEST(CgroupLimits, AreReadAtTheTopOfAnotherGroupsMount) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/job/inner\n");
   for (const auto &[mounted, where] : {std::pair{"/job", "inner"}, {"/jobs", "."}, {"/", "job/inner"}, {"/jo", "."}}) {

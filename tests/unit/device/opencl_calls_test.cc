@@ -213,7 +213,7 @@ void CountedOpenCl::put_between(Api &api) const {
 #undef COUNTED_MAKING
 }
 
-class OpenClsCalls : public testing::Test {
+class OpenClCalls : public testing::Test {
  protected:
   using Alive = std::map<std::string, int>;
   void SetUp() override {
@@ -283,7 +283,7 @@ struct Launch {
   KernelLaunch launch;
 };
 
-TEST_F(OpenClsCalls, LoseNothingWhicheverFails) {
+TEST_F(OpenClCalls, LoseNothingWhicheverFails) {
   const size_t part = alignment();
   const auto use = [&](bool is_timed) {
     const BackendStream stream(backend());
@@ -331,7 +331,7 @@ TEST_F(OpenClsCalls, LoseNothingWhicheverFails) {
   }
 }
 
-TEST_F(OpenClsCalls, OfImagesLoseNothingWhicheverFails) {
+TEST_F(OpenClCalls, LoseNoImageWhicheverFails) {
   if (!backend().has_images(0)) GTEST_SKIP() << "the OpenCL device has no images";
   const ImageShape shape{7, 5, 3, {kDLFloat, 32, 1}};
   const size_t bytes = shape.bytes();
@@ -381,7 +381,7 @@ TEST_F(OpenClsCalls, OfImagesLoseNothingWhicheverFails) {
   }
 }
 
-TEST_F(OpenClsCalls, OfADeviceAreToldIfTheyFail) {
+TEST_F(OpenClCalls, ReportWhatFailsWhenADeviceIsMade) {
   const cl_device_id device = list_devices(Api::get())[0];
   for (int64_t nth = 1; nth <= 3; ++nth) {
     counted().fail_from(nth);
@@ -393,7 +393,7 @@ TEST_F(OpenClsCalls, OfADeviceAreToldIfTheyFail) {
   }
 }
 
-TEST_F(OpenClsCalls, SayWhatIsWrongWithCodeAndLaunches) {
+TEST_F(OpenClCalls, SayWhatIsWrongWithCodeAndLaunches) {
   Failure failure = failure_of([&] { built("__kernel void f() { unknown = 1; }"); });
   EXPECT_EQ(failure.code, OPD_CALL_FAILED);
   EXPECT_EQ(failure.message.find("the driver of opencl:0 cannot compile the kernels of m.so: CL_BUILD_PROGRAM_FAILURE "

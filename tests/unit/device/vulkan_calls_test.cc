@@ -24,7 +24,7 @@ using Alive = std::map<std::string, size_t>;
 std::string kernels(bool has_uniform) { return EmptyKernel().program(has_uniform); }
 
 // A device of the first driver's, whose calls are checked. Contexts of devices are never destroyed.
-class VulkansCalls : public testing::Test {
+class VulkanCalls : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string absence = absence_of({kDLVulkan, 0}); !absence.empty()) GTEST_SKIP() << absence;
@@ -105,7 +105,7 @@ void expect_features(const F &asked, const F &there, VkBool32 F::*first, VkBool3
 }
 
 // Some features cost time.
-TEST_F(VulkansCalls, OfADeviceAskForOneQueueAndTheFeaturesOfKernels) {
+TEST_F(VulkanCalls, AskForOneQueueAndTheFeaturesOfKernels) {
   const auto expect_all = [&] {
     const CheckedVulkan::Made &made = checked().devices.back();
     using Of10 = VkPhysicalDeviceFeatures;
@@ -173,7 +173,7 @@ TEST(VulkanErrors, HaveTheNamesOfTheSpecification) {
   EXPECT_EQ(result_name(static_cast<VkResult>(-9999)), "error -9999");
 }
 
-TEST_F(VulkansCalls, OfCopiesWaitForWhatWasBeforeThem) {
+TEST_F(VulkanCalls, CopyAfterAllEarlierWork) {
   {
     OwnStream stream(context(), checked());
     const Memory first(context(), 400), second(context(), 400);
@@ -196,7 +196,7 @@ TEST_F(VulkansCalls, OfCopiesWaitForWhatWasBeforeThem) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkansCalls, OfKernelsBindWhatTheyTake) {
+TEST_F(VulkanCalls, BindWhatAKernelTakes) {
   {
     OwnStream main(context(), checked()), other(context(), checked());
     const Memory first(context(), 1024), second(context(), 64);
@@ -224,7 +224,7 @@ TEST_F(VulkansCalls, OfKernelsBindWhatTheyTake) {
 }
 
 // Each submission costs microseconds, so launches that wait for others anyhow are given together.
-TEST_F(VulkansCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
+TEST_F(VulkanCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
   {
     OwnStream main(context(), checked());
     std::optional<Memory> first(std::in_place, context(), 1024), second(std::in_place, context(), 64);
@@ -255,7 +255,7 @@ TEST_F(VulkansCalls, AreGivenTogetherWhileTheDeviceIsBusy) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkansCalls, OfTimedWorkAreBetweenTwoTimes) {
+TEST_F(VulkanCalls, PutTwoTimesAroundTimedWork) {
   if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
   facts_.tells_time = false;
   {
@@ -283,7 +283,7 @@ TEST_F(VulkansCalls, OfTimedWorkAreBetweenTwoTimes) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkansCalls, OfATimerAreATimeBeforeTheWorkAndOneAfterIt) {
+TEST_F(VulkanCalls, PutTheTimesOfATimerAroundItsWork) {
   if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
   {
     OwnStream main(context(), checked()), other(context(), checked());
@@ -307,7 +307,7 @@ TEST_F(VulkansCalls, OfATimerAreATimeBeforeTheWorkAndOneAfterIt) {
 }
 
 // Kernels of 2 x 3 blocks of 4 threads.
-TEST_F(VulkansCalls, OfCountedKernelsAreWithinAQueryEach) {
+TEST_F(VulkanCalls, CountEachKernelByAQueryOfItsOwn) {
   if (!context().counts_invocations()) GTEST_SKIP() << "the device counts nothing";
   {
     OwnStream main(context(), checked());
@@ -348,7 +348,7 @@ TEST_F(VulkansCalls, OfCountedKernelsAreWithinAQueryEach) {
 }
 
 // A device whose clock has fewer bits, and counts in steps of 3 ns.
-TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
+TEST_F(VulkanCalls, GiveTimesInNanoseconds) {
   if (!facts_.time_bits) GTEST_SKIP() << "the device tells no times";
   facts_.time_bits = 20, facts_.properties.limits.timestampPeriod = 3;
   OwnStream main(context(), checked());
@@ -368,7 +368,7 @@ TEST_F(VulkansCalls, GiveTimesInNanoseconds) {
   }
 }
 
-TEST_F(VulkansCalls, AskForNoMoreMemoryThanThereIs) {
+TEST_F(VulkanCalls, AskForNoMoreMemoryThanThereIs) {
   using Use = DeviceBuffer::Use;
   facts_.properties11.maxMemoryAllocationSize = 4096;
   EXPECT_NE(DeviceBuffer::make(context(), 4080, Use::kTensor), nullptr);
@@ -390,7 +390,7 @@ TEST_F(VulkansCalls, AskForNoMoreMemoryThanThereIs) {
   EXPECT_EQ(checked().alive(), Alive());
 }
 
-TEST_F(VulkansCalls, LoseNothingWhicheverFails) {
+TEST_F(VulkanCalls, LoseNothingWhicheverFails) {
   context();
   const auto use = [&] {
     OwnStream main(context(), checked());

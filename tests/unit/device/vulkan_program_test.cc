@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, KernelsForVulkan, testing::Bool(),
                          [](const auto &info) { return info.param ? "WithSize" : "WithoutSize"; });
 
 // A device whose limits are the test's. Contexts of devices are never destroyed.
-class LimitsOfVulkan : public testing::Test {
+class VulkanLimits : public testing::Test {
  protected:
   static constexpr int32_t kNumber = 7;
   void SetUp() override {
@@ -145,26 +145,26 @@ class LimitsOfVulkan : public testing::Test {
   std::optional<vk::Stream> main_;
 };
 
-TEST_F(LimitsOfVulkan, OfVersionsFollowTheDevicesOwn) {
+TEST_F(VulkanLimits, AllowCodeOfTheDevicesVersion) {
   facts_.properties.apiVersion = VK_API_VERSION_1_2;
   EXPECT_EQ(found({.version = 0x10500}), "");
   EXPECT_EQ(found({.version = 0x10600}), "kernel scale of m.so is SPIR-V 1.6; vulkan:7 reads up to 1.5");
 }
 
-TEST_F(LimitsOfVulkan, OfVersionsAreHigherForANewerDevice) {
+TEST_F(VulkanLimits, AllowNewerCodeOnANewerDevice) {
   facts_.properties.apiVersion = VK_API_VERSION_1_3;
   EXPECT_EQ(found({.version = 0x10600}), "");
   EXPECT_EQ(found({.version = 0x10700}), "kernel scale of m.so is SPIR-V 1.7; vulkan:7 reads up to 1.6");
 }
 
-TEST_F(LimitsOfVulkan, OfCapabilitiesAreItsFeatures) {
+TEST_F(VulkanLimits, RefuseCapabilitiesThatTheDeviceLacks) {
   facts_.features.shaderInt64 = 0, facts_.features.shaderFloat64 = 1;
   EXPECT_EQ(found({.capability = 10}), "");
   EXPECT_EQ(found({.capability = 11}),
             "kernel scale of m.so needs the SPIR-V capability Int64, which vulkan:7 does not have here");
 }
 
-TEST_F(LimitsOfVulkan, OfBlocksAreOfEachSizeAndOfAllThreads) {
+TEST_F(VulkanLimits, ApplyToTheSizesAndTheThreadsOfABlock) {
   const uint32_t sizes[] = {4, 8, 2};
   std::copy_n(sizes, 3, limits().maxComputeWorkGroupSize);
   limits().maxComputeWorkGroupInvocations = 16;
@@ -175,7 +175,7 @@ TEST_F(LimitsOfVulkan, OfBlocksAreOfEachSizeAndOfAllThreads) {
                                             " threads; vulkan:7 takes 16"));
 }
 
-TEST_F(LimitsOfVulkan, OfLaunchesAreToldBeforeTheDriver) {
+TEST_F(VulkanLimits, RefuseLaunchesThatTheDriverWouldNotTake) {
   const uint32_t counts[] = {3, 4, 5};
   std::copy_n(counts, 3, limits().maxComputeWorkGroupCount);
   KernelLaunch launch;
@@ -197,7 +197,7 @@ TEST_F(LimitsOfVulkan, OfLaunchesAreToldBeforeTheDriver) {
             "kernel scale was compiled for blocks of 4 x 1 x 1 threads, but is launched with 4 x 1 x 2");
 }
 
-TEST_F(LimitsOfVulkan, OfTensorsAreOfTheirRest) {
+TEST_F(VulkanLimits, ApplyToTheRestOfATensorFromItsOffset) {
   limits().maxStorageBufferRange = 256;
   limits().minStorageBufferOffsetAlignment = 64;
   EXPECT_EQ(launched_with(OPD_OK, 1, 0, false, 256), "");
@@ -210,7 +210,7 @@ TEST_F(LimitsOfVulkan, OfTensorsAreOfTheirRest) {
             "argument 0 of kernel scale begins 288 bytes into its buffer; vulkan:7 can begin at multiples of 64 only");
 }
 
-TEST_F(LimitsOfVulkan, OfArgumentsAreOfTheirNumber) {
+TEST_F(VulkanLimits, ApplyToTheNumberOfArguments) {
   limits().maxPushConstantsSize = 16, limits().maxUniformBufferRange = 24,
   limits().maxPerStageDescriptorStorageBuffers = 2;
   EXPECT_EQ(launched_with(OPD_OK, 2, 2), "");
@@ -221,7 +221,7 @@ TEST_F(LimitsOfVulkan, OfArgumentsAreOfTheirNumber) {
   EXPECT_EQ(launched_with(OPD_UNSUPPORTED, 3, 0), "kernel scale has 3 tensors; vulkan:7 takes 2");
 }
 
-TEST_F(LimitsOfVulkan, OfArgumentsAreAlsoOfAllResources) {
+TEST_F(VulkanLimits, ApplyToAllResourcesTogether) {
   limits().maxPerStageDescriptorStorageBuffers = 5,
   limits().maxPerStageResources = 3;  // tensors and a buffer of scalars
   EXPECT_EQ(launched_with(OPD_OK, 2, 1, true), "");

@@ -128,7 +128,7 @@ TEST(CompilerFlags, NameFilesAsWordsAndInValues) {
   EXPECT_EQ(named({directory, "-x=" + directory, "/no/such/file", "-x=", ","}), Words{}) << "neither directories";
 }
 
-TEST(CompilerFlags, OfTvmsHeadersAreKnownByTheSource) {
+TEST(CompilerFlags, DependOnWhetherASourceIncludesTvmsHeaders) {
   EXPECT_TRUE(includes_tvm_headers("#include <tvm/ffi/c_api.h>\n"));
   EXPECT_TRUE(includes_tvm_headers("int x;\n#include \"tvm/runtime/base.h\"\n"));
   EXPECT_FALSE(includes_tvm_headers("#include <math.h>\n// tvm/ffi\n"));

@@ -168,7 +168,7 @@ TEST(DeviceCode, IsForADeviceOfItsKind) {
     EXPECT_EQ(device_of_module_kind(kind), std::nullopt) << kind;
 }
 
-TEST(DeviceCode, OfADeviceThatNoBackEndHasIsKeptAndDescribed) {
+TEST(DeviceCode, IsKeptAndDescribedIfNoBackEndRunsIt) {
   const std::string bytes =
       head("hip", {{"one", {kHandle}, {"blockIdx.x"}}, {"two"}}) + sized_text("a\tb\v\r\n \xc3\xa9");
   const Ref<DeviceModule> module = make_object<DeviceModule>("hip", kDLROCM, as_bytes(bytes), "m.so", "");

@@ -53,7 +53,7 @@ TEST_P(Arrays, MayOnlyNameFunctions) {
   }
 }
 
-TEST_P(Arrays, OfProgramsAreCheckedToo) {  // the loader calls DT_PREINIT_ARRAY of libraries, too
+TEST_P(Arrays, AreAlsoCheckedIfOnlyProgramsMayHaveThem) {  // the loader calls DT_PREINIT_ARRAY of libraries, too
   Library library(kCallsSource, GetParam());
   library.set<int64_t>(library.dynamic(DT_INIT_ARRAY), DT_PREINIT_ARRAY);
   expect_refused(library, "has tag");
@@ -66,7 +66,7 @@ TEST_P(Arrays, OfProgramsAreCheckedToo) {  // the loader calls DT_PREINIT_ARRAY 
 INSTANTIATE_TEST_SUITE_P(Relocated, Arrays, testing::Values("", "-Wl,-z,pack-relative-relocs"),
                          [](const auto &info) { return info.index ? "Packed" : "OneByOne"; });
 
-TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
+TEST(Initialisers, NeedTheirPackedRelocations) {
   Library library(kCallsSource, "-Wl,-z,pack-relative-relocs");
   if (!library.dynamic(DT_RELR)) GTEST_SKIP() << "this linker packs no relocations";
   // The first word is the lowest address; without it, that word is no longer moved when the library is.
@@ -74,7 +74,7 @@ TEST(Initialisers, OfPackedRelocationsNeedTheirs) {
   EXPECT_NE(library.refusal(), "accepted");
 }
 
-TEST(Initialisers, OfTheOldKindMayOnlyBeFunctions) {
+TEST(Initialisers, MustBeFunctionsIfTheyAreOfTheOldKind) {
   const Library good(kCallsSource, "-Wl,-init,first,-fini,last");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");
@@ -105,7 +105,7 @@ void aim_chooser(Library &library, uint64_t choose, uint64_t target) {
       target);
 }
 
-TEST(Choosers, OfRelocationsMustBeFunctions) {
+TEST(Choosers, MustBeFunctionsInRelocations) {
   const Library good(kCallsSource + kChosenHere, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const uint64_t choose = good.address_of("choose");
@@ -116,7 +116,7 @@ TEST(Choosers, OfRelocationsMustBeFunctions) {
   }
 }
 
-TEST(Choosers, OfSymbolsMustBeFunctions) {
+TEST(Choosers, MustBeFunctionsInSymbols) {
   const Library good(kCallsSource + kChosen, "");
   ASSERT_EQ(good.refusal(), "accepted");
   const ElfFile file(as_bytes(good.bytes), "calls.so");

@@ -101,7 +101,7 @@ class Damage : public testing::TestWithParam<const char *> {
   static void SetUpTestSuite() { register_tvmffi_symbols(); }
 };
 
-TEST_P(Damage, OfAnyByteOutsideTheCodeNeverEndsTheProcess) {
+TEST_P(Damage, NeverEndsTheProcessIfItIsOutsideTheCode) {
   const std::string good = read_bytes(build_library("damaged", kDamageSource, GetParam()));
   const auto linked_with = [](const char *flag) { return std::strstr(GetParam(), flag) != nullptr; };
   const bool is_packed = linked_with("pack-relative");

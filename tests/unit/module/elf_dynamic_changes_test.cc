@@ -276,7 +276,7 @@ TEST(ElfRelocations, AreCheckedOneByOne) {
                "two relocations change address ", good_dynamic().get<Elf64_Rela>(got).r_offset)}});
 }
 
-TEST(ElfRelocations, OfThreadLocalVariablesNeedSome) {
+TEST(ElfRelocations, NeedTheThreadLocalVariablesThatTheyAreFor) {
   Library library("static _Thread_local int own = 3; int f(int x) { return own += x; }", "");
   ASSERT_EQ(library.told(), "accepted");
   const size_t place = library.relocation([](const Elf64_Rela &r) {
@@ -287,7 +287,7 @@ TEST(ElfRelocations, OfThreadLocalVariablesNeedSome) {
   EXPECT_EQ(library.told(), bad_at(place, "a relocation is for thread-local variables, but there are none"));
 }
 
-TEST(ElfRelocations, OfThePackedKindStartWithAnAddress) {
+TEST(ElfRelocations, StartWithAnAddressIfPacked) {
   const Library good("static int x; int *a[100]; int *pointers[] = {&x, &x, &x}; int *f(void) { return *pointers; }",
                      "-Wl,-z,pack-relative-relocs -Wl,-z,lazy");
   if (!good.dynamic(DT_RELR)) GTEST_SKIP() << "this linker packs no relocations";

@@ -113,7 +113,7 @@ TEST(ElfSections, ShowWhetherTheFileIsWhole) {
                {set(zeroed, kSize, size), "accepted"}});
 }
 
-TEST(ElfSegments, ToBeLoadedAreCheckedFieldByField) {
+TEST(ElfSegments, AreCheckedFieldByFieldIfTheyAreLoaded) {
   const uint64_t size = good_header().bytes.size();
   const size_t code = good_header().segment(PT_LOAD, 0, PF_R | PF_X),
                data = good_header().segment(PT_LOAD, 0, PF_R | PF_W), front = good_header().segment(PT_LOAD);
@@ -146,7 +146,7 @@ TEST(ElfSegments, ToBeLoadedAreCheckedFieldByField) {
        {SEGMENT(code, p_offset, b.p_offset), bad_at(code, "segments share bytes of the file")}});
 }
 
-TEST(ElfSegments, OfOtherTypesAreCheckedAsFarAsTheLoaderFollowsThem) {
+TEST(ElfSegments, AreCheckedAsFarAsTheLoaderFollowsThem) {
   const auto header = good_header().get<Elf64_Ehdr>(0);
   const size_t dynamic = good_header().segment(PT_DYNAMIC), unwind = good_header().segment(PT_GNU_EH_FRAME),
                stack = good_header().segment(PT_GNU_STACK), relro = good_header().segment(PT_GNU_RELRO),

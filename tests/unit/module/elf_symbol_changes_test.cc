@@ -99,7 +99,7 @@ TEST(ElfSymbols, AreUndefinedOnceForEachVersion) {
 }
 
 // The layout of the table is that of GNU's hash section: four words, the filter, the buckets, the chains.
-TEST(ElfHashTables, OfGnuFindEverySymbol) {
+TEST(ElfHashTables, FindEverySymbolInGnusForm) {
   const size_t at = good_symbols().offset_of(good_symbols().dynamic_value(DT_GNU_HASH)),
                entry = good_symbols().dynamic(DT_GNU_HASH);
   const auto word = [](size_t place, uint32_t value) { return [=](Library &l) { l.set<uint32_t>(place, value); }; };
@@ -131,7 +131,7 @@ TEST(ElfHashTables, OfGnuFindEverySymbol) {
   EXPECT_EQ(gnu_hash("\xff"), 5381u * 33 + 255);
 }
 
-TEST(ElfHashTables, OfSystemVAreChainsThatEnd) {
+TEST(ElfHashTables, HaveChainsThatEndInSystemVsForm) {
   const size_t at = good_symbols().offset_of(good_symbols().dynamic_value(DT_HASH));
   const auto buckets = good_symbols().get<uint32_t>(at), chains = good_symbols().get<uint32_t>(at + 4);
   uint32_t used = 0;

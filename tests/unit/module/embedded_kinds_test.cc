@@ -115,7 +115,7 @@ int64_t asked(Module &module, const char *name) {
   return function ? call(*function, {}).view().u.int64 : -1;
 }
 
-TEST(EmbeddedConstants, AreGivenToTheInitialisersOfTheImportsBeforeTheirFirstUse) {
+TEST(EmbeddedConstants, AreGivenToImportsBeforeTheirFirstUse) {
   const std::string bytes = list({"a", "b"}) + number(2) + tensor({1, 2}) + tensor({3}) + list({"f", "g", "gone"}) +
                             number(3) + list({"b", "a", "b"}) + list({}) + list({});
   const auto module = read_kind("const_loader", bytes);

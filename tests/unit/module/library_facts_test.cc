@@ -272,7 +272,7 @@ TEST(Archives, GiveTheirObjectsAndLeaveTheirIndexOut) {
             "x.a: archive: a member's header at offset 8 needs 60 bytes, 59 remain");
 }
 
-TEST(ObjectFacts, OfArchivesAreThoseOfTheirMembers) {
+TEST(ObjectFacts, AreThoseOfAllMembersOfAnArchive) {
   const std::string object = object_bytes(kFactsSource), archive = "!<arch>\n" + member("one.o/", object);
   const ObjectFacts alone = facts_of({{"one.o", object}}, "one.o"), facts = facts_of({{"x.a", archive}}, "x.a");
   EXPECT_EQ(names_of(facts.library), (Names{"one", "two"}));
@@ -297,7 +297,7 @@ TEST(ObjectFacts, OfArchivesAreThoseOfTheirMembers) {
 }
 
 // A library without relocations: those of another machine mean other things.
-TEST(LibraryFacts, OfAnotherMachineSayThatItCannotBeLoadedHere) {
+TEST(LibraryFacts, SayThatALibraryOfAnotherMachineCannotBeLoaded) {
   std::string bytes =
       read_bytes(opdyno_test::build_library("other_machine", "int __tvm_ffi_f(void) { return 1; }", "-nostdlib"));
   const uint16_t other = kMachine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;

@@ -116,7 +116,7 @@ const LibraryImage::Directories kNotAsked = [] {
 };
 
 // The C library's mathematics: a file that has been as it is for long.
-TEST(LibraryImage, OfASettledFileServesTheSameFileAgain) {
+TEST(LibraryImage, IsUsedAgainForTheSameSettledFile) {
   Dl_info here{};
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "exp2"), &here), 0);
   const std::string path = here.dli_fname;
@@ -138,7 +138,7 @@ TEST(LibraryImage, OfASettledFileServesTheSameFileAgain) {
   EXPECT_FALSE(image.is_of(path, FileState(other)));
 }
 
-TEST(LibraryImage, OfBytesIsCopiedWithItsEditsAndSealed) {
+TEST(LibraryImage, CopiesBytesWithItsEditsAndSealsThem) {
   const std::string bytes = read_bytes(build_library("image", "int f(void) { return 1; }"));
   LibraryImage image(as_bytes(bytes), "image.so");
   EXPECT_FALSE(image.copy().exists()) << "before it is prepared";

@@ -79,7 +79,7 @@ TEST(LibraryModule, KeepsTheFunctionsThatItsCodeLooksUp) {
   EXPECT_EQ(library.look_up("unit.library_module.b"), global);
 }
 
-TEST(LibraryModule, OfASystemLibraryHasFunctionsWithItsPrefixAndWithout) {
+TEST(LibraryModule, FindsFunctionsOfASystemLibraryWithAndWithoutPrefix) {
   const Ref<Module> module = load("prefixed", R"(
 void *mine___tvm_ffi__library_ctx;
 int __tvm_ffi_mine_f(void *self, const Any *args, int32_t n, Any *result) { return 0; }

@@ -105,7 +105,7 @@ TEST(APacket, HasAtMost4096Values) {
   EXPECT_NE(refusal(2, 1), "");
 }
 
-TEST(APacket, OfUnknownTypesIsRefused) {
+TEST(APacket, IsRefusedIfItHasUnknownTypes) {
   const Objects objects;
   const auto refusal = [&](std::initializer_list<int32_t> types) {
     ByteWriter packet;

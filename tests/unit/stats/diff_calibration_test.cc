@@ -138,7 +138,7 @@ Setting setting(const char *name, Series series, size_t operators = 50, size_t r
   return {name, std::move(series), operators, runs, diffs, 0, 0, {}};
 }
 
-TEST(DiffCalibration, EqualRunsOfFiftyOperatorsGiveAVerdictInAtMostFivePercentOfDiffs) {
+TEST(DiffCalibration, EqualRunsRarelyGiveAVerdict) {
   expect_calm(setting("normal", kNormal, 50, 30, 800));  // lognormal noise has the same ranks, so the same rates
   expect_calm(setting("exponential", kExponential, 50, 30, 400));
   expect_calm(setting("bimodal", kBimodal, 50, 30, 600));
@@ -178,7 +178,7 @@ TEST(DiffCalibration, AutocorrelatedRunsGiveNoMoreVerdicts) {
 
 // A single operator has no others to tell how much its runs resemble each other. In both directions; the level is 5 %,
 // and what few autocorrelated runs exceed it by is what docs/diff.md says.
-TEST(DiffCalibration, AutocorrelatedRunsOfOneOperatorErrAsOftenAsTheTableSays) {
+TEST(DiffCalibration, AutocorrelatedRunsErrAsOftenAsTheTableSays) {
   const auto wrong = [](const char *name, const Series &series, size_t runs) {
     const Rates rates = simulate(setting(name, series, 1, runs, 1000));
     return rates.false_discovery;

@@ -203,7 +203,7 @@ std::string told_of(const SentSpan &span) {
 }
 
 // A program's clock of 2 ns a tick, which was 0 at the Unix time 100.
-TEST(SpansOfRuns, AndOfOperatorsSayAllOfTheirEvents) {
+TEST(SpansOfRuns, SayAllThatTheirEventsSay) {
   const NameId program = name_id("program");
   TraceBuilder built;
   built.call({20, 30, name_id("good"), 1}, {});
@@ -269,7 +269,7 @@ EventItems context_items(bool is_sampled) {
   return items_of(EventItem::Type::kContext, {reinterpret_cast<const char *>(&context), sizeof context});
 }
 
-TEST(SpansOfRuns, OfARequestAreSentIfItsCallerKeepsTheTrace) {
+TEST(SpansOfRuns, AreSentIfTheCallerKeepsTheTrace) {
   SpanQueue queue(100);
   SpanMaker maker(true, queue);
   for (const bool is_sampled : {true, false}) {
@@ -316,7 +316,7 @@ TEST(SpansOfOperators, FreeTheirRoomWithTheirRun) {
   EXPECT_EQ(queue.num_dropped(), 5u + 2u + 4u) << "the room of the others is free";
 }
 
-TEST(SpansOfRuns, ThatLastTakeNoRoomOfThoseThatEnded) {
+TEST(SpansOfRuns, TakeNoRoomFromEndedOnesWhileTheyLast) {
   TraceBuilder built;
   built.run(1, 10, 20, name_id("first")).run(2, 30, 40, name_id("second"));
   TraceParts parts = built.parts({{0, 0}, 1});

@@ -146,7 +146,7 @@ TEST_F(Variables, ThatAreNotThereLeaveTheNameOfTheProcess) {
   EXPECT_TRUE(settings.headers.empty());
 }
 
-TEST_F(Variables, OfAnEndpointForGrpcAreNotForHttp) {
+TEST_F(Variables, AreIgnoredIfTheEndpointIsForGrpc) {
   ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there", 1);
   ::setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
   TelemetrySettings settings;

@@ -392,7 +392,7 @@ TEST(ABlock, TellsWhatIsMissing) {
   EXPECT_EQ(read_files("", live)->num_dropped(), 8u) << "FILE.live counts on";
 }
 
-TEST(ABlock, OfTextsHasEachOnce) {
+TEST(ABlock, GivesTheFirstOfSeveralTextsWithOneNumber) {
   BuiltBlock events = Builder::block(BlockType::kEvents, 1);
   for (const NameId name : {1u, 2u, 3u, 4u}) events.events.push_back(event_of(EventKind::kRange, 2000, 3000, name));
   const std::string description = Builder().description() + events.sealed();
@@ -405,7 +405,7 @@ TEST(ABlock, OfTextsHasEachOnce) {
   EXPECT_EQ(read(description + cut.sealed()), (Read{{"aaaaa", "?", "?", "?"}, 0})) << "a text behind the block's end";
 }
 
-TEST(ABlock, OfStacksHasFramesAndTheirObjects) {
+TEST(ABlock, GivesStacksWithFramesAndTheirObjects) {
   Builder built;
   built.header.has_stacks = 1;
   BuiltBlock events = Builder::block(BlockType::kEvents, 1);

@@ -49,7 +49,7 @@ TEST(MergedTraces, HaveUnixTimesFromEachProcessesOwnClock) {
   EXPECT_EQ(both->parts.duration_ns(250), 500);
 }
 
-TEST(MergedTraces, OfOneMonotonicClockShareItsOffset) {
+TEST(MergedTraces, ShareTheOffsetOfTheirMonotonicClock) {
   TraceParts before = recorded(1, 1, 5'000'000), after = recorded(2, 1, 9'000'000),
              elsewhere = recorded(3, 1, 9'000'000);
   before.processes[0].clock_name = after.processes[0].clock_name = "boot 1";
@@ -161,7 +161,7 @@ TEST(MergedTraces, AreRefusedIfTheOptionsDoNotFit) {
   EXPECT_EQ(merge_refusal({trace_of(crowd)}), "");
 }
 
-TEST(TraceProcess, OfThisKnowsItsClock) {
+TEST(TraceProcess, KnowsTheClockOfThisProcess) {
   const TraceProcess one = TraceProcess::of_this(), two = TraceProcess::of_this();
   EXPECT_EQ(one.clock_name, two.clock_name);
   EXPECT_EQ(one.host, two.host);

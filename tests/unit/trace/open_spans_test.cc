@@ -62,7 +62,7 @@ TEST(OpenSpans, MayEndBeforeThoseWithinThem) {
   }
 }
 
-TEST(OpenSpans, OfARunEndWithIt) {
+TEST(OpenSpans, EndWithTheirRun) {
   for (const uint64_t count : {10, 80}) {
     OpenSpans spans;
     push(spans, 1, count);

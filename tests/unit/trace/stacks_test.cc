@@ -29,7 +29,7 @@ TEST(Stacks, HaveOneNumberWhoeverMakesThem) {
   EXPECT_NE(stack_id(std::vector<uint64_t>{1, 2}), made[0][0]) << "a part of it is another one";
 }
 
-TEST(Stacks, OfNoFramesAreNone) {
+TEST(Stacks, HaveTheNumberZeroWithoutFrames) {
   EXPECT_EQ(stack_id({}), 0u);
   EXPECT_TRUE(frames_of(0).empty());
   EXPECT_TRUE(frames_of(kMostStacks - 1).empty()) << "not made so far";

@@ -80,7 +80,7 @@ TEST(UnixTimes, AreRoundedToWholeNanoseconds) {
   EXPECT_EQ(process.unix_ns(7), 1'700'000'000'123'456'796) << "a double would lose the last digits";
 }
 
-TEST(Lengths, OfSeveralProcessesAreInTicksOfTheFirst) {
+TEST(Lengths, AreInTicksOfTheFirstProcess) {
   TraceParts parts;
   parts.processes.resize(2);
   parts.processes[0].line.ns_per_tick = 2, parts.processes[1].line.ns_per_tick = 0.5;

@@ -93,7 +93,7 @@ TEST(FlameDiff, ComparesPartsOfDifferentNumbers) {
   EXPECT_EQ(found.at("slow").style, "z") << "half as many parts, but each takes as long";
 }
 
-TEST(FlameDiff, OfNothingIsEmpty) {
+TEST(FlameDiff, IsEmptyForEmptyTraces) {
   TraceBuilder nothing;
   const Ref<Trace> empty = make_object<Trace>(nothing.parts({{0, 0}, 1}));
   const std::string svg = picture(empty, empty);

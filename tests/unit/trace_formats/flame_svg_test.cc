@@ -111,7 +111,7 @@ TEST(FlameSvg, EscapesNames) {
   EXPECT_EQ(picture.find("<a "), std::string::npos);
 }
 
-TEST(FlameSvg, OfNoTimeHasNoBoxes) {
+TEST(FlameSvg, HasNoBoxesIfNoTimePassed) {
   TraceBuilder nothing, brief;
   brief.range(5, 5, "brief");
   for (TraceBuilder *built : {&nothing, &brief}) {

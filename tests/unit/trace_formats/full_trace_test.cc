@@ -22,7 +22,7 @@ std::string form_of(const Write &write) {
 }
 
 // Unix time 0 is the origin, so times are those of full_trace() in µs. A device is a process with the number 0.
-TEST(AFullTrace, InChromesForm) {
+TEST(FullTrace, IsWrittenInChromesForm) {
   EXPECT_EQ(
       form_of([](const Trace &of, ByteSink &out) { write_chrome_trace(of, R"({"model":"m"} )", out); }),
       R"x({"schemaVersion":1,"deviceProperties":[],"model":"m","opdyno_dropped_calls":2,"opdyno_device_clocks":[{"pid":41,"device":"opencl:0","method":"bracketed events","error_ns":100,"offset_ns":-500,"drift_ppm":null,"drift_error_ppm":null}],"displayTimeUnit":"ms","baseTimeNanoseconds":0,"traceEvents":[
@@ -80,7 +80,7 @@ TEST(AFullTrace, InChromesForm) {
 )x");
 }
 
-TEST(AFullTrace, InSpeedscopesForm) {
+TEST(FullTrace, IsWrittenInSpeedscopesForm) {
   EXPECT_EQ(
       form_of(write_speedscope),
       R"x({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"opdyno","name":"server, dropped events: 2","activeProfileIndex":0,"profiles":[
@@ -142,7 +142,7 @@ TEST(AFullTrace, InSpeedscopesForm) {
 )x");
 }
 
-TEST(AFullTrace, AsLinesOfStacks) {
+TEST(FullTrace, IsWrittenAsLinesOfStacks) {
   const auto lines = [](bool per_event, bool of_devices) {
     return form_of([&](const Trace &of, ByteSink &out) { write_stacks(of, per_event, of_devices, out); });
   };
@@ -168,7 +168,7 @@ open 3
 }
 
 // Words are one space apart here.
-TEST(AFullTrace, AsATableOfItsSpans) {
+TEST(FullTrace, IsWrittenAsATableOfItsSpans) {
   TraceTableOptions options;
   options.rows.each_span = true;
   std::string table = trace_table(*trace(), options);
@@ -209,7 +209,7 @@ Dropped events: 2
 )");
 }
 
-TEST(AFullTrace, AsAReportOfItsEvents) {
+TEST(FullTrace, GivesAReportOfItsEvents) {
   EXPECT_EQ(
       shown_report(*report_of_events(*trace())),
       R"(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Kind|Device Duration (us)|Self Device Duration (us)|Memory (bytes)|Self Memory (bytes)|Device Memory (bytes)|Self Device Memory (bytes)|Start (us)|Thread ID|Thread|Depth|Step|Stack|Parent|Error|Stream|Launch Thread ID|Launch Gap (us)|Launched In|Bytes|Open|
@@ -231,7 +231,7 @@ Device clock: opencl0: bracketed events, error 100 ns, offset -500 ns, drift not
 )");
 }
 
-TEST(AFullTrace, AsAReportOfItsAverages) {
+TEST(FullTrace, GivesAReportOfItsAverages) {
   KeyAverageOptions options;
   options.by_shape = true, options.stack_depth = 2;
   EXPECT_EQ(
@@ -253,7 +253,7 @@ Device clock: opencl0: bracketed events, error 100 ns, offset -500 ns, drift not
 )");
 }
 
-TEST(AFullTrace, AsAReportOfItsTasks) {
+TEST(FullTrace, GivesAReportOfItsTasks) {
   EXPECT_EQ(shown_report(*report_of_tasks(*trace())),
             R"(Name|Duration (us)|Start (us)|Wait (us)|Loop|Task|Tasks|Thread ID|Thread|
 conv|0.6|2.3|0|1|0|2|7|main|
@@ -261,7 +261,7 @@ conv|0.5|2.3|0.1|1|1|2|8|worker|
 )");
 }
 
-TEST(AFullTrace, AsAReportOfItsPaths) {
+TEST(FullTrace, GivesAReportOfItsPaths) {
   EXPECT_EQ(shown_report(*report_of_paths(*trace(), false)),
             R"(Name|Duration (us)|Percent|Device|Count|Argument Shapes|Self (us)|Kind|Depth|Parent|
 ProfilerStep*|10|76.923||1||1|step|0|-|
@@ -277,7 +277,7 @@ Device clock: opencl0: bracketed events, error 100 ns, offset -500 ns, drift not
 }
 
 // 100 bytes were in use before. The block of 64 came and went within the run, and its call allocated it.
-TEST(AFullTrace, AsAPageOfItsMemory) {
+TEST(FullTrace, IsWrittenAsAPageOfItsMemory) {
   std::string page = form_of([](const Trace &of, ByteSink &out) { write_memory_timeline_html(of, "cpu:0", out); });
   for (const std::string_view part : {kTimelineStyle, kTimelineScript}) page.replace(page.find(part), part.size(), "…");
   EXPECT_EQ(page, R"(<!DOCTYPE html>

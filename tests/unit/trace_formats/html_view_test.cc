@@ -168,7 +168,7 @@ TEST(HtmlView, CountsFromTheFirstBeginOfAllThreads) {
             (std::vector<int64_t>{3000, 0, 1000, 100, 2000, 10}));
 }
 
-TEST(HtmlView, OfAMergedTraceHasItsProcesses) {
+TEST(HtmlView, HasTheProcessesOfAMergedTrace) {
   TraceBuilder a, b;
   a.range(1'000, 1'300, "work"), b.range(100, 200, "work");
   TraceParts near = a.parts(kNanoseconds, 7), far = b.parts({{0, 0}, 2}, 8, "worker");

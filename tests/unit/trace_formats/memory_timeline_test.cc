@@ -222,7 +222,7 @@ TEST(MemoryTimeline, LeavesAllOtherFormsAsTheyAreWithoutVersions) {
   expect_equal(write_speedscope);
 }
 
-TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
+TEST(MemoryTimeline, IsASmallPageWithThePeakOfALongRecording) {
   TraceBuilder built;
   uint64_t live = 0;
   for (uint64_t i = 0; i < 50'000; ++i) {
@@ -240,7 +240,7 @@ TEST(MemoryTimeline, OfALongRecordingIsASmallPageThatKeepsThePeak) {
 // 1000 parts of three steps. Of each the first step is in the chart, and that with the least and that with the most
 // bytes; of the last part also the last step. Every other part has 5, 0, 9 bytes, the next one 0, 5, 0: its least is
 // the first one.
-TEST(MemoryTimeline, OfALongRecordingHasTheExtremesOfEachPart) {
+TEST(MemoryTimeline, KeepsTheExtremesOfEachPartOfALongRecording) {
   TraceBuilder built;
   uint64_t tick = 0, live = 0;
   const auto step = [&](EventKind kind, uint64_t bytes) {

@@ -279,7 +279,7 @@ TEST(Perfetto, HasEventsOfAllKinds) {
                    "13: at 100 value nan of 14"}));
 }
 
-TEST(Perfetto, OfMergedTracesCountsFromTheFirstEvent) {
+TEST(Perfetto, CountsFromTheFirstEventOfMergedTraces) {
   TraceParts left = recorded(1), right = recorded(2);
   right.processes[0].unix_offset_ns = 0;  // its events were before the start of the first one's system
   right.processes[0].host = "";

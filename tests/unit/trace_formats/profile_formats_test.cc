@@ -160,7 +160,7 @@ TEST(OpenTelemetry, HasAResourceForEachProcess) {
   EXPECT_EQ(profiles.samples(Profiles::profile(right)), expected);
 }
 
-TEST(OpenTelemetry, OfNothingHasNoTime) {
+TEST(OpenTelemetry, HasNoTimeForAnEmptyTrace) {
   const Profiles profiles(*trace_of({}));
   const ProtoMessage profile = Profiles::profile(profiles.resources().at(0));
   EXPECT_FALSE(profile.has(3));
@@ -206,7 +206,7 @@ TEST(Pprof, HasASampleForEachStack) {
   EXPECT_EQ(profile.number(10), 8'000u);
 }
 
-TEST(Pprof, OfNothingHasItsTypesAlone) {
+TEST(Pprof, HasOnlyItsTypesForAnEmptyTrace) {
   const ProtoMessage profile = proto_of(*trace_of({}), &write_pprof);
   EXPECT_EQ(profile.messages(1).size(), 2u);
   for (const uint32_t field : {2u, 4u, 5u, 9u, 10u, 13u}) EXPECT_FALSE(profile.has(field)) << field;

@@ -233,7 +233,7 @@ TEST(TraceTable, SurvivesNamesOfAnyBytes) {
   EXPECT_NE(text.find("            größe        25.00%"), std::string::npos) << "as wide as five characters";
 }
 
-TEST(TraceTable, OfNothingIsEmpty) {
+TEST(TraceTable, IsEmptyForAnEmptyTrace) {
   TraceBuilder built;
   EXPECT_EQ(trace_table(*trace_of(built), {}), "");
   built.range(0, 0, "mark", EventKind::kMark);

@@ -131,7 +131,7 @@ TEST(Parts, ThatHadNotEndedAreNone) {
   EXPECT_EQ(rows(report_of_averages_by_part(*make_object<Trace>(parts))), "whole R0 x1 10 8\nop R0 x1 2 2\n");
 }
 
-TEST(Parts, OfThreadsAreNumberedByTheirBegins) {
+TEST(Parts, AreNumberedByTheirBeginsOnAllThreads) {
   TraceBuilder late, early;
   late.range(100, 110, "b").range(5, 8, "d");
   early.range(50, 60, "a").range(120, 130, "c");

@@ -313,7 +313,7 @@ TEST(RunReport, TellsDroppedCalls) {
   EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
 }
 
-TEST(RunReport, OfNothingIsAReport) {
+TEST(RunReport, IsValidForAnEmptyTrace) {
   RunReportOptions options;
   options.devices = {kCpu};
   const auto report = report_of_run(*make_object<Trace>(TraceParts{}), options);

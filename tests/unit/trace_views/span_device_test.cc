@@ -168,7 +168,7 @@ TEST(WorkOfDevices, IsInTheAveragesOfSpansAndHasItsOwn) {
   EXPECT_EQ(row(rows, "second").self_ticks, 0u);
 }
 
-TEST(WorkOfDevices, OfTwoKindsIsNotJoined) {
+TEST(WorkOfDevices, IsNotJoinedIfItIsOfTwoKinds) {
   TraceParts parts = sample();
   Event copy = kernel("first", 160, 170, 175);
   copy.device = {kDLVulkan, 0};
@@ -185,7 +185,7 @@ TEST(WorkOfDevices, OfTwoKindsIsNotJoined) {
 }
 
 // While a recording's end waits for a device, the other threads go on.
-TEST(WorkOfDevices, AndSpansThatCameAfterTheEndAreLeftOut) {
+TEST(WorkOfDevices, IsLeftOutIfItCameAfterTheEnd) {
   TraceParts parts = sample();
   parts.drop_after(290);
   const Ref<Trace> trace = make_object<Trace>(parts);
@@ -196,7 +196,7 @@ TEST(WorkOfDevices, AndSpansThatCameAfterTheEndAreLeftOut) {
 }
 
 // Both processes have a thread 7 and an opencl:0.
-TEST(WorkOfDevices, OfOneProcessIsNotThatOfAnother) {
+TEST(WorkOfDevices, IsKeptApartForEachProcess) {
   TraceParts far = sample();
   far.processes[0].id = 2, far.processes[0].line = {{0, 0}, 2};
   const Ref<Trace> one = make_object<Trace>(sample()), other = make_object<Trace>(far);

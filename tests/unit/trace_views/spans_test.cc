@@ -48,7 +48,7 @@ TEST(Spans, HaveTheirParentsAndTheTimeThatNoneWithinThemCovers) {
                 {"a", 4, -1, 0, 0}, {"b", 1, 0, 1, 0}, {"c", 3, 0, 1, 0}, {"d", 9, -1, 0, 0}, {"e", 1, 3, 1, 0}}));
 }
 
-TEST(Spans, OfAllKindsAreOneTree) {
+TEST(Spans, FormOneTreeOfAllKinds) {
   TraceBuilder built;
   built.range(30, 40, "within").call({20, 50, name_id("kernel"), 7}, {}).run(7, 10, 60, name_id("main"));
   built.range(0, 70, "around").range(75, 75, "mark", EventKind::kMark);
@@ -75,7 +75,7 @@ TEST(Spans, ThatOverlapGetLanesAndCountTheirTimeOnceForTheSpanAround) {
       << "c is within b and x; it belongs to b, which ended first";
 }
 
-TEST(Spans, OfALaneBeginAndEndInOrder) {
+TEST(Spans, BeginAndEndInOrderOnALane) {
   TraceBuilder built;
   built.range(1, 5, "a").range(6, 7, "c").range(3, 8, "b").range(9, 10, "d").range(0, 10, "r");
   const TraceTrack track = built.track();

@@ -102,7 +102,7 @@ TEST(TvmFunctions, RefuseNullWhereTheyNeedAnAddress) {
       << "there is nothing to end";
 }
 
-TEST(TvmFunctions, OfTensorsRefuseWhatIsNotAsItIsWanted) {
+TEST(TvmFunctions, RefuseTensorsThatAreNotAsWanted) {
   alignas(64) float data[8] = {};
   int64_t dims[] = {2, 2}, strides[] = {1, 2};
   DLManagedTensor managed{{data, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, strides, 0}, nullptr, nullptr};
@@ -217,7 +217,7 @@ TEST(TvmFunctions, ThatMakeErrorsKeepAllOfThem) {
   EXPECT_EQ(raised(), "TypeError: TVMFFIErrorCreate was given ffi.Shape, not ffi.Error");
 }
 
-TEST(TvmFunctions, OfListsSayWhichItemThereIsNot) {
+TEST(TvmFunctions, SayWhichItemAListLacks) {
   const auto refused = [](const char *name, int32_t index, const std::string &argument) {
     return "IndexError: " + concat(name, " was given item ", index, " of a list that has no such, or argument ") +
            argument;
@@ -251,7 +251,7 @@ TEST(TvmFunctions, OfListsSayWhichItemThereIsNot) {
   EXPECT_EQ(list[0].view().u.int64, 7);
 }
 
-TEST(TvmFunctions, OfKernelsSayWhatTheyCannotDo) {
+TEST(TvmFunctions, SayWhatKernelsCannotDo) {
   auto *free_block = symbol<int(int, int, void *)>("TVMBackendFreeWorkspace");
   int local = 0;
   EXPECT_EQ(free_block(1, 0, &local), -1);

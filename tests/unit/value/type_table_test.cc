@@ -180,7 +180,7 @@ struct Native final : Object {
 
 int64_t number_in(const View &v) { return as<Native>(v, "it").number; }
 
-TEST(Hash, OfATypeMayBeNativeCode) {
+TEST(Hash, MayBeNativeCode) {
   const auto make = [](int64_t number) {
     auto native = make_object<Native>();
     native->number = number;
@@ -206,7 +206,7 @@ TEST(Hash, OfATypeMayBeNativeCode) {
   EXPECT_FALSE(equal_keys(none, make(1)));
 }
 
-TEST(Hash, OfATypeMayFail) {
+TEST(Hash, MayFail) {
   struct Broken final : Object {
     static int32_t type() { return register_type("table.Broken"); }
   };
