@@ -102,8 +102,8 @@ const std::vector<ErrorPage> &error_pages() {
        "The handle is not in a state that allows this: something must be begun, ended or loaded before.", kNotStarted,
        not_started, "The comment on the function in `include/opdyno` says which call must come before."},
       {OPD_IO,
-       "Reading, writing or connecting failed. The message has the system's reason, as a full disk, missing rights or "
-       "a refused connection.",
+       "Reading, writing or connecting failed. The message has the system's reason, such as a full disk, missing "
+       "rights or a refused connection.",
        "",
        "$ opdyno run model.so --on 127.0.0.1:1\n"
        "opdyno run: cannot connect to the server at 127.0.0.1:1: Connection refused\n"
