@@ -17,6 +17,8 @@ namespace {
 
 constexpr int32_t kFailed = INT32_MAX;  // value of a barrier counter whose task failed: the task will not arrive
 
+// A cache line each, because a task writes its own counter while the others poll it. Members without an initializer
+// cost nothing in other regions: they are set before is_stoppable or is_recorded says that they are used.
 struct alignas(64) Counter {
   int32_t value = 0;
   // Used in the first counter only, if the region can be cancelled:
@@ -32,7 +34,7 @@ static_assert(sizeof(Counter) == 64);
 
 Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
 
-// The barrier counters of a region; on the stack for up to eight tasks.
+// The barrier counters of a region; on the stack for up to eight tasks, so that a small launch allocates nothing.
 class Counters {
  public:
   explicit Counters(int32_t count) {
@@ -58,6 +60,8 @@ bool begin_task(const ParallelGroup &group) {
   Counter &shared = *counters_of(group);
   const std::atomic_ref<uint32_t> tasks(shared.tasks);
   while (!(tasks.fetch_add(1) & kAllNeeded) && ends_call(shared.stop->load())) {
+    // The task no longer counts as running while it waits here. Otherwise two waiting tasks would each take the other
+    // for a running one, and wait for ever.
     end_task(group);
     for (uint32_t now; !((now = tasks.load()) & kAllNeeded); tasks.wait(now)) {
       if (now > 0) continue;
@@ -68,6 +72,8 @@ bool begin_task(const ParallelGroup &group) {
   return true;
 }
 
+// Called by a running task, so no task was skipped yet: tasks are skipped only while none runs. Those that wait in
+// begin_task() see the bit and run.
 void need_all_tasks(const ParallelGroup &group) {
   const std::atomic_ref<uint32_t> tasks(counters_of(group)->tasks);
   if (!(tasks.fetch_or(kAllNeeded) & kAllNeeded)) tasks.notify_all();
@@ -104,9 +110,12 @@ class Errors {
 Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   const auto count = static_cast<int32_t>(team.size());
   for (int32_t i = 0; i < count; ++i) team[static_cast<size_t>(i)]->give_task(launch, i + 1);
+  // The workers have their tasks by now. If task 0 reaches a barrier, all others arrive without its help.
   Ref<Error> own = run_task(launch, 0);
+  // Each worker is awaited, also after an error: the counters, and mostly the task's data, are on this thread's stack.
   bool forked = false;
   for (Worker *worker : team) forked = !worker->await_end(launch) || forked;
+  // In the child the workers' errors cannot be read: their threads may have been writing them when the process forked.
   if (forked)
     return make_error(OPD_FAILED_PRECONDITION,
                       "the process forked inside of a parallel region; its other tasks are in the parent");
@@ -120,6 +129,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   return error;
 }
 
+// A single task gets a counter, too, because its kernel may call the barrier.
 Ref<Error> run_alone(ParallelTask task, void *data) {
   Counter counter;
   Launch launch{task, data, {&counter, 1}, 0, -1, nullptr};
@@ -138,6 +148,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
          " tasks, or 0 for as many as are free, but was given ", num_task);
   const bool gang = num_task > 0;
+  // Inside of a task the flag is not used: other tasks may wait for this one at a barrier, so it runs to its end.
   const CancelFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
   if (stop && stop->load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
     check_stop(stop->load());
@@ -154,6 +165,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   const auto count = static_cast<int32_t>(team.size()) + 1;
   auto *const observer = static_cast<TaskObserver *>(thread_state().task_observer);
   Launch launch{task, data, {nullptr, count, false, set.has_processor_each(team)}, set.generation(), -1, observer};
+  // The memory for more than eight counters may be missing. Then the workers must be given back, too.
   struct Return {
     WorkerSet &set;
     std::span<Worker *> team;
@@ -162,6 +174,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   } give_back{set, team, launch};
   Counters counters(count);
   launch.group.sync = counters.get();
+  // Tasks of a gang may meet at a barrier at any time, so none of them may be skipped.
   if (stop && !gang) make_stoppable(launch.group, stop);
   ParallelLoop loop;
   if (is_recording_tasks()) [[unlikely]] {
@@ -194,6 +207,7 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
   --thread_state().parallel_depth;
   if (launch.group.is_recorded) [[unlikely]]
     add_task_event(*counters_of(launch.group)->loop, static_cast<uint32_t>(task_id), begin);
+  // Without this, the other tasks would wait for the failed one at their next barrier for ever.
   if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
   if (is_stoppable) end_task(launch.group);
   return error;
@@ -206,6 +220,8 @@ int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept {
   });
 }
 
+// Each task counts its arrivals and waits until every other one has arrived as often. The counters are never reset, so
+// a fast task may reach the next barrier before a slow one has seen that it may leave this one.
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
   if (group->is_stoppable) need_all_tasks(*group);
   Counter *counters = counters_of(*group);
@@ -214,6 +230,7 @@ int parallel_barrier(int task_id, ParallelGroup *group) noexcept {
     if (other == task_id) continue;
     int32_t seen = 0;
     const auto arrived = [&] { return (seen = counters[other].ref().load(std::memory_order_acquire)) >= round; };
+    // Waiting tasks do not sleep, so an arrival needs no system call to wake them.
     while (!spin_until(group->spins, arrived)) sched_yield();
     if (seen != kFailed) continue;
     set_raised(make_error(OPD_CANCELLED, concat("task ", other, " failed before the barrier")));
