@@ -25,6 +25,7 @@ void end_begins(uint32_t place) {
   detail::running_recordings.fetch_and(others);
   detail::ranging_recordings.fetch_and(others);
 }
+// A thread may have read a bit before it is cleared here. It then asks for the id in enter(), which refuses it.
 void end_running(uint32_t place) {
   end_begins(place);
   detail::taking_ranges.fetch_and(~uint32_t{bit_of(place)});
@@ -40,11 +41,14 @@ void end_running(uint32_t place) {
 
 Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
   auto recording = make_object<Recording>(options, std::move(observers));
+  // Before the lock, because making a file takes system calls and may throw.
   if (!options.file.empty())
     recording->file_ = EventFile::create({options.file, options.overwrites, options.max_bytes, options.sample_interval,
                                           options.memory, options.stacks, options.flush_interval_ns});
   Recorder &recorder = Recorder::get();
   std::scoped_lock lock(recorder.guard);
+  // An ended recording that did not wait for its runs leaves a draining slot: these runs still mark events with its
+  // bit. Nobody is told when the last of them ends, so the slot is found free here.
   const auto is_free = [&](uint32_t place) {
     const uint64_t taken = recorder.slots[place].taken;
     return !taken || (taken == Slot::kDraining && !recorder.has_run_under_way(place));
@@ -56,11 +60,13 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
          " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   const uint64_t began = ticks_of(tick_clock());
+  // Before the id is stored: from then on threads ask the file for blocks.
   if (recording->file_) recording->file_->begin(bit_of(place), began);
   recording->slot_ = place;
   slot.recording = recording.get();
   slot.file = recording->file_;
   slot.dropped_of_ended = 0;
+  // The filter is stored before the id. A thread that enters reads the id, the filter, and the id again: see Slot.
   slot.source.store(options.source, std::memory_order_relaxed);
   slot.thread.store(options.thread, std::memory_order_relaxed);
   slot.interval.store(options.sample_interval, std::memory_order_relaxed);
@@ -70,6 +76,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.syncs.store(options.waits, std::memory_order_relaxed);
   slot.began.store(began, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
+  // Numbers rise, so a nested run needs to ask only for recordings that began after its outer run: see enter_all().
   const uint64_t id = ++recorder.last_id;
   recording->id_ = slot.taken = id;
   slot.id.store(id);
@@ -77,6 +84,8 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   if (options.stacks) detail::stack_recordings.fetch_or(bit_of(place), std::memory_order_release);
   detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
   if (options.ranges) {
+    // ranging_recordings is what lets a range begin. By then its end must find the recording in taking_ranges, and a
+    // file must be known to show the range while it is open.
     if (recording->file_) detail::filing_recordings.fetch_or(bit_of(place), std::memory_order_release);
     detail::taking_ranges.fetch_or(bit_of(place), std::memory_order_release);
     detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
@@ -99,12 +108,13 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   // Computed in doubles, which cannot overflow.
   Track::Part &part = track.part(slot_);
   const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
+  // Otherwise events of the warm-up's kernels could come after the restart, and would count as later ones.
   if (options.device_work) finish_device_work();
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
   {
     std::scoped_lock lock(recorder.guard);
     part.id = 0;                               // the next run opens it
-    for (const auto &other : recorder.tracks)  // which has the work of devices
+    for (const auto &other : recorder.tracks)  // one of them has the work of devices
       if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events(), other->part(slot_).dropped = 0;
     observers_ = std::move(observers);
     recorder.tidy();
@@ -114,6 +124,8 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
 }
 
+// If the first run did this, its time would show it: in a profile into a file, recording took 170 us of that run, part
+// of them because the code was not warm either.
 void Recording::open_thread() {
   Track &track = Recorder::get().track();
   if (track.part(slot_).id != id_) open_part(track, slot_, id_);
@@ -121,12 +133,15 @@ void Recording::open_thread() {
   Chunk::reserve(1);
 }
 
+// A span that ends while the spans are read may be among the ended events, too. It is in at least one of both, because
+// its event is published before the span is taken out.
 struct Recording::OpenEvents {
   Track *track;
   uint64_t num_ended;  // events of the track, before these were read
   std::vector<Event> events;
 
-  // Without those that are among the ended events, too: an event is published before its span is taken out.
+  // Without those that are among the ended events, too: the events since num_ended was read, and the one before. That
+  // one may have been published while its span was not taken out yet.
   std::vector<Event> without(TraceTrack &ended) && {
     std::erase_if(events, [&](const Event &span) {
       const auto &list = ended.list_of(span.kind);
@@ -145,7 +160,9 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
   std::vector<OpenEvents> open;
   std::scoped_lock lock(recorder.guard);
   for (const auto &track : recorder.tracks) {
+    // Its thread did not survive a fork(), so it never ends its spans.
     if (track->is_lost()) continue;
+    // Read before the spans, so that without() finds the events of those that end from now on.
     const uint64_t num_ended = track->num_events();
     std::vector<Event> events;
     for (const OpenSpan &span : track->read_open_spans()) {
@@ -162,6 +179,9 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
 
 bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
 
+// Because of the work of devices there are two phases: runs under way may still give work to a device, which is only
+// recorded while the bit in device_recordings is set. So first no run begins any more, then the runs (if the recording
+// waits) and the work are awaited, and then the other bits go.
 void Recording::close() noexcept {
   Slot &slot = Recorder::get().slots[slot_];
   if (options.waits) slot.waiting.store(true);
@@ -171,6 +191,8 @@ void Recording::close() noexcept {
     finish_device_work();
     flush_running_activity(true);
   }
+  // After the fence, a thread either sees that the recording has ended, or its run is visible here. enter() has the
+  // other half.
   end_running(slot_);
   fence_all_threads();
   if (!options.waits) return;
@@ -185,6 +207,8 @@ void Recording::wait_for_runs() noexcept {
     std::scoped_lock lock(recorder.guard);
     return recorder.has_run_under_way(slot_);
   };
+  // The counter is read before the runs are looked at. A run that ends in between changes it, so wait() returns at once
+  // and no wake-up is missed.
   for (;;) {
     const uint32_t ended = slot.ended.load();
     if (!has_run_under_way()) break;
@@ -200,6 +224,7 @@ void Recording::leave() noexcept {
     std::scoped_lock lock(recorder.guard);
     recorder.slots[slot_].recording = nullptr;
     recorder.slots[slot_].file = nullptr;
+    // A run that is still under way marks its events with the bit, so no other recording may get the bit yet.
     recorder.slots[slot_].taken = recorder.has_run_under_way(slot_) ? Slot::kDraining : 0;
     recorder.tidy();
   }
@@ -215,6 +240,7 @@ Recording::~Recording() {
   close();
   if (file_) file_->finish(ticks_of(tick_clock()));
   leave();
+  // After leave(), since until then threads may take the file from the slot. Now another recording may write the path.
   if (file_) file_->close();
 }
 
@@ -226,6 +252,7 @@ Ref<Trace> Recording::stop() {
     end_begins(slot_);
     open = read_open_events();
   }
+  // Before close(), which may take as long as a kernel: the trace ends where the caller wanted it to.
   const uint64_t ended = ticks_of(tick_clock());
   close();
   Ref<Trace> trace;
@@ -247,7 +274,7 @@ Ref<Trace> Recording::stop() {
   return trace;
 }
 
-// While the end waits for devices, the other threads go on.
+// While the end waits for devices, other threads go on and add events. A recording that does not wait leaves those out.
 TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
   const bool has_work = std::ranges::any_of(parts.tracks, [](const TraceTrack &t) { return !t.device_work.empty(); });
   if (has_work && !options.waits) parts.drop_after(ended);
@@ -257,6 +284,7 @@ TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
   constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
   if (options.device_work) finish_device_work(kMostForDevices), flush_running_activity(false);
+  // Held until the events are collected, so that stop() does not give the slot away or close the file meanwhile.
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());
@@ -280,6 +308,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   TraceProcess &process = parts.processes[0];
   process = TraceProcess::of_this();
   process.line = ClockCalibration::measure(process.clock);
+  // This number tells recordings apart, also those of other processes: a merge refuses the same one twice.
   process.recording = (Recorder::get().slots[slot_].began.load(std::memory_order_relaxed) << 16) + id_;
   process.recordings = bit_of(slot_);
   process.sample_interval = options.sample_interval;
@@ -287,6 +316,8 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   parts.has_stacks = options.stacks;
   if (options.stacks) process.objects = loaded_objects();
   Recorder &recorder = Recorder::get();
+  // The lock is held only to collect chunks. Their events are read afterwards: they do not change once their count is
+  // published, and the chunks live as long as they are referenced here.
   struct Found {
     std::shared_ptr<Track> track;
     uint64_t start;  // number of the first event; then of the one behind the last
@@ -321,6 +352,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
     found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, bit_of(slot_));
     track.add_open(std::move(found[i].open).without(track));
   }
+  // The next take() begins behind what was read. Events that were published meanwhile are behind it, too.
   if (takes) {
     std::scoped_lock lock(recorder.guard);
     for (size_t i = 0; i < found.size(); ++i) {
@@ -328,6 +360,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
       if (part.id != id_) continue;
       // If events made room meanwhile for newer ones, but are taken here, they are not lost.
       if (part.start > starts[i]) {
+        // If the thread has ended and its track is gone from the recorder, its losses were added to the slot's.
         const bool is_forgotten = std::ranges::find(recorder.tracks, found[i].track) == recorder.tracks.end();
         uint64_t &lost = is_forgotten ? recorder.slots[slot_].dropped_of_ended : part.overwritten;
         for (const auto &chunk : parts.tracks[i].chunks)
@@ -338,6 +371,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
     recorder.tidy();
   }
   if (dropped_of_ended > 0) {
+    // No event is left of these threads, but each dropped event is counted in the trace.
     TraceTrack &track = parts.tracks.emplace_back();
     track.thread_name = "ended threads";
     track.dropped = dropped_of_ended;
@@ -357,6 +391,8 @@ uint64_t Recording::num_pending() const {
   return pending;
 }
 
+// This needs no wait, because no run of a source is under way while it is destroyed. The owners of the recordings still
+// stop them, which frees the slots.
 void end_recordings_of(const void *source) noexcept {
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
     std::unique_ptr<CallObservers> observers;  // end after the lock is released
