@@ -8,6 +8,7 @@ namespace {
 
 std::atomic<uint64_t> next_pool_id{1};  // never reused: an object may outlive its pool and must not match a later one
 
+// The storage keeps its budget alive, since it may outlive the VM: a result is freed when the caller drops it.
 void free_storage(VmStorage *storage) {
   storage->allocator->deallocate(storage->data, storage->bytes());
   storage->budget->refund(storage->bytes());
@@ -18,11 +19,14 @@ void free_storage(VmStorage *storage) {
 void destroy_storage(void *self, int flags) {
   auto *storage = static_cast<VmStorage *>(static_cast<Object *>(self));
   if (!(flags & kFree)) return;  // a weak reference is left: the pool must not use the header again yet
+  // A pool has no lock, so only its own thread may put something into its lists, and only while the run is the current
+  // one.
   RunPool *pool = RunPool::current();
   if (pool && pool->id() == storage->home && pool->keep(storage)) return;
   free_storage(storage);
 }
 
+// Not delete: the tensor has its shape and strides behind it, so new_tensor() got the memory from operator new.
 void free_tensor(VmTensor *tensor) {
   tensor->~VmTensor();
   ::operator delete(tensor);
@@ -51,7 +55,9 @@ int32_t VmStorage::type() {
   return index;
 }
 
-// Reading the limits of control groups takes as long as loading a small program, so it is delayed until it can matter.
+// Reading the limits of control groups takes 50 us, as long as loading a small program. So it is delayed until it can
+// matter: a VM whose storages stay below 64 MiB never asks. If two threads ask at once, both read them, which does no
+// harm.
 uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
   constexpr uint64_t kSurelyAllowed = 64 << 20;
   if (const uint64_t limit = limit_bytes.load(std::memory_order_relaxed)) [[likely]]
@@ -78,7 +84,10 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
                                MemoryUse use, const ImageShape &image) {
   auto storage = std::make_unique<VmStorage>();
   storage->type_index = VmStorage::type();
+  // The device's pool has lists by size only, so images do not go there. The run's size classes tell their shapes
+  // apart.
   storage->allocator = &Allocator::of(device, image ? OPD_ALLOCATOR_NAIVE : kind);
+  // Charged before the memory is there, so that concurrent calls cannot allocate more than the limit together.
   budget->charge(bytes);
   try {
     storage->data =
@@ -87,6 +96,7 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
     budget->refund(bytes);
     throw;
   }
+  // Only now the storage has memory to free. If there was none, the unique_ptr has deleted it without this deleter.
   storage->Object::deleter = destroy_storage;
   storage->size = image ? 0 : bytes;
   storage->image = image;
@@ -101,6 +111,8 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
   if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
       !data_bytes(count, dtype, bytes))
     return make_tensor(dims, dtype, device, use);  // which throws the reason
+  // Such tensors are caches of language models, and their tables. They live long and have sizes of their own, so a free
+  // list would seldom be asked for such a block again.
   auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_, use);
   void *const data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
@@ -125,6 +137,8 @@ bool is_unique(const Tensor &tensor) {
   return true;
 }
 
+// If others refer to a borrower, drop() makes it a counted owner of its storage. So a tensor that ends elsewhere does
+// not borrow, and need not touch the storage's count of borrowers, which is not atomic.
 void VmTensor::destroy(void *self, int flags) {
   auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(static_cast<Object *>(self)));
   RunPool *pool = RunPool::current();
@@ -145,6 +159,7 @@ RunPool::RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, si
       devices_(devices),
       budget_(std::move(budget)),
       tensors_(num_templates) {
+  // In the program's order, so that the size classes in its instructions are those of the pool, too.
   for (const StorageKind kind : kinds) size_class_of(kind);
 }
 
@@ -155,6 +170,7 @@ uint32_t RunPool::size_class_of(StorageKind kind) {
 }
 
 const VmDevice &RunPool::device_of(int64_t index) const {
+  // A VM's last device is the host, see VmSettings: programs keep shapes there, whatever devices they name.
   if (index == -1) return devices_.back();
   if (index < 0 || static_cast<uint64_t>(index) >= devices_.size())
     fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", counted(devices_.size(), "device"));
@@ -173,6 +189,8 @@ VmStorage *RunPool::new_storage(uint32_t size_class) {
   const auto make = [&] {
     return make_vm_storage(device.device, device.allocator, kind.bytes, budget_, MemoryUse::kTensor, kind.image);
   };
+  // The device's pool and the budget count what idle frames and runs of the VM keep as in use, so neither can free it.
+  // when_short() does.
   Ref<VmStorage> storage;
   try {
     storage = make();
@@ -187,6 +205,8 @@ VmStorage *RunPool::new_storage(uint32_t size_class) {
 }
 
 VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id) {
+  // One allocation for the tensor, its shape and its strides, because a first run makes a tensor for nearly every
+  // kernel.
   void *memory = ::operator new(sizeof(VmTensor) + 2 * dims.size_bytes());
   auto *tensor = new (memory) VmTensor;
   Object *header = tensor;
@@ -200,6 +220,7 @@ VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, u
   return tensor;
 }
 
+// A kept tensor has room behind it for its own rank only, so these lists are by rank.
 VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset) {
   VmTensor *tensor = dims.size() < kRanks ? shapeless_[dims.size()] : nullptr;
   if (tensor) {
@@ -222,12 +243,14 @@ void RunPool::keep_shapeless(VmTensor *tensor) {
   else free_tensor(tensor);
 }
 
+// A kept storage stays charged to the budget, because the VM still has its memory. when_short frees it.
 bool RunPool::keep(VmStorage *storage) {
   if (device_of(classes_[storage->size_class].kind.device).allocator != OPD_ALLOCATOR_POOLED) return false;
   storage->next = std::exchange(classes_[storage->size_class].head, storage);
   return true;
 }
 
+// Only while the run is idle, because the lists have no lock: see Vm::idle_bytes_here().
 uint64_t RunPool::kept_bytes(DLDevice device) const {
   uint64_t sum = 0;
   for (const auto &size_class : classes_)
@@ -236,6 +259,7 @@ uint64_t RunPool::kept_bytes(DLDevice device) const {
   return sum;
 }
 
+// No reference leads to an object in a list, so they are freed without their deleters, which would keep them again.
 void RunPool::trim() {
   const auto free_list = [](VmTensor *&head) {
     while (head) free_tensor(std::exchange(head, head->next));

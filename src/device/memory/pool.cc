@@ -9,6 +9,8 @@
 namespace opd {
 namespace {
 
+// Images use this one whatever a program asks for: they have shapes, and a list of free blocks of one size would not
+// tell these apart.
 class NaiveAllocator final : public Allocator {
  public:
   explicit NaiveAllocator(DeviceMemory &memory) : memory_(memory) {}
@@ -20,16 +22,19 @@ class NaiveAllocator final : public Allocator {
     return data;
   }
   void deallocate(void *data, size_t bytes) noexcept override {
+    // Before give(): afterwards another thread may get the block, and the event of that must come after this one's.
     memory_.count_return(data, bytes, block_size(bytes));
     memory_.give(data, block_size(bytes));
   }
   void trim() noexcept override {}
 
  private:
+  // A request of no bytes gets a block, too, so that its address is no other block's.
   static size_t block_size(size_t bytes) { return bytes == 0 ? 64 : round_up(bytes, 64); }
   DeviceMemory &memory_;
 };
 
+// It has no destructor that gives the blocks back, because the memory of a device lives as long as the process.
 class PooledAllocator final : public Allocator {
  public:
   explicit PooledAllocator(DeviceMemory &memory) : memory_(memory) {}
@@ -41,14 +46,17 @@ class PooledAllocator final : public Allocator {
     const bool hit = data != nullptr;
     if (!hit) data = memory_.take(size);
     if (!data) memory_.fail_out_of_memory(bytes);
+    // The bytes that were asked for: bytes in use would include the pool's rounding otherwise.
     memory_.count_request(data, bytes, hit, use);
     return data;
   }
 
   void deallocate(void *data, size_t bytes) noexcept override {
+    // Before the block is in a list, where another thread finds it: the event of the return must come first.
     memory_.count_return(data, bytes);
     memory_.end_reads(data);  // without the lock: it may wait
     const size_t size = pooled_size(bytes);
+    // Without memory for the list the block goes back to the device: it would be lost otherwise.
     if (!push(data, size)) memory_.give(data, size);
   }
 
@@ -73,6 +81,8 @@ class PooledAllocator final : public Allocator {
   using Blocks = std::vector<Block>;
   static constexpr size_t kSmall = 4096 / 64;
 
+  // The block is out of the list before the wait, so no other thread gets it meanwhile. If the wait fails,
+  // enter_stream() gives the block back to the device, so it is not lost.
   void *pop(size_t size) {
     const Block block = find(size);
     // Without the lock: it may wait for the work of another stream.
@@ -82,6 +92,7 @@ class PooledAllocator final : public Allocator {
   Block find(size_t size) {
     std::scoped_lock lock(guard_);
     Blocks *blocks = nullptr;
+    // Sizes are those of pooled_size(): up to 4096 bytes they are multiples of 64, so each has a list without a search.
     if (size <= 4096) {
       blocks = &small_[size / 64 - 1];
     } else if (const auto found = large_.find(size); found != large_.end()) {
