@@ -8,6 +8,9 @@
 
 namespace opd {
 
+// The planner looks at one basic block at a time, since a register's contents are then known without joining paths.
+// What a later block might read is left as it is. The planned code is a second version: the first one stays for
+// instruments, which must see each instruction.
 class Planner {
  public:
   explicit Planner(Program &program)
@@ -38,10 +41,12 @@ class Planner {
 
   const Instr &at(uint32_t pc) const { return p_.code[pc]; }
   static bool jumps(Op op) { return op == Op::kGoto || op == Op::kIf; }
+  // This relies on the order of Op: those that write a register come first.
   static bool writes(Op op) { return op < Op::kForgetBorrowed; }
 
   void find_blocks() {
     blocks_ = {f_->start, f_->end};
+    // One more than there are registers, for the results that nobody wants: they go to void_register().
     writers_.assign(p_.num_registers + 1, 0);
     for (uint32_t i = 0; i < f_->num_args; ++i) writers_[i] = 1;
     for (uint32_t pc = f_->start; pc < f_->end; ++pc) {
@@ -59,6 +64,7 @@ class Planner {
       const Instr &instr = at(pc);
       uint32_t storage = kNone;
       switch (instr.op) {
+        // Arguments are read before the result is written: an instruction may do both to one register.
         case Op::kKernel:
         case Op::kPacked:
         case Op::kProgram:
@@ -92,6 +98,8 @@ class Planner {
     else candidates_[found].good = false;
   }
 
+  // The storage argument of alloc_tensor. A tensor there is an error that the program has to raise as it does
+  // unplanned, so the tensor must really be in the register.
   uint32_t storage_at(uint32_t reg) {
     if (reg >= p_.num_registers) return kNone;
     nulled_[reg] = kNone;
@@ -136,6 +144,8 @@ class Planner {
     touched_.clear();
   }
 
+  // A tensor that does not fit makes alloc_tensor fail, so it keeps its instruction. The sum of offset and size may
+  // wrap, so it is not formed.
   bool fits(const Candidate &tensor) const {
     const uint64_t room = p_.storage_kinds[at(candidates_[tensor.storage].made).size_class].bytes;
     const Instr &made = at(tensor.made);
@@ -150,14 +160,17 @@ class Planner {
       storage.good &= c.good && fits(c);
       storage.end = std::max(storage.end, c.end);
     }
+    // In a second pass, because any tensor of a storage may rule it out, also one that comes after others.
     bool any = false;
     for (Candidate &c : candidates_)
       if (c.is_tensor) any |= c.good = c.storage != kNone && candidates_[c.storage].good;
     return any;
   }
 
-  // Linear scan: storages of one size whose lifetimes do not overlap share a place. Functions share places, too,
-  // because a frame runs one function at a time.
+  // Linear scan: storages of one size whose lifetimes do not overlap share a place. It needs the candidates in the
+  // order of their allocations, which is the order of scan(). The place whose storage ends first is taken, so a place
+  // is added only if none is free. Functions share places, too, because a frame runs one function at a time: each finds
+  // the places of the functions before it free.
   void place() {
     using Free = std::pair<uint32_t, uint32_t>;  // end of the last storage there, place
     std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<Free>>> free(p_.storage_kinds.size());
@@ -180,6 +193,7 @@ class Planner {
 
   uint32_t new_register() { return p_.first_static_buffer() + p_.num_static_buffer_registers++; }
 
+  // Tensors of one place with the same shape and offset are the same object, which the frame makes once and keeps.
   uint32_t cell_of(const Candidate &tensor) {
     const uint32_t place = candidates_[tensor.storage].place;
     auto &tensors = p_.places[place].tensors;
@@ -187,6 +201,7 @@ class Planner {
     constexpr size_t kFew = 8;  // a linear search is faster for so few
     for (size_t i = 0; i < std::min(tensors.size(), kFew); ++i)
       if (tensors[i].shape == made.shape && tensors[i].offset == made.bytes) return tensors[i].reg;
+    // Beyond that a map: a damaged program may have thousands of tensors in one storage, and would take quadratic time.
     uint32_t few = 0;
     uint32_t &reg = tensors.size() < kFew ? few : registers_[{place, made.shape->id, made.bytes}];
     if (reg) return reg;
@@ -199,6 +214,7 @@ class Planner {
     const uint32_t count = f_->end - f_->start;
     std::vector<Instr> planned(p_.code.begin() + f_->start, p_.code.begin() + f_->end);
     std::vector<bool> gone(count, false);
+    // Other registers take the place of some arguments. The first version needs its own, so the lists are copied.
     for (Instr &instr : planned)
       if (instr.num_args > 2) {
         auto &copy = p_.planned_args_.emplace_back(std::make_unique_for_overwrite<uint32_t[]>(instr.num_args));
@@ -222,11 +238,14 @@ class Planner {
       (kernel.num_args <= 2 ? kernel.inline_args : const_cast<uint32_t *>(kernel.args))[use.arg] =
           candidates_[use.candidate].place;
     }
+    // Only now, since a kill goes only if the tensor or storage that it drops is planned.
     for (const uint32_t i : unread_)
       if (candidates_[i].good) gone[candidates_[i].killed - f_->start] = true;
     append(planned, gone);
   }
 
+  // A jump to a removed instruction leads to the next one that is left. A block begins at each target of a jump and
+  // ends at each jump, so no planned lifetime extends across one.
   void append(std::vector<Instr> &planned, const std::vector<bool> &gone) {
     std::vector<uint32_t> moved(planned.size() + 1, 0);  // new index of each instruction, or of the next one kept
     for (size_t i = 0; i < planned.size(); ++i) moved[i + 1] = moved[i] + !gone[i];
@@ -238,6 +257,7 @@ class Planner {
       if (jumps(instr.op))
         instr.offset = int64_t{moved[static_cast<size_t>(static_cast<int64_t>(i) + instr.offset)]} - moved[i];
       p_.code.push_back(instr);
+      // Messages and profiles name the instruction of the executable, so each planned one knows where it came from.
       p_.planned_from.push_back(f_->start + static_cast<uint32_t>(i));
     }
   }
@@ -258,6 +278,7 @@ class Planner {
   std::vector<uint32_t> touched_;           // registers
 };
 
+// Compiled functions have no instructions, and packed ones are not of the program.
 void plan(Program &program) {
   Planner planner(program);
   for (auto &function : program.functions)
