@@ -27,6 +27,9 @@ class CallCapture final : public OperatorObserver {
       file_.emplace(path);
       file_->add(BlockKind::kAbout, CapturedProcess::of_this(options_.with_paths).write());
       const auto add_module = [this](std::string_view block) { file_->add(BlockKind::kModule, block); };
+      // All of this is before the call, and the file gets its path last. So a process that crashes in the call leaves a
+      // file with which the call can be made. One that crashes here leaves the file of an earlier call, if there was
+      // one.
       if (modules.empty()) write_program(*vm().module(), options_.with_program, options_.with_paths, add_module);
       for (const std::string &block : modules) add_module(block);
       file_->add(BlockKind::kCall, call_of(function, args, settings).write());
@@ -43,11 +46,13 @@ class CallCapture final : public OperatorObserver {
 
   void write_end_of_call(const Error *error, const View &result) {
     attempt([&] {
+      // An instrument is not shown the end of a call that fails. So a host function that is still open is what failed.
       if (error && host_) file_->add(BlockKind::kHostCall, host_->write_failure(*error));
       file_->add(BlockKind::kEnd, write_end(error, result, options_.with_outputs));
     });
   }
 
+  // A file with an opaque value is complete: it can be shown, but not replayed.
   // Null if the file is complete and can be replayed.
   Ref<Error> problem() const {
     if (failure_ || opaque_.empty()) return failure_;
@@ -58,6 +63,7 @@ class CallCapture final : public OperatorObserver {
  private:
   template <class Action>
   void attempt(Action action) noexcept {
+    // A call must not fail because of its capture. Most of this runs within an instrument, whose errors end the call.
     if (failure_) return;
     try {
       action();
@@ -84,6 +90,7 @@ class CallCapture final : public OperatorObserver {
     if (opaque_.empty() && !values_.opaque().empty()) opaque_ = concat(what, ", of type ", values_.opaque().front());
   }
 
+  // A function may write into its arguments, so their hashes are taken before it runs.
   void begin(const ObservedCall &call) override {
     if (call.is_host) attempt([&] { host_.emplace(call.name, call.args); });
   }
@@ -100,6 +107,7 @@ class CallCapture final : public OperatorObserver {
     });
   }
 
+  // The caller's list, which outlives the capture.
   const std::vector<std::string> &hosts_;
   const CaptureOptions options_;
   std::optional<CaptureFile> file_;
@@ -115,6 +123,9 @@ struct PlannedCall {
   const CallSettings &settings;
 };
 
+// An instrument slows the call down: the VM then runs code without its memory plan, and the observer fills memory that
+// the program allocates. So there is none unless something is to be observed. run() would ask the keeper again, hence
+// run_here().
 Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallCapture &capture) {
   CallSettings own = planned.settings;
   const Ref<Function> instrument = capture.is_observed() ? capture.make_instrument() : nullptr;
@@ -130,6 +141,8 @@ Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallC
   }
 }
 
+// Captures one call. If calls begin on several threads at once, the exchange of the state chooses one of them, and the
+// others run as if there were no capture.
 class NextCall final : public CallKeeper {
  public:
   NextCall(std::string path, const CaptureOptions &options, Ref<CallKeeper> before)
@@ -145,10 +158,13 @@ class NextCall final : public CallKeeper {
     if (!move(State::kWaiting, State::kRunning))
       return before_ ? before_->run(vm, function, args, settings, result)
                      : vm.run_here(function, args, settings, result);
+    // `done` comes first, so its destructor is the last one: when another thread sees kDone, `problem_` is set and the
+    // file is closed.
     struct Done {
       std::atomic<State> &state;
       ~Done() { state.store(State::kDone, std::memory_order_release); }
     } const done{state_};
+    // The keeper stays, since it has the outcome, but later calls need not ask it unless there is one before it.
     vm.set_keeper(Ref<CallKeeper>::share(this), static_cast<bool>(before_));
     const std::vector<std::string> hosts = host_functions_of(vm);
     CallCapture capture(vm, hosts, options_);
@@ -171,6 +187,8 @@ class NextCall final : public CallKeeper {
   Ref<Error> problem_;
 };
 
+// Each file takes the place of the one before. The program's blocks are made once, because they are the larger part and
+// do not change.
 class EachCall final : public CallKeeper {
  public:
   EachCall(Vm &vm, std::string path) : path_(std::move(path)), hosts_(host_functions_of(vm)) {
@@ -178,11 +196,14 @@ class EachCall final : public CallKeeper {
   }
 
   Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result) override {
+    // A call within a call of the same VM would take the place of the outer call's file. A replay of the outer call
+    // makes it again anyway.
     const Run *const outer = Run::of_thread();
     const bool is_within = outer && outer->vm == &vm && (outer->depth > 0 || outer->compiled);
     if (is_within) return vm.run_here(function, args, settings, result);
     CallCapture capture(vm, hosts_, {});
     capture.write_begin(path_, function, args, settings, modules_);
+    // One warning for the VM: a service would otherwise log one for each call.
     if (const Ref<Error> problem = capture.problem(); problem && !has_warned_.exchange(true))
       log_warning("OPDYNO_RECORD_LAST: ", problem->message);
     return run_captured(vm, {function, args, settings}, result, capture);
@@ -208,6 +229,7 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
   const Ref<NextCall> last = next_call_of(vm);
   if (last && last->state() != NextCall::State::kDone)
     fail(OPD_FAILED_PRECONDITION, "the next call of this VM is to be recorded already, or is being recorded");
+  // Not the keeper that is done: a chain of them would grow with each capture.
   const Ref<CallKeeper> before = last ? last->before() : vm.state().keeper();
   vm.set_keeper(make_object<NextCall>(whole, options, before), true);
 }
@@ -215,6 +237,7 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
 void end_capture_next_call(Vm &vm) {
   const Ref<NextCall> last = next_call_of(vm);
   if (!last) fail(OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
+  // First, so that from here on no call can begin to be captured.
   const bool was_waiting = last->stop_waiting();
   if (last->state() == NextCall::State::kRunning)
     fail(OPD_FAILED_PRECONDITION, "the call that is recorded has not ended");
@@ -223,6 +246,7 @@ void end_capture_next_call(Vm &vm) {
   if (last->problem()) throw Exception(last->problem());
 }
 
+// OPDYNO_RECORD_LAST is set from outside the program, so its VMs have to work also if nothing can be captured.
 void capture_each_call(Vm &vm, const std::string &path) {
   try {
     vm.set_keeper(make_object<EachCall>(vm, checked_capture_path(path)), true);
