@@ -87,7 +87,7 @@ class Merger {
     parts_.processes.push_back(std::move(made));
   }
 
-  // Equal titles are told apart by the system's numbers, then by the hosts, then by counting.
+  // Makes equal titles distinct: adds the process id, then the host, then a counter.
   std::string free_label(const std::string &wanted, const TraceProcess &process) {
     const std::string base = wanted.empty() ? "process" : wanted, numbered = concat(base, " ", process.id);
     for (const std::string &each : {base, numbered, concat(numbered, " on ", process.host)})

@@ -11,7 +11,7 @@ namespace opd {
 template <class T>
 class ShapeCache {
  public:
-  // What `make` gives for the event's tensors, or gave for others with the same description.
+  // make(event), cached by the tensors' description.
   template <class Make>
   const T &of(const Event &event, const Make &make) {
     const int64_t *const address = shapes_address(event);

@@ -15,7 +15,7 @@ inline bool is_recording_memory() { return detail::memory_recordings.load(std::m
 enum class MemoryUse : uint8_t {
   kTensor,
   kWorkspace,  // scratch memory of kernels
-  kParameter,  // constants of programs, and what files of parameters hold
+  kParameter,  // constants of programs, tensors of parameter files
   kCache,      // what a language model keeps from step to step: KV caches, RNN states
   kResult      // of kBind: results of a run that went to tensors of the caller
 };

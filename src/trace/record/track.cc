@@ -137,8 +137,8 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   return event;
 }
 
-// Writes the words, and keeps them if they are new. More than a chunk has room for lie behind its events; they are
-// those of its first event.
+// Writes the words, and keeps them if they are new. Words that do not fit go to the chunk's tail, which only its first
+// event may use.
 Event *Track::fill_anew(Args args, size_t call) {
   const size_t size = words_for(args);
   const bool is_large = free_words() < size;

@@ -102,8 +102,8 @@ class Track {
     if (in_files_) [[unlikely]]
       each_recording(in_files_, [this](uint32_t recording) { parts_[recording].file->show_open_spans(open_spans_); });
   }
-  // Of those that are open, `earliest` is the tick from which on they may belong to a recording. Locked, because it
-  // moves spans, which another thread may read.
+  // Drops open spans that began before `earliest`: no recording can own them. Locked, because it moves spans, which
+  // another thread may read.
   void tidy_open_spans(uint64_t earliest) {
     std::scoped_lock lock(guard_);
     open_spans_.drop_before(earliest);
