@@ -69,7 +69,7 @@ class DeviceBackend {
   virtual void *create_stream(int32_t id);
   virtual void free_stream(int32_t id, void *stream) noexcept;
 
-  // Null: the device has no times of its own, so the host's clock has to do. Throws.
+  // Null if the device has no timestamps: the caller uses the host's clock. Throws.
   virtual std::unique_ptr<DeviceTimer> start_timer(int32_t, void *) { return nullptr; }
   // Why the device has no counters: one clause; "" if it has some. `names`: which ones, if they have names.
   virtual std::string counters_absence(int32_t id);

@@ -15,7 +15,8 @@ class DeviceClock {  // one thread at a time
     kOfDevice,    // the clock's times are those of the driver
     kOfReference  // the driver has times since an event only, so the zero has no meaning
   };
-  // `method`: how moments are found out, for users. `resolution_ns`: by so much a time of the device may be too early.
+  // `method`: name of the calibration method, shown to users. `resolution_ns`: device timestamps may be this much too
+  // early.
   explicit DeviceClock(std::string_view method, uint64_t resolution_ns = 1, Zero zero = Zero::kOfDevice)
       : method_(name_id(method)), resolution_ns_(static_cast<int64_t>(resolution_ns)), zero_kind_(zero) {}
 

@@ -76,7 +76,7 @@ void CuptiCounterSet::end() const noexcept {
   if (host_) api_.cuptiProfilerHostDeinitialize(&host);
 }
 
-// What the hardware has to be set to for the metrics.
+// Makes the hardware configuration for the metrics. Each kernel runs once, so the metrics must need one pass only.
 void CuptiCounterSet::configure() {
   cupti::InitializeParams initialize;
   OPD_CALL(cuptiProfilerInitialize, initialize);

@@ -70,7 +70,7 @@ class PluginActivity final : public ActivitySource {
     WorkTimes times;
   };
 
-  // Of the process, by the number of its forks.
+  // `generation`: fork_generation() of the process that made this state.
   static constexpr uint64_t on_in(uint32_t generation) { return uint64_t{generation} << 2 | 2; }
   static constexpr uint64_t ending_in(uint32_t generation) { return uint64_t{generation} << 2 | 1; }
 
