@@ -66,7 +66,7 @@ class ProgramWriter {
   std::map<uint64_t, std::string> libraries_;
 };
 
-// Of the tree of a program's imports. Real programs have some ten.
+// Most modules in an import tree. Real programs have about ten.
 constexpr uint64_t kMostModules = 1000;
 
 Ref<Module> load_one(const KeptModule &kept, const std::vector<KeptModule> &all, const std::string &name) {

@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-// A store as equal parts: pages, or the histories of sequences. A part is lines of rows.
+// Splits a store into equal parts: one page, or one sequence's history. A part has `lines` lines of `rows` rows each.
 class Parts {
  public:
   Parts(const DLTensor &store, int64_t count, int64_t rows, int64_t lines = 1)
