@@ -114,7 +114,7 @@ class CallCapture final : public OperatorObserver {
   Ref<Error> failure_;
   ValueWriter values_;
   std::string opaque_;                // the first value that could not be kept; "": none
-  std::optional<OpenHostCall> host_;  // that runs
+  std::optional<OpenHostCall> host_;  // the host function that runs
 };
 
 struct PlannedCall {

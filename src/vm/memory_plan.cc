@@ -28,7 +28,7 @@ class Planner {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  struct Use {  // of a tensor, by a kernel
+  struct Use {  // a kernel's use of a tensor
     uint32_t candidate, pc, arg;
   };
   struct Candidate {  // a storage or a tensor, from its allocation to its end
@@ -265,7 +265,7 @@ class Planner {
   Program &p_;
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> registers_;  // of tensors, by place, shape and offset
 
-  // Of the function being planned.
+  // State of the function being planned.
   Program::Func *f_ = nullptr;
   std::vector<uint32_t> blocks_;   // starts, then the end
   std::vector<uint32_t> writers_;  // per register
@@ -273,7 +273,7 @@ class Planner {
   std::vector<Use> uses_;
   std::vector<uint32_t> unread_;  // candidates whose kill can be removed
 
-  // Of the block being scanned.
+  // State of the block being scanned.
   std::vector<uint32_t> current_, nulled_;  // by register: its candidate; the candidate whose kill wrote an unread None
   std::vector<uint32_t> touched_;           // registers
 };

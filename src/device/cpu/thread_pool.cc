@@ -136,7 +136,7 @@ Ref<Error> run_alone(ParallelTask task, void *data) {
   return run_task(launch, 0);
 }
 
-// Throws, unless the call goes on.
+// Throws if the call has to end. token->ask() may run the signal handlers of a host language, which decide that.
 void check_stop(CancelReason reason) {
   if (ends_call(reason)) throw Exception(make_cancel_error(reason, "before a parallel region"));
   auto *token = static_cast<CancelState *>(thread_state().cancel);

@@ -187,7 +187,7 @@ void Recording::close() noexcept {
   if (options.waits) slot.waiting.store(true);
   if (options.device_work) {
     end_begins(slot_);
-    if (options.waits) fence_all_threads(), wait_for_runs();  // which may still give work to a device
+    if (options.waits) fence_all_threads(), wait_for_runs();  // runs may still give work to a device
     finish_device_work();
     flush_running_activity(true);
   }
@@ -260,7 +260,7 @@ Ref<Trace> Recording::stop() {
     file_->finish(ended);
     if (options.reads_file) {
       TraceParts parts = read_event_file(*file_);
-      if (observers_) parts.observers = observers_->finish();  // which no file has
+      if (observers_) parts.observers = observers_->finish();  // the file has no such summaries
       trace = make_trace(until(ended, std::move(parts)), ended);
     }
   } else {
