@@ -9,6 +9,8 @@ namespace {
 class Lists {
  public:
   Lists(Run &run, const Program::Func &function, Args args) : run_(run), lists_(run.lists) {
+    // A compiled function that calls another one starts a run of its own, with lists of its own. So the block does not
+    // move while machine code has addresses in it.
     auto &items = lists_.items;
     if (items.empty()) {
       const auto &constants = run.program->constants, &functions = run.vm->function_values();
@@ -17,10 +19,12 @@ class Lists {
       lists_.num_constants = constants.size();
       lists_.first_register = items.size();
     }
+    // A damaged executable may state fewer registers than the result needs.
     lists_.num_registers = std::max(function.num_registers, function.num_args + 1);
     items.resize(lists_.first_register + lists_.num_registers, opd_none());
     lists_.registers = items.data() + lists_.first_register;
     thread_state().lists = {reinterpret_cast<uintptr_t>(items.data()), items.size() * sizeof(View)};
+    // Each register owns a reference, also a parameter: the code may overwrite it, which ends one.
     for (size_t i = 0; i < args.size(); ++i) lists_.registers[i] = Value(args[i]).detach();
   }
   ~Lists() {
@@ -71,8 +75,11 @@ View run_compiled(Run &run, uint32_t index, Args args) {
   const View given[] = {opd_pointer(&run), opd_pointer(lists.registers()), opd_pointer(lists.constants()),
                         opd_pointer(lists.functions())};
   View ignored = opd_none();
+  // TVM's code leaves its result in a register. If code sets the packed result, too, that reference has to end.
   const int failed = program.bodies[index]->raw(nullptr, given, static_cast<int32_t>(std::size(given)), &ignored);
   if (is_object(ignored)) release(object_of(ignored));
+  // The code ignores the return values of the list functions, so it may succeed although one of them refused. That
+  // error comes first: what failed later may follow from it.
   if (failed || run.list_error) [[unlikely]] {
     Ref<Error> error = failed ? take_raised() : nullptr;
     run.failure = located(function, run.list_error ? std::exchange(run.list_error, nullptr) : std::move(error));

@@ -156,6 +156,7 @@ class Interpreter {
   // Records the calls of functions that `error` ended, the innermost first, as if they had returned.
   void record_unwound(const Error &error) {
     while (run_.depth > scope_.base() + 1) {
+      // The arguments are still in the scratch of the calling frame: each frame has one, and its callees use their own.
       const Instr &call = *frame_->return_to;
       const uint64_t begin = frame_->begin;
       leave();
@@ -419,6 +420,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         pc += condition(site(instr), registers_[instr.reg]) ? 1 : instr.offset;
         continue;
       case Op::kGoto:
+        // A cancelled call must also leave a loop without calls. Jumps forward come to an end by themselves.
         if (instr.offset <= 0) check_stop(instr);
         pc += instr.offset;
         continue;

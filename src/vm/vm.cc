@@ -89,12 +89,14 @@ const NameId *Vm::function_names() {
   if (has_names_.load(std::memory_order_acquire)) return names_.data();
   std::scoped_lock lock(guard_);
   if (has_names_.load(std::memory_order_relaxed)) return names_.data();
-  names_.clear();  // if memory was short before
+  names_.clear();  // name_id() throws if memory is short; some may be left of such a try
   names_.reserve(program_->functions.size() + program_->callee_of.size());
   const std::string file = module_->file();
   program_name_ = name_id(std::string_view(file).substr(file.rfind('/') + 1));
   for (const FunctionInfo &info : program_->executable->functions) names_.push_back(name_id(info.name));
   for (const uint32_t callee : program_->callee_of) names_.push_back(names_[callee]);
+  // Released after the last name: a thread that sees the flag reads the names without the lock. They never change
+  // again, so the pointer stays good.
   has_names_.store(true, std::memory_order_release);
   return names_.data();
 }
@@ -109,6 +111,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   require(!settings.devices.empty(), "a VM needs a device");
   require(settings.max_depth >= 1, "max_depth must be at least 1, but is ", settings.max_depth);
+  // As in TVM, the last device is the host: heaps of shapes lie there, and so do storages for device -1.
   if (settings.devices.back().device.device_type != kDLCPU)
     settings.devices.push_back({kHost, settings.devices.back().allocator});
   auto vm = make_object<Vm>(Key(), std::move(settings));
@@ -116,6 +119,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
   const auto find = [&](const std::string &name) {
+    // Imports come first: a registered function of the same name must not replace the program's kernel.
     for (const auto &import : module->imports())
       if (auto function = import->find_with_imports(name)) return function;
     return find_function(name);
@@ -127,12 +131,14 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
                                  [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
   if (keeps) plan(*vm->program_);  // other allocators keep no memory
+  // Before the first run: each frame of a run copies the constants into its registers.
   vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });
   for (uint32_t i = 0; i < executable->functions.size(); ++i) {
     vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
+    // The list stays empty for bytecode: is_compiled() asks for that.
     if (compiled) vm->function_values_.push_back(vm->function_value(i));  // machine code finds functions by index
   }
   std::set<const Module *> seen;
@@ -141,7 +147,8 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     set_call_hook(&observe_kernel);
     each_code(*module, seen, [&](CodeModule &code) {
       if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
-      // Not find(): it would load kernels, also those of devices that this machine lacks.
+      // Looked for now, because machine code asks for a function only when it calls it: a missing one would fail in the
+      // middle of a call. Not by find(), which would load kernels, also those of devices that this machine lacks.
       for (const std::string_view name : code.called_functions())
         if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
@@ -151,6 +158,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);
+    // Last: from here on, idle_bytes() of other threads reads this VM.
     KnownVms::get().vms.insert(vm.get());
   }
   return vm;
@@ -159,8 +167,10 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
 Vm::~Vm() {
   {
     std::scoped_lock lock(KnownVms::get().guard);
+    // First: idle_bytes() holds the same lock while it reads a VM, so it meets none whose members are ending.
     KnownVms::get().vms.erase(this);
   }
+  // A recording filters by the VM's address, which the next VM may get.
   if (is_recording()) end_recordings_of(this);
   trim();
 }
@@ -171,6 +181,7 @@ void Vm::place_constants() {
   std::map<const View *, std::string_view> scopes;  // of constants
   for (const MemoryScope &scope : program_->executable->scopes) {
     const View &constant = program_->constants[static_cast<size_t>(scope.constant)];
+    // Also on the host, where nothing is placed: check_scope() refuses a scope that the device lacks.
     if (constant.type == OPD_TENSOR && check_scope(scope.scope, device)) scopes.emplace(&constant, scope.scope);
   }
   if (same(device, kHost)) return;
@@ -203,6 +214,8 @@ void Vm::expect_recordings(bool is_expected) {
 
 void Vm::keep_hooks() {
   std::scoped_lock lock(guard_);
+  // Both reasons are read under the lock, after either has changed. So if two threads change them at once, the later of
+  // their calls gets it right.
   if (!state_.instrument() && expected_recordings_ == 0) hooks_.reset();
   else if (!hooks_) hooks_.emplace(libraries_);
 }
@@ -220,6 +233,7 @@ void Vm::use_streams(Run &run) {
 
 int Vm::wait_for_device(Args args) const noexcept {
   return raising([&] {
+    // From the end: the outputs of a kernel come last, and they lie on the device that works.
     for (size_t i = args.size(); i-- > 0;)
       if (const DLTensor *tensor = try_dltensor(args[i])) {
         if (tensor->device.device_type != kDLCPU && !is_capturing(tensor->device))  // captured work is not done
@@ -253,6 +267,8 @@ void Vm::give_back(Run *run) {
   run->end_call();
   if (is_capturing()) [[unlikely]]
     return delete run;  // the graph uses its memory, and so gets it
+  // Releases this run's state to the next call, and acquires that of the run that had the place: its link is written
+  // below.
   run = spare_.exchange(run, std::memory_order_acq_rel);
   if (!run) return;
   std::scoped_lock lock(guard_);
@@ -266,6 +282,7 @@ void Vm::trim() {
     list = std::exchange(idle_, nullptr);
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
+  // Without the lock: other calls need not wait until devices have freed the memory.
   while (list) delete std::exchange(list, list->next_idle);
 }
 
@@ -288,6 +305,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   // The spare run is taken while it is read; a call that begins meanwhile uses another.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
     sum += run->idle_bytes(device);
+    // If a call gave its run back meanwhile, that has the place now. This one goes to the list, whose lock is held.
     Run *none = nullptr;
     if (!spare_.compare_exchange_strong(none, run, std::memory_order_acq_rel))
       run->next_idle = std::exchange(idle_, run);
@@ -297,6 +315,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
 
 Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   if (state_.has_listening_keeper()) [[unlikely]]
+    // It may have gone since the flag was read. The reference keeps it while it makes the call.
     if (const Ref<CallKeeper> keeper = state_.keeper()) return keeper->run(*this, index, args, settings, result);
   return run_here(index, args, settings, result);
 }
@@ -304,17 +323,21 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
 Ref<Error> Vm::run_here(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
+    // Made before the scope, so that a refused call borrows no run, and ends after it: the run borrows these
+    // arguments.
     const CallArguments checked(*this, info, args, settings.names);
     CallScope scope(*this, index, settings);
     Run &run = scope.run();
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
     if (run.failure) [[unlikely]] {
+      // The scope reads the error when it ends. The caller has its reference before that.
       scope.note_failure(*run.failure);
       return std::move(run.failure);
     }
   }
   if (result.type() == OPD_FUNCTION) [[unlikely]]
+    // Function values of a program do not keep the VM, which keeps them. One that leaves the call must.
     result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return nullptr;
