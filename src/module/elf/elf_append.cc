@@ -20,8 +20,10 @@ class ElfAppender {
  public:
   explicit ElfAppender(const ElfFile &file)
       : file_(file), out_(as_text(file.bytes())), begin_(round_up(out_.size(), kPage)) {
-    // The loader requires equal addresses and file offsets modulo the page size; this holds for the largest pages.
+    // The loader requires equal addresses and file offsets modulo the page size; this holds for the largest pages. The
+    // address is beyond the last segment's page of that size, so no page belongs to both.
     address_ = round_up(file.span_.end, kLargestPage) + begin_ % kLargestPage;
+    // The old place of the program headers has no room for one more: sections follow it.
     segment_.resize((file.header_.e_phnum + size_t{1}) * sizeof(Elf64_Phdr));  // the program headers come first
   }
 
@@ -45,6 +47,7 @@ class ElfAppender {
 
  private:
   uint64_t place(std::string_view bytes, uint64_t alignment) {
+    // The segment begins at a page, so an aligned place in it has an aligned address.
     segment_.resize(round_up(segment_.size(), alignment));
     segment_ += bytes;
     return address_ + segment_.size() - bytes.size();
@@ -56,6 +59,7 @@ class ElfAppender {
   }
 
   void copy_tables() {
+    // New names go behind the old ones, so every index into the table stays right.
     strings_ = file_.strings_;
     symbols_.resize(file_.symbols_.size());
     versions_.resize(symbols_.size());
@@ -67,6 +71,8 @@ class ElfAppender {
   }
 
   void define(const AddedData &data) {
+    // Only a defined symbol can mean something else: an undefined one stands before the symbols of GNU's hash
+    // table, so a lookup would not find it. Code that reaches the old data without the symbol keeps using them.
     const auto is_it = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.name == data.symbol; };
     const auto known = std::find_if(file_.symbols_.begin(), file_.symbols_.end(), is_it);
     Elf64_Sym symbol{};
@@ -83,6 +89,7 @@ class ElfAppender {
     entry->st_size = data.content.size();
     if (entry != &symbol) return;
     symbols_.push_back(symbol);
+    // Without a version: a lookup by name alone finds it.
     versions_.push_back(VER_NDX_GLOBAL);
   }
 
@@ -141,6 +148,7 @@ class ElfAppender {
   std::string sysv_hash_table() const {
     ByteWriter out;
     const auto count = static_cast<uint32_t>(symbols_.size());
+    // The second word is the number of symbols, which tools take from here. So all of them stand in the one chain.
     for (const uint32_t word : {1u, count, count > 1 ? 1u : 0u, 0u}) out.write(word);
     for (uint32_t i = 1; i < count; ++i) out.write(i + 1 < count ? i + 1 : 0u);
     return out.take();
@@ -152,12 +160,15 @@ class ElfAppender {
     for (size_t i = 0; i < count; ++i)
       all.push_back(file_.read<Elf64_Phdr>(file_.header_.e_phoff + i * sizeof(Elf64_Phdr), "a program header"));
     const uint64_t size = (count + 1) * sizeof(Elf64_Phdr);
+    // PT_PHDR must lie in a loaded segment and say where the headers are now.
     for (auto &header : all) {
       if (header.p_type != PT_PHDR) continue;
       header.p_offset = begin_;
       header.p_vaddr = header.p_paddr = address_;
       header.p_filesz = header.p_memsz = size;
     }
+    // The loader takes the extent of a library from its first and last PT_LOAD, so they must ascend by address. This
+    // one has the highest.
     const auto last =
         std::find_if(all.rbegin(), all.rend(), [](const auto &header) { return header.p_type == PT_LOAD; });
     all.insert(last.base(),
@@ -176,15 +187,16 @@ class ElfAppender {
   std::vector<uint16_t> versions_;
 };
 
+// The reader checks the result as it checks each library before a load: dlopen() trusts what it gets.
 std::string with_run_path(const ElfFile &file, const std::string &run_path) {
   std::string out = ElfAppender(file).replace_run_path(run_path);
-  const ElfFile checked(as_bytes(out), file.name());  // checks the result as a load would
+  const ElfFile checked(as_bytes(out), file.name());
   return out;
 }
 
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added) {
   std::string out = ElfAppender(file).append(added);
-  const ElfFile checked(as_bytes(out), file.name());  // checks the result as a load would
+  const ElfFile checked(as_bytes(out), file.name());  // as above
   return out;
 }
 
