@@ -26,7 +26,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kShownBytes = 8;
-constexpr size_t kStartBytes = 512;  // enough to recognise the format
+constexpr size_t kStartBytes = 512;  // of all signs of a format, that of tar lies last, at byte 257
 
 enum class Format { kSharedLibrary, kExecutable, kSource, kObject, kArchive, kTar };
 
@@ -34,6 +34,7 @@ struct NamedFormat {
   std::string_view name;
   Format format;
 };
+// The last three are TVM's other names of shared libraries; it takes them on every system.
 constexpr NamedFormat kFormats[] = {
     {"so", Format::kSharedLibrary},  {"vmexec", Format::kExecutable}, {"c", Format::kSource},
     {"o", Format::kObject},          {"a", Format::kArchive},         {"tar", Format::kTar},
@@ -46,6 +47,7 @@ struct Foreign {
   std::string_view start;
   const char *what;
 };
+// Recognised only for the message: it says what the file is and, if possible, what to do.
 constexpr Foreign kForeign[] = {
     {"!<thin>\n", "an archive that names other files instead of holding them; make one that holds them (ar rc)"},
     {"MZ", "a Windows library; export the model for this system"},
@@ -78,11 +80,13 @@ Format format_named(const std::string &format) {
   fail(OPD_INVALID_ARGUMENT, "\"", format, "\" is not a format of modules; there are so, vmexec, c, o, a and tar");
 }
 
+// By single bytes of e_type: the file may be shorter than an ELF header.
 bool is_object(Bytes bytes) { return bytes.size() > 17 && bytes[16] == ET_REL && bytes[17] == 0; }
 
 Format format_of(Bytes bytes, const std::string &name) {
   if (as_text(bytes).starts_with(ELFMAG)) return is_object(bytes) ? Format::kObject : Format::kSharedLibrary;
   if (!kind_by_magic(bytes).empty()) return Format::kExecutable;
+  // C has no first bytes of its own, so here the name decides.
   if (name.ends_with(".c")) return Format::kSource;
   if (as_text(bytes).starts_with("!<arch>\n")) return Format::kArchive;
   if (looks_like_tar(bytes)) return Format::kTar;
@@ -133,9 +137,11 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
            ", which lies beside the exported file; load that file instead of its bytes");
     table.library = file.substr(0, file.rfind('/') + 1) + table.library;  // npos + 1 is 0
   }
+  // Asked here, because the error of load_module() would name neither the export nor what to do.
   if (::access(table.library.c_str(), F_OK))
     fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
          ", which is not there; libraries beside an exported file must be moved together with it");
+  // The caller named the format of the embedding file, not that of this library.
   options.format.clear();
   options.alone = true;  // else a library that embeds itself is loaded without end
   return make_native_module(load_module(table.library, options), std::move(table.entries), options.inspect_only);
@@ -189,6 +195,8 @@ Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::str
 LibraryModule::Original unchanged(const std::string &path, const FileState &state) {
   return [path, state] {
     const InputFile again(path);
+    // An export must hold the library that was loaded. Device, inode, size and times tell a change without a copy of
+    // the bytes.
     if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
     return again.read();
   };
@@ -220,6 +228,7 @@ Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, cons
       return load_objects(inputs_in_tar(bytes, name), path, name, options);
     case Format::kObject:
     case Format::kArchive: {
+      // The linker tells objects from archives by their suffix, which bytes from memory may lack.
       std::string input = name;
       const char *suffix = format == Format::kObject ? ".o" : ".a";
       if (!input.ends_with(suffix)) input += suffix;
@@ -246,12 +255,14 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
+  // Of the open file, not of the path: another file may have got the name since.
   const FileState state(file.state());
   if (options.inspect_only) {
     const std::string content = file.read();
     return inspect_library(as_bytes(content), path, path, options, unchanged(path, state));
   }
   std::shared_ptr<LibraryImage> image;
+  // An earlier load of the same file may have left its copy, which is checked and prepared for dlopen() already.
   if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, state);
   if (!image) image = std::make_shared<LibraryImage>(file);
   return load_shared_library(image, path, path, options, unchanged(path, state));
@@ -260,6 +271,7 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const LibraryRange range("load", name);
+  // First: of a module that is not allowed, nothing is parsed.
   if (options.allowed) options.allowed->require(bytes, name);
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);

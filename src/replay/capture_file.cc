@@ -13,12 +13,14 @@
 namespace opd {
 namespace {
 
-// The file that a path leads to: symbolic links stay, and what they lead to is replaced or made.
+// The file that a path leads to: symbolic links stay, and what they lead to is replaced or made. A rename to a link
+// would replace the link itself.
 std::string target_of(const std::string &path) {
   constexpr int kMostLinks = 40;  // as Linux follows
   namespace fs = std::filesystem;
   struct stat info {};
   if (::stat(path.c_str(), &info) && errno != ENOENT) fail_errno("cannot write", path, errno);
+  // A rename would replace a device or a pipe by a file. The mode is 0 if there is nothing at the path.
   if (info.st_mode && !S_ISREG(info.st_mode))
     fail(OPD_INVALID_ARGUMENT, "cannot record to ", path, ": not a regular file");
   fs::path target = path;
@@ -31,7 +33,8 @@ std::string target_of(const std::string &path) {
   return target;
 }
 
-// An open file of a new name beside `path`, which becomes the name. Only its owner can read it: it has a call's data.
+// An open file of a new name beside `path`, which becomes the name. Beside, because a rename works only within one file
+// system. Only its owner can read it: it has a call's data.
 int open_beside(std::string &path) {
   path += ".XXXXXX";
   return ::mkostemp(path.data(), O_CLOEXEC);
@@ -43,6 +46,8 @@ std::string checked_capture_path(const std::string &path) {
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error).string();  // a program may change its directory
   if (error) fail_errno("cannot write", path, error.value());
+  // Tried by making a file: permissions alone do not tell of a read-only file system. The caller can still choose
+  // another path now; when the call has begun, it cannot.
   std::string probe = target_of(whole);
   const int fd = open_beside(probe);
   if (fd < 0) fail_errno("cannot write", path, errno);
@@ -72,6 +77,7 @@ bool CaptureFile::is_of_parent() const { return ::getpid() != process_; }
 
 void CaptureFile::add(BlockKind kind, std::string_view content) {
   if (is_of_parent()) return;
+  // If the process dies between the two writes, the last block is cut off. Readers expect that (replay/blocks.h).
   const BlockHead head = head_of(kind, blocks_, content);
   write({reinterpret_cast<const char *>(&head), sizeof head});
   write(content);
@@ -80,6 +86,8 @@ void CaptureFile::add(BlockKind kind, std::string_view content) {
 
 void CaptureFile::place() {
   if (temporary_.empty() || is_of_parent()) return;
+  // Atomic: the path has the earlier capture, or all that leads to this call. Nothing is synced: a crash of the process
+  // loses no written bytes, only one of the system does.
   if (::rename(temporary_.c_str(), path_.c_str())) fail_errno("cannot write", path_, errno);
   temporary_.clear();
 }
