@@ -19,12 +19,12 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kFoldNs = 1000 * kNsPerMs;  // at most this long, events are not looked at
-constexpr uint64_t kLookNs = 200 * kNsPerMs;   // and at most this long, their number is not
-constexpr uint64_t kManyPending = 1 << 18;     // events that are folded at once, 16 MiB
+constexpr uint64_t kFoldNs = 1000 * kNsPerMs;  // events are folded at least this often
+constexpr uint64_t kLookNs = 200 * kNsPerMs;   // and counted this often, since they may soon be too many
+constexpr uint64_t kManyPending = 1 << 18;     // events that are folded at once: 16 MiB, a quarter of the usual ring
 constexpr uint64_t kExitNs = 1000 * kNsPerMs;  // for the end of the process
-constexpr size_t kMostInRequest = 512;         // spans
-constexpr uint64_t kLongestNs = uint64_t{1} << 62;
+constexpr size_t kMostInRequest = 512;         // spans; the default of OpenTelemetry's exporters
+constexpr uint64_t kLongestNs = uint64_t{1} << 62;  // 146 years: added to the present, it still fits 63 bits
 
 std::chrono::steady_clock::time_point moment(uint64_t ns) {  // the same clock as monotonic_ns()
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(std::min(ns, kLongestNs)));
@@ -68,6 +68,7 @@ struct TelemetrySessions {
       const std::scoped_lock lock(guard);
       all = running;
     }
+    // One limit for all, so that several sessions do not hold up the exit one after the other.
     const uint64_t end = monotonic_ns() + kExitNs;
     for (const auto &session : all) {
       const uint64_t now = monotonic_ns();
@@ -75,6 +76,7 @@ struct TelemetrySessions {
     }
   }
   void forget_all() noexcept {
+    // Without the lock: fork() held it, and the child has one thread.
     for (const auto &session : running) session->forget();
   }
 };
@@ -108,6 +110,7 @@ struct TelemetrySession::Thread {
   static void *run(void *given) {
     const std::unique_ptr<Thread> self(static_cast<Thread *>(given));
     (self->session.get()->*self->body)();
+    // The lock ends before `self`, which may have the last reference to the session.
     const std::scoped_lock lock(self->session->guard_);
     --self->session->num_threads_;
     self->session->changed_.notify_all();
@@ -127,6 +130,7 @@ struct TelemetrySession::Thread {
       fail(OPD_IO, "no thread for telemetry can be started");
     }
     self.release();
+    // Detached, because finish() has a limit and pthread_join() has none. The thread keeps the session while it runs.
     pthread_detach(thread);
   }
 };
@@ -136,6 +140,8 @@ void TelemetrySession::begin() {
   RecordingOptions options;
   options.calls = settings_.per_operator;
   options.outcomes = true;
+  // take_parts() needs a recording that does not wait. If this session is late, it loses the oldest events, and counts
+  // them.
   options.waits = false;
   options.overwrites = true;
   options.max_bytes = settings_.max_bytes;
@@ -143,6 +149,7 @@ void TelemetrySession::begin() {
     const std::scoped_lock lock(guard_);
     recording_ = Recording::start(options);
   }
+  // Before the threads begin: a child of fork() must know which sockets it has to close.
   TelemetrySessions::get().add(shared_from_this());
   try {
     Thread::start("opdyno-metrics", shared_from_this(), &TelemetrySession::serve);
@@ -157,6 +164,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
   if (generation_ != fork_generation())
     return TelemetrySessions::get().remove(this);  // a forked child lacks the threads
   const uint64_t end = monotonic_ns() + std::min(patience_ns, kLongestNs);
+  // First the end, then what wakes the threads: once awake, they look at it.
   end_ns_.store(end, std::memory_order_relaxed);
   {
     const std::scoped_lock lock(guard_);
@@ -169,6 +177,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
     std::unique_lock lock(guard_);
     changed_.notify_all();
     changed_.wait_until(lock, moment(end), [this] { return num_threads_ == 0; });
+    // Released at the end, without the lock. A thread that is still at work finds no recording and folds nothing.
     ended = std::move(recording_);
   }
   TelemetrySessions::get().remove(this);  // only now: a child that is forked meanwhile closes the sockets
@@ -191,6 +200,7 @@ int32_t Telemetry::type() {
 Telemetry::~Telemetry() { session->finish(kExitNs); }
 
 void start_telemetry_of_environment(const char *version, const char *abi) noexcept try {
+  // A program with more rights than its caller must not open the sockets that the caller names.
   const char *const text = ::secure_getenv("OPDYNO_TELEMETRY");
   if (!text || !*text) return;
   try {
@@ -205,9 +215,12 @@ void start_telemetry_of_environment(const char *version, const char *abi) noexce
 void TelemetrySession::fold() {
   const std::scoped_lock lock(guard_);
   if (!recording_) return;
+  // Under the lock, because only one thread at a time may take events. Both threads of the session come here, and those
+  // of the program that call text() or flush().
   const TraceParts parts = recording_->take_parts();
   uint64_t dropped = 0;
   for (const TraceTrack &track : parts.tracks) dropped += track.dropped;
+  // Never less than before: Prometheus takes a counter that falls for a restart.
   stats_.events_dropped = std::max(stats_.events_dropped, dropped);
   calls_.add(parts);
   if (!sends_spans()) return;
@@ -335,6 +348,7 @@ void TelemetrySession::set_value(Series series) {
     const auto same_labels = std::ranges::find(same_name->points, given.labels, &Point::labels);
     if (same_labels != same_name->points.end()) return void(same_labels->value = given.value);
   }
+  // Labels may have any values, such as the number of a request: without a limit they would fill the memory.
   if (num_own_ >= settings_.max_series)
     fail(OPD_OUT_OF_RANGE, "the program has ", num_own_, " label sets of metrics of its own, which is the most");
   if (same_name != own_.end()) same_name->points.push_back(std::move(given));
@@ -384,6 +398,7 @@ bool TelemetrySession::send_spans() {
   const std::scoped_lock lock(guard_);
   if (result.is_success()) span_pause_.succeed();
   else span_pause_.fail(result.retry_after_ns), problem_ = result.problem;
+  // Spans that are refused for good are dropped: they would be refused again, and hold up all others.
   if (!result.is_success() && result.is_transient()) return queue_.give_back(std::move(batch)), true;
   stats_.spans_sent += batch.size() - rejected;
   stats_.spans_dropped += rejected;
@@ -391,6 +406,8 @@ bool TelemetrySession::send_spans() {
 }
 
 void TelemetrySession::send_metrics() {
+  // Nothing is kept for a second try: metrics are sums since the start or present values, so the next request replaces
+  // this one.
   const std::string body = otlp_metrics(metrics(), settings_, since_ns_, unix_ns());
   const HttpPost::Result result = post_->send("/v1/metrics", body, end_ns_, send_wake_.fd());
   note_result(result);
@@ -413,7 +430,9 @@ void TelemetrySession::send() noexcept {
         changed_.wait_until(lock, moment(std::min(metrics_at, spans_at)));
       }
       const uint64_t now = monotonic_ns();
+      // Read before anything is sent: a flush that is asked for later may be for spans that this round does not send.
       ends = is_ending_, flush = flushes_wanted_, is_asked = is_urgent();
+      // A pause after a failure does not count now: the program waits for this, or ends.
       has_spans = is_asked || (queue_.size() > 0 && now >= span_pause_.next_ns());
     }
     problem_.clear();
@@ -439,6 +458,7 @@ void TelemetrySession::flush(uint64_t timeout_ns) {
   std::unique_lock lock(guard_);
   const uint64_t wanted = ++flushes_wanted_, end = monotonic_ns() + std::min(timeout_ns, kLongestNs);
   changed_.notify_all();
+  // A session that has ended has no thread that would answer.
   if (!changed_.wait_until(lock, moment(end), [&] { return flushes_done_ >= wanted || num_threads_ == 0; }))
     fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(), " has not taken all in time");
   if (!flush_problem_.empty()) fail(OPD_IO, flush_problem_);

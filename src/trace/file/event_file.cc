@@ -27,6 +27,7 @@ struct EventFiles {
   static EventFiles &get() {
     static auto *files = [] {
       pthread_atfork(nullptr, nullptr, [] {
+        // Without locks: fork() held them all, and the child has one thread.
         for (EventFile *file : get().all) file->become_private();
       });
       return new EventFiles;  // never destroyed: threads may record while the process exits
@@ -47,6 +48,7 @@ namespace {
 
 uint64_t random_id() {
   const auto id = draw_unique<uint64_t>();
+  // A block of zeros has the id 0, so no recording may have it.
   return id ? id : 1;
 }
 
@@ -58,6 +60,8 @@ void copy_text(char (&place)[kSize], const std::string &text) {
 }
 
 int open_regular(const std::string &path) {
+  // Without O_TRUNC: until the lock is held, the file may be another recording's. O_NONBLOCK: a device, which is
+  // refused below, must not make the caller wait.
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0) fail_errno("cannot open", path, errno);
   struct stat info {};
@@ -67,9 +71,11 @@ int open_regular(const std::string &path) {
 }
 
 void rename_file(const std::string &from, const std::string &to) {
+  // The file is missing if a process that was killed between two renames has moved it.
   if (::rename(from.c_str(), to.c_str()) && errno != ENOENT) fail_errno("cannot rename", from, errno);
 }
 
+// Whether the path still leads to the open file: other processes may rename and remove files meanwhile.
 bool is_named(int file, const std::string &path) {
   struct stat mine {
   }, named{};
@@ -86,6 +92,7 @@ uint64_t blocks_for(const EventFileOptions &options) {
 
 std::shared_ptr<EventFile> EventFile::create(const EventFileOptions &options) {
   auto file = std::make_shared<EventFile>(options);
+  // Before another thread has it, so that no child of fork() can write into a file that is not in the list.
   EventFiles::get().add(file.get());
   return file;
 }
@@ -94,7 +101,7 @@ EventFile::EventFile(const EventFileOptions &options)
     : options_(options), live_path_(options.path + ".live"), id_(random_id()), most_blocks_(blocks_for(options)) {
   try {
     while (!open_live()) {}
-    is_complete_ = true;  // so far
+    is_complete_ = true;  // if what follows fails, close() is to remove FILE.live, which has no events
     open_file();
     header_ = add_block(BlockType::kRecording);
     // Last, so that a recording that cannot begin, as on a full disk, leaves the earlier one.
@@ -140,12 +147,14 @@ void EventFile::open_file() {
 }
 
 EventFile::~EventFile() {
+  // First: another thread that forks must not find blocks that are ending.
   EventFiles::get().remove(this);
   flush_.reset();
   close();
 }
 
-// Blocks that are mapped keep the live file open, and so its lock, until their threads record again.
+// Threads that have not recorded since still map blocks of the live file, which keeps it open. So the lock is released
+// by itself: it would not end with the descriptor.
 void EventFile::close() noexcept {
   if (is_complete_) remove_live();  // else names are still in there
   for (int *file : {&file_, &live_file_})
@@ -164,7 +173,8 @@ void EventFile::become_private() noexcept {
     for (auto &pages : texts->pages) pages.first->keep_private(live_file_), pages.second->keep_private(live_file_);
   for (auto &thread : threads_) thread->keep_private(live_file_);
   header_->keep_private(live_file_);
-  // The lock on the live file ends with the last descriptor.
+  // Closed only: LOCK_UN would end the parent's lock. If the parent is killed, the private mappings keep the lock until
+  // this process ends.
   ::close(std::exchange(live_file_, -1));
   ::close(std::exchange(file_, -1));
 }
@@ -233,6 +243,7 @@ std::shared_ptr<ThreadBlock> EventFile::begin_thread(int64_t thread_id, const st
   else block = std::move(free_.back()), free_.pop_back();
   ThreadRecord thread{++last_track_, 0, 0, thread_id, {}};
   copy_text(thread.thread_name, thread_name);
+  // Room in `free_` for all threads: end_thread() must not fail between a thread's record and the end of its block.
   threads_.reserve(threads_.size() + 1);
   free_.reserve(free_.size() + threads_.size() + 1);
   threads_.push_back(std::make_shared<ThreadBlock>(shared_from_this(), std::move(block), thread));
@@ -260,6 +271,7 @@ void EventFile::add_record(const ThreadRecord &record) {
   MappedBlock &block = *records_.back();
   BlockState state = block.state();
   constexpr auto kWords = static_cast<uint16_t>(sizeof record / sizeof(uint64_t));
+  // First the record, then the count: who reads the count, also after a kill, finds the record whole.
   std::memcpy(block.words() + state.top, &record, sizeof record);
   state.top = static_cast<uint16_t>(state.top + kWords), ++state.count;
   block.publish(state);
@@ -275,6 +287,8 @@ void EventFile::add_names_up_to(NameId last) noexcept {
     try {
       add_name(name);
     } catch (const std::exception &) { note(ENOMEM); }  // a reader shows "?"
+    // Also after a failure, which each further event would repeat otherwise. Released for has_name(): an event in the
+    // file has its name there.
     names_written_.store(name + 1, std::memory_order_release);
   }
 }
@@ -296,6 +310,7 @@ void EventFile::add_stacks(StackId last) noexcept {
 
 void EventFile::add_stack(StackId stack) {
   const std::span<const uint64_t> frames = stack_frames(stack);
+  // First the names of the frames: no kill leaves a stack in the file whose names are missing.
   for (const uint64_t frame : frames) {
     if (!is_language_frame(frame)) continue;
     const LanguageFrame named = unpack_frame(frame);
@@ -323,6 +338,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   auto &pages = texts.pages;
   if (pages.empty() || pages.back().first->state().top + words > kBlockWords) {
     pages.reserve(pages.size() + 1);
+    // If there is room for one block only, it is not used: each text must have its copy.
     TextPages fresh{add_block(texts.type), add_block(texts.type)};
     pages.push_back(std::move(fresh));
   }
@@ -330,6 +346,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   for (auto *block : {pages.back().first.get(), pages.back().second.get()}) {
     BlockState state = block->state();
     uint64_t *const place = block->words() + state.top;
+    // Checksums are of whole words, so the rest of the last one must be known.
     place[words - 1] = 0;
     std::memcpy(place, &record, sizeof record);
     if (!text.empty()) std::memcpy(place + 1, text.data(), text.size());
@@ -362,6 +379,8 @@ bool EventFile::write_at(uint64_t offset, const void *data, size_t size) noexcep
 void EventFile::write_events(BlockHeader header, const uint64_t *words, const Event *last) noexcept {
   if (!is_of_this_process()) return;
   const uint64_t number = blocks_written_.fetch_add(1, std::memory_order_relaxed);
+  // The number gives each thread a place of its own, without a lock. In a ring, a thread that is a whole round late may
+  // write together with the next owner of its place: the checksum then does not fit, and the block counts as lost.
   if (!options_.is_ring && number >= most_blocks_) return is_full_.store(true);
   const BlockState state = BlockState::of(header.state);
   // The last event of a block without one is written, too, since FILE has whole blocks.
@@ -394,6 +413,7 @@ void EventFile::end_changes() noexcept {
     is_finished_ = true;
     for (const auto &thread : threads_) thread->forbid_changes();
   }
+  // Pairs with ThreadBlock::Change: from here on, each thread has seen the end or is seen as changing.
   fence_all_threads();
   for (;;) {
     std::shared_ptr<ThreadBlock> changing;
@@ -431,6 +451,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
   std::scoped_lock lock(guard_);
   bool is_complete = end_threads();
   tail_ = 1 + std::min(blocks_written_.load(), most_blocks_);
+  // Anew, since libraries may have been loaded meanwhile.
   if (options_.has_stacks) objects_.pages.clear(), add_objects();
   for (const auto *texts : {&names_, &stacks_, &objects_})
     for (const auto &pages : texts->pages)
@@ -446,6 +467,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
 } catch (const std::exception &) { note(ENOMEM); }
 
 void EventFile::note(int error_number) noexcept {
+  // Only the first error is kept: later ones mostly follow from it.
   int none = 0;
   error_.compare_exchange_strong(none, error_number);
 }
