@@ -24,6 +24,7 @@ std::atomic<uint64_t> serials{0};
 
 struct Sessions {
   ForkMutex guard{LockRank::kDeviceTables};
+  // Weak: the table keeps no session open, and a place is free as soon as its session has ended.
   std::array<std::weak_ptr<ClientSession>, kMostSessions> list;
 };
 Sessions &sessions() {
@@ -60,6 +61,7 @@ opd_code code_of(std::string_view kind) {
 
 // Servers send "Kind: message".
 [[noreturn]] void fail_there(std::string_view text, const std::string &address) {
+  // A kind is a name as Python has them. Any other text before a colon, such as a path, belongs to the message.
   const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
   const size_t colon = text.find(": ");
   std::string kind;
@@ -70,7 +72,7 @@ opd_code code_of(std::string_view kind) {
   fail_as(kind.empty() ? "RuntimeError" : kind.c_str(), code_of(kind), text, " (on ", address, ")");
 }
 
-// Of an exception.
+// The text of an exception.
 std::string said_in(std::string_view answer) {
   ByteReader body = values_of(answer);
   const std::optional<Value> text = read_plain(body, read_type(body));
@@ -94,13 +96,15 @@ RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
   return part;
 }
 
-// Where copies are limited by the processor, and something else looks after the bytes, as an ssh tunnel.
+// For connections that are checked otherwise, as by an ssh tunnel: with checksums, copies over the loopback take a
+// quarter more processor time.
 bool are_checksums_off() {
   const char *const value = std::getenv("OPDYNO_RPC_CHECKSUMS");
   return value && std::string_view(value) == "0";
 }
 
-// As other programs hand it on to those that they start. What is no context is none.
+// The trace context of the program that started this one, as OpenTelemetry's tools hand it on. Any other text is
+// ignored.
 TraceContext context_of_environment() {
   const char *const value = std::getenv("TRACEPARENT");
   return TraceContext::parse(value ? value : "").value_or(TraceContext{});
@@ -146,6 +150,7 @@ std::shared_ptr<ClientSession> ClientSession::connect(const HostPort &server, co
   ClientOptions how = options;
   if (how.tls.name.empty()) how.tls.name = server.host;
   made->begin(how);
+  // Last: only a session that the server has accepted takes one of the places.
   made->index_ = enter(made);
   return made;
 }
@@ -157,7 +162,7 @@ std::shared_ptr<ClientSession> ClientSession::at(int32_t index) {
   return all.list[static_cast<size_t>(index)].lock();
 }
 
-// The text that a function of the server's own returns; "": it has none of that name.
+// The text that a function of the server's own returns; "": the server lacks the function, as TVM's do.
 std::string ClientSession::told(const char *name) {
   const uint64_t function = find(name);
   if (!function) return "";
@@ -166,7 +171,8 @@ std::string ClientSession::told(const char *name) {
   return std::string(as_text(text, name));
 }
 
-// No other thread has the session yet, so all between the answer and this side's next frame is here.
+// The answer has no checksum yet, all later frames of both sides have. No other thread has the session yet, so none can
+// send in between.
 void ClientSession::ask_for_checksums() {
   const uint64_t function = find(kChecksumFunction);
   if (!function) return;  // of a former version
@@ -180,7 +186,9 @@ void ClientSession::begin(const ClientOptions &options) {
   if (options.session_limit.count())
     said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
   try {
+    // One limit for all steps: each of them may be slow, but not their sum.
     socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
+    // Before the greeting, so that nothing of it is sent in the clear.
     if (options.tls.is_wanted()) socket_.secure(std::make_unique<Tls>(descriptor_.get(), options.tls));
     key_ = greet_server(socket_, said, options.secret);
     PacketWriter start(Code::kInitServer);
@@ -204,6 +212,7 @@ ClientSession::~ClientSession() { close(); }
 void ClientSession::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
     return;  // in a child of fork(), it is the parent's
+  // Does not wait for its turn: destructors come here, and a request may take as long as its function does.
   const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
   try {
     note_end("it was closed");
@@ -214,6 +223,7 @@ void ClientSession::close() noexcept {
     }
   } catch (const std::exception &) {}  // the server sees the end of the connection
   if (is_idle) end_turn();             // the next thread in line finds the session closed
+  // The descriptor lives as long as the object: a thread that still waits must not wait for a new file of that number.
   ::shutdown(descriptor_.get(), SHUT_RDWR);
 }
 
@@ -237,6 +247,7 @@ void ClientSession::require_open(std::string_view place) const {
 }
 
 void ClientSession::end(std::string_view place, const std::string &reason) {
+  // First the reason, then the flag: who finds the session closed reads the reason.
   note_end(concat(reason, " ", place));
   is_open_ = false;
   ::shutdown(descriptor_.get(), SHUT_RDWR);
@@ -246,6 +257,7 @@ void ClientSession::end(std::string_view place, const std::string &reason) {
 DLDevice ClientSession::here(DLDevice device) const {
   if (device.device_type < 0 || device.device_type >= kDevicesOfSession)
     fail(OPD_UNSUPPORTED, "the device ", device_name(device), " of the server is of a session there");
+  // Each session has a range of device types of its own, so a tensor's device tells its session.
   return {static_cast<DLDeviceType>(device.device_type + kDevicesOfSession * (index_ + 1)), device.device_id};
 }
 
@@ -257,16 +269,19 @@ DLDevice ClientSession::there(DLDevice device) const {
 
 // ---- packets
 
-// Objects that other threads free from here on are freed by requests of those threads, or here if they found the
-// connection busy.
+// Sends what other threads freed during the turn. The flag is cleared before the list is looked at: a thread that adds
+// to the list later finds the flag clear, and sends its packet itself (free_later()). So none is left behind, unless
+// too many answers are owed.
 void ClientSession::end_turn() noexcept {
   bool is_full = false;
   do {
     try {
+      // Only answers that are here already: within 1 ns, because 0 would mean no limit.
       while (owed_ > 0 && is_open_.load() && socket_.has_input(Socket::Time{1}))
         skip_answer("while objects were freed");
       send_frees();
     } catch (const std::exception &) {}  // the next request fails, too
+    // If so, the next request waits for answers and sends the rest: see settle().
     is_full = owed_ >= kMostOwed;
     is_busy_.store(false, std::memory_order_release);
     is_busy_.notify_one();
@@ -283,8 +298,10 @@ bool ClientSession::send_frees() {
     for (; !frees_.empty() && owed_ + count < kMostOwed; ++count, frees_.pop_front())
       frames += frames_.framed(frees_.front());
   }
+  // After the end, the packets are dropped, for the server has freed all.
   if (!is_open_.load() || count == 0) return false;
   owed_ += count;
+  // Without the lock: free_later() must not wait while the server reads slowly.
   socket_.write(frames);
   return true;
 }
@@ -297,7 +314,7 @@ void ClientSession::free_later(Code code, const Add &add) noexcept {
     add(packet);
     const std::scoped_lock lock(guard_);
     frees_.push_back(packet.take());
-  } catch (const std::bad_alloc &) { return; }
+  } catch (const std::bad_alloc &) { return; }  // the server keeps it until the session ends
   if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
 }
 
@@ -323,7 +340,8 @@ ClientSession::Answer ClientSession::exchange(const Request &request) {
     receive_end(request);
     end(request.place, e.error()->message);
   }
-  ++owed_;  // until it is here, if the wait ends before
+  ++owed_;  // until it is here: if the wait ends before, a later request skips this answer
+  // Answers come in the order of their requests: first those that are owed.
   for (; owed_ > 1; skip_answer(request.place)) await_answer(request);
   await_answer(request);
   --owed_;
@@ -335,7 +353,8 @@ void ClientSession::receive_end(const Request &request) {
   for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
 }
 
-// It goes before the request, and its answer is not waited for on its own.
+// Tells the server which trace the call belongs to, if that has changed. It goes before the request, and its answer is
+// not waited for on its own.
 std::string ClientSession::context_packet(const Request &request) {
   TraceContext wanted = trace_context();
   if (!wanted.is_any()) wanted = usual_context_;
@@ -343,6 +362,7 @@ std::string ClientSession::context_packet(const Request &request) {
   if (!context_function_) {
     PacketWriter packet(Code::kGetGlobalFunc);
     packet.add_text(kTraceParentFunction);
+    // This one is no call, so it asks for no context in turn.
     const Answer answer = exchange({.packet = packet.take(), .place = request.place, .patience = request.patience});
     context_function_ = answer.code == Code::kReturn ? handle_in(answer.body) : 0;
   }
@@ -371,6 +391,8 @@ ClientSession::Answer ClientSession::receive(const Request &request) {
     if (size < sizeof(Code) || size > kMostAnswer) fail(OPD_IO, "an answer has ", size, " bytes");
     frames_.read(&answer.code, sizeof answer.code);
     size -= sizeof answer.code;
+    // Into the caller's memory without a copy in between, but only if the server sends as many bytes as it was asked
+    // for.
     if (answer.code == Code::kCopyAck && request.into && size == request.size) {
       frames_.read(request.into, size);
       frames_.end();
@@ -440,6 +462,8 @@ uint64_t ClientSession::own_function(const char *name) {
     const std::scoped_lock lock(guard_);
     if (const auto found = known_.find(name); found != known_.end()) return found->second;
   }
+  // Without the lock, which must not be held while the server is asked. If two threads ask at once, one of the numbers
+  // lasts until the session ends.
   const uint64_t function = find(name);
   if (!function) fail(OPD_UNSUPPORTED, "the server at ", address_, " has no function ", name);
   const std::scoped_lock lock(guard_);
@@ -477,7 +501,7 @@ uint64_t ClientSession::allocate(DLDevice device, size_t bytes) {
   return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}).body);
 }
 
-// In pieces, between which the thread looks whether it is to go on.
+// In pieces, so that a cancelled call or a limit ends the copy between two of them.
 void ClientSession::write(const RemoteTensor &to, const void *from, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
