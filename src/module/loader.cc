@@ -101,7 +101,8 @@ Format format_of(Bytes bytes, const std::string &name) {
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name, const ModuleOptions &options) {
   std::string kind = kind_by_magic(bytes);
-  if (kind.empty()) kind = kExecutableKind;  // its reader reports what is wrong
+  // Without a known magic, the caller has named the format. The kind's reader then reports what is wrong.
+  if (kind.empty()) kind = kExecutableKind;
   const auto loader = find_module_kind(kind);
   if (!loader) fail(OPD_UNSUPPORTED, name, " is of kind ", kind, ", which this build of opdyno cannot load");
   return loader({bytes, name, options});
@@ -132,6 +133,7 @@ Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::strin
     fail(OPD_UNSUPPORTED, name, " embeds a module of kind ", kind, ", which this version of opdyno does not know");
   NativeTable table = read_native_table(bytes, name);
   if (!table.library.starts_with('/')) {
+    // Bytes from memory have no directory in which a library could lie beside them.
     if (file.empty())
       fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
            ", which lies beside the exported file; load that file instead of its bytes");
@@ -166,6 +168,7 @@ Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, cons
                                 LibraryModule::Original original) {
   Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
   library->set_original(std::move(original));
+  // What is made of the embedded bytes stays in the image, for the next load of the same file.
   return load_embedded(embedded_by_tvm(image->file()), embedded_in(image->file(), kOwnBlobSymbol), library, file,
                        image->name(), options, image->derived());
 }
@@ -173,6 +176,7 @@ Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, cons
 // Reads a library without loading it. Its bytes are not kept: an export reads the file again.
 Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
                             UnloadedLibrary::LibraryBytes library_bytes) {
+  // Only read: no code of the file may run, and it may be for another machine.
   const ElfFile elf(bytes, name, ElfFile::Use::kInspect);
   const auto library = make_object<UnloadedLibrary>(facts_of(elf), file, std::move(library_bytes));
   std::vector<Ref<Object>> derived;

@@ -70,6 +70,7 @@ CaptureFile::CaptureFile(const std::string &path) : path_(target_of(path)), temp
 
 CaptureFile::~CaptureFile() {
   ::close(fd_);
+  // In a child of fork() the file stays: the parent is still writing it.
   if (!temporary_.empty() && !is_of_parent()) ::unlink(temporary_.c_str());
 }
 
@@ -94,6 +95,7 @@ void CaptureFile::place() {
 
 void CaptureFile::return_to(Mark mark) {
   if (is_of_parent()) return;
+  // ftruncate() leaves the position of the next write behind the new end: hence the seek.
   if (::ftruncate(fd_, static_cast<off_t>(mark.size)) || ::lseek(fd_, static_cast<off_t>(mark.size), SEEK_SET) < 0)
     fail_errno("cannot write", path_, errno);
   size_ = mark.size, blocks_ = mark.blocks;

@@ -82,6 +82,9 @@ struct TelemetrySessions {
 };
 
 // ---- start and end
+//
+// `guard_` is held while events are read (fold()), so a scrape may wait for that. It is not held while something is
+// sent or received, nor while a callback of the program runs: a slow collector holds up only the thread that sends.
 
 TelemetrySession::TelemetrySession(TelemetrySettings settings)
     : settings_(std::move(settings)),
@@ -103,6 +106,7 @@ std::shared_ptr<TelemetrySession> TelemetrySession::start(TelemetrySettings sett
   return session;
 }
 
+// A thread holds the session itself: the program may release its handle, and finish() may give up, while it runs.
 struct TelemetrySession::Thread {
   std::shared_ptr<TelemetrySession> session;
   void (TelemetrySession::*body)() noexcept;
@@ -118,6 +122,7 @@ struct TelemetrySession::Thread {
   }
   static void start(const char *name, std::shared_ptr<TelemetrySession> session,
                     void (TelemetrySession::*body)() noexcept) {
+    // Counted before it runs: finish() must not find 0 while a thread is about to begin.
     auto self = std::make_unique<Thread>(Thread{std::move(session), body});
     {
       const std::scoped_lock lock(self->session->guard_);
@@ -187,6 +192,7 @@ void TelemetrySession::forget() noexcept {
   server_.close_all();  // the parent's
   if (post_) post_->close();
   serve_wake_.close(), send_wake_.close();
+  // The parent's recording goes on without this process: a child records only if it starts a session of its own.
   recording_ = nullptr;
   is_ending_ = true;
   num_threads_ = 0;
@@ -203,6 +209,7 @@ void start_telemetry_of_environment(const char *version, const char *abi) noexce
   // A program with more rights than its caller must not open the sockets that the caller names.
   const char *const text = ::secure_getenv("OPDYNO_TELEMETRY");
   if (!text || !*text) return;
+  // A wrong value is only a warning: the library must load all the same.
   try {
     TelemetrySettings settings = read_telemetry_variable(text);
     settings.version = version, settings.abi = abi;
@@ -225,6 +232,7 @@ void TelemetrySession::fold() {
   calls_.add(parts);
   if (!sends_spans()) return;
   spans_.add(parts);
+  // While the queue is empty, the thread that sends sleeps until the next metrics are due.
   if (queue_.size() > 0) changed_.notify_all();
 }
 
@@ -244,6 +252,7 @@ void TelemetrySession::serve() noexcept {
       if (queue_.size() > 0) changed_.notify_all();  // those that add_span() added since the last look go together
     }
     const uint64_t now = monotonic_ns();
+    // Without this, only scrapes would empty the ring, and it would lose events between two of them.
     if (pending < kManyPending && now < next_fold) continue;
     if (pending > 0) fold_quietly();
     next_fold = now + kFoldNs;
@@ -301,6 +310,7 @@ void add_memory(std::vector<Series> &all) {
 
 std::vector<Series> TelemetrySession::metrics() {
   using enum SeriesKind;
+  // First, so that the metrics have all calls that have ended.
   fold();
   std::vector<Series> all;
   all.push_back({"opdyno_build_info",
@@ -356,6 +366,7 @@ void TelemetrySession::set_value(Series series) {
   ++num_own_;
 }
 
+// Wakes nobody: serve() looks at the queue within kLookNs, so spans that come together are sent in one request.
 void TelemetrySession::add_span(SentSpan span) {
   const std::scoped_lock lock(guard_);
   if (sends_spans() && span.is_kept) queue_.add(std::move(span));
@@ -392,6 +403,7 @@ bool TelemetrySession::send_spans() {
   }
   if (batch.empty()) return true;
   const HttpPost::Result result = post_->send("/v1/traces", otlp_spans(batch, settings_), end_ns_, send_wake_.fd());
+  // A collector may accept a request and refuse some of its spans.
   const uint64_t rejected =
       result.is_success() ? std::min<uint64_t>(rejected_spans(result.body), batch.size()) : batch.size();
   note_result(result);
@@ -440,6 +452,7 @@ void TelemetrySession::send() noexcept {
       if (is_asked) fold();
       while (has_spans && !send_spans()) {}
       if (is_asked || monotonic_ns() >= std::max(next_metrics, metric_pause_.next_ns())) {
+        // From now on: sendings that a slow collector delayed are not made up for.
         next_metrics = monotonic_ns() + settings_.interval_ns;
         send_metrics();
       }

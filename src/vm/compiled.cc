@@ -28,6 +28,7 @@ class Lists {
     for (size_t i = 0; i < args.size(); ++i) lists_.registers[i] = Value(args[i]).detach();
   }
   ~Lists() {
+    // Through the pool, as in bytecode: the next call of the run uses the memory again without asking a device.
     for (View &value : std::span(lists_.registers, lists_.num_registers))
       if (const View old = std::exchange(value, opd_none()); is_object(old)) run_.pool.drop(object_of(old));
     thread_state().lists = {};
@@ -45,6 +46,7 @@ class Lists {
   CompiledLists &lists_;
 };
 
+// An error that came through a nested call names its place already and is left as it is.
 Ref<Error> located(const Program::Func &function, Ref<Error> error) {
   if (error->located) return error;
   auto named = make_error(error->code, concat(error->message, " (in ", function.info->name, ")"), error->kind);

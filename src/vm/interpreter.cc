@@ -130,6 +130,7 @@ class FrameScope {
     const Program::Func &function = *frame.function;
     View *registers = frame.registers.data();
     for (uint32_t i = 0; i < function.num_args; ++i) {
+      // A borrowed parameter is the caller's reference. Only its place is cleared.
       if (!function.borrowed[i] && is_object(registers[i])) run_.pool.drop(object_of(registers[i]));
       registers[i].type = kUnset;
     }
@@ -273,6 +274,7 @@ class Interpreter {
     int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (recorded && !failed && run_.recorder.syncs() && run_.vm->is_asynchronous())
       failed = wait_for_device(count, result);
+    // The callee may be the user's: a result with an object's type and no object would crash later and elsewhere.
     if (lacks_object(result)) [[unlikely]]
       failed = raising([&] { fail_result(std::exchange(result, opd_none())); });
     if (failed) [[unlikely]] {
@@ -372,6 +374,7 @@ View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
   for (const Instr *pc = start_of<kListen>(*frame_->function);;) {
     const Instr &instr = *pc;
+    // The decoder has marked what needs a check at run time. Most instructions need none.
     if (instr.checks) [[unlikely]]
       check(instr);
     if (kListen && run_.instrument && is_folded(instr.op)) {
@@ -433,6 +436,8 @@ View Interpreter::execute(uint32_t index, Args args) {
           ++pc;
           continue;
         }
+        // A call of the program's own takes a frame but no C stack: the loop goes on in the callee. So only max_depth
+        // limits how deep such calls nest.
         const Program::Func &callee = program_.functions[instr.callee];
         uint64_t begin = 0;
         if (kListen && run_.recorder.listens()) begin = run_.recorder.begin_call({scratch_, instr.num_args});
@@ -466,6 +471,7 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
+  // Decided once for the run: what begins to listen meanwhile sees the next one.
   if (!run.recorder.listens() && !run.instrument) return Interpreter(run).execute<false>(function, args);
   Interpreter interpreter(run);
   try {

@@ -38,6 +38,7 @@ struct KnownVms {
 
 template <class Visit>
 void each_code(Module &module, std::set<const Module *> &seen, const Visit &visit) {
+  // Modules may share an import.
   if (!seen.insert(&module).second) return;
   if (auto *code = dynamic_cast<CodeModule *>(&module)) visit(*code);
   for (const auto &import : module.imports()) each_code(*import, seen, visit);
@@ -45,6 +46,7 @@ void each_code(Module &module, std::set<const Module *> &seen, const Visit &visi
 
 }  // namespace
 
+// Slow, but OperatorNames asks only once for each callee.
 std::string Vm::name_of(const Function &function) const {
   if (const std::string *const own = program_name_of(function)) return *own;
   const auto &callees = program_->callees;  // a program may give one to a builtin
@@ -71,6 +73,8 @@ Ref<Function> Vm::find_function_named(const std::string &name) {
   return module_->find_with_imports(name);
 }
 
+// A kernel is observed by a hook in the slot through which its library calls it. Code that is linked into the program
+// has no known slots, and a kernel that its library binds to itself has none.
 std::string Vm::recording_note() const {
   if (!is_compiled()) return {};
   size_t hidden = 0, seen = 0;
@@ -94,6 +98,7 @@ const NameId *Vm::function_names() {
   const std::string file = module_->file();
   program_name_ = name_id(std::string_view(file).substr(file.rfind('/') + 1));
   for (const FunctionInfo &info : program_->executable->functions) names_.push_back(name_id(info.name));
+  // By instruction, too, so that recording a call reads one table.
   for (const uint32_t callee : program_->callee_of) names_.push_back(names_[callee]);
   // Released after the last name: a thread that sees the flag reads the names without the lock. They never change
   // again, so the pointer stays good.
@@ -255,6 +260,7 @@ Run *Vm::acquire() {
 }
 
 Run *Vm::take_idle() {
+  // A program that one thread calls finds the spare run each time, and takes no lock.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
   {
     std::scoped_lock lock(guard_);

@@ -16,6 +16,8 @@ std::string_view raw(const T &value) {
 
 }  // namespace
 
+// Makes a copy of the file with one segment behind it: program headers, then data, then the tables of symbols. The old
+// tables stay in the file, but nothing refers to them any more.
 class ElfAppender {
  public:
   explicit ElfAppender(const ElfFile &file)
@@ -135,10 +137,12 @@ class ElfAppender {
     const auto count = static_cast<uint32_t>(symbols_.size());
     const uint32_t first = file_.hashed_.count ? file_.hashed_.first : static_cast<uint32_t>(file_.symbols_.size());
     ByteWriter out;
+    // Numbers of buckets, of the first symbol in the table, of words of the filter; the filter's shift.
     for (const uint32_t word : {1u, first, 1u, 0u}) out.write(word);
     out.write(~uint64_t{0});  // a filter that lets everything through
     out.write(first < count ? first : 0);
     for (uint32_t i = first; i < count; ++i) {
+      // The lowest bit of a hash marks the end of the chain.
       const uint32_t hash = gnu_hash(strings_.c_str() + symbols_[i].st_name);
       out.write(i + 1 < count ? hash & ~1u : hash | 1u);
     }

@@ -20,6 +20,8 @@ constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
 constexpr const char *kConnectionError = "ConnectionError";  // of Python, which is an OSError
 
+// The number of a session that has ended is used again, its serial is not: what is kept of a session's devices goes by
+// the serial.
 std::atomic<uint64_t> serials{0};
 
 struct Sessions {
@@ -194,6 +196,7 @@ void ClientSession::begin(const ClientOptions &options) {
     PacketWriter start(Code::kInitServer);
     start.write_text(kProtocolVersion);
     ask({.packet = start.take(), .place = "at its begin"});
+    // What opdyno's servers offer beyond TVM's is used only if this function is there.
     version_ = told(kVersionFunction);
     if (!version_.empty()) {
       host_ = told(kHostFunction);
@@ -268,6 +271,11 @@ DLDevice ClientSession::there(DLDevice device) const {
 }
 
 // ---- packets
+//
+// The protocol has no numbers of requests: the server takes them one by one and answers in their order. So a request
+// whose caller gives up (a limit, a cancelled call) still has an answer to come. Requests that free objects are sent
+// without waiting for theirs, since destructors must not wait. All such answers are counted in `owed_`, and the next
+// request reads them first.
 
 // Sends what other threads freed during the turn. The flag is cleared before the list is looked at: a thread that adds
 // to the list later finds the flag clear, and sends its packet itself (free_later()). So none is left behind, unless
@@ -321,6 +329,7 @@ void ClientSession::free_later(Code code, const Add &add) noexcept {
 ClientSession::Answer ClientSession::ask(const Request &request) {
   require_open(request.place);
   std::optional<LibraryRange> range;
+  // Before the turn: the range includes the wait for it.
   if (request.what) range.emplace(request.what, request.name);
   const Turn turn(*this);
   Answer answer = exchange(request);
@@ -329,6 +338,7 @@ ClientSession::Answer ClientSession::ask(const Request &request) {
 }
 
 ClientSession::Answer ClientSession::exchange(const Request &request) {
+  // Once more: the session may have ended while this thread waited for its turn.
   require_open(request.place);
   settle(request);
   const std::string context = request.is_call ? context_packet(request) : "";
@@ -380,6 +390,7 @@ void ClientSession::await_answer(const Request &request) {
   await(socket_, patience, request.place);
 }
 
+// An error in here ends the session: behind a part of a frame, the next answer could not be found.
 ClientSession::Answer ClientSession::receive(const Request &request) {
   constexpr uint64_t kSmall = 1 << 20;
   uint64_t size;
@@ -423,6 +434,7 @@ void ClientSession::settle(const Request &request) {
 
 // If the caller of a call did not wait, the call's result is freed.
 void ClientSession::skip_answer(std::string_view place) {
+  // Without `into`: a copy whose caller has given up must not write into its memory any more.
   const Answer answer = receive({.packet = {}, .place = place});
   --owed_;
   if (answer.code != Code::kReturn) return;
@@ -476,6 +488,7 @@ void ClientSession::upload(std::string_view name, std::string_view content) {
   PacketWriter packet(Code::kCallFunc);
   packet.write(own_function("tvm.rpc.server.upload"));
   packet.add_text(name);
+  // Sent from where it lies: files of parameters may be large.
   packet.add_bytes_that_follow(content.size());
   ask({.packet = packet.take(),
        .rest = content,

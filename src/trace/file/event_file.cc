@@ -188,7 +188,8 @@ void EventFile::begin(Recordings recordings, uint64_t ticks) {
   write_header(header);
   if (!options_.has_stacks) return;
   try {
-    add_objects();  // and again at the end, when there may be more
+    // Already now, so that the addresses of stacks can be named after a kill; and again at the end.
+    add_objects();
   } catch (const std::exception &) { note(ENOMEM); }
 }
 
@@ -239,6 +240,7 @@ std::shared_ptr<ThreadBlock> EventFile::begin_thread(int64_t thread_id, const st
   std::scoped_lock lock(guard_);
   if (is_finished_ || !is_of_this_process()) return nullptr;
   std::unique_ptr<MappedBlock> block;
+  // Blocks of threads that have ended are used again: else FILE.live would grow with each thread that a program starts.
   if (free_.empty()) block = add_block(BlockType::kEvents);
   else block = std::move(free_.back()), free_.pop_back();
   ThreadRecord thread{++last_track_, 0, 0, thread_id, {}};
@@ -358,6 +360,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
 // Events after the end are no part of the recording.
 void EventFile::count_drop(uint64_t count) noexcept {
   if (is_finished_.load()) return;
+  // In the mapped block, so that a kill does not lose the number.
   std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -443,6 +446,8 @@ bool EventFile::end_threads() noexcept {
   return is_complete;
 }
 
+// In this order: no thread changes anything, all events are in FILE, then the names and records behind them, and last
+// the header that says whether all is there.
 void EventFile::finish(uint64_t ended) noexcept try {
   if (!is_of_this_process()) return;
   end_changes();
@@ -462,6 +467,7 @@ void EventFile::finish(uint64_t ended) noexcept try {
   header.other_drops = std::atomic_ref(header_->words()[kOtherDropsWord]).load(std::memory_order_relaxed);
   header.checksum = checksum_of(header);
   is_complete &= write_header(header);
+  // EINVAL: the file system cannot sync files.
   if (::fdatasync(file_) && errno != EINVAL) note(errno), is_complete = false;
   is_complete_ = is_complete;
 } catch (const std::exception &) { note(ENOMEM); }
