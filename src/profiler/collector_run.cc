@@ -83,7 +83,7 @@ void CollectorRun::begin_call(DLDevice device) {
   if (is_outermost) outermost_cost_ += cost;
 }
 
-// Without memory, the metrics are lost, as the event is.
+// If memory is short, the metrics are lost, as the event is.
 void CollectorRun::end_call(uint64_t begin, EventItems &out) noexcept try {
   // Calls that an error ended without end_call() began later. Their metrics are lost: each end() clears the list.
   while (began_.back() > begin) end();
@@ -113,7 +113,7 @@ void CollectorRun::end_run(size_t depth, EventItems &out) noexcept try {
   add(EventItem::Type::kObserved, std::exchange(outermost_cost_, 0));
 } catch (const std::bad_alloc &) { end_down_to(depth); }
 
-// ---- all of them
+// ---- all threads
 
 CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices,
                            bool is_session)

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kFoldNs = 1000 * kNsPerMs;  // events are folded at least this often
 constexpr uint64_t kLookNs = 200 * kNsPerMs;   // and counted this often, since they may soon be too many
 constexpr uint64_t kManyPending = 1 << 18;     // events that are folded at once: 16 MiB, a quarter of the usual ring
-constexpr uint64_t kExitNs = 1000 * kNsPerMs;  // for the end of the process
+constexpr uint64_t kExitNs = 1000 * kNsPerMs;  // the longest wait when the process exits
 constexpr size_t kMostInRequest = 512;         // spans; the default of OpenTelemetry's exporters
 constexpr uint64_t kLongestNs = uint64_t{1} << 62;  // 146 years: added to the present, it still fits 63 bits
 
@@ -32,7 +32,7 @@ std::chrono::steady_clock::time_point moment(uint64_t ns) {  // the same clock a
 
 }  // namespace
 
-// All that run, for forks and for the end of the process.
+// The sessions that run: a fork, and the end of the process, must reach each of them.
 struct TelemetrySessions {
   ForkMutex guard{LockRank::kTelemetrySessions};
   std::vector<std::shared_ptr<TelemetrySession>> running;
@@ -189,7 +189,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
 }
 
 void TelemetrySession::forget() noexcept {
-  server_.close_all();  // the parent's
+  server_.close_all();  // these sockets are the parent's
   if (post_) post_->close();
   serve_wake_.close(), send_wake_.close();
   // The parent's recording goes on without this process: a child records only if it starts a session of its own.
@@ -215,7 +215,7 @@ void start_telemetry_of_environment(const char *version, const char *abi) noexce
     settings.version = version, settings.abi = abi;
     TelemetrySession::start(std::move(settings));  // until the process ends
   } catch (const Exception &e) { log_load_warning("OPDYNO_TELEMETRY: " + e.error()->message); }
-} catch (const std::bad_alloc &) {}  // then there is none
+} catch (const std::bad_alloc &) {}  // then there is no telemetry
 
 // ---- the thread that folds and serves
 
@@ -319,7 +319,7 @@ std::vector<Series> TelemetrySession::metrics() {
                  "The library; always 1.",
                  kGauge,
                  {{{{"version", settings_.version}, {"abi", settings_.abi}}, 1}}});
-  // These take locks that come before this one's.
+  // Before `guard_` is taken: these take locks of lower ranks.
   all.push_back(single("opdyno_modules", "opdyno.modules", "{module}", "Modules that are loaded, imports included.",
                        kGauge, Module::count()));
   all.push_back(single("opdyno_vms", "opdyno.vms", "{vm}", "Virtual machines that there are.", kGauge, Vm::count()));

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMostOwed = 64;                     // answers that no call waits for; more would fill the sockets
 constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
 constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
-constexpr const char *kConnectionError = "ConnectionError";  // of Python, which is an OSError
+constexpr const char *kConnectionError = "ConnectionError";  // Python's, a subclass of OSError
 
 // The number of a session that has ended is used again, its serial is not: what is kept of a session's devices goes by
 // the serial.
@@ -86,7 +86,7 @@ std::string end_in(std::string_view answer) {
   try {
     const std::string said = said_in(answer);
     if (said.starts_with(kEndAnswer) || said == kDamageAnswer) return said.substr(said.find(": ") + 2);
-  } catch (const Exception &) {}  // of an answer without a form
+  } catch (const Exception &) {}  // the answer is malformed
   return "";
 }
 
@@ -126,7 +126,7 @@ uint64_t handle_in(std::string_view answer) {
 
 }  // namespace
 
-// The right to use the connection. Objects to be freed meanwhile are sent at its end.
+// The right to use the connection. Requests to free objects that come meanwhile are sent at its end.
 class ClientSession::Turn {
  public:
   explicit Turn(ClientSession &session) : session_(session) {
@@ -177,7 +177,7 @@ std::string ClientSession::told(const char *name) {
 // send in between.
 void ClientSession::ask_for_checksums() {
   const uint64_t function = find(kChecksumFunction);
-  if (!function) return;  // of a former version
+  if (!function) return;  // an older server
   call(function, kChecksumFunction, {});
   frames_.begin_checksums();
   free_object(function);
@@ -214,12 +214,12 @@ ClientSession::~ClientSession() { close(); }
 
 void ClientSession::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
-    return;  // in a child of fork(), it is the parent's
+    return;  // in a child of fork(), the connection is the parent's
   // Does not wait for its turn: destructors come here, and a request may take as long as its function does.
   const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
   try {
     note_end("it was closed");
-    if (is_idle) {  // else the request that waits for its answer ends with the connection
+    if (is_idle) {  // else a request is under way, which ends with the connection
       ByteWriter packet;
       packet.write(Code::kShutdown);
       frames_.write(packet.take());
@@ -358,7 +358,7 @@ ClientSession::Answer ClientSession::exchange(const Request &request) {
   return receive(request);
 }
 
-// A server that has ended the session may have said why before. Throws that.
+// If the server has ended the session, it may have said why before. Throws that reason.
 void ClientSession::receive_end(const Request &request) {
   for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
 }
@@ -445,7 +445,7 @@ void ClientSession::skip_answer(std::string_view place) {
       const std::scoped_lock lock(guard_);
       frees_.push_back(packet.take());
     }
-  } catch (const Exception &) {}  // of an answer without a form
+  } catch (const Exception &) {}  // the answer is malformed
 }
 
 // ---- requests

@@ -116,7 +116,7 @@ EventFile::EventFile(const EventFileOptions &options)
   }
 }
 
-// Without its lock, the live file of another recording is never touched: a process holds it until it ends.
+// A live file is touched only under its lock: a process that is recording holds the lock.
 bool EventFile::open_live() {
   live_file_ = open_regular(live_path_);
   lock(live_file_, live_path_);
@@ -140,7 +140,7 @@ void EventFile::move_crashed() {
   rename_file(live_path_, options_.path + ".crashed.live");
 }
 
-// By another name, as that of a link, it may be another recording's.
+// FILE has a lock of its own: by another name, such as that of a link, another recording may be writing it.
 void EventFile::open_file() {
   file_ = open_regular(options_.path);
   lock(file_, options_.path);
@@ -156,12 +156,12 @@ EventFile::~EventFile() {
 // Threads that have not recorded since still map blocks of the live file, which keeps it open. So the lock is released
 // by itself: it would not end with the descriptor.
 void EventFile::close() noexcept {
-  if (is_complete_) remove_live();  // else names are still in there
+  if (is_complete_) remove_live();  // else FILE.live is still needed
   for (int *file : {&file_, &live_file_})
     if (*file >= 0) ::flock(*file, LOCK_UN), ::close(std::exchange(*file, -1));
 }
 
-// There may be another file of that name by now.
+// The name may be that of another recording's file by now.
 void EventFile::remove_live() noexcept {
   if (live_file_ >= 0 && is_named(live_file_, live_path_)) ::unlink(live_path_.c_str());
 }
@@ -386,7 +386,7 @@ void EventFile::write_events(BlockHeader header, const uint64_t *words, const Ev
   // write together with the next owner of its place: the checksum then does not fit, and the block counts as lost.
   if (!options_.is_ring && number >= most_blocks_) return is_full_.store(true);
   const BlockState state = BlockState::of(header.state);
-  // The last event of a block without one is written, too, since FILE has whole blocks.
+  // A block without events writes the place of one all the same, since FILE has whole blocks.
   const size_t num_words = state.top - kHeaderWords, events_size = std::max<size_t>(state.count, 1) * sizeof(Event);
   header.checksum = checksum_of(header, words, num_words, last, state.count);
   const uint64_t offset = (1 + number % most_blocks_) * kBlockBytes;
@@ -430,8 +430,8 @@ void EventFile::end_changes() noexcept {
   }
 }
 
-// A thread whose record finds no room stays in its block of FILE.live. The list is emptied all the same: its items hold
-// this object, which would never end, and neither would its blocks of a disk that is full.
+// A thread for whose record there is no room stays in its block of FILE.live. The list is emptied all the same: its
+// items hold this object, so neither it nor its blocks on the full disk would ever be released.
 bool EventFile::end_threads() noexcept {
   bool is_complete = true;
   for (const auto &thread : std::exchange(threads_, {})) {
