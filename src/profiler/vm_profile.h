@@ -28,7 +28,7 @@ struct VmProfile {
 // `call` makes one run of the VM, on this thread.
 VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::function<void()> &call);
 
-// Of a function by name: of the program, a saved one, or without arguments one whose inputs were set.
+// Profiles a program function, a saved function, or (without arguments) one whose inputs were set.
 VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options);
 

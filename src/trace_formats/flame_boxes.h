@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// Escaped as in HTML, less what no XML may contain.
+// HTML-escaped, without characters that XML forbids.
 void append_xml(std::string &out, std::string_view text);
 
 class FlameBoxes {

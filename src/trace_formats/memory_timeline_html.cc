@@ -85,7 +85,7 @@ class Page {
     else out_ << "-1";
   }
 
-  // Of each part of the steps, the first one and those with the least and the most bytes in use.
+  // Downsamples: of each part of the steps, keeps the first one and those with the fewest and the most bytes in use.
   void write_rows() {
     out_ << "categories:{";
     for (const Category &category : kCategories)

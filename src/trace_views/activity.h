@@ -10,7 +10,7 @@ struct Activity {
   const Event *event;       // one of the spans, in the trace
   uint64_t count = 0;       // spans that ended in the interval
   uint64_t full_ticks = 0;  // of these, from their begins, which may lie before the interval
-  // Of all spans, also open ones, as far as they lie in the interval: in all, and without the spans within them.
+  // Time within the interval, open spans included: total, and without nested spans.
   uint64_t ticks = 0, self_ticks = 0;
   uint32_t num_threads = 0;
 };

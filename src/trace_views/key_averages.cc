@@ -92,7 +92,7 @@ class Joiner {
     return static_cast<uint32_t>(device.device_type) << 16 | static_cast<uint16_t>(device.device_id);
   }
 
-  // Of the stacks with the same innermost functions; 0: there are none.
+  // Number of the group of stacks with equal innermost functions; 0: no stack.
   uint32_t group_of(HostStacks::StackNumber stack) {
     if (!stack) return 0;
     const auto [known, fresh] = groups_.try_emplace(stack, 0);

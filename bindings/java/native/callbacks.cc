@@ -14,7 +14,7 @@ Java java;
 
 namespace {
 
-// The calling thread's environment; a thread of native code belongs to Java until it ends.
+// JNIEnv of the calling thread. A native thread is attached at first use and stays attached until it exits.
 JNIEnv *environment() {
   void *env = nullptr;
   if (java.vm->GetEnv(&env, JNI_VERSION_10) == JNI_OK) return static_cast<JNIEnv *>(env);

@@ -130,7 +130,7 @@ jbyteArray text_of(JNIEnv *env, const char *text);  // without the 0 byte
 jsize array_count(JNIEnv *env, uint64_t count, size_t size = 1);
 DLTensor *dltensor_of(jlong tensor);
 
-// Outputs, written into an array of Java; nothing where an exception is on its way.
+// Copies outputs into a Java array; does nothing while an exception is pending.
 void give_words(JNIEnv *env, jlongArray out, const jlong *words, size_t count);
 inline void give(JNIEnv *env, jlongArray out, std::initializer_list<jlong> words) {
   give_words(env, out, words.begin(), words.size());

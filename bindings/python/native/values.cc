@@ -54,7 +54,7 @@ bool fits_dltensor(const Py_buffer &buffer) {
   return true;
 }
 
-// NumPy's bool, which is no bool of Python's.
+// numpy.bool_ is not a subclass of bool.
 bool view_bool_scalar(PyObject *object, opd_value *out) {
   Py_buffer buffer;
   if (!get_buffer(object, &buffer)) return false;

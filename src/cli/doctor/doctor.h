@@ -18,7 +18,7 @@ struct Check {
 };
 using Checks = std::vector<Check>;
 
-// What needed too long gets more time.
+// Checks that timed out get a longer limit.
 inline std::string remedy_of(const Probe::Answer &answer) {
   return answer.why == Probe::kTooLate ? "opdyno doctor --within 10s" : "";
 }

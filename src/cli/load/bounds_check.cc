@@ -13,7 +13,7 @@ namespace opd::cli {
 
 namespace {
 
-// What TVM's kernels require of their tensors. Memory of opdyno has it; that of others keeps what it has.
+// Alignment that TVM's kernels require. Copies of foreign memory keep the foreign alignment.
 constexpr size_t block_alignment = 64;
 
 struct Range {

@@ -1,5 +1,5 @@
-// Devices of sessions as devices of this process. Their memory has addresses here that cannot be read
-// (device/address_ranges.h), so that tensors, views and copies of them are as those of other devices.
+// Devices of sessions as devices of this process. Their memory has reserved local addresses that are never read
+// (device/address_ranges.h), so views and copies work as on other devices.
 #pragma once
 #include <memory>
 

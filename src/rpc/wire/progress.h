@@ -11,8 +11,8 @@ namespace opd::rpc {
 
 class Progress {
  public:
-  // `to`: null, or with the number of bytes that may be written in its struct_size. It is read here once, since
-  // other processes may write to the memory.
+  // `to` may be null. Its struct_size, the number of bytes that may be written, is read once, because another process
+  // may change it.
   explicit Progress(opd_rpc_progress *to) : to_(to), size_(to ? to->struct_size : 0) {}
 
   // For others to read meanwhile. One thread writes.
