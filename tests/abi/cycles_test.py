@@ -16,8 +16,6 @@ LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
 
 # The cycles that remain, by their units below src/, and why they do. Make none longer; turn an include if you work there.
 KNOTS = {
-    "analysis/diff analysis/diff_runs": "a diff reads runs into its operators",
-    "analysis/span_rows analysis/trace_report": "both have the text of an event's kind",
     "base/file base/output_file base/random_bytes": "a new file has a random name; file.h has the text of the system's errors",
     "control/control control/requests": "control.h has how a trace is written, which requests take",
     "device/cpu/thread_pool device/cpu/worker_observer device/cpu/worker_set": "the pool owns the workers, which are seen through it",
@@ -26,11 +24,13 @@ KNOTS = {
     "device/graph device/memory/allocator device/memory/device_memory device/memory/pool device/memory/workspace":
         "a device's memory makes its allocators, which take blocks of it; a graph keeps blocks",
     "module/kinds/device_module module/kinds/kernel_launcher": "a module makes the functions of its kernels, which keep it",
-    "rpc/remote rpc/remote_device rpc/remote_objects": "a session makes its objects, which call it",
-    "trace/alarm trace/device_work trace/recorder trace/recording trace/trace_context trace/track":
-        "recording.h has recordings, ranges and a run's recorder",
-    "trace/chunk trace/event trace/event_block": "an event reads its payload in its chunk",
-    "trace/event_file trace/thread_block": "a block of the file has its format",
+    "rpc/client/client_session rpc/client/remote_device rpc/client/remote_objects": "a session makes its objects, which call it",
+    "stats/diff stats/diff_runs": "a diff reads runs into its operators",
+    "trace/file/event_file trace/file/thread_block": "a block of the file has its format",
+    "trace/model/chunk trace/model/event": "an event reads its payload in its chunk",
+    "trace/record/alarm trace/record/device_work trace/record/itt trace/record/ranges trace/record/recorder trace/record/recording":
+        "the recorder knows all recordings, which enter themselves",
+    "trace_views/span_rows trace_views/trace_report": "both have the text of an event's kind",
     "value/hash value/type_table": "a type's own hash; the hash of a type's name",
     "value/tensor value/value": "a value holds a tensor, and makes one of a view",
     "vm/any_vm vm/call_scope vm/cancel vm/compiled vm/graph_cache vm/instrument vm/observe vm/program_closure vm/run"

@@ -26,7 +26,7 @@ import json as _json
 import typing as _typing
 from collections.abc import Callable as _Callable
 
-from . import _native, profiler, profiling, rpc, telemetry, vm
+from . import _native, profiler, profiling, relax, rpc, runtime, telemetry, vm
 from ._benchmark import BenchmarkResult
 from ._compare import Comparison, compare
 from ._device import (
@@ -39,8 +39,10 @@ from ._device import (
     gpu,
     metal,
     mtl,
+    num_threads,
     opencl,
     rocm,
+    set_num_threads,
     vpi,
     vulkan,
 )
@@ -115,23 +117,6 @@ def _take_from_tvm(value: object) -> object:
 _takers.append(_take_from_tvm)
 
 
-def num_threads() -> int:
-    """Number of threads that a parallel kernel may use, its caller included.
-
-    What `set_num_threads` set, else the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else
-    the processors that the process may use. Source: TVM's num_threads.
-    """
-    return _native.opd_threads_count()
-
-
-def set_num_threads(count: int) -> None:
-    """Sets the number that `num_threads` gives: 1 to 1024, or 0 for the default; else an IndexError.
-
-    Kernels that run finish as they began.
-    """
-    _native.opd_threads_set_count(count)
-
-
 def memory_stats(device: "Device | None" = None) -> MemoryStats:
     """Memory in use on a device, over all of the process; on cpu:0 without one."""
     return _native.opd_memory_get_stats(device if device is not None else cpu())
@@ -163,8 +148,6 @@ def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
     """
     _native.opd_log_set_callback(callback)
 
-
-from . import relax, runtime  # noqa: E402  they have functions of above, too
 
 __all__ = [
     "Array",

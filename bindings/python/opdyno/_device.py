@@ -247,3 +247,20 @@ def ext_dev(dev_id: int = 0) -> Device:
 
 
 _native.register_class("Device", Device)
+
+
+def num_threads() -> int:
+    """Number of threads that a parallel kernel may use, its caller included.
+
+    What `set_num_threads` set, else the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else
+    the processors that the process may use. Source: TVM's num_threads.
+    """
+    return _native.opd_threads_count()
+
+
+def set_num_threads(count: int) -> None:
+    """Sets the number that `num_threads` gives: 1 to 1024, or 0 for the default; else an IndexError.
+
+    Kernels that run finish as they began.
+    """
+    _native.opd_threads_set_count(count)

@@ -1,8 +1,8 @@
 """The names of `tvm.runtime`. They are those of `opdyno` itself, so `import opdyno as tvm` serves a script that uses both."""
 
-from . import num_threads, profiling, vm
+from . import profiling, vm
 from ._benchmark import BenchmarkResult
-from ._device import Device, cl, cpu, cuda, device, ext_dev, gpu, metal, mtl, opencl, rocm, vpi, vulkan
+from ._device import Device, cl, cpu, cuda, device, ext_dev, gpu, metal, mtl, num_threads, opencl, rocm, vpi, vulkan
 from ._function import PackedFunc
 from ._module import (
     Module,
