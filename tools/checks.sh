@@ -1,17 +1,17 @@
 # The commands of tools/checks.ninja: one function each, with _ for -. Sourced by tools/test, which has `level`,
 # `fuzz_minutes` and `ctest_args`.
 
-tvm=0.27 older_tvm=(0.25 0.26)
 python_venv=$cache_dir/bindings/python
 with_python=(--python "$python_venv/bin/python" --cache "$cache_dir/interop")
 
 # ---- downloads. Their own lines say what is missing; what needs them fails and is counted.
 
-fetch_packages() {
+install_packages() {
   need_packages "${sanitizer_packages[@]}" "${java_packages[@]}" "${format_packages[@]}"
   command -v cargo >/dev/null || need_packages "${rust_packages[@]}"
   [[ $level != release ]] || need_packages "${aarch64_packages[@]}" "${natives_packages[@]}" maven
 }
+fetch_packages() { check "install packages" install_packages; }
 fetch_browser() { (need_packages "${browser_packages[@]}") || say "without ${browser_packages[*]} some tests are skipped"; }
 fetch_cuda() { check "install NVIDIA's compiler for tests" install_cuda_compiler; }
 fetch_prometheus() { check "unpack Prometheus for tests" unpack_prometheus; }
@@ -44,7 +44,8 @@ fetch_python() { check "install what the Python package's tests need" python_env
 
 # ---- builds
 
-library() { step "configure build/release" configure release -DOPDYNO_BUILD_TESTS=ON && step "library and program" build release opdyno opdyno_tvmffi opdyno_cli; }
+build_library() { configure release -DOPDYNO_BUILD_TESTS=ON && build release opdyno opdyno_tvmffi opdyno_cli; }
+library() { check "library and program" build_library; }
 release_build() { built release; }
 asan_build() { built asan -DOPDYNO_TEST_OBJECTS="$root/build/release"; }
 tsan_build() { built tsan; }
@@ -75,7 +76,7 @@ fuzz_one() {
   work=$root/build/asan/found/$name seeds=$root/tests/fuzz/corpus/${name%_fuzzer}
   mkdir -p "$work/corpus"
   [[ -d $seeds ]] || seeds=
-  # Without address randomisation, for the reason above.
+  # Without address randomisation, as in run_ctest().
   if $(setarch -R true 2>/dev/null && echo setarch -R) "$1" -seed="${OPDYNO_FUZZ_SEED:-1}" -max_total_time="$2" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$work/" -print_final_stats=1 "$work/corpus" $seeds \
       >"$work/log" 2>&1; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log") inputs, nothing found"
@@ -88,7 +89,6 @@ fuzz_one() {
 export -f fuzz_one
 export root
 fuzzing() { check "fuzz for $fuzz_minutes minutes" find_inputs; }
-
 
 # ---- beside TVM
 
@@ -115,13 +115,14 @@ rpc_with_tvm() { check "TVM's RPC: clients, servers and tracker" "$root/tests/in
 language_model() { check "a language model of TVM $tvm" "$root/tests/interop/language/run.py" --release "$tvm" "${with_python[@]}"; }
 
 older_tvm() {
-  local release
-  check "make the artifacts of TVM ${older_tvm[*]} anew" make_artifacts "${older_tvm[@]}"
-  check "tests with them" ctest --test-dir "$root/build/release" --output-on-failure -R '^interop\.replay$'
+  local release status=0
+  check "make the artifacts of TVM ${older_tvm[*]} anew" make_artifacts "${older_tvm[@]}" || status=1
+  check "tests with them" ctest --test-dir "$root/build/release" --no-tests=error --output-on-failure -R '^interop\.replay' || status=1
   for release in "${older_tvm[@]}"; do
-    check "Python package beside TVM $release" "$python_venv/bin/python" "$root/tests/bindings/python/run_tvm.py" --tvm "$release" --cache "$cache_dir/interop"
+    check "Python package beside TVM $release" "$python_venv/bin/python" "$root/tests/bindings/python/run_tvm.py" --tvm "$release" --cache "$cache_dir/interop" || status=1
   done
-  check "a language model of TVM ${older_tvm[*]}" "$root/tests/interop/language/run.py" --release "${older_tvm[@]}" "${with_python[@]}"
+  check "a language model of TVM ${older_tvm[*]}" "$root/tests/interop/language/run.py" --release "${older_tvm[@]}" "${with_python[@]}" || status=1
+  return "$status"
 }
 
 # tvm-ffi's own tests with our library in the place of its own.
@@ -147,8 +148,11 @@ other_language() { "$root/tests/bindings/$1/run.py" --build-dir "$root/build/rel
 java() { check "Java" other_language java; }
 rust() { check "Rust" other_language rust; }
 sanitized_bindings() {
-  local language
-  for language in java rust; do check "$language with sanitizers" other_language "$language" --sanitized "$root/build/asan"; done
+  local language status=0
+  for language in java rust; do
+    check "$language with sanitizers" other_language "$language" --sanitized "$root/build/asan" || status=1
+  done
+  return "$status"
 }
 
 # ---- packages, and the rest

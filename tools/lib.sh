@@ -1,9 +1,10 @@
-# Common functions of demo, test and bench: packages, steps with timings, configuring and building. Sourced, not run.
+# Common functions of the tools: packages, steps with timings, configuring and building. Sourced, not run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tool=tools/$(basename "$0")
 cache_dir=${OPDYNO_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/opdyno}
 jobs=$(nproc)
+tvm=0.27 older_tvm=(0.25 0.26) # releases that tests make artifacts with
 began=$SECONDS
 
 # Debian 12 names; Ubuntu 22.04 and newer have the same.
@@ -125,6 +126,7 @@ install_cuda_compiler() {
   [[ ! -e $OPDYNO_CUDA_HOME/include/$newest ]] || return 0
   rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install -q "${cuda_packages[@]}" || return
   ln -s "$(echo "$venv"/lib/python3*/site-packages/nvidia/cu13)" "$home" # last: it says that nothing is missing
+  [[ -e $home/include/$newest ]]
 }
 
 # Where tests find Prometheus, without its package, which would start a service.

@@ -37,12 +37,12 @@ run_ctest() {
   # The sanitizers of gcc 12 and clang 14 fail to start where a new kernel randomises more address bits than they know.
   if [[ $preset != release ]] && setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
   # Many tests mostly wait: for clocks, for other processes, for the end of a limit. So more run than there are cores.
-  "${fixed_addresses[@]}" ctest --test-dir "$root/build/$preset" --output-on-failure --timeout 600 -j $((jobs + 1)) "$@" $ctest_args 2>&1 |
+  "${fixed_addresses[@]}" ctest --test-dir "$root/build/$preset" --output-on-failure --timeout 600 -j $((jobs + 1)) "$@" ${ctest_args[@]+"${ctest_args[@]}"} 2>&1 |
     tee "$log" || status=$?
   summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" | tail -n 1) || true
   if [[ $summary =~ ,\ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
     count "${BASH_REMATCH[2]}" "${BASH_REMATCH[1]}" "tests of build/$preset"
-  else
+  elif [[ ${#ctest_args[@]} == 0 || $status != 0 ]] || ! grep -q '^No tests were found' "$log"; then
     count 1 1 "ctest in build/$preset"
   fi
   note_skipped "build/$preset" "$root/build/$preset/Testing/Temporary/LastTest.log"

@@ -29,7 +29,7 @@ def runtime(build_dir):
 
 
 def fixed_addresses():
-    """tools/test says why."""
+    """tools/testing.sh says why."""
     command = ["setarch", "-R"]
     return [] if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode else command
 
