@@ -49,7 +49,7 @@ size_t opd_buffer_size(const opd_buffer *buffer) { return buffer ? unwrap<Buffer
 opd_error *opd_file_write(const char *path, const void *data, size_t size) {
   return guard([&] {
     require(path && *path, "path must be the name of a file");
-    require(data || !size, "data must not be NULL");
+    OPD_REQUIRE_ITEMS(data, size);
     replace_file(path, {static_cast<const char *>(data), size});
   });
 }
@@ -66,7 +66,7 @@ const char *opd_version(void) { return kVersion; }
 
 opd_error *opd_build_info(opd_buffer **out_json) {
   return guard([&] {
-    require(out_json, "out_json must not be NULL");
+    OPD_REQUIRE(out_json);
     JsonWriter json;
     json.begin_object()
         .key("version")

@@ -10,7 +10,7 @@ using namespace opd;
 opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_options *options,
                                 opd_evaluator **out_evaluator) {
   return guard([&] {
-    require(function && out_evaluator, "function and out_evaluator must not be NULL");
+    OPD_REQUIRE(function, out_evaluator);
     const opd_evaluator_options how = read_options(options, opd_evaluator_options_init);
     EvaluatorOptions plan{how.device,
                           how.number,
@@ -34,14 +34,15 @@ opd_error *opd_evaluator_create(opd_function *function, const opd_evaluator_opti
 opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, int32_t num_args,
                               opd_benchmark **out_benchmark) {
   return guard([&] {
-    require(evaluator && out_benchmark, "evaluator and out_benchmark must not be NULL");
+    OPD_REQUIRE(evaluator, out_benchmark);
     *out_benchmark = wrap<opd_benchmark>(unwrap<TimeEvaluator>(evaluator)->call(args_of(args, num_args)));
   });
 }
 
 opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark) {
   return guard([&] {
-    require(seconds && num && out_benchmark, "seconds and out_benchmark must not be NULL, and num not 0");
+    OPD_REQUIRE(seconds, out_benchmark);
+    require(num, "num must not be 0");
     for (size_t i = 0; i < num; ++i)
       require(seconds[i] >= 0 && seconds[i] <= DBL_MAX, "seconds[", i, "] must be at least 0, but is ", seconds[i]);
     *out_benchmark =
@@ -60,7 +61,7 @@ double opd_benchmark_percentile(const opd_benchmark *benchmark, double percent) 
 
 opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark_stats *out_stats) {
   return guard([&] {
-    require(benchmark && out_stats, "benchmark and out_stats must not be NULL");
+    OPD_REQUIRE(benchmark, out_stats);
     const Benchmark &its = *unwrap<Benchmark>(benchmark);
     const Benchmark::Reliability is = its.reliability();
     opd_benchmark_stats stats{};
@@ -81,7 +82,7 @@ opd_error *opd_benchmark_get_stats(const opd_benchmark *benchmark, opd_benchmark
 
 opd_error *opd_benchmark_to_text(const opd_benchmark *benchmark, opd_buffer **out_text) {
   return guard([&] {
-    require(benchmark && out_text, "benchmark and out_text must not be NULL");
+    OPD_REQUIRE(benchmark, out_text);
     give_text(unwrap<Benchmark>(benchmark)->to_text(), out_text);
   });
 }

@@ -8,7 +8,7 @@ using namespace opd;
 
 opd_error *opd_cancel_token_create(opd_cancel_token **out_token) {
   return guard([&] {
-    require(out_token, "out_token must not be NULL");
+    OPD_REQUIRE(out_token);
     *out_token = wrap<opd_cancel_token>(make_object<CancelToken>());
   });
 }

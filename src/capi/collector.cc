@@ -10,7 +10,7 @@ using namespace opd;
 
 opd_error *opd_metrics_set(opd_metrics *metrics, const char *name, opd_metric_kind kind, const opd_value *value) {
   return guard([&] {
-    require(metrics && name && value, "metrics, name and value must not be NULL");
+    OPD_REQUIRE(metrics, name, value);
     reinterpret_cast<MetricList *>(metrics)->set_value(name, kind, *value);
   });
 }
@@ -19,12 +19,11 @@ namespace {
 
 CounterOptions options_of(const opd_counter_options *given) {
   const opd_counter_options full = read_options(given, opd_counter_options_init);
-  require(full.num_events >= 0 && (full.events || full.num_events == 0),
-          "events must not be NULL and num_events not negative");
+  OPD_REQUIRE_ITEMS(full.events, full.num_events);
   require(full.reserved == 0, "reserved must be 0, but is ", full.reserved);
   CounterOptions options{full.per_thread != 0, full.best_effort != 0, {}, full.elsewhere != 0};
   for (int32_t i = 0; i < full.num_events; ++i) {
-    require(full.events[i], "events must not be NULL, but number ", i, " is");
+    require(full.events[i], "events[", i, "] must not be NULL");
     options.events.push_back({full.events[i], full.devices ? full.devices[i] : kHost});
   }
   return options;
@@ -41,7 +40,8 @@ std::vector<std::string> events_of(opd_collector_kind kind) {
 
 opd_error *opd_collector_create(const char *name, const opd_collector_table *table, opd_collector **out_collector) {
   return guard([&] {
-    require(name && *name && table && out_collector, "name, table and out_collector must not be NULL, nor name empty");
+    OPD_REQUIRE(name, table, out_collector);
+    require(*name, "name must not be empty");
     require(is_utf8(name), "the collector's name is not UTF-8");
     *out_collector = wrap<opd_collector>(make_user_collector(name, read_table(*table)));
   });
@@ -50,14 +50,14 @@ opd_error *opd_collector_create(const char *name, const opd_collector_table *tab
 opd_error *opd_collector_create_builtin(opd_collector_kind kind, const opd_counter_options *options,
                                         opd_collector **out_collector) {
   return guard([&] {
-    require(out_collector, "out_collector must not be NULL");
+    OPD_REQUIRE(out_collector);
     *out_collector = wrap<opd_collector>(make_builtin_collector({kind, options_of(options)}));
   });
 }
 
 opd_error *opd_collector_list_events(opd_collector_kind kind, opd_array **out_names) {
   return guard([&] {
-    require(out_names, "out_names must not be NULL");
+    OPD_REQUIRE(out_names);
     *out_names = wrap_names(events_of(kind));
   });
 }
@@ -65,7 +65,8 @@ opd_error *opd_collector_list_events(opd_collector_kind kind, opd_array **out_na
 opd_error *opd_function_profile(opd_function *function, DLDevice device, opd_collector *const *collectors,
                                 int32_t num_collectors, int32_t warmup_iters, opd_function **out_function) {
   return guard([&] {
-    require(function && out_function, "function and out_function must not be NULL");
+    OPD_REQUIRE(function, out_function);
+    OPD_REQUIRE_ITEMS(collectors, num_collectors);
     require(warmup_iters >= 0, "warmup_iters must not be negative, but is ", warmup_iters);
     device_backend(device);  // throws if the device is absent
     *out_function = wrap<opd_function>(profile_function(Ref<Function>::share(unwrap<Function>(function)), device,

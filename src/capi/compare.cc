@@ -35,7 +35,7 @@ Vm &vm_here(opd_vm *vm, const char *side) {
 opd_error *opd_compare(opd_vm *a, opd_vm *b, const char *function, const opd_value *args, int32_t num_args,
                        const opd_compare_options *options, opd_report **out_report, opd_report **out_times) {
   return guard([&] {
-    require(a && b && function && out_report, "a, b, function and out_report must not be NULL");
+    OPD_REQUIRE(a, b, function, out_report);
     const Comparison comparison(vm_here(a, "a"), vm_here(b, "b"), function, args_of(args, num_args),
                                 options_of(options));
     Ref<Report> report = comparison.to_report();

@@ -13,14 +13,14 @@ using namespace opd;
 
 opd_error *opd_device_from_string(const char *text, DLDevice *out_device) {
   return guard([&] {
-    require(text && out_device, "text and out_device must not be NULL");
+    OPD_REQUIRE(text, out_device);
     *out_device = parse_device(text);
   });
 }
 
 opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value) {
   return guard([&] {
-    require(out_value, "out_value must not be NULL");
+    OPD_REQUIRE(out_value);
     *out_value = device_attr(device, attr).detach();
   });
 }
@@ -31,7 +31,7 @@ opd_error *opd_device_sync(DLDevice device) {
 
 opd_error *opd_stream_create(DLDevice device, void **out_stream) {
   return guard([&] {
-    require(out_stream, "out_stream must not be NULL");
+    OPD_REQUIRE(out_stream);
     *out_stream = make_stream(device);
   });
 }
@@ -42,7 +42,7 @@ opd_error *opd_stream_free(DLDevice device, void *stream) {
 
 opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before) {
   return guard([&] {
-    require(out_before, "out_before must not be NULL");
+    OPD_REQUIRE(out_before);
     check_stream(device, stream);
     *out_before = set_current_stream(device, stream);
   });
@@ -57,14 +57,14 @@ opd_error *opd_stream_sync(DLDevice device, void *stream) {
 
 opd_error *opd_device_register(const char *kind, const opd_device_table *table, int32_t *out_type) {
   return guard([&] {
-    require(kind && table && out_type, "kind, table and out_type must not be NULL");
+    OPD_REQUIRE(kind, table, out_type);
     *out_type = register_plugin(kind, read_table(*table));
   });
 }
 
 opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats) {
   return guard([&] {
-    require(out_stats, "out_stats must not be NULL");
+    OPD_REQUIRE(out_stats);
     opd_memory_stats stats = memory_stats(device);
     stats.idle_bytes = Vm::idle_bytes(device);
     write_sized(stats, out_stats);

@@ -30,7 +30,7 @@ std::vector<const Report *> reports_of(const opd_report *const *reports, size_t 
   require(reports && num > 0, "at least one report is expected ", name);
   std::vector<const Report *> out;
   for (size_t i = 0; i < num; ++i) {
-    require(reports[i], "report ", i, " of those ", name, " is NULL");
+    require(reports[i], name, "[", i, "] must not be NULL");
     out.push_back(unwrap<Report>(reports[i]));
   }
   return out;
@@ -41,7 +41,7 @@ std::vector<const Report *> reports_of(const opd_report *const *reports, size_t 
 opd_error *opd_report_diff(const opd_report *const *before, size_t num_before, const opd_report *const *after,
                            size_t num_after, const opd_diff_options *options, opd_report **out_report) {
   return guard([&] {
-    require(out_report, "out_report must not be NULL");
+    OPD_REQUIRE(out_report);
     const auto diff = Diff::of_reports(reports_of(before, num_before, "before"), reports_of(after, num_after, "after"),
                                        options_of(options));
     *out_report = wrap<opd_report>(diff->to_report());
@@ -51,7 +51,7 @@ opd_error *opd_report_diff(const opd_report *const *before, size_t num_before, c
 opd_error *opd_benchmark_diff(const opd_benchmark *before, const opd_benchmark *after, const opd_diff_options *options,
                               opd_report **out_report) {
   return guard([&] {
-    require(before && after && out_report, "before, after and out_report must not be NULL");
+    OPD_REQUIRE(before, after, out_report);
     const auto diff =
         Diff::of_times(unwrap<Benchmark>(before)->repeats(), unwrap<Benchmark>(after)->repeats(), options_of(options));
     *out_report = wrap<opd_report>(diff->to_report());

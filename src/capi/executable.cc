@@ -8,28 +8,30 @@ using namespace opd;
 
 opd_error *opd_executable_load_bytes(const void *data, size_t size, opd_executable **out_executable) {
   return guard([&] {
-    require((data || size == 0) && out_executable, "data and out_executable must not be NULL");
+    OPD_REQUIRE(out_executable);
+    OPD_REQUIRE_ITEMS(data, size);
     *out_executable = wrap<opd_executable>(Executable::read({static_cast<const uint8_t *>(data), size}));
   });
 }
 
 opd_error *opd_executable_save_bytes(const opd_executable *executable, opd_buffer **out_bytes) {
   return guard([&] {
-    require(executable && out_bytes, "executable and out_bytes must not be NULL");
+    OPD_REQUIRE(executable, out_bytes);
     give_text(unwrap<Executable>(executable)->write(), out_bytes);
   });
 }
 
 opd_error *opd_executable_assemble(const char *text, size_t size, opd_executable **out_executable) {
   return guard([&] {
-    require((text || size == 0) && out_executable, "text and out_executable must not be NULL");
+    OPD_REQUIRE(out_executable);
+    OPD_REQUIRE_ITEMS(text, size);
     *out_executable = wrap<opd_executable>(Executable::assemble({text, size}));
   });
 }
 
 opd_error *opd_executable_write(const opd_executable *executable, opd_executable_format format, opd_buffer **out_text) {
   return guard([&] {
-    require(executable && out_text, "executable and out_text must not be NULL");
+    OPD_REQUIRE(executable, out_text);
     const Executable &program = *unwrap<Executable>(executable);
     switch (static_cast<int>(format)) {
       case OPD_EXECUTABLE_ASSEMBLY:
@@ -48,14 +50,14 @@ opd_error *opd_executable_write(const opd_executable *executable, opd_executable
 
 opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable) {
   return guard([&] {
-    require(module && out_executable, "module and out_executable must not be NULL");
+    OPD_REQUIRE(module, out_executable);
     *out_executable = wrap<opd_executable>(executable_of(*unwrap<Module>(module)));
   });
 }
 
 opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module) {
   return guard([&] {
-    require(executable && out_module, "executable and out_module must not be NULL");
+    OPD_REQUIRE(executable, out_module);
     *out_module = wrap<opd_module>(make_executable_module(Ref<Executable>::share(unwrap<Executable>(executable)), ""));
   });
 }

@@ -6,7 +6,7 @@ using namespace opd;
 
 opd_error *opd_executable_builder_create(opd_executable_builder **out_builder) {
   return guard([&] {
-    require(out_builder, "out_builder must not be NULL");
+    OPD_REQUIRE(out_builder);
     *out_builder = wrap<opd_executable_builder>(make_object<Builder>());
   });
 }
@@ -14,7 +14,7 @@ opd_error *opd_executable_builder_create(opd_executable_builder **out_builder) {
 opd_error *opd_executable_builder_begin_function(opd_executable_builder *builder, const char *name, int64_t num_params,
                                                  const char *const *param_names) {
   return guard([&] {
-    require(builder && name, "builder and name must not be NULL");
+    OPD_REQUIRE(builder, name);
     require(num_params >= 0 && num_params <= UINT16_MAX, "num_params must lie in 0 to 65535, but is ", num_params);
     std::vector<std::string> names;
     for (int64_t i = 0; i < num_params; ++i) {
@@ -27,7 +27,7 @@ opd_error *opd_executable_builder_begin_function(opd_executable_builder *builder
 
 opd_error *opd_executable_builder_end_function(opd_executable_builder *builder) {
   return guard([&] {
-    require(builder, "builder must not be NULL");
+    OPD_REQUIRE(builder);
     unwrap<Builder>(builder)->end_function();
   });
 }
@@ -35,7 +35,7 @@ opd_error *opd_executable_builder_end_function(opd_executable_builder *builder) 
 opd_error *opd_executable_builder_add_constant(opd_executable_builder *builder, const opd_value *value,
                                                opd_operand *out_operand) {
   return guard([&] {
-    require(builder && value && out_operand, "builder, value and out_operand must not be NULL");
+    OPD_REQUIRE(builder, value, out_operand);
     *out_operand = unwrap<Builder>(builder)->add_constant(*value).word;
   });
 }
@@ -43,7 +43,7 @@ opd_error *opd_executable_builder_add_constant(opd_executable_builder *builder, 
 opd_error *opd_executable_builder_add_function(opd_executable_builder *builder, const char *name,
                                                opd_operand *out_operand) {
   return guard([&] {
-    require(builder && name && out_operand, "builder, name and out_operand must not be NULL");
+    OPD_REQUIRE(builder, name, out_operand);
     *out_operand = unwrap<Builder>(builder)->add_function(name).word;
   });
 }
@@ -53,8 +53,8 @@ namespace {
 void emit(Builder &builder, const opd_instruction &given) {
   switch (given.opcode) {
     case OPD_OPCODE_CALL: {
-      require(given.callee && given.num_args >= 0 && (given.args || given.num_args == 0),
-              "callee and args must not be NULL and num_args not negative");
+      OPD_REQUIRE(given.callee);
+      OPD_REQUIRE_ITEMS(given.args, given.num_args);
       static_assert(sizeof(Operand) == sizeof(opd_operand));
       const auto *operands = reinterpret_cast<const Operand *>(given.args);
       return builder.emit_call(given.callee, {operands, static_cast<size_t>(given.num_args)}, given.reg);
@@ -74,14 +74,14 @@ void emit(Builder &builder, const opd_instruction &given) {
 
 opd_error *opd_executable_builder_emit(opd_executable_builder *builder, const opd_instruction *instruction) {
   return guard([&] {
-    require(builder && instruction, "builder and instruction must not be NULL");
+    OPD_REQUIRE(builder, instruction);
     emit(*unwrap<Builder>(builder), read_table(*instruction));
   });
 }
 
 opd_error *opd_executable_builder_get(opd_executable_builder *builder, opd_executable **out_executable) {
   return guard([&] {
-    require(builder && out_executable, "builder and out_executable must not be NULL");
+    OPD_REQUIRE(builder, out_executable);
     *out_executable = wrap<opd_executable>(unwrap<Builder>(builder)->get());
   });
 }

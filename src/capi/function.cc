@@ -12,8 +12,10 @@ namespace {
 [[gnu::noinline]] opd_error *call_any(opd_function *function, const opd_value *args, int32_t num_args,
                                       opd_value *out_result) {
   if (!function || num_args < 0 || (num_args > 0 && !args)) [[unlikely]]
-    return wrap_error(
-        make_error(OPD_INVALID_ARGUMENT, "function and args must not be NULL, and num_args not negative"));
+    return guard([&] {
+      OPD_REQUIRE(function);
+      OPD_REQUIRE_ITEMS(args, num_args);
+    });
   // The callee writes directly where the caller reads: copying a value right after its fields were stored would stall.
   View ignored, *const result = out_result ? out_result : &ignored;
   *result = opd_none();
@@ -31,7 +33,7 @@ namespace {
 opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_deleter deleter,
                                opd_function **out_function) {
   return guard([&] {
-    require(callback && out_function, "callback and out_function must not be NULL");
+    OPD_REQUIRE(callback, out_function);
     *out_function = wrap<opd_function>(make_object<Callback>(callback, user_data, deleter));
   });
 }
@@ -48,28 +50,28 @@ opd_error *opd_function_call(opd_function *function, const opd_value *args, int3
 
 opd_error *opd_function_register(const char *name, opd_function *function, int override_existing) {
   return guard([&] {
-    require(name && function, "name and function must not be NULL");
+    OPD_REQUIRE(name, function);
     register_function(name, Ref<Function>::share(unwrap<Function>(function)), override_existing != 0);
   });
 }
 
 opd_error *opd_function_get_global(const char *name, opd_function **out_function) {
   return guard([&] {
-    require(name && out_function, "name and out_function must not be NULL");
+    OPD_REQUIRE(name, out_function);
     *out_function = wrap<opd_function>(global_function(name));
   });
 }
 
 opd_error *opd_function_remove_global(const char *name) {
   return guard([&] {
-    require(name, "name must not be NULL");
+    OPD_REQUIRE(name);
     remove_function(name);
   });
 }
 
 opd_error *opd_function_list_global(opd_array **out_names) {
   return guard([&] {
-    require(out_names, "out_names must not be NULL");
+    OPD_REQUIRE(out_names);
     *out_names = wrap_names(function_names());
   });
 }
@@ -77,7 +79,7 @@ opd_error *opd_function_list_global(opd_array **out_names) {
 opd_error *opd_function_create_native(void *pointer, const char *signature, const char *name, void *keep_alive,
                                       opd_function **out_function) {
   return guard([&] {
-    require(pointer && signature && out_function, "pointer, signature and out_function must not be NULL");
+    OPD_REQUIRE(pointer, signature, out_function);
     auto kept = Ref<Object>::share(static_cast<Object *>(keep_alive));
     *out_function =
         wrap<opd_function>(make_native_function(pointer, signature, name ? name : "function", std::move(kept)));
@@ -86,7 +88,7 @@ opd_error *opd_function_create_native(void *pointer, const char *signature, cons
 
 opd_error *opd_closure_create(opd_function *function, const char *signature, opd_closure **out_closure) {
   return guard([&] {
-    require(function && signature && out_closure, "function, signature and out_closure must not be NULL");
+    OPD_REQUIRE(function, signature, out_closure);
     *out_closure = wrap<opd_closure>(make_closure(Ref<Function>::share(unwrap<Function>(function)), signature));
   });
 }

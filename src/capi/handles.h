@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -62,20 +65,47 @@ opd_array *wrap_names(const Names &names) {
   return wrap<opd_array>(wrap_values(values));
 }
 
+// Of "how.name", "name".
+inline std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+// `names` is the text of the macro's arguments: "vm, how.name". Names the first one that is not given.
+[[noreturn, gnu::cold]] inline void fail_null(std::string_view names, std::initializer_list<bool> given) {
+  for (const bool *is_given = given.begin(); *is_given; ++is_given) names.remove_prefix(names.find(',') + 2);
+  fail(OPD_INVALID_ARGUMENT, last_part(names.substr(0, names.find(','))), " must not be NULL");
+}
+template <class... Pointers>
+[[gnu::always_inline]] inline void require_pointers(const char *names, Pointers... pointers) {
+  if (!(... && (pointers != nullptr))) [[unlikely]]
+    fail_null(names, {(pointers != nullptr)...});
+}
+template <class Item, class Count>
+[[gnu::always_inline]] inline void require_items(const char *name, const Item *items, const char *count_name,
+                                                 Count count) {
+  if (std::cmp_less(count, 0)) [[unlikely]]
+    fail(OPD_INVALID_ARGUMENT, last_part(count_name), " must be >= 0, but is ", count);
+  if (!items && count != 0) [[unlikely]]
+    fail_null(name, {false});
+}
+
+// Refuses NULL in each of these arguments or fields of structs. The error names the first that is NULL.
+#define OPD_REQUIRE(...) ::opd::require_pointers(#__VA_ARGS__, __VA_ARGS__)
+
+// Refuses a negative count, and NULL if the count is not 0.
+#define OPD_REQUIRE_ITEMS(items, count) ::opd::require_items(#items, items, #count, count)
+
 // The objects behind an array of handles.
 template <class T, class Handle>
 std::vector<Ref<T>> share_all(Handle *const *handles, int32_t count, const char *what) {
-  require(count >= 0 && (handles || count == 0), what, " must not be NULL and their number not negative");
   std::vector<Ref<T>> objects;
   for (int32_t i = 0; i < count; ++i) {
-    require(handles[i], what, " must not be NULL, but number ", i, " is");
+    require(handles[i], what, "[", i, "] must not be NULL");
     objects.push_back(Ref<T>::share(unwrap<T>(handles[i])));
   }
   return objects;
 }
 
 inline Args args_of(const opd_value *args, int32_t num_args) {
-  require(num_args >= 0 && (args || num_args == 0), "args must not be NULL and num_args not negative");
+  OPD_REQUIRE_ITEMS(args, num_args);
   return {args, static_cast<size_t>(num_args)};
 }
 

@@ -13,23 +13,18 @@ namespace {
 template <class F>
 opd_error *use(opd_kv_state *state, F &&body) {
   return guard([&] {
-    require(state, "state must not be NULL");
+    OPD_REQUIRE(state);
     auto &object = *unwrap<KvState>(state);
     const KvUse alone(object);
     body(object);
   });
 }
 
-std::span<const int64_t> numbers(const int64_t *data, size_t count, const char *what) {
-  require(data || count == 0, what, " must not be NULL, as there are ", count);
-  return {data, count};
-}
-
 }  // namespace
 
 opd_error *opd_kv_state_from_value(const opd_value *value, opd_kv_state **out_state) {
   return guard([&] {
-    require(value && out_state, "value and out_state must not be NULL");
+    OPD_REQUIRE(value, out_state);
     *out_state = wrap<opd_kv_state>(Ref<KvState>::share(&as_kv_state(*value, "value")));
   });
 }
@@ -57,8 +52,10 @@ opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t id, int64_t num_tokens)
 opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, size_t num_ids, const int64_t *counts,
                               size_t num_counts, const int64_t *parents, size_t num_parents) {
   return use(state, [&](KvState &object) {
-    const auto batch = numbers(ids, num_ids, "ids"), new_tokens = numbers(counts, num_counts, "counts"),
-               tree = numbers(parents, num_parents, "parents");
+    OPD_REQUIRE_ITEMS(ids, num_ids);
+    OPD_REQUIRE_ITEMS(counts, num_counts);
+    OPD_REQUIRE_ITEMS(parents, num_parents);
+    const std::span batch(ids, num_ids), new_tokens(counts, num_counts), tree(parents, num_parents);
     require_batch(batch, new_tokens, "counts", 1);
     object.begin_forward(batch, new_tokens, tree.empty() ? std::nullopt : std::optional(tree));
   });
@@ -70,7 +67,7 @@ opd_error *opd_kv_state_end(opd_kv_state *state, int keep) {
 
 opd_error *opd_kv_state_lengths(opd_kv_state *state, opd_map **out_lengths) {
   return use(state, [&](KvState &object) {
-    require(out_lengths, "out_lengths must not be NULL");
+    OPD_REQUIRE(out_lengths);
     auto lengths = object.lengths();
     std::sort(lengths.begin(), lengths.end(), [](auto &a, auto &b) { return a.id < b.id; });
     std::vector<View> pairs;
@@ -81,7 +78,7 @@ opd_error *opd_kv_state_lengths(opd_kv_state *state, opd_map **out_lengths) {
 
 opd_error *opd_kv_state_get_stats(opd_kv_state *state, opd_kv_stats *out_stats) {
   return use(state, [&](KvState &object) {
-    require(out_stats, "out_stats must not be NULL");
+    OPD_REQUIRE(out_stats);
     require_sized(*out_stats);
     const KvUsage usage = object.usage();
     opd_kv_stats stats{};

@@ -62,7 +62,7 @@ void write_module(JsonWriter &json, Module &module, std::unordered_set<const Mod
 
 opd_error *opd_module_load(const char *path, const opd_module_options *options, opd_module **out_module) {
   return guard([&] {
-    require(path && out_module, "path and out_module must not be NULL");
+    OPD_REQUIRE(path, out_module);
     prepare_library();
     *out_module = wrap<opd_module>(load_module(path, options_of(options)));
   });
@@ -71,7 +71,8 @@ opd_error *opd_module_load(const char *path, const opd_module_options *options, 
 opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name, const opd_module_options *options,
                                  opd_module **out_module) {
   return guard([&] {
-    require((data || size == 0) && out_module, "data and out_module must not be NULL");
+    OPD_REQUIRE(out_module);
+    OPD_REQUIRE_ITEMS(data, size);
     prepare_library();
     *out_module = wrap<opd_module>(
         load_module_bytes({static_cast<const uint8_t *>(data), size}, name ? name : "memory", options_of(options)));
@@ -81,9 +82,9 @@ opd_error *opd_module_load_bytes(const void *data, size_t size, const char *name
 opd_error *opd_module_load_static_library(const char *path, const char *const *func_names, int32_t num_func_names,
                                           opd_module **out_module) {
   return guard([&] {
-    require(path && out_module, "path and out_module must not be NULL");
+    OPD_REQUIRE(path, out_module);
     std::vector<std::string> names;
-    require(num_func_names >= 0 && (func_names || num_func_names == 0), "func_names must not be NULL");
+    OPD_REQUIRE_ITEMS(func_names, num_func_names);
     for (int32_t i = 0; i < num_func_names; ++i) {
       require(func_names[i] && *func_names[i], "func_names[", i, "] must be a name");
       names.emplace_back(func_names[i]);
@@ -96,12 +97,13 @@ opd_error *opd_module_load_static_library(const char *path, const char *const *f
 opd_error *opd_module_load_native(const char *path, const char *const *names, const char *const *signatures,
                                   int32_t num_functions, const opd_module_options *options, opd_module **out_module) {
   return guard([&] {
-    require(path && out_module, "path and out_module must not be NULL");
-    require(num_functions >= 0 && ((names && signatures) || num_functions == 0),
-            "names and signatures must not be NULL");
+    OPD_REQUIRE(path, out_module);
+    OPD_REQUIRE_ITEMS(names, num_functions);
+    OPD_REQUIRE_ITEMS(signatures, num_functions);
     std::vector<NativeEntry> entries;
     for (int32_t i = 0; i < num_functions; ++i) {
-      require(names[i] && signatures[i], "names[", i, "] and signatures[", i, "] must not be NULL");
+      require(names[i], "names[", i, "] must not be NULL");
+      require(signatures[i], "signatures[", i, "] must not be NULL");
       entries.push_back({names[i], signatures[i]});
     }
     prepare_library();
@@ -113,7 +115,7 @@ opd_error *opd_module_load_native(const char *path, const char *const *names, co
 
 opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module) {
   return guard([&] {
-    require(out_module, "out_module must not be NULL");
+    OPD_REQUIRE(out_module);
     prepare_library();
     *out_module = wrap<opd_module>(system_library(prefix ? prefix : ""));
   });
@@ -124,7 +126,7 @@ int opd_module_enabled(const char *target) { return target && is_target_enabled(
 opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
                                    opd_function **out_function) {
   return guard([&] {
-    require(module && out_function, "module and out_function must not be NULL");
+    OPD_REQUIRE(module, out_function);
     auto &owner = *unwrap<Module>(module);
     *out_function = wrap<opd_function>(name ? owner.get(name, query_imports != 0) : owner.entry());
   });
@@ -133,8 +135,7 @@ opd_error *opd_module_get_function(opd_module *module, const char *name, int que
 opd_error *opd_module_native_function(opd_module *module, const char *symbol, const char *signature,
                                       opd_function **out_function) {
   return guard([&] {
-    require(module && symbol && signature && out_function,
-            "module, symbol, signature and out_function must not be NULL");
+    OPD_REQUIRE(module, symbol, signature, out_function);
     auto &owner = *unwrap<Module>(module);
     void *address = owner.symbol(symbol);
     if (!address)
@@ -158,7 +159,7 @@ int opd_module_has_function(opd_module *module, const char *name, int flags) {
 
 opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names) {
   return guard([&] {
-    require(module && out_names, "module and out_names must not be NULL");
+    OPD_REQUIRE(module, out_names);
     *out_names = array_of_names(unwrap<Module>(module)->list());
   });
 }
@@ -173,23 +174,23 @@ int32_t opd_module_properties(const opd_module *module) {
 
 opd_error *opd_module_list_formats(opd_module *module, opd_array **out_formats) {
   return guard([&] {
-    require(module && out_formats, "module and out_formats must not be NULL");
+    OPD_REQUIRE(module, out_formats);
     *out_formats = wrap_names(unwrap<Module>(module)->save_formats());
   });
 }
 
 opd_error *opd_module_save(opd_module *module, const char *path, const char *format) {
   return guard([&] {
-    require(module && path, "module and path must not be NULL");
+    OPD_REQUIRE(module, path);
     save_module(*unwrap<Module>(module), path, format ? format : "");
   });
 }
 
 opd_error *opd_module_export(opd_module *module, const char *path, const opd_export_options *options) {
   return guard([&] {
-    require(module && path, "module and path must not be NULL");
+    OPD_REQUIRE(module, path);
     const opd_export_options full = read_options(options, opd_export_options_init);
-    require(full.num_addons >= 0 && (full.addons || full.num_addons == 0), "addons must not be NULL");
+    OPD_REQUIRE_ITEMS(full.addons, full.num_addons);
     ExportOptions chosen{
         text_or_empty(full.compiler), text_or_empty(full.c_flags), text_or_empty(full.workspace_dir), {}};
     for (int32_t i = 0; i < full.num_addons; ++i) {
@@ -202,7 +203,7 @@ opd_error *opd_module_export(opd_module *module, const char *path, const opd_exp
 
 opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) {
   return guard([&] {
-    require(module && out_modules, "module and out_modules must not be NULL");
+    OPD_REQUIRE(module, out_modules);
     const auto imports = unwrap<Module>(module)->imports();
     const std::vector<Value> values(imports.begin(), imports.end());
     *out_modules = wrap<opd_array>(Array::make(views_of(values)));
@@ -211,21 +212,21 @@ opd_error *opd_module_list_imports(opd_module *module, opd_array **out_modules) 
 
 opd_error *opd_module_add_import(opd_module *module, opd_module *imported) {
   return guard([&] {
-    require(module && imported, "module and imported must not be NULL");
+    OPD_REQUIRE(module, imported);
     unwrap<Module>(module)->add_import(Ref<Module>::share(unwrap<Module>(imported)));
   });
 }
 
 opd_error *opd_module_get_source(opd_module *module, const char *format, opd_buffer **out_text) {
   return guard([&] {
-    require(module && out_text, "module and out_text must not be NULL");
+    OPD_REQUIRE(module, out_text);
     give_text(unwrap<Module>(module)->source(format ? format : ""), out_text);
   });
 }
 
 opd_error *opd_module_to_json(opd_module *module, opd_buffer **out_json) {
   return guard([&] {
-    require(module && out_json, "module and out_json must not be NULL");
+    OPD_REQUIRE(module, out_json);
     JsonWriter json;
     std::unordered_set<const Module *> seen;
     write_module(json, *unwrap<Module>(module), seen, 0);

@@ -6,7 +6,7 @@ using namespace opd;
 
 opd_error *opd_params_create(opd_params **out_params) {
   return guard([&] {
-    require(out_params, "out_params must not be NULL");
+    OPD_REQUIRE(out_params);
     *out_params = wrap<opd_params>(make_object<Params>());
   });
 }
@@ -23,7 +23,7 @@ static LoadOptions load_options_of(const opd_params_options *given) {
 
 opd_error *opd_params_open(const char *path, const opd_params_options *options, opd_params **out_params) {
   return guard([&] {
-    require(path && out_params, "path and out_params must not be NULL");
+    OPD_REQUIRE(path, out_params);
     *out_params = wrap<opd_params>(load_params(path, load_options_of(options)));
   });
 }
@@ -31,7 +31,8 @@ opd_error *opd_params_open(const char *path, const opd_params_options *options, 
 opd_error *opd_params_open_bytes(void *data, size_t size, const opd_params_options *options, void *user_data,
                                  opd_deleter deleter, opd_params **out_params) {
   return guard([&] {
-    require((data || size == 0) && out_params, "data and out_params must not be NULL");
+    OPD_REQUIRE(out_params);
+    OPD_REQUIRE_ITEMS(data, size);
     const LoadOptions read = load_options_of(options);
     const auto source = ByteSource::borrow({static_cast<const uint8_t *>(data), size}, "parameters", !read.copy);
     auto params = load_params(source, read);
@@ -42,14 +43,14 @@ opd_error *opd_params_open_bytes(void *data, size_t size, const opd_params_optio
 
 opd_error *opd_params_save(const opd_params *params, const char *path) {
   return guard([&] {
-    require(params && path, "params and path must not be NULL");
+    OPD_REQUIRE(params, path);
     save_params(*unwrap<Params>(params), path);
   });
 }
 
 opd_error *opd_params_save_bytes(const opd_params *params, opd_buffer **out_bytes) {
   return guard([&] {
-    require(params && out_bytes, "params and out_bytes must not be NULL");
+    OPD_REQUIRE(params, out_bytes);
     StringSink out;
     write_param_dict(*unwrap<Params>(params), out);
     give_text(out.take(), out_bytes);
@@ -60,7 +61,7 @@ size_t opd_params_count(const opd_params *params) { return params ? unwrap<Param
 
 opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tensor_info *out_info) {
   return guard([&] {
-    require(params && out_info, "params and out_info must not be NULL");
+    OPD_REQUIRE(params, out_info);
     const Params &set = *unwrap<Params>(params);
     if (index >= set.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a set of ", set.size(), " tensors");
     static constexpr int64_t kNone = 0;  // so that `dims` of a scalar is not NULL
@@ -74,7 +75,7 @@ opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tenso
 
 opd_error *opd_params_get_stats(const opd_params *params, opd_params_stats *out_stats) {
   return guard([&] {
-    require(params && out_stats, "params and out_stats must not be NULL");
+    OPD_REQUIRE(params, out_stats);
     const Params &set = *unwrap<Params>(params);
     const opd_params_stats stats{0, 0, set.total_bytes(), set.viewed_bytes(), set.copied_bytes()};
     write_sized(stats, out_stats);
@@ -83,14 +84,14 @@ opd_error *opd_params_get_stats(const opd_params *params, opd_params_stats *out_
 
 opd_error *opd_params_get(const opd_params *params, const char *name, opd_tensor **out_tensor) {
   return guard([&] {
-    require(params && name && out_tensor, "params, name and out_tensor must not be NULL");
+    OPD_REQUIRE(params, name, out_tensor);
     *out_tensor = wrap<opd_tensor>(unwrap<Params>(params)->get(name));
   });
 }
 
 opd_error *opd_params_set(opd_params *params, const char *name, opd_tensor *tensor) {
   return guard([&] {
-    require(params && name && tensor, "params, name and tensor must not be NULL");
+    OPD_REQUIRE(params, name, tensor);
     unwrap<Params>(params)->set(name, Ref<Tensor>::share(unwrap<Tensor>(tensor)));
   });
 }

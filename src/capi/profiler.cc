@@ -43,7 +43,7 @@ DumpOptions dump_options(const opd_profiler_dump_options &how) {
 
 opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler **out_profiler) {
   return guard([&] {
-    require(out_profiler, "out_profiler must not be NULL");
+    OPD_REQUIRE(out_profiler);
     const opd_profiler_options how = read_options(options, opd_profiler_options_init);
     require(how.all_calls == 0 || how.all_calls == 1, "all_calls must be 0 or 1, but is ", how.all_calls);
     require(how.profile_memory == 0 || how.profile_memory == 1, "profile_memory must be 0 or 1, but is ",
@@ -96,14 +96,14 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
 
 opd_error *opd_profiler_start(opd_profiler *profiler) {
   return guard([&] {
-    require(profiler, "profiler must not be NULL");
+    OPD_REQUIRE(profiler);
     unwrap<Profiler>(profiler)->start();
   });
 }
 
 opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action action) {
   return guard([&] {
-    require(profiler, "profiler must not be NULL");
+    OPD_REQUIRE(profiler);
     require(action >= OPD_PROFILER_NONE && action <= OPD_PROFILER_RECORD_AND_SAVE, "there is no action ",
             static_cast<int>(action), " of a profiler");
     unwrap<Profiler>(profiler)->set_action(static_cast<ProfilerAction>(action));
@@ -112,28 +112,28 @@ opd_error *opd_profiler_set_action(opd_profiler *profiler, opd_profiler_action a
 
 opd_error *opd_profiler_step(opd_profiler *profiler, opd_trace **out_trace) {
   return guard([&] {
-    require(profiler && out_trace, "profiler and out_trace must not be NULL");
+    OPD_REQUIRE(profiler, out_trace);
     *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->step());
   });
 }
 
 opd_error *opd_profiler_stop(opd_profiler *profiler, opd_trace **out_trace) {
   return guard([&] {
-    require(profiler && out_trace, "profiler and out_trace must not be NULL");
+    OPD_REQUIRE(profiler, out_trace);
     *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->stop());
   });
 }
 
 opd_error *opd_profiler_snapshot(opd_profiler *profiler, opd_trace **out_trace) {
   return guard([&] {
-    require(profiler && out_trace, "profiler and out_trace must not be NULL");
+    OPD_REQUIRE(profiler, out_trace);
     *out_trace = wrap<opd_trace>(unwrap<Profiler>(profiler)->snapshot());
   });
 }
 
 opd_error *opd_profiler_set_dumps(opd_profiler *profiler, const opd_profiler_dump_options *options) {
   return guard([&] {
-    require(profiler, "profiler must not be NULL");
+    OPD_REQUIRE(profiler);
     std::optional<DumpOptions> dumps;
     if (options) dumps = dump_options(read_options(options, opd_profiler_dump_options_init));
     unwrap<Profiler>(profiler)->set_dumps(std::move(dumps));
@@ -142,7 +142,7 @@ opd_error *opd_profiler_set_dumps(opd_profiler *profiler, const opd_profiler_dum
 
 opd_error *opd_profiler_dump(opd_profiler *profiler, const char *reason) {
   return guard([&] {
-    require(profiler, "profiler must not be NULL");
+    OPD_REQUIRE(profiler);
     unwrap<Profiler>(profiler)->dump(reason ? reason : "");
   });
 }

@@ -40,7 +40,7 @@ ReplayOptions options_of(const opd_replay_options &how) {
 
 opd_error *opd_vm_record_next_call(opd_vm *vm, const char *path, const opd_record_options *options) {
   return guard([&] {
-    require(vm, "vm must not be NULL");
+    OPD_REQUIRE(vm);
     Vm *const here = unwrap<AnyVm>(vm)->here();
     if (!here) fail(OPD_UNSUPPORTED, "the VM is one of a session; only calls of this process can be recorded");
     if (path) capture_next_call(*here, path, options_of(options));
@@ -51,7 +51,7 @@ opd_error *opd_vm_record_next_call(opd_vm *vm, const char *path, const opd_recor
 opd_error *opd_replay(const char *path, const opd_replay_options *options, opd_module **out_module,
                       opd_report **out_report, opd_report **out_profile) {
   return guard([&] {
-    require(path && out_report, "path and out_report must not be NULL");
+    OPD_REQUIRE(path, out_report);
     prepare_library();
     const opd_replay_options how = read_options(options, opd_replay_options_init);
     require(how.repeat >= 0, "option repeat must be at least 0, but is ", how.repeat);

@@ -10,7 +10,8 @@ using namespace opd;
 
 opd_error *opd_report_from_json(const char *json, size_t size, opd_report **out_report) {
   return guard([&] {
-    require(out_report && (json || size == 0), "json and out_report must not be NULL");
+    OPD_REQUIRE(out_report);
+    OPD_REQUIRE_ITEMS(json, size);
     *out_report = wrap<opd_report>(Report::from_json({json, size}));
   });
 }
@@ -32,7 +33,7 @@ std::string table_of(const Report &report, const opd_report_write_options &how) 
 opd_error *opd_report_write(const opd_report *report, opd_report_format format, const opd_report_write_options *options,
                             opd_buffer **out_text) {
   return guard([&] {
-    require(report && out_text, "report and out_text must not be NULL");
+    OPD_REQUIRE(report, out_text);
     const auto how = read_options(options, opd_report_write_options_init);
     const Report &its = *unwrap<Report>(report);
     switch (static_cast<int>(format)) {
@@ -54,7 +55,7 @@ opd_error *opd_report_write(const opd_report *report, opd_report_format format, 
 
 opd_error *opd_report_to_arrow(const opd_report *report, ArrowArrayStream *out_stream) {
   return guard([&] {
-    require(report && out_stream, "report and out_stream must not be NULL");
+    OPD_REQUIRE(report, out_stream);
     report_to_arrow(Ref<Report>::share(unwrap<Report>(report)), out_stream);
   });
 }
@@ -146,7 +147,7 @@ size_t opd_report_count(const opd_report *report, opd_report_section section) {
 
 opd_error *opd_report_list(const opd_report *report, opd_report_section section, opd_array **out_names) {
   return guard([&] {
-    require(report && out_names, "report and out_names must not be NULL");
+    OPD_REQUIRE(report, out_names);
     *out_names = wrap_names(names_of(*unwrap<Report>(report), section));
   });
 }
@@ -154,7 +155,7 @@ opd_error *opd_report_list(const opd_report *report, opd_report_section section,
 opd_error *opd_report_get(const opd_report *report, opd_report_section section, size_t row, const char *name,
                           opd_value *out_value, opd_metric_kind *out_kind) {
   return guard([&] {
-    require(report && name && out_value, "report, name and out_value must not be NULL");
+    OPD_REQUIRE(report, name, out_value);
     Cell found = cell(*unwrap<Report>(report), section, row, name);
     *out_value = found.value.detach();
     if (out_kind) *out_kind = found.kind;
@@ -164,7 +165,7 @@ opd_error *opd_report_get(const opd_report *report, opd_report_section section, 
 opd_error *opd_report_get_column(const opd_report *report, opd_report_section section, const char *name,
                                  opd_array **out_values, opd_array **out_kinds) {
   return guard([&] {
-    require(report && name && out_values, "report, name and out_values must not be NULL");
+    OPD_REQUIRE(report, name, out_values);
     const Report &its = *unwrap<Report>(report);
     const size_t count = count_of(its, section);
     const Column *column = section == OPD_REPORT_CALLS ? its.find_column(name) : nullptr;
@@ -186,10 +187,10 @@ opd_error *opd_report_get_column(const opd_report *report, opd_report_section se
 opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_report **out_report) {
   return guard([&] {
     require(num, "at least one report is expected");
-    require(reports && out_report, "reports and out_report must not be NULL");
+    OPD_REQUIRE(reports, out_report);
     std::vector<const Report *> all;
     for (size_t i = 0; i < num; ++i) {
-      require(reports[i], "report ", i, " is NULL");
+      require(reports[i], "reports[", i, "] must not be NULL");
       all.push_back(unwrap<Report>(reports[i]));
     }
     *out_report = wrap<opd_report>(merge_reports(all));

@@ -80,14 +80,14 @@ void set_configuration(HandBuilder &hand, const char *name, opd_metric_kind kind
 
 opd_error *opd_report_builder_create(opd_report_builder **out_builder) {
   return guard([&] {
-    require(out_builder, "out_builder must not be NULL");
+    OPD_REQUIRE(out_builder);
     *out_builder = wrap<opd_report_builder>(make_object<HandBuilder>());
   });
 }
 
 opd_error *opd_report_builder_add_call(opd_report_builder *builder) {
   return guard([&] {
-    require(builder, "builder must not be NULL");
+    OPD_REQUIRE(builder);
     auto &hand = *unwrap<HandBuilder>(builder);
     building(hand).begin_row();
     hand.has_call = true;
@@ -97,7 +97,7 @@ opd_error *opd_report_builder_add_call(opd_report_builder *builder) {
 opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_section section, const char *device,
                                   const char *name, opd_metric_kind kind, const opd_value *value) {
   return guard([&] {
-    require(builder && name && value, "builder, name and value must not be NULL");
+    OPD_REQUIRE(builder, name, value);
     require((section == OPD_REPORT_DEVICES) == (device != nullptr),
             "device must be given for the section of devices, and be NULL for other sections");
     if (device) check_name(device);
@@ -118,7 +118,7 @@ opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_sectio
 
 opd_error *opd_report_builder_finish(opd_report_builder *builder, opd_report **out_report) {
   return guard([&] {
-    require(builder && out_report, "builder and out_report must not be NULL");
+    OPD_REQUIRE(builder, out_report);
     auto &hand = *unwrap<HandBuilder>(builder);
     ReportBuilder &report = building(hand);
     for (const auto &[device, metrics] : hand.devices) {

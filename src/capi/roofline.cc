@@ -8,7 +8,7 @@ using namespace opd;
 
 opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak) {
   return guard([&] {
-    require(out_peak, "out_peak must not be NULL");
+    OPD_REQUIRE(out_peak);
     require_sized(*out_peak);
     const MeasuredPeak measured = measure_machine_peak();
     write_sized(
@@ -20,7 +20,7 @@ opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak) {
 opd_error *opd_report_add_roofline(const opd_report *report, double peak_gflops, double peak_bandwidth_gbps,
                                    opd_report **out_report) {
   return guard([&] {
-    require(report && out_report, "report and out_report must not be NULL");
+    OPD_REQUIRE(report, out_report);
     const bool unknown = peak_gflops == 0 && peak_bandwidth_gbps == 0;
     require(unknown || (peak_gflops > 0 && peak_bandwidth_gbps > 0),
             "the machine's peaks must both be positive, or both be 0");

@@ -59,8 +59,7 @@ rpc::ServeOptions options_of(const opd_rpc_serve_options *given) {
   require(how.max_packet_bytes && how.max_file_bytes && how.max_silence_ns >= 0,
           "max_packet_bytes and max_file_bytes must not be 0, and max_silence_ns not negative");
   require(how.max_cpu_s >= 0, "max_cpu_s must not be negative, but is ", how.max_cpu_s);
-  require(how.num_read_paths == 0 || (how.num_read_paths > 0 && how.read_paths),
-          "num_read_paths must not be negative, nor read_paths NULL if there are some");
+  OPD_REQUIRE_ITEMS(how.read_paths, how.num_read_paths);
   const auto text = [](const char *one) { return std::string(one ? one : ""); };
   rpc::ServeOptions settings;
   settings.key = text(how.key), settings.match_key = text(how.match_key);
@@ -99,14 +98,14 @@ void write_phrases(JsonWriter &json, const char *name, const std::vector<std::st
 
 opd_error *opd_rpc_connect(const char *address, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
   return guard([&] {
-    require(address && out_session, "address and out_session must not be NULL");
+    OPD_REQUIRE(address, out_session);
     *out_session = begin(server_at(address), options_of(options).options);
   });
 }
 
 opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *options, opd_rpc_session **out_session) {
   return guard([&] {
-    require(tracker && out_session, "tracker and out_session must not be NULL");
+    OPD_REQUIRE(tracker, out_session);
     Connection how = options_of(options);
     rpc::Assignment given = rpc::request_server(server_at(tracker), how.options.key, how.priority,
                                                 how.options.connect_limit, how.options.answer_limit);
@@ -117,7 +116,7 @@ opd_error *opd_rpc_request(const char *tracker, const opd_rpc_connect_options *o
 
 opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_options *options, opd_buffer **out_json) {
   return guard([&] {
-    require(tracker && out_json, "tracker and out_json must not be NULL");
+    OPD_REQUIRE(tracker, out_json);
     const rpc::ClientOptions how = options_of(options).options;
     give_text(rpc::tracker_summary(server_at(tracker), how.connect_limit), out_json);
   });
@@ -125,14 +124,14 @@ opd_error *opd_rpc_tracker_summary(const char *tracker, const opd_rpc_connect_op
 
 opd_error *opd_rpc_session_device(opd_rpc_session *session, DLDevice device, DLDevice *out_device) {
   return guard([&] {
-    require(session && out_device, "session and out_device must not be NULL");
+    OPD_REQUIRE(session, out_device);
     *out_device = client_of(session)->here(device);
   });
 }
 
 opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *name, opd_function **out_function) {
   return guard([&] {
-    require(session && name && out_function, "session, name and out_function must not be NULL");
+    OPD_REQUIRE(session, name, out_function);
     const auto &client = client_of(session);
     Ref<Function> found = rpc::function_there(client, name);
     if (!found)
@@ -144,14 +143,15 @@ opd_error *opd_rpc_session_get_function(opd_rpc_session *session, const char *na
 
 opd_error *opd_rpc_session_upload(opd_rpc_session *session, const char *name, const void *data, size_t size) {
   return guard([&] {
-    require(session && name && (data || !size), "session, name and data must not be NULL");
+    OPD_REQUIRE(session, name);
+    OPD_REQUIRE_ITEMS(data, size);
     client_of(session)->upload(name, {static_cast<const char *>(data), size});
   });
 }
 
 opd_error *opd_rpc_session_download(opd_rpc_session *session, const char *name, opd_buffer **out_bytes) {
   return guard([&] {
-    require(session && name && out_bytes, "session, name and out_bytes must not be NULL");
+    OPD_REQUIRE(session, name, out_bytes);
     const Value wanted(name);
     const Value content = client_of(session)->call("tvm.rpc.server.download", {&wanted.view(), 1});
     give_text(std::string(bytes_in(content, "the content of a file")), out_bytes);
@@ -160,7 +160,7 @@ opd_error *opd_rpc_session_download(opd_rpc_session *session, const char *name, 
 
 opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *name, opd_module **out_module) {
   return guard([&] {
-    require(session && name && out_module, "session, name and out_module must not be NULL");
+    OPD_REQUIRE(session, name, out_module);
     const Value wanted(name);
     const Value loaded = client_of(session)->call("tvm.rpc.server.load_module", {&wanted.view(), 1});
     *out_module = wrap<opd_module>(Ref<Module>::share(&as<Module>(loaded, "what the server loaded")));
@@ -169,7 +169,7 @@ opd_error *opd_rpc_session_load_module(opd_rpc_session *session, const char *nam
 
 opd_error *opd_rpc_session_describe(opd_rpc_session *session, opd_buffer **out_json) {
   return guard([&] {
-    require(session && out_json, "session and out_json must not be NULL");
+    OPD_REQUIRE(session, out_json);
     const rpc::ClientSession &client = *client_of(session);
     JsonWriter json;
     json.begin_object().key("address").value(client.address()).key("key").value(client.key());
@@ -200,7 +200,7 @@ opd_error *opd_rpc_serve(int32_t socket, const opd_rpc_serve_options *options) {
 
 opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buffer **out_json) {
   return guard([&] {
-    require(out_json, "out_json must not be NULL");
+    OPD_REQUIRE(out_json);
     const rpc::ServeOptions how = options_of(options);
     const rpc::SandboxFacts facts = how.sandbox.is_wanted ? rpc::sandbox_facts(how.sandbox) : rpc::SandboxFacts();
     JsonWriter json;

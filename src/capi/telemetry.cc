@@ -53,8 +53,8 @@ bool is_name(std::string_view name) {
 }
 
 Labels labels_of(const opd_telemetry_value &given) {
-  require(given.num_label_names >= 0 && (given.num_label_names == 0 || (given.label_names && given.label_values)),
-          "label_names and label_values must not be NULL, and num_label_names not negative");
+  OPD_REQUIRE_ITEMS(given.label_names, given.num_label_names);
+  OPD_REQUIRE_ITEMS(given.label_values, given.num_label_names);
   Labels labels;
   for (int32_t i = 0; i < given.num_label_names; ++i) {
     const char *const label = given.label_names[i];
@@ -112,7 +112,7 @@ Series series_of(const opd_telemetry_value &given) {
 }
 
 TelemetrySession &session_of(opd_telemetry *telemetry) {
-  require(telemetry, "telemetry must not be NULL");
+  OPD_REQUIRE(telemetry);
   return *unwrap<Telemetry>(telemetry)->session;
 }
 
@@ -120,7 +120,7 @@ TelemetrySession &session_of(opd_telemetry *telemetry) {
 
 opd_error *opd_telemetry_start(const opd_telemetry_options *options, opd_telemetry **out_telemetry) {
   return guard([&] {
-    require(out_telemetry, "out_telemetry must not be NULL");
+    OPD_REQUIRE(out_telemetry);
     TelemetrySettings settings = settings_of(read_options(options, opd_telemetry_options_init));
     *out_telemetry = wrap<opd_telemetry>(make_object<Telemetry>(TelemetrySession::start(std::move(settings))));
   });
@@ -132,7 +132,7 @@ const char *opd_telemetry_address(const opd_telemetry *telemetry) {
 
 opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format format, opd_buffer **out_text) {
   return guard([&] {
-    require(out_text, "out_text must not be NULL");
+    OPD_REQUIRE(out_text);
     require(format == OPD_TELEMETRY_PROMETHEUS || format == OPD_TELEMETRY_OPEN_METRICS, "there is no form ",
             static_cast<int>(format), " of metrics");
     give_text(session_of(telemetry).text(format == OPD_TELEMETRY_OPEN_METRICS), out_text);
@@ -141,7 +141,7 @@ opd_error *opd_telemetry_to_text(opd_telemetry *telemetry, opd_telemetry_format 
 
 opd_error *opd_telemetry_set_value(opd_telemetry *telemetry, const opd_telemetry_value *value) {
   return guard([&] {
-    require(value, "value must not be NULL");
+    OPD_REQUIRE(value);
     const opd_telemetry_value given = read_options(value, opd_telemetry_value_init);
     if (given.kind == OPD_TELEMETRY_SPAN) session_of(telemetry).add_span(span_of(given));
     else session_of(telemetry).set_value(series_of(given));
@@ -154,7 +154,7 @@ opd_error *opd_telemetry_flush(opd_telemetry *telemetry, uint64_t timeout_ns) {
 
 opd_error *opd_telemetry_get_stats(opd_telemetry *telemetry, opd_telemetry_stats *out_stats) {
   return guard([&] {
-    require(out_stats, "out_stats must not be NULL");
+    OPD_REQUIRE(out_stats);
     require_sized(*out_stats);
     const TelemetryStats now = session_of(telemetry).stats();
     opd_telemetry_stats stats{};

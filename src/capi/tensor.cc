@@ -11,7 +11,7 @@ using namespace opd;
 namespace {
 
 std::span<const int64_t> dims_given(const int64_t *dims, int32_t ndim) {
-  require(ndim >= 0 && (dims || ndim == 0), "dims must not be NULL and ndim not negative");
+  OPD_REQUIRE_ITEMS(dims, ndim);
   return {dims, static_cast<size_t>(ndim)};
 }
 
@@ -22,7 +22,7 @@ Ref<Tensor> shared(opd_tensor *tensor) { return Ref<Tensor>::share(unwrap<Tensor
 opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype, DLDevice device,
                              opd_tensor **out_tensor) {
   return guard([&] {
-    require(out_tensor, "out_tensor must not be NULL");
+    OPD_REQUIRE(out_tensor);
     *out_tensor = wrap<opd_tensor>(make_tensor(dims_given(dims, ndim), dtype, device));
   });
 }
@@ -43,7 +43,7 @@ int opd_tensor_is_read_only(const opd_tensor *tensor) { return tensor && is_read
 
 opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to) {
   return guard([&] {
-    require(from && to, "from and to must not be NULL");
+    OPD_REQUIRE(from, to);
     require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
     copy_tensor(*from, unwrap<Tensor>(to)->dl);
     note_write(*unwrap<Tensor>(to));
@@ -52,7 +52,7 @@ opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to) {
 
 opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t size) {
   return guard([&] {
-    require(to, "to must not be NULL");
+    OPD_REQUIRE(to);
     require_writable(*unwrap<Tensor>(to), "the tensor to copy to");
     copy_from_bytes(unwrap<Tensor>(to)->dl, data, size);
     note_write(*unwrap<Tensor>(to));
@@ -61,21 +61,21 @@ opd_error *opd_tensor_copy_from_bytes(opd_tensor *to, const void *data, size_t s
 
 opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t size) {
   return guard([&] {
-    require(from, "from must not be NULL");
+    OPD_REQUIRE(from);
     copy_to_bytes(unwrap<Tensor>(from)->dl, data, size);
   });
 }
 
 opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim, opd_tensor **out_tensor) {
   return guard([&] {
-    require(tensor && out_tensor, "tensor and out_tensor must not be NULL");
+    OPD_REQUIRE(tensor, out_tensor);
     *out_tensor = wrap<opd_tensor>(reshape(shared(tensor), dims_given(dims, ndim)));
   });
 }
 
 opd_error *opd_tensor_borrow(const DLTensor *from, opd_tensor **out_tensor) {
   return guard([&] {
-    require(from && out_tensor, "from and out_tensor must not be NULL");
+    OPD_REQUIRE(from, out_tensor);
     *out_tensor = wrap<opd_tensor>(borrow(*from));
   });
 }
@@ -92,28 +92,28 @@ int opd_tensor_is_unique(const opd_tensor *tensor) { return tensor && is_unique(
 
 opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
   return guard([&] {
-    require(managed && out_tensor, "managed and out_tensor must not be NULL");
+    OPD_REQUIRE(managed, out_tensor);
     *out_tensor = wrap<opd_tensor>(from_dlpack(managed));
   });
 }
 
 opd_error *opd_tensor_from_dlpack_versioned(DLManagedTensorVersioned *managed, opd_tensor **out_tensor) {
   return guard([&] {
-    require(managed && out_tensor, "managed and out_tensor must not be NULL");
+    OPD_REQUIRE(managed, out_tensor);
     *out_tensor = wrap<opd_tensor>(from_dlpack(managed));
   });
 }
 
 opd_error *opd_tensor_to_dlpack(opd_tensor *tensor, DLManagedTensor **out_managed) {
   return guard([&] {
-    require(tensor && out_managed, "tensor and out_managed must not be NULL");
+    OPD_REQUIRE(tensor, out_managed);
     *out_managed = to_dlpack(shared(tensor));
   });
 }
 
 opd_error *opd_tensor_to_dlpack_versioned(opd_tensor *tensor, DLManagedTensorVersioned **out_managed) {
   return guard([&] {
-    require(tensor && out_managed, "tensor and out_managed must not be NULL");
+    OPD_REQUIRE(tensor, out_managed);
     *out_managed = to_dlpack_versioned(shared(tensor));
   });
 }

@@ -14,7 +14,7 @@ using namespace opd;
 
 opd_error *opd_trace_load(const char *path, opd_trace **out_trace) {
   return guard([&] {
-    require(path && out_trace, "path and out_trace must not be NULL");
+    OPD_REQUIRE(path, out_trace);
     *out_trace = wrap<opd_trace>(read_event_file(path));
   });
 }
@@ -112,7 +112,7 @@ void opd::write_trace(const Trace &trace, opd_trace_format form, ByteSink &out) 
 opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format, const opd_trace_write_options *options,
                            opd_buffer **out_bytes) {
   return guard([&] {
-    require(trace && out_bytes, "trace and out_bytes must not be NULL");
+    OPD_REQUIRE(trace, out_bytes);
     StringSink sink;
     write(*unwrap<Trace>(trace), format, read_options(options, opd_trace_write_options_init), sink);
     give_text(sink.take(), out_bytes);
@@ -122,7 +122,7 @@ opd_error *opd_trace_write(const opd_trace *trace, opd_trace_format format, cons
 opd_error *opd_trace_save(const opd_trace *trace, const char *path, opd_trace_format format,
                           const opd_trace_write_options *options) {
   return guard([&] {
-    require(trace && path, "trace and path must not be NULL");
+    OPD_REQUIRE(trace, path);
     const opd_trace_write_options how = read_options(options, opd_trace_write_options_init);
     save_trace_file(path, format, [&](ByteSink &out) { write(*unwrap<Trace>(trace), format, how, out); });
   });
@@ -155,38 +155,30 @@ Ref<Report> view_of(const Trace &trace, opd_trace_view view, const opd_trace_wri
 opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, const opd_trace_write_options *options,
                                opd_report **out_report) {
   return guard([&] {
-    require(trace && out_report, "trace and out_report must not be NULL");
+    OPD_REQUIRE(trace, out_report);
     const opd_trace_write_options how = read_options(options, opd_trace_write_options_init);
     *out_report = wrap<opd_report>(view_of(*unwrap<Trace>(trace), view, how));
   });
 }
 
-namespace {
-
-template <class To, class From>
-std::vector<To> list_of(const From *items, int32_t count, const char *name) {
-  require(count >= 0, "num_", name, " is ", count, "; it must not be negative");
-  require(items || count == 0, name, " must not be NULL if there are ", count);
-  return {items, items + count};
-}
-
-}  // namespace
-
 opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces, const opd_trace_merge_options *options,
                            opd_trace **out_trace) {
   return guard([&] {
-    require(out_trace && (traces || num_traces == 0), "traces and out_trace must not be NULL");
+    OPD_REQUIRE(out_trace);
+    OPD_REQUIRE_ITEMS(traces, num_traces);
     std::vector<const Trace *> all;
     for (size_t i = 0; i < num_traces; ++i) {
-      require(traces[i], "trace ", i, " is NULL");
+      require(traces[i], "traces[", i, "] must not be NULL");
       all.push_back(unwrap<Trace>(traces[i]));
     }
     const opd_trace_merge_options how = read_options(options, opd_trace_merge_options_init);
     TraceMergeOptions given;
-    given.shifts_ns = list_of<int64_t>(how.offsets_ns, how.num_offsets_ns, "offsets_ns");
-    given.clock_errors_ns = list_of<int64_t>(how.clock_errors_ns, how.num_clock_errors_ns, "clock_errors_ns");
-    for (const char *label : list_of<const char *>(how.labels, how.num_labels, "labels"))
-      given.labels.emplace_back(text(label));
+    OPD_REQUIRE_ITEMS(how.offsets_ns, how.num_offsets_ns);
+    OPD_REQUIRE_ITEMS(how.clock_errors_ns, how.num_clock_errors_ns);
+    OPD_REQUIRE_ITEMS(how.labels, how.num_labels);
+    given.shifts_ns = {how.offsets_ns, how.offsets_ns + how.num_offsets_ns};
+    given.clock_errors_ns = {how.clock_errors_ns, how.clock_errors_ns + how.num_clock_errors_ns};
+    for (int32_t i = 0; i < how.num_labels; ++i) given.labels.emplace_back(text(how.labels[i]));
     *out_trace = wrap<opd_trace>(merge_traces(all, given));
   });
 }

@@ -11,7 +11,7 @@ opd_value opd_value_of_object(const void *object_handle) { return view_of(static
 
 opd_error *opd_value_retain(const opd_value *value, opd_value *out_value) {
   return guard([&] {
-    require(value && out_value, "value and out_value must not be NULL");
+    OPD_REQUIRE(value, out_value);
     *out_value = Value(*value).detach();
   });
 }
@@ -25,21 +25,23 @@ const char *opd_type_key(int32_t type) { return type_key(type); }
 
 opd_error *opd_string_create(const char *data, size_t size, opd_value *out_value) {
   return guard([&] {
-    require((data || size == 0) && out_value, "data and out_value must not be NULL");
+    OPD_REQUIRE(out_value);
+    OPD_REQUIRE_ITEMS(data, size);
     *out_value = Value(std::string_view(data, size)).detach();
   });
 }
 
 opd_error *opd_bytes_create(const void *data, size_t size, opd_value *out_value) {
   return guard([&] {
-    require((data || size == 0) && out_value, "data and out_value must not be NULL");
+    OPD_REQUIRE(out_value);
+    OPD_REQUIRE_ITEMS(data, size);
     *out_value = Value(BytesObject::make({static_cast<const char *>(data), size})).detach();
   });
 }
 
 opd_error *opd_string_get(const opd_value *value, const char **out_data, size_t *out_size) {
   return guard([&] {
-    require(value && out_data && out_size, "value, out_data and out_size must not be NULL");
+    OPD_REQUIRE(value, out_data, out_size);
     const std::string_view text = as_text(*value, "value");
     *out_data = text.data();
     *out_size = text.size();
@@ -48,7 +50,8 @@ opd_error *opd_string_get(const opd_value *value, const char **out_data, size_t 
 
 opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_shape) {
   return guard([&] {
-    require((dims || ndim == 0) && out_shape, "dims and out_shape must not be NULL");
+    OPD_REQUIRE(out_shape);
+    OPD_REQUIRE_ITEMS(dims, ndim);
     *out_shape = wrap<opd_shape>(Shape::make({dims, ndim}));
   });
 }
@@ -60,7 +63,8 @@ const int64_t *opd_shape_dims(const opd_shape *shape, size_t *out_ndim) {
 
 opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array) {
   return guard([&] {
-    require((items || count == 0) && out_array, "items and out_array must not be NULL");
+    OPD_REQUIRE(out_array);
+    OPD_REQUIRE_ITEMS(items, count);
     *out_array = wrap<opd_array>(Array::make({items, count}));
   });
 }
@@ -69,7 +73,7 @@ size_t opd_array_count(const opd_array *array) { return array ? unwrap<Array>(ar
 
 opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item) {
   return guard([&] {
-    require(array && out_item, "array and out_item must not be NULL");
+    OPD_REQUIRE(array, out_item);
     const auto *items = unwrap<Array>(array);
     if (index >= items->size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size(), " items");
     *out_item = Value(items->items()[index]).detach();
@@ -78,7 +82,8 @@ opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_it
 
 opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map) {
   return guard([&] {
-    require((pairs || count == 0) && out_map, "pairs and out_map must not be NULL");
+    OPD_REQUIRE(out_map);
+    OPD_REQUIRE_ITEMS(pairs, count);
     *out_map = wrap<opd_map>(Map::make({pairs, 2 * count}));
   });
 }
@@ -87,7 +92,7 @@ size_t opd_map_count(const opd_map *map) { return map ? unwrap<Map>(map)->count 
 
 opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value) {
   return guard([&] {
-    require(map && key && out_value, "map, key and out_value must not be NULL");
+    OPD_REQUIRE(map, key, out_value);
     const Value *found = unwrap<Map>(map)->find(*key);
     if (!found) fail_as("KeyError", OPD_NOT_FOUND, "the map has no key ", to_text(*key));
     *out_value = Value(*found).detach();
@@ -96,7 +101,7 @@ opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_
 
 opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value) {
   return guard([&] {
-    require(map && out_key && out_value, "map, out_key and out_value must not be NULL");
+    OPD_REQUIRE(map, out_key, out_value);
     const auto &entries = *unwrap<Map>(map);
     if (index >= entries.count) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.count, " entries");
     uint64_t place = entries.begin();
@@ -108,14 +113,14 @@ opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, o
 
 opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype) {
   return guard([&] {
-    require(text && out_dtype, "text and out_dtype must not be NULL");
+    OPD_REQUIRE(text, out_dtype);
     *out_dtype = parse_dtype(text);
   });
 }
 
 opd_error *opd_value_to_string(const opd_value *value, opd_buffer **out_text) {
   return guard([&] {
-    require(value && out_text, "value and out_text must not be NULL");
+    OPD_REQUIRE(value, out_text);
     give_text(to_text(*value), out_text);
   });
 }

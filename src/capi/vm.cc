@@ -15,8 +15,7 @@ namespace {
 VmSettings settings_of(const opd_vm_options *given) {
   const opd_vm_options options = read_options(given, opd_vm_options_init);
   VmSettings settings;
-  require(options.num_devices >= 0 && (options.num_devices == 0 || options.devices),
-          "devices must not be NULL and num_devices not negative");
+  OPD_REQUIRE_ITEMS(options.devices, options.num_devices);
   if (options.num_devices) settings.devices.clear();
   for (int32_t i = 0; i < options.num_devices; ++i)
     settings.devices.push_back({options.devices[i], options.allocators
@@ -42,8 +41,7 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
   settings.timeout_ns = options.timeout_ns;
   settings.cancel = options.cancel ? unwrap<CancelToken>(options.cancel) : nullptr;
-  require(options.num_outputs >= 0 && (options.num_outputs == 0 || options.outputs),
-          "outputs must not be NULL and num_outputs not negative");
+  OPD_REQUIRE_ITEMS(options.outputs, options.num_outputs);
   settings.outputs = {options.outputs, static_cast<size_t>(options.num_outputs)};
   return settings;
 }
@@ -60,7 +58,7 @@ AnyVm &vm_of(opd_vm *vm) { return *unwrap<AnyVm>(vm); }
 
 opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_vm **out_vm) {
   return guard([&] {
-    require(module && out_vm, "module and out_vm must not be NULL");
+    OPD_REQUIRE(module, out_vm);
     auto shared = Ref<Module>::share(unwrap<Module>(module));
     if (auto there = rpc::try_remote(*shared))
       *out_vm = wrap<opd_vm>(rpc::make_vm(std::move(there), settings_of(options)));
@@ -71,7 +69,7 @@ opd_error *opd_vm_create(opd_module *module, const opd_vm_options *options, opd_
 opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                        const opd_call_options *options, opd_value *out_value) {
   return guard([&]() -> Ref<Error> {
-    require(vm && name, "vm and name must not be NULL");
+    OPD_REQUIRE(vm, name);
     Value result;
     Ref<Error> error = vm_of(vm).run_named(name, args_of(args, num_args), settings_of(options, num_args), result);
     if (!error && out_value) *out_value = result.detach();
@@ -81,7 +79,7 @@ opd_error *opd_vm_call(opd_vm *vm, const char *name, const opd_value *args, int3
 
 opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_function) {
   return guard([&] {
-    require(vm && name && out_function, "vm, name and out_function must not be NULL");
+    OPD_REQUIRE(vm, name, out_function);
     *out_function = wrap<opd_function>(vm_of(vm).function(name));
   });
 }
@@ -89,7 +87,7 @@ opd_error *opd_vm_get_function(opd_vm *vm, const char *name, opd_function **out_
 opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args, int32_t num_args,
                                  const opd_call_options *options, opd_value *out_value) {
   return guard([&] {
-    require(vm && closure, "vm and closure must not be NULL");
+    OPD_REQUIRE(vm, closure);
     const CallSettings settings = settings_of(options, num_args);
     require(settings.names.empty() && settings.outputs.empty(), "a closure takes neither named arguments nor outputs");
     Value result = vm_of(vm).invoke_closure(*unwrap<Function>(closure), args_of(args, num_args), settings);
@@ -100,7 +98,7 @@ opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_va
 opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args,
                                 int32_t num_args, const opd_call_options *options, int include_return) {
   return guard([&] {
-    require(vm && name && saved_name, "vm, name and saved_name must not be NULL");
+    OPD_REQUIRE(vm, name, saved_name);
     vm_of(vm).save_function(name, saved_name, args_of(args, num_args), settings_of(options, num_args),
                             include_return != 0);
   });
@@ -109,7 +107,7 @@ opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_
 opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                             const opd_call_options *options) {
   return guard([&] {
-    require(vm && name, "vm and name must not be NULL");
+    OPD_REQUIRE(vm, name);
     const Args views = args_of(args, num_args);
     Module *params = param_module_of(options);
     const CallSettings settings = settings_of(options, num_args, true);
@@ -120,7 +118,7 @@ opd_error *opd_vm_set_input(opd_vm *vm, const char *name, const opd_value *args,
 
 opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options) {
   return guard([&] {
-    require(vm && name, "vm and name must not be NULL");
+    OPD_REQUIRE(vm, name);
     vm_of(vm).invoke_stateful(name, settings_of(options, 0));
   });
 }
@@ -128,15 +126,15 @@ opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_o
 opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path, int32_t path_size,
                               opd_value *out_value) {
   return guard([&] {
-    require(vm && name && out_value && path_size >= 0 && (path || path_size == 0),
-            "vm, name, path and out_value must not be NULL");
+    OPD_REQUIRE(vm, name, out_value);
+    OPD_REQUIRE_ITEMS(path, path_size);
     *out_value = vm_of(vm).output(name, {path, static_cast<size_t>(path_size)}).detach();
   });
 }
 
 opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument) {
   return guard([&] {
-    require(vm, "vm must not be NULL");
+    OPD_REQUIRE(vm);
     vm_of(vm).set_instrument(Ref<Function>::share(unwrap<Function>(instrument)));
   });
 }
@@ -145,21 +143,21 @@ int opd_vm_has_function(opd_vm *vm, const char *name) { return vm && name && vm_
 
 opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
   return guard([&] {
-    require(vm && out_names, "vm and out_names must not be NULL");
+    OPD_REQUIRE(vm, out_names);
     *out_names = wrap_names(vm_of(vm).function_list());
   });
 }
 
 opd_error *opd_vm_list_params(opd_vm *vm, const char *name, opd_array **out_names) {
   return guard([&] {
-    require(vm && name && out_names, "vm, name and out_names must not be NULL");
+    OPD_REQUIRE(vm, name, out_names);
     *out_names = wrap_names(vm_of(vm).param_list(name));
   });
 }
 
 opd_error *opd_vm_trim(opd_vm *vm) {
   return guard([&] {
-    require(vm, "vm must not be NULL");
+    OPD_REQUIRE(vm);
     vm_of(vm).trim();
   });
 }
@@ -178,6 +176,7 @@ VmProfileOptions profile_options_of(const opd_profile_options *options) {
   given.max_calls = how.max_records;
   given.sample_interval = how.sample_interval;
   given.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
+  OPD_REQUIRE_ITEMS(how.collectors, how.num_collectors);
   given.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
   given.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
   given.details = how.details != 0;
@@ -196,7 +195,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
                           const opd_call_options *call_options, const opd_profile_options *options,
                           opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
-    require(vm && name && out_report, "vm, name and out_report must not be NULL");
+    OPD_REQUIRE(vm, name, out_report);
     const VmProfileOptions how = profile_options_of(options);
     const Args views = args_of(args, num_args);
     const CallSettings settings = settings_of(call_options, num_args);
@@ -206,7 +205,7 @@ opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, i
 
 opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) {
   return guard([&] {
-    require(vm, "vm must not be NULL");
+    OPD_REQUIRE(vm);
     const VmProfileOptions how = profile_options_of(options);
     start_profile(vm_of(vm), how);
   });
@@ -214,7 +213,7 @@ opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options) 
 
 opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace) {
   return guard([&] {
-    require(vm && out_report, "vm and out_report must not be NULL");
+    OPD_REQUIRE(vm, out_report);
     give(stop_profile(vm_of(vm), out_trace != nullptr), out_report, out_trace);
   });
 }

@@ -56,10 +56,9 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   expect_told<Options>(
       opd_counter_options_init,
       [&](const Options &options) { return opd_collector_create_builtin(OPD_COLLECTOR_PERF, &options, made.out()); },
-      {{[&](Options &o) { o.events = events, o.num_events = 2; }, invalid("events must not be NULL, but number 1 is")},
-       {[](Options &o) { o.num_events = 1; }, invalid("events must not be NULL and num_events not negative")},
-       {[&](Options &o) { o.events = events, o.num_events = -1; },
-        invalid("events must not be NULL and num_events not negative")}});
+      {{[&](Options &o) { o.events = events, o.num_events = 2; }, invalid("events[1] must not be NULL")},
+       {[](Options &o) { o.num_events = 1; }, invalid("events must not be NULL")},
+       {[&](Options &o) { o.events = events, o.num_events = -1; }, invalid("num_events must be >= 0, but is -1")}});
   Handle<opd_array> names;
   for (const int kind : {-1, OPD_COLLECTOR_DEVICE + 1})
     EXPECT_EQ(told(opd_collector_list_events(static_cast<opd_collector_kind>(kind), names.out())),
@@ -72,17 +71,18 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   opd_collector_table table{};
   table.struct_size = sizeof table;
   EXPECT_EQ(told(opd_collector_create("\xff", &table, made.out())), invalid("the collector's name is not UTF-8"));
-  EXPECT_EQ(told(opd_collector_create("", &table, made.out())),
-            invalid("name, table and out_collector must not be NULL, nor name empty"));
+  EXPECT_EQ(told(opd_collector_create("", &table, made.out())), invalid("name must not be empty"));
   const Function function = make_function([](const opd_value *, int32_t, opd_value *) {});
   Handle<opd_function> profiled;
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 0, -1, profiled.out())),
             invalid("warmup_iters must not be negative, but is -1"));
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, 1, 0, profiled.out())),
-            invalid("collectors must not be NULL and their number not negative"));
+            invalid("collectors must not be NULL"));
+  EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, nullptr, -1, 0, profiled.out())),
+            invalid("num_collectors must be >= 0, but is -1"));
   opd_collector *const absent[] = {nullptr};
   EXPECT_EQ(told(opd_function_profile(function.get(), {kDLCPU, 0}, absent, 1, 0, profiled.out())),
-            invalid("collectors must not be NULL, but number 0 is"));
+            invalid("collectors[0] must not be NULL"));
   EXPECT_NE(told(opd_function_profile(function.get(), {kDLMetal, 0}, nullptr, 0, 0, profiled.out())), "accepted")
       << "the device must be there";
 }
@@ -103,11 +103,11 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
     change(changed);
     return told(emit(builder.get(), changed));
   };
-  const std::string call = invalid("callee and args must not be NULL and num_args not negative");
   instruction.opcode = OPD_OPCODE_CALL;
-  EXPECT_EQ(emitted([](opd_instruction &) {}), call);
-  EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = 1; }), call);
-  EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }), call);
+  EXPECT_EQ(emitted([](opd_instruction &) {}), invalid("callee must not be NULL"));
+  EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = 1; }), invalid("args must not be NULL"));
+  EXPECT_EQ(emitted([](opd_instruction &i) { i.callee = "g", i.num_args = -1; }),
+            invalid("num_args must be >= 0, but is -1"));
   EXPECT_EQ(emitted([](opd_instruction &i) { i.opcode = static_cast<decltype(i.opcode)>(99); }),
             invalid("opcode is 99, which is no opcode"));
   // The usual names of parameters.
@@ -122,8 +122,7 @@ TEST(Messages, SayWhatIsWrongWithPrograms) {
   Handle<opd_vm> vm;
   options.num_devices = 1;
   const Module module = program.to_module();
-  EXPECT_EQ(told(opd_vm_create(module.get(), &options, vm.out())),
-            invalid("devices must not be NULL and num_devices not negative"));
+  EXPECT_EQ(told(opd_vm_create(module.get(), &options, vm.out())), invalid("devices must not be NULL"));
 }
 
 TEST(Messages, SayWhatIsWrongWithModules) {
@@ -135,14 +134,16 @@ TEST(Messages, SayWhatIsWrongWithModules) {
   EXPECT_EQ(load_static(names, 2), invalid("func_names[1] must be a name"));
   EXPECT_EQ(load_static(empty, 1), invalid("func_names[0] must be a name"));
   EXPECT_EQ(load_static(nullptr, 1), invalid("func_names must not be NULL"));
-  EXPECT_EQ(load_static(names, -1), invalid("func_names must not be NULL"));
+  EXPECT_EQ(load_static(names, -1), invalid("num_func_names must be >= 0, but is -1"));
   const auto load_native = [&](const char *const *given, const char *const *types, int32_t count) {
     return told(opd_module_load_native("/nonexistent.so", given, types, count, nullptr, module.out()));
   };
-  EXPECT_EQ(load_native(names, signatures, 2), invalid("names[1] and signatures[1] must not be NULL"));
-  EXPECT_EQ(load_native(nullptr, signatures, 1), invalid("names and signatures must not be NULL"));
-  EXPECT_EQ(load_native(names, nullptr, 1), invalid("names and signatures must not be NULL"));
-  EXPECT_EQ(load_native(names, signatures, -1), invalid("names and signatures must not be NULL"));
+  EXPECT_EQ(load_native(names, signatures, 2), invalid("names[1] must not be NULL"));
+  const char *const both[] = {"f", "g"};
+  EXPECT_EQ(load_native(both, signatures, 2), invalid("signatures[1] must not be NULL"));
+  EXPECT_EQ(load_native(nullptr, signatures, 1), invalid("names must not be NULL"));
+  EXPECT_EQ(load_native(names, nullptr, 1), invalid("signatures must not be NULL"));
+  EXPECT_EQ(load_native(names, signatures, -1), invalid("num_functions must be >= 0, but is -1"));
   const Module program = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   Handle<opd_function> function;
   EXPECT_EQ(told(opd_module_native_function(program.get(), "nobody", "i32()", function.out())),
@@ -155,7 +156,8 @@ TEST(Messages, SayWhatIsWrongWithModules) {
   EXPECT_EQ(told(opd_module_export(program.get(), "/nonexistent/x.so", &options)),
             invalid("addons[1] must not be NULL"));
   options.num_addons = -1;
-  EXPECT_EQ(told(opd_module_export(program.get(), "/nonexistent/x.so", &options)), invalid("addons must not be NULL"));
+  EXPECT_EQ(told(opd_module_export(program.get(), "/nonexistent/x.so", &options)),
+            invalid("num_addons must be >= 0, but is -1"));
 }
 
 TEST(Messages, SayWhatIsWrongWithReports) {
@@ -214,7 +216,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
             invalid("format is 9, which is no format of reports"));
   const opd_report *const some[] = {report.get(), nullptr};
   EXPECT_EQ(told(opd_report_merge(some, 0, made.out())), invalid("at least one report is expected"));
-  EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("report 1 is NULL"));
+  EXPECT_EQ(told(opd_report_merge(some, 2, made.out())), invalid("reports[1] must not be NULL"));
   const std::string peaks = invalid("the machine's peaks must both be positive, or both be 0");
   for (const auto &[gflops, gbps] : {std::pair<double, double>{1, 0}, {0, 1}, {-1, 1}, {1, -1}, {-1, -1}})
     EXPECT_EQ(told(opd_report_add_roofline(report.get(), gflops, gbps, made.out())), peaks);
@@ -310,17 +312,17 @@ TEST(Messages, SayWhatIsWrongWithTraces) {
     EXPECT_EQ(told(opd_trace_to_report(trace.get(), static_cast<opd_trace_view>(view), nullptr, report.out())),
               invalid("there is no view " + std::to_string(view) + " of a trace"));
   const opd_trace *const some[] = {trace.get(), nullptr};
-  EXPECT_EQ(told(opd_trace_merge(some, 2, nullptr, merged.out())), invalid("trace 1 is NULL"));
+  EXPECT_EQ(told(opd_trace_merge(some, 2, nullptr, merged.out())), invalid("traces[1] must not be NULL"));
   using Options = opd_trace_merge_options;
   expect_told<Options>(
       opd_trace_merge_options_init,
       [&](const Options &options) { return opd_trace_merge(some, 1, &options, merged.out()); },
-      {{[](Options &o) { o.num_labels = -1; }, invalid("num_labels is -1; it must not be negative")},
-       {[](Options &o) { o.num_labels = 1; }, invalid("labels must not be NULL if there are 1")},
-       {[](Options &o) { o.num_offsets_ns = -2; }, invalid("num_offsets_ns is -2; it must not be negative")},
-       {[](Options &o) { o.num_offsets_ns = 3; }, invalid("offsets_ns must not be NULL if there are 3")},
-       {[](Options &o) { o.num_clock_errors_ns = -1; }, invalid("num_clock_errors_ns is -1; it must not be negative")},
-       {[](Options &o) { o.num_clock_errors_ns = 1; }, invalid("clock_errors_ns must not be NULL if there are 1")}});
+      {{[](Options &o) { o.num_labels = -1; }, invalid("num_labels must be >= 0, but is -1")},
+       {[](Options &o) { o.num_labels = 1; }, invalid("labels must not be NULL")},
+       {[](Options &o) { o.num_offsets_ns = -2; }, invalid("num_offsets_ns must be >= 0, but is -2")},
+       {[](Options &o) { o.num_offsets_ns = 3; }, invalid("offsets_ns must not be NULL")},
+       {[](Options &o) { o.num_clock_errors_ns = -1; }, invalid("num_clock_errors_ns must be >= 0, but is -1")},
+       {[](Options &o) { o.num_clock_errors_ns = 1; }, invalid("clock_errors_ns must not be NULL")}});
   using OfDumps = opd_profiler_dump_options;
   expect_told<OfDumps>(
       opd_profiler_dump_options_init,
@@ -391,7 +393,6 @@ TEST(Messages, SayWhatIsWrongWithSessions) {
   using OfServer = opd_rpc_serve_options;
   const std::string sizes =
       invalid("max_packet_bytes and max_file_bytes must not be 0, and max_silence_ns not negative");
-  const std::string paths = invalid("num_read_paths must not be negative, nor read_paths NULL if there are some");
   const std::string tls = invalid("tls_certificate_file and tls_key_file go together");
   const char *const path = "/usr";
   expect_told<OfServer>(opd_rpc_serve_options_init,
@@ -399,8 +400,9 @@ TEST(Messages, SayWhatIsWrongWithSessions) {
                         {{[](OfServer &o) { o.max_packet_bytes = 0; }, sizes},
                          {[](OfServer &o) { o.max_file_bytes = 0; }, sizes},
                          {[](OfServer &o) { o.max_silence_ns = -1; }, sizes},
-                         {[&](OfServer &o) { o.num_read_paths = -1, o.read_paths = &path; }, paths},
-                         {[](OfServer &o) { o.num_read_paths = 1; }, paths},
+                         {[&](OfServer &o) { o.num_read_paths = -1, o.read_paths = &path; },
+                          invalid("num_read_paths must be >= 0, but is -1")},
+                         {[](OfServer &o) { o.num_read_paths = 1; }, invalid("read_paths must not be NULL")},
                          {[](OfServer &o) { o.tls_certificate_file = "x"; }, tls},
                          {[](OfServer &o) { o.tls_key_file = "x"; }, tls}});
 }
@@ -442,7 +444,6 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
   const auto set = [&](const OfValue &value) { return opd_telemetry_set_value(started.get(), &value); };
   const std::string own =
       "\": the name of a metric of the program's own ends without _total, and begins with neither opdyno_ nor process_";
-  const std::string names = invalid("label_names and label_values must not be NULL, and num_label_names not negative");
   expect_told<OfValue>(
       opd_telemetry_value_init, set,
       {{[](OfValue &) {}, invalid("\"\" is no name of a metric")},
@@ -455,9 +456,11 @@ TEST(Messages, SayWhatIsWrongWithTelemetry) {
        {[](OfValue &o) { o.name = "process_a"; }, invalid("\"process_a" + own)},
        {[](OfValue &o) { o.name = "a", o.kind = static_cast<opd_telemetry_kind>(9); },
         invalid("there is no kind 9 of a metric")},
-       {[](OfValue &o) { o.name = "a", o.num_label_names = -1; }, names},
-       {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_names = labels; }, names},
-       {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_values = values; }, names},
+       {[](OfValue &o) { o.name = "a", o.num_label_names = -1; }, invalid("num_label_names must be >= 0, but is -1")},
+       {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_names = labels; },
+        invalid("label_values must not be NULL")},
+       {[&](OfValue &o) { o.name = "a", o.num_label_names = 1, o.label_values = values; },
+        invalid("label_names must not be NULL")},
        {[](OfValue &o) { o.name = "a", o.reserved = 3; }, invalid("reserved must be 0, but is 3")},
        {[&](OfValue &o) { o.name = "b", o.num_label_names = 1, o.label_names = labels, o.label_values = values; },
         "accepted"},

@@ -464,7 +464,8 @@ TEST(Builder, TakesCallsWithoutArgumentsAndRefusesMissingOnes) {
   check(opd_executable_builder_create(builder.out()));
   check(opd_executable_builder_begin_function(builder.get(), "main", 0, nullptr));
   const opd_operand one = opd_operand_immediate(1);
-  expect_error(emit(builder.get(), opd_instruction_call("f", &one, -1, 0)), OPD_INVALID_ARGUMENT, "not negative");
+  expect_error(emit(builder.get(), opd_instruction_call("f", &one, -1, 0)), OPD_INVALID_ARGUMENT,
+               "num_args must be >= 0, but is -1");
   expect_error(emit(builder.get(), opd_instruction_call("f", nullptr, 1, 0)), OPD_INVALID_ARGUMENT, "args");
   expect_error(emit(builder.get(), opd_instruction_call(nullptr, &one, 1, 0)), OPD_INVALID_ARGUMENT, "callee");
   check(emit(builder.get(), opd_instruction_call("vm.builtin.make_tuple", nullptr, 0, 0)));

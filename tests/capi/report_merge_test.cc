@@ -136,5 +136,5 @@ TEST(ReportMerge, RefusesNoReports) {
   opd_report *out = nullptr;
   expect_error(opd_report_merge(nullptr, 0, &out), OPD_INVALID_ARGUMENT, "at least one report");
   const opd_report *none = nullptr;
-  expect_error(opd_report_merge(&none, 1, &out), OPD_INVALID_ARGUMENT, "report 0 is NULL");
+  expect_error(opd_report_merge(&none, 1, &out), OPD_INVALID_ARGUMENT, "reports[0] must not be NULL");
 }
