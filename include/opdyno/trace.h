@@ -31,7 +31,7 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
   OPD_TRACE_CHROME = 0,     /**< Chrome trace events, as torch.profiler writes them */
   OPD_TRACE_TABLE = 1,      /**< a text table as torch.profiler's key_averages().table() */
   OPD_TRACE_STACKS = 2,     /**< for flame graphs: lines of span names, outermost first, joined by ';', and the self
-                                 time of the innermost span */
+                                 time of the innermost span in whole µs. See `per_event` */
   OPD_TRACE_SPEEDSCOPE = 3, /**< JSON for speedscope */
   OPD_TRACE_PERFETTO = 4,   /**< Perfetto's protocol buffers: a .pftrace file */
   OPD_TRACE_PPROF = 5,      /**< a profile for pprof: protocol buffers, compressed by gzip */
@@ -58,10 +58,11 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
 /** Options of opd_trace_write(). The fields from `group_by_input_shape` to `time_unit` are of OPD_TRACE_TABLE. */
 typedef struct opd_trace_write_options {
   uint32_t struct_size; /**< set by opd_trace_write_options_init() */
-  int32_t per_event;    /**< OPD_TRACE_STACKS and OPD_TRACE_TABLE: 1: a line for each span; 0: a line for each stack, or
-                             for each name; 0 */
-  const char *metric;   /**< of OPD_TRACE_STACKS: "self_cpu_time_total" is the self time on the host in µs,
-                             "self_cuda_time_total" that on other devices; NULL: "self_cpu_time_total"; NULL */
+  int32_t per_event;    /**< Of OPD_TRACE_STACKS: 1: one line for each span, its µs rounded down; 0: one line for each
+                             stack, its µs rounded up. In both, lines of 0 µs are left out. Of OPD_TRACE_TABLE: 1: one
+                             line for each span; 0: one for each name. Default: 0 */
+  const char *metric;   /**< of OPD_TRACE_STACKS: "self_cpu_time_total" is the self time on the host,
+                             "self_cuda_time_total" that on other devices. NULL: "self_cpu_time_total". Default: NULL */
   const char *metadata; /**< of OPD_TRACE_CHROME: a JSON object whose members become those of the file; NULL */
 
   int32_t group_by_input_shape;    /**< 1: spans of different shapes have rows of their own; 0 */

@@ -5,8 +5,8 @@
 
 namespace opd {
 
-// Lines for flame graphs: "outer;inner 1200". The number is the time of the innermost span without those within it: in
-// ns, one line for all spans of one stack; with `per_event`, as torch.profiler writes it, in µs and a line for each.
+// Lines for flame graphs: "outer;inner 1200". The number is the self time of the innermost span, in whole µs. There is
+// one line for each stack, rounded up; with `per_event`, as torch.profiler writes it, one for each span, rounded down.
 // `of_devices`: the time is that on devices of what the spans gave them.
 void write_stacks(const Trace &trace, bool per_event, bool of_devices, ByteSink &out);
 

@@ -60,10 +60,10 @@ class Forms:
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, per_event: bool = False
     ) -> None:
-        """Writes lines for flame graphs: names from the outermost inwards joined by ";", and the time of the innermost alone.
+        """Writes lines for flame graphs: names from the outermost inwards joined by ";", and the self time of the innermost in µs.
 
-        One line for all spans of one stack, in ns; with `per_event` one for each, in µs, as PyTorch does. `metric` may be
-        "self_cuda_time_total". ValueError for another.
+        One line for each stack, its µs rounded up; with `per_event` one for each span, its µs rounded down, as PyTorch does.
+        `metric` may be "self_cuda_time_total". ValueError for another.
         """
         self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
 

@@ -379,7 +379,7 @@ def test_stacks_are_joined_or_one_by_one(vm, tmp_path):
     p.export_stacks(path)
     lines = [line.rsplit(" ", 1) for line in path.read_text().splitlines()]
     assert [stack for stack, _ in lines] == ["a_b_c", "a_b_c;main", "a_b_c;main;test.profiler.kernel"]
-    assert sum(int(ns) for _, ns in lines) == pytest.approx(p.events().self_cpu_time_total * 1000, rel=0.01)
+    assert -0.1 <= sum(int(us) for _, us in lines) - p.events().self_cpu_time_total < len(lines)  # each is rounded up
     p.export_stacks(path, "self_cpu_time_total", per_event=True)
     assert len(path.read_text().splitlines()) <= 9 and all(re.fullmatch(r"\S+ \d+\n", line) for line in path.open())
     p.export_stacks(path, "self_cuda_time_total")

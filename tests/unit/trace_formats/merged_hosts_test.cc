@@ -64,7 +64,7 @@ TEST(MergedProcesses, HaveTheirOwnFunctionsOfTheHost) {
   const Ref<Trace> trace = two_hosts();
   EXPECT_TRUE(trace->parts.has_stacks);
   EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, false, out); }),
-            "near;/near.so(+0x11);of_near 8000\nfar;/far.so(+0x11);of_far 16000\n");
+            "near;/near.so(+0x11);of_near 8\nfar;/far.so(+0x11);of_far 16\n");
   EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, true, false, out); }),
             "near;/near.so(+0x11);of_near 8\nfar;/far.so(+0x11);of_far 16\n");
   EXPECT_EQ(column_texts(report_of_events(*trace), "Stack"), "/near.so(+0x11); | /far.so(+0x11); | ");

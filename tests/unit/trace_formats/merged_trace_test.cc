@@ -90,7 +90,7 @@ TEST(AMergedTrace, AddsLengthsOfDifferentClocks) {
 TEST(AMergedTrace, HasItsProcessesAsTheOutermostNames) {
   const Ref<Trace> trace = near_and_far();
   EXPECT_EQ(written([&](ByteSink &out) { write_stacks(*trace, false, false, out); }),
-            "near;main 4000\nfar;main 1200\nfar;main;work 800\n");
+            "near;main 4\nfar;main 2\nfar;main;work 1\n");
   expect_has(written([&](ByteSink &out) { write_stacks(*trace, true, false, out); }), "far;main 1\n");
   const std::string picture = written([&](ByteSink &out) { write_flame_svg(*trace, out); });
   expect_has(picture, "Flame graph of near, far<");

@@ -17,8 +17,8 @@ TEST(Stacks, HaveALineForEachStackWithTheTimeOfItsLastSpanAlone) {
   TraceBuilder built;
   built.range(1'000, 2'000, "inner").range(0, 5'000, "outer").range(6'000, 7'500, "inner").range(6'000, 7'500, "outer");
   built.range(8'000, 8'000, "short").range(9'000, 9'400, "brief");
-  EXPECT_EQ(stacks(built, false), "outer 4000\nouter;inner 2500\nbrief 400\n") << "without those that took no time";
-  EXPECT_EQ(stacks(built, true), "outer 4\nouter;inner 1\nouter;inner 1\n") << "in whole microseconds";
+  EXPECT_EQ(stacks(built, false), "outer 4\nouter;inner 3\nbrief 1\n") << "rounded up, without those that took no time";
+  EXPECT_EQ(stacks(built, true), "outer 4\nouter;inner 1\nouter;inner 1\n") << "rounded down";
 }
 
 TEST(Stacks, KeepNamesWhole) {
@@ -30,14 +30,14 @@ TEST(Stacks, KeepNamesWhole) {
       .range(40, 50, "")
       .range(60, 70, "\xFF\xE3\x80\x80");
   EXPECT_EQ(stacks(built, false),
-            "a_b_c__ 10\ngr\xC3\xB6\xC3\x9F"
-            "e 10\n_ 10\n\xEF\xBF\xBD_ 10\n");
+            "a_b_c__ 1\ngr\xC3\xB6\xC3\x9F"
+            "e 1\n_ 1\n\xEF\xBF\xBD_ 1\n");
 }
 
 TEST(Stacks, JoinTheStepsOfAProfiler) {
   TraceBuilder built;
-  for (uint64_t i = 0; i < 3; ++i) built.range(i * 10, i * 10 + 10, nullptr, EventKind::kStep, i);
-  EXPECT_EQ(stacks(built, false), "ProfilerStep* 30\n");
+  for (uint64_t i = 0; i < 3; ++i) built.range(i * 1'500, i * 1'500 + 1'500, nullptr, EventKind::kStep, i);
+  EXPECT_EQ(stacks(built, false), "ProfilerStep* 5\n");
 }
 
 }  // namespace

@@ -405,7 +405,7 @@ pub enum TraceFormat {
     /// a text table as torch.profiler's key_averages().table()
     Table = ffi::OPD_TRACE_TABLE,
     /// for flame graphs: lines of span names, outermost first, joined by ';', and the self
-    /// time of the innermost span
+    /// time of the innermost span in whole µs. See `per_event`
     Stacks = ffi::OPD_TRACE_STACKS,
     /// JSON for speedscope
     Speedscope = ffi::OPD_TRACE_SPEEDSCOPE,
@@ -1322,14 +1322,15 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// `OPD_TRACE_STACKS` and `OPD_TRACE_TABLE`: true: a line for each span; false: a line for each stack, or
-    /// for each name.
+    /// Of `OPD_TRACE_STACKS`: true: one line for each span, its µs rounded down; false: one line for each
+    /// stack, its µs rounded up. In both, lines of 0 µs are left out. Of `OPD_TRACE_TABLE`: true: one
+    /// line for each span; false: one for each name.
     /// Default: false.
     pub fn per_event(self, per_event: bool) -> Self {
         Self { per_event: Some(per_event), ..self }
     }
-    /// Of `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host in µs,
-    /// "self_cuda_time_total" that on other devices; `None`: "self_cpu_time_total".
+    /// Of `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host,
+    /// "self_cuda_time_total" that on other devices. `None`: "self_cpu_time_total".
     /// Default: none.
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
