@@ -36,11 +36,12 @@
 %include <opdyno/kv_state.h>
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
+%include <opdyno/rpc.h>
 /* No language has a server, so these are not set. */
 %warnfilter(451) opd_rpc_serve_options;
 %ignore opd_rpc_serve_options::admit;
 %ignore opd_rpc_serve_options::user_data;
-%include <opdyno/rpc.h>
+%include <opdyno/rpc_serve.h>
 %include <opdyno/diff.h>
 %include <opdyno/compare.h>
 %include <opdyno/replay.h>

@@ -22,6 +22,7 @@
 #include <opdyno/report.h>
 #include <opdyno/roofline.h>
 #include <opdyno/rpc.h>
+#include <opdyno/rpc_serve.h>
 #include <opdyno/telemetry.h>
 #include <opdyno/tensor.h>
 #include <opdyno/trace.h>

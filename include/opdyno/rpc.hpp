@@ -3,6 +3,7 @@
 #define OPDYNO_RPC_HPP_
 
 #include <opdyno/rpc.h>
+#include <opdyno/rpc_serve.h>
 
 #include <opdyno/function.hpp>
 #include <opdyno/module.hpp>
@@ -43,6 +44,10 @@ class RpcSession : public Handle<opd_rpc_session> {
 /** Serves one client on an accepted connection, until the session ends. */
 inline void rpc_serve(int32_t socket, const opd_rpc_serve_options *options = nullptr) {
   check(opd_rpc_serve(socket, options));
+}
+/** Tells the client of a session whose process has died why it ended. */
+inline void rpc_tell_end(int32_t socket, const opd_rpc_progress &progress) {
+  check(opd_rpc_tell_end(socket, &progress));
 }
 /** JSON. */
 inline std::string rpc_serve_describe(const opd_rpc_serve_options *options = nullptr) {

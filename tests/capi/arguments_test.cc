@@ -191,6 +191,7 @@ TEST(Arguments, NullIsRefusedByName) {
   refuses(opd_rpc_session_load_module, {0, 1, 2}, {"session", "name", "out_module"});
   refuses(opd_rpc_session_describe, {0, 1}, {"session", "out_json"});
   refuses(opd_rpc_serve_describe, {1}, {"out_json"});
+  refuses(opd_rpc_tell_end, {1}, {"progress"});
   refuses(opd_telemetry_start, {1}, {"out_telemetry"});
   refuses(opd_telemetry_to_text, {2}, {"out_text"});
   refuses(opd_telemetry_set_value, {1}, {"value"});

@@ -47,7 +47,7 @@ struct AnEnd : testing::Test {
   }
   // Between two requests: the last answer was sent whole.
   static void wait_for_rest() {
-    while (!std::atomic_ref(shared->progress.wire_state).load()) std::this_thread::yield();
+    while (!std::atomic_ref(shared->progress.private_state).load()) std::this_thread::yield();
   }
   // Ends the session's process, and waits for the keeper, which says what is left to be said.
   void end(int signal, const char *reason = "") {
@@ -75,10 +75,8 @@ struct AnEnd : testing::Test {
     }
     shared->session = session;
     waitpid(session, nullptr, 0);
-    opd_rpc_progress progress = shared->progress;
-    opd_rpc_serve_options tells = defaults(opd_rpc_serve_options_init);
-    tells.tell_end = 1, tells.progress = &progress;
-    opd_error *const error = opd_rpc_serve(connection, &tells);
+    const opd_rpc_progress progress = shared->progress;
+    opd_error *const error = opd_rpc_tell_end(connection, &progress);
     _exit(error != nullptr);
   }
   // Of a program whose function "main" calls the kernel.

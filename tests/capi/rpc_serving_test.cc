@@ -143,8 +143,6 @@ TEST(Serving, NeedsASocketAndOptionsThatMakeSense) {
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_packet_bytes");
   wrong = options(), wrong.max_silence_ns = -1;
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "max_silence_ns");
-  wrong = options(), wrong.tell_end = 1;
-  expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "progress must not be NULL with tell_end");
   wrong = options(), wrong.struct_size = 3;
   expect_error(opd_rpc_serve(0, &wrong), OPD_INVALID_ARGUMENT, "");
   opd_rpc_serve_options folder = options();

@@ -38,10 +38,8 @@ void note_reason(SharedSession &shared, const std::string &reason) {
 void tell_end(int connection, const SharedSession &shared) {
   opd_rpc_progress progress = shared.progress;
   progress.struct_size = sizeof progress;
-  opd_rpc_serve_options options = opdyno::defaults(opd_rpc_serve_options_init);
-  options.tell_end = 1, options.progress = &progress;
   try {
-    opdyno::rpc_serve(connection, &options);
+    opdyno::rpc_tell_end(connection, progress);
   } catch (const opdyno::Error &) {}  // then the client only sees that the connection ends
 }
 

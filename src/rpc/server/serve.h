@@ -1,6 +1,6 @@
 // Serves one client on a connection.
 #pragma once
-#include <opdyno/rpc.h>
+#include <opdyno/rpc_serve.h>
 
 #include <functional>
 #include <memory>

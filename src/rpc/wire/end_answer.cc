@@ -50,7 +50,7 @@ void EndAnswer::add(std::string_view more) noexcept {
 }
 
 void tell_end(int descriptor, const opd_rpc_progress &progress) {
-  const auto state = static_cast<Progress::Wire>(progress.wire_state);
+  const auto state = static_cast<Progress::Wire>(progress.private_state);
   if (state != Progress::Wire::kOpen && state != Progress::Wire::kOpenWithChecksums) return;
   const EndAnswer answer(text_in(progress.end_reason), text_in(progress.crashed_in));
   const std::string frame = frame_of(answer.packet(), state == Progress::Wire::kOpenWithChecksums);

@@ -1,7 +1,7 @@
 // The last answer of a session to its client: why the session's process has ended. Handlers of signals make it, too, so
 // it takes no memory but its own.
 #pragma once
-#include <opdyno/rpc.h>
+#include <opdyno/rpc_serve.h>
 
 #include <string_view>
 
@@ -24,7 +24,7 @@ class EndAnswer {
 };
 
 // Sends it to the client of a process that has ended, if a whole frame can be sent at once: see
-// opd_rpc_serve_options::tell_end.
+// opd_rpc_tell_end().
 void tell_end(int descriptor, const opd_rpc_progress &progress);
 
 }  // namespace opd::rpc

@@ -1,6 +1,6 @@
 // Where a session notes what happens in it, as far as the caller's header has the fields. Copies write to one place.
 #pragma once
-#include <opdyno/rpc.h>
+#include <opdyno/rpc_serve.h>
 
 #include <algorithm>
 #include <atomic>
@@ -37,8 +37,8 @@ class Progress {
   // What another process may send to the client once this one has ended: a frame, because none has begun.
   enum class Wire : uint32_t { kClosed, kOpen, kOpenWithChecksums };
   void note_wire(Wire state) const noexcept {
-    if (has(&opd_rpc_progress::wire_state))
-      std::atomic_ref(to_->wire_state).store(static_cast<uint32_t>(state), std::memory_order_relaxed);
+    if (has(&opd_rpc_progress::private_state))
+      std::atomic_ref(to_->private_state).store(static_cast<uint32_t>(state), std::memory_order_relaxed);
   }
 
  private:

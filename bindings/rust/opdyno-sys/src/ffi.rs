@@ -896,7 +896,7 @@ pub struct opd_rpc_progress {
     pub crashed_in: [c_char; 128],
     pub num_bad_traceparents: u64,
     pub end_reason: [c_char; 256],
-    pub wire_state: u32,
+    pub private_state: u32,
     pub reserved2: u32,
 }
 #[repr(C)]
@@ -926,7 +926,7 @@ pub struct opd_rpc_serve_options {
     pub admit: Option<unsafe extern "C" fn(*mut c_void) -> *mut opd_error>,
     pub user_data: *mut c_void,
     pub report_crashes: i32,
-    pub tell_end: i32,
+    pub reserved2: i32,
     pub note_span: Option<unsafe extern "C" fn(*mut c_void, *const opd_telemetry_value)>,
 }
 #[repr(C)]
@@ -1847,6 +1847,7 @@ unsafe extern "C" {
     pub fn opd_rpc_session_describe(session: *mut opd_rpc_session, out_json: *mut *mut opd_buffer) -> *mut opd_error;
     pub fn opd_rpc_session_close(session: *mut opd_rpc_session);
     pub fn opd_rpc_serve(socket: i32, options: *const opd_rpc_serve_options) -> *mut opd_error;
+    pub fn opd_rpc_tell_end(socket: i32, progress: *const opd_rpc_progress) -> *mut opd_error;
     pub fn opd_rpc_serve_describe(
         options: *const opd_rpc_serve_options,
         out_json: *mut *mut opd_buffer,
