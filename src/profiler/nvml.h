@@ -20,19 +20,18 @@ struct Utilization {
 };
 
 // Every function of the library that is used: the X-macro's lines are name, result, parameters.
-#define OPD_NVML_FUNCTIONS(X)                                                                                        \
-  X(nvmlInit_v2, Status, ())                                                                                         \
-  X(nvmlErrorString, const char *, (Status))                                                                         \
-  X(nvmlDeviceGetCount_v2, Status, (uint32_t *))                                                                     \
-  X(nvmlDeviceGetHandleByIndex_v2, Status, (uint32_t, Device **))                                                    \
-  X(nvmlDeviceGetHandleByPciBusId_v2, Status, (const char *, Device **))                                             \
-  X(nvmlDeviceGetIndex, Status, (Device *, uint32_t *))                                                              \
-  X(nvmlDeviceGetPowerUsage, Status, (Device *, uint32_t *))            /* mW */                                     \
-  X(nvmlDeviceGetTemperature, Status, (Device *, uint32_t, uint32_t *)) /* °C */                                    \
-  X(nvmlDeviceGetClockInfo, Status, (Device *, uint32_t, uint32_t *))   /* MHz */                                    \
-  X(nvmlDeviceGetUtilizationRates, Status, (Device *, Utilization *))                                                \
-  X(nvmlDeviceGetTotalEnergyConsumption, Status, (Device *, unsigned long long *)) /* mJ since the driver was loaded \
-                                                                                    */
+#define OPD_NVML_FUNCTIONS(X)                                                     \
+  X(nvmlInit_v2, Status, ())                                                      \
+  X(nvmlErrorString, const char *, (Status))                                      \
+  X(nvmlDeviceGetCount_v2, Status, (uint32_t *))                                  \
+  X(nvmlDeviceGetHandleByIndex_v2, Status, (uint32_t, Device **))                 \
+  X(nvmlDeviceGetHandleByPciBusId_v2, Status, (const char *, Device **))          \
+  X(nvmlDeviceGetIndex, Status, (Device *, uint32_t *))                           \
+  X(nvmlDeviceGetPowerUsage, Status, (Device *, uint32_t *))            /* mW */  \
+  X(nvmlDeviceGetTemperature, Status, (Device *, uint32_t, uint32_t *)) /* °C */ \
+  X(nvmlDeviceGetClockInfo, Status, (Device *, uint32_t, uint32_t *))   /* MHz */ \
+  X(nvmlDeviceGetUtilizationRates, Status, (Device *, Utilization *))             \
+  X(nvmlDeviceGetTotalEnergyConsumption, Status, (Device *, unsigned long long *)) /* mJ since the driver was loaded */
 
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
