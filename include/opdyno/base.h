@@ -22,8 +22,8 @@
  * Comments, for all of opdyno; bindings rely on these words. If an argument may be NULL, its comment contains "NULL".
  * "Blocks." means that the function may run programs or compilers, access files or wait. Bindings let other threads of
  * their language run meanwhile. A comment that begins with "1: …" is on a number that is 0 or 1; one that begins with
- * "an opd_x" is on a value of that enum. "For each of @p x" means that an array has as many items as x.
- */
+ * "an opd_x" is on a value of that enum. "For each of @p x" means that an array has as many items as x. An option's
+ * comment ends with its default, behind "Default: " or a semicolon. */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_
 

@@ -123,10 +123,9 @@ typedef struct opd_counter_options {
   int32_t num_events;        /**< 0: the collector's usual ones */
   const char *const *events; /**< borrowed; @p num_events names of events; NULL: the usual ones */
   const DLDevice *devices;   /**< borrowed; a device for each of @p events: the event is counted during calls on that
-                                device; NULL:   the CPU */
-  /** 1: the collector is for profiles on other machines: of a VM whose module is of opd_rpc_session_load_module(). The
-   * other machine looks whether it has the events; this one does not. In a profile on this one the collector
-   * fails: the report says so, and lacks its columns. 0 */
+                                device; NULL: the CPU */
+  /** 1: for VMs of a session only: those whose module is of opd_rpc_session_load_module(). Events are checked on the
+   * server. On a local VM the collector fails, and the report says so. Default: 0 */
   int32_t elsewhere;
   int32_t reserved; /**< 0 */
 } opd_counter_options;

@@ -110,16 +110,20 @@ typedef struct opd_device_table {
   void (*free_event)(void *user_data, int32_t id, void *event);
   /** Gives the time of the device's clock now, in nanoseconds. It must not run backwards. */
   opd_error *(*get_time)(void *user_data, int32_t id, uint64_t *out_ns);
-  /** Begins (@p is_on is 1) or ends (0) to keep records of the work of all devices of the kind, also of work that other
-   * code submits. The end drops what was not read; it should not fail, since nobody is told. May be NULL together with
-   * the next two; needs record_event and what belongs to it. Recordings ask for it by
-   * opd_profiler_options.device_work = 2; meanwhile opdyno records no events of its own around work. It must not start
-   * or stop recordings; read_activity must not call opdyno at all. A child of fork() keeps none of its parent's
-   * records. */
+  /** Switches records of work on or off, for all devices of the kind. May be NULL, together with the next two functions.
+   * It needs record_event and what belongs to it.
+   *
+   * Begin: @p is_on is 1. The plug-in keeps a record of each piece of work, also of work that other code submits.
+   * Recordings ask for it by opd_profiler_options.device_work = 2. Meanwhile opdyno records no events of its own around
+   * work.
+   *
+   * End: @p is_on is 0. The plug-in drops records that were not read. The end should not fail, because nobody is told.
+   *
+   * Rules: set_activity must not start or stop recordings. read_activity must not call opdyno at all. A child of fork()
+   * has no records of its parent. */
   opd_error *(*set_activity)(void *user_data, int32_t is_on);
-  /** Sets the number that the records of work have which the calling thread submits from now on; 0: none. Called before
-   * and after each launch and copy while records are kept; the last calls may come after set_activity has ended that.
-   */
+  /** Sets the correlation id of work that the calling thread submits from now on. 0 clears it. Called before and after
+   * each launch and copy while records are kept. The last calls may come after set_activity has ended that. */
   void (*set_correlation)(void *user_data, uint64_t correlation);
   /** Calls @p receive for each record that is kept, and then no longer keeps it. @p waits is 1: first waits until all
    * submitted work is complete. @p out_lost: how many records were dropped since the last call, for lack of memory.

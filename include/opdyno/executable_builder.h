@@ -114,7 +114,7 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_builder_add_function(opd_executa
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_emit(opd_executable_builder *builder,
                                                              const opd_instruction *instruction);
 
-/** Verifies and gives the program. The builder stays usable.
+/** Verifies the program built so far and returns it as an executable. The builder can be extended further.
  * @param out_executable New reference.
  * @return NULL, or OPD_FAILED_PRECONDITION within a function, OPD_BAD_FORMAT for a program that is not valid.
  * Threads: one at a time. Since: 0.2 */

@@ -105,7 +105,7 @@ OPD_API OPD_NODISCARD opd_error *opd_closure_create(opd_function *function, cons
 /** Returns the C function pointer; valid while @p closure lives. Threads: safe. Since: 0.1 */
 OPD_API void *opd_closure_pointer(const opd_closure *closure);
 
-/** Takes the first error since the last request.
+/** Returns and clears the first error since the previous call of this function.
  * @return New reference, usually OPD_CALL_FAILED or OPD_INVALID_ARGUMENT; NULL if there was none.
  * Threads: safe. Since: 0.1 */
 OPD_API opd_error *opd_closure_take_error(opd_closure *closure);

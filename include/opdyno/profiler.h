@@ -28,7 +28,7 @@ typedef struct opd_profiler_options {
    * follow: each has `wait` and `warmup` steps that are not recorded, then `active` steps that are. 0 */
   uint64_t wait;
   uint64_t warmup;            /**< of a schedule, see `wait`; 0 */
-  uint64_t active;            /**< 0: there is no schedule, and all is recorded; 0 */
+  uint64_t active;            /**< Recorded steps of a cycle. 0: no schedule; everything is recorded. Default: 0 */
   uint64_t repeat;            /**< number of cycles; 0: without end; 0 */
   uint64_t skip_first;        /**< steps before the first cycle; 0 */
   int32_t skip_first_wait;    /**< 1: the first cycle does not wait; 0 */

@@ -66,8 +66,8 @@ typedef struct opd_replay_options {
                                  only */
   int32_t repeat;           /**< measured calls for out_profile, after an unmeasured one; 0: none; 1 */
   uint32_t reserved;        /**< 0 */
-  DLDevice device; /**< takes the place of the recorded VM's first device, also for the tensors that were on it; with
-                      type 0, no device does; none */
+  DLDevice device; /**< Replaces the recorded VM's first device; its tensors move there. device_type 0: keep the
+                      recorded device. Default: none */
 } opd_replay_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.2 */

@@ -103,8 +103,8 @@ typedef struct opd_telemetry_value {
   int32_t num_label_names;         /**< 0 */
   uint32_t reserved;               /**< 0 */
   double value;                    /**< 0 */
-  const char *traceparent; /**< borrowed; of a span: its own context, as those whom it calls get it: the numbers of its
-                                trace and of itself, and whether the trace is kept; NULL */
+  const char *traceparent; /**< Borrowed. Span only: its W3C traceparent (trace id, span id, sampled flag), the one
+                                passed on to callees. Default: NULL */
   const char *parent_span; /**< borrowed; of a span: 16 hexadecimal digits, the number of its parent; NULL: none */
   const char *error;       /**< borrowed; of a span that failed: the message; NULL: it did not fail */
   int64_t begin_ns;        /**< of a span: Unix time; 0 */
@@ -146,7 +146,7 @@ typedef struct opd_telemetry_stats {
   uint64_t spans_waiting_count;  /**< spans in the queue now */
   uint64_t failed_count;         /**< requests that the collector did not take */
   uint64_t events_dropped_count; /**< events for which there was no room; they are in no other metric */
-  uint32_t is_sending_spans;     /**< 1: there is a collector, and it gets spans; 0: nobody does */
+  uint32_t is_sending_spans;     /**< 1: spans are sent to a collector. */
   uint32_t reserved2;            /**< 0 */
 } opd_telemetry_stats;
 

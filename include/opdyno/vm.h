@@ -244,6 +244,11 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
 
 /** Calls a function as opd_vm_call() does and measures every operator call with a tensor argument.
  *
+ * VMs of a session (rpc.h) are measured on the server. They take only collectors of opd_collector_create_builtin(). The
+ * trace is on this process's clock.
+ *
+ * If a call fails, there is no report. To see what ran before, make the call between opd_vm_profile_start() and
+ * opd_vm_profile_stop(): each call that failed has a row with its "Error".
  * @param name         Borrowed.
  * @param args         As in opd_vm_call(): @p num_args values.
  * @param call_options As in opd_vm_call().
@@ -252,11 +257,8 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * order, then the collectors' columns. The rows "(dispatch)" and "(profiler)" are the time of the VM and of the
  * recording; with them the outermost rows add up to the total.
  * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
- * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option. After an error there is no
- * report. A VM of a session (rpc.h) is measured on the server. It can use only collectors of
- * opd_collector_create_builtin(), and the trace is on this process's clock; OPD_UNSUPPORTED if the server is TVM's. To
- * see what ran before a call failed, make that call between opd_vm_profile_start() and opd_vm_profile_stop(): each call
- * that failed has a row with its "Error". Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
+ * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option; OPD_UNSUPPORTED for a VM of a
+ * session if the server is TVM's. Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,

@@ -1069,7 +1069,7 @@ impl<'a> ProfilerOptions<'a> {
     pub fn warmup(self, warmup: u64) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// 0: there is no schedule, and all is recorded.
+    /// Recorded steps of a cycle. 0: no schedule; everything is recorded.
     /// Default: 0.
     pub fn active(self, active: u64) -> Self {
         Self { active: Some(active), ..self }
@@ -1940,8 +1940,8 @@ impl<'a> ReplayOptions<'a> {
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// Takes the place of the recorded VM's first device, also for the tensors that were on it; with
-    /// type 0, no device does.
+    /// Replaces the recorded VM's first device; its tensors move there. `device_type` 0: keep the
+    /// recorded device.
     /// Default: none.
     pub fn device(self, device: Device) -> Self {
         Self { device: Some(device), ..self }
@@ -2100,9 +2100,8 @@ impl<'a> CounterOptions<'a> {
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// True: the collector is for profiles on other machines: of a VM whose module is of `opd_rpc_session_load_module()`. The
-    /// other machine looks whether it has the events; this one does not. In a profile on this one the collector
-    /// fails: the report says so, and lacks its columns.
+    /// True: for VMs of a session only: those whose module is of `opd_rpc_session_load_module()`. Events are checked on the
+    /// server. On a local VM the collector fails, and the report says so.
     /// Default: false.
     pub fn elsewhere(self, elsewhere: bool) -> Self {
         Self { elsewhere: Some(elsewhere), ..self }
@@ -2412,8 +2411,8 @@ impl<'a> TelemetryValue<'a> {
     pub fn value(self, value: f64) -> Self {
         Self { value: Some(value), ..self }
     }
-    /// Of a span: its own context, as those whom it calls get it: the numbers of its
-    /// trace and of itself, and whether the trace is kept.
+    /// Span only: its W3C traceparent (trace id, span id, sampled flag), the one
+    /// passed on to callees.
     /// Default: none.
     pub fn traceparent(self, traceparent: &'a str) -> Self {
         Self { traceparent: Some(traceparent), ..self }
@@ -2724,7 +2723,7 @@ pub struct TelemetryStats {
     pub failed_count: u64,
     /// Events for which there was no room; they are in no other metric.
     pub events_dropped_count: u64,
-    /// True: there is a collector, and it gets spans; false: nobody does.
+    /// True: spans are sent to a collector.
     pub is_sending_spans: bool,
 }
 impl TelemetryStats {
