@@ -1,6 +1,6 @@
-// The pages of `opdyno explain`: the meaning of an error code, an example, the next step. docs/errors.md has them, too.
+// The pages of `opdyno explain`, read from the text of docs/errors.md: the meaning of an error code, an example, the
+// next step.
 #pragma once
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +20,10 @@ struct ErrorPage {
 struct ExitCode {
   std::string_view code, meaning;
 };
-std::span<const ExitCode> exit_codes();
+const std::vector<ExitCode> &exit_codes();
 
 const std::vector<ErrorPage> &error_pages();  // in the order of the codes
 std::vector<std::string> explained_names();   // what explain takes: the codes' names, and exit-codes
 std::string exit_codes_text();                // a line each
-std::string errors_markdown();                // docs/errors.md
 
 }  // namespace opd::cli

@@ -13,7 +13,7 @@ std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
 
-// Writes all of them, and docs/errors.md, to the directory, which exists: `opdyno --generate-pages DIR`.
+// Writes all of them to the directory, which exists: `opdyno --generate-pages DIR`.
 void write_generated(const std::string &directory);
 
 }  // namespace opd::cli

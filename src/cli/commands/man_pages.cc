@@ -112,7 +112,6 @@ void write_generated(const std::string &directory) {
   write_file(directory + "/opdyno.bash", bash_completion());
   write_file(directory + "/_opdyno", zsh_completion());
   write_file(directory + "/opdyno.fish", fish_completion());
-  write_file(directory + "/errors.md", errors_markdown());
 }
 
 }  // namespace opd::cli
