@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "compare/number_blocks.h"
+#include "value/number_blocks.h"
 
 namespace opd {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/thread_state.h"
-#include "compare/number_blocks.h"
 #include "compare/shown_call.h"
 #include "device/device.h"
+#include "value/number_blocks.h"
 
 namespace opd {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/thread_state.h"
-#include "compare/number_blocks.h"
 #include "compare/shown_call.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"
 #include "program/value_type.h"
 #include "stats/diff.h"
+#include "value/number_blocks.h"
 #include "vm/kv/kv_state.h"
 
 namespace opd {

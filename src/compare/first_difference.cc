@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "compare/number_blocks.h"
+#include "value/number_blocks.h"
 
 namespace opd {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compare/number_blocks.h"
 #include "device/device.h"
+#include "value/number_blocks.h"
 
 namespace opd {
 

@@ -1,4 +1,4 @@
-#include "compare/number_blocks.h"
+#include "value/number_blocks.h"
 
 #include <bit>
 #include <cmath>
