@@ -1,11 +1,10 @@
 #include "vm/builtins/render.h"
 
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "params/params.h"
+#include "value/number_blocks.h"
 
 namespace opd {
 namespace {
@@ -15,63 +14,24 @@ constexpr uint64_t kMostElements = 1000;  // numpy's threshold
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxSize = 1 << 20;  // bytes; nested tuples may share items, so that few objects make endless text
 
-float wide_half(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const float magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                          : exponent     ? std::ldexp(static_cast<float>(fraction + 1024), exponent - 25)
-                                         : std::ldexp(static_cast<float>(fraction), -24);
-  return bits >> 15 ? -magnitude : magnitude;
-}
-
-template <class T>
-T element_at(const char *at) {
-  T element;
-  std::memcpy(&element, at, sizeof element);
-  return element;
-}
-
-template <class T>
-void append_number(std::string &out, T number) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(number)) return append(out, "nan");
-    char digits[32];
-    out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  } else {
-    append(out, number);
-  }
+void append_real(std::string &out, auto number) {
+  if (std::isnan(number)) return append(out, "nan");
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
 void append_element(std::string &out, DLDataType dtype, const char *at) {
-  switch (dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : -1) {
-    case kDLBool << 8 | 8:
-      return append(out, *at ? "True" : "False");
-    case kDLInt << 8 | 8:
-      return append_number(out, int{element_at<int8_t>(at)});
-    case kDLInt << 8 | 16:
-      return append_number(out, element_at<int16_t>(at));
-    case kDLInt << 8 | 32:
-      return append_number(out, element_at<int32_t>(at));
-    case kDLInt << 8 | 64:
-      return append_number(out, element_at<int64_t>(at));
-    case kDLUInt << 8 | 8:
-      return append_number(out, int{element_at<uint8_t>(at)});
-    case kDLUInt << 8 | 16:
-      return append_number(out, element_at<uint16_t>(at));
-    case kDLUInt << 8 | 32:
-      return append_number(out, element_at<uint32_t>(at));
-    case kDLUInt << 8 | 64:
-      return append_number(out, element_at<uint64_t>(at));
-    case kDLFloat << 8 | 16:
-      return append_number(out, wide_half(element_at<uint16_t>(at)));
-    case kDLBfloat << 8 | 16:
-      return append_number(out, std::bit_cast<float>(uint32_t{element_at<uint16_t>(at)} << 16));
-    case kDLFloat << 8 | 32:
-      return append_number(out, element_at<float>(at));
-    case kDLFloat << 8 | 64:
-      return append_number(out, element_at<double>(at));
-    default:
-      return append(out, "?");
+  if (!has_numbers(dtype) || dtype.code == kDLComplex) return append(out, "?");
+  if (is_real(dtype)) {
+    double number = 0;
+    read_numbers(at, dtype, 0, 1, &number);
+    return dtype.bits == 64 ? append_real(out, number) : append_real(out, static_cast<float>(number));
   }
+  long double number = 0;
+  read_integers(at, dtype, 0, 1, &number);
+  if (dtype.code == kDLBool) return append(out, number != 0 ? "True" : "False");
+  if (dtype.code == kDLUInt) return append(out, static_cast<uint64_t>(number));
+  append(out, static_cast<int64_t>(number));
 }
 
 // Writes one axis of a compact tensor; each line of an inner axis starts on a new line.
