@@ -17,30 +17,22 @@ class IndexWriter {
   // `limit`: all indices are smaller.
   IndexWriter(const DLTensor &to, int64_t limit, std::string_view name)
       : data_(data_of(to)), bytes_(to.dtype.bits / 8) {
+    struct Form {
+      uint8_t code, bits;
+      int64_t most;
+      void (*put)(char *to, int64_t index);
+    };
+    constexpr Form kForms[] = {
+        {kDLUInt, 8, int64_t{1} << 8, put<uint8_t>},  {kDLInt, 8, int64_t{1} << 7, put<int8_t>},
+        {kDLInt, 32, int64_t{1} << 31, put<int32_t>}, {kDLInt, 64, INT64_MAX, put<int64_t>},
+        {kDLFloat, 32, int64_t{1} << 24, put<float>}, {kDLFloat, 64, int64_t{1} << 53, put<double>},
+    };
     int64_t most = 0;
-    switch (to.dtype.lanes == 1 ? to.dtype.code << 8 | to.dtype.bits : -1) {
-      case kDLUInt << 8 | 8:
-        most = int64_t{1} << 8, put_ = put<uint8_t>;
-        break;
-      case kDLInt << 8 | 8:
-        most = int64_t{1} << 7, put_ = put<int8_t>;
-        break;
-      case kDLInt << 8 | 32:
-        most = int64_t{1} << 31, put_ = put<int32_t>;
-        break;
-      case kDLInt << 8 | 64:
-        most = INT64_MAX, put_ = put<int64_t>;
-        break;
-      case kDLFloat << 8 | 32:
-        most = int64_t{1} << 24, put_ = put<float>;
-        break;
-      case kDLFloat << 8 | 64:
-        most = int64_t{1} << 53, put_ = put<double>;
-        break;
-      default:
-        fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ",
-             describe(to));
-    }
+    for (const Form &form : kForms)
+      if (same(to.dtype, {form.code, form.bits, 1})) most = form.most, put_ = form.put;
+    if (!put_)
+      fail(OPD_UNSUPPORTED, name, " must be of dtype int8, uint8, int32, int64, float32 or float64, but is ",
+           describe(to));
     require(limit <= most, name, ", of dtype ", dtype_name(to.dtype), ", cannot tell ", limit, " indices apart");
   }
   void operator()(int64_t place, int64_t index) const { put_(data_ + place * bytes_, index); }

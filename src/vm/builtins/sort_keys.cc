@@ -39,53 +39,36 @@ constexpr auto kLoadIntegers = load_all<T, integer_key<T>>;
 template <class Bits, Bits kInfinity>
 constexpr auto kLoadFloats = load_all<Bits, float_key<Bits, kInfinity>>;
 
+struct Form {
+  uint8_t code, bits;
+  void (*load)(const char *from, int64_t stride, int64_t count, int64_t *out);
+};
+constexpr Form kForms[] = {
+    {kDLInt, 8, kLoadIntegers<int8_t>},
+    {kDLInt, 16, kLoadIntegers<int16_t>},
+    {kDLInt, 32, kLoadIntegers<int32_t>},
+    {kDLInt, 64, kLoadIntegers<int64_t>},
+    {kDLBool, 8, kLoadIntegers<uint8_t>},
+    {kDLUInt, 8, kLoadIntegers<uint8_t>},
+    {kDLUInt, 16, kLoadIntegers<uint16_t>},
+    {kDLUInt, 32, kLoadIntegers<uint32_t>},
+    {kDLUInt, 64, kLoadIntegers<uint64_t>},
+    {kDLFloat, 16, kLoadFloats<uint16_t, 0x7c00>},
+    {kDLBfloat, 16, kLoadFloats<uint16_t, 0x7f80>},
+    {kDLFloat, 32, kLoadFloats<uint32_t, 0x7f800000>},
+    {kDLFloat, 64, kLoadFloats<uint64_t, 0x7ff0000000000000>},
+};
+
 }  // namespace
 
-SortKeys::SortKeys(DLDataType dtype, std::string_view name) {
-  const int kind = dtype.lanes == 1 ? dtype.code << 8 | dtype.bits : -1;
-  is_float_ = dtype.code == kDLFloat || dtype.code == kDLBfloat;
-  switch (kind) {
-    case kDLInt << 8 | 8:
-      load_ = kLoadIntegers<int8_t>;
-      break;
-    case kDLInt << 8 | 16:
-      load_ = kLoadIntegers<int16_t>;
-      break;
-    case kDLInt << 8 | 32:
-      load_ = kLoadIntegers<int32_t>;
-      break;
-    case kDLInt << 8 | 64:
-      load_ = kLoadIntegers<int64_t>;
-      break;
-    case kDLBool << 8 | 8:
-    case kDLUInt << 8 | 8:
-      load_ = kLoadIntegers<uint8_t>;
-      break;
-    case kDLUInt << 8 | 16:
-      load_ = kLoadIntegers<uint16_t>;
-      break;
-    case kDLUInt << 8 | 32:
-      load_ = kLoadIntegers<uint32_t>;
-      break;
-    case kDLUInt << 8 | 64:
-      load_ = kLoadIntegers<uint64_t>, zero_ = INT64_MIN;
-      break;
-    case kDLFloat << 8 | 16:
-      load_ = kLoadFloats<uint16_t, 0x7c00>;
-      break;
-    case kDLBfloat << 8 | 16:
-      load_ = kLoadFloats<uint16_t, 0x7f80>;
-      break;
-    case kDLFloat << 8 | 32:
-      load_ = kLoadFloats<uint32_t, 0x7f800000>;
-      break;
-    case kDLFloat << 8 | 64:
-      load_ = kLoadFloats<uint64_t, 0x7ff0000000000000>;
-      break;
-    default:
-      fail(OPD_UNSUPPORTED, name,
-           " must be of an integer dtype, bool, float16, bfloat16, float32 or float64, but is of ", dtype_name(dtype));
-  }
+SortKeys::SortKeys(DLDataType dtype, std::string_view name)
+    : is_float_(dtype.code == kDLFloat || dtype.code == kDLBfloat),
+      zero_(dtype.code == kDLUInt && dtype.bits == 64 ? INT64_MIN : 0) {
+  for (const Form &form : kForms)
+    if (same(dtype, {form.code, form.bits, 1})) load_ = form.load;
+  if (!load_)
+    fail(OPD_UNSUPPORTED, name, " must be of an integer dtype, bool, float16, bfloat16, float32 or float64, but is of ",
+         dtype_name(dtype));
 }
 
 }  // namespace opd
