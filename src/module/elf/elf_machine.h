@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace opd {
 
@@ -26,83 +27,51 @@ inline constexpr uint16_t kMachine = EM_AARCH64;
 inline constexpr uint16_t kMachine = EM_NONE;  // shared libraries are refused
 #endif
 
-constexpr Relocates relocates_on_x86_64(uint32_t type) {
-  switch (type) {
-    case R_X86_64_NONE:
-      return Relocates::kNothing;
-    case R_X86_64_RELATIVE:
-      return Relocates::kRelative;
-    case R_X86_64_JUMP_SLOT:
-      return Relocates::kCall;
-    case R_X86_64_GLOB_DAT:
-      return Relocates::kGot;
-    case R_X86_64_64:
-      return Relocates::kData;
-    case R_X86_64_DTPMOD64:
-    case R_X86_64_DTPOFF64:
-    case R_X86_64_TPOFF64:
-      return Relocates::kThreadLocal;
-    case R_X86_64_TLSDESC:
-      return Relocates::kThreadLocalPair;
-    case R_X86_64_IRELATIVE:
-      return Relocates::kIndirect;
-    default:
-      return Relocates::kUnknown;
-  }
-}
-
-constexpr Relocates relocates_on_aarch64(uint32_t type) {
-  switch (type) {
-    case R_AARCH64_NONE:
-      return Relocates::kNothing;
-    case R_AARCH64_RELATIVE:
-      return Relocates::kRelative;
-    case R_AARCH64_JUMP_SLOT:
-      return Relocates::kCall;
-    case R_AARCH64_GLOB_DAT:
-      return Relocates::kGot;
-    case R_AARCH64_ABS64:
-      return Relocates::kData;
-    case R_AARCH64_TLS_DTPMOD:
-    case R_AARCH64_TLS_DTPREL:
-    case R_AARCH64_TLS_TPREL:
-      return Relocates::kThreadLocal;
-    case R_AARCH64_TLSDESC:
-      return Relocates::kThreadLocalPair;
-    case R_AARCH64_IRELATIVE:
-      return Relocates::kIndirect;
-    default:
-      return Relocates::kUnknown;
-  }
-}
+struct RelocationType {
+  uint16_t machine;
+  uint32_t type;
+  Relocates meaning;
+};
+inline constexpr RelocationType kRelocationTypes[] = {
+    {EM_X86_64, R_X86_64_NONE, Relocates::kNothing},
+    {EM_X86_64, R_X86_64_RELATIVE, Relocates::kRelative},
+    {EM_X86_64, R_X86_64_JUMP_SLOT, Relocates::kCall},
+    {EM_X86_64, R_X86_64_GLOB_DAT, Relocates::kGot},
+    {EM_X86_64, R_X86_64_64, Relocates::kData},
+    {EM_X86_64, R_X86_64_DTPMOD64, Relocates::kThreadLocal},
+    {EM_X86_64, R_X86_64_DTPOFF64, Relocates::kThreadLocal},
+    {EM_X86_64, R_X86_64_TPOFF64, Relocates::kThreadLocal},
+    {EM_X86_64, R_X86_64_TLSDESC, Relocates::kThreadLocalPair},
+    {EM_X86_64, R_X86_64_IRELATIVE, Relocates::kIndirect},
+    {EM_AARCH64, R_AARCH64_NONE, Relocates::kNothing},
+    {EM_AARCH64, R_AARCH64_RELATIVE, Relocates::kRelative},
+    {EM_AARCH64, R_AARCH64_JUMP_SLOT, Relocates::kCall},
+    {EM_AARCH64, R_AARCH64_GLOB_DAT, Relocates::kGot},
+    {EM_AARCH64, R_AARCH64_ABS64, Relocates::kData},
+    {EM_AARCH64, R_AARCH64_TLS_DTPMOD, Relocates::kThreadLocal},
+    {EM_AARCH64, R_AARCH64_TLS_DTPREL, Relocates::kThreadLocal},
+    {EM_AARCH64, R_AARCH64_TLS_TPREL, Relocates::kThreadLocal},
+    {EM_AARCH64, R_AARCH64_TLSDESC, Relocates::kThreadLocalPair},
+    {EM_AARCH64, R_AARCH64_IRELATIVE, Relocates::kIndirect},
+};
 
 constexpr bool is_readable_machine(uint16_t machine) { return machine == EM_X86_64 || machine == EM_AARCH64; }
 
 constexpr Relocates relocates(uint32_t type, uint16_t machine = kMachine) {
-  if (machine == EM_X86_64) return relocates_on_x86_64(type);
-  return machine == EM_AARCH64 ? relocates_on_aarch64(type) : Relocates::kUnknown;
+  for (const RelocationType &known : kRelocationTypes)
+    if (known.machine == machine && known.type == type) return known.meaning;
+  return Relocates::kUnknown;
 }
 
 // "x86-64", for messages.
 constexpr const char *machine_name(uint16_t machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "AArch64";
-    case EM_386:
-      return "x86";
-    case EM_ARM:
-      return "ARM";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_PPC64:
-      return "POWER";
-    case EM_S390:
-      return "S/390";
-    default:
-      return "an unknown processor";
-  }
+  constexpr std::pair<uint16_t, const char *> kNames[] = {
+      {EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86"},    {EM_ARM, "ARM"},
+      {EM_RISCV, "RISC-V"},  {EM_PPC64, "POWER"},     {EM_S390, "S/390"},
+  };
+  for (const auto &[number, name] : kNames)
+    if (number == machine) return name;
+  return "an unknown processor";
 }
 
 }  // namespace opd
