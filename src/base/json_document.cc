@@ -34,15 +34,6 @@ int escape_unit(std::string_view text, size_t at) {
   return unit;
 }
 
-void append_utf8(std::string &out, uint32_t point) {
-  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (point < 0x80) return add(point);
-  if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
-  if (point < 0x10000) return add(0xE0 | point >> 12), add(0x80 | (point >> 6 & 0x3F)), add(0x80 | (point & 0x3F));
-  add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F)), add(0x80 | (point >> 6 & 0x3F)),
-      add(0x80 | (point & 0x3F));
-}
-
 // Corrects cJSON's offset of a missing key, which is one character too late. `text` is blanked, so no bracket in it
 // belongs to a string.
 size_t place_of_failure(std::string_view text, size_t reported) {
@@ -209,36 +200,19 @@ std::string JsonDocument::decode(std::string_view quoted) const {
       continue;
     }
     const char kind = body[++i];
-    switch (kind) {
-      case 'b':
-        out += '\b';
-        break;
-      case 'f':
-        out += '\f';
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case 'u': {
-        auto point = static_cast<uint32_t>(escape_unit(body, i - 1));
-        i += 4;
-        const int low = point >= 0xD800 && point < 0xDC00 ? escape_unit(body, i + 1) : -1;
-        if (low >= 0xDC00 && low < 0xE000) {
-          point = 0x10000 + ((point - 0xD800) << 10) + (static_cast<uint32_t>(low) - 0xDC00);
-          i += 6;
-        }
-        append_utf8(out, point >= 0xD800 && point < 0xE000 ? 0xFFFD : point);
-        break;
-      }
-      default:
-        out += kind;  // the character itself: quote, backslash, slash
+    if (kind != 'u') {
+      constexpr std::string_view kNames = "\"\\/bfnrt", kCharacters = "\"\\/\b\f\n\r\t";
+      out += kCharacters[kNames.find(kind)];
+      continue;
     }
+    auto point = static_cast<uint32_t>(escape_unit(body, i - 1));
+    i += 4;
+    const int low = point >= 0xD800 && point < 0xDC00 ? escape_unit(body, i + 1) : -1;
+    if (low >= 0xDC00 && low < 0xE000) {
+      point = 0x10000 + ((point - 0xD800) << 10) + (static_cast<uint32_t>(low) - 0xDC00);
+      i += 6;
+    }
+    append_utf8(out, point >= 0xD800 && point < 0xE000 ? 0xFFFD : point);
   }
   return out;
 }

@@ -30,6 +30,16 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+void append_utf8(std::string &out, uint32_t point) {
+  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
+  if (point < 0x10000) add(0xE0 | point >> 12);
+  else add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F));
+  add(0x80 | (point >> 6 & 0x3F));
+  add(0x80 | (point & 0x3F));
+}
+
 void append_utf8_text(std::string &out, std::string_view text) {
   if (is_utf8(text)) return append(out, text);
   for (size_t i = 0; i < text.size();) {
@@ -50,28 +60,10 @@ void append_json_string(std::string &out, std::string_view text) {
       ++i;
       continue;
     }
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<uint8_t>(c) < 0x20) {
-      switch (c) {
-        case '\n':
-          out += "\\n";
-          break;
-        case '\t':
-          out += "\\t";
-          break;
-        case '\r':
-          out += "\\r";
-          break;
-        default:
-          out += "\\u00";
-          out += kHex[c >> 4];
-          out += kHex[c & 15];
-      }
-    } else {
-      out += text.substr(i, length);
-    }
+    constexpr std::string_view kCharacters = "\"\\\n\t\r", kNames = "\"\\ntr";
+    if (static_cast<uint8_t>(c) >= 0x20 && c != '"' && c != '\\') out += text.substr(i, length);
+    else if (const size_t place = kCharacters.find(c); place != std::string_view::npos) out += {'\\', kNames[place]};
+    else out += {'\\', 'u', '0', '0', kHex[c >> 4], kHex[c & 15]};
     i += length;
   }
   out += '"';

@@ -135,31 +135,17 @@ std::string AssemblyLexer::unquote(const Token &string) {
       continue;
     }
     const char escape = ++i < body.size() ? body[i] : '\0';
-    switch (escape) {
-      case 'n':
-        out += '\n';
-        break;
-      case 't':
-        out += '\t';
-        break;
-      case 'r':
-        out += '\r';
-        break;
-      case '"':
-      case '\\':
-        out += escape;
-        break;
-      case 'x': {
-        const int high = i + 1 < body.size() ? hex_digit(body[i + 1]) : -1,
-                  low = i + 2 < body.size() ? hex_digit(body[i + 2]) : -1;
-        if (high < 0 || low < 0) bad(string, "\\x needs two hexadecimal digits");
-        out += static_cast<char>(high * 16 + low);
-        i += 2;
-        break;
-      }
-      default:
-        bad(string, "strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH");
+    constexpr std::string_view kNames = "ntr\"\\", kCharacters = "\n\t\r\"\\";
+    if (const size_t place = kNames.find(escape); place != std::string_view::npos) {
+      out += kCharacters[place];
+      continue;
     }
+    if (escape != 'x') bad(string, "strings know the escapes \\n \\t \\r \\\" \\\\ \\xHH");
+    const int high = i + 1 < body.size() ? hex_digit(body[i + 1]) : -1,
+              low = i + 2 < body.size() ? hex_digit(body[i + 2]) : -1;
+    if (high < 0 || low < 0) bad(string, "\\x needs two hexadecimal digits");
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
   }
   return out;
 }

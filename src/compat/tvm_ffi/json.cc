@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json_writer.h"
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/list.h"
 
@@ -130,16 +131,6 @@ class Parser {
       bad("has half a pair of characters");
     }
     append_utf8(out, code);
-  }
-
-  static void append_utf8(std::string &out, uint32_t code) {
-    const auto byte = [&](uint32_t b) { out += static_cast<char>(b); };
-    if (code < 0x80) return byte(code);
-    if (code < 0x800) return byte(0xc0 | code >> 6), byte(0x80 | (code & 0x3f));
-    if (code < 0x10000) byte(0xe0 | code >> 12);
-    else byte(0xf0 | code >> 18), byte(0x80 | (code >> 12 & 0x3f));
-    byte(0x80 | (code >> 6 & 0x3f));
-    byte(0x80 | (code & 0x3f));
   }
 
   Value parse_string() {

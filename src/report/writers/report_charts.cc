@@ -14,26 +14,11 @@ void append_html(std::string &out, std::string_view text) {
   std::string utf8, clean;
   append_utf8_text(utf8, text);
   append_printable(clean, utf8);
+  constexpr std::string_view kSpecial = "&<>\"'", kNames[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   for (const char c : clean) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
+    const size_t place = kSpecial.find(c);
+    if (place == std::string_view::npos) out += c;
+    else out += kNames[place];
   }
 }
 
