@@ -73,6 +73,12 @@ std::string InputFile::read(size_t most) const {
 
 std::string read_file(const std::string &path) { return InputFile(path).read(); }
 
+std::string file_identity(const std::string &path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) || !S_ISREG(info.st_mode)) return "";
+  return concat(path, " ", info.st_ino, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
 void replace_file(const std::string &path, std::string_view content) {
   OutputFile file;
   int error = file.open(path);

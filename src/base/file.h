@@ -28,6 +28,10 @@ class InputFile {
 
 std::string read_file(const std::string &path);
 
+// Path, inode, size and time of the last change; "" if the path means no regular file. Tells compilers and their
+// libraries apart, which may keep their version when they are updated in place.
+std::string file_identity(const std::string &path);
+
 // Writes a file as a whole: see OutputFile.
 void replace_file(const std::string &path, std::string_view content);
 // Writes a file for compilers and linkers that this process starts; it need not survive a crash.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file_identity.h"
+#include "base/file.h"
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
 #include "device/cuda/toolkits.h"

@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/file_identity.h"
 #include "base/fork_mutex.h"
 #include "module/elf/elf_machine.h"
 #include "module/toolchain/compiler_flags.h"
