@@ -3,7 +3,6 @@
 // structs.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "base/fork_mutex.h"

@@ -1,8 +1,6 @@
 // include/opdyno/telemetry.h
 #include "telemetry/telemetry.h"
 
-#include <climits>
-
 #include "base/hex.h"
 #include "capi/handles.h"
 #include "trace/record/thread_context.h"

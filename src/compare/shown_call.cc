@@ -1,7 +1,6 @@
 #include "compare/shown_call.h"
 
 #include <cstring>
-#include <vector>
 
 #include "device/device.h"
 #include "device/graph.h"

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "base/fork_mutex.h"

@@ -1,7 +1,5 @@
 #include "device/graph.h"
 
-#include <utility>
-
 #include "device/memory/device_memory.h"
 
 namespace opd {

@@ -1,6 +1,5 @@
 #include "device/texture.h"
 
-#include "value/tensor.h"
 #include "value/value.h"
 
 namespace opd {

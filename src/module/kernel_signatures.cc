@@ -1,7 +1,5 @@
 #include "module/kernel_signatures.h"
 
-#include <cstring>
-
 namespace opd {
 
 KernelSignatures::KernelSignatures(std::span<const Bytes> constants) {

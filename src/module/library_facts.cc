@@ -1,6 +1,5 @@
 #include "module/library_facts.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

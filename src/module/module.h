@@ -3,7 +3,6 @@
 #include <opdyno/module.h>
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>

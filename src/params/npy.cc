@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "device/device.h"
 #include "params/tensor_bytes.h"

@@ -3,7 +3,6 @@
 // profile_collector less profile_record).
 #pragma once
 #include <deque>
-#include <mutex>
 
 #include "base/clock.h"
 #include "base/fork_mutex.h"

@@ -4,7 +4,6 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "base/fork_mutex.h"
 #include "device/cpu/worker_observer.h"

@@ -1,7 +1,6 @@
 // Profilers of the whole process.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 

@@ -1,7 +1,5 @@
 // Assembly text to an executable: docs/assembly.md.
 #include <charconv>
-#include <cmath>
-#include <set>
 
 #include "device/device.h"
 #include "program/assembly_lexer.h"

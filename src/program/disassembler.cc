@@ -7,7 +7,6 @@
 #include "base/json_writer.h"
 #include "program/assembly_lexer.h"
 #include "program/executable.h"
-#include "value/dtype.h"
 #include "value/tensor.h"
 
 namespace opd {

@@ -1,7 +1,5 @@
 #include "replay/minimiser.h"
 
-#include <algorithm>
-
 #include "program/builder.h"
 #include "replay/host_functions.h"
 

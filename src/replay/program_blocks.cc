@@ -1,6 +1,5 @@
 #include "replay/program_blocks.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

@@ -1,5 +1,4 @@
 // Source: Prometheus, "Exposition formats"; OpenMetrics 1.0.0.
-#include <algorithm>
 #include <cmath>
 
 #include "base/json_writer.h"

@@ -3,7 +3,6 @@
 // TVMFFIFunctionCall. Both happen only while the run is attentive (Run::observe_calls).
 #pragma once
 #include <functional>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/fork_mutex.h"

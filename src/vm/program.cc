@@ -1,7 +1,6 @@
 #include "vm/program.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "device/device.h"
 #include "program/assignment.h"

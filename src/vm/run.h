@@ -3,7 +3,6 @@
 // and would allocate everything anew.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <opdyno/vm.h>
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>

@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>

@@ -1,5 +1,4 @@
 // `opdyno top`: the activity of another process's operators, second by second.
-#include <unistd.h>
 
 #include <algorithm>
 

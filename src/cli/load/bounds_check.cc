@@ -1,7 +1,6 @@
 #include "cli/load/bounds_check.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "cli/load/guarded_block.h"
 #include "cli/load/program.h"

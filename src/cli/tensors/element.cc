@@ -2,7 +2,6 @@
 #include "cli/tensors/element.h"
 
 #include <cstring>
-#include <limits>
 
 #include "cli/support/failure.h"
 #include "cli/support/text.h"

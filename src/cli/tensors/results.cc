@@ -4,7 +4,6 @@
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
-#include "cli/tensors/element.h"
 #include "cli/tensors/tensor_make.h"
 
 namespace opd::cli {

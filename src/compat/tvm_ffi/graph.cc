@@ -1,12 +1,10 @@
 // ffi.ToJSONGraph and back: {"root_index": i, "nodes": [{"type": key, "data": …}, …]}. Each value appears once and
 // refers to its parts by number. The format is that of tvm-ffi's serialization.
-#include <unordered_map>
 
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/json.h"
 #include "compat/tvm_ffi/list.h"
 #include "value/dtype.h"
-#include "value/hash.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,4 @@
 // This library has no state of its own: for base/ and value/, it uses the state of libopdyno through the C functions.
-#include <atomic>
 
 #include "compat/tvm_ffi/c_api.h"
 #include "compat/tvm_ffi/define.h"

@@ -1,6 +1,5 @@
 // Strings, bytes, shapes, big integers and functions, made from Python's values.
 #include <algorithm>
-#include <cstring>
 
 #include "compat/tvm_ffi/c_api.h"
 #include "compat/tvm_ffi/define.h"

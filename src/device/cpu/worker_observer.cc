@@ -1,6 +1,5 @@
 #include "device/cpu/worker_observer.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/error.h"

@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include "base/signal_handlers.h"
 #include "device/cuda/cuda_devices.h"
 #include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_host.h"

@@ -1,7 +1,6 @@
 #include "device/opencl/opencl_program.h"
 
 #include <mutex>
-#include <vector>
 
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"

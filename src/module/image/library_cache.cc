@@ -1,6 +1,5 @@
 #include "module/image/library_cache.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "base/environment.h"

@@ -1,7 +1,6 @@
 // A module with machine code, which calls back for functions of other modules.
 #pragma once
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>

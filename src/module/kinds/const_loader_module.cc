@@ -1,6 +1,5 @@
 // Constants that are stored apart from the code of other modules. A function that needs them gets them before its first
 // use.
-#include <algorithm>
 #include <map>
 #include <mutex>
 

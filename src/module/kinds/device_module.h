@@ -4,7 +4,6 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/fork_mutex.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 
 #include "device/graph.h"
 #include "value/tensor.h"

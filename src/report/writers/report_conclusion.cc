@@ -1,6 +1,5 @@
 // One sentence that sums up a report, and the warnings that a reader must see first.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "report/cells.h"

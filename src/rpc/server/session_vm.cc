@@ -1,7 +1,6 @@
 #include "rpc/server/session_vm.h"
 
 #include "rpc/wire/remote_profile_options.h"
-#include "vm/executable_module.h"
 #include "vm/vm.h"
 
 namespace opd::rpc {

@@ -1,7 +1,5 @@
 #include "trace/model/trace_context.h"
 
-#include <algorithm>
-
 #include "base/hex.h"
 #include "base/text.h"
 

@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
