@@ -10,7 +10,7 @@ from scikit_build_core.build import build_sdist as _build_sdist
 HERE = Path(__file__).parents[1]
 REPOSITORY = HERE.parents[1]
 STAGED = HERE / "opdyno-source"
-NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfig", "src", "third_party", "bindings/swig", "bindings/api"]
+NEEDED = ["CMakeLists.txt", "LICENSE", "cmake", "examples", "include", "pkgconfig", "src", "third_party", "docs/errors.md", "bindings/swig", "bindings/api"]
 
 
 @contextmanager
