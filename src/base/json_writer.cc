@@ -30,16 +30,6 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-void append_utf8(std::string &out, uint32_t point) {
-  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (point < 0x80) return add(point);
-  if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
-  if (point < 0x10000) add(0xE0 | point >> 12);
-  else add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F));
-  add(0x80 | (point >> 6 & 0x3F));
-  add(0x80 | (point & 0x3F));
-}
-
 void append_utf8_text(std::string &out, std::string_view text) {
   if (is_utf8(text)) return append(out, text);
   for (size_t i = 0; i < text.size();) {

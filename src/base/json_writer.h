@@ -12,8 +12,6 @@ namespace opd {
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
-// Adds a character by its number.
-void append_utf8(std::string &out, uint32_t point);
 // Adds the text as it is; bytes that are not UTF-8 become U+FFFD.
 void append_utf8_text(std::string &out, std::string_view text);
 

@@ -50,6 +50,16 @@ void append_fixed(std::string &out, double number, int decimals) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, decimals).ptr);
 }
 
+void append_utf8(std::string &out, uint32_t point) {
+  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) return add(0xC0 | point >> 6), add(0x80 | (point & 0x3F));
+  if (point < 0x10000) add(0xE0 | point >> 12);
+  else add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F));
+  add(0x80 | (point >> 6 & 0x3F));
+  add(0x80 | (point & 0x3F));
+}
+
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
   if (a.size() > 200 || b.size() > 200 || std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit)
     return limit + 1;

@@ -77,6 +77,9 @@ std::string counted(T number, std::string_view noun) {
   return concat(number, " ", noun, number == 1 ? "" : "s");
 }
 
+// Adds a character by its number.
+void append_utf8(std::string &out, uint32_t point);
+
 // Adds digits with a fixed number after the point, as printf's %.*f in the C locale.
 void append_fixed(std::string &out, double number, int decimals);
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/json_writer.h"
+#include "base/text.h"
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/list.h"
 
