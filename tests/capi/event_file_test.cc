@@ -121,7 +121,7 @@ class AKilledProcess : public testing::Test {
 };
 
 // Moments at which it is killed, for each of two tests.
-int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 200 : has_sanitizer() ? 8 : 25; }
+int num_kills() { return std::getenv("OPDYNO_TEST_FULL") ? 200 : rounds(25); }
 
 TEST_F(AKilledProcess, LosesNothingThatItPublishedInAFile) {
   std::mt19937 random(1);
@@ -189,7 +189,7 @@ TEST_F(AKilledProcess, LosesABlockByADamagedByte) {
   std::mt19937 random(3);
   for (const std::string &file : {path, path + ".live"}) {
     const std::string whole = bytes_of(file);
-    for (int i = 0; i < (has_sanitizer() ? 8 : 40); ++i) {
+    for (int i = 0; i < rounds(40); ++i) {
       std::string damaged = whole;
       damaged[random() % whole.size()] ^= static_cast<char>(1 + random() % 255);
       write_bytes(file, damaged);

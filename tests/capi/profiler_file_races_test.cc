@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/recording_files.h"
+#include "support/sanitizers.h"
 
 using namespace opdyno_test;
 using opdyno::Profiler;
@@ -36,10 +37,10 @@ TEST(AFileInUse, IsReadWhileItIsWritten) {
   std::thread writer([&] {
     const uint32_t name = opdyno::range_name("written");
     // Each reading takes memory for all of them.
-    for (int i = 0; i < 100'000 && !ends; ++i) const Range range(name);
+    for (int i = 0; i < rounds(100'000) && !ends; ++i) const Range range(name);
   });
   size_t last = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < rounds(20); ++i) {
     const Trace trace = i % 2 ? profiler.snapshot() : Trace::load(path.c_str());
     EXPECT_EQ(trace.dropped(), 0u);
     EXPECT_GE(num_spans(trace) + 1, last) << "but for the range that was open";
@@ -52,7 +53,7 @@ TEST(AFileInUse, IsReadWhileItIsWritten) {
 
 // Reads the file again and again while the threads of `write` write into it. Nothing is lost, whatever it is read amid.
 void expect_no_drops(const std::function<void(const std::atomic<bool> &ends)> &write) {
-  for (int recording = 0; recording < 5; ++recording) {
+  for (int recording = 0; recording < rounds(5); ++recording) {
     const ScratchDirectory directory;
     const std::string path = directory.file("events");
     const RecordingOptions options(path.c_str());
@@ -125,7 +126,7 @@ TEST(AFileInUse, EndsWhileThreadsWrite) {
   threads.emplace_back([&] {
     while (!ends) std::thread([] { add_equal_marks(2); }).join();
   });
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < rounds(300); ++i) {
     const std::string path = directory.file(std::to_string(i % 4));
     const RecordingOptions options(path.c_str());
     const Trace trace = record(options, [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); });

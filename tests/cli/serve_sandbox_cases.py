@@ -225,13 +225,13 @@ class ServeSandbox(ServerCliTest):
     # ---- limits
 
     def test_a_session_that_uses_up_its_cpu_time_ends(self):
-        port = self.start("--cpu-limit", "900ms")
+        port = self.start("--cpu-limit", "2900ms")  # a sanitizer takes more than a second to load a library
         other = self.client(port, "k")
         for number, (name, signal) in enumerate((("spins", "SIGXCPU"), ("spins_and_ignores", "SIGKILL")), 2):
             client, run = self.attacker(port, name, 1)
-            with self.assertRaisesRegex(RemoteError, r"ended by %s \(the session has used up its 1 s of CPU time\)" % signal):
+            with self.assertRaisesRegex(RemoteError, r"ended by %s \(the session has used up its 3 s of CPU time\)" % signal):
                 run()
-            self.expect_message("^session %d ends: it used up its 1 s of CPU time(, amid the operator %s)?$" % (number, name))
+            self.expect_message("^session %d ends: it used up its 3 s of CPU time(, amid the operator %s)?$" % (number, name))
         self.assertEqual([1.0], other.read(other.floats([1]), 1))
         self.assertEqual([2.0], (again := self.client(port, "k")).read(again.floats([2]), 1))
 
