@@ -12,8 +12,6 @@ inline bool has_sanitizer() { return has_address_sanitizer() || has_thread_sanit
 
 // How many of its rounds a test makes. With a sanitizer each takes many times as long, so it makes a fifth of them;
 // OPDYNO_TEST_FULL=1 makes all.
-inline int rounds(int all) {
-  return has_sanitizer() && !std::getenv("OPDYNO_TEST_FULL") ? std::max(all / 5, 1) : all;
-}
+inline int rounds(int all) { return has_sanitizer() && !std::getenv("OPDYNO_TEST_FULL") ? std::max(all / 5, 1) : all; }
 
 }  // namespace opdyno_test
