@@ -71,8 +71,8 @@ def test_a_terminal_has_what_fits(show, what, terminal):
 
 
 def test_a_report_is_its_summary_on_a_terminal_and_its_table_in_a_pipe(show):
-    shown = show("report", (24, 80))
-    assert shown.startswith("Operator ") and re.search(r"\n[\w.]+ takes [\d.]+ % of the time; dispatch", shown)
+    shown = show("run(1)", (24, 80))  # made times: those of so small a program may be 0
+    assert shown.startswith("Operator ") and re.search(r"\nfused_conv2d0_add_relu takes [\d.]+ % of the time", shown)
     whole = show("report")
     assert whole.startswith("Name ") and "Configuration" in whole and "takes" not in whole
 
