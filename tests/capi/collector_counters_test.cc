@@ -290,7 +290,7 @@ TEST(CounterOptions, AreChecked) {
   const char *const none[] = {nullptr};
   options.events = none;
   expect_error(opd_collector_create_builtin(OPD_COLLECTOR_PERF, &options, collector.out()), OPD_INVALID_ARGUMENT,
-               "number 0");
+               "events[0] must not be NULL");
   for (const opd_collector_kind kind : {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_ENERGY})
     expect_error(make(kind, {"x"}, collector), OPD_INVALID_ARGUMENT, "no events");
   const auto unknown = static_cast<opd_collector_kind>(OPD_COLLECTOR_DEVICE + 1);

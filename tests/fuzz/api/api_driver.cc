@@ -2,6 +2,7 @@
 // breaks it ends the program by a sanitizer, a signal, or abort(); the seed and the last call are then in the output.
 //
 // Usage: api_driver [CALLS [THREADS [SEED]]]. Everything it writes goes to a directory of its own, with a small limit.
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -145,6 +146,8 @@ int run(uint64_t count, uint64_t num_threads, uint64_t seed) {
   std::string scratch = (std::filesystem::temp_directory_path() / "opdyno-api-XXXXXX").string();
   if (!mkdtemp(scratch.data()) || chdir(scratch.c_str())) return 2;
 #ifndef OPDYNO_SANITIZED  // a sanitizer's shadow is larger than any limit
+  // A large tensor may take all of it. Then the driver's own small blocks come from this part of the heap.
+  mallopt(M_TOP_PAD, 64 << 20), mallopt(M_TRIM_THRESHOLD, 1 << 30), std::free(std::malloc(1));
   limit(RLIMIT_AS, rlim_t{1} << 30);
 #endif
   limit(RLIMIT_FSIZE, 64 << 20), limit(RLIMIT_CORE, 0), limit(RLIMIT_NOFILE, 512);
