@@ -15,22 +15,22 @@
 namespace opd::rpc {
 namespace {
 
-constexpr size_t kMostOwed = 64;                     // answers that no call waits for; more would fill the sockets
-constexpr uint64_t kMostAnswer = uint64_t{4} << 30;  // bytes of a packet
-constexpr size_t kPiece = size_t{64} << 20;          // bytes of a tensor in one packet
-constexpr const char *kConnectionError = "ConnectionError";  // Python's, a subclass of OSError
+constexpr size_t kMostOwed = 64;  // most answers that no call waits for; more would fill the socket buffers
+constexpr uint64_t kMostAnswer = uint64_t{4} << 30;          // most bytes of an answer
+constexpr size_t kPiece = size_t{64} << 20;                  // most bytes of a tensor in one packet
+constexpr const char *kConnectionError = "ConnectionError";  // Python's exception, a subclass of OSError
 
-// The number of a session that has ended is used again, its serial is not: what is kept of a session's devices goes by
-// the serial.
+// A session's index is reused after its end, its serial number is not. So cached facts about a session's devices are
+// tied to the serial number.
 std::atomic<uint64_t> serials{0};
 
 struct Sessions {
   ForkMutex guard{LockRank::kDeviceTables};
-  // Weak: the table keeps no session open, and a place is free as soon as its session has ended.
+  // The pointers are weak, so that a session's end frees its place at once.
   std::array<std::weak_ptr<ClientSession>, kMostSessions> list;
 };
 Sessions &sessions() {
-  static auto *const all = new Sessions;  // never destroyed: tensors may end while the process exits
+  static auto *const all = new Sessions;  // never destroyed, because tensors may end while the process exits
   return *all;
 }
 
@@ -63,7 +63,7 @@ opd_code code_of(std::string_view kind) {
 
 // Servers send "Kind: message".
 [[noreturn]] void fail_there(std::string_view text, const std::string &address) {
-  // A kind is a name as Python has them. Any other text before a colon, such as a path, belongs to the message.
+  // A kind is the name of a Python exception. Any other text before a colon, such as a path, belongs to the message.
   const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
   const size_t colon = text.find(": ");
   std::string kind;
@@ -81,7 +81,7 @@ std::string said_in(std::string_view answer) {
   return text && is_text(*text) ? std::string(as_text(*text, "the error")) : "an error without a message";
 }
 
-// Why the session ends, if this exception says so; else "".
+// The reason why the session ends, if this exception has one; else "".
 std::string end_in(std::string_view answer) {
   try {
     const std::string said = said_in(answer);
@@ -98,15 +98,15 @@ RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
   return part;
 }
 
-// For connections that are checked otherwise, as by an ssh tunnel: with checksums, copies over the loopback take a
-// quarter more processor time.
+// Users turn checksums off for connections with other checks, such as an ssh tunnel. With checksums, copies over the
+// loopback take a quarter more processor time.
 bool are_checksums_off() {
   const char *const value = std::getenv("OPDYNO_RPC_CHECKSUMS");
   return value && std::string_view(value) == "0";
 }
 
-// The trace context of the program that started this one, as OpenTelemetry's tools hand it on. Any other text is
-// ignored.
+// The trace context of the program that started this one, in the variable that OpenTelemetry's tools set. Any other
+// text is ignored.
 TraceContext context_of_environment() {
   const char *const value = std::getenv("TRACEPARENT");
   return TraceContext::parse(value ? value : "").value_or(TraceContext{});
@@ -126,7 +126,8 @@ uint64_t handle_in(std::string_view answer) {
 
 }  // namespace
 
-// The right to use the connection. Requests to free objects that come meanwhile are sent at its end.
+// Holds the exclusive right to use the connection. Requests to free objects that are queued meanwhile are sent when it
+// ends.
 class ClientSession::Turn {
  public:
   explicit Turn(ClientSession &session) : session_(session) {
@@ -152,7 +153,7 @@ std::shared_ptr<ClientSession> ClientSession::connect(const HostPort &server, co
   ClientOptions how = options;
   if (how.tls.name.empty()) how.tls.name = server.host;
   made->begin(how);
-  // Last: only a session that the server has accepted takes one of the places.
+  // This comes last, so that only a session that the server has accepted takes a place.
   made->index_ = enter(made);
   return made;
 }
@@ -164,7 +165,7 @@ std::shared_ptr<ClientSession> ClientSession::at(int32_t index) {
   return all.list[static_cast<size_t>(index)].lock();
 }
 
-// The text that a function of the server's own returns; "": the server lacks the function, as TVM's do.
+// Calls a built-in function of the server and returns its text. "": the server lacks the function, as TVM's servers do.
 std::string ClientSession::told(const char *name) {
   const uint64_t function = find(name);
   if (!function) return "";
@@ -173,8 +174,8 @@ std::string ClientSession::told(const char *name) {
   return std::string(as_text(text, name));
 }
 
-// The answer has no checksum yet, all later frames of both sides have. No other thread has the session yet, so none can
-// send in between.
+// The answer has no checksum yet; all later frames of both sides have one. No other thread has the session yet, so none
+// can send in between.
 void ClientSession::ask_for_checksums() {
   const uint64_t function = find(kChecksumFunction);
   if (!function) return;  // an older server
@@ -188,15 +189,15 @@ void ClientSession::begin(const ClientOptions &options) {
   if (options.session_limit.count())
     said += concat(" -timeout=", std::chrono::ceil<std::chrono::milliseconds>(options.session_limit).count() / 1e3);
   try {
-    // One limit for all steps: each of them may be slow, but not their sum.
+    // One limit covers all steps together.
     socket_.end_at(std::chrono::steady_clock::now() + options.connect_limit);
-    // Before the greeting, so that nothing of it is sent in the clear.
+    // TLS starts before the greeting, so that the greeting is encrypted.
     if (options.tls.is_wanted()) socket_.secure(std::make_unique<Tls>(descriptor_.get(), options.tls));
     key_ = greet_server(socket_, said, options.secret);
     PacketWriter start(Code::kInitServer);
     start.write_text(kProtocolVersion);
     ask({.packet = start.take(), .place = "at its begin"});
-    // What opdyno's servers offer beyond TVM's is used only if this function is there.
+    // The extensions of opdyno's servers are used only if the server has this function.
     version_ = told(kVersionFunction);
     if (!version_.empty()) {
       host_ = told(kHostFunction);
@@ -215,18 +216,19 @@ ClientSession::~ClientSession() { close(); }
 void ClientSession::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
     return;  // in a child of fork(), the connection is the parent's
-  // Does not wait for its turn: destructors come here, and a request may take as long as its function does.
+  // This does not wait for a turn, because destructors call it and another request may take long.
   const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
   try {
     note_end("it was closed");
-    if (is_idle) {  // else a request is under way, which ends with the connection
+    if (is_idle) {  // else a request is running, and it ends with the connection
       ByteWriter packet;
       packet.write(Code::kShutdown);
       frames_.write(packet.take());
     }
   } catch (const std::exception &) {}  // the server sees the end of the connection
   if (is_idle) end_turn();             // the next thread in line finds the session closed
-  // The descriptor lives as long as the object: a thread that still waits must not wait for a new file of that number.
+  // The descriptor stays open as long as the object. Otherwise a waiting thread could wait for a new file with the same
+  // number.
   ::shutdown(descriptor_.get(), SHUT_RDWR);
 }
 
@@ -250,7 +252,7 @@ void ClientSession::require_open(std::string_view place) const {
 }
 
 void ClientSession::end(std::string_view place, const std::string &reason) {
-  // First the reason, then the flag: who finds the session closed reads the reason.
+  // The reason is set before the flag, because a thread that finds the session closed reads the reason.
   note_end(concat(reason, " ", place));
   is_open_ = false;
   ::shutdown(descriptor_.get(), SHUT_RDWR);
@@ -260,7 +262,7 @@ void ClientSession::end(std::string_view place, const std::string &reason) {
 DLDevice ClientSession::here(DLDevice device) const {
   if (device.device_type < 0 || device.device_type >= kDevicesOfSession)
     fail(OPD_UNSUPPORTED, "the device ", device_name(device), " of the server is of a session there");
-  // Each session has a range of device types of its own, so a tensor's device tells its session.
+  // Each session has its own range of device types, so a tensor's device identifies its session.
   return {static_cast<DLDeviceType>(device.device_type + kDevicesOfSession * (index_ + 1)), device.device_id};
 }
 
@@ -272,24 +274,23 @@ DLDevice ClientSession::there(DLDevice device) const {
 
 // ---- packets
 //
-// The protocol has no numbers of requests: the server takes them one by one and answers in their order. So a request
-// whose caller gives up (a limit, a cancelled call) still has an answer to come. Requests that free objects are sent
-// without waiting for theirs, since destructors must not wait. All such answers are counted in `owed_`, and the next
-// request reads them first.
+// Requests have no ids: the server processes them one by one and answers in order. If a caller gives up (a limit, a
+// cancelled call), the answer to its request still arrives later. Requests that free objects do not wait for their
+// answers, because destructors must not wait. `owed_` counts all such answers; the next request reads them first.
 
-// Sends what other threads freed during the turn. The flag is cleared before the list is looked at: a thread that adds
-// to the list later finds the flag clear, and sends its packet itself (free_later()). So none is left behind, unless
-// too many answers are owed.
+// Sends the packets that other threads queued during the turn. The flag is cleared before the list is checked. A thread
+// that adds to the list after that finds the flag clear and sends its packet itself (free_later()). So no packet is
+// left behind, unless too many answers are owed.
 void ClientSession::end_turn() noexcept {
   bool is_full = false;
   do {
     try {
-      // Only answers that are here already: within 1 ns, because 0 would mean no limit.
+      // Only answers that have arrived are read. The limit is 1 ns, because 0 means no limit.
       while (owed_ > 0 && is_open_.load() && socket_.has_input(Socket::Time{1}))
         skip_answer("while objects were freed");
       send_frees();
     } catch (const std::exception &) {}  // the next request fails, too
-    // If so, the next request waits for answers and sends the rest: see settle().
+    // If too many answers are owed, the next request waits for them and sends the rest: see settle().
     is_full = owed_ >= kMostOwed;
     is_busy_.store(false, std::memory_order_release);
     is_busy_.notify_one();
@@ -306,10 +307,10 @@ bool ClientSession::send_frees() {
     for (; !frees_.empty() && owed_ + count < kMostOwed; ++count, frees_.pop_front())
       frames += frames_.framed(frees_.front());
   }
-  // After the end, the packets are dropped, for the server has freed all.
+  // After the end of the session the packets are dropped, because the server has freed everything.
   if (!is_open_.load() || count == 0) return false;
   owed_ += count;
-  // Without the lock: free_later() must not wait while the server reads slowly.
+  // The lock is not held here, so that free_later() does not wait while the server reads slowly.
   socket_.write(frames);
   return true;
 }
@@ -322,14 +323,14 @@ void ClientSession::free_later(Code code, const Add &add) noexcept {
     add(packet);
     const std::scoped_lock lock(guard_);
     frees_.push_back(packet.take());
-  } catch (const std::bad_alloc &) { return; }  // the server keeps it until the session ends
+  } catch (const std::bad_alloc &) { return; }  // the server keeps the object until the session ends
   if (!is_busy_.exchange(true, std::memory_order_acquire)) end_turn();
 }
 
 ClientSession::Answer ClientSession::ask(const Request &request) {
   require_open(request.place);
   std::optional<LibraryRange> range;
-  // Before the turn: the range includes the wait for it.
+  // The range begins before the turn, so it includes the wait for it.
   if (request.what) range.emplace(request.what, request.name);
   const Turn turn(*this);
   Answer answer = exchange(request);
@@ -338,7 +339,7 @@ ClientSession::Answer ClientSession::ask(const Request &request) {
 }
 
 ClientSession::Answer ClientSession::exchange(const Request &request) {
-  // Once more: the session may have ended while this thread waited for its turn.
+  // This is checked again, because the session may have ended while this thread waited for its turn.
   require_open(request.place);
   settle(request);
   const std::string context = request.is_call ? context_packet(request) : "";
@@ -350,8 +351,8 @@ ClientSession::Answer ClientSession::exchange(const Request &request) {
     receive_end(request);
     end(request.place, e.error()->message);
   }
-  ++owed_;  // until it is here: if the wait ends before, a later request skips this answer
-  // Answers come in the order of their requests: first those that are owed.
+  ++owed_;  // counted until it arrives: if the wait ends early, a later request skips this answer
+  // Answers arrive in the order of their requests, so the owed ones come first.
   for (; owed_ > 1; skip_answer(request.place)) await_answer(request);
   await_answer(request);
   --owed_;
@@ -363,8 +364,8 @@ void ClientSession::receive_end(const Request &request) {
   for (size_t i = 0; i < kMostOwed && socket_.has_input(Socket::Time{1}); ++i) receive(request);
 }
 
-// Tells the server which trace the call belongs to, if that has changed. It goes before the request, and its answer is
-// not waited for on its own.
+// A packet with the call's trace context; "" if the server has it already. The packet goes before the request. Its
+// answer is read before the request's answer.
 std::string ClientSession::context_packet(const Request &request) {
   TraceContext wanted = trace_context();
   if (!wanted.is_any()) wanted = usual_context_;
@@ -372,7 +373,7 @@ std::string ClientSession::context_packet(const Request &request) {
   if (!context_function_) {
     PacketWriter packet(Code::kGetGlobalFunc);
     packet.add_text(kTraceParentFunction);
-    // This one is no call, so it asks for no context in turn.
+    // This request is not a call, so it needs no trace context itself.
     const Answer answer = exchange({.packet = packet.take(), .place = request.place, .patience = request.patience});
     context_function_ = answer.code == Code::kReturn ? handle_in(answer.body) : 0;
   }
@@ -390,7 +391,7 @@ void ClientSession::await_answer(const Request &request) {
   await(socket_, patience, request.place);
 }
 
-// An error in here ends the session: behind a part of a frame, the next answer could not be found.
+// An error in here ends the session, because the next frame cannot be found after a part of a frame.
 ClientSession::Answer ClientSession::receive(const Request &request) {
   constexpr uint64_t kSmall = 1 << 20;
   uint64_t size;
@@ -402,14 +403,13 @@ ClientSession::Answer ClientSession::receive(const Request &request) {
     if (size < sizeof(Code) || size > kMostAnswer) fail(OPD_IO, "an answer has ", size, " bytes");
     frames_.read(&answer.code, sizeof answer.code);
     size -= sizeof answer.code;
-    // Into the caller's memory without a copy in between, but only if the server sends as many bytes as it was asked
-    // for.
+    // The bytes are read directly into the caller's memory, but only if the server sends as many as requested.
     if (answer.code == Code::kCopyAck && request.into && size == request.size) {
       frames_.read(request.into, size);
       frames_.end();
       return answer;
     }
-    // Memory is taken as the bytes come, not as they are promised.
+    // Memory is allocated as the bytes arrive, not for the announced size at once.
     for (uint64_t have = 0; have < size; have = answer.body.size()) {
       answer.body.resize(have + std::min(size - have, std::max(kSmall, have)));
       frames_.read(answer.body.data() + have, answer.body.size() - have);
@@ -434,7 +434,7 @@ void ClientSession::settle(const Request &request) {
 
 // If the caller of a call did not wait, the call's result is freed.
 void ClientSession::skip_answer(std::string_view place) {
-  // Without `into`: a copy whose caller has given up must not write into its memory any more.
+  // `into` is not set: the caller has given up, so the copy must not write into its memory.
   const Answer answer = receive({.packet = {}, .place = place});
   --owed_;
   if (answer.code != Code::kReturn) return;
@@ -474,8 +474,8 @@ uint64_t ClientSession::own_function(const char *name) {
     const std::scoped_lock lock(guard_);
     if (const auto found = known_.find(name); found != known_.end()) return found->second;
   }
-  // Without the lock, which must not be held while the server is asked. If two threads ask at once, one of the numbers
-  // lasts until the session ends.
+  // The lock is not held during the request. If two threads request the number at once, one of the two numbers stays
+  // until the session ends.
   const uint64_t function = find(name);
   if (!function) fail(OPD_UNSUPPORTED, "the server at ", address_, " has no function ", name);
   const std::scoped_lock lock(guard_);
@@ -488,7 +488,7 @@ void ClientSession::upload(std::string_view name, std::string_view content) {
   PacketWriter packet(Code::kCallFunc);
   packet.write(own_function("tvm.rpc.server.upload"));
   packet.add_text(name);
-  // Sent from where it lies: files of parameters may be large.
+  // The content is not copied into the packet, because parameter files may be large.
   packet.add_bytes_that_follow(content.size());
   ask({.packet = packet.take(),
        .rest = content,
@@ -514,7 +514,7 @@ uint64_t ClientSession::allocate(DLDevice device, size_t bytes) {
   return handle_in(ask({.packet = packet.take(), .place = "while memory was allocated"}).body);
 }
 
-// In pieces, so that a cancelled call or a limit ends the copy between two of them.
+// Copies in pieces, so that a cancelled call or a limit ends the copy between two pieces.
 void ClientSession::write(const RemoteTensor &to, const void *from, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);

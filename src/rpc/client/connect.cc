@@ -25,10 +25,10 @@ using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr int32_t kTrackerMagic = 0x2F271;
-constexpr int64_t kRequest = 4, kSummary = 6;  // what trackers are asked for
+constexpr int64_t kRequest = 4, kSummary = 6;  // request codes of trackers
 constexpr int32_t kMostTrackerAnswer = 16 << 20;
 
-// 0, or the number of the error.
+// Returns 0 or the errno of the failure.
 int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point end) {
   if (::connect(made.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
@@ -42,7 +42,7 @@ int try_connect(const Descriptor &made, const addrinfo &to, Clock::time_point en
   return found < 0 || ::getsockopt(made.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 ? errno : error;
 }
 
-// One question and its answer, a text of JSON each.
+// A connection to a tracker. Questions and answers are JSON texts.
 class Tracker {
  public:
   Tracker(const HostPort &at, Socket::Time connect_limit)
@@ -73,7 +73,7 @@ class Tracker {
 
 constexpr const char *kAnswer = "the answer of the tracker";
 
-// The second item of `[0, …]`, which is what the tracker was asked for.
+// The second item of `[0, …]`: the content of a tracker's answer.
 const cJSON *content_of(const JsonDocument &answer) {
   const cJSON *const root = answer.root();
   if (!cJSON_IsArray(root) || cJSON_GetArraySize(root) != 2 || !cJSON_IsNumber(cJSON_GetArrayItem(root, 0)))
@@ -110,13 +110,13 @@ Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *w
 
 namespace {
 
-// After the greeting. `said`: by the server.
+// Proves on both sides that the secret is known. `said`: the server's greeting.
 void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
   Handshake handshake = numbers;
   handshake.server_number = option_in(said, kChallengeOption);
   if (handshake.server_number.empty())
     fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
-  // First, because a server without the secret must not be trusted with programs.
+  // The server's proof is checked first, because a server without the secret must not be trusted with programs.
   if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
     fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
   socket.write(handshake.clients_proof());
@@ -186,7 +186,7 @@ std::string tracker_summary(const HostPort &tracker, Socket::Time limit) {
 }
 
 void await(Socket &socket, const Patience &patience, std::string_view place) {
-  // The calling thread looks at its tokens in between, since nothing wakes it.
+  // Nothing wakes this thread when a token is cancelled, so it polls the tokens at this interval.
   constexpr Socket::Time kBetween = Milliseconds(20);
   CancelState *const tokens[] = {static_cast<CancelState *>(thread_state().cancel), patience.cancel};
   const bool has_token = tokens[0] || tokens[1], has_end = patience.limit.count() > 0;

@@ -1,4 +1,4 @@
-// Connections of a client: to a server, and to TVM's tracker, which assigns a free server.
+// Connections of a client to a server and to TVM's tracker, which assigns free servers.
 #pragma once
 #include <string>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace opd::rpc {
 
-// A descriptor that is closed with the object.
+// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -28,27 +28,27 @@ class Descriptor {
 // Tries all of the host's addresses. Throws OPD_IO, or OPD_DEADLINE_EXCEEDED. `whom`: "the server", for messages.
 Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom);
 
-// Sends the client's key. Returns the server's. Throws OPD_FAILED_PRECONDITION if the server has another one, or
-// with a secret ("": none), if the server lacks it.
+// Sends the client's key and returns the server's key. Throws OPD_FAILED_PRECONDITION if the server rejects the key, or
+// if a secret is given ("": none) and the server lacks it.
 std::string greet_server(Socket &socket, const std::string &key, const std::string &secret);
 
-// A tracker's answer to a request: a server that waits for this client, and the key that it waits for.
+// A tracker's answer: the assigned server, and the key to connect with.
 struct Assignment {
   HostPort server;
   std::string key;
 };
-// Waits until a server of that key is free. Throws errors of the connection, and those of cancelled calls.
+// Waits until a server with that key is free. Throws errors of the connection and of cancelled calls.
 Assignment request_server(const HostPort &tracker, const std::string &key, int64_t priority, Socket::Time connect_limit,
                           Socket::Time limit);
-std::string tracker_summary(const HostPort &tracker, Socket::Time limit);  // JSON, as the tracker wrote it
+std::string tracker_summary(const HostPort &tracker, Socket::Time limit);  // the tracker's JSON, unchanged
 
-// The limits of a wait, beside the default cancel token of the calling thread.
+// Limits of a wait. The default cancel token of the calling thread ends it, too.
 struct Patience {
   Socket::Time limit{0};          // 0: none
   CancelState *cancel = nullptr;  // null: no further token
 };
-// Waits until something arrives. Throws OPD_DEADLINE_EXCEEDED after the limit, and what ends calls of the calling
-// thread. `place`: of the wait, for messages, as "in f".
+// Waits for input. Throws OPD_DEADLINE_EXCEEDED after the limit, and the error of a cancelled token. `place`: where it
+// waits, for messages ("in f").
 void await(Socket &socket, const Patience &patience, std::string_view place);
 
 }  // namespace opd::rpc

@@ -10,12 +10,12 @@
 namespace opd::rpc {
 namespace {
 
-// Memory of the server, which ends with it.
+// Memory on the server. It is freed with this object.
 struct RemoteBuffer {
   std::shared_ptr<ClientSession> session;
-  DLDevice device;      // as the server calls it
-  uint64_t data;        // its number, or what the server has in its place
-  uint64_t object = 0;  // that keeps it; 0: it was allocated
+  DLDevice device;      // in the server's numbering
+  uint64_t data;        // the server's handle of the memory
+  uint64_t object = 0;  // number of the object that owns it; 0: it was allocated
   uint64_t byte_offset = 0;
   ~RemoteBuffer() {
     if (object) session->free_object(object);
@@ -23,7 +23,7 @@ struct RemoteBuffer {
   }
 };
 
-// The text "[1024, 1024, 64]", which servers send.
+// Parses a text like "[1024, 1024, 64]" from a server.
 Value dimensions_in(std::string_view text) {
   std::vector<int64_t> sizes;
   for (const char *at = text.data(), *const end = at + text.size(); at < end;) {
@@ -35,7 +35,7 @@ Value dimensions_in(std::string_view text) {
   return Shape::make(sizes);
 }
 
-// The devices of one kind of one session after the other.
+// Backend of one device type. It serves one session after the other, because their indices are reused.
 class RemoteBackend final : public DeviceBackend {
  public:
   RemoteBackend(int32_t number, int32_t kind)
@@ -67,7 +67,7 @@ class RemoteBackend final : public DeviceBackend {
     return ranges_.add(std::shared_ptr<RemoteBuffer>(new RemoteBuffer{session, device, data}), bytes, id);
   }
   void deallocate(int32_t, void *data, size_t, size_t) noexcept override { ranges_.remove(data); }
-  bool keeps(const void *) noexcept override { return false; }  // the server has pools itself
+  bool keeps(const void *) noexcept override { return false; }  // the server pools its memory itself
 
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *) override {
     const bool is_from_here = from_device.device_type >= kDevicesOfSession,
@@ -100,7 +100,7 @@ class RemoteBackend final : public DeviceBackend {
              buffer.byte_offset + place.offset}};
   }
 
-  // Takes a tensor that the server gave.
+  // Makes a local tensor for a tensor on the server.
   Ref<Tensor> keep(const std::shared_ptr<ClientSession> &session, const RemoteTensor &tensor, uint64_t object) {
     struct Kept final : Object {
       static int32_t type() { return OPD_OBJECT; }
@@ -111,7 +111,7 @@ class RemoteBackend final : public DeviceBackend {
     };
     std::shared_ptr<RemoteBuffer> buffer(
         new RemoteBuffer{session, tensor.device, tensor.data, object, tensor.byte_offset});
-    constexpr uint64_t kLeast = kAlignment, kMost = uint64_t{1} << 46;  // of the addresses of a process
+    constexpr uint64_t kLeast = kAlignment, kMost = uint64_t{1} << 46;  // reserved addresses, in bytes
     if (static_cast<int16_t>(tensor.dtype.lanes) <= 0 || tensor.dtype.bits == 0)
       fail(OPD_BAD_FORMAT, "the server at ", session->address(), " gives a tensor of ", dtype_name(tensor.dtype));
     const uint64_t bytes = tensor.bytes();
@@ -131,7 +131,7 @@ class RemoteBackend final : public DeviceBackend {
     return session;
   }
 
-  // Asked once: everything that takes a device asks whether it exists.
+  // Cached, because every function that takes a device checks whether it exists.
   bool exists(ClientSession &session, int32_t id) {
     if (!session.absence().empty()) return false;
     {
@@ -150,11 +150,11 @@ class RemoteBackend final : public DeviceBackend {
   const std::string name_;
   AddressRanges<RemoteBuffer> ranges_;
   ForkMutex guard_{LockRank::kRemote};
-  uint64_t serial_ = 0;  // of the session that these are of
+  uint64_t serial_ = 0;  // of the session that `existing_` is about
   std::map<int32_t, bool> existing_;
 };
 
-// Null: no device of a session has that kind. Backends are never destroyed, as those of other kinds.
+// Null: no session has devices of that type. Backends are never destroyed.
 RemoteBackend *find_backend(int32_t device_type) {
   struct Table {
     ForkMutex guard{LockRank::kDeviceTables};

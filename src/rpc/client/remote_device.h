@@ -1,5 +1,5 @@
-// Devices of sessions as devices of this process. Their memory has reserved local addresses that are never read
-// (device/address_ranges.h), so views and copies work as on other devices.
+// Makes devices of sessions usable as devices of this process. Their memory has reserved local addresses that are never
+// read (device/address_ranges.h), so views and copies work as on other devices.
 #pragma once
 #include <memory>
 
@@ -9,9 +9,9 @@ namespace opd::rpc {
 
 void register_remote_devices();  // idempotent
 
-// A tensor that the server gave, with the number of the object that keeps it there.
+// Makes a local tensor for a tensor on the server. `object`: number of the object that owns it there.
 Ref<Tensor> tensor_here(const std::shared_ptr<ClientSession> &session, const RemoteTensor &there, uint64_t object);
-// The server's description of a compact tensor on a device of a session. Throws for other memory.
+// Returns the server's description of a compact tensor on a device of a session. Throws for other memory.
 RemoteTensor remote_tensor(const DLTensor &tensor);
 
 }  // namespace opd::rpc

@@ -5,7 +5,7 @@
 namespace opd::rpc {
 namespace {
 
-// Bits of a word that servers sent for the first one only.
+// Bits of a word. Older servers set only the first one.
 constexpr uint64_t kIsSteady = 1, kIsDeviceTime = 2;
 
 std::vector<double> read_seconds(ByteReader &bytes) {
@@ -18,7 +18,7 @@ std::vector<double> read_seconds(ByteReader &bytes) {
   return seconds;
 }
 
-// TVM's server sends the seconds only.
+// TVM's servers send only the seconds.
 Ref<Benchmark> read_tvms(ByteReader &bytes, const EvaluatorOptions &plan) {
   std::vector<double> seconds = read_seconds(bytes);
   Benchmark::Course course;

@@ -1,12 +1,12 @@
-// Measurements on the other side: the connection is not in the times.
+// Measurements that the server runs, so that their times do not include the connection.
 #pragma once
 #include "measure/time_evaluator.h"
 #include "rpc/client/remote_objects.h"
 
 namespace opd::rpc {
 
-// The places of RPCTimeEvaluator's arguments, which TVM's servers have, too. The last three are those of opdyno's own
-// evaluator, whose `preprocess` may also be a function.
+// Positions of the arguments of RPCTimeEvaluator, which TVM's servers have, too. Only opdyno's own evaluator has
+// arguments from kTvmsCount on; its `preprocess` may also be a function.
 enum EvaluatorArgument : size_t {
   kModule,  // or None: a global function
   kName,
@@ -27,14 +27,14 @@ enum EvaluatorArgument : size_t {
   kCount
 };
 
-// Gives a function whose result is the seconds of a call, as bytes of doubles: RPCTimeEvaluator. That of opdyno's own
-// has what write_benchmark() writes.
+// RPCTimeEvaluator returns a function whose result is the seconds per call, as bytes of doubles. The function from
+// opdyno's own evaluator returns the output of write_benchmark().
 inline constexpr const char *kTvmsEvaluator = "runtime.RPCTimeEvaluator", *kEvaluator = "opdyno.rpc.evaluator";
 
 std::string write_benchmark(const Benchmark &found);
 
-// A function that measures `function` on its own machine; empty: it runs in this process. Throws if a server lacks an
-// option.
+// Returns a function that measures `function` on its server; empty if `function` runs in this process. Throws if a
+// server lacks an option.
 std::function<Ref<Benchmark>(Args)> measured_there(Function &function, const EvaluatorOptions &plan);
 
 }  // namespace opd::rpc

@@ -17,10 +17,10 @@ uint64_t read_handle(ByteReader &body) {
   return body.read<uint64_t>("handle");
 }
 
-// The server keeps arrays; their items are fetched one by one.
+// Arrays stay on the server, so their items are fetched one by one.
 Value items_of(const std::shared_ptr<ClientSession> &session, uint64_t array) {
   constexpr int64_t kMostItems = 1 << 20;
-  constexpr int kMostTuples = 16;  // around an item; programs nest less, but a server may answer without end
+  constexpr int kMostTuples = 16;  // nested around an item; a limit, because a server could nest without end
   thread_local int depth = 0;
   struct Level {
     Level() { ++depth; }

@@ -1,4 +1,5 @@
-// Functions, modules and other objects of a session, as the client has them: numbers that are freed with their owner.
+// Client side of a session's functions, modules and other objects. Each has the object's number on the server and frees
+// it there at its end.
 #pragma once
 #include <memory>
 
@@ -7,11 +8,11 @@
 
 namespace opd::rpc {
 
-// Offered by opdyno's servers beside what TVM's have; a client sees by the first which it has.
+// Functions that only opdyno's servers have. The client detects such a server by the first one.
 inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",
                             *kListFunction = "opdyno.rpc.list_functions";
-// (the value of a header `traceparent`, or ""), offered if the server makes spans: what the client works for from now
-// on.
+// Takes the value of a header `traceparent`, or "": the trace context of the client's next calls. Servers have this
+// function if they make spans.
 inline constexpr const char *kTraceParentFunction = "opdyno.rpc.traceparent";
 
 struct RemoteModule final : Module {
@@ -21,10 +22,10 @@ struct RemoteModule final : Module {
 
   const char *kind() const override { return "rpc"; }
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
-  Ref<Function> find(std::string_view name) override;  // also of what it imports
+  Ref<Function> find(std::string_view name) override;  // also searches imported modules
   bool names_known() const override { return !session->version().empty(); }
-  std::vector<std::string> list() override;      // throws with a server of TVM's, which does not tell
-  void add_import(Ref<Module> module) override;  // of the same session
+  std::vector<std::string> list() override;      // throws with TVM's servers, which cannot list functions
+  void add_import(Ref<Module> module) override;  // `module`: of the same session
 
   const std::shared_ptr<ClientSession> session;
   const uint64_t number;
@@ -38,12 +39,12 @@ struct RemoteFunction final : Function {
 
   const std::shared_ptr<ClientSession> session;
   const uint64_t number;
-  // Set before others have the function.
+  // Set before other threads get the function.
   std::string name;
-  Ref<RemoteModule> module;  // that it was found in; null: a global one, or a result
+  Ref<RemoteModule> module;  // module that has the function; null: a global function or a result
 };
 
-// Of another kind, as a map: it can be given back to functions of its session.
+// An object of another type, such as a map. It can be passed to functions of its session.
 struct RemoteObject final : Object {
   static int32_t type();  // "opdyno.RemoteObject"
   RemoteObject(std::shared_ptr<ClientSession> its_session, uint64_t its_number)
@@ -54,7 +55,7 @@ struct RemoteObject final : Object {
   const uint64_t number;
 };
 
-struct SessionHandle final : Object {  // the handle that users have
+struct SessionHandle final : Object {  // the user's handle of a session
   static int32_t type();               // "opdyno.RpcSession"
   explicit SessionHandle(std::shared_ptr<ClientSession> its_session) : session(std::move(its_session)) {}
   const std::shared_ptr<ClientSession> session;
@@ -65,11 +66,12 @@ Ref<RemoteModule> try_remote(Module &module);        // likewise
 Ref<Function> function_there(const std::shared_ptr<ClientSession> &session,
                              const std::string &name);  // null: there is none
 
-// Adds an argument of a call. Throws for what the other side cannot have; `place` and `function` are for messages.
+// Adds an argument of a call. Throws if the value cannot be sent to the other side. `place` and `function` are for
+// messages.
 void add_argument(PacketWriter &packet, const View &value, ClientSession &session, size_t place,
                   const std::string &function);
-// The result of a call, from its answer.
+// Reads the result of a call from its answer.
 Value result_in(std::string_view answer, const std::shared_ptr<ClientSession> &session);
-uint64_t object_in(std::string_view answer);  // the number of a result that is an object; 0: it is none
+uint64_t object_in(std::string_view answer);  // number of the object in a result; 0: it is not an object
 
 }  // namespace opd::rpc

@@ -1,4 +1,5 @@
-// Profiles of programs on another machine: made there, with the collectors there, on the clock of this one.
+// Profiles of programs on another machine. The server makes them with its collectors; the client converts their times
+// to its own clock.
 #include <filesystem>
 
 #include "base/build_directory.h"
@@ -11,8 +12,8 @@
 namespace opd::rpc {
 namespace {
 
-// The other side's Unix time minus this side's. It is requested several times. For the shortest round trip, the other
-// clock is assumed to have been read in the middle, so the error is at most half of the round trip.
+// The server's Unix time minus this machine's. The time is requested several times. For the shortest round trip, the
+// server's clock is assumed to have been read in the middle, so the error is at most half of the round trip.
 struct ClockOffset {
   int64_t ns = 0, error_ns = INT64_MAX;
 };
@@ -35,12 +36,12 @@ Ref<Trace> read_trace(std::string_view bytes) {
   return read_event_file(file);
 }
 
-// The trace of the other side on the time line of this one, with the address as its process' label.
+// Converts the server's trace to this machine's clock. The server's address becomes the label of its process.
 Ref<Trace> on_this_clock(ClientSession &session, const Trace &trace) {
   TraceMergeOptions how;
   how.labels = {session.address()};
   const std::string &clock = trace.parts.processes[0].clock_name;
-  if (clock.empty() || clock != TraceProcess::of_this().clock_name) {  // else it is the same
+  if (clock.empty() || clock != TraceProcess::of_this().clock_name) {  // else both have the same clock
     const ClockOffset offset = clock_offset(session);
     how.shifts_ns = {-offset.ns};
     how.clock_errors_ns = {offset.error_ns};

@@ -20,7 +20,7 @@ Ref<RemoteFunction> RemoteVm::find(std::string_view name) const {
   const Ref<Function> found = vm_->find(name);
   if (!found) return nullptr;
   Ref<RemoteFunction> function = try_remote(*found);
-  Ref<RemoteFunction> before;  // ends without the lock
+  Ref<RemoteFunction> before;  // destroyed after the lock is released
   const std::scoped_lock lock(guard_);
   before = std::exchange(functions_[std::string(name)], function);
   return function;
@@ -45,7 +45,7 @@ std::vector<View> RemoteVm::in_order(std::string_view name, Args args, const Cal
   return arguments_in_order(function, args, settings.names);
 }
 
-// Memory of the host that the caller lends is copied there; with `all`, so are tensors of other devices.
+// Copies borrowed host memory to the device. With `all`, tensors of other devices are copied, too.
 std::vector<View> RemoteVm::on_device(Args args, std::vector<Value> &owned, bool all) const {
   std::vector<View> given;
   for (const View &arg : args) {
@@ -81,7 +81,7 @@ void RemoteVm::save_function(std::string_view name, std::string_view saved_name,
                              const CallSettings &settings, bool include_return) {
   const Value of(name), saved(saved_name);
   call_with("save_function", {of.view(), saved.view(), opd_int(include_return)}, name, args, settings);
-  Ref<RemoteFunction> before;  // ends without the lock
+  Ref<RemoteFunction> before;  // destroyed after the lock is released
   const std::scoped_lock lock(guard_);
   if (const auto found = functions_.find(saved_name); found != functions_.end()) {
     before = std::move(found->second);
@@ -145,7 +145,7 @@ Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings) {
   };
   std::vector<VmDevice> wanted = settings.devices;
   if (wanted.size() == 1 && same(wanted[0].device, kHost))
-    wanted[0].device = session->here(kHost);  // as if none was named
+    wanted[0].device = session->here(kHost);  // same as no device
   for (const VmDevice &device : wanted) add(session->there(device.device), device.allocator);
   if (session->there(wanted.back().device).device_type != kDLCPU) add(kHost, OPD_ALLOCATOR_POOLED);
   const Ref<Function> initialize = vm->find("vm_initialization");

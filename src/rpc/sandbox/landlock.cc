@@ -13,8 +13,8 @@
 namespace opd::rpc {
 namespace {
 
-// Written out, because the kernel's header on the machine that builds this may be older than the kernel that runs it.
-// The numbers are the same on all machines.
+// Constants are defined here, because the kernel headers of the build machine may be older than the kernel. The numbers
+// are the same on all architectures.
 constexpr long kCreateRules = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr uint32_t kAskVersion = 1;
 constexpr int kPathBeneath = 1;
@@ -39,11 +39,11 @@ enum : uint64_t {
   kMakeSocket = 1 << 9,
   kMakeFifo = 1 << 10,
   kMakeSymlink = 1 << 12,
-  kRefer = 1 << 13,     // since version 2: to rename to another directory
-  kTruncate = 1 << 14,  // 3
-  kControl = 1 << 15,   // 5: ioctl() of devices
+  kRefer = 1 << 13,     // since version 2: rename to another directory
+  kTruncate = 1 << 14,  // since version 3
+  kControl = 1 << 15,   // since version 5: ioctl() of devices
 };
-constexpr uint64_t kOfFiles = kRunFile | kWriteFile | kReadFile | kTruncate | kControl;  // those that a file can have
+constexpr uint64_t kOfFiles = kRunFile | kWriteFile | kReadFile | kTruncate | kControl;  // rights that apply to files
 constexpr uint64_t kAll = (1 << 16) - 1;
 constexpr uint64_t kTcp = 3, kScopes = 3;  // bind and connect; abstract sockets and signals
 

@@ -32,7 +32,7 @@ User find_user(const std::string &name) {
   return {found->pw_uid, found->pw_gid};
 }
 
-// Capabilities beyond this number do not exist on any kernel: its sets have 64 bits.
+// No kernel has more capabilities, because its sets have 64 bits.
 constexpr int kMostCapabilities = 64;
 
 void limit(int resource, rlim_t soft, rlim_t hard, const char *what) {
@@ -43,7 +43,7 @@ void limit(int resource, rlim_t soft, rlim_t hard, const char *what) {
     fail(OPD_IO, "cannot limit ", what, " of the session: ", error_text(errno));
 }
 
-// What RLIMIT_DATA counts.
+// The bytes that RLIMIT_DATA counts.
 uint64_t private_memory() {
   const std::string status = read_file("/proc/self/status");
   constexpr std::string_view kLine = "\nVmData:";
@@ -69,7 +69,7 @@ void become_user(const std::string &name) {
   require_user(name);
   const User wanted = find_user(name);
   if (::geteuid() == wanted.user) return;
-  int signal = 0;  // at the end of the parent; it goes with the old user
+  int signal = 0;  // parent-death signal, which a change of the user clears
   ::prctl(PR_GET_PDEATHSIG, &signal);
   if (::setgroups(1, &wanted.group) || ::setresgid(wanted.group, wanted.group, wanted.group) ||
       ::setresuid(wanted.user, wanted.user, wanted.user))
@@ -78,7 +78,8 @@ void become_user(const std::string &name) {
 }
 
 void drop_capabilities() {
-  // Those that a program could get again: this needs a capability itself, so it comes first.
+  // The bounding set comes first, because changing it needs a capability. Otherwise a program could regain
+  // capabilities.
   for (int one = 0; one < kMostCapabilities; ++one)
     if (::prctl(PR_CAPBSET_READ, one) == 1) ::prctl(PR_CAPBSET_DROP, one);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -95,7 +96,7 @@ void forbid_new_privileges() {
 
 void limit_cpu(int32_t seconds) {
   const auto soft = static_cast<rlim_t>(seconds);
-  limit(RLIMIT_CPU, soft, soft + 1, "the CPU time");  // a second later: SIGKILL, which nothing can ignore
+  limit(RLIMIT_CPU, soft, soft + 1, "the CPU time");  // a second later the kernel sends SIGKILL
 }
 
 void limit_memory(uint64_t bytes) {

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Programs, libraries, headers, and where drivers are. Of /etc only what loaders and drivers read: it has secrets, too.
+// Paths of programs, libraries, headers and drivers. /etc also has secrets, so only the files that loaders and drivers
+// read are listed.
 constexpr const char *kPrograms[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin"};
 constexpr const char *kFurtherPrograms[] = {"/opt", "/nix/store", "/gnu/store", "/run/opengl-driver",
                                             "/run/current-system"};
@@ -72,7 +73,7 @@ std::string resolved(const std::string &path) {
   return error ? "" : found.string();
 }
 
-// Of this user, by both ways of finding it.
+// This user's home directories: from the user database and from $HOME.
 std::vector<std::string> home_directories() {
   std::vector<std::string> homes;
   char buffer[4096];
@@ -90,7 +91,7 @@ bool lies_in(const std::string &path, const std::string &directory) {
 
 std::string folder_of(const std::string &file) { return fs::path(file).parent_path().string(); }
 
-// Where this library and the program lie, and the directories of LD_LIBRARY_PATH.
+// The folders of this library and of the program, and those in LD_LIBRARY_PATH.
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
   static const int here = 0;
@@ -111,7 +112,7 @@ void allow_programs(Landlock &rules) {
   const std::vector<std::string> homes = home_directories();
   std::vector<std::string> further(std::begin(kFurtherPrograms), std::end(kFurtherPrograms));
   for (std::string &folder : library_folders()) further.push_back(std::move(folder));
-  // A library that lies in the home directory itself must not open all of that.
+  // If a library lies directly in the home directory, this must not allow the whole directory.
   for (const std::string &folder : further)
     if (std::ranges::none_of(homes, [&](const std::string &home) { return lies_in(home, folder); }))
       rules.allow(folder, Landlock::kExecute);
@@ -134,7 +135,7 @@ void allow_files(Landlock &rules, const SandboxOptions &options, const std::stri
   if (!rules.allow(folder, Landlock::kOwn)) fail_errno("cannot let the session use", folder, errno);
 }
 
-// The caches of this user have code that its programs run, so a session has caches of its own.
+// This user's caches contain code that the user's programs run, so a session has its own caches.
 void move_environment(const std::string &folder) {
   const std::string cache = folder + "/.cache", temporary = folder + "/.tmp";
   for (const std::string &directory : {cache, temporary})
@@ -148,7 +149,7 @@ void move_environment(const std::string &folder) {
 }
 
 void require_one_thread() {
-#if !defined(OPD_RACE_DETECTOR)  // whose own thread is one
+#if !defined(OPD_RACE_DETECTOR)  // the detector has a thread of its own
   std::error_code error;
   const auto all = fs::directory_iterator("/proc/self/task", error);
   const auto count = error ? 1 : std::distance(fs::begin(all), fs::end(all));
@@ -186,11 +187,11 @@ void require_sandbox(const SandboxOptions &options) {
 
 void enter_sandbox(const SandboxOptions &options, const std::string &folder) {
   require_one_thread();
-  const std::string directory = fs::absolute(folder).string();  // programs may work in another one
+  const std::string directory = fs::absolute(folder).string();  // programs may change the working directory
   std::string reason;
   const int version = landlock_version(reason);
   std::optional<Landlock> rules;
-  if (version) allow_files(rules.emplace(version, options.network), options, directory);  // by the old environment
+  if (version) allow_files(rules.emplace(version, options.network), options, directory);  // uses the old environment
   move_environment(directory);
   drop_capabilities();
   forbid_new_privileges();

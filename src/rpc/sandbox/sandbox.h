@@ -1,5 +1,5 @@
-// Restricts the process of a session to what clients are for: to load, compile and run programs on the devices here,
-// with the files of the session. All of it holds for the thread and what it starts, and cannot be undone.
+// Restricts a session's process: it can load, compile and run programs on the devices here, with the files of the
+// session. The restrictions hold for the thread and its descendants, and cannot be undone.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,22 +10,22 @@ namespace opd::rpc {
 struct SandboxOptions {
   bool is_wanted = false;
   bool network = false;                 // the session may connect
-  std::vector<std::string> read_paths;  // that it may read and execute, too
+  std::vector<std::string> read_paths;  // further paths that it may read and execute
 };
 
-// The restrictions that this kernel enforces, and those that it cannot: a phrase each.
+// The restrictions that this kernel enforces, and those that it cannot enforce. Each is a phrase.
 struct SandboxFacts {
   std::vector<std::string> enforced, missing;
 };
 SandboxFacts sandbox_facts(const SandboxOptions &options);
 
-// Throws OPD_NOT_FOUND if a path is not there.
+// Throws OPD_NOT_FOUND if a path does not exist.
 void require_sandbox(const SandboxOptions &options);
 
-// Enters it. `folder` is the session's, the only one that it can write to: also the caches of libraries and compilers
-// lie there, so the environment changes (HOME, TMPDIR and others). A restriction that the kernel does not support is
-// left out; all other errors are thrown. Throws OPD_FAILED_PRECONDITION if the process has further threads: these would
-// stay outside.
+// Enters the sandbox. The session can write only to its `folder`. Caches of libraries and compilers move there by
+// environment variables (HOME, TMPDIR and others). If the kernel does not support a restriction, it is left out; all
+// other errors are thrown. Throws OPD_FAILED_PRECONDITION if the process has further threads, because they would stay
+// outside.
 void enter_sandbox(const SandboxOptions &options, const std::string &folder);
 
 }  // namespace opd::rpc

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-// Calls that are newer than the headers of some machines have one number on all of them.
+// Some headers lack these newer calls. Their numbers are the same on all architectures.
 #ifndef __NR_open_tree
 #define __NR_open_tree 428
 #define __NR_move_mount 429
@@ -73,7 +73,7 @@ constexpr uint32_t kMachine = 0;
 
 constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM, kAbsent = SECCOMP_RET_ERRNO | ENOSYS;
 
-// Calls that reach other processes, the kernel, or files by ways that Landlock does not watch.
+// Calls that reach other processes or the kernel, or that reach files in ways that Landlock does not check.
 constexpr int kDeniedCalls[] = {
     // other processes
     __NR_ptrace,
@@ -119,16 +119,16 @@ constexpr int kDeniedCalls[] = {
     __NR_keyctl,
     __NR_add_key,
     __NR_request_key,
-    // io_uring does what filters of system calls would refuse; userfaultfd makes defects of the kernel usable
+    // io_uring bypasses filters of system calls; userfaultfd helps to exploit bugs of the kernel
     __NR_io_uring_setup,
     __NR_io_uring_enter,
     __NR_io_uring_register,
     __NR_userfaultfd,
-    // files by other ways than names, and names of files that come and go
+    // file access by handle, and notifications about files
     __NR_open_by_handle_at,
     __NR_inotify_add_watch,
     __NR_fanotify_init,
-    // what Landlock lets pass: modes, owners and attributes of any file of this user
+    // modes, owners and attributes of this user's files, which Landlock does not restrict
     __NR_fchmodat,
     __NR_fchmodat2,
     __NR_fchown,
@@ -142,7 +142,7 @@ constexpr int kDeniedCalls[] = {
     __NR_fremovexattr,
     __NR_removexattrat,
     __NR_file_setattr,
-    // memory and messages of other processes by number
+    // System V shared memory, semaphores and messages
     __NR_shmget,
     __NR_shmat,
     __NR_semget,
@@ -160,7 +160,7 @@ constexpr int kDeniedCalls[] = {
 #endif
 };
 
-// Builds a program whose tests follow each other. A test that does not hold goes on with the next one.
+// Builds a BPF program of consecutive tests. If a test does not match, the next one runs.
 class Program {
  public:
   Program() {
@@ -169,7 +169,7 @@ class Program {
     end(SECCOMP_RET_KILL_PROCESS);
     load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-    constexpr uint32_t kX32 = 0x40000000;  // another set of numbers for the same calls, which no program here uses
+    constexpr uint32_t kX32 = 0x40000000;  // the x32 ABI has other numbers for the same calls; no program here uses it
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
     end(kDenied);
 #endif
@@ -181,7 +181,8 @@ class Program {
   }
   void deny(int call) { answer(call, kDenied); }
 
-  // Denies the call if the lower half of an argument is one of these, or none of these.
+  // deny_if() denies the call if the lower half of an argument is one of these values, deny_unless() if it is none of
+  // them.
   void deny_if(int call, int argument, std::initializer_list<uint32_t> values) {
     compare(call, argument, values, true);
   }
@@ -194,7 +195,7 @@ class Program {
     end(kDenied);
     end(SECCOMP_RET_ALLOW);
   }
-  // If two arguments have these values; of the second one, only these bits count.
+  // Denies the call if argument 0 is `first`, and argument 1, masked with `bits`, is `second`.
   void deny_if_both(int call, uint32_t first, uint32_t second, uint32_t bits) {
     begin(call, 7, 0);
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 4));
@@ -204,7 +205,7 @@ class Program {
     end(kDenied);
     load(offsetof(seccomp_data, nr));
   }
-  // Denies the call if an argument, which is an address, is not null.
+  // Denies the call if a pointer argument is not null.
   void deny_unless_null(int call, int argument) {
     begin(call, 6, argument);
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2));
@@ -220,13 +221,13 @@ class Program {
   }
 
  private:
-  // Both machines store the lower half of a number first.
+  // Both architectures are little-endian, so the lower half comes first.
   static uint32_t argument_at(int argument) {
     return static_cast<uint32_t>(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(argument));
   }
   void load(size_t offset) { code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset))); }
   void end(uint32_t how) { code_.push_back(BPF_STMT(BPF_RET | BPF_K, how)); }
-  // The test of a call has `count` instructions after this jump, the first of which loads an argument.
+  // Begins the test of a call: `count` instructions follow this jump, and the first one loads an argument.
   void begin(int call, int count, int argument) {
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, static_cast<uint8_t>(count)));
     load(argument_at(argument));
@@ -244,7 +245,7 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-// By a socket with a name, a session would reach servers that do anything for this user: of D-Bus, ssh-agent, docker.
+// Named sockets lead to servers that act for this user, such as D-Bus, ssh-agent and docker.
 void deny_sockets(Program &program, bool network) {
   constexpr uint32_t kTypes = 0xf;  // without the flags
   if (network) {
@@ -252,7 +253,7 @@ void deny_sockets(Program &program, bool network) {
     program.deny_if_both(__NR_socketpair, AF_UNIX, SOCK_DGRAM, kTypes);
     return;
   }
-  // A datagram has its address with it, where no filter sees it.
+  // A datagram's address is in memory, which filters cannot read.
   program.deny_if_both(__NR_socket, AF_UNIX, SOCK_DGRAM, kTypes);
   program.deny_if_both(__NR_socketpair, AF_UNIX, SOCK_DGRAM, kTypes);
   program.deny_unless(__NR_socket, 0, {AF_UNIX, AF_NETLINK});
@@ -269,14 +270,14 @@ std::vector<sock_filter> program_for(const SyscallFilter &filter) {
   if (!filter.truncates) program.deny(__NR_truncate);
   program.deny_if_bits(__NR_clone, 0, kNamespaces);
   program.answer(__NR_clone3, kAbsent);  // a filter cannot see its flags; libraries then call clone()
-  // Of the terminal where the server writes: its input, the echo of that, and the processes that get it.
+  // These requests would change the input, the echo or the foreground processes of the server's terminal.
   program.deny_if(__NR_ioctl, 1,
                   {TIOCSTI, kTypeForMe, TIOCSPGRP, TIOCSCTTY, TIOCSETD, TIOCCONS, TCSETS, TCSETSW, TCSETSF,
                    kSetTerminal, kSetTerminal + 1, kSetTerminal + 2});
   program.deny_if_bits(__NR_fchmod, 1, kOthers);
   program.deny_unless_null(__NR_utimensat, 1);
   program.deny_unless(__NR_prlimit64, 0, {0});             // limits of other processes
-  program.deny_unless(__NR_personality, 0, {0xFFFFFFFF});  // asking is allowed
+  program.deny_unless(__NR_personality, 0, {0xFFFFFFFF});  // reading it is allowed
   deny_sockets(program, filter.network);
   return program.take();
 }
@@ -291,10 +292,11 @@ bool has_syscall_filters() {
 void enter_syscall_filter(const SyscallFilter &filter) {
   std::vector<sock_filter> code = program_for(filter);
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  // Without the flag, kernels before 5.16 slow the processor down in the thread, whose times would then be others.
+  // Without the flag, kernels before 5.16 enable mitigations that slow the thread down, so its measured times would
+  // change.
   for (const unsigned flags : {unsigned{SECCOMP_FILTER_FLAG_SPEC_ALLOW}, 0U}) {
     if (::syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0) return;
-    if (errno != EINVAL) break;  // it is: a kernel before 4.17, which does not know the flag
+    if (errno != EINVAL) break;  // EINVAL: kernels before 4.17 do not have the flag
   }
   fail(OPD_IO, "cannot restrict the system calls of the session: ", error_text(errno));
 }

@@ -8,9 +8,9 @@ struct SyscallFilter {
   bool truncates = false;  // whether truncate() is left to Landlock
 };
 
-bool has_syscall_filters();  // in this kernel, for this kind of processor
+bool has_syscall_filters();  // of this kernel on this architecture
 
-// Of the thread, and of all that it starts; it needs no_new_privs. Cannot be undone.
+// Restricts the calling thread and its descendants for good. Needs no_new_privs.
 void enter_syscall_filter(const SyscallFilter &filter);
 
 }  // namespace opd::rpc

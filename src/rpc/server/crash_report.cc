@@ -20,9 +20,9 @@ namespace opd::rpc {
 namespace {
 
 constexpr size_t kStack = 64 << 10;
-constexpr unsigned kMostSeconds = 5;  // for the answer, after which the process ends without it
+constexpr unsigned kMostSeconds = 5;  // limit of the answer; then the process ends without one
 
-// The kernel has raised the limit once the signal arrives.
+// This is read early, because the kernel has raised the limit when the signal arrives.
 uint64_t cpu_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_CPU, &limit);
@@ -31,7 +31,7 @@ uint64_t cpu_limit() {
 
 bool is_free(const struct sigaction &action) { return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL; }
 
-// Text in a place of its own: a handler must not allocate memory.
+// Text in a fixed buffer, because a signal handler must not allocate memory.
 class Text {
  public:
   Text &operator<<(std::string_view more) {
@@ -51,8 +51,9 @@ class Text {
   size_t size_ = 0;
 };
 
-// What RLIMIT_DATA counts, and the stack: the sixth number of the file. 0: not known. /proc/self/status has it without
-// the stack, but is too long to be read without an allocation, which a handler of signals must not make.
+// The bytes that RLIMIT_DATA counts, plus the stack: the sixth number in /proc/self/statm. 0: unknown.
+// /proc/self/status has the number without the stack. But a signal handler must not allocate memory, and that file is
+// too long to be read without.
 uint64_t private_memory_and_stack() {
   constexpr int kPlace = 5;
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -67,13 +68,13 @@ uint64_t private_memory_and_stack() {
   return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Whether the limit is the user's choice, rather than the greater part of the machine.
+// A limit below half of the machine's memory is taken for the user's choice.
 bool is_tight(uint64_t limit) {
   struct sysinfo machine {};
   return ::sysinfo(&machine) == 0 && limit < uint64_t{machine.totalram} * machine.mem_unit / 2;
 }
 
-// If memory was short: few kernels look whether they were given some.
+// Adds a note if memory was short, because few kernels check whether an allocation succeeded.
 void add_memory(Text &reason, bool is_near_null) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
@@ -85,7 +86,7 @@ void add_memory(Text &reason, bool is_near_null) {
 // `cpu_limit`: in seconds.
 Text reason_of(const siginfo_t &what, uint64_t cpu_limit) {
   constexpr uintptr_t kNearNull = 1 << 12;
-  const bool has_address = what.si_code > 0;  // else a process sent it
+  const bool has_address = what.si_code > 0;  // else a process sent the signal
   Text reason;
   switch (what.si_signo) {
     case SIGSEGV:
@@ -111,8 +112,8 @@ Text reason_of(const siginfo_t &what, uint64_t cpu_limit) {
   }
 }
 
-// The innermost kernel on the stack. Names are there if the kernel's library has them, and callers are found as far as
-// it has tables for exceptions.
+// The innermost kernel on the stack. Its name is found if the kernel's library has symbols. Callers are found as far as
+// the library has unwind tables.
 const char *kernel_on_stack() noexcept {
   constexpr std::string_view kPrefix = "__tvm_ffi_";
   uint64_t addresses[64];
@@ -143,8 +144,8 @@ CrashReport::CrashReport(const Frames &frames, bool is_wanted, const Progress &p
   use_own_stack();
   struct sigaction action {};
   action.sa_sigaction = handle;
-  action.sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART;  // the latter for SIGURG, after which the program goes on
-  // A handler that crashes itself ends the process, since the kernel cannot deliver that signal.
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO | SA_RESTART;  // SA_RESTART: the program continues after SIGURG
+  // If a handler itself crashes, the process ends, because the kernel cannot deliver a blocked signal.
   for (const int signal : kSignals) sigaddset(&action.sa_mask, signal);
   for (size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction before {};
@@ -183,7 +184,7 @@ void CrashReport::handle(int signal, siginfo_t *info, void *) {
     return;
   }
   static std::atomic<bool> is_begun{false};
-  if (is_begun.exchange(true)) wait_for_the_end();  // another thread of the same kernel, most often
+  if (is_begun.exchange(true)) wait_for_the_end();  // usually another thread of the same kernel
   if (report && report->is_amid_request_.exchange(false)) report->tell(*info);
   ::signal(signal, SIG_DFL);
   sigset_t one;
@@ -196,7 +197,8 @@ void CrashReport::wait_for_the_end() noexcept {
   for (;;) ::pause();
 }
 
-// Of this thread's program, or else of the program that waits for this thread's part of a kernel.
+// The operator of this thread's program. If there is none: of the program that waits for this thread's part of a
+// kernel.
 const char *CrashReport::running_operator() const noexcept {
   const ThreadState *const states[] = {&thread_state(), &serving_};
   for (const ThreadState *const state : states)
@@ -207,8 +209,7 @@ const char *CrashReport::running_operator() const noexcept {
   return run ? run->operator_name.load(std::memory_order_relaxed) : nullptr;
 }
 
-// Only the thread that runs the program may read it while it goes on. It takes no locks here: the program may hold
-// them.
+// Only the serving thread may read its program while it runs. This takes no locks, because the program may hold them.
 void CrashReport::note_operator() const noexcept {
   if (!::pthread_equal(::pthread_self(), serving_thread_)) return void(::pthread_kill(serving_thread_, SIGURG));
   const Run *const run = Run::of(serving_);
@@ -218,10 +219,10 @@ void CrashReport::note_operator() const noexcept {
   if (name) progress_.note_operator(name);
 }
 
-// What is noted first is for another process, in case that this one does not come to the end of its answer.
+// The reason is noted first, so that another process can send it if this one does not finish its answer.
 void CrashReport::tell(const siginfo_t &what) noexcept {
   ::signal(SIGALRM, SIG_DFL);
-  ::alarm(kMostSeconds);  // what crashed may hold a lock that is needed here
+  ::alarm(kMostSeconds);  // the crashed code may hold a lock that is needed here
   const std::string_view told = what.si_signo == SIGTERM ? progress_.end_reason() : "";
   const Text own = told.empty() ? reason_of(what, cpu_limit_) : Text() << told;
   progress_.note_end(own.view());

@@ -1,6 +1,6 @@
-// If the process of a session crashes, or is ended by SIGTERM, its client gets the name of the operator that ran. A
-// handler of these signals writes the answer to the open request, which would otherwise never be answered. Then it lets
-// the signal end the process. No handler sees SIGKILL: for that, others have the operator noted now and then.
+// If the process of a session crashes or is ended by SIGTERM, its client gets the name of the operator that ran. A
+// handler of these signals answers the open request, which would otherwise never be answered. Then it lets the signal
+// end the process. SIGKILL cannot be handled, so other processes request now and then that the operator is noted.
 #pragma once
 #include <pthread.h>
 
@@ -17,13 +17,13 @@ namespace opd::rpc {
 
 class CrashReport {
  public:
-  // To be made by the thread that serves the session. Throws OPD_FAILED_PRECONDITION if the process has one already.
+  // Called by the thread that serves the session. Throws OPD_FAILED_PRECONDITION if the process has one already.
   CrashReport(const Frames &frames, bool is_wanted, const Progress &progress);
   ~CrashReport();
   CrashReport(const CrashReport &) = delete;
 
-  // Around what answers a request: within it, nothing else is written to the client. If a handler writes, leave() does
-  // not return.
+  // enter() and leave() surround the handling of a request. Nothing else is written to the client in between. If a
+  // handler writes, leave() does not return.
   void enter() noexcept {
     progress_.note_operator("");
     is_amid_request_.store(true, std::memory_order_relaxed);
@@ -48,12 +48,12 @@ class CrashReport {
   const Frames &frames_;
   const bool is_wanted_;
   const Progress progress_;
-  const ThreadState &serving_;  // of the thread that serves
+  const ThreadState &serving_;  // state of the serving thread
   const pthread_t serving_thread_;
   const uint64_t cpu_limit_;  // s
   std::atomic<bool> is_amid_request_{false};
   std::array<bool, kSignals.size()> is_handled_{};
-  std::unique_ptr<char[]> stack_;  // for handlers after the thread's own has overflowed; null: it has one
+  std::unique_ptr<char[]> stack_;  // for handlers after a stack overflow; null: the thread has one already
 };
 
 }  // namespace opd::rpc

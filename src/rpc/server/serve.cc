@@ -15,7 +15,7 @@ namespace {
 
 constexpr Socket::Time kGreeting = std::chrono::seconds(10);
 
-// Of "client:KEY -timeout=SECONDS", as TVM's clients say it. 0: none.
+// The limit in "client:KEY -timeout=SECONDS", the greeting of TVM's clients. 0: none.
 Socket::Time timeout_in(std::string_view said) {
   const std::string_view text = option_in(said, " -timeout=");
   double seconds = 0;
@@ -25,8 +25,8 @@ Socket::Time timeout_in(std::string_view said) {
   return std::chrono::duration_cast<Socket::Time>(std::chrono::duration<double>(seconds));
 }
 
-// Reads the client's greeting: a magic number, then a text of "client:KEY" and options, with spaces between. Returns
-// the most time of the session that it requests; 0: any.
+// Reads the client's greeting: a magic number, then "client:KEY" and options, separated by spaces. Returns the session
+// time limit that the client requests; 0: none.
 Socket::Time greet(Socket &socket, const ServeOptions &options) {
   if (!socket.wait(kGreeting)) fail(OPD_IO, "the client closed the connection at once");
   int32_t head[2];
@@ -72,14 +72,15 @@ void secure(Socket &socket, int descriptor, const TlsServerOptions &options) {
   if (speaks_tls) socket.secure(std::make_unique<Tls>(descriptor, options));
 }
 
-// From here on, the process is the client's.
+// Restricts the process before it does anything for the client.
 void restrict_process(const ServeOptions &options, const std::string &folder) {
   if (options.cpu_seconds) limit_cpu(options.cpu_seconds);
   if (options.limits.process_bytes) limit_memory(options.limits.process_bytes);
   if (options.sandbox.is_wanted) enter_sandbox(options.sandbox, folder);
 }
 
-// The error that ended the session. `limit`: that the client asked for, until `end`; 0: none.
+// The error that ended the session. `limit`: the session time that the client asked for, which is over at `end`; 0:
+// none.
 Ref<Error> end_of(const Ref<Error> &error, Socket::Time limit, std::chrono::steady_clock::time_point end) {
   const bool is_limit = error->code == OPD_DEADLINE_EXCEEDED && limit.count();
   if (!is_limit || std::chrono::steady_clock::now() < end) return error;

@@ -13,24 +13,24 @@
 namespace opd::rpc {
 
 struct ServeOptions {
-  std::string key;          // what the server is called
-  std::string match_key;    // what the client must say; "": the key
-  std::string secret;       // that the client must prove to know; "": none
-  std::string work_folder;  // in which the session's directory is made; "": the system's for temporary files
+  std::string key;          // the server's key
+  std::string match_key;    // the key that clients must send; "": `key`
+  std::string secret;       // the client must prove that it has it; "": none
+  std::string work_folder;  // parent of the session's directory; "": the system's temporary folder
   SessionLimits limits;
   SandboxOptions sandbox;
-  std::string user;                               // whose the process becomes; "": it stays as it is
-  int32_t cpu_seconds = 0;                        // of the process; 0: no limit
+  std::string user;                               // user that the process changes to; "": no change
+  int32_t cpu_seconds = 0;                        // CPU time of the process; 0: no limit
   std::shared_ptr<const AllowedModules> allowed;  // null: all
   TlsServerOptions tls;
-  std::function<void()> admit;           // called once the client is known; may wait, and throw; null: does not exist
-  opd_rpc_progress *progress = nullptr;  // written while the session runs, struct_size bytes of it; null: nowhere
+  std::function<void()> admit;           // called after the greeting; may wait, and throw; null: none
+  opd_rpc_progress *progress = nullptr;  // written during the session, up to struct_size bytes; null: none
   bool report_crashes = false;
   SessionSpans::Note note_span = nullptr;  // null: there are no spans
   void *user_data = nullptr;               // for note_span
 };
 
-// Throws what serve() would because of the options, before there is a client.
+// Checks the options before there is a client. Throws the errors that serve() would.
 void require_servable(const ServeOptions &options);
 
 // Returns once the session has ended. Throws OPD_FAILED_PRECONDITION if the client is refused.

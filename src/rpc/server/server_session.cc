@@ -28,7 +28,7 @@ ServerSession::~ServerSession() {
   for (const auto &[number, one] : streams_) try {
       if (current_stream(one.device) == one.stream) set_current_stream(one.device, nullptr);
       end_stream(one.device, one.stream);
-    } catch (const std::exception &) {}  // of work that it was given before
+    } catch (const std::exception &) {}  // errors of earlier work of the stream
 }
 
 void ServerSession::run() {
@@ -44,10 +44,11 @@ void ServerSession::run() {
   spans_->end_session(nullptr);
 }
 
-// A client that is amid a message has to read all before, so what it still sends is taken.
+// If the client is in the middle of a message, it reads the answer only after that. So the rest of its message is
+// received.
 void ServerSession::tell_end(const Error &reason) noexcept try {
   const bool was_amid_frame = is_amid_frame_;
-  note_wire(false);  // from here on, nobody else tells it
+  note_wire(false);  // from here on, no other process sends the reason
   if (frames_.is_damaged()) return frames_.end_with(exception(kDamageAnswer));
   if (was_amid_frame) return;
   const EndAnswer answer(concat("the server (", reason.message, ")"), "");
@@ -55,7 +56,7 @@ void ServerSession::tell_end(const Error &reason) noexcept try {
   else if (reason.code == OPD_DEADLINE_EXCEEDED) frames_.write_last(answer.packet());
 } catch (const std::bad_alloc &) {}
 
-// TLS has its keys in this process only.
+// With TLS, other processes cannot write to the client, because only this one has the keys.
 void ServerSession::note_wire(bool is_between_frames) {
   using enum Progress::Wire;
   is_amid_frame_ = !is_between_frames;
@@ -77,7 +78,7 @@ void ServerSession::run_requests() {
 }
 
 bool ServerSession::answer(uint64_t size) {
-  constexpr uint64_t kHead = 1024;  // has all but the bytes of a tensor
+  constexpr uint64_t kHead = 1024;  // enough for everything but the bytes of a tensor
   std::string packet(std::min(size, kHead), '\0');
   frames_.read(packet.data(), packet.size());
   ByteReader body(as_bytes(std::string_view(packet)), kWhat);
@@ -86,7 +87,7 @@ bool ServerSession::answer(uint64_t size) {
   if (code == Code::kCopyToRemote && is_started_) {
     answer.packet = receive_copy(std::string_view(packet).substr(sizeof code), size - packet.size());
   } else {
-    // Memory is allocated as the bytes arrive, so that a client cannot make the server allocate memory by announcing a
+    // Memory is allocated as the bytes arrive. Otherwise a client could make the server allocate memory by announcing a
     // large packet.
     constexpr uint64_t kPiece = 1 << 20;
     for (uint64_t have = packet.size(); have < size; have = packet.size()) {
@@ -94,7 +95,7 @@ bool ServerSession::answer(uint64_t size) {
       frames_.read(packet.data() + have, packet.size() - have);
     }
     frames_.end();
-    if (code == Code::kShutdown) return false;  // not before its checksum: it may have been another request
+    if (code == Code::kShutdown) return false;  // after the checksum: a damaged code may have been another request
     crashes_.enter();
     try {
       ByteReader whole(as_bytes(std::string_view(packet)).subspan(sizeof code), kWhat, sizeof code);
@@ -107,7 +108,7 @@ bool ServerSession::answer(uint64_t size) {
   try {
     write(answer);
   } catch (const Exception &e) {
-    // A client that ends does not wait for the answers to its last frees.
+    // An ending client does not wait for the answers to its last frees.
     const bool is_free = code == Code::kFreeHandle || code == Code::kDevFreeData;
     if (!is_free || e.error()->code != OPD_IO) throw;
     return false;
@@ -122,7 +123,7 @@ void ServerSession::write(const Answer &answer) {
   note_wire(true);
 }
 
-// The limit is not in the error of an allocation, which knows only that there was no memory.
+// The error of a failed allocation does not mention the limit, so it is added here.
 std::string ServerSession::error_answer() const {
   const Ref<Error> error = current_error();
   const bool is_limit = error->code == OPD_OUT_OF_MEMORY && limits_.process_bytes;
@@ -165,7 +166,7 @@ std::string ServerSession::global_function(std::string_view name) {
   return handle_result(number);
 }
 
-// The holder of one of these may keep it beyond the session, so it does not refer to that.
+// The function may outlive the session, so it does not refer to it.
 Ref<Function> ServerSession::checksum_function() const {
   return make_function([is_asked = is_asked_for_checksums_](Args) {
     *is_asked = true;
@@ -195,7 +196,7 @@ std::string ServerSession::start(ByteReader &body) {
 
 std::string ServerSession::call(ByteReader &body) {
   const auto number = body.read<uint64_t>("number of the function");
-  const Value function = objects_.find(number);  // it may free itself
+  const Value function = objects_.find(number);  // owned here, because the function may free itself
   const Arguments args(body, objects_);
   auto &called = as<Function>(function, "what is called");
   if (const std::string *const name = spans_->name_of(number)) return call_with_span(*name, called, args);
@@ -204,7 +205,7 @@ std::string ServerSession::call(ByteReader &body) {
 
 namespace {
 
-// Of a function that a call gave: what it was asked for by name, or the caller and that.
+// The name for a function that a call returned: the name that was asked for, or the caller's name and that name.
 std::string name_of_result(const std::string &caller, const Arguments &args) {
   std::string_view asked;
   for (size_t i = 0; i < args.size() && asked.empty(); ++i)
@@ -216,7 +217,7 @@ std::string name_of_result(const std::string &caller, const Arguments &args) {
 }  // namespace
 
 std::string ServerSession::call_with_span(const std::string &caller, Function &function, const Arguments &args) {
-  const std::string name = caller;  // which the call may free
+  const std::string name = caller;  // a copy, because the call may free `caller`
   spans_->begin_call(name);
   std::string answer;
   try {
@@ -231,7 +232,7 @@ std::string ServerSession::call_with_span(const std::string &caller, Function &f
   return answer;
 }
 
-// The bytes go from the socket to where they belong, if that is memory of the host.
+// If the destination is host memory, the bytes are received directly into it.
 std::string ServerSession::receive_copy(std::string_view head, uint64_t rest) {
   Ref<Tensor> to;
   std::string_view begin;
@@ -325,13 +326,13 @@ std::string ServerSession::device_request(Code code, const Arguments &args) {
       args.require_size(1, kRequest);
       set_current_device(device_in(args, 0));
       return done;
-    case Code::kDevGetAttr: {  // None: the device does not tell, or is not there
+    case Code::kDevGetAttr: {  // None: the device lacks the attribute, or does not exist
       args.require_size(2, kRequest);
       const DLDevice device = device_in(args, 0);
       const auto attr = static_cast<opd_device_attr>(as_int(args[1], "the attribute"));
       const bool is_there = attr == OPD_ATTR_EXIST || absence_of(device).empty();
       const Value found = is_there ? device_attr(device, attr) : Value();
-      return result_of_request(found.type() == OPD_SHAPE ? Value(to_text(found)) : found);  // as TVM: a text
+      return result_of_request(found.type() == OPD_SHAPE ? Value(to_text(found)) : found);  // a text, like TVM's
     }
     case Code::kDevAllocData: {
       args.require_size(4, kRequest);

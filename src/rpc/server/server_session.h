@@ -1,4 +1,4 @@
-// One client of a server: its objects, its files, and the answers to its requests, one after the other.
+// Server side of a session: the client's objects and files, and the answers to its requests, one by one.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,10 +17,10 @@ namespace opd::rpc {
 
 struct SessionLimits {
   uint64_t message_bytes = uint64_t{2} << 30;  // of one packet
-  uint64_t file_bytes = uint64_t{2} << 30;     // of all files together
-  uint64_t memory_bytes = 0;                   // of tensors that the client makes; 0: no limit
-  uint64_t process_bytes = 0;  // of private memory beyond what the process has at the start; 0: no limit
-  Socket::Time silence{0};     // most time between two requests; 0: no limit
+  uint64_t file_bytes = uint64_t{2} << 30;     // all files together
+  uint64_t memory_bytes = 0;                   // tensors that the client makes; 0: no limit
+  uint64_t process_bytes = 0;                  // private memory beyond that at the start; 0: no limit
+  Socket::Time silence{0};                     // most time between two requests; 0: no limit
 };
 
 class ServerSession {
@@ -36,10 +36,10 @@ class ServerSession {
   ~ServerSession();  // ends the client's streams
   ServerSession(const ServerSession &) = delete;
 
-  // Returns once the client has said that it ends, or has closed the connection between two packets. Throws what breaks
-  // the connection; errors of requests go to the client.
+  // Returns once the client ends the session or closes the connection between two packets. Throws if the connection
+  // breaks. Errors of requests go to the client.
   void run();
-  // After run() has thrown: the client gets the reason, if it can be told now.
+  // Sends the client the reason after run() has thrown, if that is possible.
   void tell_end(const Error &reason) noexcept;
 
  private:
@@ -48,19 +48,19 @@ class ServerSession {
     void *stream;
   };
 
-  // A message to the client. Bytes of a tensor follow the packet from where they lie.
+  // A message to the client. `rest` has a tensor's bytes, which are sent after the packet without a copy.
   struct Answer {
     std::string packet;
     std::string_view rest = {};
-    Ref<Tensor> tensor = nullptr;  // has them
+    Ref<Tensor> tensor = nullptr;  // owns the bytes in `rest`
   };
 
   void run_requests();
-  bool answer(uint64_t size);  // to a packet of so many bytes; false: the client ends the session
+  bool answer(uint64_t size);  // answers a packet of `size` bytes; false: the client ends the session
   void write(const Answer &answer);
   void note_wire(bool is_between_frames);
   Answer answer_to(Code code, ByteReader &body);
-  std::string error_answer() const;  // within a catch
+  std::string error_answer() const;  // called within a catch
   std::string global_function(std::string_view name);
   Ref<Function> checksum_function() const;
   Ref<Function> context_function() const;
@@ -83,7 +83,7 @@ class ServerSession {
   const std::shared_ptr<SessionSpans> spans_;
   Objects objects_;
   std::map<uint64_t, uint64_t> allocated_;  // bytes of the client's own tensors, by number
-  std::map<uint64_t, Stream> streams_;      // those that the client made
+  std::map<uint64_t, Stream> streams_;      // streams that the client made
   uint64_t last_stream_ = 0, allocated_bytes_ = 0;
   bool is_started_ = false, is_amid_frame_ = false;
   const std::shared_ptr<bool> is_asked_for_checksums_ = std::make_shared<bool>(false);

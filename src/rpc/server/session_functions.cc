@@ -18,7 +18,7 @@ std::string_view name_in(Args args, const char *function, size_t count = 1) {
 
 Ref<Module> module_in(const View &value) { return Ref<Module>::share(&as<Module>(value, "the module")); }
 
-// A program's own functions are those of its VM, which the client makes by the one of this name.
+// The functions of a program belong to its VM. The client makes the VM with the function of this name.
 Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool query_imports,
                           const std::shared_ptr<WorkFolder> &files) {
   if (name == "vm_load_executable")
@@ -26,8 +26,9 @@ Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool
   return query_imports ? module->find_with_imports(name) : module->find(name);
 }
 
-// With a list of allowed modules, these are all that clients get of the global functions. They do arithmetic, make
-// tensors and objects, and call what they are given. Others may load code, as ffi.ModuleLoadFromFile does.
+// If only modules of a list are allowed, clients get only these global functions. They do arithmetic, make tensors and
+// objects, and call functions that they get as arguments. Other global functions may load code, for example
+// ffi.ModuleLoadFromFile.
 bool is_open_with_a_list(std::string_view name) {
   constexpr std::string_view kCallsAnyByName = "vm.builtin.invoke_debug_func";
   constexpr std::string_view kOpen[] = {"__tvm_set_device", "runtime.TVMTensorCreateView"};
@@ -37,7 +38,7 @@ bool is_open_with_a_list(std::string_view name) {
           std::ranges::any_of(kOpenGroups, [&](std::string_view group) { return name.starts_with(group); }));
 }
 
-// Null: there is none.
+// Null: there is no such function.
 Ref<Function> offered_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
   Ref<Function> found = find_function(name);
   if (found && files->allowed() && !is_open_with_a_list(name))
@@ -48,7 +49,7 @@ Ref<Function> offered_function(std::string_view name, const std::shared_ptr<Work
 
 Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
   Ref<Function> found = offered_function(name, files);
-  return found ? found : global_function(name);  // whose error lists those that exist
+  return found ? found : global_function(name);  // its error lists the existing ones
 }
 
 Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
@@ -57,7 +58,7 @@ Value load(Args args, const std::shared_ptr<WorkFolder> &files) {
   return Value(load_module(files->path(name_in(args, "load_module")), options));
 }
 
-// (name of a file) → the library that it is, or is linked to, as bytes. Nothing of it runs.
+// (file name) → the bytes of the library that the file is or is linked to. No code of it runs.
 Value linked_module(Args args, const std::shared_ptr<WorkFolder> &files) {
   const std::string_view name = name_in(args, "download_linked_module");
   ModuleOptions options;
@@ -82,7 +83,7 @@ Value import_module(Args args) {
   return {};
 }
 
-// A function that measures; `is_own`: as opdyno's clients ask.
+// Makes a function that measures. `is_own`: for opdyno's clients.
 Value time_evaluator(Args args, bool is_own, const std::shared_ptr<WorkFolder> &files) {
   const char *const maker = is_own ? kEvaluator : kTvmsEvaluator;
   const size_t count = is_own ? kCount : kTvmsCount;
@@ -117,7 +118,7 @@ const Array &array_in(Args args, size_t count, const char *function) {
   return as<Array>(args[0], "the array");
 }
 
-// For clients that want the items of results. TVM's servers have both by tvm-ffi.
+// Clients read the items of results with these two. TVM's servers have them from tvm-ffi.
 Value array_size(Args args) { return array_in(args, 1, "ffi.ArraySize").count; }
 Value array_item(Args args) {
   const Array &array = array_in(args, 2, "ffi.ArrayGetItem");
@@ -127,7 +128,7 @@ Value array_item(Args args) {
   return array.items()[place];
 }
 
-// (module) → the names of its functions, a line each
+// (module) → the names of its functions, one per line
 Value list_functions(Args args) {
   require(args.size() == 1, "opdyno.rpc.list_functions takes a module");
   std::string lines;
@@ -157,7 +158,7 @@ Ref<Function> session_function(std::string_view name, const std::shared_ptr<Work
   if (name == "ImportModule") return make_function(&import_module);
   if (name == "upload")
     return make_function([files](Args args) {
-      const std::string_view file = name_in(args, "upload", 2);  // before the content, which may be absent
+      const std::string_view file = name_in(args, "upload", 2);  // checked first, because the content may be absent
       files->write(file, bytes_in(args[1], "the content of a file"));
       return Value();
     });

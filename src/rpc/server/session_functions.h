@@ -1,4 +1,4 @@
-// The functions of a session's server that TVM's clients ask for by name, beside the global ones.
+// Functions of a session's server that TVM's clients look up by name, in addition to the global ones.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace opd::rpc {
 
-// Null: there is none of that name, also among the global functions.
+// Null: neither the session nor the global functions have that name.
 Ref<Function> session_function(std::string_view name, const std::shared_ptr<WorkFolder> &folder);
 
 }  // namespace opd::rpc

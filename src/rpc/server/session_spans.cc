@@ -47,7 +47,7 @@ const std::string *SessionSpans::name_of(uint64_t function) const {
   return found == names_.end() ? nullptr : &found->second;
 }
 
-// The session's span lies between a call's and the client's, unless the client works for something else by now.
+// The session's span is the call's parent, unless the client has another context by now than at the session's begin.
 void SessionSpans::begin_call(const std::string &name) {
   const bool is_of_session =
       !client_.is_any() || (client_.trace == session_.own.trace && client_.span == session_.parent);
@@ -59,7 +59,7 @@ void SessionSpans::begin_call(const std::string &name) {
   note(call_, 0, nullptr);
 }
 
-// The clock may be set back meanwhile.
+// The end is never before the begin, even if the clock was set back.
 void SessionSpans::end(const Span &span, const char *error) const {
   if (note_) note(span, std::max(span.begin_ns, unix_ns()), error);
 }

@@ -1,5 +1,5 @@
-// Spans of a session for OpenTelemetry: of itself, and of each call of a function in it. The client may say which
-// request it works for; what it says is checked. Used by the thread that serves.
+// OpenTelemetry spans of a session and of each function call in it. The client may send its trace context, which is
+// checked. Used by the serving thread.
 #pragma once
 #include <opdyno/telemetry.h>
 
@@ -21,12 +21,12 @@ class SessionSpans {
   bool are_wanted() const { return note_ != nullptr; }
 
   void begin_session();
-  void end_session(const char *error) const { end(session_, error); }  // null: there was none
-  // A value of the header `traceparent`, or "": the client works for no request. Any other text counts as bad, and as
-  // "".
+  void end_session(const char *error) const { end(session_, error); }  // null: no error
+  // Sets the client's trace context: a value of the header `traceparent`, or "": none. Any other text is counted as bad
+  // and treated as "".
   void set_client_context(std::string_view traceparent);
 
-  // Calls of functions without a name have no spans: that leaves out what opdyno's clients ask by themselves.
+  // Calls of functions without a name have no spans. This leaves out internal calls of opdyno's clients.
   void set_name(uint64_t function, std::string_view name) { names_[function] = name.substr(0, kMostName); }
   void forget(uint64_t function) { names_.erase(function); }
   const std::string *name_of(uint64_t function) const;  // null: it has none
@@ -49,9 +49,9 @@ class SessionSpans {
   const Note note_;
   void *const user_data_;
   const Progress progress_;
-  uint64_t last_number_ = 0;  // of a span
+  uint64_t last_number_ = 0;  // number of the last span
   Span session_, call_;
-  TraceContext client_{};  // what it works for now
+  TraceContext client_{};  // the client's trace context now
   std::unordered_map<uint64_t, std::string> names_;
 };
 

@@ -13,7 +13,7 @@ const View &at(Args args, size_t place, const char *what) {
 int64_t int_of(Args args, size_t place, const char *what) { return as_int(at(args, place, what), what); }
 std::string_view text_of(Args args, size_t place, const char *what) { return as_text(at(args, place, what), what); }
 
-// TVM's clients ask for the module and its functions first, and say the devices afterwards. Then the VM is made.
+// TVM's clients first look up the module and its functions. They name the devices later, and the VM is made then.
 class VmModule final : public Module {
  public:
   VmModule(Ref<Module> program, std::shared_ptr<WorkFolder> files)
@@ -86,7 +86,7 @@ class VmModule final : public Module {
     return {};
   }
   Value set_input(Args args) {
-    const std::string_view name = text_of(args, 0, "the name of the function");  // before the rest, which may be absent
+    const std::string_view name = text_of(args, 0, "the name of the function");  // first, as the rest may be absent
     vm().set_input(name, args.subspan(1), {});
     return {};
   }
@@ -100,7 +100,7 @@ class VmModule final : public Module {
     return vm().output(text_of(args, 0, "the name of the function"), path);
   }
   Value get_output(Args args) { return output_at(args); }
-  Value get_output_arity(Args args) {  // -1: it is no tuple
+  Value get_output_arity(Args args) {  // -1: not a tuple
     const Value output = output_at(args);
     const Array *items = try_as<Array>(output);
     return items ? items->count : int64_t{-1};
@@ -121,14 +121,14 @@ class VmModule final : public Module {
     vm().set_instrument(Ref<Function>::share(&as<Function>(args[0], "the instrument")));
     return {};
   }
-  // The recording's file among those of the session, which goes as soon as the client has it.
+  // The recording's file in the session's folder. It is removed with this object.
   class Recorded {
    public:
     Recorded(WorkFolder &files, std::string name) : files_(files), name_(std::move(name)) {}
     ~Recorded() { files_.remove(name_), files_.remove(concat(name_, ".live")); }
     Recorded(const Recorded &) = delete;
     std::string path() const { return files_.path(name_); }
-    // The report as JSON, with its size before it; then the trace.
+    // Returns the report as JSON, after its size, and then the trace.
     Value with(const VmProfile &profile, bool wants_trace) const {
       ByteWriter bytes;
       bytes.write_string(profile.report->to_json());
@@ -151,10 +151,10 @@ class VmModule final : public Module {
     const VmProfile made = profile_named(vm(), remote.function, args.subspan(1), {}, remote.options);
     return recorded.with(made, remote.wants_trace);
   }
-  // (the options)
+  // Takes the options.
   Value profile_start(Args args) {
     RemoteProfileOptions remote = options_in(args);
-    static int last = 0;  // of all VMs: a session's requests come one after the other
+    static int last = 0;  // counts for all VMs; a session's requests run one by one
     const std::string name = concat("started-", ++last, ".opdtrace");
     remote.options.file = files_->path(name);
     start_profile(vm(), remote.options);
@@ -170,7 +170,7 @@ class VmModule final : public Module {
   Ref<Module> program_;
   const std::shared_ptr<WorkFolder> files_;
   Ref<Vm> vm_;
-  std::string started_;  // the file of the recording that was started
+  std::string started_;  // file of the started recording
 };
 
 }  // namespace

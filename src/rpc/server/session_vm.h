@@ -1,4 +1,4 @@
-// A VM as TVM's clients use one in another process: a module with functions of fixed names.
+// The VM that TVM's clients use in another process: a module whose functions have fixed names.
 #pragma once
 #include <memory>
 

@@ -42,7 +42,7 @@ void WorkFolder::write(std::string_view name, std::string_view content) {
 std::string WorkFolder::read(std::string_view name) const { return read_file(path(name)); }
 
 void WorkFolder::remove(std::string_view name) {
-  std::error_code ignored;  // as in TVM, a file that is absent is no error
+  std::error_code ignored;  // as in TVM, an absent file is not an error
   std::filesystem::remove(path(name), ignored);
 }
 

@@ -1,4 +1,4 @@
-// The files of a session: a directory of its own, which ends with it, and into which names of clients cannot lead out.
+// The files of a session, in a directory that is removed with it. Names from clients cannot lead out of it.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,18 +11,18 @@ namespace opd::rpc {
 
 class WorkFolder {
  public:
-  // `parent` "": that of the system for temporary files. `allowed`: which files may be loaded; null: all.
+  // `parent` "": the system's temporary folder. `allowed`: files that may be loaded; null: all.
   WorkFolder(const std::string &parent, uint64_t most_bytes, std::shared_ptr<const AllowedModules> allowed = nullptr);
 
   const std::string &directory() const { return directory_.path(); }
   const std::shared_ptr<const AllowedModules> &allowed() const { return allowed_; }
 
-  // Throws OPD_INVALID_ARGUMENT for a name that is more than a file's in the directory.
+  // Throws OPD_INVALID_ARGUMENT unless the name is a plain file name.
   std::string path(std::string_view name) const;
   void write(std::string_view name, std::string_view content);  // throws OPD_OUT_OF_RANGE beyond the quota
   std::string read(std::string_view name) const;
   void remove(std::string_view name);
-  std::string list() const;  // names with commas between, as TVM's clients read them
+  std::string list() const;  // names separated by commas, as TVM's clients expect
 
  private:
   BuildDirectory directory_;

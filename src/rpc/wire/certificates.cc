@@ -16,7 +16,7 @@ using BioRef = std::unique_ptr<BIO, Freed<&Api::BIO_free>>;
 
 constexpr size_t kMostFile = 1 << 20;
 
-// A file, which is gone from memory afterwards: programs of clients run in this process later.
+// The content of a file. It is wiped at the end, because clients' programs run in this process later.
 class PemFile {
  public:
   explicit PemFile(const std::string &path) : content_(read_file(path)) {
@@ -32,7 +32,7 @@ class PemFile {
   EVP_PKEY *key() { return api().PEM_read_bio_PrivateKey(bio_.get(), nullptr, no_password, nullptr); }
 
  private:
-  // Without it, OpenSSL asks for the password at the terminal.
+  // Without this function, OpenSSL asks for the password at the terminal.
   static int no_password(char *, int, int, void *) { return -1; }
 
   std::string content_;
@@ -43,7 +43,7 @@ std::vector<CertificateRef> read_certificates(const std::string &path) {
   PemFile file(path);
   std::vector<CertificateRef> all;
   while (X509 *const one = file.next_certificate()) all.emplace_back(one);
-  api().ERR_clear_error();  // the error that there is no further one
+  api().ERR_clear_error();  // clears the error at the end of the file
   if (all.empty()) fail(OPD_BAD_FORMAT, path, " has no certificate (PEM)");
   return all;
 }

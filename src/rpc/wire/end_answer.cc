@@ -22,7 +22,8 @@ std::string_view text_in(const char (&place)[kSize]) {
   return {place, ::strnlen(place, kSize)};
 }
 
-// A socket that is closed while input waits there is reset, and some systems then drop the answer before it is read.
+// If a socket is closed with unread input, the connection is reset. Some systems then drop the answer before it is
+// read.
 void drop_input(int descriptor) noexcept {
   constexpr int kMostParts = 64;
   char part[1 << 14];

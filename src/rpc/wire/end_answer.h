@@ -1,5 +1,5 @@
-// The last answer of a session to its client: why the session's process has ended. Handlers of signals make it, too, so
-// it takes no memory but its own.
+// The last answer of a session to its client: the reason why its process has ended. It allocates no memory, because
+// signal handlers make it, too.
 #pragma once
 #include <opdyno/rpc_serve.h>
 
@@ -7,7 +7,7 @@
 
 namespace opd::rpc {
 
-// The beginning of such answers. Clients take them for the end of the session.
+// The beginning of such answers. Clients recognize the end of the session by it.
 inline constexpr std::string_view kEndAnswer = "ConnectionError: the session's process was ended by ";
 
 class EndAnswer {
@@ -23,7 +23,7 @@ class EndAnswer {
   size_t size_ = 0;
 };
 
-// Sends it to the client of a process that has ended, if a whole frame can be sent at once: see
+// Sends the answer to the client of a process that has ended, if a whole frame can be sent at once: see
 // opd_rpc_tell_end().
 void tell_end(int descriptor, const opd_rpc_progress &progress);
 

@@ -7,7 +7,8 @@
 namespace opd::rpc {
 namespace {
 
-// Bytes are summed while they are in the processor's cache, and while the other side receives those before.
+// Bytes are summed in pieces of this size. A piece stays in the processor's cache, and the other side receives the
+// piece before.
 constexpr size_t kSummedAtOnce = size_t{256} << 10;
 
 std::string_view raw(const uint32_t &sum) { return {reinterpret_cast<const char *>(&sum), sizeof sum}; }
@@ -20,7 +21,7 @@ struct Head {
   }
 
   uint64_t size;
-  uint32_t sum;  // behind `size`, without a gap
+  uint32_t sum;  // directly after `size`
   bool has_sum;
 };
 

@@ -1,6 +1,6 @@
-// Packets on a connection: a u64 with the size, then the packet. TCP misses some changes of bytes (its checksum has 16
-// bits), so between two ends of opdyno's there are checksums, too: behind the size one of the size, and behind the
-// packet one of both. They find accidents, no attacks. TLS has checksums of its own.
+// Frames on a connection: a u64 with the size, then the packet. TCP's checksum of 16 bits misses some errors, so
+// opdyno's clients and servers add checksums: one of the size after the size, and one of both after the packet. They
+// detect accidents, not attacks. TLS has its own checksums.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace opd::rpc {
 
-// () of opdyno's servers: from the answer on, which has none yet, all frames of both sides have checksums.
+// A function of opdyno's servers, without arguments. After its answer, all frames of both sides have checksums.
 inline constexpr const char *kChecksumFunction = "opdyno.rpc.checksums";
 // The server's answer to a request whose checksum is wrong; then it ends the session.
 inline constexpr std::string_view kDamageAnswer =
@@ -29,20 +29,20 @@ class Frames {
 
   bool wait(Socket::Time limit) { return socket_.wait(limit); }
 
-  uint64_t read_size();                // of the next packet; 0: the frame has none. Throws OPD_IO as end() does
-  void read(void *to, uint64_t size);  // of the packet
-  void end();                          // once all of the packet was read. Throws OPD_IO if its checksum is wrong
+  uint64_t read_size();                // size of the next packet; 0: the frame has none. Throws OPD_IO as end() does
+  void read(void *to, uint64_t size);  // reads a part of the packet
+  void end();                          // called after the whole packet was read. Throws OPD_IO if its checksum is wrong
 
   void write(std::string_view packet, std::string_view rest = {});
   std::string framed(std::string_view packet) const { return frame_of(packet, has_checksums_); }
-  // From a handler of a signal: see Socket::write_last().
+  // For signal handlers: see Socket::write_last().
   void write_last(std::string_view packet) const noexcept;
-  void end_with(std::string_view packet) noexcept;  // the peer has sent more than was read
+  void end_with(std::string_view packet) noexcept;  // for a last packet while the peer still sends
 
  private:
   Socket &socket_;
   bool has_checksums_ = false, is_damaged_ = false;
-  uint32_t read_sum_ = 0;  // of what was read of the frame
+  uint32_t read_sum_ = 0;  // of the frame's bytes so far
 };
 
 }  // namespace opd::rpc

@@ -1,5 +1,5 @@
-// The objects of a session that the other side has numbers of. A number is no address: memory that no number names
-// cannot be reached. Used by one thread.
+// The table of a session's objects that the other side refers to by number. A number is not an address, so memory
+// outside the table cannot be reached. Used by one thread.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace opd::rpc {
 
 class Objects {
  public:
-  uint64_t add(Value value);                 // gives a number from 1 on, never again the same
+  uint64_t add(Value value);                 // returns a number from 1 on, which is never reused
   const Value &find(uint64_t number) const;  // throws OPD_INVALID_ARGUMENT
   void remove(uint64_t number);              // throws likewise
   size_t size() const { return values_.size(); }

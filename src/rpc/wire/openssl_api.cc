@@ -36,7 +36,7 @@ void Api::open() {
         concat("libssl.so.3, OpenSSL's library, cannot be loaded (Debian: libssl3): ", why ? why : "unknown error");
     return;
   }
-  // Also finds what is in libcrypto, which libssl brings along.
+  // dlsym() also finds functions of libcrypto, on which libssl depends.
 #define OPD_FIND(name)                                              \
   name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
   if (!name && absence.empty()) absence = "libssl.so.3 has no " #name;

@@ -32,12 +32,12 @@ struct Api : Driver<Api> {
   void open();
 };
 
-// Throws OPD_UNSUPPORTED with the reason if OpenSSL is not here.
+// Throws OPD_UNSUPPORTED with the reason if OpenSSL is not available.
 const Api &api();
-// To be called before a private key is read: memory that OpenSSL frees is wiped from then on. It frees the key's bytes
-// in some places without wiping them. Without effect if the program itself has used OpenSSL before.
+// Wipes all memory that OpenSSL frees from now on. Called before a private key is read, because OpenSSL frees some
+// copies of the key without wiping them. No effect if the program itself has used OpenSSL before.
 void wipe_freed_memory();
-// What OpenSSL's last function of this thread complains about; the list of its complaints is empty then.
+// The error of OpenSSL's last function in this thread. Clears the thread's list of errors.
 const char *reason();
 
 }  // namespace opd::openssl

@@ -9,7 +9,8 @@ namespace {
 constexpr int32_t kMostDims = 64;
 constexpr int32_t kMostValues = 4096;
 
-// Objects have a second type. Small texts and bytes, which are none in memory, are some on the wire.
+// On the wire, objects have a second type. Small texts and bytes are not objects in memory, but are objects on the
+// wire.
 int32_t second_type(int32_t type) {
   switch (type) {
     case OPD_STRING:

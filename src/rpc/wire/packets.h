@@ -1,6 +1,6 @@
-// TVM's RPC protocol "0.8.0", as TVM 0.21 and newer speak it. A packet is a u64 with its size, an i32 code, and what
-// the code demands, mostly a sequence of values. All numbers are little-endian. Objects stay where they are: the other
-// side has numbers of them. Bytes from outside are checked while they are read.
+// TVM's RPC protocol "0.8.0", used by TVM 0.21 and newer. A packet is a u64 with its size, an i32 code and the fields
+// of that code, mostly a sequence of values. All numbers are little-endian. Objects are not sent; the other side refers
+// to them by number. Bytes from outside are checked while they are read.
 #pragma once
 #include <deque>
 #include <optional>
@@ -16,10 +16,10 @@ namespace opd::rpc {
 
 inline constexpr std::string_view kProtocolVersion = "0.8.0";
 inline constexpr int32_t kMostKey = 4096;
-inline constexpr int32_t kMagic = 0xFF271, kMismatch = kMagic + 2;  // the answer if the key is another one
+inline constexpr int32_t kMagic = 0xFF271, kMismatch = kMagic + 2;  // the answer to a wrong key
 inline constexpr int32_t kWantsTls =
-    kMagic + 3;  // opdyno's answer; TVM's clients then say that there is no server of TVM's
-inline constexpr int32_t kObjectReference = 115;  // the type of an object that stays where it is
+    kMagic + 3;  // opdyno's answer; TVM's clients then report that there is no TVM server
+inline constexpr int32_t kObjectReference = 115;  // the type of an object that is sent as a number
 
 enum class Code : int32_t {
   kNone,
@@ -31,7 +31,7 @@ enum class Code : int32_t {
   kCopyFromRemote,
   kCopyToRemote,
   kCopyAck,
-  kGetGlobalFunc,  // from here on, done by the server itself
+  kGetGlobalFunc,  // from here on: handled by the server itself
   kFreeHandle,
   kDevSetDevice,
   kDevGetAttr,
@@ -46,7 +46,7 @@ enum class Code : int32_t {
   kDevGetCurrentStream,
 };
 
-// A tensor of the sender's view: its data is a number in the receiver's table.
+// A tensor as the sender describes it. `data` is a number in the receiver's table.
 struct RemoteTensor {
   uint64_t data = 0;
   DLDevice device{};
@@ -56,25 +56,26 @@ struct RemoteTensor {
 
   static RemoteTensor read(ByteReader &from);
   void write(ByteWriter &to) const;
-  uint64_t bytes() const;  // throws if 64 bits do not count them
-  // The tensor in the table, as this view shows it. Throws unless all of the view lies in that tensor's memory.
+  uint64_t bytes() const;  // throws if they do not fit 64 bits
+  // A view of the tensor in the table. Throws unless the view lies within that tensor's memory.
   Ref<Tensor> in(const Objects &objects) const;
 };
 
-// A sequence of values from a packet; tensors and other objects are those of the table.
+// A sequence of values from a packet. Tensors and other objects come from the table.
 class Arguments {
  public:
   Arguments(ByteReader &from, const Objects &objects);
 
-  // As arguments of a function. Throws for what only requests have: a handle, and a tensor without data.
+  // The values as arguments of a function. Throws for values that only requests have: a handle, or a tensor without
+  // data.
   Args for_call() const;
   size_t size() const { return values_.size(); }
-  // Throws unless there are so many.
+  // Throws unless there are `size` values.
   void require_size(size_t size, const char *request) const;
   const View &operator[](size_t i) const { return values_[i].view(); }
-  // Of a kOpaquePtr: not a value for functions, but the number of something.
+  // The number in a kOpaquePtr. It is not a value for functions.
   uint64_t handle(size_t i, const char *request) const;
-  // Of a tensor without data, which a request for memory has.
+  // The description of a tensor without data, which is in requests for memory.
   const RemoteTensor &description(size_t i, const char *request) const;
 
  private:
@@ -89,10 +90,10 @@ class Arguments {
   std::deque<std::pair<size_t, RemoteTensor>> descriptions_;
 };
 
-// A number, text or bytes whose type was read before. None: values of that type are no such ones.
+// Reads a number, text or bytes after its type. None: the type is another one.
 std::optional<Value> read_plain(ByteReader &from, int32_t type);
-int32_t read_type(ByteReader &from);  // of the value that follows
-// Reads the values of an answer, whose code and number of values are behind it then.
+int32_t read_type(ByteReader &from);  // type of the next value
+// Reads the code and the number of values of an answer. Returns a reader at the first value.
 ByteReader values_of(std::string_view answer);
 
 // Writes a packet: the fields of its code, then the values.
@@ -105,11 +106,11 @@ class PacketWriter {
   }
   void write_text(std::string_view text) { head_.write_string(text); }
 
-  bool add_plain(const View &value);  // a number or a text; false: it is none, and nothing was written
+  bool add_plain(const View &value);  // a number or a text; false: it is not, and nothing was written
   void add_int(int64_t number) { add_plain(opd_int(number)); }
   void add_text(std::string_view text);
   void add_bytes(std::string_view bytes);
-  void add_bytes_that_follow(uint64_t size);  // the last value, whose content is sent behind the packet
+  void add_bytes_that_follow(uint64_t size);  // the last value; its content is sent after the packet
   void add_handle(uint64_t number);
   void add_tensor(const RemoteTensor &tensor);
   void add_object(int32_t type, uint64_t number);
@@ -122,9 +123,9 @@ class PacketWriter {
   int32_t count_ = 0;
 };
 
-// Writers of answers. Objects of a result enter the table.
+// These write answers. Objects of a result are added to the table.
 std::string result_of_call(const Value &value, Objects &objects);
-std::string result_of_request(const View &value);  // of what a server itself does
+std::string result_of_request(const View &value);  // for requests that the server handles itself
 std::string handle_result(uint64_t handle);
 std::string exception(std::string_view message);
 

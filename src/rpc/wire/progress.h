@@ -1,4 +1,5 @@
-// Where a session notes what happens in it, as far as the caller's header has the fields. Copies write to one place.
+// Writes a session's progress to an opd_rpc_progress, as far as the caller's header has the fields. Copies write to the
+// same struct.
 #pragma once
 #include <opdyno/rpc_serve.h>
 
@@ -15,13 +16,13 @@ class Progress {
   // may change it.
   explicit Progress(opd_rpc_progress *to) : to_(to), size_(to ? to->struct_size : 0) {}
 
-  // For others to read meanwhile. One thread writes.
+  // Other threads and processes may read meanwhile. Only one thread writes.
   void add(uint64_t opd_rpc_progress::*field, uint64_t count) const {
     if (!has(field)) return;
     std::atomic_ref<uint64_t> number(to_->*field);
     number.store(number.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
   }
-  // Handlers of signals may call these. Longer texts are cut.
+  // Signal handlers may call these. Longer texts are cut.
   static constexpr size_t kMostName = sizeof(opd_rpc_progress::crashed_in) - 1;
   void note_operator(std::string_view name) const noexcept {
     if (has(&opd_rpc_progress::crashed_in)) put(name, to_->crashed_in);
@@ -29,12 +30,12 @@ class Progress {
   void note_end(std::string_view reason) const noexcept {
     if (has(&opd_rpc_progress::end_reason)) put(reason, to_->end_reason);
   }
-  // That another process wrote; "": none did.
+  // The reason that another process wrote; "": none.
   std::string_view end_reason() const noexcept {
     if (!has(&opd_rpc_progress::end_reason)) return "";
     return {to_->end_reason, ::strnlen(to_->end_reason, sizeof to_->end_reason)};
   }
-  // What another process may send to the client once this one has ended: a frame, because none has begun.
+  // Whether another process may send a frame to the client once this one has ended. It may if no frame has begun.
   enum class Wire : uint32_t { kClosed, kOpen, kOpenWithChecksums };
   void note_wire(Wire state) const noexcept {
     if (has(&opd_rpc_progress::private_state))

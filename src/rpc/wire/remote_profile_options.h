@@ -6,7 +6,7 @@
 
 namespace opd::rpc {
 
-// Offered by opdyno's servers: functions of their VMs, and one that gives their Unix time in ns.
+// Functions of opdyno's servers: those of their VMs, and one that returns the server's Unix time in ns.
 inline constexpr const char *kProfileFunction = "opdyno.profile", *kProfileStart = "opdyno.profile_start",
                             *kProfileStop = "opdyno.profile_stop", *kClockFunction = "opdyno.rpc.unix_ns";
 
@@ -18,7 +18,7 @@ struct RemoteProfileOptions {
 
 // Throws for collectors that the server cannot make.
 std::string write_profile_options(const RemoteProfileOptions &remote);
-// Makes the collectors; throws.
+// Also makes the collectors. Throws if the options are bad.
 RemoteProfileOptions read_profile_options(std::string_view json);
 
 }  // namespace opd::rpc

@@ -1,8 +1,8 @@
-// A secret that both sides know and prove without sending it. Each side draws a number, so that no proof can be used
-// again; each proof names its side, so that none can be sent back. The connection itself is not encrypted.
+// A secret that both sides have and prove without sending it. Each side draws a number, so that no proof can be used
+// again. Each proof names its side, so that it cannot be sent back. The connection itself is not encrypted.
 //
-// The client sends "-secret=NUMBER" behind its key. The server answers "-challenge=NUMBER -proof=PROOF" behind its own,
-// the client sends its proof, and the server a number: kMagic or kMismatch.
+// The client sends "-secret=NUMBER" after its key. The server answers "-challenge=NUMBER -proof=PROOF" after its own
+// key, the client sends its proof, and the server a number: kMagic or kMismatch.
 #pragma once
 #include <string>
 #include <string_view>
@@ -27,6 +27,6 @@ struct Handshake {
   std::string proof(std::string_view side) const;  // 64 hexadecimal digits
 };
 
-void require_good(std::string_view secret);  // throws for one that could be guessed, because it is too short
+void require_good(std::string_view secret);  // throws if the secret is too short
 
 }  // namespace opd::rpc

@@ -24,14 +24,14 @@ namespace {
 constexpr auto kAwake = std::chrono::microseconds(50);
 constexpr const char *kReadsNothing = "the peer reads nothing; a message is not sent whole";
 
-// Whether nothing came for `limit` while the kernel sent the same bytes again and again, or asked a peer without room
-// for more whether it has room. The kernel itself gives up after some 15 minutes. TCP_USER_TIMEOUT is no substitute: it
-// also ends connections to peers that are busy, and so have no room for long, but answer each question.
+// True if nothing arrived for `limit` while the kernel repeated the same bytes, or probed a peer whose window is full.
+// The kernel itself gives up after some 15 minutes. TCP_USER_TIMEOUT is no substitute: it also ends connections to busy
+// peers whose window stays full, although they answer each probe.
 bool is_peer_gone(int descriptor, std::chrono::milliseconds limit) {
-  constexpr int kLeast = 3;  // so that one lost packet, or an answer on its way, is not taken for an absence
+  constexpr int kLeast = 3;  // so that one lost packet does not count as absence
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;  // no TCP
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;  // not TCP
   if (size < offsetof(tcp_info, tcpi_last_ack_recv) + sizeof info.tcpi_last_ack_recv) return false;
   const bool asks_in_vain = info.tcpi_retransmits >= kLeast || info.tcpi_probes >= kLeast;
   return asks_in_vain && std::chrono::milliseconds(info.tcpi_last_ack_recv) >= limit;
@@ -61,10 +61,10 @@ Socket::Socket(int descriptor, Time stall, const PeerCheck &check)
       stall_(stall),
       check_(check),
       next_look_(std::chrono::steady_clock::now() + check.between) {
-  const int yes = 1;  // answers are small, and the client waits for each; a socket of another kind has no such option
+  const int yes = 1;  // answers are small, and the client waits for each; other kinds of sockets lack the option
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // The kernel probes a silent peer, and ends the connection if it is gone, however long a call may take.
-  // While sent bytes are not acknowledged, the kernel does not ask: see is_peer_gone().
+  // The kernel probes a silent peer, and ends the connection if the peer is gone, however long a call may take. While
+  // sent bytes are not acknowledged, the kernel does not probe: see is_peer_gone().
   const int idle_s = static_cast<int>(check.idle.count()), between_s = static_cast<int>(check.between.count());
   setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
@@ -105,16 +105,15 @@ void Socket::await_part(short events, const Text &...text) {
   if (broken_) throw Exception(broken_);
 }
 
-// Waking a thread up takes longer than a small message does, and those of a busy session follow each other within that
-// time: a call of an empty function takes half as long (tools/bench: python_rpc_call). But it is time lost if the peer
-// works for long, or runs on the same processor and waits for this thread to sleep. So the more often nothing came, the
-// more waits sleep at once.
+// Waking a thread takes longer than a small message. If a busy session polls first, a call of an empty function takes
+// half as long (tools/bench: python_rpc_call). But polling loses time if the peer works for long, or if it waits for
+// this thread's processor. So each poll in vain doubles the number of waits that sleep at once.
 bool Socket::stays_awake() {
-  static const bool has_others = std::thread::hardware_concurrency() > 1;  // who could send meanwhile
+  static const bool has_others = std::thread::hardware_concurrency() > 1;  // for a peer that sends meanwhile
   constexpr int kMostAsleep = 64;
   if (!has_others || (asleep_ > 0 && asleep_-- > 0)) return false;
   pollfd waited{descriptor_, POLLIN, 0};
-  if (::poll(&waited, 1, 0) > 0) return true;  // it came before: that says nothing of the next wait
+  if (::poll(&waited, 1, 0) > 0) return true;  // it was here already, which says nothing about the next wait
   const auto end = std::chrono::steady_clock::now() + kAwake;
   bool is_here = false, is_late = false;
   while (!is_here && !is_late) {
@@ -147,9 +146,9 @@ bool Socket::has_input(Time limit) {
   return tls_ ? has_secure_input(limit) : poll_for(POLLIN, limit);
 }
 
-// An error found here is kept and thrown by the next read, because callers of this function expect no errors. The bytes
-// that TLS has received may be a part of a record, or a record of TLS itself. So only decrypted bytes count as input.
-// TLS is asked before the descriptor, because it may already have read everything from it.
+// An error found here is kept and thrown by the next read, because callers of this function expect no errors. The
+// received bytes may be a part of a record, or a record of TLS itself, so only decrypted bytes count as input. TLS is
+// asked before the descriptor, because it may already have read everything from it.
 bool Socket::has_secure_input(Time limit) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -202,7 +201,7 @@ void Socket::read(void *to, size_t size) {
     std::memcpy(at, received_.data() + begin_, count);
     begin_ += count, at += count, size -= count;
     if (size == 0) return;
-    // A large part is received in place; a small one may have the next part of the message behind it.
+    // A large part is received in place. A small part is received into the buffer, with bytes that may follow it.
     const bool is_large = size >= received_.size();
     const ssize_t found = is_large ? receive(at, size) : receive(received_.data(), received_.size());
     if (found == 0) fail(OPD_IO, "the peer closed the connection amid a message; ", size, " bytes are missing");
@@ -222,7 +221,7 @@ int32_t Socket::read_number() {
   return number;
 }
 
-// Small messages go as one record, and so as one packet.
+// A small message is sent as one record, so as one packet.
 void Socket::write_secure(std::string_view bytes) {
   while (!bytes.empty()) {
     Tls::Wants wants{};

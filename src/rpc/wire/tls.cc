@@ -13,7 +13,7 @@ namespace opd::rpc {
 
 using namespace openssl;
 
-// The connection as OpenSSL reads and writes it: its own way would wait, and raise SIGPIPE.
+// OpenSSL's input and output (BIO) on the connection. OpenSSL's own BIO for sockets would wait and raise SIGPIPE.
 struct Tls::Input {
   static Tls &of(BIO *bio) { return *static_cast<Tls *>(Api::get().BIO_get_data(bio)); }
 
@@ -37,7 +37,7 @@ struct Tls::Input {
     return static_cast<int>(done);
   }
 
-  static const BIO_METHOD *method() {  // null: there is no memory for it
+  static const BIO_METHOD *method() {  // null: out of memory
     static BIO_METHOD *const made = [] {
       const Api &ssl = api();
       BIO_METHOD *const one = ssl.BIO_meth_new(ssl.BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "opdyno");
@@ -75,12 +75,12 @@ void Tls::open(const SSL_METHOD *method) {
   const auto set = [&](int what, long value) { return ssl.SSL_CTX_ctrl(context_.get(), what, value, nullptr); };
   if (!context_ || !set(SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION))
     fail(OPD_CALL_FAILED, "OpenSSL cannot begin: ", reason());
-  // Read ahead: by one system call comes all that is there, not the head of a record and then its rest.
+  // Read ahead: one system call receives all available bytes, not first the head of a record and then its rest.
   set(SSL_CTRL_SET_READ_AHEAD, 1),
       set(SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // A connection that ends amid a message is noticed by the message's length.
+  // If the connection ends amid a message, the message's length shows it.
   ssl.SSL_CTX_set_options(context_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
-  ssl.SSL_CTX_set_num_tickets(context_.get(), 0);  // no session is taken up again
+  ssl.SSL_CTX_set_num_tickets(context_.get(), 0);  // TLS sessions are not resumed
 }
 
 void Tls::trust(const TlsClientOptions &options) {
@@ -88,10 +88,10 @@ void Tls::trust(const TlsClientOptions &options) {
   const std::string &file = options.authority_file;
   if (!file.empty() && !ssl.SSL_CTX_load_verify_file(context_.get(), file.c_str())) {
     ssl.ERR_clear_error();
-    read_file(file);  // which says why it cannot be read
+    read_file(file);  // throws if it cannot be read
     fail(OPD_BAD_FORMAT, file, " has no certificate (PEM)");
   }
-  // A certain certificate needs no signature, and no dates.
+  // If a fingerprint is given, the certificate needs no signature and no valid dates.
   ssl.SSL_CTX_set_verify(context_.get(), file.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
 }
 
@@ -101,10 +101,10 @@ void Tls::connect_to_descriptor() {
   BIO *const bio = connection_ && Input::method() ? ssl.BIO_new(Input::method()) : nullptr;
   if (!bio) fail(OPD_OUT_OF_MEMORY, "OpenSSL has no memory for a connection");
   ssl.BIO_set_data(bio, this), ssl.BIO_set_init(bio, 1);
-  ssl.SSL_set_bio(connection_.get(), bio, bio);  // which owns it from here on
+  ssl.SSL_set_bio(connection_.get(), bio, bio);  // the connection owns `bio` from here on
 }
 
-// To the connection, not to the context: finish() can take the key away from it.
+// The key is set in the connection, not in the context, so that finish() can remove it.
 void Tls::show(const Identity &identity) {
   const Api &ssl = api();
   bool is_good = ssl.SSL_use_certificate(connection_.get(), identity.certificates.front().get()) &&

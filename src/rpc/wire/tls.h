@@ -12,32 +12,32 @@
 
 namespace opd::rpc {
 
-inline constexpr unsigned char kTlsGreeting = 22;  // the first byte of a client that speaks TLS
+inline constexpr unsigned char kTlsGreeting = 22;  // the first byte that a client sends if it uses TLS
 
 // A client's demands on the server's certificate: a signature of the authority, or a particular fingerprint.
 struct TlsClientOptions {
   std::string authority_file;  // certificates, PEM; "": any signature will do
-  std::string fingerprint;     // as normal_fingerprint() gives it; "": any
-  std::string name;            // that a signed certificate must be for; "": the host that is connected to
+  std::string fingerprint;     // from normal_fingerprint(); "": any
+  std::string name;            // name in a signed certificate; "": the host of the connection
   bool is_wanted() const { return !authority_file.empty() || !fingerprint.empty(); }
 };
 
-// Nothing waits here: the caller waits for what is wanted.
+// No function waits. The caller waits for the wanted event.
 class Tls {
  public:
   enum class Wants { kNothing, kInput, kOutput };
 
-  // The descriptor stays the caller's. They throw OPD_UNSUPPORTED if OpenSSL is not here, and what files are not.
+  // The caller still owns the descriptor. Throw OPD_UNSUPPORTED if OpenSSL is not available, and errors of the files.
   Tls(int descriptor, const TlsClientOptions &options);
   Tls(int descriptor, const TlsServerOptions &options);
   ~Tls();
   Tls(const Tls &) = delete;
 
-  // Goes on until it wants something. Throws if the other side is refused, or uses another protocol.
+  // Continues the handshake until it needs an event. Throws if the other side is refused, or uses another protocol.
   Wants shake_hands();
-  // The size of what came; 0: the peer has closed the connection; -1: there is nothing yet.
+  // Returns the number of bytes read; 0: the peer has closed the connection; -1: nothing has arrived yet.
   ssize_t read(void *to, size_t size);
-  // How many bytes were taken; 0: `wants` is the event that it waits for.
+  // Returns the number of bytes taken; 0: `wants` is the event to wait for.
   size_t write(std::string_view bytes, Wants &wants);
 
  private:
@@ -52,9 +52,9 @@ class Tls {
   std::unique_ptr<SSL_CTX, Freed<&openssl::Api::SSL_CTX_free>> context_;
   std::unique_ptr<SSL, Freed<&openssl::Api::SSL_free>> connection_;
   const bool is_server_;
-  const TlsClientOptions trusted_;  // of a client
+  const TlsClientOptions trusted_;  // used by a client
   const int descriptor_;
-  bool is_at_end_ = false;  // of what the other side sends
+  bool is_at_end_ = false;  // the other side sends no more
 };
 
 }  // namespace opd::rpc
