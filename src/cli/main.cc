@@ -34,7 +34,7 @@ Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
     print(version_text());
     return Exit::ok;
   }
-  if (name == "--generate-pages" && words.size() == 1) {  // of the build
+  if (name == "--generate-pages" && words.size() == 1) {  // used by the build
     write_generated(words[0]);
     return Exit::ok;
   }

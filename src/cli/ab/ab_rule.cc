@@ -25,7 +25,7 @@ std::string total_text(const DiffRow &total) {
   const double change = total.change * 100, width = (total.high - total.low) / 2 * 100;
   if (total.verdict == "improvement" || total.verdict == "regression") {
     const char *const way = change < 0 ? "faster" : "slower";
-    // A skewed interval can be wider than twice the change although it does not hold 0: then its ends tell more.
+    // A skewed interval can be wider than twice the change without containing 0. Then the sentence gives its ends.
     if (std::isfinite(width) && width >= std::abs(change)) {
       const auto [least, most] = std::minmax({std::abs(total.low), std::abs(total.high)});
       return cat("B is ", fixed(least * 100, 1), " % to ", fixed(most * 100, 1), " % ", way);

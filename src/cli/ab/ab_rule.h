@@ -25,7 +25,7 @@ class AbRule {
 
  private:
   const opd_diff_options options_;
-  double share_ = 1;  // of the allowed errors, for the current look
+  double share_ = 1;  // share of the allowed errors for the current look
   int64_t next_look_ = 10;
 };
 

@@ -38,7 +38,7 @@ bool write_line(int to, std::string line) {
   return true;
 }
 
-// False at the end of the stream. `buffer` keeps bytes read beyond the line.
+// Reads a line. False at the end of the stream. `buffer` keeps bytes read beyond the line.
 bool read_line(int from, std::string &buffer, std::string &line) {
   for (size_t searched = 0;;) {
     if (const size_t end = buffer.find('\n', searched); end != std::string::npos) {
@@ -55,7 +55,7 @@ bool read_line(int from, std::string &buffer, std::string &line) {
   }
 }
 
-// Joins a profile's calls by operator: means over `calls` calls of the program.
+// Means over `calls` calls of the program, by operator.
 class Means {
  public:
   explicit Means(const Report &report)
@@ -100,7 +100,7 @@ class Means {
   std::map<std::array<std::string, kTexts.size()>, Sums> operators_;
 };
 
-// The child's side.
+// Measures in the child process.
 class Worker {
  public:
   explicit Worker(const Args &args) : runner_(args) { runner_.start(); }
@@ -125,7 +125,7 @@ class Worker {
     return runner_.target().vm().profile(runner_.target().name().c_str(), runner_.arguments(), &options, &call).report;
   }
 
-  // Seconds per call.
+  // Returns seconds per call.
   double evaluate(int64_t calls, int64_t steady_ms) {
     auto options = opdyno::defaults(opd_evaluator_options_init);
     options.number = calls, options.repeat = 1, options.steady_ms = steady_ms;
@@ -162,7 +162,7 @@ std::string refusal(Exit exit, opd_code code, std::string_view message) {
 
 constexpr std::string_view kNextLife = "again";
 
-// One life of the worker: a process that loads the program and answers until it is asked to end.
+// Runs one life of the worker: a process that loads the program and answers until it is asked to end.
 void live(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   std::unique_ptr<Worker> worker;
   std::string buffer, request, answer;
@@ -185,7 +185,8 @@ void live(int requests, int answers, const Args &args, std::atomic<bool> &has_su
 void live_elsewhere(int requests, int answers, const Args &args, std::atomic<bool> &has_successor) {
   constexpr size_t kUnit = 16, kHeapUnits = 4096, kStackUnits = 256, kPages = 4096;  // 16 bytes: the heap's alignment
   std::random_device random;
-  // Written, so that the compiler does not leave the blocks out. Not freed: the program's data are to lie behind them.
+  // The blocks are written, so that the compiler keeps them. They are not freed, so that the program's data lie behind
+  // them.
   *static_cast<volatile char *>(::operator new(kUnit *(1 + random() % kHeapUnits))) = 0;
   *static_cast<volatile char *>(::alloca(kUnit * (1 + random() % kStackUnits))) = 0;
   const size_t gap = (1 + random() % kPages) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -193,9 +194,9 @@ void live_elsewhere(int requests, int answers, const Args &args, std::atomic<boo
   live(requests, answers, args, has_successor);
 }
 
-// The child's side: one life after the other. It loads nothing itself, so all lives begin alike.
+// The child's main function: it runs one life after the other. It loads nothing itself, so that all lives begin alike.
 [[noreturn]] void serve(int requests, int answers, const Args &args) {
-  // Shared with the lives: a program's exit code could be mistaken for a wish.
+  // Lives set a shared flag to ask for a successor, because a program could end with any exit code.
   void *const shared =
       ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) ::_exit(1);
@@ -213,7 +214,7 @@ void live_elsewhere(int requests, int answers, const Args &args, std::atomic<boo
     while (::waitpid(life, &status, 0) < 0 && errno == EINTR) {}
     if (has_successor) continue;
     if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
-    ::signal(WTERMSIG(status), SIG_DFL);  // ends as the life did, for AbWorker::fail_ended()
+    ::signal(WTERMSIG(status), SIG_DFL);  // ends like the life, for AbWorker::fail_ended()
     ::raise(WTERMSIG(status));
     ::_exit(1);
   }

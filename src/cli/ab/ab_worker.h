@@ -2,7 +2,7 @@
 //
 // Each program has its own process: two builds of a library may define the same symbols, and the memory layout of one
 // must not depend on the other. While one measures, the other waits on its pipe. The process that holds the program can
-// be exchanged for a new one: where its data happen to lie changes the times, as if the program were another.
+// be replaced by a new one, because the addresses of its data change the times as if the program were another.
 #pragma once
 #include <sys/types.h>
 
@@ -22,16 +22,16 @@ class AbWorker {
   AbWorker(const AbWorker &) = delete;
   AbWorker &operator=(const AbWorker &) = delete;
 
-  // These fail as the child fails: with its exit code, and with its message after the program's name.
+  // If the child fails, these fail with its exit code and its message, after the program's name.
   struct Size {
     double seconds = 0;  // per call
-    int64_t rows = 1;    // that a call adds to a profile
-    double load = 0;     // seconds that loading the program took
+    int64_t rows = 1;    // rows that a call adds to a profile
+    double load = 0;     // seconds to load the program
   };
   Size warm_up();  // loads the program and calls until the times are steady
   // Loads the program in a new process, at other addresses, and warms up by a turn of calls.
   void restart(int64_t calls);
-  Report measure(int64_t turn, int64_t calls);  // one run: the mean over these calls, per operator
+  Report measure(int64_t turn, int64_t calls);  // one run: means over these calls, per operator
 
  private:
   std::string ask(const std::string &request);

@@ -14,44 +14,44 @@
 
 namespace opd::cli {
 
-// The settings by the options. Fails with Exit::usage.
+// The settings from the options. Fails with Exit::usage.
 struct BenchPlan {
   opd_evaluator_options options;
   bool is_sweep;
 
   static BenchPlan from(const Args &args);
-  // As far as TVM's servers can follow: they warm up with one call. Fails with Exit::usage if more was asked for.
+  // The settings for TVM's servers, which warm up with one call. Fails with Exit::usage if the options ask for more.
   BenchPlan for_tvms(const Args &args) const;
 };
 
 struct BenchRow {
   BenchRow(Sizes sizes, std::vector<std::string> arguments, Benchmark times);
 
-  Sizes sizes;                         // of the sweep; empty without one
+  Sizes sizes;                         // sizes of the sweep; empty without one
   std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as text
   Benchmark times;
   opd_benchmark_stats stats;
-  std::optional<DiffView> diff;  // against the base
+  std::optional<DiffView> diff;  // change since the base
 };
 
 struct BenchResult {
   std::string function;
-  int64_t threads;  // of parallel kernels; 0: not known
+  int64_t threads;  // threads of parallel kernels; 0: unknown
   BenchPlan plan;
   std::vector<BenchRow> rows;  // at least one
   std::vector<MachineQuality::Entry> quality;
-  std::string machine = {};  // its name
+  std::string machine = {};  // the machine's name
 };
 
 // Pieces of the text form.
-std::string time_text(double seconds);                                         // in a fitting unit
+std::string time_text(double seconds);                                         // with a unit that fits
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan);  // members of an object
 void write_sizes(JsonWriter &json, const Sizes &sizes);                        // a member, with the key "sizes"
-std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host": whose it was
+std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host"
 std::string rate_text(double rate);
-std::string interval_text(const opd_benchmark_stats &is);                     // of the median
-std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // a line
+std::string interval_text(const opd_benchmark_stats &is);                     // interval of the median
+std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // one line
 
 // Measures the runner's function with its arguments.
 BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan);
@@ -68,14 +68,14 @@ std::string bench_changes(const BenchResult &result);
 // An earlier output of --json, for comparison.
 class BenchBase {
  public:
-  // Fails with Exit::failed for a file of other content.
+  // Fails with Exit::failed if the file is not such an output.
   explicit BenchBase(const std::string &path);
   // These fail with Exit::usage if the base was measured in another way; settings that the file lacks count as equal.
   // The base must have a row for each of `rows`.
   void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const;
   void check_function(const std::string &function, int64_t threads) const;
   void check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const;
-  // Adds to each row its change. Fails with Exit::usage if another clock measured the base.
+  // Adds the change to each row. Fails with Exit::usage if another clock measured the base.
   void compare(BenchResult &result, opd_diff_options options) const;
 
  private:

@@ -135,7 +135,7 @@ void BenchBase::check_arguments(const Sizes &sizes, const std::vector<std::strin
                arguments_text(*row.arguments), ", not ", arguments_text(arguments)));
 }
 
-// Each row is a test of its own. The level is divided among them, so that all together err no more often than one.
+// Each row has its own test. The level is divided among the tests, so that all together err no more often than one.
 void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
   options.level /= static_cast<double>(result.rows.size());
   for (BenchRow &row : result.rows) {

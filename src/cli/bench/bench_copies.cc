@@ -27,7 +27,7 @@ std::vector<int64_t> read_sizes(std::string_view text) {
   return sizes;
 }
 
-// Refuses the options of a module's call.
+// Refuses options that only apply to calls of a module.
 void refuse_others(const Args &args) {
   if (!args.words().empty()) fail_usage("--copies measures no module: leave MOD out, or leave --copies out");
   for (const char *name :
@@ -68,7 +68,7 @@ std::optional<Machine> machine_of(const Args &args) {
   return Machine::connect(*spec, args);
 }
 
-// A session's device has a meaningless number here.
+// The local number of a session's device means nothing to users.
 Place place_of(const Args &args, const std::optional<Machine> &machine) {
   if (!machine) return {device_option(args), opdyno::to_string(device_option(args))};
   return {machine->device(args), cat(args.value("device").value_or("cpu:0"), " of ", machine->address())};
@@ -119,7 +119,7 @@ Exit run_bench_copies(const Args &args) {
   refuse_others(args);
   const std::vector<int64_t> sizes = read_sizes(*args.value("copies"));
   const BenchPlan plan = BenchPlan::from(args);
-  const std::optional<Machine> machine = machine_of(args);  // whose session must outlive the measurements
+  const std::optional<Machine> machine = machine_of(args);  // its session must outlive the measurements
   const Place host = {{kDLCPU, 0}, "cpu:0"}, device = place_of(args, machine);
   const MachineQuality quality;
   std::vector<CopyTimes> rows;

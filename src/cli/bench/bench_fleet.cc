@@ -28,7 +28,7 @@ double median_of(std::vector<double> values) {
 // The medians of one size over the machines that measured it.
 struct Spread {
   std::vector<double> medians;
-  double median = 0, least = 0, most = 0, deviation = 0;  // in s; the median absolute deviation
+  double median = 0, least = 0, most = 0, deviation = 0;  // in s; `deviation`: the median absolute deviation
 
   Spread(const std::vector<MachineResult> &machines, size_t row) {
     for (const MachineResult &machine : machines)
@@ -155,13 +155,13 @@ std::string fleet_csv(const FleetResult &fleet) {
   return csv;
 }
 
-// On a thread of its own. A machine that fails does not end the others' measurements.
+// Runs on its own thread. If a machine fails, the other measurements go on.
 void measure_on(Machine machine, const Args &args, FleetResult &fleet, MachineResult &result) {
   try {
     Runner runner(args, fleet.sizes[0], std::move(machine));
     result.function = runner.target().name();
     const Value name = opdyno::device_attr(runner.target().device(), OPD_ATTR_DEVICE_NAME);
-    if (name.type() != OPD_NONE) result.device = name.string();  // TVM's server does not tell that of a CPU
+    if (name.type() != OPD_NONE) result.device = name.string();  // TVM's servers give no name for a CPU
     const BenchPlan plan = runner.machine()->is_tvms() ? fleet.plan.for_tvms(args) : fleet.plan;
     runner.start();
     for (const Sizes &sizes : fleet.sizes) {

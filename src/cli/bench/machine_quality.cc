@@ -37,7 +37,7 @@ MachineQuality::Entry turbo() {
   return {"turbo", unknown_text, false};
 }
 
-// How many processors the control group of `directory` may use; nullopt: the files do not say. Version 1 has two files.
+// The number of processors that the control group of `directory` may use; nullopt: unknown. Version 1 has two files.
 std::optional<double> limit_of_group(const std::string &directory) {
   std::string limit = system_line(directory + "/cpu.max");
   if (limit.empty())
@@ -51,8 +51,7 @@ std::optional<double> limit_of_group(const std::string &directory) {
   return *time / *period;
 }
 
-// Where the control groups of the processor's time lie, and which of them this process is in: {"/sys/fs/cgroup",
-// "/a/b"}.
+// The mount points of the control groups for CPU time, with this process's group in each: {"/sys/fs/cgroup", "/a/b"}.
 std::vector<std::pair<std::string, std::string>> control_groups() {
   std::vector<std::pair<std::string, std::string>> found;
   const std::string text = system_text("/proc/self/cgroup");
@@ -89,8 +88,8 @@ MachineQuality::Entry MachineQuality::governor() {
   return {"governor", values.empty() ? unknown_text : text, !values.empty() && text != "performance"};
 }
 
-// A group cannot use more than those above it. In a container the path may lead out of what is visible ("/../x"): then
-// the topmost visible group is its own.
+// A group cannot use more than its ancestors. In a container, the path may leave the visible part ("/../x"). Then the
+// topmost visible group is its own.
 MachineQuality::Entry MachineQuality::quota() {
   std::optional<double> least;
   for (auto &[directory, path] : control_groups()) {
@@ -124,7 +123,7 @@ uint64_t last_level_cache_bytes() {
 
 MachineQuality::MachineQuality() : begin_(read_ticks()) {}
 
-// Fields: user nice system idle iowait irq softirq steal. The guests' times that follow are contained in the first two.
+// Fields: user nice system idle iowait irq softirq steal. The first two include the guests' times, which follow.
 std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {
   const std::string line = system_line("/proc/stat");
   const auto parts = words_of(line);
@@ -149,7 +148,7 @@ std::vector<MachineQuality::Entry> MachineQuality::entries() const {
 }
 
 std::string noise_of(const opd_machine_peak &peak) {
-  constexpr double most_spread = 0.1;  // from here on, opd_machine_peak calls it noisy
+  constexpr double most_spread = 0.1;  // opd_machine_peak calls a larger spread noisy
   if (peak.spread < most_spread) return {};
   return cat("other programs were running while the peak was measured (tries differ by ", fixed(peak.spread * 100, 0),
              " %), so 'Of peak' may be too high");

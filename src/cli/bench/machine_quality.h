@@ -10,7 +10,7 @@
 
 namespace opd::cli {
 
-uint64_t last_level_cache_bytes();  // of the first processor; 0: not reported
+uint64_t last_level_cache_bytes();  // cache of the first processor; 0: not reported
 
 class MachineQuality {
  public:
@@ -22,8 +22,8 @@ class MachineQuality {
   };
   std::vector<Entry> entries() const;
 
-  static Entry governor();  // of all processors: "performance", or "performance, powersave"
-  static Entry quota();     // the least of the control groups that this process is in: "none", "1.5 processors"
+  static Entry governor();  // governors of all processors: "performance", or "performance, powersave"
+  static Entry quota();     // least quota of this process's control groups: "none", "1.5 processors"
 
  private:
   struct Ticks {

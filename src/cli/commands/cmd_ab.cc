@@ -25,9 +25,9 @@ AbForm ab_form_of(const Args &args) {
   return static_cast<AbForm>(args.choice("as", {"sentence", "table", "markdown", "csv", "json"}));
 }
 
-// Chooses so many calls that a turn takes 3 ms. Much shorter turns would measure the first calls after a pause. In
-// longer ones, other processes would interrupt nearly every turn, and a disturbed turn counts only as an outlier.
-// Profiles with many rows are limited, because they take longer to read than to make.
+// Chooses the number of calls so that a turn takes 3 ms. Much shorter turns would measure the first calls after a
+// pause. In longer ones, other processes would interrupt nearly every turn, and a disturbed turn counts only as an
+// outlier. Profiles with many rows are limited, because they take longer to read than to make.
 int64_t calls_of_turn(const AbWorker::Size &a, const AbWorker::Size &b) {
   constexpr double kSeconds = 0.003, kMostRows = 6000, kMostCalls = 1000;
   const double by_time = kSeconds / std::max({a.seconds, b.seconds, 1e-9});
@@ -44,15 +44,15 @@ class Contest {
         most_turns_(args.integer("runs", 1'000'000, 1, 1'000'000)) {}
 
   void warm_up() {
-    progress_.emplace();  // only now: its thread must not exist when the workers fork
+    progress_.emplace();  // made only now, because its thread must not exist when the workers fork
     progress_->stage("warming up");
     const AbWorker::Size a = a_.warm_up(), b = b_.warm_up();
     calls_ = calls_of_turn(a, b);
     note_start(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(a.load + b.load)));
   }
 
-  // Measures this many turns, and for a second at least: in less, other load may slow the same program down each time.
-  // True once the budget is spent.
+  // Measures this many turns, but for at least a second: in less time, other load may slow down the same program each
+  // time. Returns true once the budget is spent.
   bool measure_until(int64_t turns) {
     if (this->turns() == 0) least_end_ = Clock::now() + std::chrono::seconds(1);
     for (auto turn = this->turns(); turn < turns || Clock::now() < least_end_; ++turn) {
@@ -72,8 +72,8 @@ class Contest {
   void finish() { progress_.reset(); }
 
  private:
-  // Which program comes first changes with the turns by the rule of Thue and Morse: A B B A B A A B … So neither gains
-  // if the machine drifts, or if the second turn of a process is faster than its first.
+  // The sequence of Thue and Morse decides which program comes first: A B B A B A A B … So neither gains if the machine
+  // drifts, or if the second turn of a process is faster than its first.
   template <class Do>
   void in_order_of(int64_t turn, const Do &act) {
     const bool is_a_first = std::popcount(static_cast<uint64_t>(turn)) % 2 == 0;
@@ -81,9 +81,9 @@ class Contest {
     act(is_a_first ? b_ : a_);
   }
 
-  // Exchanges both processes once they have measured for as long as their start took. So at most half of the time is
-  // spent on starts, and of a small program each turn or two has processes of its own. A start after which there would
-  // be less time to measure than it takes is left out: a large program then has its time for turns.
+  // Replaces both processes once they have measured for as long as their start took. So at most half of the time is
+  // spent on starts, and a small program gets new processes every turn or two. If less time would remain to measure
+  // than the start takes, there is no new start.
   void restart_if_due(int64_t turn) {
     const auto now = Clock::now();
     if (now < next_start_ || end_ - now < 2 * start_) return;

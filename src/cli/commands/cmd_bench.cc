@@ -134,7 +134,7 @@ Exit run_bench(const Args &args) {
   result.function = runner.target().name();
   const Machine *const machine = runner.machine();
   if (machine && machine->is_tvms()) result.plan = result.plan.for_tvms(args);
-  result.threads = machine ? 0 : opdyno::threads_count();  // 0: the server does not tell
+  result.threads = machine ? 0 : opdyno::threads_count();  // 0: unknown
   if (result.plan.options.concurrency > 1 && !runner.target().is_program())
     fail_usage(cat(result.function,
                    " is a plain function, which writes to its arguments: threads would write to "

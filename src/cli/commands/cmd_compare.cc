@@ -1,4 +1,4 @@
-// `opdyno compare`: where the values of two builds of a program part, and which operators became slower.
+// `opdyno compare`: finds where the values of two builds of a program differ, and which operators became slower.
 #include <chrono>
 #include <optional>
 
@@ -25,7 +25,7 @@ ComparisonForm comparison_form_of(const Args &args) {
   return static_cast<ComparisonForm>(args.choice("as", {"sentence", "table", "csv", "json", "markdown", "html"}));
 }
 
-// Operators in the order of the program, each in a row of its own.
+// Lists operators in the order of the program, each in its own row.
 std::string report_text(const Report &report, ReportForm form) {
   auto options = opdyno::defaults(opd_report_write_options_init);
   options.sort = options.aggregate = options.col_sums = 0;
@@ -63,7 +63,7 @@ class CompareOptions {
   opd_compare_options options_ = opdyno::defaults(opd_compare_options_init);
 };
 
-// Errors that the command line is to blame for: options, and inputs that do not fit a program.
+// Converts errors that the command line causes: wrong options, and inputs that do not fit a program.
 template <class Compare>
 auto with_usage_errors(const Compare &compare) {
   try {
@@ -74,7 +74,8 @@ auto with_usage_errors(const Compare &compare) {
   }
 }
 
-// B's arguments, if it has parameters of its own: those of --b-params, the others A's of the same names.
+// B's arguments if it has its own parameters: the tensors of --b-params, and A's arguments of the same names for the
+// rest.
 class OwnArguments {
  public:
   OwnArguments(const Args &args, const Runner &a, const Target &b) : a_(a), b_(b), paths_(args.all("b-params")) {
@@ -126,7 +127,7 @@ class Compared {
     require_program(runner_.target(), args.words()[0]);
     runner_.progress().stage(cat("loading ", args.words()[1]));
     other_ = load_program(args.words()[1], args);
-    // Without a name, the function is the one that was chosen for A.
+    // If no function is named, B's function is the one that was chosen for A.
     const std::string &name = runner_.target().name();
     if (other_.vm_module && !other_.find(name) && !other_.root.has_function(name.c_str()))
       fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
@@ -198,7 +199,7 @@ Exit run_compare(const Args &args) {
   for (const std::optional<std::string> &path : {output, times})
     for (const size_t program : {0, 1})
       if (path) refuse_overwriting(args.words()[program], *path);
-  device_option(args, "b-device");  // its errors come before A is loaded
+  device_option(args, "b-device");  // reports its errors before A is loaded
   const bool is_language = GenerationPlan::is_wanted(args);
   const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
   const opdyno::Comparison &found = passes.last;

@@ -23,7 +23,7 @@ opd_trace_view view_of(const Args &args) {
   return args.choice("by", {"name", "path"}) == 0 ? OPD_TRACE_KEY_AVERAGES_BY_PART : OPD_TRACE_PATHS_BY_PART;
 }
 
-// The flame graph of what changed between two recordings.
+// Writes the flame graph of the changes between two recordings.
 void draw(const Args &args, const std::string &output) {
   const std::string &before = args.words()[0], &after = args.words()[1];
   for (const std::string &read : {before, before + ".live", after, after + ".live"}) refuse_overwriting(read, output);
@@ -38,7 +38,7 @@ void check_recordings(const Args &args) {
     for (const std::string &words : args.words()) {
       if (!args.has(option) || are_recordings(words)) continue;
       for (const std::string_view file : split(words, ','))
-        if (std::error_code error; !std::filesystem::exists(file, error)) read_recording(std::string(file));  // fails
+        if (std::error_code error; !std::filesystem::exists(file, error)) read_recording(std::string(file));  // throws
       fail_usage(cat("option '--", option, "' is for files of recordings, and ", words, " is none"));
     }
   for (const std::string &words : args.words())

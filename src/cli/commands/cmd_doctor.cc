@@ -1,4 +1,4 @@
-// `opdyno doctor`: lists what works on this machine, why the rest does not, and the command that mends it.
+// `opdyno doctor`: lists what works on this machine, why the rest does not, and the command that fixes it.
 #include <algorithm>
 #include <functional>
 
@@ -14,12 +14,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In the order of the table; --require takes these.
+// The names of the checks in the order of the table. --require takes them.
 constexpr std::string_view names[] = {"counters", "kernel-events", "papi",     "energy", "clock",  "governor",
                                       "quota",    "cache",         "compiler", "cuda",   "opencl", "vulkan",
                                       "nvml",     "tls",           "python",   "tvm",    "tvm-ffi"};
 
-constexpr char kField = '\x1f', kRecord = '\x1e';  // separate what a probe answers; printable() leaves none in texts
+constexpr char kField = '\x1f', kRecord = '\x1e';  // separators in answers; printable() removes them from texts
 
 std::string packed(const Check &check) {
   return cat(check.name, kField, static_cast<int>(check.state), kField, printable(check.cause), kField,
@@ -46,10 +46,10 @@ std::vector<std::string> releases(const cJSON *build, const char *member) {
   return found;
 }
 
-// Drivers and programs answer at the same time, each in a process of its own.
+// Checks of drivers and programs run at the same time, each in its own process.
 Checks examine(std::chrono::nanoseconds within) {
   const Clock::time_point deadline = Clock::now() + within;
-  // Less than the probe has, so that it reports itself what took so long, and removes its files.
+  // The limit is shorter than the probe's, so that the check itself reports what took so long and removes its files.
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(within * 9 / 10);
   const std::pair<std::string, std::function<Check()>> slow[] = {
       {"papi", check_papi},
@@ -88,7 +88,7 @@ std::string_view state_name(State state) {
 
 std::string doctor_text(const Checks &checks) {
   const Screen screen = output_screen();
-  // A pipe gets one line for each cause, for grep.
+  // In a pipe, each cause is one line, for grep.
   const size_t column = 24,
                width = screen.is_terminal ? std::max<size_t>(static_cast<size_t>(screen.width), column + 16) : SIZE_MAX;
   std::string text;

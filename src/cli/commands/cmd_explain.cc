@@ -11,7 +11,7 @@ namespace opd::cli {
 
 namespace {
 
-// "OPD_NOT_FOUND" for "not-found" and "2".
+// The full name of a code: "OPD_NOT_FOUND" for "not-found" and "2".
 std::string full_name(std::string_view word) {
   if (const auto number = read_int(word))
     for (const ErrorPage &page : error_pages())
@@ -31,13 +31,13 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-// Lines of the example are not broken: they are to be copied.
+// Lines of the example are not broken, so that users can copy them.
 std::string page_text(const ErrorPage &page, size_t width) {
   std::string text = cat(opdyno::code_name(page.code), " (", static_cast<int>(page.code), ")\n\n",
                          wrapped(page.meaning, 0, width), "\n\nExample:\n");
   if (!page.program.empty()) text += indented(page.program) + "\n";
   text += cat(indented(page.session), "\nNext step:\n  ", wrapped(page.next, 2, width), "\n");
-  std::erase(text, '`');  // of Markdown
+  std::erase(text, '`');  // Markdown's marks of code
   return text;
 }
 

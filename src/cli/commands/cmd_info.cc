@@ -117,7 +117,7 @@ Exit show_machine(const MachineSpec &spec, const Args &args) {
       print(json.end_object().take() + "\n");
       return;
     }
-    std::vector<std::string> absent;  // another machine does not tell why
+    std::vector<std::string> absent;  // other machines do not report the reasons
     for (const auto &[kind, reason] : absent_kinds(reach)) absent.push_back(kind);
     print(cat(machine.text(), ", a server of ", machine.is_tvms() ? "TVM" : machine.server(), "\n", devices_text(reach),
               absent.empty() ? "" : "not there: ", join(absent, ", "), absent.empty() ? "" : "\n"));

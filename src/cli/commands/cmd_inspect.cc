@@ -7,7 +7,7 @@ namespace opd::cli {
 
 namespace {
 
-// Assembly of the tree's program; "" if it has none.
+// The assembly of the tree's program; "" if it has none.
 std::string assembly_of(const Program &program) {
   if (!program.vm_module) return "";
   return program.executable.disassemble();

@@ -18,11 +18,11 @@ namespace opd::cli {
 namespace {
 
 struct Recording : Profile {
-  std::optional<Failure> failure;  // of the call
-  std::vector<std::string> hints;  // for readers of the table
+  std::optional<Failure> failure;  // failure of the call
+  std::vector<std::string> hints;  // hints below the table
 };
 
-// Lists counters that are all 0 because a warm-up had their effects: pages are touched, buffers are kept.
+// Names the counters that are all 0 because a warm-up already had their effects: pages are touched, buffers are kept.
 std::string hint_at_zeros(const Report &report) {
   std::vector<std::string> zeros;
   for (const std::string &name : report.columns()) {
@@ -40,11 +40,11 @@ std::string hint_at_zeros(const Report &report) {
 }
 
 int32_t builtins_of(const Args &args) {
-  return static_cast<int32_t>(args.choice("builtins", {"with_tensors", "all", "folded"}));  // as opd_profile_builtins
+  return static_cast<int32_t>(args.choice("builtins", {"with_tensors", "all", "folded"}));  // opd_profile_builtins
 }
 
 // If a profiled call fails, there is no report, and a failed warm-up recorded nothing. So the call is made once more
-// and recorded as an application's calls are.
+// and recorded like an application's calls.
 void record_failure(const Runner &runner, const opd_profile_options &options, Recording &recording) {
   const Vm &vm = runner.target().vm();
   if (recording.failure->library_code() == OPD_DEADLINE_EXCEEDED) throw *recording.failure;  // no time is left
@@ -98,9 +98,9 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   return recording;
 }
 
-// Checks that each output goes to a place of its own. Returns whether one goes to standard output, "-".
+// Checks that each output has its own place. Returns whether one goes to standard output, "-".
 bool check_outputs(const Args &args) {
-  std::map<std::string, std::string_view> options;  // by place
+  std::map<std::string, std::string_view> options;  // option by place
   if (args.has("json")) options["-"] = "json";
   for (const std::string_view name : {"output", "csv", "chrome", "view", "flame"}) {
     const auto path = args.value(name);
@@ -144,7 +144,7 @@ Exit run_profile(const Args &args) {
   if (!is_output_taken) {
     print(shown_table(recording.report, args));
     for (const std::string &hint : recording.hints)
-      print_fitted(cat("Hint: ", hint, "\n"));  // as an entry of the configuration
+      print_fitted(cat("Hint: ", hint, "\n"));  // same form as an entry of the configuration
   }
   if (const uint64_t dropped = recording.trace.dropped())
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));

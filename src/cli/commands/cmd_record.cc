@@ -16,9 +16,9 @@ namespace opd::cli {
 
 namespace {
 
-volatile sig_atomic_t connection = -1;  // its descriptor
+volatile sig_atomic_t connection = -1;  // descriptor of the connection
 
-// Ctrl-C ends the recording; its events arrive. A second one ends this program.
+// The first Ctrl-C ends the recording, and its events still arrive. The second one ends this program.
 void stop_recording(int) {
   constexpr char request[] = "{\"do\":\"stop\"}\n";
   const int before = errno;

@@ -36,7 +36,7 @@ std::set<std::string> host_functions(const Report &report) {
   return found;
 }
 
-// The replay of a command line, with all data that the options of the library point to.
+// A replay by the options of the command line. It owns all data that the library's options point to.
 class Replayer {
  public:
   explicit Replayer(const Args &args)
@@ -65,7 +65,7 @@ class Replayer {
     return replay(options, false);
   }
 
-  // Not before: drivers that were started here could not be used by the process of minimise().
+  // Devices are used only here: the child process of minimise() could not use drivers that were started before.
   opdyno::Replayed run() {
     if (args_.has("device")) options_.device = device_option(args_);
     if (args_.has("check-bounds") && args_.has("device") && options_.device.device_type != kDLCPU)
@@ -165,11 +165,11 @@ std::string kept_operator(const std::string &path) {
   options.run = 0;
   const opdyno::Replayed kept = opdyno::replay(path, &options);
   const std::string text = Executable::of(kept.module).disassemble();
-  const size_t call = text.find("call ");  // the first one; behind it, the program makes its result
+  const size_t call = text.find("call ");  // the first call; the rest of the program makes its result
   return call == std::string::npos ? "?" : text.substr(call + 5, text.find('(', call) - call - 5);
 }
 
-// The call may end its process: so it runs in another one, and what it was about to do is in the file then.
+// The call may end its process, so it runs in a child process. The file then shows what the call was about to do.
 Exit minimise(const Args &args, Replayer &replayer) {
   const pid_t child = ::fork();
   if (child < 0) fail_errno("cannot start a process for", args.words()[0], errno);

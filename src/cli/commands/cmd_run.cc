@@ -57,7 +57,7 @@ void check_record_options(const Args &args) {
   if (const auto path = args.value("record")) refuse_overwriting(args.words()[0], *path);
 }
 
-// The result of a call. For a plain function that returns none: its output tensors.
+// The result of a call. If a plain function returns nothing, its output tensors are the result.
 Value result_of(Runner &runner, const Args &args) {
   const bool is_plain = !runner.target().is_program();
   if (!is_plain && args.has("out-arg"))
@@ -101,7 +101,7 @@ void write_elements(JsonWriter &json, const DLTensor &view) {
   json.end_array();
 }
 
-// A value that is no tensor, as the JSON type that it has, or else as text.
+// Writes a value that is not a tensor: as its JSON type, or else as text.
 void write_value(JsonWriter &json, const Value &value) {
   const opd_value &view = value.view();
   if (view.type == OPD_INT) {
@@ -211,7 +211,7 @@ Exit run_run(const Args &args) {
     if (is_good)
       for (const Comparison &comparison : comparisons) print(comparison.text() + "\n");
   }
-  end_recording(runner, args);  // last, since the results are good even if it could not be kept
+  end_recording(runner, args);  // last, because the results are good even if the call could not be kept
   if (is_good) return Exit::ok;
   std::string text;
   for (const Comparison &comparison : comparisons) text += cat(text.empty() ? "" : "\n", comparison.text());

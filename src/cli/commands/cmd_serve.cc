@@ -13,7 +13,7 @@ namespace opd::cli {
 
 namespace {
 
-// A session that takes all memory would have the kernel end any process of the machine.
+// If a session took all memory, the kernel could end any process of the machine.
 uint64_t most_of_the_memory() {
   const Value bytes = opdyno::device_attr({kDLCPU, 0}, OPD_ATTR_TOTAL_GLOBAL_MEMORY);
   return bytes.type() == OPD_INT ? static_cast<uint64_t>(bytes.view().u.int64) / 4 * 3 : 0;
@@ -22,7 +22,7 @@ uint64_t most_of_the_memory() {
 void limit_sessions(const Args &args, opd_rpc_serve_options &session) {
   session.max_process_bytes = most_of_the_memory();
   if (const auto memory = args.bytes("memory-limit")) {
-    // Beside tensors there are compilers and drivers, and the stacks of threads.
+    // Compilers, drivers and the stacks of threads need memory in addition to tensors.
     constexpr uint64_t stack = uint64_t{8} << 20;
     session.max_tensor_bytes = *memory;
     session.max_process_bytes =

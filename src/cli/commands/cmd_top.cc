@@ -44,7 +44,7 @@ std::vector<Cells> table_of(const cJSON *interval, size_t most_rows) {
   return table;
 }
 
-// Lines have at most `width`: names are shortened, and what then finds no room is left out.
+// Lines are at most `width` wide: names are shortened, and columns that still do not fit are left out.
 std::string text_of(const std::vector<Cells> &table, size_t width) {
   std::vector<size_t> widths(table[0].size());
   for (const Cells &cells : table)
@@ -85,7 +85,7 @@ void show(const std::string &process, const cJSON *interval, bool is_first) {
         cat(is_first ? "" : "\n", title_of(process, interval), text_of(table_of(interval, SIZE_MAX), SIZE_MAX)));
   const size_t lines = screen.height > 4 ? static_cast<size_t>(screen.height) : 24;
   const auto width = static_cast<size_t>(screen.width);
-  // Each line is replaced, and what is below removed, so that nothing flickers.
+  // Each line is replaced and the rest of the screen cleared, so that nothing flickers.
   std::string text = cat(shortened(title_of(process, interval), width), text_of(table_of(interval, lines - 3), width));
   for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 4) text.replace(at, 1, "\033[K\n");
   print(cat(is_first ? "\033[2J" : "", "\033[H", text, "\033[J"));

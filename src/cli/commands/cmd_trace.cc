@@ -26,7 +26,7 @@ std::string summary(const std::string &path, const Trace &trace) {
 
 enum class TraceOrder { self, total, mean, calls };
 
-// The rows of a report of times by name in the wanted order.
+// The rows of a report of times by name, sorted by `order`.
 Report rows_by(const Report &report, TraceOrder order) {
   const Column counts(report, "Count"), times(report, "Duration (us)"), selfs(report, "Self (us)");
   const auto largest = [&](size_t row) {
@@ -57,7 +57,7 @@ std::string times_by_name(const Args &args, const Trace &trace) {
     const Report report = trace.report(OPD_TRACE_KEY_AVERAGES);
     return summary_of(options.sort ? report : rows_by(report, order), args, options);
   }
-  const char *const keys[] = {"self_cpu_time_total", "cpu_time_total", "cpu_time", "count"};  // as in TraceOrder
+  const char *const keys[] = {"self_cpu_time_total", "cpu_time_total", "cpu_time", "count"};  // order: TraceOrder
   auto options = opdyno::defaults(opd_trace_write_options_init);
   if (args.has("sort")) options.sort_by = keys[static_cast<size_t>(order)];
   options.row_limit = -1;

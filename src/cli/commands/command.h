@@ -42,7 +42,7 @@ Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);
 
-std::vector<std::string> doctor_names();  // of the checks
+std::vector<std::string> doctor_names();  // names of doctor's checks
 
 struct Example {
   std::string_view command, line, what;

@@ -1,5 +1,5 @@
-// Completions for bash, zsh and fish. Each has the commands, their options, and which of them take a value; words
-// that are no options are files, unless the table has the choices.
+// Completions for bash, zsh and fish: commands, their options, and which options take a value. Other words complete to
+// files, unless the table has choices.
 #include "cli/commands/error_pages.h"
 #include "cli/commands/generated.h"
 #include "cli/support/text.h"
@@ -8,21 +8,21 @@ namespace opd::cli {
 
 namespace {
 
-// In fish a backslash is special between quotes, too.
+// In fish, backslashes are special between quotes, too.
 std::string fish_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "\\'" : c == '\\' ? "\\\\" : std::string(1, c);
   return out + "'";
 }
 
-// The choices for the first word after a command; empty: a file.
+// The choices for the first word after a command; empty: any file.
 std::vector<std::string> choices_of(const Command &command) {
   if (command.name == "explain") return explained_names();
   if (command.name == "trace") return {"view", "recover", "table", "merge"};
   return {};
 }
 
-// "table, csv, json or markdown; table". Commands have other forms, so they are those that the help lists.
+// The forms in the help of an option, such as "table, csv, json or markdown; table". Each command has its own forms.
 std::vector<std::string> forms_in(std::string_view help) {
   std::string list(help.substr(0, help.find(';')));
   if (const size_t last = list.rfind(" or "); last != list.npos) list.replace(last, 4, ",");
@@ -54,7 +54,7 @@ std::string names_of_commands() {
 
 }  // namespace
 
-// `--name=value` comes as three words where "=" breaks words, which is bash's default.
+// By default, bash breaks words at "=", so `--name=value` arrives as three words.
 std::string bash_completion() {
   std::string options, values, files, words;
   for (const Command &command : commands()) {

@@ -1,4 +1,5 @@
-// tests/docs/errors_test.py reads docs/errors.md on its own, compares, and executes the examples.
+// Reads the pages of `opdyno explain` from the text of docs/errors.md. tests/docs/errors_test.py reads that text
+// independently, compares the pages, and executes the examples.
 #include "cli/commands/error_pages.h"
 
 #include "cli/commands/error_text.h"
@@ -8,7 +9,7 @@ namespace opd::cli {
 
 namespace {
 
-// Takes the text between `begin` and `end` from the front of `rest`; "" if `rest` does not begin so.
+// Takes the text between `begin` and `end` from the front of `rest`; "" if `rest` does not start with `begin`.
 std::string_view take(std::string_view &rest, std::string_view begin, std::string_view end) {
   if (!rest.starts_with(begin)) return "";
   rest.remove_prefix(begin.size());

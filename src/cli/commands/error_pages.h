@@ -13,7 +13,7 @@ struct ErrorPage {
   opd_code code;
   std::string_view meaning;  // paragraphs; the first sentence is a summary
   std::string_view program;  // C; "" if the example needs none
-  std::string_view session;  // what a shell shows: "$ " begins a command; "…" stands for anything in its output
+  std::string_view session;  // a shell's session: "$ " begins a command; "…" stands for any output
   std::string_view next;
 };
 
@@ -23,7 +23,7 @@ struct ExitCode {
 const std::vector<ExitCode> &exit_codes();
 
 const std::vector<ErrorPage> &error_pages();  // in the order of the codes
-std::vector<std::string> explained_names();   // what explain takes: the codes' names, and exit-codes
-std::string exit_codes_text();                // a line each
+std::vector<std::string> explained_names();   // arguments of explain: names of codes, and exit-codes
+std::string exit_codes_text();                // one line per code
 
 }  // namespace opd::cli

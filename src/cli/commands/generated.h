@@ -1,4 +1,4 @@
-// Files that are made of the table of commands when opdyno is built: man pages and completions of shells.
+// Files generated from the table of commands when opdyno is built: man pages and shell completions.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
 
-// Writes all of them to the directory, which exists: `opdyno --generate-pages DIR`.
+// Writes all of them to an existing directory: `opdyno --generate-pages DIR`.
 void write_generated(const std::string &directory);
 
 }  // namespace opd::cli

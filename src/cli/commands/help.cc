@@ -20,7 +20,7 @@ size_t help_width() {
   return screen.is_terminal ? static_cast<size_t>(std::clamp(screen.width, 60, 120)) : 120;
 }
 
-// Fills lines of text anew; indented lines and those after an empty one stay where they are.
+// Reflows lines of text. Indented lines, and lines after an empty one, are not joined to the line before.
 std::string filled(std::string_view text) {
   std::string out;
   bool joins = false;
@@ -126,7 +126,7 @@ std::string help_text() {
   std::string text =
       "Usage: opdyno COMMAND …\n\nRuns compiled tensor programs and shows where the time goes.\n\nCommands:\n";
   const auto add = [&](const std::string &usage, std::string_view summary) {
-    constexpr size_t column = 20;  // of summaries; the longest usage has 18 letters, one of which has several bytes
+    constexpr size_t column = 20;  // column of the summaries; the longest usage has 18 letters
     const size_t width = width_of(usage);
     text += cat("  ", usage, std::string(width < column ? column - width : 1, ' '), summary, "\n");
   };
@@ -143,7 +143,7 @@ std::string help_text() {
 std::string help_text(const Command &command) {
   std::string text = cat("Usage: opdyno ", command.name, command.words.empty() ? "" : " ", command.words,
                          " [OPTION]…\n\n", command.summary, "\n");
-  text[text.find("\n\n") + 2] -= 'a' - 'A';  // starts the sentence with a capital
+  text[text.find("\n\n") + 2] -= 'a' - 'A';  // capitalizes the sentence
   if (!command.details.empty()) text += cat("\n", filled(command.details), "\n");
   text += "\nOptions:\n";
   for (const Option *option : command.options) text += option_line(*option);

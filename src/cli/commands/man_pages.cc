@@ -8,8 +8,8 @@ namespace opd::cli {
 
 namespace {
 
-// Text for roff: a hyphen would be broken, a dot or quote at a line's begin is a request, and letters beyond ASCII need
-// their numbers.
+// Escapes text for roff: lines may break at hyphens, a dot or quote at a line's begin is a request, and letters beyond
+// ASCII need their code points.
 std::string roff(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -42,7 +42,7 @@ std::string title(std::string_view name) {
   return cat(".TH ", roff(upper), " 1 \"\" \"opdyno ", opdyno::version(), "\" \"opdyno\"\n");
 }
 
-// Paragraphs; indented lines stay as they are, and so does the end of a line before them.
+// Formats paragraphs. Indented lines, and the line break before them, are kept.
 std::string body(std::string_view text) {
   std::string out;
   bool is_fixed = false;

@@ -1,5 +1,5 @@
-// The checks of `opdyno doctor`: each reports what works on this machine, why the rest does not, and what mends it.
-// The judge_… functions decide by facts alone, so that tests can tell them of other machines.
+// The checks of `opdyno doctor`: each reports what works on this machine, why the rest does not, and what fixes it. The
+// judge_… functions depend only on their facts, so that tests can pass the facts of other machines.
 #pragma once
 #include <string>
 #include <vector>
@@ -26,25 +26,25 @@ inline std::string remedy_of(const Probe::Answer &answer) {
 // ---- the processor's counters, energy ----
 
 struct CounterFacts {
-  // Errors of perf_event_open(2) for an event of the hardware, for one of the kernel that happens in programs, and for
-  // one that happens in the kernel; 0: it can be counted.
+  // Errors of perf_event_open(2) for a hardware event, for a kernel event that occurs in programs, and for one that
+  // occurs in the kernel; 0: it can be counted.
   int hardware_error = 0, software_error = 0, kernel_error = 0;
-  std::vector<std::string> left_out;  // of the usual events, those that cannot be counted
+  std::vector<std::string> left_out;  // usual events that cannot be counted
   std::string paranoid;               // the level in /proc/sys/kernel/perf_event_paranoid; "" if there is none
-  std::string container, hypervisor;  // "Docker", "KVM"; "" outside of any
+  std::string container, hypervisor;  // "Docker", "KVM"; "": none
   bool has_seccomp = false;
 };
 CounterFacts counter_facts();
 Checks judge_counters(const CounterFacts &facts);  // counters, kernel-events
 
 struct EnergyFacts {
-  std::string problem;  // of the collector; "": it works
+  std::string problem;  // problem of the collector; "": it works
   bool has_domain = false;
   std::string hypervisor;
 };
 EnergyFacts energy_facts();
 Check judge_energy(const EnergyFacts &facts);
-Check check_papi();  // may take long, as all that follow but those of the machine
+Check check_papi();  // may take long, like all checks below except those of the machine
 
 // ---- settings of the machine ----
 
@@ -74,12 +74,12 @@ Check check_tls();
 
 // ---- Python ----
 
-// The Python that is active: $VIRTUAL_ENV's, else python3 in PATH; "" if there is none.
+// The path of the active Python: $VIRTUAL_ENV's, else python3 in PATH; "" if there is none.
 std::string active_python();
-// Asks it for its packages.
+// Asks a Python for its packages.
 Probe ask_python(const std::string &python);
-// Checks of python, tvm and tvm-ffi, from its answer. `loaded` and `tested` are the releases of TVM whose artifacts
-// this build supports.
+// The checks "python", "tvm" and "tvm-ffi", from the answer of ask_python(). `loaded` and `tested` are the releases of
+// TVM whose artifacts this build supports.
 Checks judge_python(const std::string &python, const Probe::Answer &answer, const std::vector<std::string> &loaded,
                     const std::vector<std::string> &tested);
 

@@ -1,4 +1,4 @@
-// Checks of what collectors count: the processor's counters, PAPI, energy.
+// Checks of the sources of collectors: the processor's counters, PAPI, energy.
 #include <link.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ namespace opd::cli {
 
 namespace {
 
-// Why an event of perf_event_open(2) cannot be opened here; 0 if it can.
+// The error of perf_event_open(2) for an event; 0: it can be opened.
 int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -36,7 +36,7 @@ struct Reason {
   std::string cause, remedy;
 };
 
-// `most` is the highest level of perf_event_paranoid at which users may count it.
+// The reason for an error. `most`: the highest level of perf_event_paranoid at which users may count the event.
 Reason reason_of(int error, const CounterFacts &facts, int most) {
   const std::optional<int64_t> level = read_int(facts.paranoid);
   const std::string place = facts.container.empty() ? "" : cat(" (", facts.container, ")");

@@ -1,4 +1,4 @@
-// Checks of the machine's settings: clock, governor, quota; and what kind of machine it is.
+// Checks of the machine's settings (clock, governor, quota), and the names of its container and hypervisor.
 #include <algorithm>
 
 #include "cli/bench/machine_quality.h"
@@ -29,7 +29,7 @@ std::string hypervisor_name() {
   const std::string type = system_line("/sys/hypervisor/type");
   const std::string vendor = system_line("/sys/class/dmi/id/sys_vendor");
   const std::string product = system_line("/sys/class/dmi/id/product_name");
-  // Processors other than x86 have no such flag.
+  // The vendor is checked, too, because only x86 processors have the flag.
   const bool is_known = std::ranges::any_of(
       std::initializer_list<std::string_view>{"QEMU", "VMware, Inc.", "innotek GmbH", "Xen", "Google"},
       [&](std::string_view name) { return vendor == name; });

@@ -1,4 +1,4 @@
-// Checks of what programs need: the cache directory, the compiler, devices and their drivers.
+// Checks of the needs of programs: the cache directory, the compiler, devices and their drivers.
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ std::string environment(const char *name) {
   return value ? value : "";
 }
 
-// Where the library keeps what it compiled; it took the first that it can use.
+// The library's directory for compiled code: the first one that it can use.
 std::string cache_place() {
   if (const std::string chosen = environment("OPDYNO_CACHE_DIR"); !chosen.empty()) return chosen;
   std::vector<std::string> places;
@@ -49,7 +49,8 @@ void compile(const char *cache_dir, std::chrono::milliseconds limit) {
   Module::load_bytes("int opdyno_doctor(void) { return 42; }\n", &options, "doctor.c");
 }
 
-// A directory that is there for a moment. One whose process was ended before it could remove it is removed by the next.
+// A directory that exists for a moment. If its process was ended before it could remove the directory, the next one
+// removes it.
 class ShortLived {
  public:
   ShortLived() : name_(environment("TMPDIR").empty() ? "/tmp" : environment("TMPDIR")) {
@@ -108,7 +109,7 @@ std::string text_of(DLDevice device) {
 
 }  // namespace
 
-// The library looks for the directory before it starts the compiler, whose errors have other codes.
+// The library opens the directory before it starts the compiler. Errors of the compiler have other codes.
 Check check_cache(std::chrono::milliseconds limit) {
   try {
     compile(nullptr, limit);
@@ -119,7 +120,7 @@ Check check_cache(std::chrono::milliseconds limit) {
   return {"cache", State::ok, cat("compiled files are kept in ", printable(cache_place())), ""};
 }
 
-// In a directory of its own, so that nothing is there already.
+// Compiles in a new directory, so that there is no earlier result.
 Check check_compiler(std::chrono::milliseconds limit) {
   const std::string given = environment("CC");
   const std::string remedy = given.empty() ? "sudo apt install gcc libc6-dev" : "unset CC";

@@ -1,4 +1,4 @@
-// Checks of the Python that is active: TVM and tvm-ffi, and whether their artifacts load here.
+// Checks of the active Python: TVM and tvm-ffi, and whether their artifacts load here.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace opd::cli {
 
 namespace {
 
-// Imports nothing of TVM, which takes seconds, and nothing that Python has not loaded at its start: the current
-// directory may have a file of the same name. Reads the names of what is installed.
+// Reads the names of installed packages. It does not import TVM, because that takes seconds. It imports only modules
+// that Python loads at its start, because the current directory may have a file with the name of another.
 constexpr const char *kScript = R"(
 import sys, os
 def tell(*words): sys.stdout.write('\t'.join(words).replace('\n', ' ') + '\n')
@@ -37,7 +37,7 @@ tell('end')
 
 constexpr std::string_view kTestedFfi = "0.1.15";  // docs/tvm-ffi.md
 
-// A word of a shell's command line.
+// Quotes a word for a shell's command line.
 std::string quoted(const std::string &word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%=";
   if (word.find_first_not_of(plain) == word.npos) return word;
@@ -45,9 +45,9 @@ std::string quoted(const std::string &word) {
 }
 
 struct Packages {
-  std::string python;                           // its version
-  std::map<std::string, std::string> versions;  // of packages
-  std::map<std::string, std::string> places;    // of modules
+  std::string python;                           // Python's version
+  std::map<std::string, std::string> versions;  // by package
+  std::map<std::string, std::string> places;    // by module
 };
 
 std::optional<Packages> parse(const std::string &text) {
@@ -71,7 +71,7 @@ std::optional<Packages> parse(const std::string &text) {
   return found;
 }
 
-// "0.27" of "0.27.1.dev3"; "" if it does not begin with two numbers.
+// "0.27" for "0.27.1.dev3"; "" if the version does not begin with two numbers.
 std::string release_of(std::string_view version) {
   const size_t dot = version.find('.'),
                end = std::min(version.find_first_not_of("0123456789", dot + 1), version.size());

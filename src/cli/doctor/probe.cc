@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t most_bytes = 65536;
 
-// Output of drivers and programs must not come between the lines of this program.
+// Output of drivers and programs must not mix with the lines of this program.
 void leave_streams() {
   const int nothing = open("/dev/null", O_RDWR);
   if (nothing < 0) return;
@@ -49,12 +49,12 @@ Probe Probe::begin(const std::function<int(int to)> &child) {
   if (process == 0) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it ended before the call above
+    if (getppid() != parent) _exit(1);  // the parent ended before the call above
     for (const int signal_number : {SIGBUS, SIGPIPE, SIGXFSZ}) signal(signal_number, SIG_DFL);
     leave_streams();
     _exit(child(to.get()));  // skips destructors, which belong to the parent
   }
-  setpgid(process, process);  // also here, so that it is done when the process has to be ended
+  setpgid(process, process);  // set here, too, so that it is set before end() needs it
   return {process, std::move(from)};
 }
 
@@ -82,7 +82,7 @@ Probe::~Probe() {
 }
 
 int Probe::end() {
-  kill(-child_, SIGKILL);  // with all that it started
+  kill(-child_, SIGKILL);  // the whole process group
   int status = 0;
   while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
   child_ = -1;
@@ -105,12 +105,12 @@ Probe::Answer Probe::wait(std::chrono::steady_clock::time_point deadline) {
     if (answer.text.size() > most_bytes) return end(), answer.why = "wrote more than 64 KiB", answer;
     has_ended = count == 0;
   }
-  // The pipe is closed, so the process ends by itself, unless it closed the pipe alone.
+  // The pipe is closed, so the process is about to end, unless it closed only the pipe.
   int status = 0;
   pid_t ended = 0;
   while ((ended = waitpid(child_, &status, WNOHANG)) == 0 && steady_clock::now() < deadline) usleep(1000);
   if (ended != child_) return end(), answer.why = kTooLate, answer;
-  kill(-child_, SIGKILL);  // what it left behind
+  kill(-child_, SIGKILL);  // processes that it left behind
   child_ = -1;
   if (WIFSIGNALED(status))
     answer.why = cat("ended by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");

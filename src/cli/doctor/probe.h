@@ -1,4 +1,4 @@
-// Work that may hang, crash or print, as drivers of devices and foreign programs do: in a process of its own.
+// Runs work that may hang, crash or print in a process of its own, such as drivers of devices and foreign programs.
 #pragma once
 #include <sys/types.h>
 
@@ -31,7 +31,7 @@ class Probe {
     std::string why;   // it is not whole: kTooLate, "ended by signal 11 (Segmentation fault)", "could not
                        // be started: …"
   };
-  // Called once. A process that could not be begun has no answer either.
+  // Called once. If the process could not be started, the answer says why.
   Answer wait(std::chrono::steady_clock::time_point deadline);
 
  private:

@@ -1,4 +1,4 @@
-// Two builds of a language model, driven with the same tokens and compared pass by pass. Each has a cache of its own.
+// Runs two builds of a language model with the same tokens, and compares them pass by pass. Each has its own cache.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,9 +9,9 @@
 namespace opd::cli {
 
 struct ComparedPasses {
-  opdyno::Comparison last;  // of the first pass that differs, else of the last one
+  opdyno::Comparison last;  // comparison of the first pass that differs, else of the last pass
   int64_t count;            // passes that were compared
-  std::string pass;         // the last one: "prefill, pass 1 of 5"
+  std::string pass;         // the last compared pass: "prefill, pass 1 of 5"
 };
 
 class ComparedGeneration {
@@ -20,7 +20,7 @@ class ComparedGeneration {
   explicit ComparedGeneration(const Args &args);
   ~ComparedGeneration();
 
-  // `options` gives those of the next comparison; operators are measured in the last pass that is compared.
+  // `options` returns the options of the next comparison. Operators are measured in the last pass that is compared.
   ComparedPasses compare(const std::function<opd_compare_options()> &options);
 
  private:

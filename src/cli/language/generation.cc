@@ -85,7 +85,7 @@ void Generation::begin() {
   inputs_.set_vocabulary(vocabulary_);
 }
 
-// The host's preparations are not measured, except the change of shape of embed's result.
+// The host's preparations are not measured, except that the result of embed gets another shape.
 Generation::Times Generation::with_pass(const LanguagePass &pass, const Compute &compute) {
   const LanguageFunction &function = pass.is_decoding ? program_.decode : program_.prefill;
   std::vector<Value> args = inputs_.arguments(function, pass, state_values_), embed_args;
@@ -111,8 +111,8 @@ Generation::Times Generation::compute(const LanguagePass &pass) {
 
 std::vector<LanguagePass> Generation::prompt_passes() const {
   const int64_t chunk = plan_.sizes().chunk;
-  // Functions for prompts have all rows in one sequence of tensors: attention tells sequences apart, a recurrence does
-  // not.
+  // Functions for prompts get the rows of all sequences in one tensor. Attention separates the sequences, but a
+  // recurrence does not.
   const bool is_recurrent =
       std::any_of(states_.begin(), states_.end(), [](const KvState &state) { return state.stats().page_size == 0; });
   std::vector<LanguagePass> passes(1);

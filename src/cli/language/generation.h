@@ -14,7 +14,7 @@ namespace opd::cli {
 struct GenerationPlan {
   int64_t prefill, decode, batch;  // tokens of each prompt, tokens decoded after it, sequences
 
-  // Whether the options ask for it. Fails with Exit::usage if only some of them do.
+  // Whether the options ask for a generation. Fails with Exit::usage if only some of them do.
   static bool is_wanted(const Args &args);
   static GenerationPlan of(const Args &args);
   StateSizes sizes() const;
@@ -27,17 +27,17 @@ struct GenerationRun {
 
 class Generation {
  public:
-  // `options` gives those of a call: deadline and token.
+  // `options` returns the options of a call: deadline and token.
   Generation(const LanguageProgram &program, const Target &target, const Args &args,
              std::function<opd_call_options()> options);
 
   const GenerationPlan &plan() const { return plan_; }
-  // Computes one token, whose logits have the size of the vocabulary.
+  // Computes one token. The size of its logits is the size of the vocabulary.
   void begin();
-  // Takes all sequences out of the states, and adds those of the plan.
+  // Removes all sequences from the states, and adds those of the plan.
   void restart();
-  // The passes of a run. Prompts follow each other and are split where a pass is full; if a state is a recurrent
-  // network's, each prompt has its own passes. Then come the decoding passes.
+  // The passes of a run that compute prompts. Prompts follow each other and are split where a pass is full. If a state
+  // is a recurrent network's, each prompt has its own passes. The decoding passes come later.
   std::vector<LanguagePass> prompt_passes() const;
   LanguagePass decoding_pass() const;
   struct Times {
@@ -47,10 +47,11 @@ class Generation {
   // `compute` throws, the states are restored.
   using Compute = std::function<void(const LanguageFunction &, const std::vector<Value> &args)>;
   Times with_pass(const LanguagePass &pass, const Compute &compute);
-  // Computes all; `before_decoding` and `after_decoding` are called around the decoding passes. The states stay full.
+  // Computes all passes. `before_decoding` and `after_decoding` are called around the decoding passes. The states stay
+  // full.
   GenerationRun run(const std::function<void()> &before_decoding = {},
                     const std::function<void()> &after_decoding = {});
-  // Of the first state, as the last run left it.
+  // The statistics of the first state after the last run.
   opd_kv_stats stats() const { return states_.at(0).stats(); }
   int64_t vocabulary() const { return vocabulary_; }
 
@@ -66,7 +67,7 @@ class Generation {
   LanguageInputs inputs_;
   std::vector<KvState> states_;
   std::vector<Value> state_values_;
-  Value result_;  // of the last pass
+  Value result_;  // result of the last pass
   int64_t vocabulary_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace opd::cli {
 
 namespace {
 
-// The program, ready to be driven.
+// A language model's program, ready to run.
 class LanguageRunner {
  public:
   explicit LanguageRunner(const Args &args)
@@ -85,7 +85,7 @@ class LanguageRunner {
   std::unique_ptr<Watchdog> watchdog_;  // last: its thread uses the token
 };
 
-// Options of the command that have no meaning here.
+// Refuses options of the command that have no meaning here.
 void refuse(const Args &args, std::initializer_list<std::string_view> names) {
   if (args.words().empty()) fail_usage("expected MOD after the command, found nothing");
   if (args.words().size() > 1)

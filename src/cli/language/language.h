@@ -5,7 +5,7 @@
 
 namespace opd::cli {
 
-// Both fail with Exit::usage if the program is none of a language model.
+// Both fail with Exit::usage if the program is not a language model's.
 Exit bench_language(const Args &args);
 // `is_output_taken`: an option sends something else to standard output.
 Exit profile_language(const Args &args, bool is_output_taken);

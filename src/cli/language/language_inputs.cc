@@ -11,7 +11,7 @@ namespace {
 
 const Fill kWeight = {Fill::Kind::random, -0.05, 0.05, {}, {}};  // so that nothing overflows
 
-// By the names of TVM's and MLC's models; else by the order of the five that make a paged cache.
+// Finds a size by its name in TVM's and MLC's models, or else by the order of the five sizes of a paged cache.
 std::optional<int64_t> size_of(const std::string &name, size_t index, size_t count, const StateSizes &sizes) {
   if (contains(name, "history")) return 1;
   if (contains(name, "window")) return 0;
@@ -27,7 +27,7 @@ std::string where_of(const LanguageFunction &function, const LanguageParam &para
   return cat("parameter ", param.name, " of ", function.name);
 }
 
-// One token of each sequence is [sequences, 1], others are [1, tokens].
+// The layout of a decoding pass is [sequences, 1], of others [1, tokens].
 std::vector<int64_t> layout(const LanguagePass &pass, size_t ndim) {
   const int64_t rows = pass.rows();
   if (ndim < 2) return {rows};
@@ -48,7 +48,7 @@ LanguageInputs::LanguageInputs(const LanguageProgram &program, const Args &args,
   if (path_) params_ = load_params(*path_);
   std::vector<const LanguageFunction *> all = {&program.prefill, &program.decode};
   if (program.embed) all.push_back(&*program.embed);
-  for (const LanguageFunction *function : all)  // now, so that a missing one is known before anything runs
+  for (const LanguageFunction *function : all)  // made now, so that a missing one is reported before anything runs
     for (const LanguageParam &param : function->params) {
       if (param.role == Role::weights) weights_of(*function, param);
       if (param.role == Role::weight) weight_of(*function, param);
@@ -133,7 +133,7 @@ Tensor LanguageInputs::tokens(const std::vector<int64_t> &dims, const std::strin
   return maker_.to_device(made);
 }
 
-// Without embed: tokens, or random numbers in the place of embedded ones.
+// The input without an embed function: tokens, or random numbers instead of embedded tokens.
 Value LanguageInputs::input_of(const LanguageFunction &function, const LanguageParam &param, const LanguagePass &pass) {
   if (param.tensors.empty()) return Value::of(tokens({pass.rows()}, "int32"));
   const AnnotatedTensor &tensor = param.tensors[0];
@@ -155,7 +155,7 @@ Value LanguageInputs::embedded(const LanguageFunction &function, const LanguageP
   return Value::of(given.reshape(dims));
 }
 
-// The last row of each sequence.
+// The positions of the last row of each sequence.
 Value LanguageInputs::positions(const LanguagePass &pass) const {
   const Tensor rows({static_cast<int64_t>(pass.counts.size())}, "int32");
   int64_t end = 0;

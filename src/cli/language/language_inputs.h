@@ -10,27 +10,27 @@
 
 namespace opd::cli {
 
-// The work of one pass: so many new tokens of each of some sequences.
+// The work of one pass: its sequences, and the number of new tokens of each.
 struct LanguagePass {
   std::vector<int64_t> ids, counts;
-  bool is_decoding = false;  // one token of each
+  bool is_decoding = false;  // one token of each sequence
 
   int64_t rows() const;
 };
 
-// How large a state is made.
+// The sizes of a state.
 struct StateSizes {
   int64_t batch, total, chunk;
-  static constexpr int64_t kPage = 16;  // as the kernels that TVM generates have it
+  static constexpr int64_t kPage = 16;  // page size of the kernels that TVM generates
 };
 
 class LanguageInputs {
  public:
-  // Weights are those of --params, or random. Fails with Exit::usage if the program does not tell which it takes.
+  // Weights come from --params or are random. Fails with Exit::usage if the program does not describe its weights.
   LanguageInputs(const LanguageProgram &program, const Args &args, DLDevice device);
 
   std::vector<Value> sizes(const LanguageFunction &create, const StateSizes &sizes) const;
-  // For `function` to compute a pass on `states`, with random tokens as the input.
+  // The arguments of `function` for a pass on `states`, with random tokens as the input.
   std::vector<Value> arguments(const LanguageFunction &function, const LanguagePass &pass,
                                const std::vector<Value> &states = {});
   // The result of embed, in the shape that `function` takes.

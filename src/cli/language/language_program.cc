@@ -12,12 +12,12 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Wanted {
-  std::string_view option;  // that names another function
+  std::string_view option;  // option that names another function
   std::string_view task;
-  Names names;  // the better one first
+  Names names;  // in order of preference
 };
 
-// Functions for batches come first, since those for single sequences may take no others.
+// Functions for batches come first, because the others may take only single sequences.
 const Wanted create_wanted = {
     "create-function",
     "makes a KV cache",
@@ -103,7 +103,7 @@ class Finder {
     return found == annotations_.end() || found->second.kind.empty() ? param.kind : found->second.kind;
   }
 
-  // Tensors before the states are inputs, those behind them weights: so TVM's frontend orders them.
+  // TVM's frontend puts the inputs before the states, and the weights after them.
   LanguageFunction function(const std::string &name, bool has_states) const {
     LanguageFunction found{name, {}};
     bool is_behind = !has_states;

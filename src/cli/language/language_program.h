@@ -1,6 +1,6 @@
-// The program of a language model: which functions make its caches, embed tokens, compute prompts and decode, and what
-// each of their parameters is. By the conventions of TVM's and MLC's compilers (docs/language_models.md); options name
-// other functions.
+// The program of a language model: the functions that make its caches, embed tokens, compute prompts and decode, and
+// the roles of their parameters. They are found by the conventions of TVM's and MLC's compilers
+// (docs/language_models.md); options name other functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,18 +12,18 @@
 namespace opd::cli {
 
 enum class Role {
-  input,      // tokens, or what embeds them
-  positions,  // of the rows whose logits are wanted
+  input,      // tokens, or their embeddings
+  positions,  // positions of the rows whose logits are wanted
   state,      // a cache of keys and values, or the states of a recurrent network
-  weights,    // all in a tuple
-  weight,     // one of them
-  size        // of a state
+  weights,    // all weights in a tuple
+  weight,     // a single weight
+  size        // a size of a state
 };
 
 struct LanguageParam {
   Role role;
   std::string name;
-  std::vector<AnnotatedTensor> tensors;  // as far as they are known: one, or those of the tuple
+  std::vector<AnnotatedTensor> tensors;  // as far as known; several for a tuple
 };
 
 struct LanguageFunction {
@@ -34,11 +34,11 @@ struct LanguageFunction {
 };
 
 struct LanguageProgram {
-  std::vector<LanguageFunction> creates;  // in the order in which the others take what they make
+  std::vector<LanguageFunction> creates;  // in the order in which other functions take their results
   std::optional<LanguageFunction> embed;
   LanguageFunction prefill, decode;
 
-  // Fails with Exit::usage if one is missing, and names the expected ones.
+  // Fails with Exit::usage if a function is missing, and names the expected ones.
   static LanguageProgram of(const Program &program, const Args &args);
 };
 

@@ -1,4 +1,4 @@
-// What `bench` and `profile` print of a language model: text and JSON.
+// The output of `bench` and `profile` for a language model: text and JSON.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,20 +12,20 @@ namespace opd::cli {
 
 struct LanguageResult {
   GenerationPlan plan;
-  std::vector<std::string> functions;  // that were called: those that make caches, embed, prefill, decode
+  std::vector<std::string> functions;  // called functions: for caches, embed, prefill, decode
   int64_t vocabulary;
   int64_t threads;
   opd_kv_stats cache;
   std::vector<GenerationRun> runs;
   std::optional<TokenProfile> profile;
   std::vector<MachineQuality::Entry> quality;
-  std::string machine = {};  // its name
+  std::string machine = {};  // the machine's name
 
-  Benchmark first_tokens() const;  // of each run
-  DecodingTimes tokens() const;    // of all passes of all runs
+  Benchmark first_tokens() const;  // one time per run
+  DecodingTimes tokens() const;    // one time per pass of all runs
 };
 
-// `most` operators at most are shown.
+// Shows at most `most` operators.
 std::string language_text(const LanguageResult &result, int64_t most);
 std::string language_json(const LanguageResult &result);
 

@@ -26,7 +26,7 @@ double number_of(const Value &value) {
 
 double median(const std::vector<double> &seconds) { return Benchmark::of(seconds).stats().median; }
 
-// The pass of each row. A pass is some calls of the VM, the same ones each time; rows know theirs by number.
+// The pass of each row. Each pass consists of the same calls of the VM, and a row has the number of its call.
 std::vector<size_t> passes_of(const Array &runs, size_t passes) {
   std::map<int64_t, size_t> order;
   for (size_t i = 0; i < runs.size(); ++i)
@@ -52,7 +52,7 @@ TokenProfile::TokenProfile(const Report &report, size_t passes, const DecodingTi
   std::map<std::string, size_t> calls;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string name = names[i].string();
-    if (name.starts_with('(')) continue;  // dispatch, and what the recording took
+    if (name.starts_with('(')) continue;  // dispatch, and the time of the recording itself
     const double seconds = number_of(times[i]) * 1e-6;
     if (is_of_cache(name)) in_caches[pass_of[i]] += seconds;
     else if (is_of_cache(caller_of(paths[i]))) in_attention[pass_of[i]] += seconds;

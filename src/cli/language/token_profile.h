@@ -1,4 +1,4 @@
-// Where the time of decoding a token goes.
+// The parts of the time to decode a token.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace opd::cli {
 
-// Seconds that decoding passes took, and how much of it the caches needed to begin and end them.
+// Seconds of decoding passes: in all, and of the caches to begin and end them.
 struct DecodingTimes {
   std::vector<double> whole, bookkeeping;
 };
@@ -19,17 +19,17 @@ struct TokenProfile {
   struct Operator {
     std::string name;
     double calls;    // mean number in a pass
-    double seconds;  // without what it called
+    double seconds;  // without its callees
   };
 
   double whole = 0;
-  double operators = 0;    // kernels that the program calls
-  double attention = 0;    // kernels that the caches call for the program
-  double bookkeeping = 0;  // what else the caches do: begin and end passes, and the functions around those kernels
-  double dispatch = 0;     // the rest, on the host: the VM, its builtins, memory, the call
-  std::vector<Operator> longest;  // first; builtins among them
+  double operators = 0;           // kernels that the program calls
+  double attention = 0;           // kernels that the caches call for the program
+  double bookkeeping = 0;         // other work of the caches: begin and end passes, functions around those kernels
+  double dispatch = 0;            // the rest, on the host: the VM, its builtins, memory, the call
+  std::vector<Operator> longest;  // longest first, with builtins
 
-  // `report` is of `passes` decoding passes, with the columns of opd_profile_options.details.
+  // `report`: of `passes` decoding passes, with the columns of opd_profile_options.details.
   TokenProfile(const Report &report, size_t passes, const DecodingTimes &plain);
 
   double share(double seconds) const { return whole > 0 ? seconds / whole : 0; }

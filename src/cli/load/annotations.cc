@@ -16,7 +16,7 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
 }
 
-// The text up to the parenthesis that closes the one before it.
+// The text up to the parenthesis that closes an open one.
 std::string_view enclosed(std::string_view text) {
   int open = 1;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -26,7 +26,7 @@ std::string_view enclosed(std::string_view text) {
   return {};
 }
 
-// "4", "T.int64(4)", "n", "n * 2".
+// Reads "4", "T.int64(4)", "n" or "n * 2".
 Dim read_annotated_dim(std::string_view text) {
   if (const std::string_view number = between(text, "T.int64(", ")"); text.ends_with(')') && !number.empty())
     if (const auto size = read_int(number)) return *size;
@@ -34,7 +34,7 @@ Dim read_annotated_dim(std::string_view text) {
   return std::string(text);
 }
 
-// All of 'R.Tensor((4, n), dtype="float32")', in their order.
+// Reads all tensors such as 'R.Tensor((4, n), dtype="float32")', in their order.
 std::vector<AnnotatedTensor> read_tensors(std::string_view text) {
   constexpr std::string_view kTensor = "R.Tensor((";
   std::vector<AnnotatedTensor> tensors;
@@ -75,7 +75,7 @@ Annotations read_annotations(const Executable &executable) {
   cJSON_ArrayForEach(constant, json_member(json.get(), "constants")) {
     if (json_string(constant, "kind") != "string") continue;
     std::string text = json_string(constant, "value");
-    std::erase(text, '\\');  // it is quoted
+    std::erase(text, '\\');  // the constant is quoted
     read_annotation(text, annotations);
   }
   return annotations;

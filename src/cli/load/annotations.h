@@ -1,4 +1,4 @@
-// What TVM wrote down of a function's parameters for its error messages, which also compiled functions keep.
+// TVM's descriptions of a function's parameters for its error messages. Compiled functions keep them, too.
 #pragma once
 #include <map>
 #include <string>
@@ -17,15 +17,15 @@ struct AnnotatedTensor {
 
 struct Annotation {
   std::string kind;                      // tensor, tuple, shape; "" for others
-  std::vector<AnnotatedTensor> tensors;  // of a tuple, all
+  std::vector<AnnotatedTensor> tensors;  // all tensors of a tuple
 };
 
-// By the function and the parameter's place. Empty if the program keeps none.
+// Keyed by function and index of the parameter. Empty if the program has no descriptions.
 using Annotations = std::map<std::pair<std::string, int64_t>, Annotation>;
 Annotations read_annotations(const Executable &executable);
 
-// Of one text: "ErrorContext(fn=decode, loc=param[0], param=x, annotation=R.Tensor((b, 1, 64), dtype="float32"))".
-// Returns whether it is such a text.
+// Reads one text: "ErrorContext(fn=decode, loc=param[0], param=x, annotation=R.Tensor((b, 1, 64), dtype="float32"))".
+// Returns false if it is another text.
 bool read_annotation(std::string_view text, Annotations &annotations);
 
 }  // namespace opd::cli

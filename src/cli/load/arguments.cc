@@ -81,7 +81,7 @@ class Builder {
     if (index < target_.params().size()) learn_dims(target_.params()[index], slots_[index].value.view());
   }
 
-  // Learns sizes from a given argument, for the names that its parameter has for them.
+  // Learns the sizes that a parameter names from its given argument.
   void learn_dims(const Param &param, const opd_value &value) {
     if (value.type == OPD_INT && param.symbol) learn_dim(param, *param.symbol, value.u.int64);
     if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
@@ -147,7 +147,7 @@ class Builder {
       if (!slots_[i].is_filled) fill(i, guess(params[i], i));
   }
 
-  // The parameters. If the program leaves something open that is needed, probes for it.
+  // Returns the parameters. If the program does not describe a needed one, probes for it.
   std::vector<Param> whole_params() const {
     const std::vector<Param> &params = target_.params();
     bool is_whole = true;
@@ -160,7 +160,7 @@ class Builder {
     return is_there_ ? probe_here(given) : probe_params(program_, target_, given);
   }
 
-  // Instruments cannot follow a program to another machine, so this one asks the kernels, if it can load them.
+  // An instrument cannot run on another machine, so the program is probed on this one, if it can be loaded here.
   std::vector<Param> probe_here(std::vector<opd_value> given) const {
     std::vector<Tensor> copies;
     for (opd_value &value : given)

@@ -1,4 +1,5 @@
-// The arguments of a call: from -i and --params, the others made to fit the checks of the program and its kernels.
+// The arguments of a call. They come from -i and --params; missing ones are made to fit the checks of the program and
+// its kernels.
 #pragma once
 #include <string>
 #include <vector>

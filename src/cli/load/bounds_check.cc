@@ -40,7 +40,7 @@ const DLTensor *tensor_in(const opd_value &value) {
 
 bool is_host_memory(const DLTensor &view) { return view.device.device_type == kDLCPU && view.data; }
 
-// The memory of one tensor, or of several that share some.
+// The memory of one tensor, or of several tensors that overlap.
 struct Shared {
   Range range;
   std::vector<size_t> arguments;
@@ -71,7 +71,7 @@ std::vector<Shared> shared_memory(const std::vector<opd_value> &arguments) {
   return joined;
 }
 
-// A call's arguments with copies in the place of tensors.
+// A call's arguments, with copies instead of its tensors.
 class Copies {
  public:
   Copies(const std::vector<opd_value> &arguments, const std::vector<Shared> &memory, GuardedBlock::Side side,
@@ -96,7 +96,7 @@ class Copies {
  private:
   void place(size_t i, const std::byte *begin) {
     DLTensor view = *tensor_in(values_[i]);
-    // The offset stays what it was, so the pointer may lie before the copy.
+    // `byte_offset` is kept, so the pointer may lie before the copy.
     const uintptr_t moved = reinterpret_cast<uintptr_t>(blocks_.back().data()) - reinterpret_cast<uintptr_t>(begin);
     view.data = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(view.data) + moved);
     views_.push_back(view);
@@ -147,7 +147,7 @@ void BoundsCheck::check(const Function &kernel, const std::string &name, const s
     try {
       const FaultWatch watch(subject, copies.blocks(), names);
       kernel.call(copies.values());
-    } catch (const opdyno::Error &) {}  // the call itself has the same error, with its place in the program
+    } catch (const opdyno::Error &) {}  // the call itself then reports the same error, with its place in the program
     check_fill(copies, memory, subject);
   };
   const Copies at_end(arguments, memory, GuardedBlock::Side::end, std::byte{0xA5});

@@ -22,7 +22,7 @@ struct Program;
 // that keeps a state is called three times.
 class BoundsCheck {
  public:
-  // `program` must outlive this. `others`: functions that are no kernels, although its modules offer them.
+  // `program` must outlive this. `others`: functions of its modules that are not kernels.
   explicit BoundsCheck(const Program &program, std::set<std::string> others = {})
       : program_(program), others_(std::move(others)) {}
 
@@ -43,7 +43,7 @@ class BoundsCheck {
   std::map<std::string, std::optional<Function>> kernels_;
   std::set<std::string> checked_, unchecked_;
   int64_t calls_ = 0;
-  bool has_caches_ = false;  // whose kernels a builtin calls, which the instrument does not see
+  bool has_caches_ = false;  // a builtin calls their kernels, which the instrument does not see
   std::optional<std::string> finding_;
 };
 

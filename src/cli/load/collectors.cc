@@ -36,7 +36,7 @@ const Known &find(std::string_view name) {
 
 }  // namespace
 
-// A comma ends an event's name only outside of parentheses; colons are part of it.
+// Commas separate names of events, but not within parentheses. Colons are parts of names.
 Collector make_collector(std::string_view spec, bool elsewhere) {
   const size_t colon = spec.find(':');
   const Known &one = find(spec.substr(0, colon));
@@ -68,7 +68,7 @@ std::string collector_problem(std::string_view name) {
 
 namespace {
 
-// Whether a collector works on this machine; if it works only in part, how to ask for that part.
+// The state of a collector on this machine. If it works only in part: how to ask for that part.
 std::string state_of(const Known &one) {
   const std::string problem = collector_problem(one.name);
   if (problem.empty()) return "yes";

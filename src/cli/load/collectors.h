@@ -8,8 +8,8 @@
 namespace opd::cli {
 
 // `spec` is "memory", or "papi:EVENT,EVENT". Fails with Exit::usage for an unknown name, with Exit::failed for events
-// that cannot be measured on this machine. Without events, unavailable ones of the usual set are left out.
-// `elsewhere`: another machine measures, and looks whether it can.
+// that cannot be measured on this machine. Without events, unavailable ones of the usual set are left out. `elsewhere`:
+// another machine measures, and checks the events itself.
 Collector make_collector(std::string_view spec, bool elsewhere = false);
 // One line per collector: whether it works on this machine, and if not, why.
 std::string collectors_text();

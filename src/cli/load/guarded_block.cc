@@ -18,7 +18,7 @@ namespace opd::cli {
 
 namespace {
 
-// Wide, because a wrong index is often a whole row wrong. Guards take addresses only, no memory.
+// Guards are wide, because a wrong index is often wrong by a whole row. They take only addresses, no memory.
 constexpr size_t least_guard = size_t{1} << 20;
 
 size_t page_size() {
@@ -28,7 +28,7 @@ size_t page_size() {
 
 size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// The handler reads it. Kernels fault on any thread, so it is the process's.
+// The signal handler reads this. It is global, because kernels can fault on any thread.
 std::atomic<const FaultWatch *> watched{nullptr};
 
 // "wrote" or "read", if the processor reports which.
@@ -50,7 +50,7 @@ const char *access_verb(const void *context) {
 // Runs in a signal handler: it allocates no memory and uses only system calls.
 void on_fault(int number, siginfo_t *info, void *context) {
   const FaultWatch *watch = watched.load();
-  if (!watch) {  // not of a kernel: the fault occurs again, and ends the process as it would have done
+  if (!watch) {  // not from a kernel: the fault occurs again, and ends the process as usual
     signal(number, SIG_DFL);
     return;
   }

@@ -9,15 +9,15 @@
 
 namespace opd::cli {
 
-// Pages are whole, and the copy need not be: on one side it lies as near to the guard as the alignment allows, on the
-// other up to a page away. The bytes between copy and guards are filled with one value, so that writes to them are
-// seen afterwards.
+// Guards are whole pages, but the copy may have any size. So on one side it is as near to the guard as the alignment
+// allows, on the other up to a page away. The bytes between copy and guards are filled with one value, so that writes
+// to them can be detected afterwards.
 class GuardedBlock {
  public:
-  enum class Side { end, begin };  // where the copy lies next to the guard
+  enum class Side { end, begin };  // the side of the copy that is next to the guard
 
-  // `alignment` is a power of two up to the size of a page: the copy's address modulo it is that of the content's.
-  // Throws std::bad_alloc.
+  // `alignment` is a power of two up to the size of a page. The addresses of copy and content are equal modulo
+  // `alignment`. Throws std::bad_alloc.
   GuardedBlock(std::span<const std::byte> content, size_t alignment, Side side, std::byte fill);
   ~GuardedBlock();
   GuardedBlock(GuardedBlock &&from) noexcept;
@@ -26,10 +26,9 @@ class GuardedBlock {
   std::byte *data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Where the bytes of the fill begin that were written, nearest to the copy: 0 is the first byte after it, -1 the last
-  // one before it.
+  // The position of the overwritten bytes nearest to the copy: 0 is the first byte after it, -1 the last one before it.
   std::optional<ptrdiff_t> written_outside() const;
-  // The same of an address within the guards.
+  // The position of an address within the guards, counted as in written_outside().
   std::optional<ptrdiff_t> outside(uintptr_t address) const;
 
  private:
@@ -38,8 +37,9 @@ class GuardedBlock {
   std::byte fill_;
 };
 
-// A call during which a segmentation fault ends the process with a message that names the call, and the block if the
-// address lies in the guards of one. `names` are those of the blocks. All of it must outlive the watch. Watches nest.
+// Watches a call: a segmentation fault ends the process with a message that names the call. If the address is in the
+// guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive the
+// watch. Watches nest.
 class FaultWatch {
  public:
   FaultWatch(const std::string &call, std::span<const GuardedBlock> blocks, std::span<const std::string> names);

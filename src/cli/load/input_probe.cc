@@ -124,7 +124,7 @@ class ParamProbe {
     return skips ? OPD_INSTRUMENT_SKIP_RUN : OPD_INSTRUMENT_NO_OP;
   }
 
-  // Of all libraries in the module tree.
+  // Reads the signatures of all libraries in the module tree.
   void read_signatures(const cJSON *module) {
     const cJSON *item = nullptr;
     cJSON_ArrayForEach(item, json_member(module, "signatures")) if (cJSON_IsString(item))
@@ -171,7 +171,7 @@ class ParamProbe {
     return skips;
   }
 
-  // The meaning of the arguments: docs/builtins.md.
+  // docs/builtins.md describes the arguments.
   void learn_check(std::string_view builtin, const std::vector<opd_value> &args, Param &param) {
     const auto integer = [&](size_t i) { return i < args.size() && args[i].type == OPD_INT ? args[i].u.int64 : -1; };
     const auto dtype = [&](size_t i) {
@@ -183,7 +183,7 @@ class ParamProbe {
     if (builtin == "check_tensor_info") {
       become("tensor");
       dtype(args.size() == 4 ? 2 : 1);
-      if (integer(1) == 0) learn(param.dims, std::vector<Dim>());  // no size is left open
+      if (integer(1) == 0) learn(param.dims, std::vector<Dim>());  // all sizes are known
     } else if (builtin == "check_shape_info") {
       become("shape");
     } else if (builtin == "check_prim_value_info") {
@@ -240,7 +240,7 @@ class ParamProbe {
   std::vector<Value> owned_;
   std::vector<opd_value> arguments_;
   std::map<std::string, KernelSignature> signatures_;
-  bool learned_ = false;   // in this round
+  bool learned_ = false;   // something new in this round
   bool must_end_ = false;  // this round skipped a check that stores sizes
   int64_t calls_ = 0;
 };

@@ -31,7 +31,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return parts;
 }
 
-// 4, T.int64(4), or the name of a size.
+// Reads 4, T.int64(4), or the name of a size.
 std::optional<Dim> read_signature_dim(std::string_view text) {
   if (text.starts_with("T.int") && text.ends_with(')')) {
     text.remove_prefix(std::min(text.find('(') + 1, text.size()));
@@ -41,7 +41,7 @@ std::optional<Dim> read_signature_dim(std::string_view text) {
   return is_name(text) ? std::optional<Dim>(std::string(text)) : std::nullopt;
 }
 
-// Tensor([T.int64(4), n], float32)
+// Reads Tensor([T.int64(4), n], float32).
 std::optional<KernelArgument> read_argument(std::string_view type) {
   constexpr std::string_view kTensor = "Tensor(";
   if (!type.starts_with(kTensor) || !type.ends_with(')')) return std::nullopt;

@@ -39,7 +39,7 @@ opdyno::RpcSession begin(const MachineSpec &spec, const Args &args) {
   });
 }
 
-// Servers of that key at the tracker, free or not.
+// The number of the tracker's servers with that key, free or not.
 int64_t count_servers(const MachineSpec &spec, const Args &args) {
   const opd_rpc_connect_options options = connect_options(spec, args);
   const std::string address = spec.address.text();
@@ -82,7 +82,7 @@ std::optional<MachineSpec> MachineSpec::of(const Args &args) {
     } else if (name == "n") {
       has_count = true;
       spec.count = value == "all" ? std::nullopt : read_int(value);
-      constexpr int64_t kMost = 256;  // sessions of a process
+      constexpr int64_t kMost = 256;  // most sessions of a process
       if (value != "all" && (!spec.count || *spec.count < 1 || *spec.count > kMost))
         refuse(cat("n is all, or 1 to ", kMost));
     } else {
@@ -137,7 +137,7 @@ DLDevice Machine::device(const Args &args) const {
 
 Module Machine::load(const std::string &path) {
   std::string name = std::filesystem::path(path).filename().string(), content;
-  if (name.ends_with(".opdasm")) {  // which is assembled here
+  if (name.ends_with(".opdasm")) {  // assembled on this machine
     name += ".vmexec";
     const std::string text = read_file(path);
     content = attempt(Exit::refused, path, [&] { return Executable::assemble(text).save(); });

@@ -12,32 +12,33 @@
 
 namespace opd::cli {
 
-// "HOST:PORT,key=K,secret-file=F" for a server, "tracker=HOST:PORT,key=K,n=N" for those that a tracker gives out.
+// "HOST:PORT,key=K,secret-file=F" for a server, "tracker=HOST:PORT,key=K,n=N" for servers from a tracker.
 struct MachineSpec {
   Endpoint address;
   bool is_tracker = false;
   std::string key, secret;
   std::string tls_ca, tls_fingerprint, tls_name;  // "": not given
-  std::optional<int64_t> count = 1;               // nullopt: all of the tracker's
+  std::optional<int64_t> count = 1;               // nullopt: all servers of the tracker
 
   static std::optional<MachineSpec> of(const Args &args);  // nullopt without --on. Fails with Exit::usage.
 };
 
 class Machine {
  public:
-  // Fail with Exit::failed. connect_all() waits until as many servers are free; `told` hears how many it has.
+  // These fail with Exit::failed. connect_all() waits until enough servers are free, and reports to `told` how many it
+  // has.
   static Machine connect(const MachineSpec &spec, const Args &args);
   static std::vector<Machine> connect_all(const MachineSpec &spec, const Args &args,
                                           const std::function<void(const std::string &)> &told);
 
   const std::string &address() const { return address_; }
-  const std::string &host() const { return host_; }  // what it calls itself; "": it does not tell
+  const std::string &host() const { return host_; }  // the machine's own name; "": unknown
   bool is_tvms() const { return server_ == "tvm"; }
   std::string text() const { return host_.empty() ? address_ : host_ + " (" + address_ + ")"; }
 
   const std::string &server() const { return server_; }  // "opdyno 0.2.0" or "tvm"
   DLDevice reach(DLDevice there) const { return session_.device(there); }
-  // The one that is asked for, as the session calls it. Fails with Exit::failed if it is not there.
+  // The requested device in the session's numbering. Fails with Exit::failed if it does not exist.
   DLDevice device(const Args &args) const;
   // Sends the file and loads it there. Fails with Exit::refused.
   Module load(const std::string &path);
@@ -47,10 +48,10 @@ class Machine {
 
   opdyno::RpcSession session_;
   std::string address_, host_, server_;
-  std::map<std::string, int> sent_;  // names of files, and how often
+  std::map<std::string, int> sent_;  // number of transfers by file name
 };
 
-// What the machine calls itself, as in reports; its address if it does not tell. Null: this machine.
+// The machine's own name for reports; its address if that is unknown. Null: this machine.
 std::string machine_name(const Machine *machine);
 
 // Fails with Exit::usage if an option is given that other machines cannot follow.

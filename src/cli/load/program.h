@@ -19,7 +19,7 @@ struct Param {
   std::string kind;  // tensor, shape, tuple, int, float, string, function, any
   std::optional<std::string> dtype;
   std::optional<std::vector<Dim>> dims;
-  std::optional<std::string> symbol;  // of an int that is a size
+  std::optional<std::string> symbol;  // name of the size, for an int
 };
 
 struct FunctionInfo {
@@ -31,7 +31,7 @@ struct Program {
   Module root;                          // as loaded, maybe on another machine
   Module vm_module;                     // the module with the VM program; NULL if there is none
   Executable executable;                // the VM program
-  std::vector<FunctionInfo> functions;  // of the program, without the packed ones
+  std::vector<FunctionInfo> functions;  // the program's functions, without packed ones
 
   const FunctionInfo *find(std::string_view name) const;
 };
@@ -40,10 +40,10 @@ struct Program {
 // of the modules runs: their functions are listed, but cannot be called.
 enum class Loading { inspect_only, whole };
 Program load_program(const std::string &path, const Args &args, Loading loading = Loading::whole);
-// On another machine. The program's checks of its parameters are read here, from the file.
+// Loads the program on another machine. Its checks of parameters are read here, from the file.
 Program load_program(const std::string &path, const Args &args, Machine &machine);
 
-// Of a module of kind "relax.VMExecutable".
+// Describes a module of kind "relax.VMExecutable".
 Program program_of(const Module &module);
 
 // The VM program of a file. Nothing else of the file is loaded.

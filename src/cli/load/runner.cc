@@ -8,12 +8,12 @@ namespace opd::cli {
 
 namespace {
 
-// The kind of devices that a module of the tree has kernels for; "" if none has any.
+// The kind of devices for which a module of the tree has kernels; "" if there is none.
 std::string kind_with_kernels(const Module &module) {
   const std::string kind = module.kind();
   for (const std::string_view known : {"cuda", "opencl", "vulkan", "rocm", "metal", "webgpu"})
     if (kind == known) return kind;
-  if (kind == "hip") return "rocm";  // TVM's names of the module and of the device
+  if (kind == "hip") return "rocm";  // TVM's names for the module and for the device
   for (const Module &import : module.imports())
     if (std::string found = kind_with_kernels(import); !found.empty()) return found;
   return "";

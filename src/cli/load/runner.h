@@ -16,23 +16,22 @@ class Runner {
   explicit Runner(const Args &args, const Sizes &sizes = {});
   // Runs on `machine`; several may do so at once, so there is no line of progress.
   Runner(const Args &args, const Sizes &sizes, Machine machine);
-  void resize(const Args &args, const Sizes &sizes);  // makes the arguments anew
+  void resize(const Args &args, const Sizes &sizes);  // makes new arguments
 
   const Program &program() const { return program_; }
   const Target &target() const { return *target_; }
   const std::vector<opd_value> &arguments() const { return arguments_->views(); }
   Progress &progress() { return progress_; }
-  const Machine *machine() const { return machine_ ? &*machine_ : nullptr; }  // null: this one
+  const Machine *machine() const { return machine_ ? &*machine_ : nullptr; }  // null: this machine
 
   // Starts the clock of --timeout; all following calls share it.
   void start();
   // Calls once, with deadline and token.
   Value call();
-  // For many calls with arguments(), after start(): the function itself, or with a deadline, a wrapper that checks it.
-  // One of another machine has no wrapper, because it must be measured there.
-  // Must not outlive this.
+  // The function for many calls with arguments(), after start(). If there is a deadline, a wrapper checks it. A
+  // function on another machine has no wrapper, because it must be measured there. Must not outlive this.
   Function function() const;
-  // For calls made elsewhere.
+  // The options for calls that other code makes.
   opd_call_options call_options() const;
 
  private:
@@ -44,7 +43,7 @@ class Runner {
   std::unique_ptr<Target> target_;
   std::unique_ptr<Arguments> arguments_;
   CancelToken token_;
-  // Last, because their threads use the members above and must end first.
+  // These are last, because their threads use the members above and must end first.
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;
 };

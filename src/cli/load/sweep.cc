@@ -16,7 +16,7 @@ constexpr size_t most_rows = 1000;
   fail_usage(cat("option '--sweep' takes a name and sizes as n=1,8,64 or n=16:64:16 or n=1:64:x2, not '", text, "'"));
 }
 
-// "8", "1:4", "16:64:16" or "1:64:x2".
+// Reads "8", "1:4", "16:64:16" or "1:64:x2".
 void add_sizes(std::string_view part, std::string_view text, std::vector<int64_t> &sizes) {
   const std::vector<std::string_view> ends = split(part, ':');
   const std::optional<int64_t> first = read_int(ends[0]), last = ends.size() > 1 ? read_int(ends[1]) : first;

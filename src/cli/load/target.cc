@@ -89,7 +89,7 @@ Value Target::checked_call(const std::vector<opd_value> &args, const opd_call_op
     bounds_check_->check(function_, name_, args);
     return function_.call(args);
   }
-  // Not before: the search for the shapes of inputs has an instrument of its own.
+  // The instrument is set only now, because the search for the shapes of inputs has its own one.
   vm_.set_instrument(bounds_check_->instrument());
   try {
     return vm_.call_with(options, name_.c_str(), args);

@@ -11,13 +11,13 @@
 
 namespace opd::cli {
 
-// Of --device, or another option; the CPU without one. Fails if it is not there.
+// The device of --device, or of another option; the CPU without one. Fails if the device does not exist.
 DLDevice device_option(const Args &args, std::string_view option = "device");
 
 class Target {
  public:
   // `function` is FN; nullopt selects main, else the only function. Fails with Exit::usage if it cannot be found, with
-  // Exit::refused if the program cannot be bound. `machine`: which has the program; null: this one.
+  // Exit::refused if the program cannot be bound. `machine`: the machine that has the program; null: this one.
   Target(const Program &program, const std::optional<std::string> &function, const Args &args,
          const Machine *machine = nullptr);
 
@@ -25,7 +25,7 @@ class Target {
   bool is_program() const { return static_cast<bool>(vm_); }
   const Vm &vm() const { return vm_; }
   DLDevice device() const { return device_; }
-  const std::vector<Param> &params() const { return params_; }  // of a VM program's function
+  const std::vector<Param> &params() const { return params_; }  // parameters of a VM program's function
 
   const Function &function() const { return function_; }  // for calls without options, at the least cost
   const BoundsCheck *bounds_check() const { return bounds_check_.get(); }  // null without --check-bounds

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array outcomes{"done", "bad_key", "bad_format", "limit", "broken"};
 
-// The number of the outcome that opd_rpc_serve() returned the code for.
+// The index of the outcome for a code that opd_rpc_serve() returned.
 size_t outcome_of(opd_code code) {
   switch (code) {
     case OPD_OK:
@@ -42,7 +42,7 @@ opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
 
 }  // namespace
 
-// Programs of clients run in processes that can write it, so its numbers are only shown.
+// Clients' programs can write this memory, so its numbers are only shown.
 struct ServeMetrics::Shared {
   std::array<std::atomic<uint64_t>, outcomes.size()> ended{};
 };
@@ -98,7 +98,7 @@ void ServeMetrics::send(const SharedSpan &span, int64_t session) {
   value.begin_ns = span.begin_ns, value.end_ns = span.end_ns, value.span_kind = span.span_kind;
   try {
     telemetry_.set_value(value);
-  } catch (const opdyno::Error &) { ++ended_totals_.spans_dropped; }  // a program of the client has changed it
+  } catch (const opdyno::Error &) { ++ended_totals_.spans_dropped; }  // a program of the client has changed the span
 }
 
 void ServeMetrics::Totals::add(const SharedSession &shared) {

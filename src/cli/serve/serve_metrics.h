@@ -12,23 +12,23 @@
 
 namespace opd::cli {
 
-// Each session is a separate process. Only this process sees its requests and how it ended, so it counts them in
-// memory that it shares with the server. If the process ends in another way, the server sees that.
+// Each session is a separate process. It counts its requests, and notes how it ended, in memory that it shares with the
+// server. If the process ends in another way, only the server sees that.
 class ServeMetrics {
  public:
-  // Listens at `address`, sends to the collector at `otlp`; "": does not.
+  // Listens at `address`, and sends to the collector at `otlp`. If one of them is "", it does not.
   ServeMetrics(const std::string &address, const std::string &otlp);
   ~ServeMetrics();
   ServeMetrics(const ServeMetrics &) = delete;
   std::string address() const { return telemetry_.address(); }
   bool sends_spans() const { return sends_spans_; }
 
-  // In the server. `outcome`: "": as the session has noted. `why`: its process ended, for the spans of what it did
-  // then.
+  // These are for the server. `outcome` "": the one that the session has noted. `why`: the reason why the process
+  // ended, for its open spans.
   void begin_session(int64_t number, SharedSession &shared);  // before its process begins; shared until its end
   void end_session(int64_t number, const char *outcome, const std::string &why = "");
-  void show();                   // what has happened until now
-  void note_end(opd_code code);  // in the session's process
+  void show();                   // shows the numbers so far
+  void note_end(opd_code code);  // called in the session's process
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -50,9 +50,9 @@ class ServeMetrics {
   const bool sends_spans_;
   Shared *shared_;
   std::map<int64_t, Session> active_;
-  Totals ended_totals_;                    // of sessions that ended
-  std::map<std::string, uint64_t> ended_;  // by outcome, of those that the server sees
-  double seconds_ = 0;                     // of those that ended
+  Totals ended_totals_;                    // sums over ended sessions
+  std::map<std::string, uint64_t> ended_;  // by outcome, for ends that only the server sees
+  double seconds_ = 0;                     // duration of ended sessions
 };
 
 }  // namespace opd::cli

@@ -38,15 +38,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto tracker_period = 2000ms;  // between two questions to the tracker, and two tries to reach it
-constexpr auto accept_pause = 1000ms;    // after a client that could not be accepted
-constexpr auto most_unheard = 5000ms;    // of a session whose client has gone: amid a call it does not see that
-constexpr int most_unused_periods = 10;  // after which a key that a client got but does not use is replaced
-constexpr auto look_period = 1000ms;     // between two looks at what sessions do
-constexpr int most_looking = 20;         // of the server's time, one part in so many is for looking at files
-constexpr size_t most_unknown = 32;      // clients that have connected and not yet sent the key
+constexpr auto tracker_period = 2000ms;  // between two requests to the tracker, and two attempts to reach it
+constexpr auto accept_pause = 1000ms;    // pause after a client could not be accepted
+constexpr auto most_unheard = 5000ms;    // until a session without a client is ended; a call does not notice that
+constexpr int most_unused_periods = 10;  // then a key that a client got but did not use is replaced
+constexpr auto look_period = 1000ms;     // between two checks of the sessions
+constexpr int most_looking = 20;         // checks of files take at most 1 / most_looking of the server's time
+constexpr size_t most_unknown = 32;      // most clients that have connected but not yet sent the key
 
-// Of the sandbox: "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)"; and of TLS.
+// Describes the sandbox and TLS: "files (Landlock ABI 7), no network; not: signals to others (Landlock ABI 6)".
 std::string session_text(const opd_rpc_serve_options &options) {
   const Json facts = parse_json(opdyno::rpc_serve_describe(&options), "the description of sessions");
   const std::string fingerprint = json_string(facts.get(), "tls_fingerprint");
@@ -106,13 +106,13 @@ class Server {
   }
 
  private:
-  // A session's process. Its client is unknown until it has sent the key, then it waits for a place, then it has one.
+  // A session's process. Its client is unknown until it has sent the key. Then the session waits for a place.
   struct Child {
     int64_t number;
     std::string match_key;
     SessionGate gate;
     SessionShare shared;
-    Descriptor connection;  // to see that the client has gone, and to tell it the end; nothing once it has
+    Descriptor connection;  // detects that the client has gone, and tells it the end; empty once it has gone
     bool has_asked = false, has_place = false;
     std::optional<ForcedEnd> end{};
   };
@@ -162,7 +162,7 @@ class Server {
     child.end = std::move(end);
   }
 
-  // Between two calls the session sees it, too, and ends before its time is up.
+  // Between two calls, the session notices the end of its client itself and ends before the limit.
   static void note_end_of_client(Child &child) {
     child.connection.reset();
     end(child, {Clock::now() + most_unheard, "its client has gone, and it did not end by itself", "broken", false});
@@ -180,7 +180,8 @@ class Server {
     next_look_ = Clock::now() + std::max<Clock::duration>(look_period, most_looking * (Clock::now() - begin));
   }
 
-  // If the kernel ends a process, for lack of memory, nobody can ask it any more what it did.
+  // Operators are noted in advance, because a process that the kernel ended for lack of memory cannot report what it
+  // did.
   void have_operators_noted() {
     if (Clock::now() < next_note_) return;
     for (const auto &[process, child] : children_)
@@ -189,7 +190,7 @@ class Server {
     next_note_ = Clock::now() + look_period;
   }
 
-  // `most`: in ms; -1: for ever.
+  // The time in ms until the next forced end, but at most `most`; -1: without a limit.
   int ms_before_an_end(int most) const {
     for (const auto &[process, child] : children_) {
       if (!child.end || child.end->next_step() == Clock::time_point::max()) continue;
@@ -221,12 +222,12 @@ class Server {
     }
   }
 
-  // The tracker's key is for one client.
+  // Whether the client has the tracker's current key, which is for one client.
   bool has_key(const Child &child) const {
     return !settings_.tracker || (!child.match_key.empty() && child.match_key == match_key_);
   }
 
-  // In the order in which the clients became known.
+  // Places are given in the order in which the clients became known.
   void give_places() {
     while (!waiting_.empty() && static_cast<int64_t>(places_taken()) < settings_.most_sessions) {
       const auto found = children_.find(waiting_.front());
@@ -298,14 +299,14 @@ class Server {
                  cat("its time, --session-limit ", settings_.most_time_text, ", was over"), "limit"});
   }
 
-  // `error`: of accept4().
+  // `error`: errno of accept4().
   void refuse_for_now(int error) {
-    if (error == ECONNABORTED || error == EAGAIN || error == EINTR) return;  // the client went away
-    next_accept_ = Clock::now() + accept_pause;  // what is missing, as descriptors, is missing for a while
+    if (error == ECONNABORTED || error == EAGAIN || error == EINTR) return;  // the client has gone
+    next_accept_ = Clock::now() + accept_pause;  // a missing resource, such as descriptors, is missing for a while
     print_message(cat("opdyno serve: cannot accept a client: ", strerror(error), "; trying again\n"));
   }
 
-  // In the child.
+  // Runs in the child process.
   [[noreturn]] void serve(int connection, int64_t number, pid_t parent, const std::string &folder, SessionGate &gate,
                           SharedSession &shared) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -316,7 +317,7 @@ class Server {
     opd_rpc_serve_options options = settings_.session;
     options.work_folder = folder.c_str();
     options.key = settings_.key.c_str();
-    // Between two keys of the tracker there is one that no client has.
+    // While the tracker has no key, a random key refuses all clients.
     const std::string match_key = settings_.tracker && match_key_.empty() ? random_name() : match_key_;
     options.match_key = match_key.empty() ? nullptr : match_key.c_str();
     struct InSession {
@@ -359,12 +360,12 @@ class Server {
       next_question_ = {};  // the tracker may offer this server again
       if (children_.empty()) forget_code();
     }
-    // Processes that programs of clients have started end with their session.
+    // Processes that clients' programs have started end with their session.
     for (const pid_t orphan : children_of_this_process())
       if (!children_.contains(orphan)) kill(orphan, SIGKILL);
   }
 
-  // Of a child whose process has ended.
+  // Handles the end of a child's process.
   void end_session(Child &child, int status, const rusage &used) {
     memory_.look();
     const SessionEnd end = end_of_session(status, used, child.end, settings_.session.max_cpu_s, memory_, *child.shared);
@@ -381,11 +382,11 @@ class Server {
   Descriptor listener_, signals_;
   sigset_t usual_signals_;
   std::map<pid_t, Child> children_;
-  std::deque<pid_t> waiting_;  // for a place
+  std::deque<pid_t> waiting_;  // processes that wait for a place
   int64_t last_number_ = 0;
   bool is_running_ = true;
   std::optional<Tracker> tracker_;
-  std::string match_key_;  // that the tracker gives to the next client; "": none
+  std::string match_key_;  // the tracker's key for the next client; "": none
   int unused_periods_ = 0;
   Clock::time_point next_question_{}, next_accept_{}, next_look_{}, next_note_{};
   MemoryWatch memory_;

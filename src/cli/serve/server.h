@@ -1,4 +1,4 @@
-// The server of `opdyno serve`. Each client has a process of its own, so what one does cannot reach another.
+// The server of `opdyno serve`. Each client has its own process, so that clients cannot affect each other.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace opd::cli {
 
-constexpr uint64_t kOwnBytesOfSession = uint64_t{256} << 20;  // beside what its client may have
+constexpr uint64_t kOwnBytesOfSession = uint64_t{256} << 20;  // in addition to its client's limit
 
 struct ServerSettings {
   Endpoint listen;
@@ -19,18 +19,18 @@ struct ServerSettings {
   std::string key, secret;
   bool lets_anyone;
   int64_t most_sessions;
-  std::optional<std::chrono::nanoseconds> most_time;  // of a session
-  std::string most_time_text;                         // as it was given
+  std::optional<std::chrono::nanoseconds> most_time;  // limit of a session
+  std::string most_time_text;                         // the text of the option
   std::string user;
-  std::string allowed_modules;               // the content of that file
-  std::string certificate, certificate_key;  // their files
+  std::string allowed_modules;               // content of the file with the list
+  std::string certificate, certificate_key;  // paths of the files
   std::vector<const char *> read_paths;
   opd_rpc_serve_options session;
   std::optional<Endpoint> metrics;
   std::string otlp;
 };
 
-// Serves until SIGINT or SIGTERM. Changes the address to listen at to the one that it got.
+// Serves until SIGINT or SIGTERM. Sets the address in `settings` to the one that it listens at.
 void serve(ServerSettings &settings);
 
 }  // namespace opd::cli

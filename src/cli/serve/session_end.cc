@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto grace = 2s;     // from SIGTERM to SIGKILL
-constexpr auto of_late = 10s;  // a process with much memory takes long to end
+constexpr auto of_late = 10s;  // long, because a process with much memory takes long to end
 
-// The limit has two steps: SIGXCPU, and a second later, if a program ignores that, SIGKILL.
+// The limit has two steps: SIGXCPU, and if the program ignores it, SIGKILL a second later.
 bool has_used_up(int status, const rusage &used, int32_t limit) {
   if (!limit || !WIFSIGNALED(status)) return false;
   return WTERMSIG(status) == SIGXCPU ||
@@ -55,7 +55,7 @@ void MemoryWatch::look() {
   constexpr std::string_view line = "\noom_kill ";
   const std::string text = system_text("/proc/vmstat");
   const size_t at = text.find(line);
-  uint64_t count = 0;  // of kernels before 4.13, which do not tell
+  uint64_t count = 0;  // 0: kernels before 4.13, which do not report it
   if (at != text.npos) std::from_chars(text.data() + at + line.size(), text.data() + text.size(), count);
   if (known_ && count != *known_) changed_ = std::chrono::steady_clock::now();
   known_ = count;
@@ -68,7 +68,7 @@ bool MemoryWatch::has_ended_a_process() const {
 SessionEnd end_of_session(int status, const rusage &used, const std::optional<ForcedEnd> &forced, int32_t cpu_limit_s,
                           const MemoryWatch &memory, SharedSession &shared) {
   const std::string ran = noted_operator(shared), place = ran.empty() ? "" : cat(", amid the operator ", ran);
-  const bool has_reason = shared.progress.end_reason[0] != '\0';  // the process's handler got that far
+  const bool has_reason = shared.progress.end_reason[0] != '\0';  // the process's signal handler has written it
   const auto told = [&](const std::string &reason) {
     if (!has_reason) note_reason(shared, reason);
   };

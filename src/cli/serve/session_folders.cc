@@ -48,7 +48,7 @@ SessionFolders::SessionFolders(const std::string &user) : user_(user) {
     path_ = (parent / cat(start, "XXXXXX")).string();
     if (!mkdtemp(path_.data())) fail_errno("make a directory in", parent.string(), errno);
     lock_ = locked(path_);
-  } while (!lock_ && access(path_.c_str(), F_OK));  // until it was locked, another server may have removed it
+  } while (!lock_ && access(path_.c_str(), F_OK));  // before it was locked, another server may have removed it
   constexpr mode_t to_pass_through = 0711;
   if (!user_.empty() && chmod(path_.c_str(), to_pass_through)) fail_errno("open", path_, errno);
 }
@@ -68,9 +68,9 @@ std::string SessionFolders::make(int64_t session) {
   return path;
 }
 
-// Programs of the session change files meanwhile, and may try to mislead the server.
+// The session's programs change files meanwhile, and may try to mislead the server.
 uint64_t SessionFolders::bytes_of(int64_t session, uint64_t most) const {
-  constexpr uint64_t least = 4096, block = 512;  // an empty file takes something, too
+  constexpr uint64_t least = 4096, block = 512;  // an empty file takes space, too
   uint64_t bytes = 0;
   std::vector<fs::path> directories = {path_of(session)};
   while (!directories.empty() && bytes <= most) {
@@ -79,7 +79,7 @@ uint64_t SessionFolders::bytes_of(int64_t session, uint64_t most) const {
     directories.pop_back();
     for (; !error && file != fs::directory_iterator(); file.increment(error)) {
       struct stat info {};
-      if (lstat(file->path().c_str(), &info)) continue;  // it is gone
+      if (lstat(file->path().c_str(), &info)) continue;  // the file is gone
       bytes += std::max(least, static_cast<uint64_t>(info.st_blocks) * block);
       if (S_ISDIR(info.st_mode)) directories.push_back(file->path());
     }

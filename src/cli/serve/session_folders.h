@@ -10,23 +10,23 @@ namespace opd::cli {
 
 class SessionFolders {
  public:
-  // `user`: to whom they belong, "" for the server's own. Removes those of servers that were killed.
+  // `user`: owner of the directories; "": the server's user. Removes the directories of servers that were killed.
   explicit SessionFolders(const std::string &user);
   ~SessionFolders();
   SessionFolders(const SessionFolders &) = delete;
 
   std::string make(int64_t session);
   void remove(int64_t session);
-  // The size of all files below it on the disk. Counts up to about `most`. UINT64_MAX: the session hides files.
+  // The size on disk of all files of the session. Counts up to about `most`. UINT64_MAX: the session hides files.
   uint64_t bytes_of(int64_t session, uint64_t most) const;
-  void forget() { lock_.reset(); }  // in a child: only the server's life keeps them
+  void forget() { lock_.reset(); }  // in a child: only the server holds the lock
 
  private:
   std::string path_of(int64_t session) const;
 
   const std::string user_;
   std::string path_;
-  Descriptor lock_;  // of the directory, as long as the server lives
+  Descriptor lock_;  // on the directory, as long as the server lives
 };
 
 }  // namespace opd::cli

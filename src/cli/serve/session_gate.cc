@@ -13,7 +13,7 @@ namespace {
 
 constexpr char asked = 'a', let_in = 'y', refused = 'n';
 
-// 0: the other side has ended.
+// Returns 0 if the other side has ended.
 char receive(const Descriptor &end) {
   char said = 0;
   ssize_t count;

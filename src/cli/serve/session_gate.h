@@ -1,5 +1,5 @@
-// Between a server and the process of a session whose client is not authenticated yet. Anyone may connect. So a client
-// takes no session's place until it has sent the key and was admitted here.
+// A channel between the server and a session's process whose client is not authenticated yet. Anyone may connect. So a
+// client takes no session's place until it has sent the key and was admitted here.
 #pragma once
 #include "cli/support/file.h"
 
@@ -11,10 +11,10 @@ class SessionGate {
 
   // In the session's process: asks the server, and waits for its answer. False: the client is not let in.
   bool ask();
-  // In the server.
+  // These are for the server.
   void keep_servers_end() { sessions_.reset(); }
   int descriptor() const { return servers_.get(); }  // has input once the session has asked, or has ended
-  bool has_asked();                                  // takes that input
+  bool has_asked();                                  // consumes that input
   void answer(bool is_let_in);
 
  private:

@@ -28,16 +28,17 @@ std::vector<pid_t> children_of_this_process() {
 }
 
 void end_all_children() {
-  // Each that ends may leave children of its own, which become those of this process.
+  // A child that ends may leave children of its own, which become children of this process.
   do
     for (const pid_t child : children_of_this_process()) kill(child, SIGKILL);
   while (waitpid(-1, nullptr, 0) > 0);
 }
 
 void forget_code() noexcept {
-  // Of the program and its library only: others may have text that the linker has changed, which no file has.
+  // Only code of the program and its library is dropped: the linker may have changed the code of others, so no file has
+  // it.
   const auto forget = [](dl_phdr_info *object, size_t, void *) {
-    const std::string_view name = object->dlpi_name;  // the program has none
+    const std::string_view name = object->dlpi_name;  // "" for the program
     if (!name.empty() && name.find("/libopdyno.so") == name.npos) return 0;
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -45,7 +46,7 @@ void forget_code() noexcept {
       const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, end = begin + segment.p_filesz;
       if (segment.p_type != PT_LOAD || segment.p_flags != (PF_R | PF_X)) continue;
       const uintptr_t first = begin & ~(page - 1);
-      madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);  // whose failure changes nothing
+      madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);  // a failure is harmless
     }
     return 0;
   };
@@ -62,7 +63,8 @@ void detach_session() {
   }
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  // These end sessions, also if the server was started with other handlers: of CPU time, of all other limits.
+  // These signals end sessions, even if the server was started with other handlers: SIGXCPU at the limit of CPU time,
+  // SIGTERM at all other limits.
   for (const int number : {SIGXCPU, SIGTERM}) signal(number, SIG_DFL);
 }
 

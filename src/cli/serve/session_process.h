@@ -1,4 +1,4 @@
-// The processes of a server's sessions, and those that programs of clients have started.
+// The processes of a server's sessions, and the processes that clients' programs have started.
 #pragma once
 #include <sys/types.h>
 
@@ -8,14 +8,14 @@ namespace opd::cli {
 
 // If a descendant loses its parent, it becomes a child of this process.
 void adopt_orphans();
-std::vector<pid_t> children_of_this_process();  // of its main thread
-void end_all_children();                        // and theirs; waits for it
+std::vector<pid_t> children_of_this_process();  // children of its main thread
+void end_all_children();                        // with their children; waits for their end
 
-// Takes the code of the program and its library out of this process's memory; what runs again comes back from the
-// system's cache of files. Most of what a server runs while it starts, it never runs again.
+// Drops the code of the program and its library from this process's memory. Code that runs again is read from the page
+// cache. A server never runs most of its starting code again.
 void forget_code() noexcept;
 
-// In a session: it has no input, and cannot read what is typed at the terminal where the server writes. Faults leave no
+// Called in a session: the process gets no input, cannot read what is typed at the server's terminal, and leaves no
 // core files.
 void detach_session();
 

@@ -1,5 +1,5 @@
-// Memory that the process of a session shares with the server: what it does, and its spans on their way. Programs of
-// clients run in that process and can write anything there.
+// Memory that a session's process shares with the server: its progress and its spans. Clients' programs run in that
+// process and can write anything there.
 #pragma once
 #include <memory>
 #include <opdyno/rpc.hpp>
@@ -20,11 +20,11 @@ struct SharedSessionEnd {
 using SessionShare = std::unique_ptr<SharedSession, SharedSessionEnd>;
 SessionShare make_session_share();  // before the process begins
 
-// The operator that ran, as the process has noted it; "": none.
+// The operator that ran, according to the process; "": none.
 std::string noted_operator(const SharedSession &shared);
-// For the message to the client: the server ends the process, or its process has ended.
+// Notes the reason for the message to the client. Called if the server ends the process, or if the process has ended.
 void note_reason(SharedSession &shared, const std::string &reason);
-// Tells the client why the process has ended, if the process has not. Does not wait.
+// Tells the client why the process has ended, unless the process has done so. Does not wait.
 void tell_end(int connection, const SharedSession &shared);
 
 }  // namespace opd::cli

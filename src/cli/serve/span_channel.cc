@@ -33,7 +33,7 @@ SharedSpan ended_texts(SharedSpan span) {
   return span;
 }
 
-// "00-<32 digits>-<16 digits>-<2 digits>": the number of the span, and whether its trace is kept.
+// Read the span's number, and whether its trace is kept, from "00-<32 digits>-<16 digits>-<2 digits>".
 std::string_view span_number(const SharedSpan &span) { return std::string_view(span.traceparent.data() + 36, 16); }
 bool is_kept(const SharedSpan &span) {
   const char digit = span.traceparent[54];
@@ -42,7 +42,7 @@ bool is_kept(const SharedSpan &span) {
 
 }  // namespace
 
-// Null: more are open than there should be.
+// Null: too many spans are open.
 SharedSpan *SpanChannel::place_of(const SharedSpan &span) noexcept {
   for (SharedSpan &open : open_)
     if (open.begin_ns && span_number(open) == span_number(span)) return &open;
@@ -70,7 +70,7 @@ void SpanChannel::take(uint64_t &taken, const Receiver &receive) {
   taken_.store(written, std::memory_order_release);
 }
 
-// The call first, as if it had ended.
+// The call comes first, as if it had ended.
 void SpanChannel::take_open(const Receiver &receive) const {
   for (auto open = open_.rbegin(); open != open_.rend(); ++open)
     if (open->begin_ns) receive(ended_texts(*open));

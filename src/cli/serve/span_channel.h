@@ -1,6 +1,6 @@
-// Spans of a session, on their way from its process to the server: in memory that both have. Programs of clients run in
-// that process and can write anything there, so the server copies what it reads and cuts texts. It trusts nothing but
-// the sizes of arrays.
+// Sends a session's spans from its process to the server through shared memory. Clients' programs run in that process
+// and can write anything there, so the server copies what it reads and cuts texts. It trusts nothing but the sizes of
+// arrays.
 #pragma once
 #include <opdyno/telemetry.h>
 
@@ -12,7 +12,7 @@
 
 namespace opd::cli {
 
-// A span, with room for texts; longer ones are cut.
+// A span with fixed space for texts. Longer texts are cut.
 struct SharedSpan {
   std::array<char, 56> traceparent;
   std::array<char, 17> parent;
@@ -21,17 +21,18 @@ struct SharedSpan {
   std::array<char, 256> error;
   int64_t begin_ns, end_ns;
   int32_t span_kind;
-  int32_t has_failed;  // no bool, which may hold only two values
+  int32_t has_failed;  // not a bool, because clients' programs can write any value
 };
 
 class SpanChannel {
  public:
   static constexpr size_t room = 512;
 
-  // In the session's process. Never waits: what there is no room for is counted.
+  // For the session's process. Never waits; spans without room are counted.
   void note(const opd_telemetry_value &span) noexcept;
 
-  // In the server. Gives those that ended since `taken`, which is counted on; the newest ones if there are too many.
+  // For the server. Gives the spans that ended since `taken`, and advances `taken`. If there are too many, gives only
+  // the newest.
   using Receiver = std::function<void(const SharedSpan &)>;
   void take(uint64_t &taken, const Receiver &receive);
   void take_open(const Receiver &receive) const;  // once the process has ended
@@ -41,8 +42,8 @@ class SpanChannel {
   SharedSpan *place_of(const SharedSpan &span) noexcept;
 
   std::atomic<uint64_t> written_{0}, taken_{0}, dropped_{0};
-  std::array<SharedSpan, 2> open_{};    // the session and a call; without a begin: the place is free
-  std::array<SharedSpan, room> ended_;  // memory is taken as it is written to
+  std::array<SharedSpan, 2> open_{};    // the session and a call; without a begin, the entry is free
+  std::array<SharedSpan, room> ended_;  // its pages are allocated when they are written
 };
 
 }  // namespace opd::cli

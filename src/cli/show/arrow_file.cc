@@ -1,5 +1,5 @@
-// Layout of files and messages: https://arrow.apache.org/docs/format/Columnar.html (IPC file format). Field numbers of
-// the tables are in Message.fbs, Schema.fbs and File.fbs there.
+// Writes Arrow files. Layout of files and messages: https://arrow.apache.org/docs/format/Columnar.html (IPC file
+// format). Field numbers of the tables are in Message.fbs, Schema.fbs and File.fbs there.
 #include "cli/show/arrow_file.h"
 
 #include <cstring>

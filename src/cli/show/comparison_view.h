@@ -19,7 +19,7 @@ class ComparisonView {
   std::string table(TableStyle style) const;
 
  private:
-  std::string entry(const char *name) const;  // of the configuration; "" if there is none
+  std::string entry(const char *name) const;  // an entry of the configuration; "" if there is none
   double number(const char *name) const;
 
   const Report &report_;

@@ -40,7 +40,7 @@ std::vector<DiffRow> read_rows(const Report &report) {
   return rows;
 }
 
-// As in tables of reports, a time below the resolution of two decimals is never shown as none.
+// As in tables of reports, a time below 0.005 is not shown as 0.
 std::string duration_text(double us) { return std::isnan(us) ? "-" : us < 0.005 ? "<0.01" : fixed(us, 2); }
 
 std::string runs_text(const DiffRow &row) { return cat(fixed(row.runs_before, 0), " + ", fixed(row.runs_after, 0)); }
@@ -88,7 +88,7 @@ DiffView::DiffView(Report diff, const opd_diff_options &options)
       rows_(read_rows(report_)),
       limit_(options.fail_above >= 0 ? options.fail_above : options.min_effect),
       is_judged_(options.fail_above >= 0) {
-  // On a terminal, where width is scarce, a name without its shapes is enough if no other row has it.
+  // On a terminal, a unique name is shown without its shapes, because width is scarce.
   const bool is_terminal = output_screen().is_terminal;
   std::unordered_map<std::string_view, size_t> num_rows;
   for (const DiffRow &row : rows_) ++num_rows[row.name];
@@ -113,10 +113,11 @@ std::string DiffView::table(TableStyle style) const {
 std::string DiffView::on_screen(std::string_view sentence) const {
   const Screen screen = output_screen();
   const auto width = static_cast<size_t>(screen.width);
-  std::string above = fitted(notes(TableStyle::text), width);  // each has an empty line before it
+  std::string above = fitted(notes(TableStyle::text), width);  // each note has an empty line before it
   if (!above.empty()) above = cat(above.substr(1), "\n");
   const std::string last = fitted(cat(sentence, "\n"), width);
-  // Lines for rows: not for the head, the number of further rows, the total and the shell's next prompt.
+  // The lines that remain for rows, without the head, the number of further rows, the total and the shell's next
+  // prompt.
   const auto used = std::ranges::count(above, '\n') + std::ranges::count(last, '\n') + 4;
   const size_t room = static_cast<size_t>(std::max<std::ptrdiff_t>(3, screen.height - used));
   std::vector<const DiffRow *> shown;

@@ -14,7 +14,7 @@ namespace opd::cli {
 // A row of a diff. Missing numbers are NaN.
 struct DiffRow {
   std::string name, shapes, device, kind, verdict;
-  double before, after, change, low, high;  // times in µs, the others as shares
+  double before, after, change, low, high;  // times in µs; the others are shares
   double effect, share;                     // effect: on the total; share: of the total
   double runs_before, runs_after, calls_before, calls_after, runs_needed, autocorrelation;
   bool decides, fails;
@@ -39,7 +39,7 @@ class DiffView {
   const DiffRow &total() const { return rows_.front(); }  // a single operator is the total; rows() must not be empty
 
   std::string table(TableStyle style) const;  // text for a terminal fits its width
-  // All that fits the terminal's lines, which ends with the total and a sentence.
+  // The part of the diff that fits the terminal's lines. It ends with the total and `sentence`.
   std::string on_screen(std::string_view sentence) const;
   // Lines below the table: operators with another number of calls; operators that may be slower by more than the limit,
   // but are undecided, with the number of runs needed. "" if there are none.

@@ -3,7 +3,7 @@
 namespace opd::cli {
 
 FlatBuffer::Table FlatBuffer::table(std::span<const Field> fields) {
-  constexpr size_t word = 8, head = 4;  // largest field; distance to the list of offsets, with which a table begins
+  constexpr size_t word = 8, head = 4;  // largest field; a table begins with the distance to its list of offsets
   std::vector<size_t> offsets;
   size_t size = head;
   for (const Field &field : fields) {

@@ -31,10 +31,10 @@ class FlatBuffer {
   Table table(std::span<const Field> fields);
   Table table(std::initializer_list<Field> fields) { return table({fields.begin(), fields.size()}); }
   size_t string(std::string_view text);
-  // A vector of `count` references; returns its place. The references start 4 bytes behind it.
+  // Adds a vector of `count` references and returns its place. The references start 4 bytes after it.
   size_t references(size_t count);
   static size_t reference(size_t vector, size_t index) { return vector + 4 + 4 * index; }
-  // A vector of structs of 8-byte members.
+  // Adds a vector of structs with 8-byte members.
   size_t structs(std::span<const int64_t> words, size_t words_each);
 
   void refer(size_t from, size_t to) { put(from, 4, to - from); }
@@ -50,7 +50,7 @@ class FlatBuffer {
     put(bytes_.size() - size, size, value);
     return bytes_.size() - size;
   }
-  void align(size_t to, size_t before = 0) {  // aligns the position `before` bytes further
+  void align(size_t to, size_t before = 0) {  // aligns the position `before` bytes ahead
     while ((bytes_.size() + before) % to) bytes_ += '\0';
   }
 

@@ -8,7 +8,7 @@
 
 namespace opd::cli {
 
-// Each takes a module as opd_module_to_json() describes it, and returns whole lines.
+// Each takes a module's description by opd_module_to_json(), and returns whole lines.
 std::string overview_text(const cJSON *module);
 std::string tree_text(const cJSON *module);
 std::string signatures_text(const cJSON *module);

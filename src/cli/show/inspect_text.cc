@@ -31,7 +31,7 @@ std::string type_text(const cJSON *type) {
     return cat(text, "[", join(parts, ", "), "]");
   }
   if (text.empty() && kind != "any") text = kind;
-  const std::string symbol = json_string(type, "symbol");  // of a number that is a size
+  const std::string symbol = json_string(type, "symbol");  // name of the size, for a number
   return symbol.empty() ? text : cat(text, " ", symbol);
 }
 

@@ -53,7 +53,7 @@ class Verification {
                            " may read a register that no path has written; opdyno checks it while running"));
     std::set<std::string> names;
     cJSON_ArrayForEach(read, packed) names.insert(plain_text(read));
-    bool is_compiled = false;  // then the libraries call what a program otherwise calls itself
+    bool is_compiled = false;  // then the libraries call functions that a program otherwise calls itself
     cJSON_ArrayForEach(function, functions) is_compiled |= json_string(function, "kind") == "compiled";
     if (is_compiled) add_called_names(described, names);
     const std::string needed = counted(static_cast<int64_t>(names.size()), "function");
@@ -69,7 +69,7 @@ class Verification {
     cJSON_ArrayForEach(item, json_member(described, "imports")) add_called_names(item, names);
   }
 
-  // Those that neither the tree nor the registry has.
+  // The names that neither the tree nor the registry has.
   static std::string missing_names(const Module &module, const std::set<std::string> &names) {
     std::vector<std::string> missing;
     for (const std::string &name : names)

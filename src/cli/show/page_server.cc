@@ -24,9 +24,9 @@ using namespace std::chrono_literals;
 
 constexpr size_t most_of_a_request = 8192;
 constexpr size_t most_clients = 64;
-constexpr auto patience = 5s;  // with a client that sends or reads slowly
+constexpr auto patience = 5s;  // limit for a client that sends or reads slowly
 
-int interruption[2] = {-1, -1};  // a pipe: there is something to read after Ctrl-C
+int interruption[2] = {-1, -1};  // a pipe that has input after Ctrl-C
 
 void interrupt(int) {
   const int before = errno;
@@ -45,7 +45,7 @@ bool wait_for(int fd, short event, Clock::time_point until) {
   }
 }
 
-// Reads what has come of a request. False: more is to come.
+// Reads the part of a request that has arrived. False: a part is missing.
 bool read_request(int client, std::string &head) {
   char block[1024];
   const ssize_t got = recv(client, block, sizeof block, MSG_DONTWAIT);
@@ -54,7 +54,7 @@ bool read_request(int client, std::string &head) {
   return got <= 0 || head.size() > most_of_a_request || head.find("\r\n\r\n") != std::string::npos;
 }
 
-// The first line of a request of which all of the head has come; else "".
+// The first line of a request whose head is complete; else "".
 std::string_view first_line(std::string_view head) {
   return head.find("\r\n\r\n") == head.npos ? "" : head.substr(0, head.find("\r\n"));
 }
@@ -73,7 +73,7 @@ void send_all(int client, std::string_view bytes) {
 PageServer::PageServer(std::string page) : page_(std::move(page)), path_(cat("/", random_name(), "/")) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // and a port that the system chooses
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // with a port that the system chooses
   socklen_t size = sizeof address;
   auto *const any = reinterpret_cast<sockaddr *>(&address);
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -143,7 +143,7 @@ void PageServer::end(const Client &client) const {
   close(client.fd);
 }
 
-// The address is the last line, as soon as a browser may open it.
+// The address is printed as the last line, once a browser can open it.
 void serve_trace(std::string_view command, const Trace &trace) {
   PageServer server(trace.write(OPD_TRACE_HTML));
   print_message(cat("opdyno ", command, ": ", server.address(), " shows the trace; Ctrl-C ends this\n"));

@@ -9,7 +9,7 @@
 
 namespace opd::cli {
 
-// A server of one page at 127.0.0.1, whose address has a part that others cannot guess.
+// Serves one page at 127.0.0.1. A part of its address cannot be guessed.
 class PageServer {
  public:
   explicit PageServer(std::string page);  // listens; fails with Exit::failed
@@ -22,7 +22,7 @@ class PageServer {
  private:
   struct Client {
     int fd;
-    std::chrono::steady_clock::time_point until;  // to which its request must have come
+    std::chrono::steady_clock::time_point until;  // deadline of its request
     std::string head;
   };
   bool wait_for_clients();
@@ -32,7 +32,7 @@ class PageServer {
   const std::string page_;
   std::string path_, address_;
   int listener_ = -1;
-  std::vector<Client> clients_;  // in the order in which they came
+  std::vector<Client> clients_;  // oldest first
 };
 
 // Shows the page of a trace until Ctrl-C. `command` is the subcommand, for its message.

@@ -26,7 +26,7 @@ const std::vector<NamedForm> &forms() {
   return all;
 }
 
-constexpr int64_t usual_rows = 10;  // rows of a summary
+constexpr int64_t usual_rows = 10;  // usual number of rows of a summary
 
 }  // namespace
 
@@ -70,7 +70,7 @@ bool wants_summary(const Args &args) {
 
 std::string summary_of(const Report &report, const Args &args, opd_report_write_options options) {
   const Screen screen = output_screen();
-  constexpr int32_t least_width = 40;  // of a summary
+  constexpr int32_t least_width = 40;  // least width of a summary
   options.width = std::max(least_width, screen.width);
   options.max_rows = static_cast<int32_t>(args.integer("top", usual_rows, 1, 1'000'000));
   options.colored = screen.has_colors;

@@ -1,4 +1,4 @@
-// Output forms of reports: to files by their suffix, to a terminal fitted to its width.
+// Output forms of reports. Files get the form of their suffix; a terminal gets a form that fits its width.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace opd::cli {
 enum class ReportForm { table, csv, json, markdown, html, arrow };
 
 ReportForm report_form(std::string_view name);  // a value of --as; fails with Exit::usage
-// By its suffix: x.html, x.csv …; prints a message if it has another one.
+// The form by the suffix of `path`: x.html, x.csv … Prints a message for another suffix.
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise);
 
 opd_report_write_options write_options(const Args &args);

@@ -29,16 +29,16 @@ class Args {
   const std::vector<std::string> &all(std::string_view name) const;
   const std::vector<std::string> &words() const { return words_; }
   Args with_words(std::vector<std::string> words) const;  // the same options, other words
-  Args of_program(size_t program) const;  // the same options, and of the words A B [FN] that of the program, and FN
-  Args without(std::initializer_list<std::string_view> names) const;  // of these options
-  Args of_b() const;  // the same, but with what --b-device and --b-params say as --device and --params
+  Args of_program(size_t program) const;  // the same options; of the words A B [FN], the program's and FN
+  Args without(std::initializer_list<std::string_view> names) const;  // without these options
+  Args of_b() const;  // the values of --b-device and --b-params become those of --device and --params
 
   // Typed values. A text of another type fails with Exit::usage and the option's name.
   int64_t integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const;
   double real(std::string_view name, double otherwise) const;  // a number ≥ 0
   std::optional<int64_t> duration_ns(std::string_view name) const;
   std::optional<uint64_t> bytes(std::string_view name) const;
-  // The place of the value among `names`; the first one is the usual value.
+  // The index of the value in `names`. The first name is the default.
   size_t choice(std::string_view name, const std::vector<std::string> &names) const;
 
  private:

@@ -3,7 +3,7 @@
 
 namespace opd::cli {
 
-// To be called once, before anything is read.
+// Called once, before anything is read.
 void report_bus_errors();
 
 }  // namespace opd::cli

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t most_of_a_line = 16 << 20;
 
-// With OPDYNO_CONTROL in its environment, this command may listen there itself.
+// If OPDYNO_CONTROL is in its environment, this command may listen there itself.
 void refuse_ourselves(int fd, const std::string &path) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -53,14 +53,14 @@ void ControlClient::send(std::string line) {
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return;  // its last words tell why, and are read next
+    if (sent < 0) return;  // the process has sent the reason, which is read next
     rest.remove_prefix(static_cast<size_t>(sent));
   }
 }
 
 bool ControlClient::fill() {
   char block[1 << 16];
-  pollfd waiting{fd_, POLLIN, 0};  // here, and not in recv(), ThreadSanitizer runs handlers of signals
+  pollfd waiting{fd_, POLLIN, 0};  // ThreadSanitizer runs signal handlers here, but not in recv()
   while (poll(&waiting, 1, -1) < 0 && errno == EINTR) {}
   ssize_t got;
   while ((got = recv(fd_, block, sizeof block, 0)) < 0 && errno == EINTR) {}

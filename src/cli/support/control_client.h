@@ -1,4 +1,4 @@
-// The client's side of the socket of a process that runs with OPDYNO_CONTROL (docs/tracing.md).
+// The client of the socket of a process that runs with OPDYNO_CONTROL (docs/tracing.md).
 #pragma once
 #include <string>
 
@@ -16,11 +16,11 @@ class ControlClient {
   int fd() const { return fd_; }
   void send(std::string line);
   // The next line of the process, with texts that are safe for the terminal; null at its end. Fails with Exit::failed
-  // for what it reports as an error, and for what is no answer.
+  // if the process reports an error, or if the line is not an answer.
   Json receive();
   std::string receive_bytes(size_t count);
 
-  // "python3 (process 1234)", from the first answer; then what was sent begins.
+  // Reads the first answer: "python3 (process 1234)". The request begins then.
   std::string receive_begin();
 
  private:

@@ -25,7 +25,7 @@ std::string message_of(const opdyno::Error &error, std::string_view subject) {
     if (text.find(cause->message()) == std::string::npos)
       text += cat("\n  caused by: ", cause->message());  // most messages quote their cause
   if (const std::string frames = error.backtrace(); !frames.empty()) text += cat("\n", frames);
-  const bool is_named = text.find(subject) != std::string::npos;  // true for ""
+  const bool is_named = text.find(subject) != std::string::npos;  // an empty subject counts as named
   return is_named ? text : cat(subject, ": ", text);
 }
 

@@ -22,8 +22,8 @@ class Failure : public std::exception {
       : code_(code), message_(std::move(message)), library_code_(library_code), next_(std::move(next)) {}
   const char *what() const noexcept override { return message_.c_str(); }
   Exit code() const { return code_; }
-  opd_code library_code() const { return library_code_; }  // of the library's error; OPD_OK if there is none
-  // "doctor": the command that explains more than the code; else "".
+  opd_code library_code() const { return library_code_; }  // code of the library's error; OPD_OK if there is none
+  // The command that explains more than the code, such as "doctor"; else "".
   const std::string &next() const { return next_; }
 
  private:
@@ -36,16 +36,16 @@ class Failure : public std::exception {
 // The message of a library's error with its causes, as "subject: message" unless the message contains the subject.
 std::string message_of(const opdyno::Error &error, std::string_view subject = {});
 
-// The line that names the command which explains an error: that of `failure`, else `explain` and the library's
-// code; "" if there is none.
+// The line that names a command to explain an error: the one of `failure`, else `explain` with the library's code. ""
+// if there is none.
 std::string next_step(const Failure &failure);
 std::string next_step(opd_code code);
 
-// A line of what may be the cause if a call fails, which next_step() then puts before its own; "" at first.
+// Sets a line with a possible cause of a later failure. next_step() puts it before its own line.
 void set_hint(std::string hint);
 
-// Whether neither the command line nor the module is to blame: the connection to another machine ended, or the time
-// did.
+// True if neither the command line nor the module caused the error: the connection to another machine ended, or the
+// time was over.
 bool is_of_circumstances(const opdyno::Error &error);
 
 // Returns the result of `action`. A library error in it ends the program with `code`; elsewhere with Exit::failed.

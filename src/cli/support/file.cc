@@ -29,7 +29,7 @@ bool write_all(int fd, std::string_view text) {
 
 constexpr size_t most_of_a_pipe = size_t{1} << 30;
 
-// A regular file has an end, but a few bytes of disk can be a file of terabytes.
+// Limits the size: a sparse file can have terabytes with a few bytes on disk.
 void check_size(const struct stat &status, const std::string &path) {
   const auto memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   if (static_cast<uint64_t>(status.st_size) > memory / 2)
@@ -48,7 +48,7 @@ std::string read_all(int fd, const std::string &path) {
   const bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
   if (is_regular) check_size(status, path);
   std::string content;
-  std::string block(1 << 16, 0);  // not on the stack, which may be small
+  std::string block(1 << 16, 0);  // on the heap, because the stack may be small
   for (;;) {
     const ssize_t got = read(fd, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
@@ -95,7 +95,7 @@ std::string suffix_of(const std::string &path) {
 }
 
 void refuse_overwriting(const std::string &input, const std::string &output) {
-  std::error_code error;  // of a file that is not there yet
+  std::error_code error;  // set if a file does not exist yet
   if (input != "-" && output != "-" && std::filesystem::equivalent(input, output, error))
     fail_usage(cat("the output ", output, " would overwrite the input ", input, "; name another file"));
 }

@@ -8,7 +8,7 @@
 
 namespace opd::cli {
 
-// A descriptor that is closed with the object.
+// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -42,8 +42,8 @@ void refuse_overwriting(const std::string &input, const std::string &output);
 void print(std::string_view text);
 // Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
-// Gives a closed standard stream a descriptor that can be neither read nor written, as before. Else the next file that
-// is opened would get its number, and would be read or written in its place. Called once, at the start.
+// Gives a closed standard stream a descriptor that can be neither read nor written, as before. Otherwise the next
+// opened file would get its number, and would be read or written in its place. Called once, at the start.
 void occupy_standard_streams();
 // Reports write errors that the system delayed; called once, at the end.
 void close_output();

@@ -23,7 +23,7 @@ using Json = std::unique_ptr<cJSON, Release<cJSON_Delete>>;
 
 // Parses the library's own JSON; a syntax error is a defect, reported as Exit::failed.
 Json parse_json(const std::string &text, std::string_view what);
-// Return "" or NULL if the member is missing or of another kind; `object` may be NULL.
+// These return "" or NULL if the member is missing or of another kind. `object` may be NULL.
 std::string json_string(const cJSON *object, const char *member);
 int64_t json_number(const cJSON *object, const char *member);  // 0 if it is missing
 const cJSON *json_member(const cJSON *object, const char *member);

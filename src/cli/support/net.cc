@@ -25,7 +25,7 @@ namespace {
 
 constexpr int32_t tracker_magic = 0x2F271;
 enum TrackerCode : int { put = 3, update_info = 5, pending_match_keys = 7 };
-constexpr time_t patience_s = 10;  // with a tracker that does not answer
+constexpr time_t patience_s = 10;  // limit for a tracker's answer
 constexpr int32_t most_of_an_answer = 1 << 20;
 
 using Addresses = std::unique_ptr<addrinfo, Release<freeaddrinfo>>;
@@ -47,7 +47,7 @@ uint16_t port_of(int socket) {
                                          : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
 }
 
-// TVM's trackers have signed 32-bit sizes and numbers, little-endian as all processors that opdyno supports.
+// TVM's trackers use signed 32-bit sizes and numbers. They are little-endian, like all processors that opdyno supports.
 std::string number_bytes(int32_t number) { return {reinterpret_cast<const char *>(&number), sizeof number}; }
 int32_t number_in(const std::string &bytes) {
   int32_t number;
@@ -77,7 +77,7 @@ std::string read_secret(const std::string &path) {
   return secret;
 }
 
-// Its group may read it: that is how distributions give keys to servers.
+// The file's group may read it, because distributions give keys to servers in that way.
 void require_private(const std::string &path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IRWXO))

@@ -9,7 +9,7 @@
 
 namespace opd::cli {
 
-std::string random_name();  // 32 hexadecimal digits, of which others can guess none
+std::string random_name();  // 32 hexadecimal digits that others cannot guess
 
 // The secret in a file that only its owner can read, without the end of its line. Fails with Exit::usage.
 std::string read_secret(const std::string &path);
@@ -20,21 +20,21 @@ struct Endpoint {
   std::string host, port;
   std::string text() const { return host.find(':') == host.npos ? host + ":" + port : "[" + host + "]:" + port; }
 };
-// "HOST:PORT", "[::1]:PORT" or "PORT", whose host is 127.0.0.1. Fails with Exit::usage.
+// "HOST:PORT", "[::1]:PORT" or "PORT" (host: 127.0.0.1). Fails with Exit::usage.
 Endpoint parse_endpoint(std::string_view option, const std::string &text);
 
-// Listens; the port 0 takes a free one, and `endpoint` gets its number. Fails with Exit::failed.
+// Listens. Port 0 selects a free port, and `endpoint` gets its number. Fails with Exit::failed.
 Descriptor listen_at(Endpoint &endpoint);
 bool is_loopback(int listener);  // whether only this machine can reach it
 std::string peer_of(int connection);
 
-// A tracker that hands servers out to clients, for one at a time. Errors are Failures.
+// A tracker, which assigns this server to one client at a time. Errors are Failures.
 class Tracker {
  public:
   Tracker(Endpoint at, std::string key, int port);  // connects
 
-  void offer(const std::string &match_key);     // to the next client
-  bool is_taken(const std::string &match_key);  // a client was given it
+  void offer(const std::string &match_key);     // offers this server to the next client
+  bool is_taken(const std::string &match_key);  // a client got it
  private:
   std::string ask(const std::string &message);
   void send(std::string_view bytes);

@@ -35,7 +35,7 @@ void Progress::clear() {
   const std::lock_guard lock(mutex_);
   if (is_shown_) print_message("\r\033[K");
   is_shown_ = false;
-  what_.clear();  // else the line could be drawn again before what is printed next
+  what_.clear();  // else the line could be drawn again before the next output
 }
 
 void Progress::draw_until_stopped() {

@@ -11,7 +11,7 @@ namespace opd::cli {
 class Progress {
  public:
   enum class Shown { on_terminal, never };
-  explicit Progress(Shown shown = Shown::on_terminal);  // nothing, too, if standard error is no terminal
+  explicit Progress(Shown shown = Shown::on_terminal);  // shows nothing if standard error is not a terminal
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;

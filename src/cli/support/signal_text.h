@@ -8,7 +8,8 @@
 
 namespace opd::cli {
 
-// Collects one message, so that messages of others cannot come between its parts. Text that does not fit is left out.
+// Collects one message, so that messages of other threads cannot come between its parts. Text that does not fit is left
+// out.
 class SignalText {
  public:
   SignalText &operator<<(const char *text) {

@@ -19,8 +19,8 @@ std::string system_path(const std::string &path) {
   return root && *root ? cat(root, path) : path;
 }
 
-// Files of /proc report the size 0, so they are read until they end. O_NONBLOCK: a FIFO in the place of a file has no
-// writer.
+// Files of /proc report the size 0, so they are read until they end. With O_NONBLOCK, a FIFO without a writer does not
+// block.
 std::string system_text(const std::string &path) {
   constexpr size_t most = 65536;
   const Descriptor file(open(system_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -89,7 +89,7 @@ std::string fitted(std::string_view text, size_t width) {
 
 namespace {
 
-// Keeps `left` code points of the begin, and of the end as many as then fit.
+// Keeps `left` code points at the begin, and as many at the end as then fit.
 std::string without_middle(std::string_view text, size_t most, size_t left) {
   const size_t width = width_of(text), kept = most > 0 ? most - 1 : 0;
   if (width <= most) return std::string(text);
@@ -123,7 +123,7 @@ std::vector<std::string> shortened_apart(const std::vector<std::string> &names, 
   for (size_t left = most; left-- > 0 && !are_apart(shown, names);)
     for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, left);
   if (are_apart(shown, names)) return shown;
-  // They differ in several places, so no cut shows all of them.
+  // The names differ in several places, so no cut shows all of them.
   std::map<std::string_view, size_t> numbers;
   for (const std::string &name : names) numbers.emplace(name, numbers.size() + 1);
   for (size_t i = 0; i < names.size(); ++i) {

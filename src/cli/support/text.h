@@ -13,7 +13,7 @@ namespace opd::cli {
 inline void append(std::string &out, std::string_view part) { out += part; }
 inline void append(std::string &out, char part) { out += part; }
 template <std::same_as<bool> T>
-void append(std::string &out, T part) = delete;  // it would be a character
+void append(std::string &out, T part) = delete;  // a bool would become a character
 template <std::integral T>
 requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string &out, T number) {
   char digits[24];
@@ -44,27 +44,27 @@ std::string_view trim(std::string_view text);
 size_t width_of(std::string_view text);
 std::string pad_left(std::string_view text, size_t width);
 std::string pad_right(std::string_view text, size_t width);
-// Breaks `text` at spaces into lines of at most `width`; all but the first are indented to `column`, at which the first
-// one begins. A longer word has a line of its own.
+// Breaks `text` at spaces into lines of at most `width`. The first line begins at `column`, and the others are indented
+// to it. A longer word has its own line.
 std::string wrapped(std::string_view text, size_t column, size_t width);
 // Breaks the lines that are wider than `width`.
 std::string fitted(std::string_view text, size_t width);
 // At most `most` code points: the middle is replaced by "…", because names differ at their ends.
 std::string shortened(std::string_view text, size_t most);
-// The same for names in one column, so cut that different names stay different.
+// Shortens the names in one column so that different names stay different.
 std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
 std::string fixed(double number, int decimals);      // 12.30; from 1e15 on 1.23457e+18, to keep cells narrow
-std::string significant(double number, int digits);  // as printf's %.*g
+std::string significant(double number, int digits);  // like printf's %.*g
 
-// Text from outside, safe for the terminal: control characters become spaces; with `is_one_line` false, all but line
-// breaks and tabs.
+// Makes text from outside safe for the terminal: control characters become spaces. With `is_one_line` false, line
+// breaks and tabs are kept.
 std::string printable(std::string_view text, bool is_one_line = true);
-// The same for a Markdown table or list. Brackets and underscores are escaped only where Markdown would interpret them,
-// so that shapes and names of functions stay readable.
+// Makes text safe for a Markdown table or list, too. Brackets and underscores are escaped only where Markdown would
+// interpret them, so that shapes and names of functions stay readable.
 std::string markdown_text(std::string_view text);
 
-// A word of a shell's command line, between two quotes ': for sh, bash and zsh.
+// Quotes a word with ' for a command line of sh, bash and zsh.
 std::string shell_quoted(std::string_view text);
 // A field of CSV: quoted if RFC 4180 requires it.
 std::string csv_field(std::string_view text);
@@ -72,9 +72,9 @@ std::string csv_field(std::string_view text);
 // The whole text must be a number; nullopt otherwise.
 std::optional<int64_t> read_int(std::string_view text);
 std::optional<double> read_double(std::string_view text);
-// "250ms", "5s", "2m", "1h", or seconds without a unit; in nanoseconds.
+// Reads "250ms", "5s", "2m", "1h", or seconds without a unit. Returns nanoseconds.
 std::optional<int64_t> read_duration(std::string_view text);
-// "4096", "64K", "512M", "2G" (powers of 1024).
+// Reads "4096", "64K", "512M" or "2G" (powers of 1024).
 std::optional<uint64_t> read_bytes(std::string_view text);
 
 // " Did you mean 'run'?" for the closest of `names`, "" if none is close.

@@ -8,11 +8,11 @@ namespace opd::cli {
 enum class TableStyle { text, markdown };
 
 struct TextTable {
-  std::vector<std::vector<std::string>> lines;  // the head first; all have as many cells
-  std::vector<size_t> words = {};  // columns that are aligned to the left as the names are; the others are numbers
-  std::vector<size_t> minor = {};  // columns that go, the first one first, where a terminal lacks the width
+  std::vector<std::vector<std::string>> lines;  // the head first; all have the same number of cells
+  std::vector<size_t> words = {};               // further columns that are left-aligned; the others are numbers
+  std::vector<size_t> minor = {};               // columns to drop in this order if a terminal is too narrow
 
-  // Text for a terminal fits its width: then names are shortened, too.
+  // Text for a terminal fits its width. If necessary, names are shortened, too.
   std::string written(TableStyle style) const;
 
  private:

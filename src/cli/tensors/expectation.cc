@@ -25,7 +25,7 @@ std::string index_text(size_t element, const DLTensor &view) {
   return dims_text(place.data(), view.ndim);
 }
 
-// TVM wrote bool as uint1. Frameworks without bfloat16 store its numbers in wider floats.
+// Older TVM wrote bool as uint1. Frameworks without bfloat16 store its numbers in wider floats.
 bool fits(DLDataType got, DLDataType wanted) {
   const auto is_bool = [](DLDataType dtype) {
     return dtype.code == kDLBool || (dtype.code == kDLUInt && dtype.bits == 1);
@@ -63,7 +63,7 @@ class Elements {
   }
 
  private:
-  // By how much element `i` exceeds the tolerance; infinite for NaN and infinities that differ; 0 if it fits.
+  // The amount by which element `i` exceeds the tolerance; infinite for NaN and infinities that differ; 0 if it fits.
   long double excess_at(size_t i, Comparison &out) const {
     const long double got = read_scalar(got_, i, got_scalar_), wanted = read_scalar(wanted_, i, wanted_scalar_);
     if (got == wanted) return 0;

@@ -26,13 +26,13 @@ struct Comparison {
   size_t elements = 0, mismatches = 0;
   std::string worst;              // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
   double largest_difference = 0;  // over all finite elements
-  bool is_compared = true;        // no file can hold a value that is no tensor, number or shape
+  bool is_compared = true;        // false: not a tensor, number or shape, so no file can hold it
 
   bool is_good() const { return problem.empty() && mismatches == 0; }
   std::string text() const;  // one sentence
 };
 
-// One entry per output and per expected tensor without one.
+// One entry per output, and per expected tensor without an output.
 std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation);
 
 }  // namespace opd::cli

@@ -12,7 +12,7 @@ namespace opd::cli {
 
 namespace {
 
-constexpr int kMostNested = 16;  // tuples; the same limit as for results of programs
+constexpr int kMostNested = 16;  // nested tuples; the same limit as for results of programs
 
 bool is_word(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -38,7 +38,7 @@ std::optional<DLDataType> read_dtype(std::string_view text) {
   } catch (const opdyno::Error &) { return std::nullopt; }
 }
 
-// Explains an invalid type by what was probably meant.
+// Throws an error for an invalid type, with the probably meant one.
 [[noreturn]] void fail_type(const InputSpec &spec, std::string_view type) {
   const std::string_view text = spec.text, rest = text.substr(std::min(text.size(), type.size()));
   const bool is_named = !spec.name.empty();

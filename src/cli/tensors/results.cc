@@ -39,7 +39,7 @@ Tensor tensor_of(const opd_value &value) {
   }
 }
 
-constexpr int most_nested = 16;  // tuples within tuples; deeper ones are shown as text
+constexpr int most_nested = 16;  // nested tuples; deeper ones are shown as text
 
 void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value value, int depth) {
   if (value.type() != OPD_ARRAY || depth == most_nested) {

@@ -15,11 +15,11 @@ struct Leaf {
 
 std::vector<Leaf> flatten(const Value &result);
 
-// Checks a path for save_leaves() before anything runs: fails with Exit::usage for "-", prints a message if its suffix
-// is none of parameter files.
+// Checks a path for save_leaves() before anything runs. Fails with Exit::usage for "-". Prints a message if the suffix
+// is not one of parameter files.
 void check_results_path(const std::string &path);
-// The leaves that are tensors as a file of parameters; its suffix decides the format. Prints a message that names the
-// leaves left out. Fails with Exit::failed, also if no leaf is a tensor.
+// Saves the leaves that are tensors to a parameter file, whose suffix decides the format. Prints a message that names
+// the leaves left out. Fails with Exit::failed, also if no leaf is a tensor.
 void save_leaves(const std::vector<Leaf> &leaves, const std::string &path);
 
 }  // namespace opd::cli

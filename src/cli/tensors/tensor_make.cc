@@ -1,4 +1,4 @@
-// Makes tensors for inputs: random, counted, of given numbers, or from a file.
+// Makes tensors for inputs: random, counted, with given numbers, or from a file.
 #include "cli/tensors/tensor_make.h"
 
 #include <unistd.h>
@@ -31,7 +31,7 @@ void write_number(void *data, size_t index, Scalar scalar, const std::string &nu
   const std::optional<int64_t> integer = read_int(number);
   const double real = *read_double(number);
   if (scalar.is_real()) return write_scalar(data, index, scalar, real);
-  uint64_t natural = 0;  // elements of uint64 reach beyond an int64
+  uint64_t natural = 0;  // numbers of uint64 may exceed an int64
   const char *const end = number.data() + number.size();
   if (const auto [stop, error] = std::from_chars(number.data(), end, natural);
       !integer && error == std::errc() && stop == end && scalar.kind == Scalar::Kind::natural && scalar.bytes == 8)

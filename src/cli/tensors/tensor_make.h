@@ -1,4 +1,4 @@
-// Makes tensors for inputs: random, counted, of given numbers, or from a file.
+// Makes tensors for inputs: random, counted, with given numbers, or from a file.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Tensors as text: rows of aligned numbers, the middle of large ones left out.
+// Tensors as text: rows of aligned numbers. The middle of a large tensor is left out.
 #include "cli/tensors/tensor_text.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Printer {
   }
 
  private:
-  // The indices shown along a dimension; -1 stands for those left out.
+  // The indices shown along a dimension; -1 stands for the omitted ones.
   std::vector<int64_t> places(int level) const {
     const int64_t size = view_.shape[level];
     std::vector<int64_t> shown;

@@ -1,4 +1,4 @@
-// Tensors as text: rows of aligned numbers, the middle of large ones left out.
+// Tensors as text: rows of aligned numbers. The middle of a large tensor is left out.
 #pragma once
 #include <string>
 
