@@ -1,4 +1,4 @@
-// What the kinds of devices report of their work, together.
+// One source of activity that joins those of all kinds of devices.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{100};  // of polls
+constexpr std::chrono::milliseconds kInterval{100};  // time between polls
 
 bool has_devices(int32_t type) {
   constexpr int32_t kMost = 64;
@@ -41,7 +41,7 @@ class AllActivity final : public ActivitySource {
     for (auto &slot : started_) slot.store(nullptr, std::memory_order_release);
     detail::running_activity.store(nullptr, std::memory_order_release);
   }
-  // Without the lock, which must not be taken after those that recordings hold here.
+  // Takes no lock: recordings hold their own lock here, and this one must be taken before theirs.
   void flush(bool waits) noexcept override {
     if (!is_inherited()) each_started([&](ActivitySource &source) { source.flush(waits); });
   }
@@ -53,7 +53,7 @@ class AllActivity final : public ActivitySource {
       if (ActivitySource *const source = slot.load(std::memory_order_acquire)) use(*source);
   }
 
-  // Of the kinds that are not started yet: some may have been registered since the last time.
+  // Starts the sources that have not been started yet. Some kinds may have been registered since the last call.
   void start_sources() {
     std::vector<size_t> now;
     std::string reasons;
@@ -80,7 +80,7 @@ class AllActivity final : public ActivitySource {
     if (now.empty() && num_users_ == 0) fail(OPD_UNSUPPORTED, "no device reports its activity: ", reasons);
   }
 
-  // Without the thread, the records are read when recordings end.
+  // If the thread cannot be started, the records are read when recordings end.
   void start_reader() noexcept {
     const auto body = [](void *all) -> void * {
       static_cast<AllActivity *>(all)->read();
@@ -98,10 +98,10 @@ class AllActivity final : public ActivitySource {
     while (!ends_->try_acquire_for(kInterval)) each_started([](ActivitySource &source) { source.poll(); });
   }
 
-  // A child of fork() has neither the thread, nor the vendors' state of its parent.
+  // True in a child of fork(): it lacks the reader thread, and the vendors' libraries do not work there.
   bool is_inherited() const { return generation_.load(std::memory_order_relaxed) != fork_generation(); }
   void forget() {
-    (void)ends_.release();  // the parent's thread may have been in it
+    (void)ends_.release();  // the parent's thread may have been using it
     ends_ = std::make_unique<std::binary_semaphore>(0);
     for (auto &slot : started_) slot.store(nullptr);
     has_reader_ = false, num_users_ = 0;

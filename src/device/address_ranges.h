@@ -1,7 +1,7 @@
-// Addresses for buffers that have none, such as OpenCL's and Vulkan's. Each buffer gets its own range of addresses in
-// the process, which is not readable. So tensors of such devices have data pointers, views of parts of them are
-// pointers into the range, and a pointer leads back to its buffer.
-// Cost: allocating maps a range, a system call; finding takes a shared lock and a search of a tree.
+// Reserved addresses for buffers without addresses of their own, such as OpenCL's and Vulkan's. Each buffer gets a
+// range of addresses that is never read. So tensors of such devices have data pointers, views are pointers into the
+// range, and a pointer identifies its buffer.
+// Cost: an allocation maps a range, which is a system call. A search takes a shared lock and searches a tree.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,26 +16,26 @@
 namespace opd {
 
 namespace detail {
-void *reserve_addresses(size_t bytes) noexcept;  // null if there are none left
+void *reserve_addresses(size_t bytes) noexcept;  // null if the address space is full
 void release_addresses(void *begin, size_t bytes) noexcept;
 [[noreturn]] void fail_without_buffer(const char *kind, int32_t device, const void *address, size_t bytes);
 }  // namespace detail
 
-// Throws unless a kernel's argument begins where the device lets parts of buffers begin.
+// Throws unless the kernel's argument begins at an offset that the device allows for parts of buffers.
 void check_part_begin(const char *kind, int32_t device, const std::string &kernel, size_t argument, size_t offset,
                       size_t alignment);
 
 template <class Buffer>
 class AddressRanges {
  public:
-  struct Place {  // in a buffer
+  struct Place {  // a position in a buffer
     std::shared_ptr<Buffer> buffer;
-    size_t offset = 0, bytes = 0;  // `bytes`: of the whole buffer
+    size_t offset = 0, bytes = 0;  // `bytes`: size of the whole buffer
   };
 
-  explicit AddressRanges(const char *kind) : kind_(kind) {}  // `kind`: of the devices, for messages
+  explicit AddressRanges(const char *kind) : kind_(kind) {}  // `kind`: the devices' kind, for messages
 
-  void *add(std::shared_ptr<Buffer> buffer, size_t bytes, int32_t device) {  // null without address space
+  void *add(std::shared_ptr<Buffer> buffer, size_t bytes, int32_t device) {  // null if the address space is full
     void *const range = detail::reserve_addresses(bytes);
     if (range) try {
         const std::unique_lock lock(guard_);
@@ -45,7 +45,7 @@ class AddressRanges {
     return nullptr;
   }
 
-  // Work that uses the buffer may hold it longer.
+  // Work that uses the buffer may keep it alive for longer.
   void remove(void *address) noexcept {
     Block block;
     {
@@ -56,10 +56,10 @@ class AddressRanges {
       blocks_.erase(found);
     }
     block.buffer.reset();
-    detail::release_addresses(address, block.bytes);  // last: no other buffer may get the range before
+    detail::release_addresses(address, block.bytes);  // last, so that no other buffer gets the range earlier
   }
 
-  // Throws OPD_INVALID_ARGUMENT unless the `bytes` at the address are of one buffer of the device.
+  // Throws OPD_INVALID_ARGUMENT unless all `bytes` at the address belong to one buffer of the device.
   Place find(const void *address, size_t bytes, int32_t device) const {
     const auto at = reinterpret_cast<uintptr_t>(address);
     {

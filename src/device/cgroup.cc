@@ -1,4 +1,5 @@
-// Control groups: finds this process' groups, and walks from each to the mount's top, because every level has limits.
+// Control groups: finds the groups of this process. Every level has limits, so it walks from each group to the top of
+// the mount.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -42,9 +43,9 @@ std::string unescape(std::string_view text) {
 }
 
 struct Mount {
-  std::string root, point;  // the group that is mounted, and where
+  std::string root, point;  // the mounted group and its mount point
   bool unified;
-  std::vector<std::string> controllers;  // of version 1
+  std::vector<std::string> controllers;  // version 1 only
 };
 
 std::vector<Mount> group_mounts(const std::string &mountinfo) {
@@ -61,7 +62,7 @@ std::vector<Mount> group_mounts(const std::string &mountinfo) {
   return mounts;
 }
 
-std::optional<int64_t> read_number(const std::string &path) {  // nullopt for "max" and for absent files
+std::optional<int64_t> read_number(const std::string &path) {  // nullopt if the file is absent or contains "max"
   const std::string text = read_system_file(path);
   int64_t number;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -84,7 +85,7 @@ int64_t droppable_bytes(const std::string &directory, std::string_view key) {
 void read_memory(const std::string &directory, bool unified, CgroupLimits &limits) {
   const auto limit = read_number(directory + (unified ? "/memory.max" : "/memory.limit_in_bytes"));
   if (!limit || *limit < 0 || *limit >= INT64_MAX - (1 << 20))
-    return;  // version 1: the greatest page multiple means none
+    return;  // version 1 writes the greatest multiple of a page for "no limit"
   limits.memory_bytes = std::min(limits.memory_bytes, static_cast<uint64_t>(*limit));
   const int64_t used = read_number(directory + (unified ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0) -
                        droppable_bytes(directory, unified ? "inactive_file " : "total_inactive_file ");
@@ -112,8 +113,8 @@ template <class Visit>
 void climb(const std::string &root, const Mount &mount, std::string path, Visit visit) {
   const bool below = path == mount.root || path.starts_with(mount.root + "/");
   if (mount.root != "/")
-    path.erase(0, below ? mount.root.size() : path.size());  // outside of this mount: start at the mount's top
-  if (path.find("/..") != std::string::npos) path.clear();   // above the namespace's root: likewise
+    path.erase(0, below ? mount.root.size() : path.size());  // outside this mount: start at the mount's top
+  if (path.find("/..") != std::string::npos) path.clear();   // above the namespace's root: start there, too
   while (!path.empty() && path.back() == '/') path.pop_back();
   while (true) {
     visit(root + mount.point + path);

@@ -16,8 +16,8 @@ bool is_host(DLDevice device) {  // memory that the processor can access
 // Moves compact bytes from one device to another.
 struct Transfer {
   DLDevice from, to;
-  DeviceBackend *backend = nullptr;  // null between two places on the host
-  bool staged = false;               // kinds that cannot reach each other copy through the host
+  DeviceBackend *backend = nullptr;  // null if both places are on the host
+  bool staged = false;               // true between kinds that cannot reach each other: the copy goes through the host
 
   Transfer(DLDevice f, DLDevice t) : from(f), to(t) {
     if (is_host(from) && is_host(to)) return;
@@ -49,7 +49,7 @@ struct Transfer {
     record_work(device, stream, kind, copy_name(kind), bytes,
                 [&] { return backend.copy_timed(source, from, target, to, bytes, stream); });
   }
-  // The names that viewers of CUDA's traces know.
+  // Names of copies, as viewers of CUDA's traces expect them.
   static NameId copy_name(WorkKind kind) {
     static const NameId names[] = {kNoName, name_id("Memcpy HtoD"), name_id("Memcpy DtoH"), name_id("Memcpy DtoD")};
     return names[static_cast<size_t>(kind)];
@@ -83,7 +83,7 @@ std::vector<Dim> dims_in_bytes(const DLTensor &from, const DLTensor &to, int64_t
   return dims;
 }
 
-// Orders dimensions as they lie in the target, outermost first, and joins those that form one on both sides.
+// Sorts dimensions by their step in the target, outermost first. Joins those that are contiguous on both sides.
 std::vector<Dim> simplify(std::vector<Dim> dims) {
   const auto distance = [](const Dim &d) {
     return d.to_step < 0 ? 0 - static_cast<uint64_t>(d.to_step) : static_cast<uint64_t>(d.to_step);
@@ -108,7 +108,7 @@ void copy_units(const char *from, char *to, const Dim &dim) {
   for (int64_t i = 0; i < dim.size; ++i, from += dim.from_step, to += dim.to_step) std::memcpy(to, from, kUnit);
 }
 
-// The innermost loop. On a device every run is a copy of its own: correct, but slow for scattered elements.
+// The innermost loop. On a device every run is a separate copy. This is correct, but slow for scattered elements.
 void copy_line(const Transfer &transfer, const char *from, char *to, const Dim &dim, size_t unit) {
   if (!transfer.backend) {
     switch (unit) {

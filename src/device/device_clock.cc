@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-// By how much less is known of a clock after some time: 100 ppm of it.
+// Uncertainty that a clock gains over time: 100 ppm.
 int64_t drift_ns(int64_t elapsed_ns) { return std::max<int64_t>(elapsed_ns, 0) / 10'000; }
 
 }  // namespace
@@ -24,7 +24,7 @@ void DeviceClock::observe_not_after(uint64_t device_ns, uint64_t tick) {
 }
 
 // If the observation contradicts the earlier ones, the clock was set anew, or drifts more than real clocks do. Then
-// only the observation counts.
+// only this observation counts.
 void DeviceClock::narrow(Range known, int64_t now) {
   const int64_t drift = observed_ == INT64_MIN ? 0 : drift_ns(now - observed_);
   const Range both{std::max(known.earliest, zero_.earliest - drift), std::min(known.latest, zero_.latest + drift)};
@@ -32,7 +32,8 @@ void DeviceClock::narrow(Range known, int64_t now) {
   observed_ = std::max(observed_, now);
 }
 
-// The host sees the end of some work soon, but each launch may have waited behind others: then the middle is far off.
+// The host notices soon when work ends, but a launch may have waited behind other work. In that case the middle of the
+// range would be far off.
 int64_t DeviceClock::best_zero() const {
   constexpr int64_t kSoonNs = 50'000;
   if (!zero_.has_begin()) return zero_.latest;
@@ -46,8 +47,8 @@ uint64_t DeviceClock::ticks_at(uint64_t device_ns) const {
   return line_.anchor.ticks + static_cast<uint64_t>(static_cast<int64_t>(distance / line_.ns_per_tick));
 }
 
-// The true zero may be anywhere in the range, so the distance to the farther end is the error. Two times of the device
-// are rounded, the observed and the converted one; conversions to ticks and back round, too.
+// The true zero may be anywhere in the range, so the distance to the farther end is the error. Rounding adds to it: two
+// device times are rounded (observed and converted), and so are conversions to ticks and back.
 uint64_t DeviceClock::error_ns_at(uint64_t device_ns) const {
   if (!zero_.has_begin() || !zero_.has_end()) return DeviceMoment::kNotKnown;
   constexpr int64_t kRoundingNs = 4;

@@ -1,5 +1,5 @@
-// A device's clock on the line of the process's ticks. Each device time that is known to be before or after a tick
-// narrows the range of the clock's zero. Clocks drift, so the range widens again with time.
+// Converts the times of a device's clock to ticks of the process. Each device time that is known to be before or after
+// a tick narrows the range of the clock's zero. Clocks drift, so the range widens again with time.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,32 +9,32 @@
 
 namespace opd {
 
-class DeviceClock {  // one thread at a time
+class DeviceClock {  // used by one thread at a time
  public:
   enum class Zero : uint8_t {
-    kOfDevice,    // the clock's times are those of the driver
-    kOfReference  // the driver has times since an event only, so the zero has no meaning
+    kOfDevice,    // absolute times of the driver
+    kOfReference  // the driver has only times since an event, so the zero has no meaning
   };
   // `method`: name of the calibration method, shown to users. `resolution_ns`: device timestamps may be this much too
   // early.
   explicit DeviceClock(std::string_view method, uint64_t resolution_ns = 1, Zero zero = Zero::kOfDevice)
       : method_(name_id(method)), resolution_ns_(static_cast<int64_t>(resolution_ns)), zero_kind_(zero) {}
 
-  // The device's clock was at `device_ns` within the interval; not before the tick; not after it.
+  // The device's clock was at `device_ns` within the interval; not before the tick; not after the tick.
   void observe(uint64_t device_ns, TickInterval interval);
   void observe_not_before(uint64_t device_ns, uint64_t tick);
   void observe_not_after(uint64_t device_ns, uint64_t tick);
 
-  // These need an observation.
+  // The functions below need an observation.
   uint64_t ticks_at(uint64_t device_ns) const;
-  // How far that may be off; DeviceMoment::kNotKnown if moments were known on one side only.
+  // Maximum error of ticks_at(). DeviceMoment::kNotKnown if all observations bound the clock on the same side.
   uint64_t error_ns_at(uint64_t device_ns) const;
-  // Of work: no earlier than its launch, with the duration on the device's clock.
+  // Times of work: it begins no earlier than its launch, and has its duration on the device's clock.
   WorkTimes times_of(uint64_t begin_ns, uint64_t end_ns, TickInterval launch) const;
 
  private:
-  static constexpr int64_t kFar = INT64_MAX / 2;  // Unix time, which a device's may be, is 0.2 of INT64_MAX
-  struct Range {                                  // the host's time when the device's clock was 0, ns
+  static constexpr int64_t kFar = INT64_MAX / 2;  // Unix time, possible for a device's clock, is 0.2 of INT64_MAX
+  struct Range {                                  // host time in ns when the device's clock was 0
     int64_t earliest = -kFar, latest = kFar;
     bool has_begin() const { return earliest > -kFar / 2; }
     bool has_end() const { return latest < kFar / 2; }
@@ -48,7 +48,7 @@ class DeviceClock {  // one thread at a time
   const Zero zero_kind_;
   const ClockCalibration line_ = ClockCalibration::measure(tick_clock());
   Range zero_;
-  int64_t observed_ = INT64_MIN;  // the host's time of the last observation, ns
+  int64_t observed_ = INT64_MIN;  // host time of the last observation, ns
 };
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// What devices count of the kernels that they are given.
+// Counters of devices: the interface to count events of the kernels that a device runs.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,8 +7,7 @@
 
 namespace opd {
 
-// Counts from when it is made until stop(). Several may count at the same time; on one thread, the one that was made
-// last stops first.
+// Counts from its construction until stop(). Several may count at the same time. On one thread, the newest stops first.
 class DeviceCounters {
  public:
   struct Count {
@@ -16,14 +15,14 @@ class DeviceCounters {
     uint64_t value;
   };
   virtual ~DeviceCounters() = default;
-  virtual std::vector<Count> stop() = 0;  // once; waits for the kernels; throws
+  virtual std::vector<Count> stop() = 0;  // call once; waits for the kernels; throws
 };
 
-// Counters of one device that go together. Thread-safe; it outlives what it starts.
+// Counters of one device that are counted together. Thread-safe. It must outlive the counters that it starts.
 class DeviceCounterSet {
  public:
   virtual ~DeviceCounterSet() = default;
-  virtual std::unique_ptr<DeviceCounters> start() = 0;  // null: nothing can be counted now; throws
+  virtual std::unique_ptr<DeviceCounters> start() = 0;  // null if counting is not possible now; throws
 };
 
 }  // namespace opd

@@ -1,16 +1,16 @@
-// Timers of devices: how long the work of a stream takes, by the device's own clock.
+// Device timers: measure the duration of a stream's work with the device's clock.
 #pragma once
 #include <cstdint>
 
 namespace opd {
 
-// From the moment when the stream's work before the start has ended, to the moment when its work before stop() has. It
-// is used by one thread. Its end waits for nothing.
+// Measures from the end of the work submitted before the start to the end of the work submitted before stop(). Used by
+// one thread. The destructor does not wait.
 class DeviceTimer {
  public:
   virtual ~DeviceTimer() = default;
   virtual void stop() = 0;            // throws
-  virtual uint64_t elapsed_ns() = 0;  // waits for the work, after stop(); throws
+  virtual uint64_t elapsed_ns() = 0;  // after stop(): waits for the work; throws
 };
 
 }  // namespace opd

@@ -1,5 +1,5 @@
-// The common base of vendors' drivers: a driver's functions, found once, and its devices, listed once. Drivers
-// do not survive fork(): a child leaves theirs alone, for its locks may be held there.
+// The common base of vendors' drivers: a driver's functions, found once, and its devices, listed once. Drivers do not
+// survive fork(): a child must not call the parent's driver, whose locks may be held.
 #pragma once
 #include <array>
 #include <atomic>
@@ -15,13 +15,13 @@
 
 namespace opd {
 
-// The base of a driver's table of functions. Table::open() finds them, or sets `absence`.
+// The base of a driver's table of functions. Table::open() finds the functions, or sets `absence`.
 template <class Table>
 struct Driver {
-  std::string absence;  // why the driver cannot be used; "" if it can
+  std::string absence;  // reason why the driver cannot be used; "" if it can
 
-  bool is_inherited() const { return fork_generation() != generation_; }  // by fork() from the process that opened it
-  // Opens the driver at the first call. The table is never destroyed: work may be given while the process exits.
+  bool is_inherited() const { return fork_generation() != generation_; }  // true in a child of fork()
+  // Opens the driver at the first call. The table is never destroyed: work may be submitted while the process exits.
   static const Table &get() {
     static const Table *const table = [] {
       const KeptSignalHandlers kept;
@@ -45,13 +45,13 @@ namespace detail {
 std::string absence_among(const char *owner, size_t count, int32_t id);
 }  // namespace detail
 
-// The devices of a driver, by their numbers.
+// The devices of a driver, indexed by number.
 template <class Device>
 struct DriverDevices {
   std::vector<std::unique_ptr<Device>> list;
-  std::string failure;  // of making one
+  std::string failure;  // error that occurred when they were listed
 
-  // `list`: adds them. To be called once: the devices are never destroyed.
+  // `list` adds the devices. Call it once: the devices are never destroyed.
   template <class Table, class List>
   static const DriverDevices &make(const Driver<Table> &driver, const List &list) {
     auto *devices = new DriverDevices;
@@ -63,10 +63,10 @@ struct DriverDevices {
     return *devices;
   }
 
-  Device *find(int32_t id) const {  // null: there is none
+  Device *find(int32_t id) const {  // null if there is no such device
     return id >= 0 && static_cast<size_t>(id) < list.size() ? list[static_cast<size_t>(id)].get() : nullptr;
   }
-  // Throws OPD_UNSUPPORTED if there is none, or in a child of fork().
+  // Throws OPD_UNSUPPORTED if there is no such device, or in a child of fork().
   template <class Table>
   Device &get(const Driver<Table> &driver, const char *kind, int32_t id) const {
     Device *const device = find(id);
@@ -75,7 +75,8 @@ struct DriverDevices {
       detail::fail_in_child(kind, id);
     return *device;
   }
-  // Why there is none: one clause. `none`: if there are no devices at all; `owner`: "OpenCL's drivers have".
+  // Reason why there is no such device: one clause. `none`: the reason if there are no devices at all. `owner`: for
+  // example "OpenCL's drivers have".
   template <class Table>
   std::string absence(const Driver<Table> &driver, const std::string &none, const char *owner, int32_t id) const {
     if (!driver.absence.empty()) return driver.absence;

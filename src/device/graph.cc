@@ -6,7 +6,7 @@ namespace opd {
 
 std::atomic<uint32_t> detail::captures{0};
 
-// One capture, from its begin to its end. The calling thread's current stream is restored in any case.
+// One capture, from begin to end. The calling thread's current stream is restored in any case.
 class Capture {
  public:
   explicit Capture(Graph &graph)
@@ -65,7 +65,7 @@ class Capture {
     memory_.give_late();
     try {
       end_stream(graph_.device_, stream_);
-    } catch (const std::exception &) {}  // of work that it was given before
+    } catch (const std::exception &) {}  // an error of earlier work
   }
 
   Graph &graph_;
@@ -136,7 +136,7 @@ void wait_for_device(DLDevice device) {
   }
 }
 
-// Either the visitor sees the capture, or the capture sees the visitor: both first tell, then look.
+// Both sides write before they read, so either the visitor sees the capture or the capture sees the visitor.
 CaptureGate::Visit::Visit(CaptureGate &gate) : gate_(gate) {
   gate_.visitors_.fetch_add(1);
   is_inside_ = !gate_.is_closed();

@@ -1,8 +1,8 @@
-// Graphs: work that a device keeps when it is first given, and does at each launch. So the host gives many kernels by
-// one call. One thread captures a graph; others may use the device meanwhile.
+// Graphs: a device keeps submitted work and runs it at each launch. So the host submits many kernels by one call. One
+// thread captures a graph; other threads may use the device meanwhile.
 //
-// A graph has the addresses of all memory that its work used. So it owns the blocks that were returned while it was
-// captured: their next owner would find them changed by a launch.
+// A graph refers to the addresses of all memory that its work used. So it owns the blocks that were returned during the
+// capture: otherwise a launch would overwrite the data of their next owner.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -23,14 +23,14 @@ struct GivenBlock {
 
 class Graph {
  public:
-  // Captures the work that `give` submits to the calling thread's current stream; during the capture this is a separate
-  // stream. Passes on exceptions of `give`, and throws the device's error if the work cannot be captured. The device
-  // must have graphs.
+  // Captures the work that `give` submits to the calling thread's current stream. During the capture this is a separate
+  // stream. Passes on exceptions of `give`. Throws the device's error if the work cannot be captured. The device must
+  // have graphs.
   static std::unique_ptr<Graph> capture(DLDevice device, const std::function<void()> &give);
   ~Graph();
   Graph(const Graph &) = delete;
 
-  void launch(NameId name);  // to the current stream, under a name for recordings
+  void launch(NameId name);  // into the current stream; `name` is for recordings
 
  private:
   friend class Capture;
@@ -41,9 +41,9 @@ class Graph {
   std::vector<GivenBlock> blocks_;
 };
 
-// Captures of the calling thread. Cost while no thread captures: a load.
+// State of captures of the calling thread. Cost while no thread captures: one load.
 namespace detail {
-extern std::atomic<uint32_t> captures;  // of all threads
+extern std::atomic<uint32_t> captures;  // number of captures in all threads
 bool is_capturing_here(DLDevice device, const void *stream, bool any_stream) noexcept;
 bool is_captured_here(DLDevice device, const void *stream);
 }  // namespace detail
@@ -54,18 +54,18 @@ inline bool is_capturing(DLDevice device) noexcept {
 inline bool is_capturing(DLDevice device, const void *stream) noexcept {
   return is_any_capturing() && detail::is_capturing_here(device, stream, false);
 }
-bool is_capturing() noexcept;  // of any device
-// Whether work for a stream becomes part of a graph. Throws if the thread captures another stream, for then the work
-// would be done once and be missing in the graph.
+bool is_capturing() noexcept;  // true for a capture on any device
+// Whether work for a stream becomes part of a graph. Throws if the thread captures another stream: the work would run
+// once, and be missing in the graph.
 inline bool is_captured(DLDevice device, const void *stream) {
   return is_any_capturing() && detail::is_captured_here(device, stream);
 }
-[[noreturn]] void fail_in_capture(DLDevice device, const char *what);  // "wait for it": what it cannot do meanwhile
-bool keep_for_graph(const GivenBlock &block) noexcept;  // false: without memory for that, or the thread captures none
+[[noreturn]] void fail_in_capture(DLDevice device, const char *what);  // `what`: the refused action
+bool keep_for_graph(const GivenBlock &block) noexcept;  // false if the thread captures no graph, or memory is short
 
-// Drivers refuse to wait for a whole device while one of its streams is captured, and such a wait spoils the capture.
-// Threads that wait for the device enter by Visit. Captures close the gate: they wait for those inside, and none
-// enters.
+// Drivers refuse to wait for a whole device while one of its streams is captured, and such a wait makes the capture
+// fail. A thread that waits for the device enters through Visit. A capture closes the gate: it waits for threads
+// inside, and no other thread enters.
 class CaptureGate {
  public:
   class Visit {
@@ -73,7 +73,7 @@ class CaptureGate {
     explicit Visit(CaptureGate &gate);
     ~Visit();
     Visit(const Visit &) = delete;
-    explicit operator bool() const { return is_inside_; }  // false: the gate is closed
+    explicit operator bool() const { return is_inside_; }  // false if the gate is closed
 
    private:
     CaptureGate &gate_;

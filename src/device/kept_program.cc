@@ -17,7 +17,7 @@ KeptProgram::KeptProgram(std::string_view wanted, const ContentHash &made_of)
   if (most_bytes_ == 0) return;
   try {
     directory_ = cache_directory(std::string(wanted));
-  } catch (const std::exception &) {}  // it stays ""
+  } catch (const std::exception &) {}  // the directory stays ""
 }
 
 std::string KeptProgram::path() const { return concat(directory_, "/", key_, kSuffix); }
@@ -35,7 +35,7 @@ void KeptProgram::keep(std::string_view code) const {
     const BuildDirectory build(directory_);
     write_scratch_file(build.file("code"), code);
     keep_sealed(build.file("code"), directory_, key_, kSuffix);
-  } catch (const std::exception &) {}  // the program runs without it
+  } catch (const std::exception &) {}  // the program also runs without a kept file
 }
 
 }  // namespace opd

@@ -1,5 +1,5 @@
-// Code that a compiler made of the source of kernels, kept in the cache directory so that later loads need no compiler
-// (base/sealed_file.h). If $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
+// Compiled kernels, kept in the cache directory so that later loads need no compiler (base/sealed_file.h). If
+// $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,13 +11,13 @@ namespace opd {
 
 class KeptProgram {
  public:
-  // `wanted` is the cache directory, or "" for the usual one. If it cannot be used, nothing is kept. `made_of` is of
+  // `wanted`: the cache directory, or "" for the default one. If it cannot be used, nothing is kept. `made_of`: hash of
   // everything that determines the code.
   KeptProgram(std::string_view wanted, const ContentHash &made_of);
 
-  // nullopt if there is none, or if the file is damaged or belongs to another user.
+  // nullopt if there is no file, or if it is damaged or belongs to another user.
   std::optional<std::string> read() const;
-  // If the file cannot be written, it is not kept; that is no error. Several processes may do this at once.
+  // Writes the file; a failure is not an error. Several processes may do this at once.
   void keep(std::string_view code) const;
 
  private:

@@ -1,4 +1,4 @@
-// Kernels of devices: code that a device compiles, the kernels in it, and how one is launched.
+// Kernels of devices: code for a device, the kernels in it, and their launch.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace opd {
 
-// One argument. An address is one of the device's own, or null; it is passed by value, as the others are.
+// One argument, passed by value. An address is a device address or null.
 struct KernelArg {
-  const void *value;  // where the value lies: `size` bytes, as the kernel's parameter has them
+  const void *value;  // points at `size` bytes in the form of the kernel's parameter
   uint32_t size;
   bool is_address;
 };
@@ -24,36 +24,36 @@ struct KernelLaunch {
   std::array<uint32_t, 3> block{1, 1, 1};    // threads of a block
   std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks of a cluster
   uint64_t dynamic_shared_bytes = 0;
-  bool is_cooperative = false;   // all blocks run at once
-  bool is_programmatic = false;  // may begin before the launch ahead of it has ended
+  bool is_cooperative = false;   // all blocks run at the same time
+  bool is_programmatic = false;  // may begin before the previous launch has ended
   std::span<const KernelArg> args;
 };
 
-// Thread-safe. Lives no longer than its program.
+// Thread-safe. Must not outlive its program.
 class DeviceKernel {
  public:
   virtual ~DeviceKernel() = default;
-  // Gives the launch to a stream (null: the default one) and does not wait for it. Throws.
+  // Submits the launch to a stream (null: the default stream) and does not wait for it. Throws.
   virtual void launch(void *stream, const KernelLaunch &launch) = 0;
-  // The same; the device keeps the times of the work. Null: it has none.
+  // The same, and the device measures the times. Null: it has no times.
   virtual std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) {
     launch(stream, given);
     return nullptr;
   }
 };
 
-// Work that a device has kept, to be done at each launch. Its launches are done one after the other.
+// Work that a device has kept and runs at each launch. Launches of one graph run one after the other.
 class DeviceGraph {
  public:
-  virtual ~DeviceGraph() = default;       // work that was launched is still done
-  virtual void launch(void *stream) = 0;  // as DeviceKernel's
+  virtual ~DeviceGraph() = default;       // launched work still completes
+  virtual void launch(void *stream) = 0;  // as DeviceKernel::launch()
   virtual std::unique_ptr<PendingWork> launch_timed(void *stream) {
     launch(stream);
     return nullptr;
   }
 };
 
-// Code that one device has compiled. Thread-safe.
+// Code compiled for one device. Thread-safe.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
@@ -61,10 +61,10 @@ class DeviceProgram {
 };
 
 struct DeviceCode {
-  std::string_view format;  // "cl", "ptx" … ; the artifact's name for it
+  std::string_view format;  // the artifact's name for it, such as "cl" or "ptx"
   std::string_view code;
-  std::string_view origin;                // the file, for messages
-  std::string_view cache_directory = "";  // where compiled code may be kept; "" means the usual one
+  std::string_view origin;                // name of the file, for messages
+  std::string_view cache_directory = "";  // directory for compiled code; "" means the default one
 };
 
 }  // namespace opd

@@ -1,4 +1,5 @@
-// The table of the kinds of devices. It knows all back ends, which know only device.h: so no back end includes another.
+// The table of the kinds of devices. Only this file depends on all back ends. They depend on device.h, so no back end
+// depends on another.
 #include <array>
 #include <atomic>
 
@@ -31,12 +32,12 @@ std::atomic<DeviceBackend *(*)(int32_t)> further_kinds{nullptr};
 bool exists(DeviceBackend &backend, int32_t id) { return backend.attr(id, OPD_ATTR_EXIST).view().u.int64 != 0; }
 
 std::string present_devices() {
-  constexpr int32_t kMost = 64;  // of a kind in a message
+  constexpr int32_t kMost = 64;  // devices of one kind in a message
   std::string list, unknown;
   for (int32_t type = 0; type < kMaxDeviceKinds; ++type) {
     DeviceBackend *backend = kinds()[static_cast<size_t>(type)].load(std::memory_order_acquire);
     if (!backend) continue;
-    if (!backend->is_started()) {  // a message is no reason to start drivers
+    if (!backend->is_started()) {  // a message must not start drivers
       unknown += concat(unknown.empty() ? "" : ", ", device_kind_name(type));
       continue;
     }

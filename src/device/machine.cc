@@ -32,7 +32,7 @@ uint64_t machine_available() {
 }  // namespace
 
 std::string read_system_file(const std::string &path) {
-  constexpr size_t kMost = 4 << 20;  // cpuinfo of a thousand processors is about 1.5 MB
+  constexpr size_t kMost = 4 << 20;  // cpuinfo of a thousand processors has about 1.5 MB
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
   std::string text;

@@ -1,4 +1,4 @@
-// What was known of late, by number.
+// A map from numbers to values that keeps only recent entries.
 #pragma once
 #include <cstddef>
 #include <unordered_map>
@@ -6,8 +6,8 @@
 
 namespace opd {
 
-// Calls of a device's library, by the number that a call and its work have in common. Most calls give no work, and the
-// records of work that a library drops never come; so old calls are forgotten.
+// Holds calls of a device's library, by the number that a call and its work share. Old entries are dropped, because
+// most calls submit no work, and the library may drop records of work.
 template <class Number, class T>
 class RecentMap {
  public:

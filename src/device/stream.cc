@@ -1,5 +1,5 @@
-// Streams: those that users made, the current one of each thread and device; and the current device of each thread and
-// kind.
+// Streams: those that users created, and the current stream of each thread and device. Also the current device of each
+// thread and kind.
 #include <array>
 #include <exception>
 #include <map>
@@ -16,15 +16,16 @@ namespace opd {
 namespace {
 
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it ends with its own thread, and no other one sees it
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // destroyed with its thread; no other thread uses it
 #endif
 thread_local std::map<std::pair<int32_t, int32_t>, void *> current;
 
-thread_local std::array<int32_t, kMaxDeviceKinds> devices{};  // by kind
+thread_local std::array<int32_t, kMaxDeviceKinds> devices{};  // indexed by kind
 
-struct Streams {                          // of one device
-  std::map<void *, uint16_t> alive = {};  // with their numbers
-  // The lowest one that no other has: so few streams have few tracks in traces, however often they are made anew.
+struct Streams {                          // streams of one device
+  std::map<void *, uint16_t> alive = {};  // the values are the streams' numbers
+  // The lowest unused number. So a trace has few stream tracks if few streams exist at a time, however often they are
+  // made.
   uint16_t free_number() const {
     std::set<uint16_t> taken;
     for (const auto &[stream, number] : alive) taken.insert(number);
@@ -36,7 +37,7 @@ struct Streams {                          // of one device
 struct StreamTable {
   ForkMutex guard{LockRank::kDeviceTables};
   std::map<std::pair<int32_t, int32_t>, Streams> streams;
-  ForkSharedMutex ending{LockRank::kDeviceKernel};  // shared while a stream is waited for, so that it does not end
+  ForkSharedMutex ending{LockRank::kDeviceKernel};  // held shared while a stream is waited for, so that it does not end
   bool has(DLDevice device, void *stream) {
     const std::scoped_lock lock(guard);
     const auto found = streams.find({device.device_type, device.device_id});
@@ -81,7 +82,7 @@ void *make_stream(DLDevice device) {
 }
 
 void check_stream(DLDevice device, void *stream) {
-  if (!stream) return void(device_backend(device));  // throws if it is absent
+  if (!stream) return void(device_backend(device));  // throws if the device is absent
   backend_with_streams(device);
   if (!made().has(device, stream))
     fail(OPD_INVALID_ARGUMENT, "address ", reinterpret_cast<uintptr_t>(stream), " is no stream of ",
@@ -92,7 +93,7 @@ void end_stream(DLDevice device, void *stream) {
   check_stream(device, stream);
   if (!stream) return;
   DeviceBackend &backend = device_backend(device);
-  std::exception_ptr failure;  // of its work: thrown after the stream has ended
+  std::exception_ptr failure;  // error of the stream's work, thrown after the stream has ended
   try {
     wait_for_stream(device, stream);
   } catch (...) { failure = std::current_exception(); }

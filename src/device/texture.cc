@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-// Dimensions before it are layers and rows; those from it on are columns.
+// Index of the first dimension that becomes columns. Earlier dimensions become layers and rows.
 size_t first_column(std::string_view scope, size_t rank) {
   if (scope == "global.texture-weight") return 1;
   return scope == "global.texture-nhwc" ? 2 : rank - 2;

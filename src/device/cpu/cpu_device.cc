@@ -26,7 +26,7 @@ std::string_view cpuinfo_field(std::string_view text, std::string_view key) {
 
 Value device_name_value() {
   const std::string text = read_system_file("/proc/cpuinfo");
-  for (const char *key : {"model name", "Model", "cpu model", "Hardware"})  // x86, then other architectures
+  for (const char *key : {"model name", "Model", "cpu model", "Hardware"})  // x86 first, then other architectures
     if (const auto name = cpuinfo_field(text, key); !name.empty()) return Value(name);
   return {};
 }
@@ -38,7 +38,7 @@ Value clock_rate_khz() {
   const std::string limit = read_system_file("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
   if (std::from_chars(limit.data(), limit.data() + limit.size(), number).ec == std::errc())
     return positive(static_cast<int64_t>(number));
-  const std::string text = read_system_file("/proc/cpuinfo");  // without a governor, the rate is constant
+  const std::string text = read_system_file("/proc/cpuinfo");  // without a governor, the clock rate is constant
   const auto mhz = cpuinfo_field(text, "cpu MHz");
   std::from_chars(mhz.data(), mhz.data() + mhz.size(), number);
   return positive(static_cast<int64_t>(number * 1000 + 0.5));

@@ -4,7 +4,7 @@
 
 namespace opd {
 
-// All CPU devices are the same processors and memory, but each has its own allocators and statistics. TVM accepts any
+// All CPU devices share the same processors and memory, but each has its own allocators and statistics. TVM accepts any
 // device number.
 inline constexpr int32_t kCpuDevices = 64;
 

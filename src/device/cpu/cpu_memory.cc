@@ -15,7 +15,7 @@
 namespace opd {
 namespace {
 
-struct Hooks {  // referenced by the setting and each block
+struct Hooks {  // referenced by the setting and by each block
   opd_memory_hooks table;
   explicit Hooks(const opd_memory_hooks &t) : table(t) {}
   ~Hooks() {
@@ -25,11 +25,11 @@ struct Hooks {  // referenced by the setting and each block
 using HooksRef = std::shared_ptr<const Hooks>;
 
 struct Sources {
-  // Read without the lock: a block of hooks can reach another thread only after this was set.
-  std::atomic<bool> hooked{false};  // hooks are set, or blocks of hooks are still in use
+  // Read without the lock: it is set before a block of hooks can reach another thread.
+  std::atomic<bool> hooked{false};  // true while hooks are set or blocks of hooks are in use
   ForkMutex guard{LockRank::kMemorySource};
   HooksRef present;
-  std::unordered_map<const void *, HooksRef> owners;  // of blocks that came from hooks
+  std::unordered_map<const void *, HooksRef> owners;  // the hooks that allocated each block
 
   static Sources &get() {
     static auto *sources = new Sources;  // never destroyed: storages may end while the process exits
@@ -37,11 +37,11 @@ struct Sources {
   }
 };
 
-// Whether a request exceeds the memory that the process may use. An overcommitting kernel would grant it, and kill the
-// process when it writes there.
+// Whether a request exceeds the memory that the process may use. If the kernel overcommits, it would grant the request,
+// and kill the process when it writes to the memory.
 bool is_absurd(size_t size) {
   if (size <= size_t{64} << 20) [[likely]]
-    return false;  // not worth reading the limits
+    return false;  // a request this small is not checked
   static std::atomic<uint64_t> usable{0};
   if (size <= usable.load(std::memory_order_relaxed)) return false;
   usable.store(usable_memory_bytes(), std::memory_order_relaxed);  // limits may rise at run time
@@ -66,7 +66,7 @@ void *take_from_hooks(const HooksRef &hooks, size_t size, size_t alignment) {
     }
     log_warning("a memory hook was asked for a multiple of ", alignment,
                 " and returned another address; it is not used");
-  } catch (...) {  // no memory for the entry
+  } catch (...) {  // there is no memory for the entry
   }
   table.deallocate(table.user_data, data, size, alignment);
   return nullptr;

@@ -5,7 +5,7 @@
 
 namespace opd {
 
-void *take_cpu_memory(size_t size, size_t alignment);  // null without memory
+void *take_cpu_memory(size_t size, size_t alignment);  // null if memory is short
 void give_cpu_memory(void *data, size_t size, size_t alignment) noexcept;
 bool is_from_present_source(const void *data) noexcept;
 

@@ -1,4 +1,4 @@
-// Active waiting, bounded in time: for threads that wait for one which runs on another processor.
+// Bounded active waiting, for threads that wait for a thread on another processor.
 #pragma once
 #include "base/clock.h"
 
@@ -14,8 +14,8 @@ inline void relax_processor() {
 
 constexpr uint64_t kSpinNs = 50'000;  // a little longer than the usual time between two kernels of a program
 
-// True if `done` is true, or becomes true within about kSpinNs where the thread may spin. The first rounds do not read
-// the clock, because most waits end there and a clock read costs as much as several rounds.
+// Returns true if `done` becomes true within about kSpinNs. Without `spins`, calls `done` once. The first rounds do not
+// read the clock: most waits end there, and a clock read costs as much as several rounds.
 template <class Done>
 bool spin_until(bool spins, Done done) {
   if (!spins) return done();

@@ -1,4 +1,4 @@
-// How many threads a launch may use.
+// The number of threads that a launch may use.
 #include <algorithm>
 #include <atomic>
 #include <charconv>

@@ -17,8 +17,9 @@ namespace {
 
 constexpr int32_t kFailed = INT32_MAX;  // value of a barrier counter whose task failed: the task will not arrive
 
-// A cache line each, because a task writes its own counter while the others poll it. Members without an initializer
-// cost nothing in other regions: they are set before is_stoppable or is_recorded says that they are used.
+// Each counter has a cache line, because a task writes its own counter while the others poll it. Members without an
+// initializer cost nothing in regions that do not use them. They are set before is_stoppable or is_recorded becomes
+// true.
 struct alignas(64) Counter {
   int32_t value = 0;
   // Used in the first counter only, if the region can be cancelled:
@@ -34,7 +35,8 @@ static_assert(sizeof(Counter) == 64);
 
 Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
 
-// The barrier counters of a region; on the stack for up to eight tasks, so that a small launch allocates nothing.
+// The barrier counters of a region. Those of up to eight tasks are on the stack, so that a small launch allocates
+// nothing.
 class Counters {
  public:
   explicit Counters(int32_t count) {
@@ -53,15 +55,15 @@ void end_task(const ParallelGroup &group) {
   tasks.notify_all();
 }
 
-// Returns false if the task is skipped. A task increments the counter *before* it reads the flag. So a thread that sees
-// the flag set and no task running knows that no task will start later. This argument needs a single order of all these
-// operations, hence sequentially consistent atomics.
+// Returns false if the task is skipped. A task increments the counter *before* it reads the flag. So if a thread sees
+// the flag set and no task running, it is certain that no task will start later. This argument needs a single order of
+// all these operations, hence sequentially consistent atomics.
 bool begin_task(const ParallelGroup &group) {
   Counter &shared = *counters_of(group);
   const std::atomic_ref<uint32_t> tasks(shared.tasks);
   while (!(tasks.fetch_add(1) & kAllNeeded) && ends_call(shared.stop->load())) {
-    // The task no longer counts as running while it waits here. Otherwise two waiting tasks would each take the other
-    // for a running one, and wait for ever.
+    // The task does not count as running while it waits here. Otherwise two waiting tasks would each take the other for
+    // a running one, and wait forever.
     end_task(group);
     for (uint32_t now; !((now = tasks.load()) & kAllNeeded); tasks.wait(now)) {
       if (now > 0) continue;
@@ -72,7 +74,7 @@ bool begin_task(const ParallelGroup &group) {
   return true;
 }
 
-// Called by a running task, so no task was skipped yet: tasks are skipped only while none runs. Those that wait in
+// Called by a running task, so no task was skipped yet: tasks are skipped only while none runs. Tasks that wait in
 // begin_task() see the bit and run.
 void need_all_tasks(const ParallelGroup &group) {
   const std::atomic_ref<uint32_t> tasks(counters_of(group)->tasks);
@@ -112,7 +114,7 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   for (int32_t i = 0; i < count; ++i) team[static_cast<size_t>(i)]->give_task(launch, i + 1);
   // The workers have their tasks by now. If task 0 reaches a barrier, all others arrive without its help.
   Ref<Error> own = run_task(launch, 0);
-  // Each worker is awaited, also after an error: the counters, and mostly the task's data, are on this thread's stack.
+  // Each worker is awaited, also after an error: the counters, and usually the task's data, are on this thread's stack.
   bool forked = false;
   for (Worker *worker : team) forked = !worker->await_end(launch) || forked;
   // In the child the workers' errors cannot be read: their threads may have been writing them when the process forked.
@@ -129,14 +131,14 @@ Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
   return error;
 }
 
-// A single task gets a counter, too, because its kernel may call the barrier.
+// A single task gets a counter, too: its kernel may call the barrier.
 Ref<Error> run_alone(ParallelTask task, void *data) {
   Counter counter;
   Launch launch{task, data, {&counter, 1}, 0, -1, nullptr};
   return run_task(launch, 0);
 }
 
-// Throws if the call has to end. token->ask() may run the signal handlers of a host language, which decide that.
+// Throws if the call must end. token->ask() may run the signal handlers of a host language, which decide that.
 void check_stop(CancelReason reason) {
   if (ends_call(reason)) throw Exception(make_cancel_error(reason, "before a parallel region"));
   auto *token = static_cast<CancelState *>(thread_state().cancel);
@@ -148,7 +150,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     fail(OPD_OUT_OF_RANGE, "a parallel launch can have 1 to ", WorkerSet::kMaxTasks,
          " tasks, or 0 for as many as are free, but was given ", num_task);
   const bool gang = num_task > 0;
-  // Inside of a task the flag is not used: other tasks may wait for this one at a barrier, so it runs to its end.
+  // Inside a task the flag is not used: other tasks may wait for this one at a barrier, so it runs to its end.
   const CancelFlag *stop = thread_state().parallel_depth > 0 ? nullptr : thread_state().stop;
   if (stop && stop->load(std::memory_order_relaxed) != CancelReason::kNone) [[unlikely]]
     check_stop(stop->load());
@@ -165,7 +167,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   const auto count = static_cast<int32_t>(team.size()) + 1;
   auto *const observer = static_cast<TaskObserver *>(thread_state().task_observer);
   Launch launch{task, data, {nullptr, count, false, set.has_processor_each(team)}, set.generation(), -1, observer};
-  // The memory for more than eight counters may be missing. Then the workers must be given back, too.
+  // Allocating more than eight counters may fail. The workers must be returned in that case, too.
   struct Return {
     WorkerSet &set;
     std::span<Worker *> team;
@@ -207,7 +209,7 @@ Ref<Error> run_task(Launch &launch, int32_t task_id) noexcept {
   --thread_state().parallel_depth;
   if (launch.group.is_recorded) [[unlikely]]
     add_task_event(*counters_of(launch.group)->loop, static_cast<uint32_t>(task_id), begin);
-  // Without this, the other tasks would wait for the failed one at their next barrier for ever.
+  // Without this, the other tasks would wait for the failed one at their next barrier forever.
   if (error) counters_of(launch.group)[task_id].ref().store(kFailed, std::memory_order_release);
   if (is_stoppable) end_task(launch.group);
   return error;

@@ -7,9 +7,9 @@
 // - A launch from inside a task runs serially. If it has an explicit count, it gets a gang of its own.
 // - If a task fails, the other tasks do not wait for it at a barrier: the barrier fails for them.
 // - Threads that wait spin briefly, then sleep. After fork() the child starts with a new pool.
-// - If threads of a launch share a processor, they sleep at once: a thread that spins would keep the processor from the
-//   thread that it waits for. It happens where processors share no cache, as on some virtual machines: the kernel then
-//   wakes a thread on the processor of its waker. Spinning there made a launch 10 times slower.
+// - If threads of a launch share a processor, they sleep at once: a spinning thread would keep the processor from the
+//   thread that it waits for. On some virtual machines, processors share no cache, and the kernel wakes a thread on the
+//   processor of its waker. Spinning there made a launch 10 times slower.
 //
 // Cancellation (thread_state().stop): a cancelled call starts no new region; the launch fails. In a region that is
 // already running, tasks that have not started are skipped once the running tasks have ended. Exception: if a running
@@ -24,22 +24,22 @@ namespace opd {
 
 // The layout of TVMParallelGroupEnv.
 struct ParallelGroup {
-  void *sync = nullptr;  // counters of the barrier: one int32 per task, 64 bytes apart
+  void *sync = nullptr;  // barrier counters: one int32 per task, 64 bytes apart
   int32_t num_task = 0;
-  // opdyno's own fields, in the padding of TVM's layout:
+  // Fields of opdyno, in the padding of TVM's layout:
   bool is_stoppable = false;
-  bool spins = false;        // threads that wait spin for a while before they sleep
-  bool is_recorded = false;  // its tasks become events
+  bool spins = false;        // waiting threads spin for a while before they sleep
+  bool is_recorded = false;  // the tasks become events
 };
 static_assert(sizeof(ParallelGroup) == 16);
-using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // 0, or -1 with a raised error
+using ParallelTask = int (*)(int task_id, ParallelGroup *group, void *data);  // returns 0, or -1 with a raised error
 
 // Runs `task` for ids 0 … group->num_task - 1 and waits for all. `num_task` 0 means as many tasks as there are idle
 // workers. Returns 0, or -1 with one raised error that joins the errors of all tasks ("Task 3: …").
 int parallel_launch(ParallelTask task, void *data, int32_t num_task) noexcept;
 int parallel_barrier(int task_id, ParallelGroup *group) noexcept;
 
-int32_t thread_count();                // most threads of the next launch, the calling one included
+int32_t thread_count();                // maximum for the next launch, calling thread included
 void set_thread_count(int32_t count);  // 0 restores the default; throws outside 0 … 1024
 
 }  // namespace opd

@@ -49,8 +49,8 @@ void *run_worker(void *given) {
 
 // ---- one worker
 
-// The exchange publishes the fields that are written before it. Only a worker that is kAsleep may be inside wait(). Any
-// other one reads the state again before it sleeps, so it needs no system call to wake it.
+// The exchange publishes the fields written before it. Only a worker in state kAsleep may be inside wait(). Every other
+// worker reads the state again before it sleeps, so waking it needs no system call.
 void Worker::give_task(const Launch &launch, int32_t task_id) {
   launch_ = launch;
   task_id_ = static_cast<int16_t>(task_id);
@@ -61,9 +61,9 @@ bool Worker::await_end(const Launch &launch) {
   const auto ended = [&] { return state_.load(std::memory_order_acquire) < kWork; };
   while (!spin_until(launch.group.spins, ended)) {
     // In a child of fork() the worker's thread does not exist, so its state never changes. One test before each sleep
-    // is enough: a caller that is in the child forked in its own task, before it came here.
+    // is enough: if the caller is in the child, its own task called fork() before the caller came here.
     if (launch.generation != WorkerSet::get().generation()) return false;
-    // If the exchange fails, the worker has just ended, or this thread woke up without a reason.
+    // If the exchange fails, the worker has just ended, or this thread woke up spuriously.
     int at_work = kWork;
     if (state_.compare_exchange_strong(at_work, kAwaited, std::memory_order_acq_rel) || at_work == kAwaited)
       state_.wait(kAwaited, std::memory_order_acquire);
@@ -71,8 +71,7 @@ bool Worker::await_end(const Launch &launch) {
   return true;
 }
 
-// Until the first task of a worker, and after tasks of a launch that spins, the next task is expected within kSpinNs:
-// see spin.h.
+// Before a worker's first task, and after a launch that spins, the next task is expected within kSpinNs (spin.h).
 void Worker::await_work(bool spins) {
   const auto given = [&] { return state_.load(std::memory_order_acquire) >= kWork; };
   while (!spin_until(spins, given)) {
@@ -88,20 +87,20 @@ void Worker::run() {
   while (true) {
     await_work(spins);
     spins = launch_.group.spins;
-    // For has_processor_each() of later launches. It is read here because only the thread itself can ask.
+    // Later launches use it in has_processor_each(). It is read here because only the thread itself can read it.
     launch_.processor = sched_getcpu();
     if (newest_observer.load(std::memory_order_relaxed) != observers) [[unlikely]]
       observers = join_observers(observers);
     error_ = launch_.observer ? run_observed(launch_, task_id_) : run_task(launch_, task_id_);
     if (launch_.generation != WorkerSet::get().generation())
       return;  // the task called fork(), and this is the child: no owner waits here
-    // From the exchange on, the owner may give the worker to another launch. To notify is still safe, since workers are
-    // never freed; it may wake a thread that then sleeps again.
+    // After the exchange, the owner may give the worker to another launch. The notification is still safe, because
+    // workers are never freed. It may wake a thread that then sleeps again.
     if (state_.exchange(kIdle, std::memory_order_acq_rel) == kAwaited) state_.notify_all();
   }
 }
 
-// ---- all of them
+// ---- all workers
 
 WorkerSet &WorkerSet::get() {
   static auto *set = [] {
@@ -116,17 +115,17 @@ WorkerSet &WorkerSet::get() {
 int32_t WorkerSet::processors() {
   if (const int32_t known = processors_.load(std::memory_order_relaxed)) [[likely]]
     return known;
-  const int32_t count = usable_processors();  // reads files; several threads may do it at once
+  const int32_t count = usable_processors();  // reads files; several threads may do so at once
   processors_.store(count, std::memory_order_relaxed);
   return count;
 }
 
-// The set knows only where the workers ran their last tasks, so a launch after a worker has moved may choose wrongly.
-// The test is for virtual machines whose processors share no cache: a call with three small parallel regions took 343
-// us there while its threads spun on a shared processor, and 3 to 15 us since they sleep at once.
+// The set has only the processors of the workers' last tasks. So after a worker has moved, a launch may choose wrongly.
+// The test is for virtual machines whose processors share no cache. A call with three small parallel regions took 343
+// us there while its threads spun on a shared processor. It takes 3 to 15 us since they sleep at once.
 bool WorkerSet::has_processor_each(std::span<Worker *const> team) {
   if (team.size() >= static_cast<size_t>(processors())) return false;
-  // On machines with more than 1024 processors, two may count as one. Then threads sleep where they could spin.
+  // With more than 1024 processors, two may share a bit. Then threads sleep although they could spin.
   std::bitset<1024> taken;
   taken.set(static_cast<size_t>(sched_getcpu()) % taken.size());
   for (const Worker *worker : team) {
@@ -140,7 +139,7 @@ bool WorkerSet::has_processor_each(std::span<Worker *const> team) {
 
 void WorkerSet::forget() noexcept {
   // The parent's workers do not exist here. Their memory is kept: a launch that forked may still use it. workers_ keeps
-  // their addresses until start() replaces them, but no bit of idle_ leads there any more.
+  // their addresses until start() replaces them, but no bit of idle_ refers to them any more.
   for (auto &word : idle_) word.store(0, std::memory_order_relaxed);
   pool_size_.store(0, std::memory_order_relaxed);
   extra_ = 0;
@@ -159,7 +158,7 @@ Worker *WorkerSet::start(int32_t place) {
 
 void WorkerSet::grow_pool(int32_t count) {
   std::scoped_lock lock(start_guard());
-  // The bit of a worker is set last. A thread that takes the worker, with acquire, sees the pointer in workers_.
+  // The bit of a worker is set last. A thread that takes the worker with acquire order sees the pointer in workers_.
   for (int32_t size; (size = pool_size_.load(std::memory_order_relaxed)) < count;) {
     if (!start(size)) return;  // a shared launch works with fewer workers
     pool_size_.store(size + 1, std::memory_order_release);
@@ -167,19 +166,18 @@ void WorkerSet::grow_pool(int32_t count) {
   }
 }
 
-// The exchange acquires what give_back() released, so the new owner sees the worker's fields as the last owner left
-// them.
+// The exchange acquires what give_back() released, so the new owner sees the fields that the last owner wrote.
 size_t WorkerSet::take_idle(int32_t end, std::span<Worker *> out) noexcept {
   size_t taken = 0;
   for (int32_t word = 0; word * 64 < end && taken < out.size(); ++word) {
-    // A shift by 64 would be undefined, so a whole word is a case of its own.
+    // A shift by 64 is undefined, so a whole word is handled separately.
     const uint64_t share = end - word * 64 >= 64 ? ~uint64_t{0} : (uint64_t{1} << (end - word * 64)) - 1;
     uint64_t idle = idle_[word].load(std::memory_order_relaxed), chosen;
     do {
       chosen = 0;
       uint64_t rest = idle & share;
       for (size_t n = out.size() - taken; n > 0 && rest; --n) {
-        chosen |= rest & (0 - rest);  // the lowest ones: they ran last and may still be spinning
+        chosen |= rest & (0 - rest);  // the lowest bits: these workers ran last and may still be spinning
         rest &= rest - 1;
       }
     } while (chosen && !idle_[word].compare_exchange_weak(idle, idle & ~chosen, std::memory_order_acquire,
@@ -195,7 +193,7 @@ size_t WorkerSet::take_shared(int32_t share, std::span<Worker *> out) {
 }
 
 void WorkerSet::take_gang(std::span<Worker *> out) {
-  // A gang with a thread too few would wait at its first barrier for ever. So a gang gets all its workers or none.
+  // With one thread too few, a gang would wait at its first barrier forever. So a gang gets all its workers or none.
   size_t taken = take_idle(kMaxWorkers, out);
   if (taken == out.size()) return;
   std::scoped_lock lock(start_guard());
@@ -206,7 +204,7 @@ void WorkerSet::take_gang(std::span<Worker *> out) {
     out[taken] = worker;
   }
   if (taken == out.size()) return;
-  // Also those that were just started: they are idle workers of later gangs.
+  // Newly started workers are included: they are idle workers of later gangs.
   for (Worker *worker : out.first(taken))
     idle_[worker->place() / 64].fetch_or(uint64_t{1} << (worker->place() % 64), std::memory_order_release);
   fail(OPD_OUT_OF_MEMORY, "cannot run ", out.size() + 1, " tasks at once: the system or the limit of ", kMaxWorkers,
@@ -214,7 +212,7 @@ void WorkerSet::take_gang(std::span<Worker *> out) {
 }
 
 void WorkerSet::give_back(std::span<Worker *const> workers, const Launch &launch) noexcept {
-  // In a child the bits are those of its own pool, in which the parent's workers must not appear.
+  // In a child, the bits are those of its own pool. The parent's workers must not appear there.
   if (launch.generation != generation()) return;
   for (const Worker *worker : workers)
     idle_[worker->place() / 64].fetch_or(uint64_t{1} << (worker->place() % 64), std::memory_order_release);

@@ -1,7 +1,7 @@
-// The worker threads: which of them are idle, how one gets a task, and what happens to them after fork().
+// The worker threads: the set of idle ones, how a worker gets a task, and the handling of fork().
 //
-// A launching thread that takes a worker from the idle set owns it until it gives the worker back. The worker itself
-// never touches the set. So owner and worker share only the worker's state word, and need no lock.
+// A launching thread that takes a worker from the idle set owns it until it returns the worker. The worker itself never
+// touches the set. So owner and worker share only the worker's state word, and need no lock.
 #pragma once
 #include <atomic>
 #include <span>
@@ -13,13 +13,13 @@ namespace opd {
 
 class TaskObserver;
 
-// One parallel region. Each worker gets a copy, so that everything it needs is in one cache line; hence the small size.
+// One parallel region. It is small, because each worker gets a copy that must fit into one cache line.
 struct Launch {
   ParallelTask task = nullptr;
   void *data = nullptr;
   ParallelGroup group{};
-  uint32_t generation = 0;           // of the worker set at the launch; if it differs now, this is a forked child
-  int32_t processor = -1;            // in a worker's copy: where it runs the task; here because the cache line is full
+  uint32_t generation = 0;           // generation of the set at the launch; if it differs now, this is a forked child
+  int32_t processor = -1;            // the worker's processor, set in its own copy; here because the cache line is full
   TaskObserver *observer = nullptr;  // null: no counter observes the tasks
 };
 
@@ -32,22 +32,22 @@ class alignas(64) Worker {
  public:
   explicit Worker(int32_t place) : place_(static_cast<int16_t>(place)) {}
 
-  // Called by the owner.
+  // The owner calls these.
   void give_task(const Launch &launch, int32_t task_id);
-  bool await_end(const Launch &launch);  // false in a forked child, which has no such thread
+  bool await_end(const Launch &launch);  // false in a forked child, where the thread does not exist
   Ref<Error> take_error() { return std::move(error_); }
 
-  void run();  // the thread's body
+  void run();  // body of the thread
   int32_t place() const { return place_; }
-  int32_t processor() const { return launch_.processor; }  // of its last task; -1: it had none. For the owner, too
+  int32_t processor() const { return launch_.processor; }  // processor of the last task; -1: none yet. Owner only
 
  private:
-  enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: working, while the owner sleeps until it ends
+  enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: working, and the owner sleeps until it ends
 
   void await_work(bool spins);
 
-  // The other fields need no atomics: one side writes them before it changes the state, the other reads them after it
-  // saw the change.
+  // The other fields need no atomics: one side writes them before it changes the state, and the other reads them after
+  // it has seen the change.
   std::atomic<int> state_{kIdle};
   int16_t task_id_ = 0;
   const int16_t place_;
@@ -58,30 +58,30 @@ static_assert(sizeof(Worker) == 64);
 
 class WorkerSet {
  public:
-  static constexpr int32_t kMaxTasks = 1024;  // of one launch
-  static WorkerSet &get();  // never destroyed, because workers still sleep in it while the process exits
+  static constexpr int32_t kMaxTasks = 1024;  // maximum per launch
+  static WorkerSet &get();                    // never destroyed: workers still sleep in it while the process exits
 
-  // Takes up to `out.size()` idle workers among the first `share`; starts those that do not exist yet.
+  // Takes up to `out.size()` idle workers among the first `share`. Starts workers that do not exist yet.
   size_t take_shared(int32_t share, std::span<Worker *> out);
-  // Takes exactly `out.size()` workers, also beyond the pool's size. Throws if the system gives no more threads.
+  // Takes exactly `out.size()` workers, also beyond the pool's size. Throws if the system cannot start more threads.
   void take_gang(std::span<Worker *> out);
   void give_back(std::span<Worker *const> workers, const Launch &launch) noexcept;
 
   uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  // Whether the caller and the team have a processor each, as far as is known. If not, a thread that spins may keep the
-  // processor from the very thread that it waits for.
+  // Whether, by the last known state, the caller and each worker of the team have a processor of their own. If not, a
+  // thread that spins may keep the processor from the thread that it waits for.
   bool has_processor_each(std::span<Worker *const> team);
 
  private:
-  static constexpr int32_t kMaxWorkers = 4 * kMaxTasks;  // the first quarter is the pool, the rest serves gangs only
+  static constexpr int32_t kMaxWorkers = 4 * kMaxTasks;  // the first quarter is the pool, the others serve only gangs
   static constexpr int32_t kWords = kMaxWorkers / 64;
 
   WorkerSet() = default;
   int32_t processors();
   size_t take_idle(int32_t end, std::span<Worker *> out) noexcept;
   void grow_pool(int32_t count);
-  Worker *start(int32_t place);  // null if the system gives no thread
-  void forget() noexcept;        // in a forked child
+  Worker *start(int32_t place);  // null if the system cannot start a thread
+  void forget() noexcept;        // called in a forked child
 
   std::atomic<int32_t> processors_{0};  // 0: not known yet
   std::atomic<uint64_t> idle_[kWords] = {};

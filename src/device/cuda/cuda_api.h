@@ -1,4 +1,4 @@
-// The part of CUDA's driver API that the library uses, declared here so that no header is needed to build; a test
+// The part of CUDA's driver API that the library uses. It is declared here so that a build needs no header; a test
 // compares it with NVIDIA's header. The driver (libcuda.so.1) is opened at the first use of a CUDA device.
 // Source: NVIDIA, CUDA Driver API.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace opd::cuda {
 
-struct Context;  // CUcontext points at one, and so on
+struct Context;  // CUcontext is a pointer to it; the other handles are alike
 struct Stream;
 struct Module;
 struct Function;
@@ -43,13 +43,13 @@ enum DeviceAttribute : uint32_t {
   kOrderedMemory = 115,
 };
 
-enum : uint32_t { kMaxDynamicSharedBytes = 8 };         // attribute of a function
-enum : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };  // options of loading a module
-enum : uint32_t { kNonBlocking = 1 };                   // stream: does not wait for the default one
-enum : uint32_t { kNoTiming = 2 };                      // event: without a time
-enum : uint32_t { kRelaxed = 2 };                       // capture: refuses no call of the capturing thread beforehand
-enum : uint32_t { kPortable = 1 };                      // memory of the host, for all contexts
-enum : uint32_t { kCooperative = 2, kClusterSizes = 4, kProgrammatic = 6 };  // attributes of a launch
+enum : uint32_t { kMaxDynamicSharedBytes = 8 };         // function attribute
+enum : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };  // options for loading a module
+enum : uint32_t { kNonBlocking = 1 };                   // stream flag: does not wait for the default stream
+enum : uint32_t { kNoTiming = 2 };                      // event flag: has no time
+enum : uint32_t { kRelaxed = 2 };                       // capture mode: refuses no call in advance
+enum : uint32_t { kPortable = 1 };                      // host memory flag: valid in all contexts
+enum : uint32_t { kCooperative = 2, kClusterSizes = 4, kProgrammatic = 6 };  // launch attributes
 
 struct LaunchAttribute {
   uint32_t id;
@@ -68,8 +68,7 @@ struct LaunchConfig {
   uint32_t num_attributes;
 };
 
-// Every function of the driver that is used, by the name of its symbol: the X-macro's lines are name, result,
-// parameters.
+// The functions of the driver that the library uses, by symbol. The X-macro's lines are name, result, parameters.
 #define OPD_CUDA_FUNCTIONS(X)                                                              \
   X(cuInit, Status, (uint32_t))                                                            \
   X(cuDriverGetVersion, Status, (int *))                                                   \
@@ -111,31 +110,31 @@ struct LaunchConfig {
   X(cuLaunchKernel, Status,                                                                \
     (Function *, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, Stream *, void **, void **))
 
-// Those that older drivers lack; null there.
-#define OPD_CUDA_NEW_FUNCTIONS(X)                                                                        \
-  X(cuDeviceGetPCIBusId, Status, (char *, int, Device))                               /* of CUDA 4.1 */  \
-  X(cuMemAllocAsync, Status, (Address *, size_t, Stream *))                           /* of CUDA 11.2 */ \
-  X(cuMemFreeAsync, Status, (Address, Stream *))                                      /* of CUDA 11.2 */ \
-  X(cuStreamBeginCapture_v2, Status, (Stream *, uint32_t))                            /* of CUDA 10.1 */ \
-  X(cuStreamEndCapture, Status, (Stream *, Graph **))                                 /* of CUDA 10.0 */ \
-  X(cuGraphInstantiateWithFlags, Status, (GraphExec **, Graph *, unsigned long long)) /* of CUDA 11.4 */ \
-  X(cuGraphLaunch, Status, (GraphExec *, Stream *))                                   /* of CUDA 10.0 */ \
-  X(cuGraphDestroy, Status, (Graph *))                                                /* of CUDA 10.0 */ \
-  X(cuGraphExecDestroy, Status, (GraphExec *))                                        /* of CUDA 10.0 */ \
-  X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **))   /* of CUDA 11.8 */ \
-  X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))             /* of CUDA 12.4 */
+// Functions that older drivers lack. They are null there.
+#define OPD_CUDA_NEW_FUNCTIONS(X)                                                                           \
+  X(cuDeviceGetPCIBusId, Status, (char *, int, Device))                               /* since CUDA 4.1 */  \
+  X(cuMemAllocAsync, Status, (Address *, size_t, Stream *))                           /* since CUDA 11.2 */ \
+  X(cuMemFreeAsync, Status, (Address, Stream *))                                      /* since CUDA 11.2 */ \
+  X(cuStreamBeginCapture_v2, Status, (Stream *, uint32_t))                            /* since CUDA 10.1 */ \
+  X(cuStreamEndCapture, Status, (Stream *, Graph **))                                 /* since CUDA 10.0 */ \
+  X(cuGraphInstantiateWithFlags, Status, (GraphExec **, Graph *, unsigned long long)) /* since CUDA 11.4 */ \
+  X(cuGraphLaunch, Status, (GraphExec *, Stream *))                                   /* since CUDA 10.0 */ \
+  X(cuGraphDestroy, Status, (Graph *))                                                /* since CUDA 10.0 */ \
+  X(cuGraphExecDestroy, Status, (GraphExec *))                                        /* since CUDA 10.0 */ \
+  X(cuLaunchKernelEx, Status, (const LaunchConfig *, Function *, void **, void **))   /* since CUDA 11.8 */ \
+  X(cuFuncGetParamInfo, Status, (Function *, size_t, size_t *, size_t *))             /* since CUDA 12.4 */
 
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_CUDA_FUNCTIONS(OPD_DECLARE)
   OPD_CUDA_NEW_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
-  int32_t version = 0;  // of CUDA that the driver implements: 12020 for 12.2
+  int32_t version = 0;  // CUDA version of the driver, such as 12020 for 12.2
 
-  void open();  // and starts it
+  void open();  // opens and starts the driver
 
   std::string status_name(Status status) const;           // "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device …"
-  void check(Status status, const char *function) const;  // throws; OPD_OUT_OF_MEMORY if that is what it says
+  void check(Status status, const char *function) const;  // throws; OPD_OUT_OF_MEMORY if the status means that
 };
 
 }  // namespace opd::cuda

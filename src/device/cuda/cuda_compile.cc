@@ -12,8 +12,8 @@
 namespace opd::cuda {
 namespace {
 
-// What TVM's kernels include of NVIDIA's C++ library where the toolkit is not installed. NVRTC alone then suffices for
-// kernels without half precision.
+// The headers of NVIDIA's C++ library that TVM's kernels include, for machines without the toolkit. Kernels without
+// half precision then need only NVRTC.
 constexpr const char *kNames[] = {"cuda/std/cstdint", "cuda/std/type_traits"};
 constexpr const char *kHeaders[] = {R"(#pragma once
 namespace cuda { namespace std {
@@ -51,7 +51,7 @@ template <class T, class F> struct conditional<false, T, F> { typedef F type; };
 )"};
 static_assert(std::size(kNames) == std::size(kHeaders));
 
-// TVM before 0.26 expects these from the program that compiles its sources. NVRTC has no header of the C library.
+// TVM before 0.26 expects these from the program that compiles its sources. NVRTC lacks the C library's headers.
 constexpr std::string_view kPreamble = R"(#include <cuda/std/cstdint>
 using cuda::std::int8_t;
 using cuda::std::int16_t;
@@ -104,7 +104,7 @@ class Compilation {
   SourceProgram *program_ = nullptr;
 };
 
-// A source to compile, and the version of its device.
+// A source to compile, and the compute version of its device.
 class Job {
  public:
   Job(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source, std::string_view origin)
@@ -139,7 +139,7 @@ class Job {
     return compilation.result(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
   }
 
-  // Of everything that determines the code; nullopt if that is not known.
+  // The hash of everything that determines the code; nullopt if that cannot be determined.
   std::optional<ContentHash> inputs() const {
     ContentHash hash;
     hash.add("cuda 1").add(nvrtc_.name).add(nvrtc_.identity).add(text_);
@@ -150,7 +150,8 @@ class Job {
     return hash;
   }
 
-  // The seal of a kept file is a hash that anybody can make, and the driver trusts the code's tables.
+  // A kept file has only a hash as its seal, which anybody can compute. So the code is checked, because the driver
+  // trusts its tables.
   bool may_be_result(const std::string &code) const {
     try {
       checked_image({is_exact_ ? "cubin" : "ptx", code, origin_});

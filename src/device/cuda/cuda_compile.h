@@ -1,4 +1,4 @@
-// Kernels in CUDA C++, as TVM writes them where it has no CUDA itself, compiled by NVRTC.
+// Compiles kernels in CUDA C++ with NVRTC. TVM writes such kernels if it has no CUDA itself.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace opd::cuda {
 
-// Code that the driver loads for a device of a compute version (90 for 9.0). If the compiler supports this version, it
-// is a cubin for it; else PTX for the newest older one, which the driver compiles again. Throws; the compiler's
-// messages are in the error. Cost: 0.1 s and more.
+// Returns code that the driver can load for a device of a compute version (90 for 9.0). If the compiler supports this
+// version, the code is a cubin for it. Otherwise it is PTX for the newest older version, which the driver compiles
+// again. Throws an error with the compiler's messages. Cost: 0.1 s or more.
 std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                            std::string_view origin);
 
-// The same; code that was compiled before, by any process, is read from the cache directory if nothing has changed that
-// it was made of: source, options, headers, NVRTC.
+// The same, with a cache. If source, options, headers and NVRTC are unchanged, reads code that any process has compiled
+// before from the cache directory.
 std::string kept_or_compiled(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                              std::string_view origin, std::string_view cache_directory);
 

@@ -10,7 +10,7 @@ namespace opd::cuda {
 
 DeviceContext::DeviceContext(Device device, int32_t number) : api_(Api::get()), device_(device), number_(number) {
   compute_version_ = attribute(kComputeMajor) * 10 + attribute(kComputeMinor);
-  int ordered = 0;  // drivers that do not know the attribute refuse it
+  int ordered = 0;  // drivers that lack the attribute return an error
   has_ordered_memory_ = api_.cuMemAllocAsync && api_.cuMemFreeAsync &&
                         !api_.cuDeviceGetAttribute(&ordered, kOrderedMemory, device_) && ordered;
 }
@@ -40,8 +40,8 @@ size_t DeviceContext::total_bytes() const {
   return bytes;
 }
 
-// Without a lock: threads that come together get the same context, since a device has one primary context. It is never
-// given up.
+// Takes no lock: threads that call it at the same time get the same context, because a device has one primary context.
+// The context is never released.
 Context *DeviceContext::context() const {
   Context *context = context_.load(std::memory_order_acquire);
   if (context) [[likely]]

@@ -1,4 +1,4 @@
-// One CUDA device and its primary context, which it shares with every other user of the driver in the process.
+// One CUDA device and its primary context. All users of the driver in the process share that context.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -28,15 +28,16 @@ class DeviceContext {
   size_t total_bytes() const;
   std::string pci_bus_id() const;  // "0000:3b:00.0"
 
-  // Made at the first call, which takes memory of the device and up to a second. Throws.
+  // Creates the context at the first call. This takes device memory and up to a second. Throws.
   Context *context() const;
-  // Calls a function that ends an object of the driver, if the driver still is there: not in a child of fork(), nor
-  // when the process has ended it.
+  // Calls a driver function that destroys an object. Does nothing in a child of fork(), or after the process has ended
+  // the driver.
   template <class T>
   void release(Status (*function)(T *), T *object) const noexcept;
-  // A moment of the device's clock, some seconds old at most, for the times of work. Throws.
+  // A reference for the times of work, at most a few seconds old. Throws.
   std::shared_ptr<const Reference> reference() const;
-  // For memory that is freed in the order of streams; null: driver or device lack that. Made at the first call. Throws.
+  // The streams for stream-ordered memory. Null if the driver or the device lacks it. Created at the first call.
+  // Throws.
   BlockStreams *block_streams() const;
   bool has_context() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
@@ -52,7 +53,8 @@ class DeviceContext {
   mutable std::atomic<BlockStreams *> block_streams_{nullptr};
 };
 
-// Makes a device's context current for the calling thread while it lives. Other users of the driver find theirs again.
+// Makes a device's context current for the calling thread during its life. Then restores the previous context, for
+// other users of the driver.
 class CurrentContext {
  public:
   explicit CurrentContext(const DeviceContext &device);  // throws

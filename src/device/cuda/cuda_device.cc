@@ -15,7 +15,7 @@ namespace opd {
 namespace cuda {
 namespace {
 
-// The release of the kernel's driver, as "535.261.03"; none where the system has another way to it.
+// The release of the kernel's driver, such as "535.261.03". None if the system has no file with it.
 Value driver_version() {
   std::string version;
   std::ifstream file("/sys/module/nvidia/version");
@@ -89,7 +89,7 @@ class CudaBackend final : public DeviceBackend {
 
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
-    const DLDevice device = from_device.device_type == kDLCUDA ? from_device : to_device;  // whose stream it is
+    const DLDevice device = from_device.device_type == kDLCUDA ? from_device : to_device;  // owner of the stream
     return CudaWork::timed(get_cuda_device(device.device_id), stream,
                            [&] { copy(from, from_device, to, to_device, bytes, stream); });
   }
@@ -97,7 +97,7 @@ class CudaBackend final : public DeviceBackend {
   bool is_asynchronous() const override { return true; }
   void sync(int32_t id) override {
     const DeviceContext &device = get_cuda_device(id);
-    if (!device.has_context()) return;  // it was given no work
+    if (!device.has_context()) return;  // a device without a context has no work
     const CurrentContext current(device);
     device.api().check(device.api().cuCtxSynchronize(), "cuCtxSynchronize");
   }
@@ -143,7 +143,8 @@ class CudaBackend final : public DeviceBackend {
   }
 
  private:
-  // The stream is the source's. The target's own work is not ordered with it, so both ends are waited for.
+  // The stream belongs to the source. The target's work is not ordered with it. So the copy waits for the target's
+  // stream before it begins, and ends before it returns.
   static void copy_between(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                            void *stream) {
     const DeviceContext &source = get_cuda_device(from_device.device_id);

@@ -1,4 +1,4 @@
-// CUDA devices, by the driver API of NVIDIA's driver, in the driver's order.
+// CUDA devices, through NVIDIA's driver API, in the driver's order.
 #pragma once
 #include "device/device.h"
 

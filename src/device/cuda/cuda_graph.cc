@@ -36,8 +36,8 @@ bool has_graphs(const Api &api) {
          api.cuGraphLaunch && api.cuGraphDestroy && api.cuGraphExecDestroy;
 }
 
-// The driver would refuse memory in the other modes, which opdyno gives to the graph. In the strictest one it would
-// also refuse calls of other threads.
+// In the stricter modes the driver would refuse allocations, although opdyno gives that memory to the graph. The
+// strictest mode would also refuse calls of other threads.
 void begin_capture(const DeviceContext &device, Stream *stream) {
   const CurrentContext current(device);
   device.api().check(device.api().cuStreamBeginCapture_v2(stream, kRelaxed), "cuStreamBeginCapture");

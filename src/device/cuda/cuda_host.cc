@@ -13,7 +13,7 @@ namespace opd {
 namespace cuda {
 namespace {
 
-// The blocks, with the copies that may still read them: for each stream an event behind its last one.
+// Blocks of pinned memory, with the copies that may still read them. Each stream has an event after its last copy.
 class PinnedBlocks {
  public:
   void add(const void *data, size_t bytes) {
@@ -24,7 +24,7 @@ class PinnedBlocks {
     const std::scoped_lock lock(guard_);
     blocks_.erase(address(data));
   }
-  // False: it is of no block.
+  // Returns false if the address lies in no block.
   bool add_reader(const void *data, const DeviceContext &device, Stream *stream) {
     std::unique_ptr<TimedEvent> event;
     for (const bool has_event : {false, true}) {

@@ -27,7 +27,7 @@ void check_range(uint64_t offset, uint64_t size, size_t all, const char *what, c
          all);
 }
 
-// Whether every part that the file's tables name lies in the file.
+// Checks that every part in the file's tables lies within the file.
 void check_cubin(std::string_view code, const char *what) {
   constexpr uint16_t kMachine = 190;  // EM_CUDA
   ByteReader reader(as_bytes(code), what);
@@ -61,8 +61,8 @@ void check_cubin(std::string_view code, const char *what) {
   }
 }
 
-// The container of code for several architectures. Not the descriptor of one in a program's data, which has the same
-// use, but holds an address.
+// Checks a container of code for several architectures. A descriptor of a container in a program's data has the same
+// use, but holds an address. It is not accepted.
 void check_fatbin(std::string_view code, const char *what) {
   constexpr uint32_t kMagic = 0xBA55ED50;
   ByteReader reader(as_bytes(code), what);
@@ -75,7 +75,7 @@ void check_fatbin(std::string_view code, const char *what) {
   check_range(header_bytes, bytes, code.size(), what, "the contents", 0);
   reader.take(header_bytes - std::min<uint64_t>(header_bytes, reader.offset()), "the rest of the header");
   const uint64_t end = header_bytes + bytes;
-  for (uint64_t entry = 0; reader.offset() < end; ++entry) {  // a header of two marks and two sizes, then the code
+  for (uint64_t entry = 0; reader.offset() < end; ++entry) {  // an entry: two marks and two sizes, then the code
     const size_t begin = reader.offset();
     reader.read<uint32_t>("the kind of an entry");
     const auto entry_header = reader.read<uint32_t>("the size of an entry's header");

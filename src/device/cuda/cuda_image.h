@@ -1,5 +1,5 @@
-// Checks of compiled code before the driver gets it. The driver is given an address without a size, so it would read
-// beyond bytes that are cut off.
+// Checks of compiled code before the driver gets it. The driver gets an address without a size, so it would read beyond
+// the end of truncated code.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace opd::cuda {
 
-// A copy of the code that the driver may be given: "ptx", "cubin" or "fatbin". Throws OPD_BAD_FORMAT, and
+// Returns a copy of the code that is safe to give to the driver: "ptx", "cubin" or "fatbin". Throws OPD_BAD_FORMAT, or
 // OPD_UNSUPPORTED for another format.
 std::string checked_image(const DeviceCode &code);
 

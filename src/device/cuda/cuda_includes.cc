@@ -12,9 +12,9 @@ namespace opd::cuda {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\v\f\r";
-constexpr size_t kMostFiles = 4096, kMostBytes = size_t{64} << 20;  // NVIDIA's headers are a few hundred files
+constexpr size_t kMostFiles = 4096, kMostBytes = size_t{64} << 20;  // NVIDIA has a few hundred headers
 
-// Without the line ends that follow a backslash, so that no word is in two lines.
+// Removes line ends after a backslash, so that no word is split over two lines.
 std::string joined_lines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
@@ -28,7 +28,7 @@ std::string joined_lines(std::string_view text) {
   return joined += text;
 }
 
-// A place in a text that may name a file: a word of a directive, or of a test whether a file is there.
+// A place in a text that may name a file: the word of an include directive, or of a test for a file's existence.
 class Mention {
  public:
   Mention(std::string_view text, size_t word, size_t word_bytes) {
@@ -44,15 +44,15 @@ class Mention {
     if (end != after.npos) name_ = after.substr(1, end - 1);
     is_unknown_ = name_.empty() && (is_question ? !is_asked_for(before) : is_directive(trimmed(before)));
   }
-  std::string_view name() const { return name_; }  // "" if it names none
+  std::string_view name() const { return name_; }  // "" if it has no file name
   bool is_unknown() const { return is_unknown_; }
 
  private:
-  // A comment may stand between the mark of a directive and its word.
+  // A comment may stand between the directive's mark and its word.
   static bool is_directive(std::string_view before) {
     return before.ends_with('#') || before.ends_with("%:") || before.ends_with("*/");
   }
-  // Whether it is asked if the compiler knows the question, which names no file.
+  // Whether the text only asks if the compiler supports the test. Such a question names no file.
   static bool is_asked_for(std::string_view before) {
     before = trimmed(before.substr(0, before.rfind("__has_")));
     if (before.ends_with('(')) before = trimmed(before.substr(0, before.size() - 1));
@@ -72,7 +72,7 @@ class IncludedFiles {
  public:
   IncludedFiles(ContentHash &hash, const std::vector<std::string> &directories)
       : hash_(hash), directories_(directories) {
-    directories_.emplace_back(".");  // where NVRTC takes the source to be
+    directories_.emplace_back(".");  // NVRTC takes the source to be in this directory
   }
 
   bool add(std::string_view source) {
@@ -101,7 +101,7 @@ class IncludedFiles {
     return true;
   }
 
-  // Files of the name in any folder: which of them the compiler takes depends on the directive.
+  // Adds the files of this name in all directories. The compiler takes one of them, depending on the directive.
   void wait_for(const std::string &name, const std::string &directory) {
     if (name.starts_with('/')) return wait_for_path(name);
     wait_for_path(directory + "/" + name);

@@ -69,7 +69,7 @@ void free_block(const DeviceContext &device, void *data) noexcept try {
   const CurrentContext current(device);
   try {
     if (BlockStreams *const streams = device.block_streams()) return streams->free(block);
-  } catch (const Exception &) {}  // then as other devices
+  } catch (const Exception &) {}  // continue as for devices without such streams
   api.cuCtxSynchronize();         // the manual does not promise that cuMemFree() waits for the work of every stream
   api.cuMemFree_v2(block);
 } catch (const std::exception &) {}  // the driver has ended

@@ -14,9 +14,9 @@
 namespace opd::cuda {
 namespace {
 
-constexpr size_t kFewArgs = 32;  // more than nearly all kernels have
+constexpr size_t kFewArgs = 32;  // nearly all kernels have fewer
 
-// The attributes of a launch that cuLaunchKernel() cannot give.
+// Launch attributes that cuLaunchKernel() does not support.
 class Attributes {
  public:
   explicit Attributes(const KernelLaunch &launch) {
@@ -67,11 +67,11 @@ class CudaKernel final : public DeviceKernel {
   }
 
  private:
-  // The sizes of the parameters, where the driver has them. The launch reads as many arguments as the code has.
+  // Reads the sizes of the parameters, if the driver has them. A launch reads as many arguments as the code declares.
   void read_parameters() {
     const Api &api = device_.api();
     if (!api.cuFuncGetParamInfo) return;
-    constexpr size_t kMost = 32764;  // bytes that all parameters of a kernel have together
+    constexpr size_t kMost = 32764;  // limit for all parameters of a kernel together, in bytes
     std::vector<size_t> sizes;
     size_t offset = 0, size = 0;
     Status status = kSuccess;
@@ -90,7 +90,7 @@ class CudaKernel final : public DeviceKernel {
              counted(args[i].size, "byte"), ", but has ", (*parameters_)[i], " in its code");
   }
 
-  // More dynamic shared memory than 48 KiB must be asked for, once for the greatest size.
+  // A kernel must request more than 48 KiB of dynamic shared memory. It does so once for each new maximum.
   void allow_shared_bytes(const KernelLaunch &launch) {
     if (launch.dynamic_shared_bytes <= shared_bytes_.load(std::memory_order_acquire)) [[likely]]
       return;
@@ -140,7 +140,7 @@ class CudaKernel final : public DeviceKernel {
   Function *const function_;
   const std::string name_;
   std::optional<std::vector<size_t>> parameters_;
-  std::atomic<uint32_t> shared_bytes_{0};  // dynamic ones that a launch may have
+  std::atomic<uint32_t> shared_bytes_{0};  // dynamic bytes that a launch may have
   ForkMutex guard_{LockRank::kDeviceKernel};
 };
 
@@ -151,7 +151,7 @@ class CudaProgram final : public DeviceProgram {
     const Api &api = device_.api();
     std::string log(8192, '\0');
     uint32_t options[] = {kErrorLog, kErrorLogBytes};
-    void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};  // the second is a number
+    void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};  // the second is no pointer
     const CurrentContext current(device_);
     const Status status = api.cuModuleLoadDataEx(&module_, image.data(), std::size(options), options, values);
     if (status)
@@ -163,7 +163,7 @@ class CudaProgram final : public DeviceProgram {
     if (api.is_inherited()) return;
     try {
       const CurrentContext current(device_);
-      api.cuCtxSynchronize();  // kernels of it may still run
+      api.cuCtxSynchronize();  // its kernels may still run
       api.cuModuleUnload(module_);
     } catch (const Exception &) {}  // the driver has ended
   }

@@ -1,4 +1,4 @@
-// Code that the driver has loaded for a device, and its kernels.
+// Code that the driver has loaded for a device, and the kernels in it.
 #pragma once
 #include "device/cuda/cuda_context.h"
 #include "device/kernel.h"

@@ -39,16 +39,16 @@ Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
 }
 
 namespace {
-constexpr uint64_t kResolutionNs = 500;  // of the times between events, by NVIDIA's manual
+constexpr uint64_t kResolutionNs = 500;  // resolution of the times between events, by NVIDIA's manual
 
-// The driver's times are floats in milliseconds.
+// Rounding error of the driver's times, which are floats in milliseconds.
 uint64_t rounding_ns(uint64_t ns) {
   const auto ms = static_cast<float>(static_cast<double>(ns) / 1e6);
   return static_cast<uint64_t>((std::nextafter(ms, std::numeric_limits<float>::infinity()) - ms) * 1e6f);
 }
 }  // namespace
 
-// Each further event narrows where on the host's clock the first one lies.
+// Each further event narrows the first event's place on the host's clock.
 Reference::Reference(const DeviceContext &device)
     : stream_(device), clock_("bracketed events", kResolutionNs, DeviceClock::Zero::kOfReference) {
   constexpr int kEvents = 4;
@@ -80,7 +80,7 @@ CudaWork::CudaWork(const DeviceContext &device, Stream *stream) noexcept : devic
   try {
     reference_ = device.reference();
     before_ = record();
-  } catch (const std::exception &) {}  // then the times are lost, and the trace counts that
+  } catch (const std::exception &) {}  // the times are lost, and the trace counts the loss
 }
 
 void CudaWork::end() noexcept {

@@ -1,5 +1,5 @@
-// The times of kernels and copies, by events before and after them. The driver reports only the time between two
-// events. So one reference event exists whose time on the host's clock is known, too.
+// Times of kernels and copies, measured by events before and after them. The driver reports only the time between two
+// events. So there is a reference event with a known time on the host's clock.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -15,29 +15,29 @@ namespace opd::cuda {
 
 class TimedEvent {
  public:
-  TimedEvent(const DeviceContext &device, Stream *stream);  // throws; when the work that the stream has is done
+  TimedEvent(const DeviceContext &device, Stream *stream);  // throws; reached when the stream's earlier work is done
   ~TimedEvent() { device_.release(device_.api().cuEventDestroy_v2, event_); }
   TimedEvent(const TimedEvent &) = delete;
 
   bool wait() const noexcept { return device_.api().cuEventSynchronize(event_) == kSuccess; }
-  bool ns_since(const TimedEvent &earlier, uint64_t &out) const noexcept;  // false: the driver does not tell
+  bool ns_since(const TimedEvent &earlier, uint64_t &out) const noexcept;  // false if the driver has no time
 
  private:
   const DeviceContext &device_;
   Event *event_ = nullptr;
 };
 
-// A moment of a device on the host's clock. The driver's times are floats in milliseconds: from a moment that is older
-// than some seconds they would be coarser than a microsecond. Cost: waits for the device, 0.1 ms.
+// An event of a device with a known time on the host's clock. The driver's times are floats in milliseconds: if the
+// event were older than a few seconds, they would be coarser than a microsecond. Cost: waits for the device, 0.1 ms.
 class Reference {
  public:
   explicit Reference(const DeviceContext &device);  // throws
   bool is_old() const { return std::chrono::steady_clock::now() - made_ > std::chrono::seconds(4); }
-  // Of work between two events; false: the driver does not tell.
+  // Times of work between two events. Returns false if the driver has none.
   bool times_of(const TimedEvent &before, const TimedEvent &after, TickInterval launch, WorkTimes &out) const noexcept;
 
  private:
-  struct OwnStream {  // so that it waits for no work
+  struct OwnStream {  // a separate stream, so that it waits for no work
     explicit OwnStream(const DeviceContext &device);
     ~OwnStream() { device.release(device.api().cuStreamDestroy_v2, stream); }
     OwnStream(const OwnStream &) = delete;
@@ -47,7 +47,7 @@ class Reference {
 
   const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   const OwnStream stream_;
-  DeviceClock clock_;  // whose time is 0 at the event
+  DeviceClock clock_;  // its time is 0 at the event
   std::unique_ptr<TimedEvent> event_;
 };
 
@@ -66,10 +66,11 @@ class CudaTimer final : public DeviceTimer {
 
 class CudaWork final : public PendingWork {
  public:
-  // Gives work to a stream between two events. If the events fail, the work is given, and its times are lost.
+  // Submits work to a stream between two events. If the events fail, the work is still submitted, and its times are
+  // lost.
   template <class Give>
   static std::unique_ptr<PendingWork> timed(const DeviceContext &device, void *stream, const Give &give) {
-    if (is_reported()) {  // by CUPTI
+    if (is_reported()) {  // CUPTI reports the times
       const ReportedRun run;
       return give(), nullptr;
     }

@@ -25,19 +25,20 @@ namespace {
 
 using cupti::Activity;
 
-// The kinds that are asked for. Calls tell which thread gave work to a device, and when.
+// The requested kinds of records. Records of calls contain the thread and the time of each submission.
 constexpr cupti::Kind kKinds[] = {
     cupti::kExternalCorrelation, cupti::kDriverCall, cupti::kRuntimeCall, cupti::kConcurrentKernel, cupti::kMemcpy,
     cupti::kPeerMemcpy,          cupti::kMemset,     cupti::kOverhead};
 
-// CUpti_ActivityMemcpyKind. Copies between arrays, peers and within the host are reported as those on a device.
+// Name and kind of a copy, by CUpti_ActivityMemcpyKind. Copies between arrays, between peers and within the host count
+// as copies on a device.
 struct Copy {
   WorkKind kind;
   const char *name;
 };
 Copy copy_of(uint32_t kind) {
   switch (kind) {
-    case 1:  // host to device, and host to array
+    case 1:  // host to device, or host to array
     case 3:
       return {WorkKind::kCopyToDevice, "Memcpy HtoD"};
     case 2:
@@ -50,7 +51,7 @@ Copy copy_of(uint32_t kind) {
   }
 }
 
-// CUpti_ActivityOverheadKind
+// Names by CUpti_ActivityOverheadKind.
 const char *overhead_name(uint32_t kind) {
   static constexpr const char *kOfCupti[] = {"",
                                              "CUPTI Buffer Flush",
@@ -73,8 +74,8 @@ std::string kernel_name(const Activity &kernel) {
 
 class Reports {
  public:
-  // A buffer of CUPTI's records, in any order: calls first, so that their work finds them. No lock is held while CUPTI
-  // runs.
+  // Adds a buffer of CUPTI's records, which are in any order. Calls are read first, so that their work finds them. No
+  // lock is held while CUPTI runs.
   void add(std::span<uint8_t> buffer) {
     std::vector<Activity> works, others;
     const size_t skipped = cupti::each_activity(
@@ -96,7 +97,7 @@ class Reports {
     told_.clear();
   }
 
-  // Work whose calls are not reported, as they began before.
+  // Adds work whose calls are not reported because they began before the recording.
   void add_rest() {
     const std::scoped_lock lock(guard_);
     if (!clock_) return;
@@ -114,7 +115,7 @@ class Reports {
  private:
   struct Comparison {
     TickInterval interval;
-    uint64_t ns = 0;  // 0: CUPTI did not tell
+    uint64_t ns = 0;  // 0 if CUPTI has no time
     void add_to(DeviceClock &clock) const {
       if (ns) clock.observe(ns, interval);
     }
@@ -131,7 +132,7 @@ class Reports {
            activity.kind != cupti::kRuntimeCall;
   }
 
-  // Times of 0 were not measured.
+  // Adds the event of some work. Times of 0 were not measured.
   void give(const Activity &work) {
     if (!work.start || work.end < work.start || work.device > INT32_MAX) return count_lost_work(1);
     const Activity *const call = calls_.find(work.correlation);
@@ -146,7 +147,7 @@ class Reports {
   }
 
   static LaunchedWork describe(const Activity &work) {
-    constexpr uint32_t kLegacyStream = 7;  // CUPTI's number of the default stream
+    constexpr uint32_t kLegacyStream = 7;  // CUPTI's number for the default stream
     LaunchedWork made{};
     made.device = {kDLCUDA, static_cast<int32_t>(work.device)};
     made.stream = work.stream == kLegacyStream ? uint16_t{0} : static_cast<uint16_t>(work.stream);
@@ -176,7 +177,7 @@ class Reports {
   RecentMap<uint32_t, Activity> calls_;
   RecentMap<uint32_t, uint64_t> runs_;
   std::vector<Activity> waiting_;
-  std::vector<int32_t> told_;  // devices whose clock the present buffer has told
+  std::vector<int32_t> told_;  // devices whose clock event the current buffer has added
 };
 
 Reports &reports() {
@@ -188,7 +189,7 @@ constexpr size_t kBufferBytes = size_t{1} << 20, kBufferAlignment = 8;
 
 void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records) {
   *buffer = static_cast<uint8_t *>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
-  *size = *buffer ? kBufferBytes : 0;  // without memory CUPTI drops records, and counts them
+  *size = *buffer ? kBufferBytes : 0;  // if memory is short, CUPTI drops records and counts them
   *most_records = 0;
 }
 void take_buffer(cupti::Context *, uint32_t, uint8_t *buffer, size_t size, size_t valid) {
@@ -209,7 +210,7 @@ class CuptiActivity final : public ActivitySource {
     detail::is_activity_reported.store(false, std::memory_order_release);
     if (!api().is_inherited()) disable(std::size(kKinds));
   }
-  // Without the lock: recordings hold theirs when they come here, and CUPTI's own calls may be made by any thread.
+  // Takes no lock: recordings hold their own lock here, and CUPTI may make its calls in any thread.
   void flush(bool waits) noexcept override {
     if (api().is_inherited()) return;
     if (waits) wait_for_devices();
@@ -242,13 +243,13 @@ class CuptiActivity final : public ActivitySource {
     for (size_t i = count; i-- > 0;) api().cuptiActivityDisable(kKinds[i]);
   }
 
-  // Records of work that has not ended are not reported.
+  // CUPTI reports only work that has ended.
   static void wait_for_devices() noexcept {
     for (int32_t id = 0; const DeviceContext *const device = find_cuda_device(id); ++id) try {
         if (!device->has_context()) continue;
         const CurrentContext current(*device);
         device->api().cuCtxSynchronize();
-      } catch (const Exception &) {}  // then its records are missing
+      } catch (const Exception &) {}  // its records are missing then
   }
 };
 

@@ -1,4 +1,4 @@
-// What CUPTI reports of CUDA devices, as events: kernels, copies, fills, and the overhead of the driver and of CUPTI.
+// Events from CUPTI's records of CUDA devices: kernels, copies, fills, and the overhead of the driver and of CUPTI.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,10 +12,10 @@ ActivitySource &cupti_activity();
 namespace detail {
 extern std::atomic<bool> is_activity_reported;
 }
-// Then CUPTI reports the times of work, so no events are recorded around it.
+// Whether CUPTI reports the times of work. If so, no events are recorded around it.
 inline bool is_reported() { return detail::is_activity_reported.load(std::memory_order_acquire); }
 
-// Gives CUPTI the number of the calling thread's run for the work that is given to devices meanwhile.
+// During its life, CUPTI marks submitted work with the number of the calling thread's run.
 class ReportedRun {
  public:
   ReportedRun() noexcept;

@@ -7,7 +7,7 @@
 
 namespace opd::cupti {
 
-// A release works with drivers of its generation and of newer ones.
+// Opens the library. A release works with drivers of its own generation and newer ones.
 void *open_library() {
   for (const char *name : {"libcupti.so", "libcupti.so.13", "libcupti.so.12"}) {
     if (void *const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;

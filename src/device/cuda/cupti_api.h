@@ -1,5 +1,5 @@
-// The part of CUPTI, NVIDIA's interface for profilers, that the library uses, declared here so that no header is needed
-// to build; a test compares it with NVIDIA's header. It is opened at the first use. Source: NVIDIA, CUPTI.
+// The part of CUPTI, NVIDIA's interface for profilers, that the library uses. It is declared here so that a build needs
+// no header; a test compares it with NVIDIA's header. CUPTI is opened at the first use. Source: NVIDIA, CUPTI.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace opd::cupti {
 
 using Status = int32_t;
 struct Record;   // CUpti_Activity
-struct Context;  // CUcontext points at one
+struct Context;  // CUcontext is a pointer to it
 
-enum : Status { kSuccess = 0, kMaxLimitReached = 12 };  // the latter: there is no further record
+enum : Status { kSuccess = 0, kMaxLimitReached = 12 };  // the latter: no more records
 enum Kind : uint32_t {
   kMemcpy = 1,
   kMemset = 2,
@@ -24,13 +24,13 @@ enum Kind : uint32_t {
   kPeerMemcpy = 22,
   kExternalCorrelation = 39
 };
-enum : uint32_t { kCustom0 = 3 };  // of external correlations
+enum : uint32_t { kCustom0 = 3 };  // kind of external correlations
 enum : uint32_t { kSystemThreadIds = 1 };
 
 using Request = void (*)(uint8_t **buffer, size_t *size, size_t *most_records);
 using Complete = void (*)(Context *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 
-// Every function of the library that is used: the X-macro's lines are name, result, parameters.
+// The functions of the library that are used. The X-macro's lines are name, result, parameters.
 #define OPD_CUPTI_FUNCTIONS(X)                                                  \
   X(cuptiGetResultString, Status, (Status, const char **))                      \
   X(cuptiGetTimestamp, Status, (uint64_t *))                                    \
@@ -54,6 +54,6 @@ struct Api : Driver<Api> {
   void check(Status status, const char *function) const;  // throws OPD_UNSUPPORTED
 };
 
-void *open_library();  // null: there is none
+void *open_library();  // null if it is not found
 
 }  // namespace opd::cupti

@@ -16,7 +16,7 @@ class CuptiCounterSet::Counting final : public DeviceCounters {
   ~Counting() override {
     if (!is_stopped_) try {
         set_.change(nullptr, this);
-      } catch (const Exception &) {}  // nobody wants the counts
+      } catch (const Exception &) {}  // nobody needs the counts
   }
   std::vector<Count> stop() override {
     is_stopped_ = true;
@@ -27,7 +27,7 @@ class CuptiCounterSet::Counting final : public DeviceCounters {
     return counts;
   }
 
-  std::vector<double> sums;  // by metric
+  std::vector<double> sums;  // one per metric
 
  private:
   CuptiCounterSet &set_;
@@ -119,7 +119,7 @@ void CuptiCounterSet::enable() {
 }
 
 std::unique_ptr<DeviceCounters> CuptiCounterSet::start() {
-  if (is_capturing({kDLCUDA, device_.number()})) return nullptr;  // nothing may be waited for
+  if (is_capturing({kDLCUDA, device_.number()})) return nullptr;  // a capture forbids waiting
   return std::make_unique<Counting>(*this);
 }
 
@@ -132,7 +132,7 @@ void CuptiCounterSet::change(Counting *begins, Counting *ends) {
     leave();
     fail(OPD_FAILED_PRECONDITION, "kernels of cuda:", device_.number(), " are not counted any more after an error");
   }
-  is_broken_ = true;  // unless all goes well
+  is_broken_ = true;  // stays true if the code below throws
   try {
     const CurrentContext current(device_);
     if (is_counting_) end_stretch();
@@ -148,7 +148,7 @@ void CuptiCounterSet::change(Counting *begins, Counting *ends) {
 }
 
 void CuptiCounterSet::begin_stretch() {
-  device_.api().check(device_.api().cuCtxSynchronize(), "cuCtxSynchronize");  // work from before is not of it
+  device_.api().check(device_.api().cuCtxSynchronize(), "cuCtxSynchronize");  // excludes earlier work
   cupti::DataParams data;
   data.ranges = ranges_, data.bytes = data_.size(), data.data = data_.data();
   OPD_CALL(cuptiRangeProfilerCounterDataImageInitialize, data);
@@ -185,7 +185,7 @@ void CuptiCounterSet::end_stretch() {
     for (size_t i = 0; i < counts.size(); ++i) each->sums[i] += counts[i];
 }
 
-// Of the stretch that has ended; none: it had no kernels.
+// Counts of the stretch that has ended; empty if it had no kernels.
 std::vector<double> CuptiCounterSet::values() {
   cupti::DataInfoParams info;
   info.data = data_.data(), info.bytes = data_.size();

@@ -1,6 +1,6 @@
-// Hardware counters of a CUDA device, by CUPTI's range profiler. CUPTI counts over one stretch of the device's work at
-// a time. So a stretch ends where something begins or stops to count, and its counts are added to all that counted
-// meanwhile. That is possible with sums only.
+// Hardware counters of a CUDA device, through CUPTI's range profiler. CUPTI counts one stretch of the device's work at
+// a time. So a stretch ends whenever a counter starts or stops, and its counts are added to all active counters. That
+// is possible only with sums.
 #pragma once
 #include <memory>
 #include <span>
@@ -39,15 +39,15 @@ class CuptiCounterSet final : public DeviceCounterSet {
   const DeviceContext &device_;
   const cupti::RangeApi &api_;
   const std::vector<std::string> names_;
-  std::vector<const char *> metrics_;  // the same for CUPTI
+  std::vector<const char *> metrics_;  // the same names in CUPTI's form
   cupti::Host *host_ = nullptr;
   cupti::Ranges *ranges_ = nullptr;
   std::vector<uint8_t> config_, data_;
-  ForkMutex guard_{LockRank::kDeviceKernel};  // of the following
+  ForkMutex guard_{LockRank::kDeviceKernel};  // guards the members below
   std::vector<Counting *> open_;
   bool is_counting_ = false, is_broken_ = false;
 };
 
-std::string absence_of_cupti_counters();  // one clause; "" if CUPTI has them
+std::string absence_of_cupti_counters();  // reason for the absence, one clause; "" if CUPTI has them
 
 }  // namespace opd::cuda

@@ -1,6 +1,6 @@
-// CUPTI's range profiler: hardware counters over stretches of a device's work. A part of CUPTI 12.6 and newer, declared
-// here so that no header is needed to build; a test compares it with NVIDIA's. Each struct is passed with its size,
-// that of the release in which it was new: later ones take it, too. Source: NVIDIA, CUPTI, Range Profiling API.
+// CUPTI's range profiler: hardware counters over stretches of a device's work. It is part of CUPTI 12.6 and newer. It
+// is declared here so that a build needs no header; a test compares it with NVIDIA's header. Each struct is passed with
+// its size in the release that introduced it; later releases accept that. Source: NVIDIA, CUPTI, Range Profiling API.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +82,7 @@ struct EnableParams {
   void *context = nullptr;
   Ranges *ranges = nullptr;
 };
-struct RangesParams {  // of cuptiRangeProfilerDisable(), -Start(), -PopRange()
+struct RangesParams {  // parameters of cuptiRangeProfilerDisable(), -Start(), -PopRange()
   size_t size = sizeof(RangesParams);
   void *unused = nullptr;
   Ranges *ranges = nullptr;

@@ -5,7 +5,7 @@
 namespace opd::cupti {
 namespace {
 
-// Reads a record's members at the places that CUPTI's header gives them.
+// Reads a record's members at the offsets in CUPTI's header.
 class Reader {
  public:
   explicit Reader(std::span<const uint8_t> record) : record_(record) {}
@@ -23,7 +23,7 @@ class Reader {
   bool is_whole_ = true;
 };
 
-// Copies and fills begin alike.
+// Records of copies and fills begin with the same members.
 void read_transfer(Reader &reader, Activity &out, size_t correlation) {
   reader.read(8, out.bytes).read(16, out.start).read(24, out.end).read(32, out.device).read(40, out.stream);
   reader.read(correlation, out.correlation);

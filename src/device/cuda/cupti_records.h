@@ -12,21 +12,21 @@ namespace opd::cupti {
 
 struct Activity {
   uint32_t kind = 0;
-  uint64_t start = 0, end = 0;  // ns of CUPTI's clock; 0: CUPTI could not tell
-  uint32_t correlation = 0;     // of a call, and of the work that it gave to the device
+  uint64_t start = 0, end = 0;  // ns of CUPTI's clock; 0: not measured
+  uint32_t correlation = 0;     // the same for a call and its work
   uint32_t device = 0, stream = 0;
-  uint64_t bytes = 0;          // of a copy or a fill
-  uint32_t detail = 0;         // of a copy: CUpti_ActivityMemcpyKind; of overhead: its kind
-  uint32_t thread = 0;         // of a call, and of overhead if it is a thread's
-  uint64_t external = 0;       // of an external correlation: what was pushed
-  const char *name = nullptr;  // of a kernel: CUPTI's, as long as the process
+  uint64_t bytes = 0;          // size of a copy or fill
+  uint32_t detail = 0;         // copy: CUpti_ActivityMemcpyKind; overhead: its kind
+  uint32_t thread = 0;         // calling thread of a call; thread of overhead, if it has one
+  uint64_t external = 0;       // external correlation: the pushed number
+  const char *name = nullptr;  // kernel: CUPTI's string, valid until the process exits
 };
 
-// None: the kind is not known, or the record is shorter than any release has it.
+// Returns nullopt if the kind is unknown, or the record is shorter than in every release.
 std::optional<Activity> read_activity(std::span<const uint8_t> record);
 
-// Calls visit(Activity) for each record that is known. `next`: CUPTI's function, which steps from record to record.
-// Returns how many were skipped; what cannot be stepped over counts as one.
+// Calls visit(Activity) for each known record. `next`: CUPTI's function that steps from record to record. Returns the
+// number of skipped records. If the rest cannot be stepped over, it counts as one.
 template <class Next, class Visit>
 size_t each_activity(std::span<uint8_t> buffer, const Next &next, const Visit &visit) {
   Record *record = nullptr;

@@ -15,13 +15,13 @@
 namespace opd::cuda {
 namespace {
 
-// The library's names, best first. Code of a newer release than the driver's may be refused by the driver.
+// The library's names, best first. The driver may refuse code of a newer release than its own.
 std::vector<std::string> names_for(int32_t driver_version) {
   constexpr int kNewest = 13;
   const int major = driver_version / 1000;
   std::vector<std::string> names;
   const auto add = [&](int release) {
-    // All releases from 11.2 to 11.8 have this name.
+    // All releases from 11.2 to 11.8 use this name.
     names.push_back(release == 11 ? "libnvrtc.so.11.2" : concat("libnvrtc.so.", release));
   };
   for (int release = std::max(major, 11); release >= 11; --release) add(release);
@@ -40,7 +40,7 @@ void *open_library(int32_t driver_version) {
   return nullptr;
 }
 
-// The library's file; "" if it is not known.
+// The library's file; "" if unknown.
 std::filesystem::path library_file(const Nvrtc &api) {
   Dl_info info{};
   if (!::dladdr(reinterpret_cast<const void *>(api.nvrtcVersion), &info) || !info.dli_fname) return {};
@@ -48,8 +48,8 @@ std::filesystem::path library_file(const Nvrtc &api) {
   return std::filesystem::canonical(info.dli_fname, ignored);
 }
 
-// Folders with the toolkit's headers, which kernels of half precision need. Looked for in the toolkits, and beside the
-// library: where a toolkit and where NVIDIA's Python packages have them.
+// Finds the directories with the toolkit's headers, which kernels with half precision need. Searches the toolkits, and
+// the directories beside the library that toolkits and NVIDIA's Python packages use.
 void find_headers(Nvrtc &api) {
   std::vector<std::string> places;
   for (const std::string &toolkit : toolkits()) places.push_back(toolkit + "/include");
@@ -62,7 +62,7 @@ void find_headers(Nvrtc &api) {
                                   [&](const std::string &folder) { return has(folder + "/cuda_fp16.h"); });
   if (place == places.end()) return;
   api.include_directories = {*place};
-  const std::string library = *place + "/cccl";  // since CUDA 13; before, it is beside the rest
+  const std::string library = *place + "/cccl";  // since CUDA 13; older releases have it beside the other headers
   if (has(library + "/cuda/std/cstdint")) api.include_directories.push_back(library);
   api.has_standard_headers = api.include_directories.size() > 1 || has(*place + "/cuda/std/cstdint");
 }
@@ -79,7 +79,7 @@ void read_version(Nvrtc &api) {
 
 Nvrtc *open(int32_t driver_version) {
   const KeptSignalHandlers kept;
-  auto *api = new Nvrtc;  // never destroyed, as the driver's
+  auto *api = new Nvrtc;  // never destroyed, like the driver's table
   {
     const LoaderCall call;
     void *const library = open_library(driver_version);

@@ -1,5 +1,5 @@
-// The part of NVRTC, NVIDIA's compiler library for CUDA C++, that the library uses. Declared and found as the driver
-// is. Source: NVIDIA, NVRTC.
+// The part of NVRTC, NVIDIA's compiler library for CUDA C++, that the library uses. It is declared and found like the
+// driver. Source: NVIDIA, NVRTC.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace opd::cuda {
 
-struct SourceProgram;  // nvrtcProgram points at one
+struct SourceProgram;  // nvrtcProgram is a pointer to it
 
 #define OPD_NVRTC_FUNCTIONS(X)                                                                     \
   X(nvrtcGetErrorString, const char *, (int32_t))                                                  \
@@ -30,15 +30,16 @@ struct Nvrtc {
 #define OPD_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   OPD_NVRTC_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
-  std::string absence;                           // why it cannot be used; "" if it can
+  std::string absence;                           // reason why it cannot be used; "" if it can
   std::string name;                              // "NVRTC 13.5"
-  std::string identity;                          // of the library's file: builds of one release differ
-  std::vector<int> architectures;                // 75, 80 …, rising
-  std::vector<std::string> include_directories;  // of the CUDA toolkit; none if it is not here
+  std::string identity;                          // identifies the library's file, because builds of one release differ
+  std::vector<int> architectures;                // supported ones: 75, 80 …, ascending
+  std::vector<std::string> include_directories;  // headers of the CUDA toolkit; empty if not found
 
-  bool has_standard_headers = false;  // NVIDIA's C++ library is in them
+  bool has_standard_headers = false;  // they include NVIDIA's C++ library
 
-  // Opened at the first call, in a release that fits the driver's: version 12 before 13 for a driver of CUDA 12.
+  // Opened at the first call. The release is chosen to fit the driver: for a driver of CUDA 12, version 12 is preferred
+  // to 13.
   static const Nvrtc &get(int32_t driver_version);
   void check(int32_t status, const char *function) const;  // throws
 };

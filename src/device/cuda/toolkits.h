@@ -1,10 +1,10 @@
-// Where CUDA toolkits are, besides where the loader looks.
+// Directories of CUDA toolkits, in addition to those that the loader searches.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace opd::cuda {
 
-std::vector<std::string> toolkits();  // of CUDA_HOME, CUDA_PATH, and /usr/local/cuda
+std::vector<std::string> toolkits();  // from CUDA_HOME, CUDA_PATH, and /usr/local/cuda
 
 }  // namespace opd::cuda

@@ -22,7 +22,7 @@ Ref<Storage> Storage::make(DLDevice device, opd_allocator_kind kind, size_t byte
   storage->data = allocator.allocate(bytes, use);
   storage->size = bytes;
   storage->device = device;
-  storage->allocator = &allocator;  // last: from here on the destructor returns the block
+  storage->allocator = &allocator;  // last: from now on the destructor returns the block
   return storage;
 }
 

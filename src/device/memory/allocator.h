@@ -1,4 +1,5 @@
-// Allocators of tensor memory: naive (directly from the device) and pooled (free lists by size), with statistics.
+// Allocators of tensor memory, with statistics. The naive one allocates directly from the device; the pooled one has
+// free lists by size.
 #pragma once
 #include <opdyno/device.h>
 
@@ -10,7 +11,7 @@
 
 namespace opd {
 
-// Thread-safe; one per device and kind; lives as long as the process.
+// One object per device and kind. Thread-safe. Lives as long as the process.
 class Allocator {
  public:
   static Allocator &of(DLDevice device, opd_allocator_kind kind);
@@ -19,11 +20,11 @@ class Allocator {
   // Returns `bytes` at a multiple of 64. If there is no memory, empties the pools and tries again, then throws
   // OPD_OUT_OF_MEMORY.
   virtual void *allocate(size_t bytes, MemoryUse use = MemoryUse::kTensor) = 0;
-  virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // `bytes` as for allocate()
+  virtual void deallocate(void *data, size_t bytes) noexcept = 0;  // `bytes`: as given to allocate()
   virtual void trim() noexcept = 0;
 };
 
-// A block of device memory. Tensors made of it hold a reference.
+// A block of device memory. Tensors in it hold a reference.
 struct Storage : Object {
   static int32_t type();  // "opdyno.Storage"
   void *data = nullptr;
@@ -39,7 +40,7 @@ struct Storage : Object {
   static Ref<Storage> make(DLDevice device, const ImageShape &image, MemoryUse use = MemoryUse::kTensor);
 };
 
-// An image, as Allocator::allocate(). The naive allocator takes it back, with its bytes.
+// Allocates an image, as Allocator::allocate() does. The naive allocator frees it by its size in bytes.
 void *allocate_image(DLDevice device, const ImageShape &image, MemoryUse use);
 
 opd_memory_stats memory_stats(DLDevice device);

@@ -33,7 +33,7 @@ DeviceMemory &look_up(DLDevice device) {
   }
   auto made = std::make_unique<DeviceMemory>(device, device_backend(device));
   std::scoped_lock lock(table->guard);
-  return *table->devices.emplace(key, std::move(made)).first->second;  // another thread's, if it was faster
+  return *table->devices.emplace(key, std::move(made)).first->second;  // another thread may have been faster
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ DeviceMemory &DeviceMemory::of(DLDevice device) {
   return look_up(device);
 }
 
-// Made at load. If it were made on first use and another thread forked meanwhile, the child would wait forever for the
-// maker, a thread that it does not have.
+// Made at load. If it were made on first use and another thread forked meanwhile, the child would wait forever for a
+// thread that it does not have.
 [[maybe_unused]] const DeviceMemory &host_at_load = DeviceMemory::of(kHost);
 
 DeviceMemory::DeviceMemory(DLDevice device, DeviceBackend &backend)
@@ -150,10 +150,10 @@ void DeviceMemory::raise_peak(uint64_t live) noexcept {
   while (live > peak && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {}
 }
 
-// Starts a new peak. The old one counts for the windows that are open.
+// Starts a new peak. The old one still counts for the open windows.
 void DeviceMemory::restart_peak() noexcept {
   const uint64_t peak = peak_.exchange(flow().live(), std::memory_order_relaxed);
-  raise_peak(flow().live());  // allocations since the line above
+  raise_peak(flow().live());  // includes allocations since the line above
   past_peak_.store(std::max(past_peak_.load(std::memory_order_relaxed), peak), std::memory_order_relaxed);
   for (PeakWindow *window : windows_) window->peak_ = std::max(window->peak_, peak);
 }
@@ -213,7 +213,7 @@ std::vector<std::pair<DLDevice, const DeviceMemory *>> DeviceMemory::all_used() 
 }
 
 void DeviceMemory::trim_all() noexcept {
-  // Trims one by one without the lock, since trim() runs memory hooks, which may call of().
+  // Trims one by one without the lock: trim() runs memory hooks, which may call of().
   for (std::pair<int, int> last{INT_MIN, INT_MIN};;) {
     DeviceMemory *next = nullptr;
     {

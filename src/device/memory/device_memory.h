@@ -1,5 +1,6 @@
-// The memory of one device: blocks from its backend, the statistics, and the two allocators on top.
-// Cost: four relaxed atomic operations a request, a mutex for the pool; an event while a recording asks for it.
+// The memory of one device: blocks from its backend, the statistics, and the two allocators that use them.
+// Cost: each request takes four relaxed atomic operations, and the pool takes a mutex. While a recording observes
+// memory, an event is added.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -20,46 +21,47 @@ class DeviceMemory {
 
   Allocator &allocator(opd_allocator_kind kind) { return *(kind == OPD_ALLOCATOR_POOLED ? pooled_ : naive_); }
 
-  // A block from the backend. If there is none, empties the pools and tries again. `size` is a multiple of 64.
-  void *take(size_t size);                      // null without memory
-  void *take(const ImageShape &image);          // the same; throws for what the device cannot have
-  void give(void *data, size_t size) noexcept;  // a graph that the calling thread captures gets it first
-  void end_reads(const void *data) noexcept { backend_.end_reads(data); }  // before a returned block is reused
-  // Whether a returned block may be reused: not if it came from hooks that were replaced.
+  // Allocates a block from the backend. If memory is short, empties the pools and tries again. `size` is a multiple of
+  // 64.
+  void *take(size_t size);                      // null if memory is short
+  void *take(const ImageShape &image);          // the same; throws if the device cannot have it
+  void give(void *data, size_t size) noexcept;  // if the calling thread captures a graph, the graph gets the block
+  void end_reads(const void *data) noexcept { backend_.end_reads(data); }  // call it before a returned block is reused
+  // Whether a returned block may be reused. False if it came from hooks that were replaced.
   bool keeps(const void *data) const noexcept {
     if (is_asynchronous_ && is_capturing(device_)) [[unlikely]]
       return false;  // the graph will use it
     return backend_.keeps(data);
   }
 
-  // Work for the whole device, which waits for captures and makes them wait.
+  // Guards waits for the whole device against captures: each waits until the other has ended.
   CaptureGate &gate() { return gate_; }
-  void give_late() noexcept;  // blocks that were given while a graph of the device was captured
+  void give_late() noexcept;  // returns blocks that were given while a graph of the device was captured
 
-  // The stream whose work may use a block that the calling thread returns; null if work ends with its call.
+  // The stream whose work may use a block that the calling thread returns. Null if work ends with its call.
   void *stream_here() const noexcept { return is_asynchronous_ ? current_stream(device_) : nullptr; }
-  // Makes a kept block usable for the calling thread's stream: waits for the work of another one that it was returned
-  // in. If the device reports a failure of that work, the block goes back to the backend.
+  // Prepares a kept block for the calling thread's stream. If the block was returned in another stream, waits for that
+  // stream's work. If the device reports a failure of that work, the block goes back to the backend.
   void enter_stream(void *data, size_t size, void *stream) {
     if (is_asynchronous_ && stream != current_stream(device_)) [[unlikely]]
       change_stream(data, size, stream);
   }
 
-  // Whether memory comes from the system, not from the embedder's hooks.
+  // False if memory comes from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
-  // Counts constants that tensors of this device use, but that its backend did not allocate.
+  // Counts constants that tensors of this device use but that its backend did not allocate.
   void count_mapping(const void *data, size_t bytes) noexcept;
   void count_unmapping(const void *data, size_t bytes) noexcept;
 
   void count_request(const void *data, size_t bytes, bool from_pool, MemoryUse use = MemoryUse::kTensor) noexcept;
-  // To be called before the block can be handed out again. `unreserved`: the bytes about to go back to the backend.
+  // Call it before another thread can get the block. `unreserved`: number of bytes that will go back to the backend.
   void count_return(const void *data, size_t bytes, size_t unreserved = 0) noexcept {
     freed_.fetch_add(bytes, std::memory_order_relaxed);
     if (is_recording_memory()) [[unlikely]]
       record(EventKind::kFree, data, bytes, unreserved);
   }
-  // The block at `data` gets new contents: a version of it, in the terms of PyTorch's memory timeline. To be called if
-  // is_recording_memory(). `bytes`: of the block; 0: it is not known whether the block is the library's.
+  // Records that the block at `data` gets new contents. PyTorch's memory timeline calls this a version. Call it only if
+  // is_recording_memory(). `bytes`: size of the block; 0 if the block may not belong to the library.
   void record_version(const void *data, size_t bytes, MemoryUse use) const noexcept {
     record(EventKind::kBind, data, bytes, 0, use);
   }
@@ -67,16 +69,16 @@ class DeviceMemory {
 
   opd_memory_stats stats() const noexcept;
   void reset_peak() noexcept;
-  // The bytes allocated and freed so far, to measure an interval.
+  // Bytes allocated and freed so far, to measure an interval.
   struct Flow {
     uint64_t allocated, freed;
-    uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // the two are not read at once
+    uint64_t live() const { return allocated > freed ? allocated - freed : 0; }  // read one after the other
   };
   Flow flow() const noexcept {
     const uint64_t freed = freed_.load(std::memory_order_relaxed);
     return {allocated_.load(std::memory_order_relaxed), freed};
   }
-  // The peak of an interval, above the memory that was in use at its start. Intervals may overlap in any way.
+  // The peak memory of an interval, relative to the memory in use at its start. Intervals may overlap in any way.
   // Cost: a mutex at each end.
   class PeakWindow {
    public:
@@ -88,14 +90,14 @@ class DeviceMemory {
    private:
     friend class DeviceMemory;
     DeviceMemory &memory_;
-    uint64_t before_ = 0, peak_ = 0;  // the peak until the latest window opened
+    uint64_t before_ = 0, peak_ = 0;  // `peak_`: the peak until the newest window was opened
     bool is_open_ = true;
   };
   void trim() noexcept;
-  static void trim_all() noexcept;  // of every device that was used so far
-  // Devices that were used so far; their memory lives as long as the process.
+  static void trim_all() noexcept;  // trims every device that was used so far
+  // Devices that were used so far. Their memory lives as long as the process.
   static std::vector<std::pair<DLDevice, const DeviceMemory *>> all_used();
-  // Rises with every trim, on any device: each thread then frees its idle scratch memory at its next use.
+  // Number of trims, on all devices. If it has risen, each thread frees its idle scratch memory at its next use.
   static uint32_t trim_count() noexcept;
 
  private:
@@ -112,9 +114,9 @@ class DeviceMemory {
   const DLDevice device_;
   DeviceBackend &backend_;
   const bool is_asynchronous_;
-  alignas(64) std::atomic<uint64_t> allocated_{0};  // minus freed_: in use
+  alignas(64) std::atomic<uint64_t> allocated_{0};  // allocated_ - freed_ is in use
   std::atomic<uint64_t> freed_{0}, reserved_{0}, requests_{0}, hits_{0};
-  std::atomic<uint64_t> peak_{0}, past_peak_{0};  // since the last window opened, and before
+  std::atomic<uint64_t> peak_{0}, past_peak_{0};  // peak since the newest window was opened, and before that
   ForkMutex windows_guard_{LockRank::kPeakWindows};
   std::vector<PeakWindow *> windows_;
   std::unique_ptr<Allocator> naive_, pooled_;
@@ -123,7 +125,7 @@ class DeviceMemory {
   std::vector<GivenBlock> late_;
 };
 
-// The greatest request that is passed on. No object is larger, and rounding a larger size up could wrap around.
+// Requests above this size are not passed on. No object is larger, and rounding a larger size up could overflow.
 inline constexpr size_t kMaxBlock = static_cast<size_t>(PTRDIFF_MAX) - 4096;
 inline size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 

@@ -1,4 +1,4 @@
-// Tensors in the memory of a device.
+// Makes tensors in the memory of a device.
 #include "device/device.h"
 #include "device/memory/allocator.h"
 
@@ -12,7 +12,7 @@ Ref<Tensor> make_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevic
     append_dims(out, dims);
     return out;
   };
-  // The low 15 bits count lanes; the sign marks scalable vectors, whose size depends on the machine.
+  // The low 15 bits are the number of lanes. The sign bit marks scalable vectors, whose size depends on the machine.
   if (static_cast<int16_t>(dtype.lanes) <= 0 || dtype.bits == 0)
     fail(OPD_INVALID_ARGUMENT, "a tensor cannot have elements of dtype ", dtype_name(dtype));
   if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count))

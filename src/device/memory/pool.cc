@@ -9,8 +9,8 @@
 namespace opd {
 namespace {
 
-// Images use this one whatever a program asks for: they have shapes, and a list of free blocks of one size would not
-// tell these apart.
+// Images always use this allocator. They have shapes, and a list of free blocks of one size would not distinguish
+// these.
 class NaiveAllocator final : public Allocator {
  public:
   explicit NaiveAllocator(DeviceMemory &memory) : memory_(memory) {}
@@ -22,19 +22,19 @@ class NaiveAllocator final : public Allocator {
     return data;
   }
   void deallocate(void *data, size_t bytes) noexcept override {
-    // Before give(): afterwards another thread may get the block, and the event of that must come after this one's.
+    // Called before give(): afterwards another thread may get the block, and its event must come after this one's.
     memory_.count_return(data, bytes, block_size(bytes));
     memory_.give(data, block_size(bytes));
   }
   void trim() noexcept override {}
 
  private:
-  // A request of no bytes gets a block, too, so that its address is no other block's.
+  // A request of 0 bytes also gets a block, so that its address is unique.
   static size_t block_size(size_t bytes) { return bytes == 0 ? 64 : round_up(bytes, 64); }
   DeviceMemory &memory_;
 };
 
-// It has no destructor that gives the blocks back, because the memory of a device lives as long as the process.
+// The destructor does not return the blocks, because the memory of a device lives as long as the process.
 class PooledAllocator final : public Allocator {
  public:
   explicit PooledAllocator(DeviceMemory &memory) : memory_(memory) {}
@@ -46,17 +46,17 @@ class PooledAllocator final : public Allocator {
     const bool hit = data != nullptr;
     if (!hit) data = memory_.take(size);
     if (!data) memory_.fail_out_of_memory(bytes);
-    // The bytes that were asked for: bytes in use would include the pool's rounding otherwise.
+    // Counts the requested bytes. Otherwise the bytes in use would include the pool's rounding.
     memory_.count_request(data, bytes, hit, use);
     return data;
   }
 
   void deallocate(void *data, size_t bytes) noexcept override {
-    // Before the block is in a list, where another thread finds it: the event of the return must come first.
+    // Called before the block is in a list, where another thread can find it: the event of the return must come first.
     memory_.count_return(data, bytes);
-    memory_.end_reads(data);  // without the lock: it may wait
+    memory_.end_reads(data);  // called without the lock, because it may wait
     const size_t size = pooled_size(bytes);
-    // Without memory for the list the block goes back to the device: it would be lost otherwise.
+    // If memory for the list is short, the block goes back to the device. Otherwise it would be lost.
     if (!push(data, size)) memory_.give(data, size);
   }
 
@@ -68,7 +68,7 @@ class PooledAllocator final : public Allocator {
       small.swap(small_);
       large.swap(large_);
     }
-    // Without the lock: the backend may be a plug-in or the embedder's hooks.
+    // Called without the lock, because the backend may be a plug-in or the embedder's hooks.
     for (size_t i = 0; i < kSmall; ++i) give_all(small[i], (i + 1) * 64);
     for (auto &[size, blocks] : large) give_all(blocks, size);
   }
@@ -76,30 +76,31 @@ class PooledAllocator final : public Allocator {
  private:
   struct Block {
     void *data;
-    void *stream;  // whose work may still use it; null on devices whose work ends with its call
+    void *stream;  // stream whose work may still use the block; null on devices whose work ends with its call
   };
   using Blocks = std::vector<Block>;
   static constexpr size_t kSmall = 4096 / 64;
 
-  // The block is out of the list before the wait, so no other thread gets it meanwhile. If the wait fails,
-  // enter_stream() gives the block back to the device, so it is not lost.
+  // The block is removed from the list before the wait, so no other thread gets it meanwhile. If the wait fails,
+  // enter_stream() returns the block to the device, so it is not lost.
   void *pop(size_t size) {
     const Block block = find(size);
-    // Without the lock: it may wait for the work of another stream.
+    // Called without the lock, because it may wait for the work of another stream.
     if (block.data) memory_.enter_stream(block.data, size, block.stream);
     return block.data;
   }
   Block find(size_t size) {
     std::scoped_lock lock(guard_);
     Blocks *blocks = nullptr;
-    // Sizes are those of pooled_size(): up to 4096 bytes they are multiples of 64, so each has a list without a search.
+    // pooled_size() rounds sizes up to 4096 bytes to multiples of 64. Each of these has a list that is found without a
+    // search.
     if (size <= 4096) {
       blocks = &small_[size / 64 - 1];
     } else if (const auto found = large_.find(size); found != large_.end()) {
       blocks = &found->second;
     }
     if (!blocks || blocks->empty()) return {};
-    const Block block = blocks->back();  // the block returned last is the likeliest to be in a cache
+    const Block block = blocks->back();  // the block returned last is most likely to be in a cache
     blocks->pop_back();
     return block;
   }
@@ -107,12 +108,12 @@ class PooledAllocator final : public Allocator {
   bool push(void *data, size_t size) noexcept {
     try {
       std::scoped_lock lock(guard_);
-      // Checked under the lock: set_memory_hooks() empties the pool afterwards, so no block of replaced hooks stays.
+      // Checked under the lock. set_memory_hooks() empties the pool afterwards, so no block of replaced hooks stays.
       if (!memory_.keeps(data)) return false;
       (size <= 4096 ? small_[size / 64 - 1] : large_[size]).push_back({data, memory_.stream_here()});
       return true;
     } catch (...) {
-      return false;  // no memory for the list
+      return false;  // memory for the list is short
     }
   }
 

@@ -1,4 +1,4 @@
-// The allocators of a device: one returns blocks at once, the other keeps them in free lists of one size each.
+// The two allocators of a device. One returns blocks at once; the other keeps them in free lists by size.
 #pragma once
 #include <memory>
 

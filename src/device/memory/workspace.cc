@@ -10,11 +10,11 @@
 namespace opd {
 namespace {
 
-// The scratch memory of one thread. Blocks that a kernel freed are kept for the thread's next kernels.
+// The scratch memory of one thread. Blocks that a kernel has freed are kept for the thread's next kernels.
 class Workspace {
  public:
   ~Workspace() {
-    for (const Block &block : used_) {  // a kernel that failed may have left some
+    for (const Block &block : used_) {  // a failed kernel may have left some
       block.memory->count_return(block.data, block.requested);
       give(block);
     }
@@ -65,12 +65,12 @@ class Workspace {
     DeviceMemory *memory;
     void *data;
     size_t size, requested;
-    void *stream = nullptr;  // of an idle block: whose work may still use it
+    void *stream = nullptr;  // for an idle block: stream whose work may still use it
   };
 
   static void give(const Block &block) noexcept { block.memory->give(block.data, block.size); }
 
-  // Takes the smallest idle block that is large enough. If there is none, frees the largest idle block: so a thread
+  // Takes the smallest idle block that is large enough. If there is none, frees the largest idle block. So a thread
   // whose requests grow keeps one block instead of all sizes.
   bool take_idle(Block &block) noexcept {
     Block *best = nullptr, *largest = nullptr;
@@ -93,7 +93,7 @@ class Workspace {
 };
 
 void end_workspace(void *workspace) { std::unique_ptr<Workspace>(static_cast<Workspace *>(workspace)); }
-const bool kEnds = (free_workspace = &end_workspace, true);  // before any worker can exit
+const bool kEnds = (free_workspace = &end_workspace, true);  // set at load, before any worker can exit
 
 Workspace &workspace_of_thread() {
   void *&slot = thread_state().workspace;
@@ -117,7 +117,7 @@ bool free_workspace_block(DLDevice device, void *data) noexcept {
     auto *workspace = static_cast<Workspace *>(thread_state().workspace);
     return workspace && workspace->free(DeviceMemory::of(device), data);
   } catch (...) {
-    return false;  // a device that does not exist
+    return false;  // the device does not exist
   }
 }
 

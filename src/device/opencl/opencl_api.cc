@@ -43,7 +43,7 @@ constexpr KnownStatus kNames[] = {
     OPD_NAME(CL_INVALID_OPERATION),
     OPD_NAME(CL_INVALID_BUFFER_SIZE),
     OPD_NAME(CL_INVALID_GLOBAL_WORK_SIZE),
-    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},  // of the loader
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},  // from the loader
 };
 #undef OPD_NAME
 

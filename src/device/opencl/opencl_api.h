@@ -1,9 +1,9 @@
-// OpenCL's functions that the library uses, of OpenCL 1.2. The loader (libOpenCL.so.1) is opened at the first use of an
+// The functions of OpenCL 1.2 that the library uses. The loader (libOpenCL.so.1) is opened at the first use of an
 // OpenCL device.
 // Source: The OpenCL Specification, 3.0.
 #pragma once
 #define CL_TARGET_OPENCL_VERSION 210
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declares clCreateCommandQueue
 #include <CL/cl.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace opd::cl {
 
-// Every function of the loader that is used.
+// The functions of the loader that are used.
 // clang-format off
 #define OPD_OPENCL_FUNCTIONS(X) \
   X(clGetPlatformIDs) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clCreateCommandQueue) \
@@ -25,8 +25,8 @@ namespace opd::cl {
   X(clReleaseEvent)
 // clang-format on
 
-// Those that older loaders lack; null there. Drivers that are older than the loader may crash in them.
-#define OPD_OPENCL_NEW_FUNCTIONS(X) X(clGetDeviceAndHostTimer)  // of OpenCL 2.1
+// Functions that older loaders lack. They are null there. If a driver is older than the loader, they may crash.
+#define OPD_OPENCL_NEW_FUNCTIONS(X) X(clGetDeviceAndHostTimer)  // since OpenCL 2.1
 
 struct Api : Driver<Api> {
 #define OPD_DECLARE(name) decltype(&::name) name = nullptr;
@@ -35,7 +35,7 @@ struct Api : Driver<Api> {
 #undef OPD_DECLARE
 
   void open();
-  // Ends a reference to an object of the driver. A child of fork() leaves it: the driver's locks may be held there.
+  // Releases a reference to a driver object. Does nothing in a child of fork(): the driver's locks may be held there.
   template <class T>
   void release(cl_int (*function)(T), T object) const {
     if (object && !is_inherited()) function(object);
@@ -43,6 +43,6 @@ struct Api : Driver<Api> {
 };
 
 std::string status_name(cl_int status);           // "CL_OUT_OF_RESOURCES (-5)"
-void check(cl_int status, const char *function);  // throws; OPD_OUT_OF_MEMORY if that is what it says
+void check(cl_int status, const char *function);  // throws; OPD_OUT_OF_MEMORY if the status means that
 
 }  // namespace opd::cl

@@ -9,8 +9,8 @@
 namespace opd::cl {
 namespace {
 
-// PoCL 3.1 compiles the kernels of a binary at their first launch, on a thread of its own. A process that exits
-// meanwhile crashes; so of about a hundred processes, one did. PoCL also keeps binaries itself.
+// PoCL 3.1 compiles a binary's kernels at their first launch, in a separate thread. If the process exits meanwhile, it
+// crashes: about one process in a hundred did. PoCL also has its own cache of binaries.
 bool is_pocl(const DeviceContext &context) {
   std::string version = context.text(CL_DEVICE_VERSION);
   std::ranges::transform(version, version.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -22,7 +22,7 @@ bool are_kept(const DeviceContext &context) {
   return wanted && *wanted ? std::string_view(wanted) != "0" : !is_pocl(context);
 }
 
-// A driver that does not tell its names has no binaries kept.
+// Returns nullopt if binaries are not kept for the device, or the driver does not report its names.
 std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCode &source) try {
   if (!are_kept(context)) return std::nullopt;
   ContentHash hash;

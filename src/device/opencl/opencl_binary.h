@@ -1,4 +1,4 @@
-// Binaries of OpenCL programs, kept in the cache directory (device/kept_program.h).
+// Keeps binaries of OpenCL programs in the cache directory (device/kept_program.h).
 #pragma once
 #include <optional>
 
@@ -12,13 +12,13 @@ class KeptBinary {
  public:
   KeptBinary(const DeviceContext &context, const DeviceCode &source);
 
-  // The program of what is kept, built; null: nothing is kept, or the driver does not take it.
+  // Returns the kept program, built. Null if nothing is kept, or the driver does not accept it.
   cl_program load() const;
   void keep(cl_program built) const;
 
  private:
   const DeviceContext &context_;
-  const std::optional<KeptProgram> file_;  // none: binaries of this driver are not kept
+  const std::optional<KeptProgram> file_;  // nullopt: binaries of this driver are not kept
 };
 
 }  // namespace opd::cl

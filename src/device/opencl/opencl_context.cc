@@ -22,10 +22,10 @@ std::string DeviceContext::text(cl_device_info info) const {
   check(api_.clGetDeviceInfo(device_, info, 0, nullptr, &size), "clGetDeviceInfo");
   std::string text(size, '\0');
   check(api_.clGetDeviceInfo(device_, info, size, text.data(), nullptr), "clGetDeviceInfo");
-  return text.c_str();  // up to its end mark
+  return text.c_str();  // up to the terminating NUL
 }
 
-// PoCL 3.1 has OpenCL 3.0 without this function. A driver without it says so.
+// Whether the driver has the device's time. PoCL 3.1 has OpenCL 3.0 without this function, and returns an error.
 bool DeviceContext::tells_time() const {
   constexpr std::string_view kBegin = "OpenCL ", kFirst = "2.1";
   const std::string version = text(CL_DEVICE_VERSION);
@@ -41,10 +41,10 @@ DeviceClock &DeviceContext::make_clock() const {
                         number_of<size_t>(CL_DEVICE_PROFILING_TIMER_RESOLUTION));
 }
 
-// Only the device's time counts, for no specification says which clock of the host the other one is.
+// Only the device's time is used: no specification defines which clock the host time is from.
 void DeviceContext::compare_clocks() const {
   constexpr uint64_t kCertainNs = 20'000'000;
-  constexpr int kRounds = 3;  // the shortest one counts
+  constexpr int kRounds = 3;  // the shortest round counts
   DeviceClock &own = clock();
   if (!has_timer_ || monotonic_ns() - compared_ns_ < kCertainNs) return;
   for (int i = 0; i < kRounds; ++i) {
@@ -67,7 +67,7 @@ std::vector<cl_device_id> list_devices(const Api &api) {
   std::vector<cl_device_id> devices;
   for (const uint64_t type : kOrder)
     for (cl_platform_id platform : platforms) {
-      if (api.clGetDeviceIDs(platform, type, 0, nullptr, &count)) continue;  // it has none of the type
+      if (api.clGetDeviceIDs(platform, type, 0, nullptr, &count)) continue;  // it has no devices of the type
       const size_t before = devices.size();
       devices.resize(before + count);
       if (api.clGetDeviceIDs(platform, type, count, &devices[before], nullptr)) devices.resize(before);

@@ -1,4 +1,4 @@
-// One OpenCL device: its context, its default queue, and what is asked of it often.
+// One OpenCL device: its context, its default queue, and properties that are used often.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,14 +18,14 @@ class DeviceContext {
   cl_device_id device() const { return device_; }
   cl_context context() const { return context_; }
   int32_t number() const { return number_; }
-  // A stream's queue; null is the default one. Queues work in order.
+  // The queue of a stream; null is the default stream. Queues are in order.
   cl_command_queue queue(void *stream) const { return stream ? static_cast<cl_command_queue>(stream) : queue_; }
   cl_command_queue make_queue() const;
-  size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // where in a buffer a part of it may begin
+  size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // required alignment of a sub-buffer
 
-  // For the thread that asks for the times of work.
+  // Used only by the thread that reads the times of work.
   DeviceClock &clock() const { return clock_ ? *clock_ : make_clock(); }
-  // Compares the clock with the host's again if the driver has the device's time and the last comparison is old.
+  // Compares the clock with the host's clock again, if the driver has the device's time and the last comparison is old.
   void compare_clocks() const;
 
   std::string text(cl_device_info info) const;
@@ -47,10 +47,10 @@ class DeviceContext {
   bool tells_time() const;
 
   mutable std::optional<DeviceClock> clock_;
-  mutable bool has_timer_ = false;    // of a clock that was made
-  mutable uint64_t compared_ns_ = 0;  // when it was compared with the host's
+  mutable bool has_timer_ = false;    // valid once the clock has been made
+  mutable uint64_t compared_ns_ = 0;  // time of the last comparison
 };
 
-std::vector<cl_device_id> list_devices(const Api &api);  // in the order of their numbers
+std::vector<cl_device_id> list_devices(const Api &api);  // ordered by number
 
 }  // namespace opd::cl

@@ -79,7 +79,7 @@ class OpenClBackend final : public DeviceBackend {
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     enqueue_copy(from, from_device, to, to_device, bytes, stream, nullptr);
   }
-  // Between two devices, the second part of the copy counts.
+  // For a copy between two devices, the times are those of its second part.
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
     const DLDevice device = to_device.device_type == kDLOpenCL ? to_device : from_device;
@@ -92,7 +92,7 @@ class OpenClBackend final : public DeviceBackend {
   void enqueue_copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream,
                     cl_event *event) {
     const bool reads = from_device.device_type == kDLOpenCL, writes = to_device.device_type == kDLOpenCL;
-    if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has a context of its own
+    if (reads && writes && from_device.device_id != to_device.device_id) {  // each device has its own context
       std::vector<char> stage(bytes);
       copy(from, from_device, stage.data(), kHost, bytes, nullptr);
       return enqueue_copy(stage.data(), kHost, to, to_device, bytes, current_stream(to_device), event);
@@ -156,7 +156,7 @@ class OpenClBackend final : public DeviceBackend {
   static const DeviceContext *find(int32_t id) { return devices().find(id); }
   static const DeviceContext &get(int32_t id) { return devices().get(Api::get(), "opencl", id); }
 
-  // "OpenCL 3.0 PoCL 3.1": the numbers.
+  // Version numbers from text such as "OpenCL 3.0 PoCL 3.1".
   static std::string version_of(const DeviceContext &device) {
     const std::string text = device.text(CL_DEVICE_VERSION);
     const size_t begin = text.find(' ') + 1;

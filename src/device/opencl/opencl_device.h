@@ -1,5 +1,5 @@
-// OpenCL devices, by the loader of OpenCL's drivers (ICD). Numbers go through the platforms: first the GPUs and
-// accelerators of all, then the processors.
+// OpenCL devices, through the loader of OpenCL's drivers (ICD). Numbers go through all platforms: first the GPUs and
+// accelerators, then the processors.
 #pragma once
 #include "device/device.h"
 

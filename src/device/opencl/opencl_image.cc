@@ -34,7 +34,7 @@ std::string image_text(const Sizes &sizes) {
   return concat(sizes[0], " x ", sizes[1], " pixels in ", sizes[2], sizes[2] == 1 ? " layer" : " layers");
 }
 
-// Pixels that follow each other, as a box in an image.
+// Consecutive pixels that form a box in an image.
 struct Box {
   Sizes origin, region;
   size_t bytes = 0;
@@ -42,7 +42,7 @@ struct Box {
 
 size_t row_rest(const ImageShape &image, size_t offset) { return image.row_bytes() - offset % image.row_bytes(); }
 
-// The largest one that begins at the offset: whole layers, whole rows or a part of a row.
+// The largest box that begins at the offset: whole layers, whole rows or a part of a row.
 Box box_at(const ImageShape &image, size_t offset, size_t bytes) {
   const auto width = static_cast<size_t>(image.width), height = static_cast<size_t>(image.height);
   const size_t pixel = image.pixel_bytes(), row = image.row_bytes(), layer = row * height;
@@ -62,7 +62,8 @@ void check_pixels(const DeviceContext &device, const Place &place, size_t bytes)
          " cannot be copied alone: its pixels have ", pixel, " bytes");
 }
 
-// Calls `copy` for each box of the bytes in an image, with what was copied before it and its event.
+// Calls copy(box, done, event) for each box of the bytes in an image. `done`: number of bytes before the box. `event`:
+// null except for the last box.
 template <class Copy>
 void for_boxes(const DeviceContext &device, const Place &in, size_t bytes, cl_event *event, const Copy &copy) {
   check_pixels(device, in, bytes);

@@ -1,4 +1,4 @@
-// Buffers and images of OpenCL devices, and the addresses that stand for them.
+// Buffers and images of OpenCL devices, and the addresses that represent them.
 #pragma once
 #include "device/address_ranges.h"
 #include "device/opencl/opencl_api.h"
@@ -6,14 +6,14 @@
 
 namespace opd::cl {
 
-// Released at the end. The driver keeps it until the work that uses it has ended.
+// Owns a buffer or an image. The driver keeps the memory until the work that uses it has ended.
 struct OwnedMemory {
   OwnedMemory() = default;
   ~OwnedMemory() { Api::get().release(Api::get().clReleaseMemObject, memory); }
   OwnedMemory(const OwnedMemory &) = delete;
 
   cl_mem memory = nullptr;
-  ImageShape image;  // none: a buffer
+  ImageShape image;  // empty for a buffer
 };
 
 using Buffers = AddressRanges<OwnedMemory>;

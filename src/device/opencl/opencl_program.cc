@@ -12,7 +12,7 @@
 namespace opd::cl {
 namespace {
 
-// The image or the part of a buffer that an address argument points at. OpenCL's kernels take whole ones.
+// The image or the part of a buffer to which an address argument points. OpenCL's kernels take whole memory objects.
 class Argument {
  public:
   Argument(const DeviceContext &context, const std::string &kernel, size_t i, const void *address) : context_(context) {
@@ -32,7 +32,7 @@ class Argument {
     check(status, "clCreateSubBuffer");
   }
   ~Argument() {
-    context_.api().release(context_.api().clReleaseMemObject, part_);  // the launch holds it until it has ended
+    context_.api().release(context_.api().clReleaseMemObject, part_);  // the launch keeps it until it has ended
   }
   Argument(const Argument &) = delete;
   const cl_mem &memory() const { return memory_; }
@@ -62,7 +62,7 @@ class OpenClKernel final : public DeviceKernel {
     check_launch(api, name_);
     size_t local[3], global[3];
     for (int i = 0; i < 3; ++i) local[i] = launch.block[i], global[i] = size_t{launch.grid[i]} * launch.block[i];
-    // Arguments are the kernel's state until it is launched, so threads take turns.
+    // Arguments belong to the kernel until it is launched, so threads take turns.
     const std::scoped_lock lock(guard_);
     for (size_t i = 0; i < launch.args.size(); ++i) set_argument(i, launch.args[i]);
     if (launch.dynamic_shared_bytes)

@@ -1,4 +1,4 @@
-// Programs in OpenCL C, and their kernels.
+// Programs in OpenCL C, and the kernels in them.
 #pragma once
 #include "device/kernel.h"
 #include "device/opencl/opencl_context.h"

@@ -35,7 +35,7 @@ OpenClTimer::~OpenClTimer() {
   for (cl_event event : {begin_, end_}) context_.api().release(context_.api().clReleaseEvent, event);
 }
 
-// Without the flush, a driver may keep the first marker back until it is given more work.
+// Enqueues a marker. Without the flush, a driver may hold back the first marker until it gets more work.
 void OpenClTimer::mark(cl_event *place) const {
   const Api &api = context_.api();
   check(api.clEnqueueMarkerWithWaitList(context_.queue(stream_), 0, nullptr, place), "clEnqueueMarkerWithWaitList");
@@ -53,7 +53,7 @@ uint64_t OpenClTimer::time_of(cl_event event) const {
 
 uint64_t OpenClTimer::elapsed_ns() {
   const uint64_t begin = time_of(begin_), end = time_of(end_);
-  if (begin == 0 || end < begin)  // some drivers give markers no times
+  if (begin == 0 || end < begin)  // some drivers report no times for markers
     fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(), " gave markers the times ", begin, " and ", end);
   return end - begin;
 }

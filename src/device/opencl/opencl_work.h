@@ -1,4 +1,4 @@
-// The times of commands of OpenCL, by their events.
+// Times of OpenCL commands, from their events.
 #pragma once
 #include "device/device_timer.h"
 #include "device/opencl/opencl_context.h"
@@ -11,8 +11,8 @@ class OpenClWork final : public PendingWork {
   ~OpenClWork() { context_.api().release(context_.api().clReleaseEvent, event_); }
   OpenClWork(const OpenClWork &) = delete;
 
-  cl_event *place() { return &event_; }         // where the driver is to put the event
-  void set_blocking() { is_blocking_ = true; }  // the work has ended when it has been given
+  cl_event *place() { return &event_; }         // the driver stores the event here
+  void set_blocking() { is_blocking_ = true; }  // marks the work as ended when its submission returns
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
@@ -24,7 +24,7 @@ class OpenClWork final : public PendingWork {
   bool is_blocking_ = false;
 };
 
-// The times when two markers are reached, which are commands without work.
+// Measures the time between two markers, which are commands without work.
 class OpenClTimer final : public DeviceTimer {
  public:
   OpenClTimer(const DeviceContext &context, void *stream);  // throws

@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-// What a record needs; plug-ins of later releases may give more.
+// Size of the members that a record must have. Plug-ins of later releases may append more.
 constexpr uint32_t kLeastSize = offsetof(opd_device_activity, stream) + sizeof(uint32_t);
 
 thread_local PluginActivity::Submission *innermost = nullptr;
@@ -24,7 +24,7 @@ WorkKind work_kind_of(opd_activity_kind kind) {
   return static_cast<WorkKind>(kind);
 }
 
-// If memory is short, nobody.
+// Returns an empty launcher if memory is short.
 WorkLauncher launcher_or_none() noexcept try { return launcher_of_work(); } catch (const std::bad_alloc &) {
   return {};
 }
@@ -37,13 +37,13 @@ void PluginActivity::start() {
     launches_.clear(), clocks_.clear();
   }
   if (std::exchange(generation_, fork_generation()) != fork_generation())
-    num_reading_.store(0);  // of threads of the parent
+    num_reading_.store(0);  // the count may include threads of the parent
   began_ns_.store(monotonic_ns());
   check(table_.set_activity(table_.user_data, 1));
   state_.store(on_in(fork_generation()), std::memory_order_release);
 }
 
-// From here on, events are recorded around work again. Work before may belong to another recording, which goes on.
+// From now on, events are recorded around work again. Earlier work may belong to another recording that continues.
 void PluginActivity::stop() noexcept {
   state_.store(ending_in(fork_generation()), std::memory_order_release);
   if (is_recording_device_work()) flush(true);
@@ -59,7 +59,7 @@ PluginActivity::Submission::Submission(PluginActivity &activity, int32_t device,
       number_(activity.next_.fetch_add(1, std::memory_order_relaxed)),
       stream_(stream_number({activity.type_, device}, stream)),
       by_(launcher_or_none()) {
-  note(begin_);  // work may end, and be reported, before its submission returns
+  note(begin_);  // called now because work may end, and be reported, before its submission returns
   activity_.table_.set_correlation(activity_.table_.user_data, number_);
 }
 
@@ -100,7 +100,7 @@ void PluginActivity::take(const opd_device_activity &given, Reading &into) const
   into.found.push_back(made);
 }
 
-// A flush that waits also waits for what other threads have read and not added yet.
+// If `waits`, also waits until other threads have added the records that they have read.
 void PluginActivity::flush(bool waits) noexcept {
   const uint64_t state = state_.load(std::memory_order_acquire);
   if (state != on_in(fork_generation()) && state != ending_in(fork_generation())) return;
@@ -114,8 +114,8 @@ void PluginActivity::flush(bool waits) noexcept {
   for (uint32_t others = num_reading_.load(); others; others = num_reading_.load()) num_reading_.wait(others);
 }
 
-// The plug-in's functions are called without a lock: they are not this library's. Launches need the lock, so it is held
-// for a part of the records at a time.
+// Calls the plug-in's functions without a lock, because they are foreign code. Launches need the lock, so it is held
+// for one part of the records at a time.
 void PluginActivity::read(bool waits) {
   struct Receiver {
     const PluginActivity &activity;
@@ -131,12 +131,12 @@ void PluginActivity::read(bool waits) {
   uint64_t dropped = 0;
   if (!has_succeeded(table_.read_activity(table_.user_data, waits, receive, &receiver, &dropped))) dropped = 1;
   auto &[found, lost] = receiver.reading;
-  constexpr uint64_t kMostDropped = uint64_t{1} << 40;  // a plug-in that gives more does not count
+  constexpr uint64_t kMostDropped = uint64_t{1} << 40;  // a greater number is a mistake of the plug-in
   lost += std::min(dropped, kMostDropped);
   const std::map<int32_t, Moment> moments = moments_of(found);
   constexpr uint64_t kSlack = 1'000'000'000;
   const uint64_t recorded_ns = monotonic_ns() - began_ns_.load() + kSlack;
-  // Its clock has passed the end of each work that has ended; and older work was not recorded.
+  // A record is wrong if its work ends after the current time of the device, or began before the recording.
   const auto is_lost = [&](const Reported &each) {
     const auto moment = moments.find(each.work.device.device_id);
     return moment == moments.end() || each.end_ns > moment->second.ns ||
@@ -154,7 +154,7 @@ void PluginActivity::read(bool waits) {
   for (std::span<const Reported> rest(found); !rest.empty();) {
     const size_t count = std::min(rest.size(), kPart);
     for (const Placed &each : place(rest.first(count))) {
-      // The event of the clock comes before those of work that were placed by it.
+      // The event of the clock comes before those of the work placed with it.
       if (told.insert(each.work.device.device_id).second)
         add_clock_event(each.work.device, ticks_of(tick_clock()), each.times.clock);
       add_work_event(each.work, each.by, each.times.work);
@@ -183,7 +183,7 @@ std::vector<PluginActivity::Placed> PluginActivity::place(std::span<const Report
   const std::scoped_lock lock(guard_);
   for (const Reported &each : works) {
     const auto clock = clocks_.find(each.work.device.device_id);
-    if (clock == clocks_.end()) continue;  // another thread has started anew
+    if (clock == clocks_.end()) continue;  // another thread has restarted the recording
     Placed made{each.work, {}, {}};
     const Launch *const launch = launches_.find(each.correlation);
     if (launch && made.work.kind != WorkKind::kOverhead)

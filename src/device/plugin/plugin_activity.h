@@ -1,4 +1,4 @@
-// What a plug-in reports of the work of its devices.
+// Events from a plug-in about the work of its devices.
 #pragma once
 #include <opdyno/device_plugin.h>
 
@@ -19,14 +19,14 @@ class PluginActivity final : public ActivitySource {
   PluginActivity(const opd_device_table &table, DLDeviceType type) : table_(table), type_(type) {}
 
   bool is_offered() const { return table_.set_activity != nullptr; }
-  // Then the plug-in tells the times of work, so no events are recorded around it. Not in a child of fork().
+  // Whether the plug-in reports the times of work. If so, no events are recorded around it. False in a child of fork().
   bool is_on() const { return state_.load(std::memory_order_acquire) == on_in(fork_generation()); }
   void start() override;
   void stop() noexcept override;
   void flush(bool waits) noexcept override;
   void poll() noexcept override { flush(false); }
 
-  // Marks what the calling thread submits to a stream meanwhile. They nest.
+  // Marks the work that the calling thread submits to a stream during its life. Submissions may be nested.
   class Submission {
    public:
     Submission(PluginActivity &activity, int32_t device, void *stream) noexcept;
@@ -35,7 +35,7 @@ class PluginActivity final : public ActivitySource {
 
    private:
     void note(uint64_t end) noexcept;
-    uint64_t outer_number() const;  // of the one of the same kind around this one; 0: there is none
+    uint64_t outer_number() const;  // number of the enclosing submission to the same kind; 0: none
 
     PluginActivity &activity_;
     Submission *const outer_;
@@ -81,9 +81,9 @@ class PluginActivity final : public ActivitySource {
   const opd_device_table &table_;
   const DLDeviceType type_;
   std::atomic<uint64_t> state_{0};
-  std::atomic<uint64_t> next_{1}, began_ns_{0};  // when the plug-in began to record, on the host
+  std::atomic<uint64_t> next_{1}, began_ns_{0};  // `began_ns_`: host time when the plug-in began to record
   std::atomic<uint32_t> num_reading_{0};
-  uint32_t generation_ = fork_generation();  // that num_reading_ counts in
+  uint32_t generation_ = fork_generation();  // the fork generation to which num_reading_ belongs
   ForkMutex guard_{LockRank::kDeviceWork};
   RecentMap<uint64_t, Launch> launches_;
   std::map<int32_t, DeviceClock> clocks_;

@@ -1,4 +1,4 @@
-// Results of a plug-in's functions.
+// Checks the results of a plug-in's functions.
 #pragma once
 #include <opdyno/device_plugin.h>
 
@@ -11,7 +11,7 @@ inline void check(opd_error *error) {
     throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
 }
 
-// Whether a call succeeded whose error nobody is told.
+// Returns whether a call succeeded, and drops its error.
 inline bool has_succeeded(opd_error *error) noexcept {
   if (error) Ref<Error>::take(reinterpret_cast<Error *>(error));
   return !error;

@@ -13,7 +13,7 @@
 namespace opd {
 namespace {
 
-// The devices' clocks. Only the thread that asks for the times of work uses it.
+// The clocks of the devices. Used only by the thread that reads the times of work.
 class PluginClock {
  public:
   DeviceClock &now(const opd_device_table &table, int32_t device) {
@@ -31,7 +31,7 @@ class PluginClock {
   std::map<int32_t, DeviceClock> clocks_;
 };
 
-// An event of a stream.
+// An event in a stream.
 class PluginEvent {
  public:
   PluginEvent(const opd_device_table &table, int32_t device, void *stream) : table_(table), device_(device) {  // throws
@@ -43,7 +43,7 @@ class PluginEvent {
   }
   PluginEvent(const PluginEvent &) = delete;
 
-  uint64_t wait() const {  // its time; throws
+  uint64_t wait() const {  // returns the event's time; throws
     uint64_t ns = 0;
     check(table_.wait_event(table_.user_data, device_, event_, &ns));
     return ns;
@@ -74,7 +74,7 @@ class PluginTimer final : public DeviceTimer {
   std::optional<PluginEvent> end_;
 };
 
-// What the devices of a kind have in common; as long as the process.
+// State that all devices of a kind share. Lives as long as the process.
 struct Kind {
   Kind(const opd_device_table &given, DLDeviceType type) : table(given), activity(table, type) {}
   const opd_device_table table;
@@ -82,11 +82,11 @@ struct Kind {
   PluginActivity activity;
 };
 
-// Work between two events of its stream. It begins when the work before it has ended, or when it was launched.
+// Work between two events of its stream. It begins when the earlier work has ended, or when it was launched.
 class PluginWork final : public PendingWork {
  public:
-  // Gives work to a stream between two events. Null if the kind has none, or reports the times itself. If the events
-  // fail, the work is given, and its times are lost.
+  // Submits work to a stream between two events. Returns null if the kind has no events, or reports the times itself.
+  // If the events fail, the work is still submitted, and its times are lost.
   template <class Give>
   static std::unique_ptr<PendingWork> timed(Kind &kind, int32_t device, void *stream, const Give &give) {
     if (kind.activity.is_on()) {
@@ -118,7 +118,7 @@ class PluginWork final : public PendingWork {
     if (failed) (void)take_raised();
     return !failed;
   }
-  void record(void *stream, std::optional<PluginEvent> &out) const noexcept {  // nothing if that fails
+  void record(void *stream, std::optional<PluginEvent> &out) const noexcept {  // leaves `out` empty if that fails
     succeeds([&] { out.emplace(kind_.table, device_, stream); });
   }
 
@@ -200,8 +200,8 @@ class PluginBackend final : public DeviceBackend {
   void deallocate(int32_t id, void *data, size_t bytes, size_t) noexcept override {
     table_.deallocate(table_.user_data, id, data, bytes);
   }
-  // Between two devices, the stream is the source's. The target's own work is not ordered with it, so both ends are
-  // waited for.
+  // Between two devices, the stream belongs to the source. The target's work is not ordered with it. So the copy waits
+  // for the target's stream before it begins, and ends before it returns.
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     const bool is_between = from_device.device_type == to_device.device_type && !same(from_device, to_device);
     if (is_between) wait_for_stream(to_device, current_stream(to_device));
@@ -275,7 +275,7 @@ DLDeviceType register_plugin(std::string_view kind, const opd_device_table &tabl
   const DLDeviceType type = add_device_kind(kind);
   auto backend = std::make_unique<PluginBackend>(std::string(kind), table, type);
   register_device(type, *backend);
-  backend.release();  // a kind lasts as long as the process: tensors may have its memory
+  backend.release();  // never freed: tensors may have memory of this kind until the process exits
   return type;
 }
 

@@ -1,4 +1,4 @@
-// Devices of kinds that the program adds by a table of functions.
+// Kinds of devices that the program adds by a table of functions.
 #pragma once
 #include <opdyno/device_plugin.h>
 
@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// Takes the table's user_data over unless it throws. Returns the kind's number.
+// Takes ownership of the table's user_data unless it throws. Returns the kind's number.
 DLDeviceType register_plugin(std::string_view kind, const opd_device_table &table);
 
 }  // namespace opd

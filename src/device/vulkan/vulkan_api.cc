@@ -71,7 +71,7 @@ std::string no_driver() {
          "vendor's)";
 }
 
-// The number of allocations is limited, too: one more is possible after another has been freed.
+// True also for the limit on the number of allocations: another one is possible after one has been freed.
 bool is_out_of_memory(VkResult result) {
   return result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
          result == VK_ERROR_TOO_MANY_OBJECTS;

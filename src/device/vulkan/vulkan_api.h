@@ -1,5 +1,5 @@
-// Vulkan's functions that the library uses, of Vulkan 1.2. The loader (libvulkan.so.1) is opened at the first use of a
-// Vulkan device.
+// The functions of Vulkan 1.2 that the library uses. The loader (libvulkan.so.1) is opened at the first use of a Vulkan
+// device.
 // Source: Vulkan 1.3 - A Specification.
 #pragma once
 #define VK_NO_PROTOTYPES
@@ -11,7 +11,7 @@
 
 namespace opd::vk {
 
-// Every function of the loader that is used.
+// The functions of the loader that are used.
 // clang-format off
 #define OPD_VULKAN_FUNCTIONS(X) \
   X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceFeatures2) \
@@ -28,7 +28,7 @@ namespace opd::vk {
   X(vkGetQueryPoolResults) X(vkUpdateDescriptorSets)
 // clang-format on
 
-// Those of extensions, which a loader may lack; null there.
+// Functions of extensions, which a loader may lack. They are null there.
 #define OPD_VULKAN_EXTENSION_FUNCTIONS(X) \
   X(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT) X(vkGetCalibratedTimestampsEXT)
 
@@ -40,14 +40,14 @@ struct Api : Driver<Api> {
   VkInstance instance = nullptr;
 
   void open();
-  // Ends an object of a device. A child of fork() leaves it: the driver's locks may be held there.
+  // Destroys an object of a device. Does nothing in a child of fork(): the driver's locks may be held there.
   template <class T>
   void destroy(void (*function)(VkDevice, T, const VkAllocationCallbacks *), VkDevice device, T object) const {
     if (object && !is_inherited()) function(device, object, nullptr);
   }
 };
 
-// A struct of Vulkan's that is zero but for its type.
+// Returns a Vulkan struct with its type set and all other members zero.
 template <class T>
 T structure(VkStructureType type) {
   T made{};
@@ -55,9 +55,9 @@ T structure(VkStructureType type) {
   return made;
 }
 
-std::string no_driver();  // why there is no device
+std::string no_driver();  // reason why there is no device
 bool is_out_of_memory(VkResult result);
 std::string result_name(VkResult result);           // "VK_ERROR_DEVICE_LOST (-4)"
-void check(VkResult result, const char *function);  // throws; OPD_OUT_OF_MEMORY if that is what it says
+void check(VkResult result, const char *function);  // throws; OPD_OUT_OF_MEMORY if the result means that
 
 }  // namespace opd::vk

@@ -13,7 +13,7 @@ using Of10 = VkPhysicalDeviceFeatures;
 using Of11 = VkPhysicalDeviceVulkan11Features;
 using Of12 = VkPhysicalDeviceVulkan12Features;
 
-// A SPIR-V capability and what of the device must be there for it; null or 0: nothing of the kind.
+// A SPIR-V capability and the device feature that it requires. Null or 0: it requires no feature of this kind.
 struct Capability {
   uint32_t number;
   const char *name;
@@ -63,7 +63,7 @@ bool has(const DeviceFacts &facts, const Capability &capability) {
                                    (facts.properties11.subgroupSupportedOperations & capability.subgroups));
 }
 
-// Features of a device, as Vulkan asks for them and tells them: a list.
+// A device's features as the list of structs that Vulkan reads and fills in.
 struct FeatureList {
   VkPhysicalDeviceFeatures2 features =
       structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
@@ -74,8 +74,8 @@ struct FeatureList {
   FeatureList(const FeatureList &) = delete;
 };
 
-// The device's features that a capability of the list needs; statistics, which counters need; and timelines, which
-// streams need. No others: some, as the checks of buffers' ends, cost time.
+// The features to enable: those that the listed capabilities need, statistics for counters, and timelines for streams.
+// Other features stay off, because some, such as bounds checks of buffers, cost time.
 struct Wanted : FeatureList {
   explicit Wanted(const DeviceFacts &facts) {
     for (const Capability &capability : kCapabilities) {
@@ -230,7 +230,7 @@ bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_
   RawTimes times{};
   if (read_raw(queries, times)) return false;
   begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
-  return begin_ns <= end_ns;  // the counter may have begun anew
+  return begin_ns <= end_ns;  // the counter may have wrapped around
 }
 
 uint64_t DeviceContext::elapsed_ns(TimeQueries queries) const {

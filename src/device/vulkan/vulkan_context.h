@@ -1,4 +1,4 @@
-// One Vulkan device: its logical device, its one queue of compute work, and what is asked of it often.
+// One Vulkan device: its logical device, its only compute queue, and properties that are used often.
 #pragma once
 #include <array>
 #include <memory>
@@ -22,10 +22,10 @@ struct DeviceFacts {
   VkPhysicalDeviceFeatures features{};
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
-  uint32_t family = 0;      // of queues, that can compute
-  uint32_t time_bits = 0;   // that count of a time; 0: its queues tell none
-  bool tells_time = false;  // by VK_EXT_calibrated_timestamps
-  std::string unsupported;  // what the library needs and the device lacks; "" otherwise
+  uint32_t family = 0;      // a queue family that supports compute
+  uint32_t time_bits = 0;   // number of valid bits in timestamps; 0: the family has none
+  bool tells_time = false;  // the device has VK_EXT_calibrated_timestamps
+  std::string unsupported;  // needed features that the device lacks; "" if none
 };
 
 class DeviceContext {
@@ -39,37 +39,37 @@ class DeviceContext {
   const DeviceFacts &facts() const { return facts_; }
   const VkPhysicalDeviceLimits &limits() const { return facts_.properties.limits; }
 
-  // The type of memory that has all flags, among those that the bits allow; -1 if there is none.
+  // The type of memory with all of `flags`, among the types that `allowed` permits. -1 if there is none.
   int32_t memory_type(uint32_t allowed, uint32_t flags) const;
   uint64_t heap_bytes(uint32_t memory_type) const {
     return facts_.memory.memoryHeaps[facts_.memory.memoryTypes[memory_type].heapIndex].size;
   }
-  // The name of a SPIR-V capability that the device lacks; "" if it has it.
+  // The name of the SPIR-V capability if the device lacks it, else "".
   std::string lacks_capability(uint32_t capability) const;
-  uint32_t spirv_version() const;  // the highest that it reads, as SPIR-V writes it
+  uint32_t spirv_version() const;  // highest supported version, in SPIR-V's encoding
 
   struct Queries {
     VkQueryPool pool = nullptr;
     uint32_t first = 0;
   };
-  // A pair of queries for the begin and the end of work; { null, 0 } if the device has no times. Under the
-  // queue_guard(), as the next ones.
+  // A pair of queries for the begin and end of work; { null, 0 } if the device has no times. Call these functions and
+  // the next ones under queue_guard().
   using TimeQueries = Queries;
   TimeQueries take_queries();
-  void give_back(TimeQueries queries) { times_.free.push_back(queries); }  // there is room
-  // A query for the invocations of a kernel, on a device that counts them.
+  void give_back(TimeQueries queries) { times_.free.push_back(queries); }  // cannot fail: the vector has room
+  // A query for the number of invocations of a kernel, on a device that counts them.
   bool counts_invocations() const { return facts_.features.pipelineStatisticsQuery; }
   Queries take_count_query();
   void give_back_count(Queries query) { counts_.free.push_back(query); }
-  // Both times in ns, on the device's clock; false if it has not measured them.
+  // Reads both times in ns, on the device's clock. Returns false if the device has not measured them.
   bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
-  // The time between them, which the counter's new begin does not disturb. Throws.
+  // The time between the two, correct even if the counter wrapped around. Throws.
   uint64_t elapsed_ns(TimeQueries queries) const;
 
-  // For the thread that asks for the times of work.
+  // Used only by the thread that reads the times of work.
   DeviceClock &clock() { return clock_ ? *clock_ : make_clock(); }
-  bool tell_time(uint64_t &device_ns) const;  // false: the driver does not
-  uint64_t compared_ns = 0;                   // when it was compared with the host's; 0: never
+  bool tell_time(uint64_t &device_ns) const;  // false if the driver has no time
+  uint64_t compared_ns = 0;                   // time of the last comparison with the host's clock; 0: none
 
   // Held while work is recorded and submitted to the queue, and while resources of finished work are reclaimed.
   ForkMutex &queue_guard() { return queue_guard_; }
@@ -85,18 +85,18 @@ class DeviceContext {
     std::vector<Queries> free;
     size_t num_all = 0;
   };
-  Queries take(QueryStore &store, VkQueryPoolCreateInfo info, uint32_t each) const;  // `each`: queries that go together
+  Queries take(QueryStore &store, VkQueryPoolCreateInfo info, uint32_t each) const;  // `each`: queries in one group
   QueryStore times_, counts_;
   DeviceClock &make_clock();
   using RawTimes = std::array<uint64_t, 2>;
   VkResult read_raw(TimeQueries queries, RawTimes &times) const;
-  uint64_t ns_of(uint64_t time) const;  // of the device
+  uint64_t ns_of(uint64_t time) const;  // `time`: in units of the device
 
   std::optional<DeviceClock> clock_;
   ForkMutex queue_guard_{LockRank::kDeviceQueue};
 };
 
-// In the order of their numbers; those that the library cannot use come with the reason.
+// Ordered by number. Devices that the library cannot use are included with the reason.
 std::vector<DeviceFacts> list_devices(const Api &api);
 
 }  // namespace opd::vk

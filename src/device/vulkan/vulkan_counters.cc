@@ -9,9 +9,9 @@ namespace opd::vk {
 namespace {
 
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wexit-time-destructors"  // it ends with its own thread, and no other one sees it
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // destroyed with its thread; no other thread uses it
 #endif
-thread_local std::vector<std::weak_ptr<VulkanCounters::Tally>> tallies;  // the one that was made last is the last
+thread_local std::vector<std::weak_ptr<VulkanCounters::Tally>> tallies;  // in the order of construction
 
 }  // namespace
 
@@ -20,7 +20,7 @@ CountedLaunch::CountedLaunch(DeviceContext &context) : context_(context) {
   query_ = context_.take_count_query();
 }
 
-// Work that still runs may write into the query. Whoever takes it next resets it behind that work, in the same queue.
+// Work that still runs may write to the query. Its next user resets it after that work, in the same queue.
 CountedLaunch::~CountedLaunch() {
   const std::scoped_lock lock(context_.queue_guard());
   context_.give_back_count(query_);

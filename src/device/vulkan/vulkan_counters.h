@@ -1,4 +1,4 @@
-// How many threads the kernels of a Vulkan device had, by queries of the pipeline's statistics: one for each launch.
+// Counts the threads of kernels on a Vulkan device. Each launch has a query for pipeline statistics.
 #pragma once
 #include <memory>
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace opd::vk {
 
-// A launch that the device counts.
+// A launch that is counted.
 class CountedLaunch {
  public:
   explicit CountedLaunch(DeviceContext &context);  // throws
   ~CountedLaunch();
   CountedLaunch(const CountedLaunch &) = delete;
 
-  // Around its command, under the device's queue_guard(). The query also ends if the command cannot be added.
+  // Encloses the launch's command, under the device's queue_guard(). The query also ends if the command cannot be
+  // added.
   class Scope {
    public:
-    Scope(const CountedLaunch *launch, VkCommandBuffer commands);  // null: nobody counts
+    Scope(const CountedLaunch *launch, VkCommandBuffer commands);  // null: not counted
     ~Scope();
     Scope(const Scope &) = delete;
 
@@ -27,7 +28,7 @@ class CountedLaunch {
     VkCommandBuffer const commands_;
   };
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
-  uint64_t read() const;  // waits for its end; throws
+  uint64_t read() const;  // waits for the launch to end; throws
 
  private:
   DeviceContext &context_;
@@ -36,20 +37,20 @@ class CountedLaunch {
   uint64_t number_ = 0;
 };
 
-// Counts what the thread launches that starts it.
+// Counts launches of the thread that creates it.
 class VulkanCounters final : public DeviceCounters {
  public:
   explicit VulkanCounters(DeviceContext &context);
   std::vector<Count> stop() override;
 
-  // The launches since a moment, but for those that later counters, which have stopped, have added up.
+  // The launches since the counter started. Those that later counters have already summed are not in the list.
   struct Tally {
     const DeviceContext &context;
-    std::weak_ptr<Tally> around;  // that was made before
+    std::weak_ptr<Tally> around;  // the thread's previous tally for the device
     std::vector<std::unique_ptr<CountedLaunch>> launches = {};
     uint64_t sum = 0;
   };
-  // The one that the calling thread's launches belong to; null: nobody counts them.
+  // The tally that counts launches of the calling thread; null if there is none.
   static std::shared_ptr<Tally> present(const DeviceContext &context);
 
  private:

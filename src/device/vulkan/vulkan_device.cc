@@ -66,7 +66,7 @@ class VulkanBackend final : public DeviceBackend {
       case OPD_ATTR_TEXTURE_SPATIAL_LIMIT:
         return whole(limits.maxImageDimension2D);
       default:
-        return {};  // Vulkan does not tell clocks, processors and caches
+        return {};  // Vulkan does not report clock rates, processors and caches
     }
   }
 
@@ -78,7 +78,7 @@ class VulkanBackend final : public DeviceBackend {
   void *allocate(int32_t id, size_t bytes, size_t) override {
     Device &device = get(id);
     auto buffer = DeviceBuffer::make(device.context, bytes, DeviceBuffer::Use::kTensor);
-    if (!buffer) {  // work that has ended may still keep some
+    if (!buffer) {  // finished work may still hold memory
       sync(id);
       buffer = DeviceBuffer::make(device.context, bytes, DeviceBuffer::Use::kTensor);
     }
@@ -89,7 +89,7 @@ class VulkanBackend final : public DeviceBackend {
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     give_copy(from, from_device, to, to_device, bytes, stream, nullptr);
   }
-  // Of a copy through the host, the second part counts.
+  // For a copy through the host, the times are those of its second part.
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
     Device &device = get((to_device.device_type == kDLVulkan ? to_device : from_device).device_id);
@@ -104,7 +104,7 @@ class VulkanBackend final : public DeviceBackend {
   void sync(int32_t id) override { wait_for_all_streams({kDLVulkan, id}); }
   void sync_stream(int32_t id, void *stream) override { get(id).stream(stream).sync(); }
   void *create_stream(int32_t id) override { return new Stream(get(id).context); }
-  // A child of fork() leaves it: another thread may have been using it.
+  // In a child of fork() the stream is not freed: another thread may have been using it.
   void free_stream(int32_t, void *stream) noexcept override {
     if (!Api::get().is_inherited()) delete static_cast<Stream *>(stream);
   }
@@ -114,7 +114,7 @@ class VulkanBackend final : public DeviceBackend {
     return VulkanTimer::start(device.context, device.main, device.stream(stream));
   }
   std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string>) override {
-    return std::make_unique<VulkanCounterSet>(get(id).context);  // which has one counter, without a name
+    return std::make_unique<VulkanCounterSet>(get(id).context);  // it has one counter, without a name
   }
   std::string counters_absence(int32_t id) override {
     Device *const device = find(id);
@@ -139,7 +139,7 @@ class VulkanBackend final : public DeviceBackend {
     const Place target = writes ? buffers().find(to, bytes, device.context.number()) : Place{};
     if (!writes) return device.stream(stream).read(source, to, bytes, queries);
     if (!reads) return device.stream(stream).write(from, target, bytes, queries);
-    // Devices do not see each other's buffers, and Vulkan copies no part of a buffer onto itself.
+    // A device cannot access the buffers of another one, and Vulkan cannot copy between overlapping parts of a buffer.
     const bool overlaps = source.buffer == target.buffer && source.offset < target.offset + bytes &&
                           target.offset < source.offset + bytes;
     if (&first == &device && !overlaps) return device.stream(stream).copy(source, target, bytes, queries);

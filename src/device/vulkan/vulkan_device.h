@@ -1,5 +1,5 @@
-// Vulkan devices, by the loader of Vulkan's drivers. Numbers go through the discrete GPUs, then the integrated and the
-// virtual ones, other devices, and last the drivers that run on processors.
+// Vulkan devices, through the loader of Vulkan's drivers. They are numbered in this order: discrete GPUs, integrated
+// GPUs, virtual GPUs, other devices, and drivers that run on processors.
 #pragma once
 #include "device/device.h"
 

@@ -7,11 +7,11 @@
 namespace opd::vk {
 namespace {
 
-// A kernel may read whole words at the end of a buffer of bytes.
+// Sizes are rounded up to this, because a kernel may read whole words at the end of a buffer of bytes.
 constexpr uint64_t kUnit = 16;
 
 struct Kind {
-  uint32_t usage, best_memory, least_memory;  // every device has memory of the last kind
+  uint32_t usage, best_memory, least_memory;  // every device has memory with `least_memory`
 };
 Kind kind_of(DeviceBuffer::Use use) {
   switch (use) {

@@ -1,4 +1,4 @@
-// Buffers of Vulkan devices with memory of their own, and the addresses that stand for them.
+// Buffers of Vulkan devices, each with its own memory, and the addresses that represent them.
 #pragma once
 #include "device/address_ranges.h"
 #include "device/vulkan/vulkan_context.h"
@@ -8,13 +8,13 @@ namespace opd::vk {
 class DeviceBuffer {
  public:
   enum class Use : uint8_t { kTensor, kStaging, kScalars };
-  // Null without memory. Throws for other failures.
+  // Returns null if memory is short. Throws for other failures.
   static std::shared_ptr<DeviceBuffer> make(const DeviceContext &context, uint64_t bytes, Use use);
   ~DeviceBuffer();
   DeviceBuffer(const DeviceBuffer &) = delete;
 
   VkBuffer handle() const { return handle_; }
-  char *host() const { return static_cast<char *>(host_); }  // where the host sees it; null for tensors
+  char *host() const { return static_cast<char *>(host_); }  // address for the host; null for tensors
   uint64_t bytes() const { return bytes_; }
 
  private:

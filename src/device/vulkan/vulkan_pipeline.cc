@@ -88,7 +88,7 @@ void KernelPipeline::add_bindings() {
   }
 }
 
-// It goes back when the work that keeps it has ended, which is under the device's queue_guard(), too.
+// The binding is returned when the work that holds it has ended. That also happens under the device's queue_guard().
 std::shared_ptr<KernelPipeline::Binding> KernelPipeline::take_binding() {
   if (free_.empty()) add_bindings();
   auto *taken = new Binding(std::move(free_.back()));

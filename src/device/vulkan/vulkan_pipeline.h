@@ -1,5 +1,5 @@
-// A kernel as the driver has compiled it for one form of arguments, with the sets of bindings that launches take turns
-// in using.
+// A kernel that the driver has compiled for one form of arguments. Its launches take turns in using its sets of
+// bindings.
 #pragma once
 #include <array>
 #include <span>
@@ -8,23 +8,23 @@
 
 namespace opd::vk {
 
-inline constexpr size_t kSlotBytes = 8;  // of a scalar, whatever its dtype
+inline constexpr size_t kSlotBytes = 8;  // size of a scalar of any dtype
 
 struct PipelineForm {
   uint32_t num_buffers = 0, num_scalars = 0;
-  bool has_uniform = false;  // scalars are in a uniform buffer, whose binding comes after the tensors'; else pushed
+  bool has_uniform = false;  // scalars are in a uniform buffer, the last binding; else they are push constants
 };
 
 class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
  public:
-  // Compiles; throws.
+  // Compiles the kernel. Throws.
   static std::shared_ptr<KernelPipeline> make(const DeviceContext &context, std::span<const uint32_t> words,
                                               const std::string &name, const PipelineForm &form);
   ~KernelPipeline();
   KernelPipeline(const KernelPipeline &) = delete;
 
-  // Under the device's queue_guard(): adds a launch to the work, which keeps what it needs. `scalars` has a slot for
-  // each.
+  // Adds a launch to the work, which keeps the objects that it needs. Call it under the device's queue_guard().
+  // `scalars` has one slot for each scalar.
   void record(Stream::Work &work, std::span<const VkDescriptorBufferInfo> buffers, std::span<const char> scalars,
               const std::array<uint32_t, 3> &grid);
 
@@ -51,7 +51,7 @@ class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
   VkPipeline pipeline_ = nullptr;
   // Guarded by the device's queue_guard().
   std::vector<VkDescriptorPool> pools_;
-  std::vector<Binding> free_;  // has room for all
+  std::vector<Binding> free_;  // has room for all bindings
 };
 
 }  // namespace opd::vk

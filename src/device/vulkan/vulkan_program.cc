@@ -15,7 +15,7 @@ namespace opd::vk {
 namespace {
 
 struct Shader {
-  bool has_uniform = false;  // its scalars are in a uniform buffer
+  bool has_uniform = false;  // the scalars are in a uniform buffer
   std::vector<uint32_t> words;
 };
 using Shaders = std::map<std::string, Shader, std::less<>>;
@@ -33,8 +33,8 @@ Shader read_shader_bytes(ByteReader &reader) {
   return shader;
 }
 
-// Newer releases of TVM write the size of a kernel's bytes before them. In older ones there are the flags, which are at
-// most 1, and the lower half of the number of words: as a size that would be 4 GB, or at most 1.
+// Newer releases of TVM write the size of a kernel's bytes before them. Older ones write flags there, which are at most
+// 1, and the lower half of the number of words. Read as a size, that is at most 1 or at least 4 GB.
 bool has_size(ByteReader reader) {
   const auto size = reader.read<uint64_t>("a kernel");
   return size >= sizeof(uint32_t) + sizeof(uint64_t) && size <= reader.remaining();
@@ -85,7 +85,7 @@ class VulkanKernel final : public DeviceKernel {
   uint64_t give(Stream &stream, const KernelLaunch &launch, Stream::Queries queries) {
     check_sizes(launch);
     KernelPipeline &pipeline = pipeline_for(launch);
-    std::vector<Place> places;  // whose buffers the work keeps
+    std::vector<Place> places;  // the work keeps their buffers
     std::vector<VkDescriptorBufferInfo> parts;
     std::vector<char> scalars;
     for (size_t i = 0; i < launch.args.size(); ++i) {
@@ -99,7 +99,7 @@ class VulkanKernel final : public DeviceKernel {
         std::memcpy(scalars.data() + scalars.size() - kSlotBytes, arg.value, arg.size);
       }
     }
-    const auto tally = VulkanCounters::present(context_);  // null: nobody counts
+    const auto tally = VulkanCounters::present(context_);  // null: not counted
     auto counted = tally ? std::make_unique<CountedLaunch>(context_) : nullptr;
     const auto record = [&](Stream::Work &work) {
       {
@@ -159,7 +159,7 @@ class VulkanKernel final : public DeviceKernel {
     return *pipeline_;
   }
 
-  // The kernel's launches all have the arguments of its description, so the first one has their form.
+  // The kernel's description determines the arguments of all launches, so the first launch has the form of all.
   PipelineForm form_of(std::span<const KernelArg> args) const {
     PipelineForm form;
     for (const KernelArg &arg : args) ++(arg.is_address ? form.num_buffers : form.num_scalars);
@@ -193,7 +193,7 @@ class VulkanKernel final : public DeviceKernel {
 
   DeviceContext &context_;
   Stream &main_;
-  const Shader &shader_;  // the program's
+  const Shader &shader_;  // owned by the program
   const ShaderFacts facts_;
   const std::string name_;
   ForkMutex guard_{LockRank::kDeviceKernel};
@@ -228,7 +228,7 @@ class VulkanProgram final : public DeviceProgram {
              " does not have here");
     uint64_t threads = 1;
     for (size_t i = 0; i < 3; ++i) {
-      threads *= facts.block[i];  // at most the product of two 32-bit numbers, for the first that is too large fails
+      threads *= facts.block[i];  // no overflow: the first size that is too large fails
       if (facts.block[i] > limits.maxComputeWorkGroupSize[i] || threads > limits.maxComputeWorkGroupInvocations)
         fail(OPD_UNSUPPORTED, what, " has blocks of ", sizes_text(facts.block), " threads; vulkan:", context_.number(),
              " takes ", limits.maxComputeWorkGroupInvocations);

@@ -1,4 +1,4 @@
-// Kernels in SPIR-V, as TVM writes them: a map from their names to their code.
+// Kernels in SPIR-V, as TVM stores them: a map from names to code.
 #pragma once
 #include "device/kernel.h"
 #include "device/vulkan/vulkan_stream.h"

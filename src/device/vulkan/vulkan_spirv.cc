@@ -36,7 +36,7 @@ enum : uint32_t { kCompute = 5 };                             // execution model
 enum : uint32_t { kLocalSize = 17 };                          // execution modes
 enum : uint32_t { kLogical = 0, kGlsl450 = 1, kVulkan = 3 };  // addressing and memory models
 enum Decoration : uint32_t { kBufferBlock = 3, kBuiltIn = 11, kBinding = 33, kSet = 34, kOffset = 35 };
-enum : uint32_t { kWorkgroupSize = 25 };  // a built-in constant, which counts more than the execution mode
+enum : uint32_t { kWorkgroupSize = 25 };  // a built-in constant that overrides the execution mode
 enum StorageClass : uint32_t { kConstants = 0, kUniformBlocks = 2, kPushConstants = 9, kStorageBuffers = 12 };
 
 class Reader {
@@ -139,7 +139,7 @@ class Reader {
       bad(concat("addressing model ", addressing, " and memory model ", memory, ", which are not Vulkan's"));
   }
 
-  // A literal string: bytes up to a 0, in words.
+  // A literal string: bytes up to a 0, stored in words.
   std::string_view read_literal(Operands operands) const {
     const auto *text = reinterpret_cast<const char *>(operands.data());
     const size_t most = operands.size() * sizeof(uint32_t), length = ::strnlen(text, most);
@@ -204,7 +204,7 @@ class Reader {
   void read_size_constant() {
     facts_.block = {};
     const auto found = composites_.find(*size_constant_);
-    if (found == composites_.end() || found->second.size() != 3) return;  // it is chosen when the kernel is compiled
+    if (found == composites_.end() || found->second.size() != 3) return;  // set when the kernel is compiled
     for (size_t i = 0; i < 3; ++i) {
       const auto size = constants_.find(found->second[i]);
       if (size == constants_.end() || size->second == 0) bad("a block without threads");
@@ -251,14 +251,14 @@ class Reader {
   size_t position_ = 0;
   ShaderFacts facts_;
   std::optional<uint32_t> entry_function_;
-  std::vector<std::string> names_;  // of entry points
+  std::vector<std::string> names_;  // names of entry points
   std::vector<uint32_t> functions_, arrays_, storage_blocks_;
-  std::map<uint32_t, uint32_t> pointers_;  // and what they point at
+  std::map<uint32_t, uint32_t> pointers_;  // from a pointer type to the type it points at
   std::map<uint32_t, Interface> interfaces_;
   std::map<uint32_t, uint32_t> last_offsets_;
   std::vector<Variable> variables_;
-  std::map<uint32_t, uint32_t> constants_;   // of 32 bits
-  std::map<uint32_t, Operands> composites_;  // and their parts
+  std::map<uint32_t, uint32_t> constants_;   // constants of 32 bits
+  std::map<uint32_t, Operands> composites_;  // composite constants and their parts
   std::optional<uint32_t> size_constant_;
   bool is_in_function_ = false;
 };

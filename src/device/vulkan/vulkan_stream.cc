@@ -9,11 +9,11 @@
 namespace opd::vk {
 namespace {
 
-// A stage lives as long as its stream, so it is small; larger copies go through it in parts.
+// A staging buffer lives as long as its stream, so it is small. Larger copies use it in parts.
 constexpr size_t kLeastStaging = size_t{64} << 10, kMostStaging = size_t{4} << 20;
 
-// The barrier waits for all commands that the queue was given before, also by other streams. A narrower one would need
-// to know which buffers a kernel reads and writes.
+// The barrier waits for all commands submitted to the queue before, also by other streams. A narrower one would need to
+// know which buffers a kernel reads and writes.
 void add_barrier(const Api &api, VkCommandBuffer commands, uint32_t stages, uint32_t access) {
   auto barrier = structure<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   barrier.srcAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT, barrier.dstAccessMask = access;
@@ -23,8 +23,8 @@ void add_barrier(const Api &api, VkCommandBuffer commands, uint32_t stages, uint
 
 }  // namespace
 
-// One timeline semaphore serves all works of a stream. A thread can wait for the number of any of them, and nothing has
-// to be reset, as a fence would have to be.
+// One timeline semaphore serves all works of a stream. A thread can wait for the number of any work. Unlike a fence,
+// the semaphore needs no reset.
 Progress::Progress(const DeviceContext &context) : context_(context) {
   auto type = structure<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
@@ -40,8 +40,8 @@ uint64_t Progress::now() const {
   return number;
 }
 
-// Called without the queue's lock, so that other threads can give work meanwhile. There is no limit, since a kernel may
-// take any time; if the device is lost, the call returns an error.
+// Called without the queue's lock, so that other threads can submit work meanwhile. The wait has no limit, because a
+// kernel may take any time. If the device is lost, the call returns an error.
 void Progress::wait(uint64_t number) const {
   auto info = structure<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
   info.semaphoreCount = 1, info.pSemaphores = &semaphore_, info.pValues = &number;
@@ -50,14 +50,14 @@ void Progress::wait(uint64_t number) const {
 
 Stream::Stream(DeviceContext &context) : context_(context), progress_(std::make_shared<Progress>(context)) {
   auto pool = structure<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
-  // Buffers are used again one by one, as their work ends. Without the flag only the whole pool could be reset.
+  // Command buffers are reused one by one as their work ends. Without the flag, only the whole pool could be reset.
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, pool.queueFamilyIndex = context.facts().family;
   check(context.api().vkCreateCommandPool(context.device(), &pool, nullptr, &pool_), "vkCreateCommandPool");
 }
 
 Stream::~Stream() {
   const Api &api = context_.api();
-  // A command pool may be used by one thread at a time; all use of it is under this lock.
+  // Only one thread at a time may use a command pool, so this lock is held for every use.
   const std::scoped_lock lock(context_.queue_guard());
   open_.reset();
   running_.clear();
@@ -79,22 +79,22 @@ void Stream::begin() {
     }
     auto info = structure<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    // The command buffer goes back to the free ones, so that failures do not use up the pool.
+    // Return the command buffer to the free ones, so that failures do not exhaust the pool.
     if (const VkResult result = api.vkBeginCommandBuffer(work.commands, &info)) {
       drop(std::move(work));
       check(result, "vkBeginCommandBuffer");
     }
     open_ = std::move(work);
   }
-  // Before each command, not only the first: callers rely on the order within a stream, also for copies of what a
+  // Added before each command, not only the first: callers rely on the order within a stream. A copy may read what a
   // kernel has just written.
   add_barrier(api, open_->commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
               VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
 }
 
-// Under the queue's lock, as all that takes a number: the semaphore may only be raised, so works have to reach the
-// queue in the order of their numbers. A number is used up only if the queue took the work; otherwise a thread could
-// wait for a number that never comes.
+// Called under the queue's lock, like every function that assigns a number. The semaphore may only be raised, so works
+// must reach the queue in the order of their numbers. A number is used only if the queue accepted the work. Otherwise a
+// thread could wait for a number that never comes.
 void Stream::flush() {
   if (!open_) return;
   Work work = std::move(*open_);
@@ -108,7 +108,7 @@ void Stream::flush() {
     info.pNext = &timeline;
     info.commandBufferCount = 1, info.pCommandBuffers = &work.commands;
     info.signalSemaphoreCount = 1, info.pSignalSemaphores = &progress_->semaphore();
-    running_.emplace_back();  // before the work is given, so that no failure can follow
+    running_.emplace_back();  // before the submission, so that nothing can fail after it
     try {
       context_.submit(info);
     } catch (...) {
@@ -123,13 +123,13 @@ void Stream::flush() {
   }
 }
 
-// Ends the references to buffers and kernels. Until here the caller may have released them, while the device used them.
+// Releases the references to buffers and kernels. The caller may have released its own while the device used them.
 void Stream::drop(Work work) noexcept {
   work.kept.clear();
   work.size = 0;
   try {
     free_.push_back(std::move(work));
-  } catch (const std::bad_alloc &) {}  // the pool frees the commands at the stream's end
+  } catch (const std::bad_alloc &) {}  // the pool frees the commands when the stream ends
 }
 
 void Stream::take_back() {
@@ -145,13 +145,13 @@ void Stream::take_back() {
 void Stream::wait(uint64_t number) {
   {
     const std::scoped_lock lock(context_.queue_guard());
-    // Work that the queue has not been given would never end.
+    // Work that was not submitted to the queue would never end.
     if (number > last_) flush();
   }
   progress_->wait(number);
 }
 
-// Queries must be reset before they are written again. The reset is one of the same commands, so the queue keeps the
+// Queries must be reset before they are written again. The reset is in the same command buffer, so the queue keeps the
 // order.
 void Stream::note_begin(DeviceContext::TimeQueries queries) {
   context_.api().vkCmdResetQueryPool(open_->commands, queries.pool, queries.first, 2);
@@ -170,7 +170,7 @@ void Stream::sync() {
     number = last_;
   }
   wait(number);
-  // So that memory which the caller has released is free after a sync.
+  // Frees memory that the caller has released, so that it is available after a sync.
   const std::scoped_lock lock(context_.queue_guard());
   take_back();
 }
@@ -178,7 +178,8 @@ void Stream::sync() {
 DeviceBuffer &Stream::staging(size_t bytes) {
   const size_t wanted = std::clamp(std::bit_ceil(std::min(bytes, kMostStaging)), kLeastStaging, kMostStaging);
   if (!staging_ || staging_->bytes() < wanted) {
-    // Its copies have ended, because they are awaited under staging_guard_. It goes first, so that there are never two.
+    // Copies through the old buffer have ended, because they are awaited under staging_guard_. It is freed first, so
+    // that there are never two.
     staging_.reset();
     staging_ = DeviceBuffer::make(context_, wanted, DeviceBuffer::Use::kStaging);
     if (!staging_)
@@ -188,11 +189,12 @@ DeviceBuffer &Stream::staging(size_t bytes) {
   return *staging_;
 }
 
-// Calls part(stage, done, size, mark) for each part that fits into the stage; it returns the number of its work.
+// Calls part(stage, done, size, mark) for each part that fits into the staging buffer. `part` returns the number of its
+// work.
 template <class Part>
 uint64_t Stream::copy_staged(size_t bytes, Queries queries, const Part &part) {
-  // Held during the waits, too: the next copy would overwrite what the device still reads. Its rank is below that of
-  // the queue's lock, which submit() takes.
+  // Held during the waits, too: otherwise the next copy would overwrite data that the device still reads. Its rank is
+  // below that of the queue's lock, which submit() takes.
   const std::scoped_lock lock(staging_guard_);
   const DeviceBuffer &stage = staging(bytes);
   uint64_t number = 0;
@@ -207,8 +209,8 @@ uint64_t Stream::copy_staged(size_t bytes, Queries queries, const Part &part) {
 
 uint64_t Stream::write(const void *from, const Place &to, size_t bytes, Queries queries) {
   return copy_staged(bytes, queries, [&](const DeviceBuffer &stage, size_t done, size_t size, const Mark *mark) {
-    // The stage is coherent memory, and a submission makes what the host wrote before visible to the device. So there
-    // is no flush and no barrier.
+    // The staging buffer is coherent memory, and a submission makes the host's writes visible to the device. So no
+    // flush and no barrier are needed.
     std::memcpy(stage.host(), static_cast<const char *>(from) + done, size);
     const auto record = [&](Work &work) {
       const VkBufferCopy region{0, to.offset + done, size};
@@ -226,7 +228,7 @@ uint64_t Stream::read(const Place &from, void *to, size_t bytes, Queries queries
     const auto record = [&](Work &work) {
       const VkBufferCopy region{from.offset + done, 0, size};
       context_.api().vkCmdCopyBuffer(work.commands, from.buffer->handle(), stage.handle(), 1, &region);
-      // The other direction needs one: what the device wrote is visible to the host only after a barrier to HOST_READ.
+      // This direction needs a barrier to HOST_READ, which makes the device's writes visible to the host.
       add_barrier(context_.api(), work.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
       work.kept.push_back(from.buffer);
     };
@@ -244,7 +246,7 @@ uint64_t Stream::copy(const Place &from, const Place &to, size_t bytes, Queries 
     work.kept.push_back(from.buffer);
     work.kept.push_back(to.buffer);
   };
-  // Not awaited: both buffers are kept until the copy has ended, so the caller may release them at once.
+  // The copy is not awaited. Both buffers are kept until it has ended, so the caller may release them at once.
   const Mark mark{queries ? *queries : DeviceContext::TimeQueries{}};
   return submit(record, queries ? &mark : nullptr);
 }

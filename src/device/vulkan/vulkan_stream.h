@@ -1,5 +1,5 @@
-// Streams of a Vulkan device. All of them give their work to the device's one queue. A counter that the device raises
-// (a timeline semaphore) shows how far the work of each has come.
+// Streams of a Vulkan device. All streams submit to the device's only queue. Each has a timeline semaphore, a counter
+// that the device raises when work ends.
 #pragma once
 #include <deque>
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace opd::vk {
 
-// A counter that the device raises: how much of a stream's work has ended. Pending work holds it beyond the stream.
+// A counter that the device raises: the number of the stream's last finished work. Pending work may keep it after the
+// stream has ended.
 class Progress {
  public:
   explicit Progress(const DeviceContext &context);  // throws
@@ -28,8 +29,8 @@ class Progress {
   VkSemaphore semaphore_ = nullptr;
 };
 
-// Commands that are given to the queue at once. Where their times are noted: of the first one the begin, of the last
-// one the end.
+// Queries for the times of commands that are submitted at once. The begin is that of the first command, the end that of
+// the last.
 struct Mark {
   DeviceContext::TimeQueries queries;
   bool begins = true, ends = true;
@@ -38,19 +39,19 @@ struct Mark {
 class Stream {
  public:
   explicit Stream(DeviceContext &context);  // throws
-  ~Stream();                                // its work must have ended
+  ~Stream();                                // all its work must have ended
   Stream(const Stream &) = delete;
 
-  // Commands that are given to the queue together. The objects that they use are kept until they have ended.
+  // Commands that are submitted together. The objects that they use are kept until the commands have ended.
   struct Work {
     VkCommandBuffer commands = nullptr;
-    uint64_t number = 0, size = 0;  // `size`: commands of submit()
+    uint64_t number = 0, size = 0;  // `size`: number of submit() calls
     std::vector<std::shared_ptr<void>> kept;
   };
-  // Calls record(work), which adds a command under the device's queue_guard(). It begins after the commands before it
-  // have ended. It is given to the queue at once if the stream has no other work, else together with others, for each
-  // submission costs microseconds. Returns the number to wait for. With a mark it is given at once, too, so that it can
-  // be waited for without the stream.
+  // Calls record(work), which adds a command under the device's queue_guard(). The command begins after the earlier
+  // commands have ended. If the stream has no other work, it is submitted at once. Otherwise it is submitted together
+  // with others, because each submission takes microseconds. With a mark it is always submitted at once, so that it can
+  // be awaited without the stream. Returns the number to wait for.
   template <class F>
   uint64_t submit(F &&record, const Mark *mark = nullptr) {
     std::unique_lock lock(context_.queue_guard());
@@ -65,28 +66,28 @@ class Stream {
     if (number > kMostAhead) wait(number - kMostAhead);
     return number;
   }
-  void sync();                 // waits for all work that it has been given
-  void wait(uint64_t number);  // and for the work before it
+  void sync();                 // waits for all work of the stream
+  void wait(uint64_t number);  // waits for this work and all earlier work
 
   const std::shared_ptr<Progress> &progress() const { return progress_; }
 
-  // These have finished on return. Each returns the number of its last work; `queries`: where its times are noted, or
-  // null.
+  // These are complete on return, except for copy(). Each returns the number of its last work. `queries`: receives the
+  // times; may be null.
   using Queries = const DeviceContext::TimeQueries *;
   uint64_t write(const void *from, const Place &to, size_t bytes, Queries queries);
   uint64_t read(const Place &from, void *to, size_t bytes, Queries queries);
-  uint64_t copy(const Place &from, const Place &to, size_t bytes, Queries queries);  // this has not
+  uint64_t copy(const Place &from, const Place &to, size_t bytes, Queries queries);  // does not wait for the copy
 
  private:
-  static constexpr uint64_t kMostTogether = 64;  // commands of a work
-  static constexpr uint64_t kMostAhead = 64;     // works that have not ended
+  static constexpr uint64_t kMostTogether = 64;  // commands per work
+  static constexpr uint64_t kMostAhead = 64;     // unfinished works
 
-  void begin();                   // a command of the open work
-  void flush();                   // gives the open work to the queue
-  void drop(Work work) noexcept;  // its commands can be used again
-  void take_back();               // what finished work has used
+  void begin();                   // prepares the open work for a command
+  void flush();                   // submits the open work
+  void drop(Work work) noexcept;  // makes its command buffer reusable
+  void take_back();               // frees the resources of finished work
   void note_begin(DeviceContext::TimeQueries queries);
-  void note_time(VkQueryPool pool, uint32_t query);  // when the commands before have ended
+  void note_time(VkQueryPool pool, uint32_t query);  // writes the time when earlier commands end
   DeviceBuffer &staging(size_t bytes);
   template <class Part>
   uint64_t copy_staged(size_t bytes, Queries queries, const Part &part);
@@ -95,7 +96,7 @@ class Stream {
   VkCommandPool pool_ = nullptr;
   const std::shared_ptr<Progress> progress_;
   // Guarded by the device's queue_guard().
-  uint64_t last_ = 0;  // the number of the last work that the queue was given
+  uint64_t last_ = 0;  // number of the last submitted work
   std::optional<Work> open_;
   std::deque<Work> running_;
   std::vector<Work> free_;

@@ -5,9 +5,9 @@
 namespace opd::vk {
 namespace {
 
-constexpr int kRounds = 3;  // of a comparison: the shortest one counts
+constexpr int kRounds = 3;  // rounds per comparison; the shortest one counts
 
-// The driver has the device's time.
+// Compares the clocks through the driver. Returns false if the driver does not have the device's time.
 bool ask_for_time(DeviceContext &context) {
   for (int i = 0; i < kRounds; ++i) {
     TickInterval interval;
@@ -20,8 +20,9 @@ bool ask_for_time(DeviceContext &context) {
   return true;
 }
 
-// Lets the device note its time, for a moment that is seen at once: others are asked for when those before them have
-// been. Its queue does the work ahead first, so the moment before says little.
+// Compares the clocks by timestamps of empty work, which is awaited at once. Other work is awaited only when earlier
+// work has been. Only the end time is used: the queue completes earlier work first, so the begin has little
+// information.
 void note_time(DeviceContext &context, Stream &main) {
   const auto probe = VulkanWork::make(context, main);
   for (int i = 0; i < kRounds; ++i) {
@@ -59,7 +60,7 @@ bool VulkanWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
   const uint64_t now = ticks_of(tick_clock());
   uint64_t begin_ns = 0, end_ns = 0;
   if (!context_.read(queries_, begin_ns, end_ns)) return false;
-  // A comparison by queries costs the device time, so it is rare.
+  // A comparison by queries takes device time, so it is rare.
   const uint64_t certain_ns = context_.facts().tells_time ? 20'000'000 : 1'000'000'000;
   if (monotonic_ns() - context_.compared_ns > certain_ns) compare_clocks(context_, main_);
   if (!context_.compared_ns) return false;
@@ -82,7 +83,7 @@ std::unique_ptr<VulkanTimer> VulkanTimer::start(DeviceContext &context, Stream &
   return timer;
 }
 
-// Commands without work, but with a time. The first one is given at once, as all with a mark are.
+// Submits a command without work to get a time. With a mark, it is submitted at once.
 void VulkanTimer::give(bool begins, bool ends) {
   const Mark mark{*work_->queries(), begins, ends};
   work_->set_end(stream_, stream_.submit([](Stream::Work &) {}, &mark));

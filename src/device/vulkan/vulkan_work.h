@@ -1,4 +1,4 @@
-// The times of work on a Vulkan device, by queries that the device answers when it has done it.
+// Times of work on a Vulkan device, from queries that the device writes when the work is done.
 #pragma once
 #include "device/device_timer.h"
 #include "device/vulkan/vulkan_stream.h"
@@ -8,7 +8,7 @@ namespace opd::vk {
 
 class VulkanWork final : public PendingWork {
  public:
-  // Null if the device has no times. `main`: its default stream.
+  // Null if the device has no times. `main`: the device's default stream.
   static std::unique_ptr<VulkanWork> make(DeviceContext &context, Stream &main);
   ~VulkanWork();
   VulkanWork(const VulkanWork &) = delete;
@@ -17,7 +17,7 @@ class VulkanWork final : public PendingWork {
   void set_end(const Stream &stream, uint64_t number) { progress_ = stream.progress(), number_ = number; }
 
   bool finish(TickInterval launch, WorkTimes &out) noexcept override;
-  uint64_t elapsed_ns() const;  // waits for its end; throws
+  uint64_t elapsed_ns() const;  // waits for the work to end; throws
 
  private:
   VulkanWork(DeviceContext &context, Stream &main, DeviceContext::TimeQueries queries)
@@ -26,13 +26,13 @@ class VulkanWork final : public PendingWork {
   DeviceContext &context_;
   Stream &main_;
   const DeviceContext::TimeQueries queries_;
-  std::shared_ptr<Progress> progress_;  // null: it was never given to the device
+  std::shared_ptr<Progress> progress_;  // null if the work was never submitted
   uint64_t number_ = 0;
 };
 
 class VulkanTimer final : public DeviceTimer {
  public:
-  static std::unique_ptr<VulkanTimer> start(DeviceContext &context, Stream &main, Stream &stream);  // as make()
+  static std::unique_ptr<VulkanTimer> start(DeviceContext &context, Stream &main, Stream &stream);  // null, as make()
   void stop() override { give(false, true); }
   uint64_t elapsed_ns() override { return work_->elapsed_ns(); }
 
