@@ -10,9 +10,9 @@ namespace {
 
 constexpr size_t kDigits = 2 * std::tuple_size_v<Sha256>;
 
-// "" if the line begins with no digest.
+// The digest at the line's begin; "" if there is none.
 std::string digest_in(std::string_view line) {
-  if (line.starts_with('\\')) line.remove_prefix(1);  // the name has escaped characters
+  if (line.starts_with('\\')) line.remove_prefix(1);  // marks a name with escaped characters
   if (line.size() < kDigits || (line.size() > kDigits && line[kDigits] != ' ')) return "";
   std::string digest(line.substr(0, kDigits));
   for (char &digit : digest) {

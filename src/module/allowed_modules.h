@@ -12,16 +12,16 @@ namespace opd {
 
 class AllowedModules {
  public:
-  // Lines as `sha256sum` prints them: 64 hexadecimal digits, two characters between, a name. Empty lines and those that
-  // begin with # say nothing. Throws OPD_BAD_FORMAT.
+  // Lines in the format of `sha256sum`: 64 hexadecimal digits, two characters, a name. Empty lines and lines that begin
+  // with # are skipped. Throws OPD_BAD_FORMAT.
   explicit AllowedModules(std::string_view list);
 
-  // Throws OPD_FAILED_PRECONDITION, with the name and the hash, unless a file with these bytes is in the list. Give it
-  // the very bytes that are loaded: a file may change in between.
+  // Throws OPD_FAILED_PRECONDITION, with the name and the hash, unless a file with these bytes is in the list. Pass the
+  // same bytes that are loaded: a file may change in between.
   void require(Bytes content, std::string_view name) const;
 
  private:
-  std::set<std::string, std::less<>> digests_;  // in lower-case digits
+  std::set<std::string, std::less<>> digests_;  // lower-case
 };
 
 }  // namespace opd

@@ -78,7 +78,8 @@ std::vector<EmbeddedModule> read_modules(Bytes blob, const std::string &name, co
   return modules;
 }
 
-// Kernels of a device, if the bytes have that form; else a placeholder, so that the rest of the library can be used.
+// Makes a module of kernels for a device, if the bytes have that form. Otherwise makes a placeholder, so that the rest
+// of the library can be used.
 Ref<Module> make_other_module(std::string kind, const EmbeddedBytes &given) {
   std::string damage;
   if (const auto device = device_of_module_kind(kind)) try {
@@ -90,7 +91,7 @@ Ref<Module> make_other_module(std::string kind, const EmbeddedBytes &given) {
   return make_object<PlaceholderModule>(std::move(kind), given.bytes, given.name, std::move(damage));
 }
 
-// Makes each module by the loader of its kind, without its imports.
+// Makes each module with the loader of its kind, without its imports.
 std::vector<Ref<Module>> make_modules(const std::vector<EmbeddedModule> &entries, const Ref<Module> &library,
                                       const std::string &name, const ModuleOptions &options,
                                       std::vector<Ref<Object>> &derived) {

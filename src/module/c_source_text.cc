@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// The size of the string literal or character constant that `text` starts with; a line's end ends it, too.
+// The size of the string literal or character constant at the start of `text`. It also ends at the end of the line.
 size_t literal_size(std::string_view text) {
   size_t at = 1;
   while (at < text.size() && text[at] != text[0] && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
@@ -30,7 +30,7 @@ std::string code_only(std::string_view source) {
   return out;
 }
 
-// Removes `word`, and white space before it, from the front of `text`; false if it is not there.
+// Removes `word`, and white space before it, from the front of `text`. Returns false if `word` is not there.
 bool take(std::string_view &text, std::string_view word) {
   const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   if (!text.substr(begin).starts_with(word)) return false;

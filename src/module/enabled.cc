@@ -10,7 +10,7 @@ namespace {
 struct Target {
   std::string_view name;
   DLDeviceType device;
-  bool is_prefix = false;  // of a longer name
+  bool is_prefix = false;  // also matches longer names
 };
 constexpr Target kTargets[] = {
     {"cpu", kDLCPU},          {"llvm", kDLCPU, true},  {"c", kDLCPU},

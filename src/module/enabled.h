@@ -1,10 +1,10 @@
-// The targets whose artifacts this build can run.
+// The targets for which this build can run artifacts.
 #pragma once
 #include <string_view>
 
 namespace opd {
 
-// A target's kind or one of its usual other names ("gpu", "cl", "nvptx64" …), with or without options after a space.
+// `target` is a kind or one of its common other names ("gpu", "cl", "nvptx64" …). It may have options after a space.
 // Unknown targets are not enabled.
 bool is_target_enabled(std::string_view target);
 

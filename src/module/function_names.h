@@ -1,16 +1,16 @@
-// The names of an artifact's symbols: of its functions, and of those that are for its loader.
+// The names of symbols in artifacts: those of functions, and those for the loader.
 #pragma once
 #include <string_view>
 
 namespace opd {
 
 inline constexpr std::string_view kFunctionPrefix = "__tvm_ffi_";
-inline constexpr std::string_view kPlacePrefix = ".tvm_func.";  // of local symbols: code keeps the function there
+inline constexpr std::string_view kPlacePrefix = ".tvm_func.";  // local symbols: the function is stored there
 inline constexpr std::string_view kContextSymbol = "__tvm_ffi__library_ctx";  // receives the module's address
 inline constexpr std::string_view kBlobSymbol = "__tvm_ffi__library_bin";     // embedded modules
 inline constexpr std::string_view kOwnBlobSymbol = "__opdyno_library_bin";    // the tree with opdyno's own modules
 
-// Whether a name, without the function prefix, is for loaders or describes another function: such functions are not
+// True if a name, without the function prefix, is for loaders or describes another function. Such functions are not
 // offered.
 inline bool is_special_name(std::string_view name) {
   return name.starts_with("_metadata_") || name.starts_with("_doc_") || name.starts_with("_library_");

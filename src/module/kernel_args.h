@@ -6,7 +6,8 @@
 
 namespace opd {
 
-// Whether a kernel reads every argument correctly. Strings must become C strings first; objects must be tensors.
+// Whether a kernel would read every argument correctly. Strings must become C strings first, and objects must be
+// tensors.
 inline bool check_kernel_args(const View *args, int32_t num_args) {
   bool good = true;
   for (int32_t i = 0; i < num_args; ++i) {
@@ -16,9 +17,9 @@ inline bool check_kernel_args(const View *args, int32_t num_args) {
   return good;
 }
 
-// Whether an argument is a read-only tensor; false for one that lacks its object. Compiled code has no record of the
-// DLTensors that it writes, so such calls are refused, unless the caller passes a DLTensor view. The interpreter checks
-// a program's own calls.
+// Whether an argument is a read-only tensor. Returns false for a DLTensor without its object. It is not known which
+// DLTensors compiled code writes. So calls with read-only tensors are refused, unless the caller passes a DLTensor
+// view. The interpreter checks a program's own calls.
 inline bool has_read_only(const View *args, int32_t num_args) {
   bool found = false;
   for (int32_t i = 0; i < num_args; ++i)
@@ -27,11 +28,11 @@ inline bool has_read_only(const View *args, int32_t num_args) {
 }
 [[noreturn]] void refuse_read_only(const std::string &function, const View *args, int32_t num_args);
 
-// A function of a compiled library by tvm-ffi's convention. Its holder may call `raw(nullptr, args, num_args, result)`
-// itself if check_kernel_args() is true and has_read_only() is false; as_kernel() finds it.
+// A function of a compiled library in tvm-ffi's calling convention. If check_kernel_args() is true and has_read_only()
+// is false, its holder may call `raw(nullptr, args, num_args, result)` directly. as_kernel() finds it.
 struct KernelFunction final : Function {
   SafeCall raw;
-  Ref<Object> library;  // keeps the code mapped, and the module that the code looks functions up in
+  Ref<Object> library;  // keeps the code mapped, and the module in which the code looks functions up
   std::string name;
 
   KernelFunction(SafeCall code, Ref<Object> keep_alive, std::string called)
@@ -42,7 +43,7 @@ struct KernelFunction final : Function {
   int run_converted(const View *args, int32_t num_args, View *result) const;
 };
 
-// A function of C++ that checks and converts its arguments itself, by tvm-ffi's headers.
+// A C++ function that checks and converts its arguments itself, with tvm-ffi's headers.
 struct TypedFunction final : Function {
   SafeCall raw;
   Ref<Object> library;

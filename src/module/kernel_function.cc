@@ -1,4 +1,4 @@
-// Calls of compiled functions: arguments that they would misread are converted or refused.
+// Calls of compiled functions. Arguments that they would misread are converted or refused.
 #include <algorithm>
 
 #include "module/kernel_args.h"
@@ -53,7 +53,7 @@ int KernelFunction::run_converted(const View *args, int32_t num_args, View *resu
       fail_as("TypeError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name, " is of type ",
               type_key(arg.type), "; compiled functions take tensors, numbers, pointers and strings");
     const std::string_view text =
-        as_text(arg, "argument");  // a 0 follows it: in the object, or in the unused bytes of the value
+        as_text(arg, "argument");  // a 0 follows: in the object, or in the unused bytes of the value
     if (text.find('\0') != std::string_view::npos || text.data()[text.size()] != '\0')
       fail_as("ValueError", OPD_INVALID_ARGUMENT, "argument ", i, " of compiled function ", name,
               " is a string with a 0 byte in it");

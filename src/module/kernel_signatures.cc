@@ -3,7 +3,7 @@
 namespace opd {
 
 KernelSignatures::KernelSignatures(std::span<const Bytes> constants) {
-  constexpr std::string_view kTensor = ": Tensor(";  // a kernel takes at least one tensor
+  constexpr std::string_view kTensor = ": Tensor(";  // every kernel takes at least one tensor
   for (const Bytes bytes : constants) {
     const std::string_view all(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     size_t end = 0;

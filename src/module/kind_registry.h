@@ -1,4 +1,5 @@
-// Loaders of modules by kind: of embedded modules, and of files by their first bytes. Higher layers add theirs.
+// Loaders of modules by kind. Embedded modules have the name of their kind; files are recognised by their first bytes.
+// Higher layers register their loaders here.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,10 +13,10 @@ namespace opd {
 
 struct EmbeddedBytes {
   Bytes bytes;
-  const std::string &name;  // of the file, for messages
+  const std::string &name;  // name of the file, for messages
   const ModuleOptions &options;
-  // Null, or a slot for an object that later loads of the same bytes may use. Two loads never use it at the same time;
-  // their modules may share only parts of it that do not change.
+  // Null, or a slot for an object that later loads of the same bytes may use. Two loads never use it at the same time.
+  // Their modules may share only the immutable parts of the object.
   Ref<Object> *derived = nullptr;
 };
 using BytesLoader = std::function<Ref<Module>(const EmbeddedBytes &given)>;
@@ -23,6 +24,6 @@ void register_module_kind(std::string kind, BytesLoader loader);
 BytesLoader find_module_kind(std::string_view kind);  // empty if unknown
 // `magic`: the first 8 bytes of a file of that kind, little-endian.
 void register_module_magic(uint64_t magic, std::string kind);
-std::string module_kind_of_magic(uint64_t magic);  // "" if no kind of file has this magic
+std::string module_kind_of_magic(uint64_t magic);  // "" if the magic is unknown
 
 }  // namespace opd

@@ -121,7 +121,7 @@ LibraryFacts facts_of(const ElfFile &file) {
 ObjectFacts facts_of(const std::vector<LinkInput> &inputs, const std::string &origin) {
   ObjectFacts facts;
   std::vector<std::string_view> names;
-  std::map<std::string, std::string, std::less<>> blobs;  // by the names of their symbols
+  std::map<std::string, std::string, std::less<>> blobs;  // keys are symbol names
   const auto read = [&](Bytes bytes, const std::string &shown) {
     const ObjectFile object(bytes, shown);
     add_functions(facts.library, object);

@@ -26,7 +26,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kShownBytes = 8;
-constexpr size_t kStartBytes = 512;  // of all signs of a format, that of tar lies last, at byte 257
+constexpr size_t kStartBytes = 512;  // enough for all formats; that of tar has its sign at byte 257
 
 enum class Format { kSharedLibrary, kExecutable, kSource, kObject, kArchive, kTar };
 
@@ -34,7 +34,7 @@ struct NamedFormat {
   std::string_view name;
   Format format;
 };
-// The last three are TVM's other names of shared libraries; it takes them on every system.
+// The last three are TVM's other names for shared libraries. It accepts them on every system.
 constexpr NamedFormat kFormats[] = {
     {"so", Format::kSharedLibrary},  {"vmexec", Format::kExecutable}, {"c", Format::kSource},
     {"o", Format::kObject},          {"a", Format::kArchive},         {"tar", Format::kTar},
@@ -47,7 +47,7 @@ struct Foreign {
   std::string_view start;
   const char *what;
 };
-// Recognised only for the message: it says what the file is and, if possible, what to do.
+// Formats that are recognised only for an error message. It names the format and, if possible, what to do.
 constexpr Foreign kForeign[] = {
     {"!<thin>\n", "an archive that names other files instead of holding them; make one that holds them (ar rc)"},
     {"MZ", "a Windows library; export the model for this system"},
@@ -80,13 +80,13 @@ Format format_named(const std::string &format) {
   fail(OPD_INVALID_ARGUMENT, "\"", format, "\" is not a format of modules; there are so, vmexec, c, o, a and tar");
 }
 
-// By single bytes of e_type: the file may be shorter than an ELF header.
+// Compares single bytes of e_type, because the file may be shorter than an ELF header.
 bool is_object(Bytes bytes) { return bytes.size() > 17 && bytes[16] == ET_REL && bytes[17] == 0; }
 
 Format format_of(Bytes bytes, const std::string &name) {
   if (as_text(bytes).starts_with(ELFMAG)) return is_object(bytes) ? Format::kObject : Format::kSharedLibrary;
   if (!kind_by_magic(bytes).empty()) return Format::kExecutable;
-  // C has no first bytes of its own, so here the name decides.
+  // C sources have no specific first bytes, so the name decides.
   if (name.ends_with(".c")) return Format::kSource;
   if (as_text(bytes).starts_with("!<arch>\n")) return Format::kArchive;
   if (looks_like_tar(bytes)) return Format::kTar;
@@ -101,7 +101,7 @@ Format format_of(Bytes bytes, const std::string &name) {
 
 Ref<Module> load_executable(Bytes bytes, const std::string &name, const ModuleOptions &options) {
   std::string kind = kind_by_magic(bytes);
-  // Without a known magic, the caller has named the format. The kind's reader then reports what is wrong.
+  // If there is no known magic, the caller has named the format. The kind's reader then reports the error.
   if (kind.empty()) kind = kExecutableKind;
   const auto loader = find_module_kind(kind);
   if (!loader) fail(OPD_UNSUPPORTED, name, " is of kind ", kind, ", which this build of opdyno cannot load");
@@ -113,7 +113,7 @@ Format format_for(Bytes start, const std::string &name, const ModuleOptions &opt
   return options.format.empty() ? format_of(start, name) : format_named(options.format);
 }
 
-// A tar archive holds the inputs of a link that its maker left to the loader.
+// A tar archive contains the inputs of a link that the loader has to do.
 std::vector<LinkInput> inputs_in_tar(Bytes bytes, const std::string &name) {
   std::vector<LinkInput> inputs;
   for (auto &entry : read_tar(bytes, name)) {
@@ -126,31 +126,31 @@ std::vector<LinkInput> inputs_in_tar(Bytes bytes, const std::string &name) {
   return inputs;
 }
 
-// `file` is the embedding file.
+// `file`: the embedding file.
 Ref<Module> load_own_module(std::string_view kind, Bytes bytes, const std::string &file, const std::string &name,
                             ModuleOptions options) {
   if (kind != kNativeKind)
     fail(OPD_UNSUPPORTED, name, " embeds a module of kind ", kind, ", which this version of opdyno does not know");
   NativeTable table = read_native_table(bytes, name);
   if (!table.library.starts_with('/')) {
-    // Bytes from memory have no directory in which a library could lie beside them.
+    // Bytes from memory have no directory for a library beside them.
     if (file.empty())
       fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
            ", which lies beside the exported file; load that file instead of its bytes");
     table.library = file.substr(0, file.rfind('/') + 1) + table.library;  // npos + 1 is 0
   }
-  // Asked here, because the error of load_module() would name neither the export nor what to do.
+  // Checked here, because the error of load_module() would name neither the export nor a remedy.
   if (::access(table.library.c_str(), F_OK))
     fail(OPD_NOT_FOUND, name, " offers C functions of the library ", table.library,
          ", which is not there; libraries beside an exported file must be moved together with it");
   // The caller named the format of the embedding file, not that of this library.
   options.format.clear();
-  options.alone = true;  // else a library that embeds itself is loaded without end
+  options.alone = true;  // otherwise a library that embeds itself would be loaded endlessly
   return make_native_module(load_module(table.library, options), std::move(table.entries), options.inspect_only);
 }
 
-// Makes the tree of a library's embedded modules, with `library` in its place. `blob` and `own` are those of
-// make_own_modules(), without data if there are none.
+// Makes the tree of a library's embedded modules, in which `library` is the library itself. `blob` and `own` are the
+// arguments of make_own_modules(). They have no data if there are none.
 Ref<Module> load_embedded(Bytes blob, Bytes own, const Ref<Module> &library, const std::string &file,
                           const std::string &name, const ModuleOptions &options, std::vector<Ref<Object>> &derived) {
   if (options.alone) return library;
@@ -168,22 +168,22 @@ Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, cons
                                 LibraryModule::Original original) {
   Ref<LibraryModule> library = LibraryModule::make(image, mapped, file, options);
   library->set_original(std::move(original));
-  // What is made of the embedded bytes stays in the image, for the next load of the same file.
+  // Objects made from the embedded bytes stay in the image, for the next load of the same file.
   return load_embedded(embedded_by_tvm(image->file()), embedded_in(image->file(), kOwnBlobSymbol), library, file,
                        image->name(), options, image->derived());
 }
 
-// Reads a library without loading it. Its bytes are not kept: an export reads the file again.
+// Reads a library without loading it. The bytes are not kept, because an export reads the file again.
 Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
                             UnloadedLibrary::LibraryBytes library_bytes) {
-  // Only read: no code of the file may run, and it may be for another machine.
+  // Inspected only: no code of the file may run, and it may be for another machine.
   const ElfFile elf(bytes, name, ElfFile::Use::kInspect);
   const auto library = make_object<UnloadedLibrary>(facts_of(elf), file, std::move(library_bytes));
   std::vector<Ref<Object>> derived;
   return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);
 }
 
-// The same for objects, which are linked for an export only.
+// The same for objects, which are linked only for an export.
 Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                             const ModuleOptions &options) {
   check_link_inputs(inputs, name);
@@ -195,19 +195,19 @@ Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::str
   return load_embedded(bytes_of(facts.embedded), bytes_of(facts.own), library, file, name, options, derived);
 }
 
-// Reads a file again, which must not have changed.
+// Returns a function that reads the file again. The function fails if the file has changed.
 LibraryModule::Original unchanged(const std::string &path, const FileState &state) {
   return [path, state] {
     const InputFile again(path);
-    // An export must hold the library that was loaded. Device, inode, size and times tell a change without a copy of
-    // the bytes.
+    // An export must contain the library that was loaded. Device, inode, size and times reveal a change without a copy
+    // of the bytes.
     if (!(FileState(again.state()) == state)) fail(OPD_FAILED_PRECONDITION, path, " has changed since it was loaded");
     return again.read();
   };
 }
 
-// Links object files, archives of them and C sources, and loads the result. `file` is the file that they came from,
-// `name` its name for messages.
+// Links object files, archives and C sources, and loads the result. `file`: the file that they came from. `name`: its
+// name in messages.
 Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                          const ModuleOptions &options) {
   if (options.inspect_only) return inspect_objects(inputs, file, name, options);
@@ -232,7 +232,7 @@ Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, cons
       return load_objects(inputs_in_tar(bytes, name), path, name, options);
     case Format::kObject:
     case Format::kArchive: {
-      // The linker tells objects from archives by their suffix, which bytes from memory may lack.
+      // The linker distinguishes objects from archives by suffix, which bytes from memory may lack.
       std::string input = name;
       const char *suffix = format == Format::kObject ? ".o" : ".a";
       if (!input.ends_with(suffix)) input += suffix;
@@ -252,21 +252,21 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
   if (S_ISDIR(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot load ", path, ": it is a directory");
   const InputFile file(path);
   if (options.allowed) {
-    // Loaded like memory: exactly the bytes that were checked are loaded, and no other file beside this one.
+    // Loaded like bytes from memory: exactly the checked bytes are loaded, and no other file beside this one.
     const std::string content = file.read();
     return load_module_bytes(as_bytes(content), path, options);
   }
   const std::string start = file.read(kStartBytes);
   const Format format = format_for(as_bytes(start), path, options);
   if (format != Format::kSharedLibrary) return load_other(format, as_bytes(file.read()), path, path, options);
-  // Of the open file, not of the path: another file may have got the name since.
+  // State of the open file instead of the path: another file may have got the name since.
   const FileState state(file.state());
   if (options.inspect_only) {
     const std::string content = file.read();
     return inspect_library(as_bytes(content), path, path, options, unchanged(path, state));
   }
   std::shared_ptr<LibraryImage> image;
-  // An earlier load of the same file may have left its copy, which is checked and prepared for dlopen() already.
+  // An earlier load of the same file may have left its image, which is already checked and prepared for dlopen().
   if (options.copy == OPD_COPY_ALWAYS) image = take_kept_image(path, state);
   if (!image) image = std::make_shared<LibraryImage>(file);
   return load_shared_library(image, path, path, options, unchanged(path, state));
@@ -275,7 +275,7 @@ Ref<Module> load_module(const std::string &path, const ModuleOptions &options) {
 Ref<Module> load_module_bytes(Bytes bytes, const std::string &given_name, const ModuleOptions &options) {
   const std::string name = given_name.empty() ? "memory" : given_name;
   const LibraryRange range("load", name);
-  // First: of a module that is not allowed, nothing is parsed.
+  // Checked first, because a module that is not allowed must not be parsed.
   if (options.allowed) options.allowed->require(bytes, name);
   const Format format = format_for(bytes, name, options);
   if (format != Format::kSharedLibrary) return load_other(format, bytes, "", name, options);

@@ -1,4 +1,4 @@
-// Loads modules from files and bytes. Their first bytes decide about the format, else the name's suffix.
+// Loads modules from files and bytes. The first bytes determine the format, else the suffix of the name does.
 #pragma once
 #include <string>
 

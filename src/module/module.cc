@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-// A hint for a library without functions of TVM's conventions, such as one of plain C.
+// A hint for a library that has no functions of TVM's conventions, such as a plain C library.
 std::string_view how_to_call_plain(const Module &module) {
   const std::string_view kind = module.kind();
   if (kind != "library" && kind != "c") return "";
@@ -20,14 +20,14 @@ std::string_view how_to_call_plain(const Module &module) {
 
 constexpr std::string_view kEntryName = "main";
 
-// One lock for all modules: two threads that change two modules at once may close a cycle.
+// All modules share one lock, because two threads that change two modules at once may close a cycle.
 ForkMutex &imports_guard() {
   static auto *guard = new ForkMutex(LockRank::kImports);
   return *guard;
 }
 
-// Visits a module and its imports, depth first, each once, without recursion: trees may be deep.
-// `visit` returns true to end the walk.
+// Visits a module and its imports once each, depth first. It is not recursive, because trees may be deep. `visit`
+// returns true to end the walk.
 template <class Visit>
 void walk(Ref<Module> root, Visit visit) {
   std::unordered_set<const Module *> seen;
@@ -85,7 +85,7 @@ Ref<Function> Module::get(std::string_view name, bool query_imports) {
     names.insert(names.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
     return !query_imports;
   });
-  if (std::find(names.begin(), names.end(), name) != names.end())  // it exists, but cannot be returned
+  if (std::find(names.begin(), names.end(), name) != names.end())  // the function exists, but cannot be returned
     fail(OPD_UNSUPPORTED, "function \"", name, "\" of a program is not called by itself: a VM runs it");
   const std::string from = file();
   fail(OPD_NOT_FOUND, "the module ", from.empty() ? "" : from + " ", "of kind ", kind(), " has no function \"", name,
@@ -117,7 +117,7 @@ std::vector<Ref<Module>> Module::imports() const {
 
 void Module::add_import(Ref<Module> module) {
   require(static_cast<bool>(module), "the module to import must not be NULL");
-  std::vector<Ref<Module>> seen;  // keeps them alive: none may end under the lock
+  std::vector<Ref<Module>> seen;  // keeps modules alive, because none may be destroyed under the lock
   std::scoped_lock one_at_a_time(imports_guard());
   walk(module, [&](Module &reached) {
     seen.push_back(Ref<Module>::share(&reached));

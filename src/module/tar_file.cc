@@ -8,8 +8,8 @@ namespace opd {
 namespace {
 
 constexpr size_t kBlock = 512, kMagicAt = 257, kMaxNameBytes = 4096;
-// Limits on the unpacked size of a compressed archive. Object files shrink to a third or so; an archive that shrank to
-// much less was made to fill memory and disk.
+// Limits on the unpacked size of a compressed archive. Object files shrink to about a third. If an archive shrank to
+// much less, it was made to fill memory and disk.
 constexpr size_t kAlwaysUnpacked = size_t{64} << 20, kMaxRatio = 64;
 constexpr std::string_view kGzipStart = "\x1f\x8b", kMagic = "ustar";
 
@@ -96,7 +96,7 @@ class TarReader {
     if (number(header, kChecksum) != sum) in_.bad("a header", "has a wrong checksum");
   }
 
-  // Octal digits. Sizes of 8 GiB and more have another form, which is refused.
+  // Reads octal digits. Sizes of 8 GiB and more have another form, which is refused.
   uint64_t number(Bytes header, Field field) const {
     uint64_t value = 0;
     const std::string_view text = text_of(header, field);
@@ -114,7 +114,7 @@ class TarReader {
     return is_posix && !prefix.empty() ? concat(prefix, "/", name) : std::string(name);
   }
 
-  // Records "LENGTH KEY=VALUE\n".
+  // Reads the path from records "LENGTH KEY=VALUE\n".
   std::string pax_path(std::string_view records) const {
     std::string path;
     while (!records.empty()) {

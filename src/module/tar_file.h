@@ -1,5 +1,5 @@
-// Tar archives as exporters of modules write them: POSIX ustar with the pax and GNU forms of long names, also
-// compressed with gzip. Plain files only; members that lead out of the archive are refused.
+// Tar archives as written by exporters of modules: POSIX ustar with the pax and GNU forms of long names, also
+// compressed with gzip. Only plain files are supported; members that lead out of the archive are refused.
 #pragma once
 #include <string>
 #include <string_view>
@@ -17,11 +17,12 @@ struct TarEntry {
 // Whether a file starts like a tar archive, plain or compressed.
 bool looks_like_tar(Bytes start);
 
-// The files of an archive. `shown` is its name, for messages. Throws OPD_BAD_FORMAT with the offset if the archive is
-// damaged or cut short, or has links, absolute paths or "..".
+// Returns the files of an archive. `shown`: its name in messages. Throws OPD_BAD_FORMAT with the offset if the archive
+// is damaged or truncated, or has links, absolute paths or "..".
 std::vector<TarEntry> read_tar(Bytes archive, const std::string &shown);
 
-// Equal files give equal bytes, since times and owners are left out. Names have up to 100 bytes.
+// Writes an archive. Equal files give equal bytes, because times and owners are left out. Names may have up to 100
+// bytes.
 std::string write_tar(const std::vector<TarEntry> &entries);
 
 }  // namespace opd

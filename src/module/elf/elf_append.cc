@@ -16,14 +16,14 @@ std::string_view raw(const T &value) {
 
 }  // namespace
 
-// Makes a copy of the file with one segment behind it: program headers, then data, then the tables of symbols. The old
-// tables stay in the file, but nothing refers to them any more.
+// Makes a copy of the file with one more segment at its end: program headers, then data, then the symbol tables. The
+// old tables stay in the file, but nothing refers to them any more.
 class ElfAppender {
  public:
   explicit ElfAppender(const ElfFile &file)
       : file_(file), out_(as_text(file.bytes())), begin_(round_up(out_.size(), kPage)) {
-    // The loader requires equal addresses and file offsets modulo the page size; this holds for the largest pages. The
-    // address is beyond the last segment's page of that size, so no page belongs to both.
+    // The loader requires that address and file offset are equal modulo the page size. Here this is true for the
+    // largest page size. The address lies beyond the last segment's page of that size, so no page belongs to both.
     address_ = round_up(file.span_.end, kLargestPage) + begin_ % kLargestPage;
     // The old place of the program headers has no room for one more: sections follow it.
     segment_.resize((file.header_.e_phnum + size_t{1}) * sizeof(Elf64_Phdr));  // the program headers come first
@@ -73,8 +73,8 @@ class ElfAppender {
   }
 
   void define(const AddedData &data) {
-    // Only a defined symbol can mean something else: an undefined one stands before the symbols of GNU's hash
-    // table, so a lookup would not find it. Code that reaches the old data without the symbol keeps using them.
+    // Only a defined symbol can be redirected: an undefined one precedes the symbols of GNU's hash table, so a lookup
+    // would not find it. Code that reaches the old data without the symbol keeps using it.
     const auto is_it = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.name == data.symbol; };
     const auto known = std::find_if(file_.symbols_.begin(), file_.symbols_.end(), is_it);
     Elf64_Sym symbol{};
@@ -91,7 +91,7 @@ class ElfAppender {
     entry->st_size = data.content.size();
     if (entry != &symbol) return;
     symbols_.push_back(symbol);
-    // Without a version: a lookup by name alone finds it.
+    // No version: a lookup by name alone finds the symbol.
     versions_.push_back(VER_NDX_GLOBAL);
   }
 
@@ -132,14 +132,14 @@ class ElfAppender {
     }
   }
 
-  // One bucket: more would need another order of the symbols, but relocations refer to symbols by index.
+  // There is one bucket. More would need another order of the symbols, but relocations refer to symbols by index.
   std::string gnu_hash_table() const {
     const auto count = static_cast<uint32_t>(symbols_.size());
     const uint32_t first = file_.hashed_.count ? file_.hashed_.first : static_cast<uint32_t>(file_.symbols_.size());
     ByteWriter out;
-    // Numbers of buckets, of the first symbol in the table, of words of the filter; the filter's shift.
+    // Number of buckets, first symbol in the table, number of words in the filter, shift of the filter.
     for (const uint32_t word : {1u, first, 1u, 0u}) out.write(word);
-    out.write(~uint64_t{0});  // a filter that lets everything through
+    out.write(~uint64_t{0});  // a filter that accepts every name
     out.write(first < count ? first : 0);
     for (uint32_t i = first; i < count; ++i) {
       // The lowest bit of a hash marks the end of the chain.
@@ -152,7 +152,7 @@ class ElfAppender {
   std::string sysv_hash_table() const {
     ByteWriter out;
     const auto count = static_cast<uint32_t>(symbols_.size());
-    // The second word is the number of symbols, which tools take from here. So all of them stand in the one chain.
+    // The second word is the number of symbols, which tools read from here. So all symbols are in the one chain.
     for (const uint32_t word : {1u, count, count > 1 ? 1u : 0u, 0u}) out.write(word);
     for (uint32_t i = 1; i < count; ++i) out.write(i + 1 < count ? i + 1 : 0u);
     return out.take();
@@ -164,15 +164,15 @@ class ElfAppender {
     for (size_t i = 0; i < count; ++i)
       all.push_back(file_.read<Elf64_Phdr>(file_.header_.e_phoff + i * sizeof(Elf64_Phdr), "a program header"));
     const uint64_t size = (count + 1) * sizeof(Elf64_Phdr);
-    // PT_PHDR must lie in a loaded segment and say where the headers are now.
+    // PT_PHDR must lie in a loaded segment and have the new address of the headers.
     for (auto &header : all) {
       if (header.p_type != PT_PHDR) continue;
       header.p_offset = begin_;
       header.p_vaddr = header.p_paddr = address_;
       header.p_filesz = header.p_memsz = size;
     }
-    // The loader takes the extent of a library from its first and last PT_LOAD, so they must ascend by address. This
-    // one has the highest.
+    // The loader computes a library's extent from its first and last PT_LOAD, so they must be in ascending order. This
+    // one has the highest address.
     const auto last =
         std::find_if(all.rbegin(), all.rend(), [](const auto &header) { return header.p_type == PT_LOAD; });
     all.insert(last.base(),
@@ -186,12 +186,12 @@ class ElfAppender {
 
   const ElfFile &file_;
   std::string out_, segment_, strings_;
-  uint64_t begin_, address_;  // of the new segment
+  uint64_t begin_, address_;  // position of the new segment
   std::vector<Elf64_Sym> symbols_;
   std::vector<uint16_t> versions_;
 };
 
-// The reader checks the result as it checks each library before a load: dlopen() trusts what it gets.
+// Checks the result like every library before a load, because dlopen() trusts its input.
 std::string with_run_path(const ElfFile &file, const std::string &run_path) {
   std::string out = ElfAppender(file).replace_run_path(run_path);
   const ElfFile checked(as_bytes(out), file.name());
@@ -200,7 +200,7 @@ std::string with_run_path(const ElfFile &file, const std::string &run_path) {
 
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added) {
   std::string out = ElfAppender(file).append(added);
-  const ElfFile checked(as_bytes(out), file.name());  // as above
+  const ElfFile checked(as_bytes(out), file.name());  // the same check as above
   return out;
 }
 

@@ -9,13 +9,13 @@
 namespace opd {
 
 struct AddedData {
-  std::string_view symbol;  // if it is defined already, it then means the new data
+  std::string_view symbol;  // if it is already defined, it will refer to the new data
   std::string_view content;
 };
 
-// Returns the library's bytes with the data. Code, relocations and section contents stay as they are; the tables of
-// symbols are rewritten behind them. Cost: a copy of the file. Its hash table gets one bucket, so looking up a symbol
-// walks all of them.
+// Returns the library's bytes with the data. Code, relocations and section contents stay as they are; the symbol tables
+// are rewritten at the end. Cost: a copy of the file. The new hash table has one bucket, so the lookup of a symbol
+// visits all symbols.
 std::string with_data(const ElfFile &file, const std::vector<AddedData> &added);
 
 // Returns the library's bytes with another run path, the list of directories where the loader looks for needed

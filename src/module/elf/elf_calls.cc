@@ -1,19 +1,19 @@
-// Checks the parts that the loader calls or obeys: initialisers and finalisers, the head of the global offset table,
-// property notes.
+// Checks the parts of an ELF file that the loader calls or obeys: initialisers and finalisers, the head of the global
+// offset table, property notes.
 #include <algorithm>
 
 #include "module/elf/elf_file.h"
 
 namespace opd {
 
-// Functions that run at load and unload.
+// Checks the functions that run at load and unload.
 void ElfFile::check_calls() const {
   for (const int64_t tag : {DT_INIT, DT_FINI})
     if (const auto *entry = dynamic(tag))
       check_entry_point(tag == DT_INIT ? "DT_INIT" : "DT_FINI", entry->value, entry->entry, Evidence::kSection);
   check_indirect_functions();
   check_call_array("the first initialisers", DT_PREINIT_ARRAY,
-                   DT_PREINIT_ARRAYSZ);  // for programs, but called for all
+                   DT_PREINIT_ARRAYSZ);  // meant for programs, but called for all files
   check_call_array("the initialisers", DT_INIT_ARRAY, DT_INIT_ARRAYSZ);
   check_call_array("the finalisers", DT_FINI_ARRAY, DT_FINI_ARRAYSZ);
   const auto *got = dynamic(DT_PLTGOT);
@@ -29,7 +29,7 @@ void ElfFile::check_calls() const {
     bad(got->entry, "a relocation changes the head of the global offset table");
 }
 
-// To learn an indirect function, the loader calls its symbol. One changed bit makes any function indirect, so there
+// To resolve an indirect function, the loader calls its symbol. One changed bit makes any function indirect, so there
 // must be other evidence: the ABI in the header, which ld -s and lld do not set; a relocation of that kind; a second
 // such symbol; or the symbol table for debuggers.
 void ElfFile::check_indirect_functions() const {
@@ -71,7 +71,7 @@ void ElfFile::check_call_array(const char *what, int64_t address, int64_t size) 
     uint64_t target = read<uint64_t>(offset, what);
     const auto found = std::lower_bound(relocations_.begin(), relocations_.end(), slot,
                                         [](const ElfRelocation &r, uint64_t address) { return r.address < address; });
-    if (found != relocations_.end() && found->address == slot) {  // else it is packed: the word is the target
+    if (found != relocations_.end() && found->address == slot) {  // else packed: the word is the target
       if (found->kind != Relocates::kRelative && found->kind != Relocates::kData)
         bad(offset, what, " hold an entry ", i, " that is a slot of the linker's");
       const ElfSymbol &symbol = symbols_[found->symbol];
@@ -96,16 +96,17 @@ void ElfFile::check_entry_point(const char *what, uint64_t address, uint64_t off
     return section.sh_flags & SHF_EXECINSTR && address >= section.sh_addr &&
            address - section.sh_addr < section.sh_size;
   });
-  if (around == sections_.end() || around->sh_entsize != 0)  // the latter is a PLT
+  if (around == sections_.end() || around->sh_entsize != 0)  // an entry size means a PLT
     bad(offset, what, " at address ", address, " lies in no section of functions");
   const auto is_symbol = [&](const ElfSymbol &symbol) { return symbol.is_defined() && symbol.value == address; };
-  // The start of some function is no evidence: one changed bit can name another function.
+  // The start of some function is not sufficient evidence: one changed bit can turn the address into another
+  // function's.
   if (wanted == Evidence::kSection && around->sh_addr != address &&
       std::none_of(symbols_.begin(), symbols_.end(), is_symbol))
     bad(offset, what, " at address ", address, " is not the start of a section or an exported function");
 }
 
-// The function around an address, from the unwinder's search table; {0, 0} if there is none, or the table has another
+// The function around an address, from the unwinder's search table. {0, 0} if there is none, or the table has another
 // form.
 AddressRange ElfFile::unwound_function(uint64_t address) const {
   const Bytes table = contents(unwind_.begin, unwind_.end - unwind_.begin);
@@ -138,7 +139,7 @@ AddressRange ElfFile::unwound_function(uint64_t address) const {
 void ElfFile::read_properties(const Elf64_Phdr &segment) {
 #if defined(__x86_64__)
   constexpr uint32_t kIsaNeeded = 0xc0008002;  // GNU_PROPERTY_X86_ISA_1_NEEDED
-  if (segment.p_align != 8) return;            // as of property notes
+  if (segment.p_align != 8) return;            // property notes have this alignment
   const Bytes note = bytes_.subspan(segment.p_offset, segment.p_filesz);
   uint32_t head[3];  // sizes of name and content, type
   for (size_t at = 0; note.size() - at >= 16;) {

@@ -1,4 +1,4 @@
-// Reads the dynamic section, which places everything else that the loader reads.
+// Reads the dynamic section, which locates everything else that the loader reads.
 #include <algorithm>
 
 #include "module/elf/elf_file.h"
@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// Tags that may only come once: of several, the loader uses the last, but dynamic() finds the first.
+// Tags that may occur only once. If one is repeated, the loader uses the last, but dynamic() finds the first.
 bool is_single(int64_t tag) {
   if (tag == DT_NEEDED || tag == DT_NULL || tag == DT_AUXILIARY || tag == DT_FILTER) return false;
   return tag < 64 || (tag >= 0x6ffffd00 && tag <= 0x6fffffff);
@@ -34,7 +34,7 @@ void ElfFile::read_dynamic(const Elf64_Phdr &segment) {
   if (dynamic_value(DT_FLAGS_1) & DF_1_PIE) fail(OPD_UNSUPPORTED, name_, " is a program, not a shared library");
 }
 
-// Tags that need each other, and sizes that the loader takes for granted.
+// Checks that tags occur together where needed, and the sizes that the loader assumes.
 void ElfFile::check_dynamic() const {
   struct Rule {
     int64_t tag, needs;

@@ -1,4 +1,4 @@
-// Reads the ELF header, the sections and the segments.
+// Reads the ELF header, the sections and the segments of a file.
 #include "module/elf/elf_file.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kMaxSegments = 256;
-constexpr uint64_t kMaxSpan = uint64_t{1} << 36;  // addresses of one library
+constexpr uint64_t kMaxSpan = uint64_t{1} << 36;  // maximum address range of a library
 
 bool fits(uint64_t start, uint64_t size, uint64_t limit) { return size <= limit && start <= limit - size; }
 
@@ -48,7 +48,8 @@ void ElfFile::read_header(Use use) {
     bad(offsetof(Elf64_Ehdr, e_phentsize), "program headers of ", header_.e_phentsize, " bytes");
 }
 
-// The loader needs no sections. Their table usually ends the file, so reading it shows whether the file is complete.
+// The loader does not need sections. Their table is usually at the end of the file, so reading it shows whether the
+// file is complete.
 void ElfFile::read_sections() {
   if (header_.e_shoff == 0) return;
   uint64_t count = header_.e_shnum;
@@ -121,7 +122,7 @@ void ElfFile::add_loaded(const Elf64_Phdr &s, uint64_t offset) {
   loaded_.push_back(s);
 }
 
-// Checks the program headers other than PT_LOAD, as far as the loader follows them.
+// Checks the program headers other than PT_LOAD, to the extent that the loader uses them.
 void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
   const auto in_file = [&] {
     const Bytes there = contents(s.p_vaddr, s.p_filesz);
@@ -156,7 +157,7 @@ void ElfFile::check_segment(const Elf64_Phdr &s, uint64_t offset) {
 }
 
 // The loader makes these pages read-only, so the library must not write to them later. They must be the front of a
-// writable segment, or all of it; then they may be rounded up to a page.
+// writable segment, or all of it. In the latter case they may be rounded up to a page.
 void ElfFile::check_relro(const Elf64_Phdr &s, uint64_t offset) {
   if (s.p_memsz == 0) return;
   const auto is_front = [&](const Elf64_Phdr &segment) {
@@ -198,7 +199,7 @@ std::vector<AddressRange> ElfFile::constants() const {
 }
 
 uint64_t ElfFile::memory_bytes() const {
-  uint64_t sum = 0;  // segments do not overlap, so this is no more than the span
+  uint64_t sum = 0;  // segments do not overlap, so it cannot exceed the span
   for (const auto &s : loaded_) sum += s.p_memsz;
   return sum;
 }

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "module/elf/elf_machine.h"
 
-#ifndef DT_RELR  // <elf.h> has these since glibc 2.36
+#ifndef DT_RELR  // missing in <elf.h> before glibc 2.36
 #define DT_RELRSZ 35
 #define DT_RELR 36
 #define DT_RELRENT 37
@@ -20,7 +20,7 @@
 
 namespace opd {
 
-struct AddressRange {  // virtual addresses as in the file, before the load address is added
+struct AddressRange {  // virtual addresses in the file, before the load address is added
   uint64_t begin = 0, end = 0;
   bool contains(uint64_t address) const { return address >= begin && address < end; }
 };
@@ -28,7 +28,7 @@ struct AddressRange {  // virtual addresses as in the file, before the load addr
 struct ElfSymbol {
   std::string_view name;
   uint64_t value = 0, size = 0;
-  uint64_t entry = 0;  // offset of its entry in the file
+  uint64_t entry = 0;  // offset of the symbol's entry in the file
   uint16_t section = 0;
   uint8_t binding = 0, type = 0, visibility = 0;
 
@@ -43,7 +43,7 @@ struct ElfRelocation {
   Relocates kind;
 };
 
-uint32_t gnu_hash(std::string_view name);  // of a symbol, in hash tables
+uint32_t gnu_hash(std::string_view name);  // hash of a symbol's name in hash tables
 
 class ElfFile {
  public:
@@ -56,26 +56,26 @@ class ElfFile {
   uint16_t machine() const { return header_.e_machine; }
   Bytes bytes() const { return bytes_; }
   std::span<const ElfSymbol> symbols() const { return symbols_; }              // entry 0 is empty
-  std::span<const ElfRelocation> relocations() const { return relocations_; }  // by address
-  std::span<const std::string_view> needed() const { return needed_; }         // libraries that it is linked against
+  std::span<const ElfRelocation> relocations() const { return relocations_; }  // sorted by address
+  std::span<const std::string_view> needed() const { return needed_; }         // names of the linked libraries
   std::span<const uint64_t> needed_entries() const {
     return needed_entries_;
-  }  // offsets of their DT_NEEDED in the file
+  }  // file offsets of the libraries' DT_NEEDED entries
   std::string_view run_path() const { return run_path_; }
   bool binds_now() const { return binds_now_; }
   AddressRange relro() const { return relro_; }            // read-only once relocated
   std::vector<AddressRange> code() const;                  // the executable segments
-  std::vector<AddressRange> constants() const;             // the read-only parts of the file's bytes
-  uint64_t memory_bytes() const;                           // of all segments in memory
-  uint64_t soname_entry() const { return soname_entry_; }  // offset of DT_SONAME in the file; 0: none
+  std::vector<AddressRange> constants() const;             // the read-only parts of memory that come from the file
+  uint64_t memory_bytes() const;                           // total size of all segments in memory
+  uint64_t soname_entry() const { return soname_entry_; }  // file offset of DT_SONAME; 0: none
   uint32_t needed_isa() const { return needed_isa_; }      // GNU_PROPERTY_X86_ISA_1_NEEDED; 0: unknown
-  // The names of the local symbols with this prefix, which is not empty, from the symbol table for debuggers; none if
-  // the file is stripped. Loaders do not read that table, so its damage is not an error.
+  // The names of local symbols with this prefix, which must not be empty. They come from the symbol table for
+  // debuggers; there are none if the file is stripped. Loaders do not read that table, so damage there is not an error.
   std::vector<std::string_view> local_names(std::string_view prefix) const;
 
   // The bytes of an address range; empty unless all of it comes from the file.
   Bytes contents(uint64_t address, uint64_t size) const;
-  uint64_t address_of(uint64_t offset) const;  // where a byte of the file lies in memory; it must be part of a segment
+  uint64_t address_of(uint64_t offset) const;  // memory address of a byte of the file, which must be part of a segment
   // Whether the range lies in one segment with all of `flags` (PF_R, PF_W, PF_X).
   bool lies_in(uint64_t address, uint64_t size, uint32_t flags) const;
   // Whether the loader writes any part of the range: relocated words, the dynamic section, RELRO.
@@ -87,17 +87,18 @@ class ElfFile {
   }
 
  private:
-  friend class ElfAppender;  // writes a copy with more data
+  friend class ElfAppender;  // makes a copy with more data
 
   struct Dynamic {
     int64_t tag;
     uint64_t value, entry;
   };
-  struct HashedSymbols {  // a GNU hash table holds the defined symbols, which are those from `first` on
+  struct HashedSymbols {  // a GNU hash table contains all symbols from `first` on, which are the defined ones
     uint32_t first = 0, count = 0;
   };
 
-  // The evidence needed that an address is a function's: the linker's own functions have no unwind information.
+  // The evidence that is required for an address to be a function's: the linker's own functions have no unwind
+  // information.
   enum class Evidence { kNone, kSection, kFunction };
 
   // elf_file.cc: header, sections and segments
@@ -113,9 +114,9 @@ class ElfFile {
   void check_dynamic() const;
   const Dynamic *dynamic(int64_t tag) const;
   uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
-  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // the file offset of a table
+  uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // file offset of a table
   template <class T>
-  T read_part(int64_t tag, uint64_t offset, const char *what) const {  // in the segment of the table
+  T read_part(int64_t tag, uint64_t offset, const char *what) const {  // reads a part of the table's segment
     const uint64_t first = table(tag, sizeof(T), what);
     const Bytes there = contents(dynamic_value(tag) + (offset - first), sizeof(T));
     if (there.data() != bytes_.data() + offset) bad(offset, what, " lies outside the segment of the first");
@@ -135,7 +136,7 @@ class ElfFile {
   std::vector<bool> read_versions_defined(std::vector<bool> known) const;
   void check_repeated_names() const;
 
-  // elf_relocations.cc: the words that the loader changes
+  // elf_relocations.cc: relocations
   void read_relocations();
   void read_relocation_table(const char *what, int64_t table, int64_t size, bool of_plt);
   void read_packed_relocations();
@@ -159,7 +160,7 @@ class ElfFile {
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  uint64_t offset_of(uint64_t address) const;  // in the file; the address must have been checked
+  uint64_t offset_of(uint64_t address) const;  // file offset; the address must have been checked
   std::string_view string_at(uint64_t index, uint64_t offset, const char *what) const;
 
   Bytes bytes_;

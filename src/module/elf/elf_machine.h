@@ -14,8 +14,8 @@ enum class Relocates : uint8_t {
   kCall,             // a jump slot of the PLT
   kGot,              // an entry of the global offset table
   kData,             // a pointer in data
-  kThreadLocal,      // 8 bytes that place a thread-local variable
-  kThreadLocalPair,  // 16 such bytes
+  kThreadLocal,      // 8 bytes: location of a thread-local variable
+  kThreadLocalPair,  // 16 bytes with the same purpose
   kIndirect,         // the result of a resolver function
 };
 

@@ -21,7 +21,7 @@ void ElfFile::read_relocation_table(const char *what, int64_t address, int64_t s
   const uint64_t count = dynamic_value(size) / sizeof(Elf64_Rela);
   if (count == 0) return;
   const uint64_t first = table(address, count * sizeof(Elf64_Rela), what);
-  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // this many come first; the loader asserts it
+  const uint64_t relative = of_plt ? 0 : dynamic_value(DT_RELACOUNT);  // number at the start; the loader asserts it
   if (relative > count) bad(dynamic(DT_RELACOUNT)->entry, "DT_RELACOUNT is ", relative, " of ", count, " relocations");
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t place = first + i * sizeof(Elf64_Rela);
@@ -103,7 +103,8 @@ void ElfFile::read_packed_relocations() {
   }
 }
 
-// No word may be filled twice, and no symbol may have two slots: before the damage, one of them was another symbol's.
+// No word may be filled twice, and no symbol may have two slots: in the undamaged file, one of them belonged to another
+// symbol.
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
   if (!std::is_sorted(words.begin(), words.end())) std::sort(words.begin(), words.end());

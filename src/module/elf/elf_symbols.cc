@@ -1,4 +1,4 @@
-// Reads and checks names: the string table, symbols, the hash tables that find them, and their versions.
+// Reads and checks names: the string table, symbols, their hash tables, and their versions.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-constexpr uint32_t kNoVersion = 0;  // versions 0 and 1 are "local" and "any"
+constexpr uint32_t kNoVersion = 0;  // the versions 0 and 1 mean "local" and "any"
 constexpr uint16_t kVersionMask = 0x7fff;
 
 }  // namespace
@@ -42,7 +42,7 @@ std::string_view ElfFile::string_at(uint64_t index, uint64_t offset, const char 
   return strings_.data() + index;  // the table ends with a 0
 }
 
-// The number of symbols is not stored: it follows from the hash tables and from the relocations.
+// Reads the symbols. Their number is not stored: it follows from the hash tables and from the relocations.
 void ElfFile::read_symbols() {
   uint64_t count = dynamic(DT_GNU_HASH) ? read_gnu_hash() : 0;
   if (dynamic(DT_HASH)) count = std::max<uint64_t>(count, check_sysv_hash());
@@ -118,7 +118,7 @@ void ElfFile::check_symbol(const ElfSymbol &s, uint64_t index) const {
   }
 }
 
-// Walks the table as far as is needed to count symbols. Returns the number, or 0 if no symbol is hashed.
+// Reads the table to the extent that is needed to count symbols. Returns the number, or 0 if no symbol is hashed.
 uint32_t ElfFile::read_gnu_hash() {
   const uint64_t header = table(DT_GNU_HASH, 16, "the hash table");
   if (header % 8) bad(header, "the hash table is not aligned");
@@ -152,7 +152,7 @@ void ElfFile::check_gnu_hash() const {
   const auto buckets = read<uint32_t>(header, "the hash table"), bloom = read<uint32_t>(header + 8, "the hash table"),
              shift = read<uint32_t>(header + 12, "the hash table");
   const uint64_t bucket_table = header + 16 + uint64_t{bloom} * 8, chains = bucket_table + uint64_t{buckets} * 4;
-  uint32_t open_bucket = UINT32_MAX;  // bucket of the chain that symbol i - 1 did not end
+  uint32_t open_bucket = UINT32_MAX;  // bucket of the chain that is open after symbol i - 1
   for (uint32_t i = hashed_.first; i < hashed_.first + hashed_.count; ++i) {
     const ElfSymbol &symbol = symbols_[i];
     const uint32_t hash = gnu_hash(symbol.name), bucket = hash % buckets;
@@ -172,7 +172,7 @@ uint32_t ElfFile::check_sysv_hash() const {
   const auto buckets = read<uint32_t>(header, "the hash table"), chains = read<uint32_t>(header + 4, "the hash table");
   table(DT_HASH, 8 + (uint64_t{buckets} + chains) * 4, "the hash table");
   if (buckets == 0) bad(header, "the hash table has no buckets");
-  std::vector<bool> seen(chains);  // each symbol is in one chain: a cycle would never end
+  std::vector<bool> seen(chains);  // each symbol may be in only one chain, because a cycle would never end
   for (uint64_t b = 0; b < buckets; ++b)
     for (auto i = read<uint32_t>(header + 8 + b * 4, "the hash table"); i != STN_UNDEF;
          i = read<uint32_t>(header + 8 + (uint64_t{buckets} + i) * 4, "a hash chain")) {
@@ -188,7 +188,7 @@ std::vector<std::string_view> ElfFile::local_names(std::string_view prefix) cons
     if (table.sh_type != SHT_SYMTAB || table.sh_link >= sections_.size()) continue;
     const Elf64_Shdr &section = sections_[table.sh_link];
     if (section.sh_type != SHT_STRTAB) continue;
-    // read_sections() has seen that both lie in the file. Large programs have 100,000 symbols, so the loop is short.
+    // read_sections() has checked that both lie in the file. Large programs have 100,000 symbols, so the loop is short.
     const std::string_view strings = as_text(bytes_.subspan(section.sh_offset, section.sh_size));
     const uint8_t *entry = bytes_.data() + table.sh_offset;
     for (uint64_t left = table.sh_size / sizeof(Elf64_Sym); left > 0; --left, entry += sizeof(Elf64_Sym)) {

@@ -1,4 +1,4 @@
-// Reads the symbols of object files (.o) and archives of them (.a), as the linker would find them. Nothing is linked.
+// Reads the symbols of object files (.o) and of archives (.a), as a linker would. Nothing is linked.
 #pragma once
 #include <elf.h>
 
@@ -16,9 +16,9 @@ constexpr std::string_view kArchiveStart = "!<arch>\n";
 
 struct ObjectSymbol {
   std::string_view name;
-  uint64_t value = 0, size = 0;  // `value` counts from the start of its section
+  uint64_t value = 0, size = 0;  // `value` is an offset in its section
   uint32_t section = 0;
-  bool is_defined = false;  // here, in `section`
+  bool is_defined = false;  // defined in `section`
   bool is_global = false;   // defined, and visible to other objects
   bool is_code = false;
 };
@@ -29,8 +29,8 @@ class ObjectFile {
   ObjectFile(Bytes bytes, std::string name);
 
   std::span<const ObjectSymbol> symbols() const { return symbols_; }
-  Bytes contents(const ObjectSymbol &symbol) const;  // of a defined symbol; throws if not in the file
-  uint64_t code_bytes() const;                       // of all sections of code
+  Bytes contents(const ObjectSymbol &symbol) const;  // content of a defined symbol; throws if it is not in the file
+  uint64_t code_bytes() const;                       // total size of all code sections
 
  private:
   void read_sections();
@@ -51,7 +51,7 @@ class ObjectFile {
   std::vector<ObjectSymbol> symbols_;
 };
 
-// The object files of an archive with their names; other members are left out.
+// The object files of an archive with their names. Other members are skipped.
 std::vector<std::pair<std::string, Bytes>> read_archive(Bytes archive, const std::string &name);
 
 }  // namespace opd

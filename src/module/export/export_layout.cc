@@ -11,9 +11,9 @@
 namespace opd {
 namespace {
 
-constexpr size_t kLibrary = SIZE_MAX;  // stands for the library instead of a module's number
+constexpr size_t kLibrary = SIZE_MAX;  // in place of a module's number
 
-// The tree as it will be stored: each module once; all code that is linked is one node, the library.
+// The tree as it will be stored. Each module occurs once. All code that is linked is one node, the library.
 class Tree {
  public:
   Tree(Module &root, bool with_more_code) {
@@ -26,8 +26,8 @@ class Tree {
   const std::vector<Ref<Module>> &linked() const { return linked_; }
   Module *kept() const { return kept_; }
 
-  // The tree for TVM, which does not know opdyno's own modules: they are replaced by their imports. "" if the tree is
-  // only code, unless `always`.
+  // The tree for TVM. It does not support opdyno's own modules, so they are replaced by their imports. "" if the tree
+  // is only code, unless `always`.
   std::string store_for_tvm(bool always) {
     auto roots = is_ours(root_) ? imports_of(root_, false) : std::vector<size_t>{root_};
     if (roots.size() > 1)
@@ -44,7 +44,7 @@ class Tree {
     });
   }
 
-  // The tree for opdyno, beside TVM's. "" if it has no modules of opdyno's own, unless `always`.
+  // The tree for opdyno, stored beside TVM's. "" if it has none of opdyno's own modules, unless `always`.
   std::string store_own(const std::string &directory, bool always) {
     if (!always && std::none_of(nodes_.begin(), nodes_.end(), [](const auto &node) { return is_own_kind(*node); }))
       return {};
@@ -64,7 +64,7 @@ class Tree {
   static bool is_own_kind(const Module &module) { return std::string_view(module.kind()).starts_with(kOwnKindPrefix); }
   bool is_ours(size_t number) const { return number != kLibrary && is_own_kind(*nodes_[number]); }
 
-  // Numbers each module once. No recursion: trees may be deep.
+  // Numbers each module once. It is not recursive, because trees may be deep.
   void add(const Ref<Module> &root) {
     std::vector<Ref<Module>> open{root};
     while (!open.empty()) {
@@ -103,10 +103,10 @@ class Tree {
          "instead");
   }
 
-  // The imports in order, each once. Unless `whole`, opdyno's own modules are replaced by their imports.
+  // The imports in order, without repetition. Unless `whole`, opdyno's own modules are replaced by their imports.
   std::vector<size_t> imports_of(size_t number, bool whole) const {
     std::vector<size_t> all, open = direct_imports_of(number);
-    std::reverse(open.begin(), open.end());  // a stack: the next one is the last
+    std::reverse(open.begin(), open.end());  // a stack: the last one is the next
     while (!open.empty()) {
       const size_t next = open.back();
       open.pop_back();
@@ -132,13 +132,13 @@ class Tree {
     return all;
   }
 
-  // Topological order, the root first: a depth-first walk, in reverse order of leaving modules.
+  // Topological order, root first: the reverse of the order in which a depth-first walk leaves the modules.
   std::vector<size_t> order_from(size_t root, bool whole) const {
     struct Open {
       size_t number;
       std::vector<size_t> left;
     };
-    std::map<size_t, bool> done;  // false: still open
+    std::map<size_t, bool> done;  // false while the module is open
     std::vector<Open> open;
     std::vector<size_t> order;
     const auto enter = [&](size_t number) {
@@ -192,7 +192,7 @@ class Tree {
   std::vector<Ref<Module>> nodes_, linked_;
   Module *kept_ = nullptr;
   std::map<const Module *, size_t> numbers_;
-  std::map<size_t, uint64_t> places_;  // in TVM's tree
+  std::map<size_t, uint64_t> places_;  // positions in TVM's tree
   size_t root_ = 0;
   bool root_imports_more_code_ = false;
 };
@@ -206,7 +206,7 @@ ExportLayout plan_export(Module &root, bool with_more_code, const std::string &d
     const std::string format = module->save_formats().at(0);
     plan.inputs.push_back({concat("lib", plan.inputs.size(), ".", format), module->save(format)});
   }
-  bool has_tvms = false, has_own = false;  // the library holds older trees, to be replaced
+  bool has_tvms = false, has_own = false;  // the library contains older trees, which are replaced
   if (const Module *library = tree.kept()) {
     plan.library = library->library_bytes();
     const ElfFile file(as_bytes(plan.library), library->file());

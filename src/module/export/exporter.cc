@@ -16,7 +16,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kLargeBytes = size_t{1} << 30;  // larger ones go to .lrodata: code must reach its other data
+constexpr size_t kLargeBytes = size_t{1} << 30;  // larger data goes to .lrodata, because code must reach its other data
 
 std::string temporary_directory() {
   const char *directory = std::getenv("TMPDIR");
@@ -45,7 +45,7 @@ std::vector<EmbeddedFile> embedded_files(const ExportLayout &plan) {
   return files;
 }
 
-// Includes the bytes by the assembler: to compile them as a C array would take a hundred times their size.
+// The assembler includes the bytes. Compiling them as a C array would take a hundred times their size.
 std::string source_with(const EmbeddedFile &what, const std::string &file) {
   const char *section = what.section;
 #if defined(__x86_64__)
@@ -119,9 +119,9 @@ class Exporter {
   BuildDirectory build_;
 };
 
-// Makes names unique, since they identify the files of an archive.
+// Makes the names unique, because they identify the files of an archive.
 void make_names_differ(std::vector<LinkInput> &inputs) {
-  std::vector<std::string> taken{"devc", "opdyno"};  // embedded_files()
+  std::vector<std::string> taken{"devc", "opdyno"};  // names from embedded_files()
   for (auto &input : inputs) {
     const size_t dot = std::min(input.name.rfind('.'), input.name.size());
     const std::string stem = input.name.substr(0, dot), suffix = input.name.substr(dot);

@@ -1,5 +1,5 @@
-// Exports a module tree as one file that opdyno and TVM load: a shared library, or an archive of objects to be linked
-// later.
+// Exports a module tree as one file that opdyno and TVM can load: a shared library, or an archive of objects that is
+// linked later.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// Facts from an artifact's symbols before it is loaded: the TVM release that made it, and its needs of the loader.
+// Facts from an artifact's symbols before it is loaded: the TVM release that made it, and what it requires from the
+// loader.
 #pragma once
 #include <span>
 #include <string>
@@ -10,30 +11,31 @@
 namespace opd {
 
 // The prefix of kContextSymbol, kBlobSymbol and function names in code that TVM compiled for a system library (its
-// attribute system_lib_prefix). "" if there is none or more than one; in the latter case the caller must name one.
+// attribute system_lib_prefix). "" if there is none or more than one. If there is more than one, the caller must
+// choose.
 std::string system_prefix(std::span<const std::string_view> symbol_names);
 std::string system_prefix(const ElfFile &file);
 
-// Whether the artifact defines a slot: a pointer that the loader sets to the function of that name without the leading
-// "__".
+// Whether the symbol is a slot: a pointer in the artifact that the loader sets to a function. The function's name is
+// the symbol's without the leading "__".
 inline bool is_context_slot(const ElfSymbol &s) {
   return s.is_defined() && s.name.starts_with("__TVM") && (s.type == STT_OBJECT || s.type == STT_NOTYPE);
 }
-// Whether the artifact defines the symbol for its loader, to read or to fill.
+// Whether the artifact defines the symbol for its loader to read or to fill.
 inline bool is_own_tvm_name(const ElfSymbol &s) {
   return s.is_defined() && s.section != SHN_ABS && s.type != STT_GNU_IFUNC &&
          (s.name.starts_with("__tvm") || s.name.starts_with("__TVM") || s.name.ends_with(kContextSymbol));
 }
 
-// Whether the file has symbols of TVM's conventions. Other libraries are opened by a plain dlopen().
+// Whether the file has symbols of TVM's conventions. Other libraries are opened with dlopen() only.
 bool uses_tvm_names(const ElfFile &file);
 
-// "0.26 or newer", "0.22 or 0.23" …; "" if unknown. From a file, or from the names of its symbols.
+// "0.26 or newer", "0.22 or 0.23" …; "" if unknown. Determined from a file, or from the names of its symbols.
 std::string tvm_release(const ElfFile &file);
 std::string tvm_release(std::span<const std::string_view> symbol_names);
 
 // Throws OPD_UNSUPPORTED if the file was made by a TVM release with another calling convention, expects functions that
-// opdyno does not offer, or needs a better processor. Throws OPD_BAD_FORMAT if filling its slots would damage it.
+// opdyno lacks, or needs a newer processor. Throws OPD_BAD_FORMAT if filling its slots would damage it.
 void require_loadable(const ElfFile &file);
 
 }  // namespace opd

@@ -13,9 +13,9 @@
 namespace opd {
 namespace {
 
-// The kernel behind a trampoline. The trampoline reads it without a lock: it is complete before any slot points at the
-// trampoline. The library's code reads the slot by a plain load, though, which orders nothing that follows: processors
-// other than x86 may read the entry earlier. So the reader has a fence of its own.
+// The kernel behind a trampoline. It is complete before any slot points at the trampoline, so the trampoline reads it
+// without a lock. However, the library's code reads the slot with a plain load, which does not order later reads.
+// Processors other than x86 may read the entry earlier. So the reader has a fence of its own.
 class Entry {
  public:
   void set(const HookedCall &call) {
@@ -24,7 +24,7 @@ class Entry {
   }
   HookedCall get() const {
     std::atomic_thread_fence(std::memory_order_acquire);
-    const SafeCall code = code_.load(std::memory_order_acquire);  // first: `name_` was written before it
+    const SafeCall code = code_.load(std::memory_order_acquire);  // first, because `name_` was written before it
     return {code, name_};
   }
 
@@ -33,7 +33,7 @@ class Entry {
   NameId name_ = kNoName;
 };
 
-// The kernels behind the trampolines of all libraries. `guard` protects the table and every library's hooks.
+// The kernels behind the trampolines of all libraries. `guard` protects the table and the hooks of every library.
 struct Table {
   ForkMutex guard{LockRank::kCallHooks};
   std::array<Entry, kMostHookedKernels> calls;
@@ -46,14 +46,14 @@ Table &table() {
   static auto *instance = new Table;  // never destroyed: threads may be in a call while the process exits
   return *instance;
 }
-// Made at load: a destructor that uses it must not run out of memory.
+// Made at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Table &table_made_at_load = table();
 
 std::atomic<CallHook> call_hook{nullptr};
 
 int show(size_t place, void *self, const View *args, int32_t num_args, View *result) {
   const HookedCall call = table().calls[place].get();
-  const CallHook hook = call_hook.load(std::memory_order_relaxed);  // of code: nothing else must be visible with it
+  const CallHook hook = call_hook.load(std::memory_order_relaxed);  // relaxed: it points at code only
   return hook ? hook(call, self, args, num_args, result) : call.code(self, args, num_args, result);
 }
 
@@ -67,10 +67,11 @@ constexpr std::array<SafeCall, sizeof...(kPlaces)> trampolines(std::index_sequen
 }
 constexpr auto kTrampolines = trampolines(std::make_index_sequence<kMostHookedKernels>());
 
-// Makes the page of a slot writable during the object's life: the loader makes some read-only after it filled them.
+// Makes the page of a slot writable during the object's life. The loader makes some pages read-only after it has filled
+// their slots.
 class WritablePage {
  public:
-  // False if the system forbids it.
+  // Returns false if the system forbids it.
   bool open(void **place) {
     const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     void *page = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(place) & ~(size - 1));
@@ -95,7 +96,7 @@ class WritablePage {
 
 void set_call_hook(CallHook hook) { call_hook.store(hook, std::memory_order_relaxed); }
 
-// Takes a trampoline for each slot and saves the slot's kernel, before the slot is first changed.
+// Assigns a trampoline to each slot and saves the slot's kernel, before the slot is changed for the first time.
 void CallHooks::acquire() {
   auto &free = table().free;
   places_.reserve(slots_.size());
@@ -112,7 +113,7 @@ void CallHooks::write(bool hooked) noexcept {
   for (size_t i = 0; i < places_.size(); ++i) {
     if (slots_[i].read_only && !page.open(slots_[i].place)) continue;
     const SafeCall target = hooked ? kTrampolines[places_[i]] : table().calls[places_[i]].get().code;
-    // Release: a thread that reaches the trampoline through the slot sees the table's entry.
+    // Release order: a thread that reaches the trampoline through the slot sees the table's entry.
     __atomic_store_n(slots_[i].place, reinterpret_cast<void *>(target), __ATOMIC_RELEASE);
     num_shown_ += hooked;
   }
@@ -123,7 +124,7 @@ void CallHooks::add() noexcept {
   if (num_users_++) return;
   try {
     acquire();
-  } catch (const std::bad_alloc &) {}  // no memory: only the slots so far get trampolines
+  } catch (const std::bad_alloc &) {}  // memory is short: later slots get no trampolines
   write(true);
 }
 

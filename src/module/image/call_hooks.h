@@ -2,13 +2,13 @@
 //
 // Compiled VM code calls kernels directly, through pointers in its library: the slots. No code of opdyno runs in
 // between, so such a call can be neither recorded nor prevented. While a library is hooked, its slots point at
-// trampolines instead, which pass each call to one function, the call hook. The trampolines are compiled in, because
-// making code at run time is forbidden on hardened systems; there are 512 for the whole process.
+// trampolines instead. A trampoline passes each call to one function, the call hook. The trampolines are compiled in,
+// because hardened systems forbid making code at run time. The whole process has 512 of them.
 //
 // Threads: slots are changed while other threads call through them. A slot is one aligned pointer, written by one
-// atomic store, so a caller reaches either the kernel or the trampoline, and both make the call. A trampoline stays
-// valid until its library is unmapped, so a thread may still be inside one when the hooks are removed. Cost: none while
-// a library is not hooked. Hooking it takes a lock and writes each slot.
+// atomic store. So a caller reaches either the kernel or the trampoline, and both make the call. A trampoline stays
+// valid until its library is unmapped, so a thread may still be inside one when the hooks are removed.
+// Cost: none while a library is not hooked. Hooking it takes a lock and writes each slot.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,30 +20,30 @@ namespace opd {
 
 struct HookedCall {
   SafeCall code = nullptr;  // the kernel
-  NameId name = kNoName;    // of the kernel, without its prefix
+  NameId name = kNoName;    // name of the kernel without its prefix
 };
 
-// Makes the call, or replaces it. The VM sets the hook once; until then trampolines just call the kernel.
+// Makes the call, or replaces it. The VM sets the hook once. Until then trampolines only call the kernel.
 using CallHook = int (*)(const HookedCall &call, void *self, const View *args, int32_t num_args, View *result);
 void set_call_hook(CallHook hook);
 
-constexpr size_t kMostHookedKernels = 512;  // of all libraries together: one trampoline each
+constexpr size_t kMostHookedKernels = 512;  // total for all libraries: each kernel needs a trampoline
 
-// The slots of one mapped library. Thread-safe. Must end before the library is unmapped.
+// The slots of one mapped library. Thread-safe. It must be destroyed before the library is unmapped.
 class CallHooks {
  public:
   struct Slot {
     void **place;
     std::string name;
-    bool read_only;  // the loader has made its page read-only
+    bool read_only;  // the loader has made the slot's page read-only
   };
   explicit CallHooks(std::vector<Slot> slots) : slots_(std::move(slots)) {}
   ~CallHooks();
   CallHooks(const CallHooks &) = delete;
   CallHooks &operator=(const CallHooks &) = delete;
 
-  // Counted: the slots point at trampolines from the first add() to the last remove(). Neither fails: if a slot cannot
-  // be changed, or no trampoline is left for it, it keeps pointing at its kernel.
+  // Calls are counted: the slots point at trampolines from the first add() to the last remove(). Neither function
+  // fails. If a slot cannot be changed, or no trampoline is left, the slot keeps pointing at its kernel.
   void add() noexcept;
   void remove() noexcept;
   size_t size() const { return slots_.size(); }
@@ -54,12 +54,12 @@ class CallHooks {
   void write(bool hooked) noexcept;
 
   std::vector<Slot> slots_;
-  std::vector<size_t> places_;  // indices in the table of calls, one for each of the first slots
+  std::vector<size_t> places_;  // indices into the table of calls, for the first slots
   int num_users_ = 0;
   size_t num_shown_ = 0;  // slots that point at trampolines
 };
 
-// Hooks libraries during its own life.
+// Hooks libraries during its life.
 class HookScope {
  public:
   explicit HookScope(const std::vector<CallHooks *> &libraries) : libraries_(libraries) {

@@ -22,13 +22,13 @@
 namespace opd {
 namespace {
 
-// Held from asking whether a file is mapped until it is mapped, which runs foreign constructors.
+// Held from the check whether a file is mapped until it is mapped. Mapping runs foreign constructors.
 ForkMutex &in_place_guard() {
   static auto *guard = new ForkMutex(LockRank::kInPlace);
   return *guard;
 }
 
-// If memory is short, the loader's message may not say so, but errno does.
+// Maps a library. If memory is short, the loader's message may not say so, but errno does.
 void *map_library(const std::string &path, int flags) {
   const LoaderCall call;
   errno = 0;
@@ -56,7 +56,7 @@ bool is_mapped(const std::string &path) {
   return handle != nullptr;
 }
 
-// If a name has no slash, dlopen() searches other directories.
+// Adds a directory to a name without a slash, for which dlopen() would search other directories.
 std::string with_directory(const std::string &path) { return path.find('/') == std::string::npos ? "./" + path : path; }
 
 template <class T>
@@ -64,8 +64,8 @@ std::string bytes_of(const T &value) {
   return {reinterpret_cast<const char *>(&value), sizeof value};
 }
 
-// In the copy, opdyno's symbols are absolute and hidden: glibc takes their values as they are, before any initialiser
-// runs, and looks for no other definition. For other loaders they are weak, so that they may be missing; patch() fills
+// In the copy, opdyno's symbols are absolute and hidden. glibc then uses their values before any initialiser runs, and
+// looks for no other definition. For other loaders the symbols are weak, so that they may be missing; patch() fills
 // their slots.
 Elf64_Sym bound(Elf64_Sym symbol, void *address) {
 #if defined(__GLIBC__)
@@ -79,7 +79,7 @@ Elf64_Sym bound(Elf64_Sym symbol, void *address) {
   return symbol;
 }
 
-// Whether it is tvm-ffi's library, or opdyno's replacement of it.
+// Whether the library is tvm-ffi's, or opdyno's replacement of it.
 bool is_our_part(std::string_view library) {
   return library.starts_with("libtvm_ffi.so") || library.starts_with("libopdyno_tvmffi.so");
 }
@@ -88,7 +88,7 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
   std::vector<LibraryCopy::Edit> edits;
   for (const ElfSymbol &symbol : file.symbols()) {
     void *address = symbol.is_defined() ? nullptr : provided_symbol(symbol.name);
-    // A unique symbol would be shared by all copies, and keeps a library mapped forever.
+    // All copies would share a unique symbol, and it keeps a library mapped forever.
     const bool is_unique = symbol.is_defined() && symbol.binding == STB_GNU_UNIQUE;
     if (!address && !is_unique) continue;
     Elf64_Sym entry;
@@ -100,19 +100,19 @@ std::vector<LibraryCopy::Edit> edits_of(const ElfFile &file) {
   // Without a soname, the copy is never found by that name.
   constexpr int64_t kNoTag = 0x6000000d;  // a tag that loaders ignore
   if (file.soname_entry()) edits.push_back({file.soname_entry(), bytes_of(kNoTag)});
-  // Drops the dependency on a library that opdyno replaces: a second tvm-ffi would not know opdyno's objects.
+  // Drops the dependency on a library that opdyno replaces: a second tvm-ffi could not handle opdyno's objects.
   for (size_t i = 0; i < file.needed().size(); ++i)
     if (is_our_part(file.needed()[i])) edits.push_back({file.needed_entries()[i], bytes_of(kNoTag)});
   return edits;
 }
 
-// The copy lies elsewhere, so $ORIGIN in its run path would not find libraries beside the original. The copy's run path
-// names their directory instead.
+// Sets a run path in the copy. The copy lies elsewhere, so with $ORIGIN it would not find libraries beside the
+// original. The copy's run path contains the original directory instead.
 void add_run_path(std::vector<LibraryCopy::Edit> &edits, const ElfFile &file, const std::string &path) {
   std::string run_path(file.run_path());
   if (path.empty() || run_path.find('$') == std::string::npos) return;
   const std::string origin = std::filesystem::absolute(path).parent_path().string();
-  if (origin.find_first_of(":$") != std::string::npos) return;  // a run path cannot contain it
+  if (origin.find_first_of(":$") != std::string::npos) return;  // a run path cannot contain these characters
   for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
     for (size_t at = 0; (at = run_path.find(token, at)) != std::string::npos; at += origin.size())
       run_path.replace(at, token.size(), origin);
@@ -157,7 +157,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
                       const ModuleOptions &options) {
   if (image->is_prepared()) return open_copy(image, path, options);
   const ElfFile &file = image->file();
-  const bool plain = !uses_tvm_names(file);  // nothing to fill in, and a second libc would not work
+  const bool plain = !uses_tvm_names(file);  // it has no slots to fill, and a second libc would not work
   if (plain && !path.empty()) return open_in_place(file, path, RTLD_NOW);
   if (path.empty() || options.copy == OPD_COPY_ALWAYS) return open_copy(image, path, options);
   std::scoped_lock lock(in_place_guard());
@@ -168,7 +168,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
       return open_in_place(file, path, RTLD_LAZY);
     } catch (const Exception &) {
       close();
-      return open_copy(image, path, options);  // it may bind all symbols at load, which needs a copy
+      return open_copy(image, path, options);  // it may bind all symbols at load, so it needs a copy
     }
   }
   if (shared)
@@ -181,7 +181,7 @@ void ElfLibrary::open(const std::shared_ptr<LibraryImage> &image, const std::str
 }
 
 void ElfLibrary::open_in_place(const ElfFile &file, const std::string &path, int flags) {
-  // RTLD_LAZY, if TVM's functions are undefined until patch() fills their slots.
+  // RTLD_LAZY if TVM's functions are undefined until patch() fills their slots.
   handle_ = map_library(with_directory(path), flags | RTLD_LOCAL);
   if (!handle_)
     fail(OPD_UNSUPPORTED, path, " cannot be loaded", flags == RTLD_LAZY ? " without a copy: " : ": ",
@@ -197,7 +197,7 @@ void ElfLibrary::open_copy(const std::shared_ptr<LibraryImage> &image, const std
     add_run_path(edits, file, path);
     image->prepare(edits, [&] { return directories_for_copies(options); });
   }
-  // RTLD_NOW: missing symbols are reported here, not in a call.
+  // RTLD_NOW, so that missing symbols are reported here and not in a call.
   handle_ = map_library(image->path(), RTLD_NOW | RTLD_LOCAL);
   image->copy().loaded();
   if (!handle_) fail(OPD_UNSUPPORTED, file.name(), " cannot be loaded: ", loader_error(image->path(), file.name()));
@@ -213,7 +213,7 @@ void ElfLibrary::require_resolved(const ElfFile &file) const {
   }
 }
 
-// Binds what the loader did not: opdyno's functions, and the library's references to its own TVM names.
+// Binds the remaining symbols: opdyno's functions, and the library's references to its own TVM names.
 void ElfLibrary::patch(const ElfFile &file) {
   const auto symbols = file.symbols();
   for (const ElfRelocation &r : file.relocations()) {
@@ -231,7 +231,7 @@ void ElfLibrary::write_slot(const ElfFile &file, uint64_t address, void *value) 
   if (__atomic_load_n(slot, __ATOMIC_RELAXED) == value) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto page_of = [&](uint64_t byte) { return reinterpret_cast<uintptr_t>(base_ + byte) & ~(page - 1); };
-  // The first and the last byte may lie in two pages, of which the loader may have protected the first only.
+  // The first and the last byte may lie in two pages. The loader may have protected only the first page.
   const uint64_t last = address + sizeof(void *) - 1;
   const auto protect = [&](int protection) {
     for (const uint64_t byte : {address, last}) {

@@ -1,10 +1,10 @@
-// Maps a shared library and binds the TVM functions that it calls to opdyno's, whatever other libraries the process
-// has.
+// Maps a shared library and binds the TVM functions that it calls to opdyno's functions, regardless of other libraries
+// in the process.
 //
 // The library gets a private copy in which its undefined TVM symbols have the addresses of opdyno's functions. If the
-// loader ignores that, or there is no copy, its slots are overwritten once it is mapped. References to its own slots
-// are bound to itself, so that a library opened with RTLD_GLOBAL cannot take their place. Cost: some 40 µs; without an
-// image in the library cache, 0.2 ms per MB more.
+// loader ignores that, or there is no copy, its slots are overwritten once it is mapped. Its references to its own
+// slots are bound to these slots, so that a library opened with RTLD_GLOBAL cannot replace them.
+// Cost: some 40 µs. If the library cache has no image, 0.2 ms per MB more.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace opd {
 
-// A mapped library; unmapped with the object.
+// A mapped library. The destructor unmaps it.
 class ElfLibrary {
  public:
   // `path` is "" for bytes from memory. The names in the image must have passed require_loadable().
@@ -25,10 +25,10 @@ class ElfLibrary {
   ElfLibrary(const ElfLibrary &) = delete;
   ElfLibrary &operator=(const ElfLibrary &) = delete;
 
-  char *base() const { return base_; }  // the address 0 of the file in memory
+  char *base() const { return base_; }  // memory address of the file's address 0
   bool is_copy() const { return image_ != nullptr; }
-  void *symbol(const char *name) const;        // its own, or of a library it is linked against; null if absent
-  void *own_function(const char *name) const;  // its own code only
+  void *symbol(const char *name) const;        // also of libraries it is linked against; null if absent
+  void *own_function(const char *name) const;  // searches only its own code
   // The slots through which its code calls its own functions whose names start with `prefix`.
   std::vector<CallHooks::Slot> slots_of_own_functions(const ElfFile &file, std::string_view prefix) const;
 
@@ -42,7 +42,7 @@ class ElfLibrary {
   bool is_read_only(const ElfFile &file, uint64_t address) const;
   void close() noexcept;
 
-  std::shared_ptr<LibraryImage> image_;  // if a copy is mapped, not the file
+  std::shared_ptr<LibraryImage> image_;  // null if the file itself is mapped
   void *handle_ = nullptr;
   char *base_ = nullptr;
   std::vector<AddressRange> code_;

@@ -10,7 +10,7 @@ namespace {
 
 using Images = std::vector<std::shared_ptr<LibraryImage>>;
 
-constexpr size_t kMostImages = 8;  // each holds a descriptor
+constexpr size_t kMostImages = 8;  // each image holds a descriptor
 
 size_t most_bytes() {
   static const size_t bytes = bytes_from_environment("OPDYNO_KEPT_LIBRARIES_MB", 32);
@@ -19,7 +19,7 @@ size_t most_bytes() {
 
 struct Kept {
   ForkMutex guard{LockRank::kLibraryCache};
-  Images images;  // least recently used first
+  Images images;  // ordered by last use, oldest first
 
   static Kept &get() {
     static auto *kept = new Kept;  // never destroyed: modules may be dropped while the process exits
@@ -39,7 +39,7 @@ struct Kept {
     images.erase(images.begin(), first);
   }
 };
-// Made at load: a destructor that uses it must not run out of memory.
+// Made at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Kept &kept_made_at_load = Kept::get();
 
 }  // namespace
@@ -68,7 +68,7 @@ void keep_image(std::shared_ptr<LibraryImage> image) noexcept {
     kept.images.push_back(std::move(image));
     kept.shrink(dropped);
   } catch (const std::bad_alloc &) {
-    // not kept, then
+    // the image is not kept
   }
 }
 

@@ -21,7 +21,7 @@
 namespace opd {
 namespace {
 
-// Whether the system lets files like this one be executed: a noexec mount or a security policy may forbid it.
+// Whether the system allows files like this one to be executed. A noexec mount or a security policy may forbid it.
 bool may_execute(int fd) {
   void *page = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
   if (page == MAP_FAILED) return false;
@@ -39,16 +39,16 @@ void write_all(int fd, Bytes bytes, off_t offset) {
   }
 }
 
-// By the number of this process, as /proc has it. A debugger opens the paths of libraries itself: /proc/self would be
-// the debugger, whose descriptor of that number may be a pipe that it waits for.
+// Path of a descriptor in /proc, with the number of this process. A debugger opens the paths of libraries itself, and
+// /proc/self would be the debugger's directory. Its descriptor of that number may be a pipe, on which it would block.
 std::string path_of(int fd) {
   char process[32];
   const ssize_t size = ::readlink("/proc/self", process, sizeof process);
   return concat("/proc/", size > 0 ? std::string_view(process, static_cast<size_t>(size)) : "self", "/fd/", fd);
 }
 
-// Whether a library is loaded by this path; with a `base`, whether it is mapped there. The loader is not asked by
-// dlopen(), which would open and read the file.
+// Whether a library is loaded from this path; with a `base`, whether it is mapped there. dlopen() is not used, because
+// it would open and read the file.
 bool is_loaded(const std::string &path, const char *base = nullptr) {
   const LoaderCall call;  // dl_iterate_phdr() takes a lock of the loader, which a fork would leave locked in the child
   struct Wanted {
@@ -68,13 +68,13 @@ bool is_loaded(const std::string &path, const char *base = nullptr) {
 
 LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   const std::string name =
-      label.substr(label.rfind('/') + 1).substr(0, 200);  // the name that profilers and /proc/self/maps show
+      label.substr(label.rfind('/') + 1).substr(0, 200);  // the name in profilers' output and /proc/self/maps
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   int fd = ::memfd_create(name.c_str(), kFlags | MFD_EXEC);
   if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), kFlags);
   if (fd < 0) return {};
   // A library may still be mapped as /proc/PROCESS/fd/N although its descriptor N is closed. dlopen() would return that
-  // library for this N, so step past it.
+  // library for this N, so this N is skipped.
   std::vector<int> taken;
   while (fd >= 0 && is_loaded(path_of(fd))) {
     taken.push_back(fd);
@@ -83,7 +83,7 @@ LibraryCopy LibraryCopy::in_memory(const std::string &label) {
   for (const int number : taken) ::close(number);
   if (fd < 0) return {};
   LibraryCopy copy(fd, path_of(fd), false);
-  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // access(): is /proc there?
+  static const bool executable = may_execute(fd) && !::access(copy.path_.c_str(), R_OK);  // access(): checks /proc
   if (!executable) return {};
   return copy;
 }
@@ -109,17 +109,17 @@ void LibraryCopy::write(Bytes content, const std::vector<Edit> &edits) const {
 }
 
 // Holes stay holes: a file of a few kilobytes on disk may have more bytes than memory can hold. Data is copied within
-// the kernel: user memory would be faulted in page by page only to pass the bytes on.
+// the kernel. With a buffer in user memory, the pages would be faulted in only to pass the bytes on.
 size_t LibraryCopy::fill_from(const InputFile &file) const {
-  constexpr off_t kMost = 0x7ffff000;  // of one call
+  constexpr off_t kMost = 0x7ffff000;  // maximum for one call
   for (off_t from = 0;;) {
     off_t data = ::lseek(file.fd(), from, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) {  // no data from here on
+    if (data < 0 && errno == ENXIO) {  // the rest of the file has no data
       const off_t size = std::max(from, ::lseek(file.fd(), 0, SEEK_END));
       if (size > from && ::ftruncate(fd_, size) != 0) fail_errno("cannot copy", file.path(), errno);
       return static_cast<size_t>(size);
     }
-    if (data < 0) data = from;  // the file system does not tell
+    if (data < 0) data = from;  // the file system does not report holes
     off_t end = ::lseek(file.fd(), data, SEEK_HOLE);
     if (end < 0) end = std::numeric_limits<off_t>::max();
     ::lseek(fd_, data, SEEK_SET);

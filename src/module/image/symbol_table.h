@@ -1,5 +1,4 @@
-// The functions that artifacts expect to find in the process, by name. tvmffi/ fills it; module/ patches artifacts with
-// it.
+// The functions that artifacts expect in the process, by name. tvmffi/ fills the table; module/ binds artifacts to it.
 #pragma once
 #include <span>
 #include <string_view>
@@ -11,7 +10,7 @@ struct ProvidedSymbol {
   void *address;
 };
 
-void provide_symbols(std::span<const ProvidedSymbol> symbols);  // must have static storage
-void *provided_symbol(std::string_view name);                   // null if opdyno does not offer it
+void provide_symbols(std::span<const ProvidedSymbol> symbols);  // they must have static storage duration
+void *provided_symbol(std::string_view name);                   // null if opdyno does not have it
 
 }  // namespace opd

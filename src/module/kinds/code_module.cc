@@ -14,7 +14,7 @@ Function *CodeModule::look_up(std::string_view name) {
   if (!function)
     fail_as("RuntimeError", OPD_NOT_FOUND, "the library ", called_, " calls the function \"", name,
             "\", which neither its imported modules nor the global registry have.", suggestion(name, function_names()));
-  std::scoped_lock lock(looked_up_guard_);  // the first of two threads wins: its function is in use
+  std::scoped_lock lock(looked_up_guard_);  // of two threads, the first one wins: its function is in use
   return looked_up_.try_emplace(std::string(name), std::move(function)).first->second.get();
 }
 

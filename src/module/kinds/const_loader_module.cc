@@ -1,5 +1,5 @@
-// Constants that are stored apart from the code of other modules. A function that needs them gets them before its first
-// use.
+// A module with constants that are stored apart from the code of other modules. A function that needs constants gets
+// them before its first use.
 #include <map>
 #include <mutex>
 
@@ -15,8 +15,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Calls the raw code, because a KernelFunction refuses arrays: most compiled functions would read one as a tensor. An
-// initialiser expects an array.
+// Calls an initialiser with an array. It uses the raw code, because a KernelFunction refuses arrays: most compiled
+// functions would read an array as a tensor.
 Value call_initializer(Function &init, const std::vector<Value> &constants) {
   const Value array{Array::make(views_of(constants))};
   const KernelFunction *kernel = as_kernel(init);
@@ -40,7 +40,7 @@ class ConstLoaderModule final : public Module {
     json.end_array();
   }
 
-  // Finds only functions that must be initialised first. The caller searches the imports for all others.
+  // Finds only functions that must be initialised first. For all others, the caller searches the imports.
   Ref<Function> find(std::string_view name) override {
     if (name == kGetAll)
       return make_function([self = Ref<ConstLoaderModule>::share(this)](Args) { return self->all(); });
@@ -115,7 +115,7 @@ class ConstLoaderModule final : public Module {
 
   std::string bytes_;
   std::map<std::string, Value, std::less<>> constants_;
-  std::map<std::string, Needs, std::less<>> needs_;  // by function
+  std::map<std::string, Needs, std::less<>> needs_;  // keys are function names
 };
 
 Ref<Module> read_const_loader(const EmbeddedBytes &given) {

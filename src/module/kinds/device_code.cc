@@ -31,7 +31,7 @@ constexpr LaunchTag kTags[] = {
     {"tir.use_dyn_shared_memory", LaunchValue::kDynamicShared},
 };
 
-// A tag names a value of the launch, or an option of it.
+// Reads a tag, which names a value or an option of the launch.
 void read_tag(std::string_view tag, KernelInfo &kernel) {
   for (const LaunchTag &known : kTags)
     if (known.name == tag) return kernel.values.push_back(known.value);

@@ -19,7 +19,7 @@ constexpr ModuleKind kModuleKinds[] = {{"cuda", kDLCUDA}, {"opencl", kDLOpenCL},
 std::optional<DLDeviceType> device_of_module_kind(std::string_view kind) {
   for (const ModuleKind &known : kModuleKinds)
     if (known.name == kind) return known.device;
-  return device_kind_of(kind);  // a plug-in's modules have the name of its devices
+  return device_kind_of(kind);  // for a plug-in, the kind is the name of its devices
 }
 
 DeviceModule::DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, std::string origin,
@@ -68,7 +68,7 @@ std::string DeviceModule::source(std::string_view format) {
   return std::string(code_);
 }
 
-// Compiles without the lock: drivers take seconds. If two threads do, the faster one's result counts.
+// Compiles without the lock, because drivers take seconds. If two threads compile, the first result is used.
 DeviceKernel &DeviceModule::kernel(size_t index, int32_t device_id) {
   DeviceProgram *program = nullptr;
   {
@@ -89,7 +89,7 @@ DeviceKernel &DeviceModule::kernel(size_t index, int32_t device_id) {
   return *built_[device_id].kernels.try_emplace(index, std::move(kernel)).first->second;
 }
 
-// Whether a device is there is not asked: that would start its driver, and inspecting runs no foreign code.
+// Does not check whether a device exists: that would start its driver, and an inspection must not run foreign code.
 void DeviceModule::describe(JsonWriter &json) {
   json.key("supported").value(find_kind(device_) != nullptr).key("size_bytes").value(bytes_.size());
 }

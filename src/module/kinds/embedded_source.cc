@@ -1,4 +1,4 @@
-// C sources that are not compiled when they are loaded: those embedded in libraries, and all with inspect_only.
+// C sources that are not compiled when they are loaded: embedded sources, and with inspect_only all sources.
 #include <algorithm>
 #include <mutex>
 
@@ -20,7 +20,7 @@ class UncompiledSource final : public Module {
         origin_(std::move(origin)),
         file_(std::move(file)),
         options_(options) {
-    options_.format.clear();  // that of the embedding file
+    options_.format.clear();  // it was the format of the embedding file
   }
 
   const char *kind() const override { return "c"; }
@@ -42,7 +42,8 @@ class UncompiledSource final : public Module {
     if (format_ != "c")
       fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, " is in a source of format ", format_,
            ", which is not compiled here; C sources are");
-    // A name that the list lacks may still exist, since macros can form names. Only a compiler can tell.
+    // A name that is missing in the list may still exist, because macros can form names. Only a compiler can find
+    // these.
     if (options_.inspect_only) fail_not_loaded(concat("function \"", name, "\""), origin_);
     return compiled()->find(name);
   }
@@ -58,7 +59,7 @@ class UncompiledSource final : public Module {
     std::scoped_lock lock(guard_);
     if (compiled_) return compiled_;
     auto made = SourceModule::make(text_, file_, options_);
-    for (const auto &import : imports()) made->add_import(import);  // its code looks up functions there
+    for (const auto &import : imports()) made->add_import(import);  // its code looks functions up in these
     return compiled_ = std::move(made);
   }
 

@@ -10,8 +10,8 @@ namespace opd {
 namespace {
 
 constexpr const char *kSetDevice = "__tvm_set_device";
-constexpr size_t kFewParams = 32;   // more than nearly all kernels have
-constexpr size_t kFewDevices = 16;  // whose kernels are found without a lock
+constexpr size_t kFewParams = 32;   // nearly all kernels have fewer
+constexpr size_t kFewDevices = 16;  // devices whose kernels are found without a lock
 
 union Cell {
   uint64_t bits;
@@ -34,7 +34,7 @@ class Launcher {
               counted(info_.values.size(), "launch value"), ", but was given ", args.size());
     const DLDevice device{module_->device_type(), current_device(module_->device_type())};
     KernelLaunch launch;
-    if (!read_values(args.subspan(count), launch)) return {};  // there is nothing to do
+    if (!read_values(args.subspan(count), launch)) return {};  // a launch without threads
     if (count <= kFewParams) {
       std::array<Cell, kFewParams> cells;
       std::array<KernelArg, kFewParams> kernel_args;
@@ -59,7 +59,7 @@ class Launcher {
     record_work(device, stream, WorkKind::kKernel, name_, 0, [&] { return found.launch_timed(stream, launch); });
   }
 
-  // False if a size is 0: then no thread runs.
+  // Reads the launch values. Returns false if a size is 0, because then no thread runs.
   bool read_values(Args values, KernelLaunch &launch) const {
     bool runs = true;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -98,7 +98,7 @@ class Launcher {
       else cell.number = number;
     } else {
       const int64_t number = as_int(arg, info_.name);
-      cell.bits = static_cast<uint64_t>(number);  // of a narrower parameter the low bytes, which lie first
+      cell.bits = static_cast<uint64_t>(number);  // a narrower parameter uses the low bytes, which are first
     }
     return {&cell, size, false};
   }
@@ -106,7 +106,7 @@ class Launcher {
   const void *address_of(const View &arg, size_t i, DLDevice device) const {
     if (arg.type == OPD_POINTER) return arg.u.pointer;
     if (arg.type == OPD_NONE) return nullptr;
-    const DLTensor *const known = try_dltensor(arg);  // else a text would be made for each launch
+    const DLTensor *const known = try_dltensor(arg);  // avoids making a text for each launch
     const DLTensor &tensor = known ? *known : as_dltensor(arg, concat("argument ", i, " of kernel ", info_.name));
     if (!same(tensor.device, device))
       fail(OPD_INVALID_ARGUMENT, "argument ", i, " of kernel ", info_.name, " must lie on ", device_name(device),
@@ -125,8 +125,8 @@ class Launcher {
 
   Ref<DeviceModule> module_;
   const size_t index_;
-  const KernelInfo &info_;  // the module's
-  const NameId name_;       // of its launches in recordings
+  const KernelInfo &info_;  // owned by the module
+  const NameId name_;       // name of its launches in recordings
   std::array<std::atomic<DeviceKernel *>, kFewDevices> known_{};
 };
 
@@ -136,13 +136,13 @@ Ref<Function> make_kernel_launcher(Ref<DeviceModule> module, size_t index, const
   return make_function(Launcher(std::move(module), index, kernel));
 }
 
-// Host code calls it before it launches kernels.
+// Registers the functions that host code calls before it launches kernels.
 void register_device_functions() {
   const auto set_device = [](Args args) -> Value {
     check_arity(args, {"device type", "device id"}, kSetDevice);
     const DLDevice device{static_cast<DLDeviceType>(as_int(args[0], "device type")),
                           static_cast<int32_t>(as_int(args[1], "device id"))};
-    device_backend(device);  // throws if it is absent
+    device_backend(device);  // throws if the device is absent
     set_current_device(device);
     return {};
   };

@@ -1,4 +1,4 @@
-// The function of a device's kernel: turns packed arguments into a launch.
+// The function of a device's kernel. It turns packed arguments into a launch.
 #pragma once
 #include "module/kinds/device_module.h"
 

@@ -12,13 +12,13 @@ namespace opd {
 namespace {
 
 const char *place_of(const ElfFile &file, const ElfLibrary &library, std::string_view name) {
-  // The file's string table is part of a segment: the same text lies in memory for as long as the library is mapped.
+  // The file's string table is part of a segment. So the text is also in memory while the library is mapped.
   const Bytes bytes = file.bytes();
   const uint64_t offset = static_cast<uint64_t>(reinterpret_cast<const uint8_t *>(name.data()) - bytes.data());
   return library.base() + file.address_of(offset);
 }
 
-// Whether the code is C++ with tvm-ffi's headers, which raises error objects. Kernels that TVM compiled raise errors by
+// Whether the code is C++ with tvm-ffi's headers, which raises error objects. Kernels compiled by TVM raise errors as
 // text.
 bool raises_error_objects(const ElfFile &file) {
   return std::any_of(file.symbols().begin(), file.symbols().end(),
@@ -74,8 +74,8 @@ void LibraryModule::fill_slots(const ElfFile &file) {
 }
 
 LibraryModule::~LibraryModule() {
-  // Function objects made by the library itself may keep its code mapped for longer. They must then find no imports
-  // instead of a destroyed module.
+  // The library's own function objects may keep its code mapped for longer. They must then find no imports, instead of
+  // a destroyed module.
   for (void **slot : contexts_) __atomic_store_n(slot, nullptr, __ATOMIC_RELEASE);
 }
 
@@ -83,7 +83,7 @@ Ref<Function> LibraryModule::find(std::string_view name) {
   const std::string symbol = concat(kFunctionPrefix, name);
   if (symbol.find('\0') != std::string::npos) return nullptr;
   void *code = library_.own_function(symbol.c_str());
-  // Users name functions of a system library without its prefix, its own programs with it.
+  // Users name functions of a system library without its prefix. Its own programs use the prefix.
   if (!code && !prefix_.empty()) code = library_.own_function(concat(kFunctionPrefix, prefix_, name).c_str());
   if (!code) return nullptr;
   const auto function = reinterpret_cast<SafeCall>(code);

@@ -1,4 +1,4 @@
-// A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that it expects its loader to fill.
+// A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that the loader must fill.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,8 +13,8 @@ namespace opd {
 
 class LibraryModule : public CodeModule {
  public:
-  // Use make(). `mapped` is the library's path if it may be mapped without a copy, `file` the file that it was made
-  // from; both are "" for bytes from memory.
+  // Use make(). `mapped`: the library's path if it may be mapped without a copy. `file`: the file that it was made
+  // from. Both are "" for bytes from memory.
   LibraryModule(const std::shared_ptr<LibraryImage> &image, const std::string &mapped, std::string file,
                 const ModuleOptions &options);
   ~LibraryModule();
@@ -23,7 +23,7 @@ class LibraryModule : public CodeModule {
 
   const char *kind() const override { return "library"; }
   const char *format() const override { return "so"; }
-  // Exporting keeps its file, if it has one: the bytes cannot be embedded.
+  // An export keeps the library's file, if there is one, because the bytes cannot be embedded.
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE | OPD_MODULE_RUNNABLE; }
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override;
@@ -31,10 +31,11 @@ class LibraryModule : public CodeModule {
   void describe(JsonWriter &json) override;
   void *symbol(const char *name) override { return library_.symbol(name); }
 
-  // Returns the bytes of its file as they were loaded; throws if they are not available any more.
+  // Returns the bytes of its file as they were loaded. Throws if they are not available any more.
   using Original = std::function<std::string()>;
   void set_original(Original original) { original_ = std::move(original); }
-  // Of a library that was compiled or linked here, as `path` in the cache directory; `name` is that of its source.
+  // Makes an Original for a library that was compiled or linked here. `path` is its file in the cache directory; `name`
+  // is the name of its source.
   static Original original_in_cache(std::string path, std::string name);
   bool is_linked_library() const override { return true; }
   std::string library_bytes() const override;
@@ -51,16 +52,16 @@ class LibraryModule : public CodeModule {
   ElfLibrary library_;
   CallHooks call_hooks_;
   Original original_;
-  bool checks_arguments_;  // its functions are C++ with tvm-ffi's headers
+  bool checks_arguments_;  // its functions are C++ functions with tvm-ffi's headers
   struct OwnFunction {
     std::string_view name;  // without the prefix; points into the mapped library
     uint64_t bytes;
   };
   std::vector<OwnFunction> functions_;
   LibrarySizes sizes_;
-  std::vector<Bytes> constants_;          // of the mapped library, without the embedded modules
+  std::vector<Bytes> constants_;          // constants of the mapped library, without the embedded modules
   std::vector<std::string> with_places_;  // functions_with_places()
-  std::vector<void **> contexts_;         // the library's slots that hold this module's address
+  std::vector<void **> contexts_;         // slots of the library that hold this module's address
 };
 
 }  // namespace opd

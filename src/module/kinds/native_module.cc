@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
 
-// The absolute path without links, with a "/" at its end; "" if the directory does not exist. "" is the current one.
+// The absolute path without links, with a "/" at its end. "" if the directory does not exist. `path` "" means the
+// current directory.
 std::string directory_of(const std::string &path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.empty() ? "." : path.c_str(), nullptr),
                                                          &std::free);
@@ -27,7 +28,7 @@ class NativeModule final : public Module {
   NativeModule(Ref<Module> library, std::vector<NativeEntry> entries)
       : library_(std::move(library)), entries_(std::move(entries)) {}
 
-  // Binds all now: errors in a table are reported where it is made, not in a call.
+  // Binds all functions now, so that errors in a table are reported where it is made and not in a call.
   void bind() {
     for (const auto &[name, signature] : entries_) {
       void *address = library_->symbol(name.c_str());
@@ -54,7 +55,7 @@ class NativeModule final : public Module {
     for (const auto &entry : entries_) names.push_back(entry.name);
     return names;
   }
-  // Stores the library's path, not its code: the library may need other files beside it.
+  // Stores the library's path instead of its code, because the library may need other files beside it.
   std::string serialize_beside(const std::string &directory) override {
     ByteWriter out;
     out.write_string(path_from(directory));
@@ -73,7 +74,7 @@ class NativeModule final : public Module {
   }
 
  private:
-  // If the library's file is a link, it is not followed: users know the library by the link's name.
+  // If the library's file is a link, it is not followed, because users refer to the library by the link's name.
   std::string path_from(const std::string &directory) const {
     const std::string given = file(), from = directory_of(directory);
     const size_t name = given.rfind('/') + 1;  // npos + 1 is 0

@@ -18,14 +18,14 @@ PlaceholderModule::PlaceholderModule(std::string kind, Bytes bytes, std::string 
   if (damage_.empty()) read_names();
 }
 
-// Best effort: if the bytes have another form, the names stay unknown.
+// If the bytes have an unexpected form, the names stay unknown.
 void PlaceholderModule::read_names() {
   try {
     if (std::find(std::begin(kDeviceKinds), std::end(kDeviceKinds), kind_) != std::end(kDeviceKinds)) {
       const DeviceModuleBytes found = read_device_module(as_bytes(bytes_), "device module");
       for (const KernelInfo &kernel : found.kernels) names_.push_back(kernel.name);
       format_ = found.format, code_ = found.code;
-    } else {  // graphs for other libraries start with the name of their one function
+    } else {  // graphs for other libraries start with the name of their only function
       ByteReader reader(as_bytes(bytes_), "module");
       const auto name = reader.read_string("name");
       if (!is_kernel_name(name)) return;

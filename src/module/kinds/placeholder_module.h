@@ -1,6 +1,6 @@
-// An embedded module that cannot run: of a kind that this build lacks, or with bytes that cannot be read. It keeps its
-// place in the import tree, so that the rest of the library can be used. The error of a function's look-up names
-// the one of the two that it is.
+// An embedded module that cannot run: this build lacks its kind, or its bytes cannot be read. It keeps its place in the
+// import tree, so that the rest of the library can be used. A failed look-up of a function reports which of the two
+// reasons it is.
 #pragma once
 #include "base/bytes.h"
 #include "module/module.h"
@@ -9,15 +9,15 @@ namespace opd {
 
 class PlaceholderModule final : public Module {
  public:
-  // `damage`: what is wrong with the bytes; "": nothing is known to be.
+  // `damage`: the error in the bytes; "" if none is known.
   PlaceholderModule(std::string kind, Bytes bytes, std::string origin, std::string damage = "");
 
   const char *kind() const override { return kind_.c_str(); }
-  // Throws OPD_UNSUPPORTED for the functions that its bytes are known to name.
+  // Throws OPD_UNSUPPORTED for functions whose names are in its bytes.
   Ref<Function> find(std::string_view name) override;
   std::vector<std::string> list() override { return names_; }
   bool implements(std::string_view name) override;
-  std::string source(std::string_view format) override;  // if its code is text
+  std::string source(std::string_view format) override;  // returns the code if it is text
   const char *format() const override { return format_.c_str(); }
   int32_t properties() const override { return OPD_MODULE_SERIALIZABLE; }
   std::vector<std::string> save_formats() const override;
@@ -33,7 +33,7 @@ class PlaceholderModule final : public Module {
   void read_names();
 
   std::string kind_, bytes_, origin_, damage_;
-  std::string format_, code_;  // of device code, if it could be read
+  std::string format_, code_;  // from device code, if it could be read
   std::vector<std::string> names_;
   bool names_known_ = false;
 };

@@ -31,7 +31,7 @@ std::string serialized_source(std::string_view text, std::string_view format,
   out.write_string(format);
   out.write<uint64_t>(functions.size());
   for (const auto &name : functions) out.write_string(name);
-  out.write<uint64_t>(0);  // no names of constants
+  out.write<uint64_t>(0);  // number of names of constants
   return out.take();
 }
 

@@ -1,4 +1,4 @@
-// A C source as a module: the library that it was compiled to, and its text.
+// A C source as a module: its text, and the library compiled from it.
 #pragma once
 #include "module/kinds/library_module.h"
 
@@ -6,12 +6,12 @@ namespace opd {
 
 class SourceModule final : public LibraryModule {
  public:
-  // `library` is the compiled file if it is to be mapped without a copy, else "".
+  // `library`: the compiled file if it may be mapped without a copy, else "".
   SourceModule(const std::shared_ptr<LibraryImage> &image, const std::string &library, const ModuleOptions &options,
                std::string text, std::string path)
       : LibraryModule(image, library, std::move(path), options), text_(std::move(text)) {}
 
-  // Compiles `text`; `path` is where it came from, "" for memory.
+  // Compiles `text`. `path`: file that it came from; "" for memory.
   static Ref<SourceModule> make(const std::string &text, const std::string &path, const ModuleOptions &options);
 
   const char *kind() const override { return "c"; }
@@ -30,14 +30,14 @@ class SourceModule final : public LibraryModule {
 
 struct SourceText {
   std::string text, format;
-  std::vector<std::string> functions;  // the known ones
+  std::vector<std::string> functions;  // the known functions
 };
-// A source that is compiled when one of its functions is asked for; with `inspect_only` never. `origin` names it in
-// messages; `file` is "" for one that is embedded in a library.
+// Makes a module of a source that is compiled at the first request for a function; with `inspect_only` it is never
+// compiled. `origin`: its name in messages. `file`: "" for a source that is embedded in a library.
 Ref<Module> make_uncompiled_source(SourceText source, std::string origin, std::string file,
                                    const ModuleOptions &options);
 
-// The bytes by which TVM embeds C sources in libraries.
+// The bytes for a C source embedded in a library, in TVM's format.
 std::string serialized_source(std::string_view text, std::string_view format,
                               const std::vector<std::string> &functions);
 

@@ -18,7 +18,7 @@ struct RegisteredSymbols {
   std::map<std::string, void *, std::less<>> addresses;
 };
 RegisteredSymbols &registered_symbols() {
-  static auto *instance = new RegisteredSymbols;  // never destroyed: the code that registered stays
+  static auto *instance = new RegisteredSymbols;  // never destroyed: the code that registered remains
   return *instance;
 }
 
@@ -41,7 +41,7 @@ class SystemLibrary final : public CodeModule {
   int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
   void describe(JsonWriter &json) override { json.key("system_library").value(true).key("prefix").value(prefix_); }
 
-  // `name` may start with the prefix already, as programs name their kernels.
+  // `name` may already start with the prefix, because programs name their kernels so.
   Ref<Function> find(std::string_view name) override {
     if (is_special_name(name)) return nullptr;
     void *code = find_symbol(concat(kFunctionPrefix, prefix_, name));
@@ -74,7 +74,7 @@ Ref<Module> make_system_library(const std::string &prefix) {
   auto library = make_object<SystemLibrary>(prefix);
   const auto *blob = static_cast<const uint8_t *>(library->symbol_with_prefix(kBlobSymbol));
   if (!blob) return library;
-  uint64_t size;  // trusted: it is part of the program, and nothing else gives the size
+  uint64_t size;  // trusted, because it is part of the program and nothing else has the size
   std::memcpy(&size, blob, sizeof size);
   if (size > SIZE_MAX - sizeof size) fail(OPD_BAD_FORMAT, "the modules embedded in the program have ", size, " bytes");
   std::vector<Ref<Object>> derived;

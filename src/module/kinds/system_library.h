@@ -1,5 +1,5 @@
-// A module of code that is linked into the program and registered its symbols at start: for systems without dynamic
-// loading.
+// A module of code that is linked into the program and that registered its symbols at start. It serves systems without
+// dynamic loading.
 #pragma once
 #include <string_view>
 
@@ -7,10 +7,11 @@
 
 namespace opd {
 
-// Stores a symbol by its full name. A second address for a name replaces the first, with a warning.
+// Stores a symbol under its full name. A second address for a name replaces the first, with a warning.
 void register_system_symbol(const char *name, void *address);
 
-// The code compiled with that prefix, with its embedded modules. The same module each time; it is never destroyed.
+// The module for code with this prefix, with its embedded modules. Returns the same module each time. It is never
+// destroyed.
 Ref<Module> system_library(const std::string &prefix);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// A library that was loaded with ModuleOptions::inspect_only: its functions are listed, but cannot be called.
+// A library loaded with ModuleOptions::inspect_only. Its functions are listed, but cannot be called.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,7 @@ namespace opd {
 
 class UnloadedLibrary final : public Module {
  public:
-  // `bytes` returns the library as it would be loaded; it is called for an export only.
+  // `bytes` returns the library's bytes, as for a load. It is called only for an export.
   using LibraryBytes = std::function<std::string()>;
   UnloadedLibrary(LibraryFacts facts, std::string file, LibraryBytes bytes)
       : facts_(std::move(facts)), file_(std::move(file)), bytes_(std::move(bytes)) {}
@@ -20,7 +20,7 @@ class UnloadedLibrary final : public Module {
   std::string file() const override { return file_; }
   std::vector<std::string> list() override;
   bool implements(std::string_view name) override;
-  Ref<Function> find(std::string_view name) override;  // throws for a function that is listed
+  Ref<Function> find(std::string_view name) override;  // throws for a listed function
   void *symbol(const char *name) override;             // throws
   void describe(JsonWriter &json) override;
   bool is_linked_library() const override { return true; }
@@ -32,7 +32,7 @@ class UnloadedLibrary final : public Module {
   LibraryBytes bytes_;
 };
 
-// Throws the error for a request that needs code of a module loaded with inspect_only.
+// Throws an error because a module loaded with inspect_only has no code.
 [[noreturn]] void fail_not_loaded(std::string_view what, const std::string &file);
 
 }  // namespace opd

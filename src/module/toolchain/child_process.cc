@@ -33,8 +33,8 @@ struct Actions {
     for (const int signal_number : {SIGPIPE, SIGXFSZ, SIGCHLD}) sigaddset(&usual, signal_number);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    // In this process's group, the program gets signals of the terminal such as Ctrl-C. With a deadline it needs a
-    // group of its own, so that all its children can be killed.
+    // In this process's group, the program gets signals of the terminal, such as Ctrl-C. With a deadline it needs its
+    // own group, so that all its children can be killed.
     int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     if (own_group) flags |= POSIX_SPAWN_SETPGROUP, posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
@@ -51,7 +51,7 @@ pid_t wait_for(pid_t child, int &status, int options) {
   return waited;
 }
 
-// Returns 0 at the deadline. Polls, because SIGCHLD belongs to the host, and older kernels lack pidfd_open().
+// Returns 0 at the deadline. It polls, because SIGCHLD belongs to the host, and older kernels lack pidfd_open().
 pid_t wait_until(pid_t child, std::chrono::steady_clock::time_point deadline, int &status) {
   constexpr auto kLongest = std::chrono::milliseconds(10);
   for (auto pause = std::chrono::microseconds(200);; pause = std::min<std::chrono::microseconds>(2 * pause, kLongest)) {
@@ -78,7 +78,7 @@ ProcessResult run_program(const std::vector<std::string> &arguments, const std::
     wait_for(child, status, 0);
     fail(OPD_DEADLINE_EXCEEDED, arguments[0], " was still running when the time for it was over, and was ended");
   }
-  // If the host ignores SIGCHLD, there is no exit status: then the caller decides by the output file.
+  // If the host ignores SIGCHLD, there is no exit status. The caller then checks the output file.
   return {waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0), read_file(log)};
 }
 

@@ -15,7 +15,7 @@ namespace {
 struct Request {
   const std::string &text, &path;
   Toolchain tools;
-  std::vector<std::string> headers;  // flags for TVM's headers, if needed
+  std::vector<std::string> headers;  // flags for the directory of TVM's headers, if needed
 
   Request(const std::string &t, const std::string &p, const ModuleOptions &options, const BuildDirectory &build)
       : text(t), path(p), tools(options.compiler, options.c_flags, options.build_timeout) {
@@ -39,8 +39,8 @@ struct Request {
        shown_output(build.shown(output)));
 }
 
-// The cache key: a hash of everything that determines the result. The preprocessed text covers every header, the
-// toolchain the rest. "" if other files may matter: files that the assembler reads, or that flags lead to.
+// The cache key: a hash of everything that determines the result. The preprocessed text includes every header; the
+// toolchain adds the rest. "" if other files may matter, because the assembler reads them or flags lead to them.
 std::string key_of(const Request &request, const BuildDirectory &build) {
   ContentHash hash;
   hash.add("3").add(request.shown());

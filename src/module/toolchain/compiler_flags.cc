@@ -120,7 +120,8 @@ std::vector<std::string> files_named_by(const std::vector<std::string> &words) {
   return files;
 }
 
-// The compiler joins adjacent string literals, so ".inc" "bin" is the directive, too.
+// Whether the text may have a directive that reads files. The compiler joins adjacent string literals, so ".inc" "bin"
+// counts, too.
 bool may_read_files(std::string_view text) {
   for (const char *directive : {"#embed", "#include", "#import"})
     if (text.find(directive) != std::string_view::npos) return true;
@@ -136,7 +137,7 @@ bool may_read_files(std::string_view text) {
       else if (is_quoted) assembly += text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + 32) : text[i];
       if (is_quoted && text[i] == '\\' && i + 1 < text.size()) assembly += text[++i];
     }
-    // An assembler macro, or an escape in the literal, can form the name of a directive.
+    // An assembler macro or an escape in the literal can produce the name of a directive.
     for (const char *sign : {".inc", ".macro", ".irp", ".altmacro", "\\x", "\\u"})
       if (assembly.find(sign) != std::string::npos) return true;
     for (size_t i = 0; i + 1 < assembly.size(); ++i)

@@ -19,7 +19,7 @@ namespace {
 bool is_source(const LinkInput &input) { return input.name.ends_with(".c"); }
 bool is_archive(const LinkInput &input) { return input.name.ends_with(".a"); }
 
-// Linkers read a text file as a script of theirs, which may name any file of the machine.
+// Accepts only ELF objects for this machine. Linkers read a text file as a script, which may name any file.
 void check_object(const LinkInput &input, const std::string &shown) {
   Elf64_Ehdr header;
   if (input.content.size() < sizeof header || !input.content.starts_with(ELFMAG))
@@ -33,7 +33,7 @@ void check_object(const LinkInput &input, const std::string &shown) {
          ET_REL);
 }
 
-// A name for messages and command lines, without characters that a shell, a tool or a terminal would interpret.
+// A name for messages and command lines. It has no characters that a shell, a tool or a terminal would interpret.
 std::string plain_name(std::string_view name) {
   name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
   std::string out(name.substr(0, 64));
@@ -54,8 +54,8 @@ bool any_includes_tvm_headers(const std::vector<LinkInput> &inputs) {
   fail(OPD_CALL_FAILED, tools.name(), " could not link ", origin, ":\n", shown_output(build.shown(output)));
 }
 
-// The cache key; "" if unknown files may affect the result. Sources among the inputs are preprocessed, since they may
-// include files.
+// The cache key. "" if unknown files may affect the result. Source inputs are preprocessed, because they may include
+// files.
 std::string key_of(const std::vector<LinkInput> &inputs, const Toolchain &tools, const std::string &origin,
                    const BuildDirectory &build) {
   ContentHash hash;

@@ -35,7 +35,7 @@ std::string environment(const char *name) {
   return value ? value : "";
 }
 
-// The file that a program's name means, and its state.
+// The state of the file that a program's name refers to.
 std::string state_of_program(const std::string &name) {
   std::vector<std::string> places{name};
   if (name.find('/') == std::string::npos) {
@@ -49,7 +49,8 @@ std::string state_of_program(const std::string &name) {
   return name;
 }
 
-// The processor, for -march=native: lines of /proc/cpuinfo. That file reports size 0, so it is read until it ends.
+// Lines of /proc/cpuinfo that identify the processor, for -march=native. That file reports size 0, so it is read to its
+// end.
 std::string processor() {
   std::string all, out;
   const int fd = ::open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -62,7 +63,7 @@ std::string processor() {
   return out;
 }
 
-// The content of a library or object file; nullopt for text, which linkers read as a script that may name any file.
+// The content of a library or object file. nullopt for text: linkers read it as a script that may name any file.
 std::optional<std::string> read_linker_input(const std::string &path) {
   std::string content = read_file(path);
   if (content.starts_with("\x7f"
@@ -97,7 +98,7 @@ std::vector<std::string> Toolchain::command(std::initializer_list<std::string> m
 
 void Toolchain::add_libraries(std::vector<std::string> &command) const {
   command.insert(command.end(), libraries_.begin(), libraries_.end());
-  command.push_back("-lm");  // compiled models call exp() and the like without saying so
+  command.push_back("-lm");  // compiled models call functions such as exp() without declaring the need
 }
 
 ProcessResult Toolchain::run(const std::vector<std::string> &command, const BuildDirectory &build) const {
@@ -109,7 +110,7 @@ ProcessResult Toolchain::run(const std::vector<std::string> &command, const Buil
   }
 }
 
-// The compiler's version text and the state of its programs. Asked once per process and state.
+// The compiler's version text and the state of its programs. Read once per process and state.
 std::string Toolchain::identity(const BuildDirectory &build) const {
   static auto &guard = *new ForkMutex(LockRank::kCompilers);
   static auto *known = new std::map<std::string, std::string>;
@@ -141,8 +142,8 @@ std::vector<std::string> Toolchain::library_directories() const {
   return directories;
 }
 
-// Hashes a library as -lNAME finds it: in the directories of the flags, else where the compiler keeps its own. False if
-// it is not found or may name other files.
+// Hashes the library that -lNAME refers to. It is searched in the directories of the flags, then in those of the
+// compiler. Returns false if it is not found or may name other files.
 bool Toolchain::add_library(ContentHash &hash, const std::string &name, const BuildDirectory &build) const {
   std::vector<std::string> files{"lib" + name + ".so", "lib" + name + ".a"};
   if (name.starts_with(':')) files = {name.substr(1)};
@@ -164,7 +165,7 @@ bool Toolchain::add_library(ContentHash &hash, const std::string &name, const Bu
     std::string path = run(command, build).output;
     path = path.substr(0, path.find('\n'));
     if (!path.starts_with('/') || !is_file(path)) continue;
-    hash.add(path).add(read_file(path));  // a linker script there names files of these directories only
+    hash.add(path).add(read_file(path));  // a linker script there names only files of these directories
     return true;
   }
   return false;

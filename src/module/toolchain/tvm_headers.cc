@@ -1,6 +1,5 @@
-// The headers for C code that TVM generated, so that it compiles where TVM is not installed. They declare only what
-// generated code uses, as tvm-ffi's C interface and DLPack define it. If the flags name a directory of the real
-// headers, those are found first.
+// The headers for C code that TVM generated, for machines without TVM. They declare only what generated code uses, as
+// tvm-ffi's C interface and DLPack define it. If the flags name a directory of the real headers, these are found first.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -91,7 +90,7 @@ constexpr const char *kBase = R"(#ifndef TVM_RUNTIME_BASE_H_
 #endif
 )";
 
-// Pointers to structures are void here: generated code passes them on as it got them.
+// Pointers to structures are void pointers here, because generated code only passes them on.
 constexpr const char *kBackend = R"(#ifndef TVM_RUNTIME_C_BACKEND_API_H_
 #define TVM_RUNTIME_C_BACKEND_API_H_
 #include <tvm/runtime/base.h>
