@@ -1,4 +1,4 @@
-// A program that is ready to be called, here or on another machine: the C API's interface of both.
+// The interface behind the C API's VM: a program that is ready to be called, in this process or on another machine.
 #pragma once
 #include <opdyno/vm.h>
 
@@ -15,17 +15,18 @@
 namespace opd {
 
 struct VmSettings {
-  std::vector<VmDevice> devices{{{kDLCPU, 0}, OPD_ALLOCATOR_POOLED}};  // the host is added at the end if it is missing
-  uint64_t memory_limit_bytes = 0;                                     // 0: the limit of the process
+  // If the host is missing, it is added at the end.
+  std::vector<VmDevice> devices{{{kDLCPU, 0}, OPD_ALLOCATOR_POOLED}};
+  uint64_t memory_limit_bytes = 0;  // 0: the limit of the process
   int32_t max_depth = 1000;
 };
 
 struct CallSettings {
-  std::vector<const char *> names;  // per argument, or empty
+  std::vector<const char *> names;  // One name per argument. Empty: all arguments are positional.
   int64_t timeout_ns = 0;
   CancelToken *cancel = nullptr;
   std::span<opd_tensor *const> outputs;
-  Function *instrument = nullptr;  // in the place of the VM's, for this call and those within it; the caller keeps it
+  Function *instrument = nullptr;  // Replaces the VM's instrument for this call and nested calls. Not owned.
 };
 
 class Vm;
@@ -36,30 +37,30 @@ class AnyVm : public Object {
   virtual ~AnyVm() = default;
 
   virtual Vm *here() = 0;                          // null: the program is on another machine
-  virtual const ProfilesThere *there() const = 0;  // null: it is in this process
+  virtual const ProfilesThere *there() const = 0;  // null: the program is in this process
 
-  // Returns an error that an operator raised, since a throw costs microseconds; throws all other errors.
+  // Returns errors that operators raised, because a throw costs microseconds. Throws all other errors.
   [[nodiscard]] virtual Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings,
                                              Value &result) = 0;
-  virtual Ref<Function> function(std::string_view name) = 0;  // bound: keeps the VM
+  virtual Ref<Function> function(std::string_view name) = 0;  // the function keeps the VM
   virtual Value invoke_closure(Function &closure, Args args, const CallSettings &settings) = 0;
   virtual void save_function(std::string_view name, std::string_view saved_name, Args args,
                              const CallSettings &settings, bool include_return) = 0;
   virtual void set_input(std::string_view name, Args args, const CallSettings &settings) = 0;
   virtual void invoke_stateful(std::string_view name, const CallSettings &settings) = 0;
-  // An item of nested tuples; throws before it ran.
+  // Returns an item of nested tuples. Throws if the function did not run yet.
   virtual Value output(std::string_view name, std::span<const int64_t> path) const = 0;
   virtual void set_instrument(Ref<Function> instrument) = 0;
-  virtual bool has_function(std::string_view name) const = 0;  // of the program, or saved
+  virtual bool has_function(std::string_view name) const = 0;  // a function of the program, or a saved one
   virtual std::vector<std::string> function_list() const = 0;
   virtual std::vector<std::string> param_list(std::string_view function) const = 0;
   virtual void trim() = 0;  // frees the memory of idle runs
 
-  // set_input() with the result of the module's function `get_params` as the last argument.
+  // Calls set_input() with the result of the module's function `get_params` as the last argument.
   void set_input_with_param_module(std::string_view name, Args args, CallSettings settings, Module &params);
 };
 
-// The arguments of a call in the order of the parameters. `names`: one for each argument, null for positional ones.
+// Returns the arguments of a call in the order of the parameters. `names`: one per argument; null: positional.
 std::vector<View> arguments_in_order(const FunctionInfo &function, Args args, std::span<const char *const> names);
 
 }  // namespace opd

@@ -7,9 +7,9 @@ namespace {
 
 void record(DLDevice device, const void *data, size_t bytes, MemoryUse use) noexcept try {
   DeviceMemory::of(device).record_version(data, bytes, use);
-} catch (...) {}  // there is no such device: the tensor is of memory that the library never handed out
+} catch (...) {}  // the device does not exist, so the tensor's memory does not come from the library
 
-// Only of the library's own tensors may `owner` be read.
+// The member `owner` exists only in the library's own tensors.
 const Object *owner_of(const Tensor &tensor) {
   const bool is_own =
       tensor.deleter == &VmTensor::destroy || tensor.deleter == &delete_object<Tensor> || is_read_only(tensor);
@@ -23,7 +23,7 @@ void record_version(const VmStorage &storage) noexcept {
 }
 
 void record_write(const Tensor &tensor, MemoryUse use) noexcept {
-  // A view may have a tensor as its owner, whose own owner is then the block.
+  // A view's owner may be a tensor. In that case, the tensor's owner is the block.
   const Object *owner = owner_of(tensor);
   while (owner && owner->type_index == OPD_TENSOR) owner = owner_of(*static_cast<const Tensor *>(owner));
   if (owner && owner->type_index == VmStorage::type()) {
@@ -34,7 +34,7 @@ void record_write(const Tensor &tensor, MemoryUse use) noexcept {
     const auto *storage = static_cast<const Storage *>(owner);
     return record(storage->device, storage->data, storage->size, use);
   }
-  // Memory from outside, by DLPack: it may still be a block of the library that went out that way.
+  // Foreign memory that came in by DLPack. It may still be a block of the library that went out by DLPack.
   record(tensor.dl.device, tensor.dl.data, 0, use);
 }
 

@@ -1,5 +1,5 @@
-// Arguments and results of a call into a program: names to positions, tensors fit for kernels, results copied to
-// outputs.
+// Arguments and results of a call into a program: maps names to positions, makes tensors fit for kernels, copies
+// results to outputs.
 #include "device/device.h"
 #include "vm/block_versions.h"
 #include "vm/vm.h"
@@ -31,10 +31,11 @@ bool fits(const Vm &vm, const Tensor &tensor) {
   return reinterpret_cast<uintptr_t>(tensor.dl.data) % kAlignment == 0 && on_device(vm, tensor.dl.device);
 }
 
-// Tensors within tuples are passed on without a copy. A compiled function may write them, so none may be read-only.
+// Tensors within tuples are passed on without a copy. A compiled function may write them, so read-only ones are
+// refused.
 void refuse_read_only_items(const FunctionInfo &function, size_t i, const View &arg, int depth = 0) {
   const auto *tuple = try_as<Array>(arg);
-  if (!tuple || depth > 16) return;  // programs nest less
+  if (!tuple || depth > 16) return;  // programs nest less deeply
   for (const View &item : tuple->views()) {
     if (item.type == OPD_TENSOR)
       require_writable(
@@ -53,8 +54,9 @@ Value make_fit(const Vm &vm, const FunctionInfo &function, size_t i, const View 
   if (!on_device(vm, t->device))
     fail(OPD_INVALID_ARGUMENT, parameter_text(function, i), " must lie on ", device_name(vm.devices().front().device),
          ", but is ", describe(*t));
-  // A borrowed view must not outlive the call, but the program may keep it: so it is copied. A compiled function of a
-  // program may write any argument, so a read-only one is copied; for bytecode, the decoder knows which calls write.
+  // A borrowed view must not outlive the call, but the program may keep it. So it is copied. A compiled function of a
+  // program may write any argument, so a read-only one is copied, too. For bytecode, the decoder has found which calls
+  // write.
   const bool may_be_written = function.kind == FunctionKind::kTir && arg.type == OPD_TENSOR &&
                               is_read_only(*static_cast<Tensor *>(object_of(arg)));
   if (arg.type == OPD_DLTENSOR || may_be_written) { return Value(copied_to(t->device, *t)); }
@@ -74,7 +76,7 @@ size_t position_of(const FunctionInfo &function, std::string_view name) {
 const Tensor &tensor_of(opd_tensor *handle) { return *static_cast<Tensor *>(reinterpret_cast<Object *>(handle)); }
 
 // Collects the tensors of a result in the order of its leaves, and checks each against its output. `depth` counts the
-// tuples around the value; its limit is more than programs need.
+// tuples around the value. Its limit is more than programs need.
 void collect(const View &value, std::span<opd_tensor *const> outputs, std::vector<const DLTensor *> &results,
              std::string_view function, int depth = 0) {
   constexpr int kMaxDepth = 16;
@@ -140,7 +142,7 @@ CallArguments::CallArguments(const Vm &vm, const FunctionInfo &function, Args ar
 }
 
 void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std::string_view function) {
-  std::vector<const DLTensor *> results;  // all are checked before the first is written
+  std::vector<const DLTensor *> results;  // all results are checked before the first is written
   collect(result, outputs, results, function);
   if (results.size() != outputs.size())
     fail(OPD_INVALID_ARGUMENT, function, " gives ", results.size(), " tensors, but ", outputs.size(),

@@ -6,11 +6,11 @@
 namespace opd {
 namespace {
 
-constexpr int32_t kMaxNativeDepth = 200;  // runs inside builtins inside runs: each takes some C stack
+constexpr int32_t kMaxNativeDepth = 200;  // Runs and builtins nest on the C stack. Each takes some of it.
 
-// The thread's default token ends also a call with a token of its own: a signal must end what its thread runs. A call
-// from within another run inherits the tokens and the earlier deadline of that run; if both belong to one VM, also the
-// instrument.
+// The thread's default token also ends a call with a token of its own, because a signal must end all calls of its
+// thread. A nested call inherits the tokens and the earlier deadline of the outer run. If both belong to one VM, it
+// also inherits the instrument.
 void inherit(Run &run, const Run *outer, const CallSettings &settings) {
   run.native_depth = outer ? outer->native_depth + 1 : 0;
   run.token = settings.cancel;
@@ -37,7 +37,7 @@ Run *CallScope::prepare(uint32_t function, const CallSettings &settings) {
   Run &run = *borrowed_.run;
   const Run *outer = Run::of_thread();
   inherit(run, outer, settings);
-  // A call's own instrument is shown the calls within it, too, in the place of the VM's.
+  // A call's own instrument replaces the VM's, also for nested calls.
   if (settings.instrument) run.instrument = settings.instrument, run.has_own_instrument = true;
   else if (instrument_ && !(outer && outer->showing) && !run.has_own_instrument) run.instrument = instrument_.get();
   run.recorder.reset();

@@ -1,5 +1,5 @@
-// The scope of one call: borrows a run from the VM, connects it to the cancel token, the deadline, the recordings and
-// the instrument, and makes it the calling thread's run.
+// The scope of one call. It borrows a run from the VM, connects the run to the cancel token, the deadline, the
+// recordings and the instrument, and makes it the calling thread's run.
 #pragma once
 #include "vm/vm.h"
 
@@ -7,7 +7,7 @@ namespace opd {
 
 class CallScope {
  public:
-  static constexpr uint32_t kNoFunction = UINT32_MAX;  // of the program
+  static constexpr uint32_t kNoFunction = UINT32_MAX;  // the call is not of a function of the program
   CallScope(Vm &vm, uint32_t function, const CallSettings &settings);
   ~CallScope() {
     recorded_.end();
@@ -18,7 +18,7 @@ class CallScope {
   CallScope(const CallScope &) = delete;
   CallScope &operator=(const CallScope &) = delete;
   Run &run() { return *borrowed_.run; }
-  void note_failure(const Error &error) { recorded_.note_failure(error); }  // that is no exception
+  void note_failure(const Error &error) { recorded_.note_failure(error); }  // for errors that are returned, not thrown
 
  private:
   struct Borrowed {
@@ -29,8 +29,8 @@ class CallScope {
   Run *prepare(uint32_t function, const CallSettings &settings);
   void begin_recording(uint32_t function, const RunRecorder *outer);
 
-  // Order matters: prepare() runs when cancel_ is made. Members end in reverse order, so no other thread can reach the
-  // run when it is given back.
+  // The order matters. prepare() runs when cancel_ is made. Members end in reverse order, so no other thread can reach
+  // the run when it is given back.
   Borrowed borrowed_;
   void *const outer_;
   const MemoryRange outer_lists_;

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Compiled code does not read the flag between kernels, so its calls must be observed from now on. A request must not
-// hide a reason that ends the call.
+// overwrite a reason that ends the call.
 void interrupt(RunSignals &signals, CancelReason reason) noexcept {
   auto none = CancelReason::kNone;
   if (reason == CancelReason::kAsked) signals.stop.compare_exchange_strong(none, reason);

@@ -1,4 +1,4 @@
-// Ending calls from outside: cancel tokens and deadlines both set one flag that a run reads between operators.
+// Cancellation of calls: cancel tokens and deadlines both set one flag, which a run reads between operators.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,13 +17,13 @@ struct Program;
 // The fields of a run that other threads read or write.
 struct RunSignals {
   CancelFlag stop{CancelReason::kNone};
-  std::atomic<const Instr *> current{nullptr};       // the call being made, for messages
+  std::atomic<const Instr *> current{nullptr};       // the current call, for messages
   const Program *program = nullptr;                  // owns the instruction that `current` points to
-  std::atomic<const char *> operator_name{nullptr};  // the same for compiled code, which has no instructions
+  std::atomic<const char *> operator_name{nullptr};  // the current operator of compiled code, which has no instructions
   std::atomic<bool> attentive{false};                // calls of compiled code are observed, or bindings are recorded
-  CancelToken *token = nullptr;                      // inherited by calls from within the run
-  CancelToken *thread_token = nullptr;               // the thread's default token, if `token` is another one
-  int64_t deadline_ns = 0;                           // on the monotonic clock; 0: none; inherited likewise
+  CancelToken *token = nullptr;                      // also used by calls from within the run
+  CancelToken *thread_token = nullptr;               // the thread's default token, unless it is `token`
+  int64_t deadline_ns = 0;  // on the monotonic clock; 0: none; also used by calls from within the run
 };
 
 // Thread-safe.
@@ -32,23 +32,23 @@ struct CancelToken : CancelState {
   static int32_t type();  // "opdyno.Cancel"
   void cancel();
   void reset();
-  void request();             // asks the answering thread whether its calls are to end
-  void add(RunSignals *run);  // stops it at once if the token is cancelled already
+  void request();             // asks the answering thread whether its calls shall end
+  void add(RunSignals *run);  // if the token is already cancelled, the run stops at once
   void remove(RunSignals *run);
   const char *current_operator();
-  static void set_default(Ref<CancelToken> token);  // of the calling thread; throws inside a call
+  static void set_default(Ref<CancelToken> token);  // for the calling thread; throws inside a call
 
  private:
   ForkMutex guard_{LockRank::kCancel};
   std::vector<RunSignals *> runs_;
 };
 
-// Called when the run's flag is set: returns the error that ends the call, or null if the call goes on. `place` is what
-// the error names: "before f", "in f".
+// Call it if the run's flag is set. Returns the error that ends the call, or null if the call goes on. The error begins
+// with `place`, such as "before f" or "in f".
 Ref<Error> stop_error(RunSignals &run, std::string_view place);
 
-// While it lives, the run stops when the deadline passes. One thread watches all deadlines of the process; it is
-// started by the first.
+// Stops the run when the deadline passes, as long as the guard lives. One thread watches all deadlines of the process.
+// The first deadline starts it.
 class DeadlineGuard {
  public:
   explicit DeadlineGuard(RunSignals *run);
@@ -60,8 +60,8 @@ class DeadlineGuard {
   uint64_t ticket_ = 0;
 };
 
-// While it lives, the run's tokens may stop the run. The destructor takes their locks, so no thread uses the run
-// afterwards.
+// Lets the run's tokens stop the run, as long as the guard lives. The destructor takes their locks, so no thread uses
+// the run afterwards.
 class CancelGuard {
  public:
   explicit CancelGuard(RunSignals *run) : run_(run) {

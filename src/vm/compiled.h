@@ -1,15 +1,15 @@
-// Functions of programs that TVM compiled to machine code (exec_mode="compiled"). The code reads and writes lists of
-// values by the AnyList calls, and calls everything but kernels through TVMFFIFunctionCall; tvmffi/ forwards both to
+// Functions of programs that TVM compiled to machine code (exec_mode="compiled"). The code accesses lists of values
+// with the AnyList functions, and calls everything but kernels through TVMFFIFunctionCall. tvmffi/ forwards both to
 // this file.
 #pragma once
 #include "vm/observe.h"
 
 namespace opd {
 
-// Runs function `index`, whose body is machine code. `args` are checked; the result is owned. Throws.
+// Runs function `index`, whose body is machine code. `args` are already checked. The result is owned. Throws.
 View run_compiled(Run &run, uint32_t index, Args args);
 
-// TVMFFIFunctionCall, wherever it is called from.
+// TVMFFIFunctionCall for all callers, with or without a run.
 inline int call_packed(Function &function, const View *args, int32_t num_args, View *result) {
   Run *run = Run::of_thread();
   if (run && run->attentive.load(std::memory_order_relaxed)) [[unlikely]]
@@ -17,7 +17,7 @@ inline int call_packed(Function &function, const View *args, int32_t num_args, V
   return function.safe_call(&function, args, num_args, result);
 }
 
-// Ends a list's reference to an overwritten value. `run` is the run that uses the list, or null.
+// Ends a list's reference to an overwritten value. `run`: the run that uses the list, or null.
 inline void drop_from_list(Run *run, const View &old) {
   if (!is_object(old)) return;
   if (run) [[likely]]
@@ -25,7 +25,7 @@ inline void drop_from_list(Run *run, const View &old) {
   else release(object_of(old));
 }
 
-// Throws, unless the call goes on. For compiled code whose run has its stop flag set.
+// Throws unless the call goes on. Call it if the run's stop flag is set.
 void stop_compiled(Run &run, const Program::Func &function);
 
 }  // namespace opd

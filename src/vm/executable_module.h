@@ -1,4 +1,4 @@
-// A VM program as a module, so that kernels can be its imports.
+// A VM program as a module that can import kernels.
 #pragma once
 #include "module/module.h"
 #include "program/executable.h"
@@ -6,9 +6,9 @@
 namespace opd {
 
 Ref<Module> make_executable_module(Ref<Executable> executable, std::string file);
-Ref<Executable> executable_of(Module &module);  // throws unless its kind is relax.VMExecutable
+Ref<Executable> executable_of(Module &module);  // throws unless the module's kind is relax.VMExecutable
 
-// Lets libraries and files with embedded programs be loaded. Idempotent.
+// Makes libraries and files with embedded programs loadable. Idempotent.
 void register_executable_format();
 
 }  // namespace opd

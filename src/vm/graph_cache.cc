@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// Calls `visit` for each value that is no tuple.
+// Calls `visit` for each value that is not a tuple.
 template <class Visit>
 void each_leaf(const View &value, const Visit &visit) {
   std::vector<View> rest = {value};
@@ -28,7 +28,7 @@ std::string name_of(const Vm &vm, const Function &function) {
   return vm.looked_up_name(closure ? *closure->function : function);
 }
 
-// A function could keep the VM, which keeps the value.
+// Refuses functions: they could keep the VM, which keeps the value.
 void check_kept(const Value &value, const char *what) {
   each_leaf(value, [what](const View &leaf) {
     if (leaf.type == OPD_FUNCTION)
@@ -43,8 +43,8 @@ const VmDevice *device_with_graphs(const Vm &vm) {
   return found == vm.devices().end() ? nullptr : &*found;
 }
 
-// Whether a graph that was captured with one of them does the work of the other. Tensors are made anew for each call in
-// the same memory.
+// Whether a graph that was captured with `captured` can be launched for `given`. Tensors are made anew for each call,
+// but in the same memory.
 bool is_same_argument(const View &captured, const View &given) {
   const DLTensor *const a = try_dltensor(captured), *const b = try_dltensor(given);
   if (!a || !b) return equal_keys(captured, given);
@@ -57,7 +57,8 @@ bool are_same_arguments(std::span<const Value> captured, Args given) {
                     [](const Value &a, const View &b) { return is_same_argument(a.view(), b); });
 }
 
-// These errors are passed on as they are: one is shared by all threads, and a cancelled call has no fault.
+// These errors are passed on unchanged: the out-of-memory error is shared by all threads, and a cancelled call is no
+// fault.
 bool is_of_the_call(opd_code code) { return code == OPD_OUT_OF_MEMORY || code == OPD_CANCELLED; }
 
 std::unique_ptr<Graph> capture(DLDevice device, const std::string &name, const std::function<void()> &give) try {
@@ -69,7 +70,7 @@ std::unique_ptr<Graph> capture(DLDevice device, const std::string &name, const s
       cause->code,
       concat("function ", name, " cannot be captured as a graph of ", device_name(device), ": ", cause->message),
       cause->kind);
-  if (error->code == cause->code) {  // else memory is short
+  if (error->code == cause->code) {  // otherwise memory is short
     error->located = cause->located;
     error->set_cause(cause);
   }
@@ -86,8 +87,8 @@ Value GraphCache::allocation(Function &function, int64_t index) {
   return result;
 }
 
-// The first call gives the result of the call that was done. That of the captured one is in memory that the first
-// launch will fill.
+// The first call returns the result of its own call. The captured call's result lies in memory that the first launch
+// will fill.
 Value GraphCache::run(const Vm &vm, Function &function, Args args, int64_t index, std::span<const int64_t> shape) {
   const VmDevice *const device = device_with_graphs(vm);
   if (!device || is_capturing()) return call(function, args);

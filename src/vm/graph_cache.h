@@ -1,6 +1,6 @@
-// State of vm.builtin.cuda_graph.* between calls: memory, and device graphs with the results of their functions. A
-// launch writes the memory that the graph was captured with. So graphs and memory belong to a Run, which only one call
-// uses at a time. Both are freed with an idle run.
+// State that vm.builtin.cuda_graph.* keeps between calls: memory, and device graphs with the results of their
+// functions. A launch writes to the memory that was used at the capture. So graphs and memory belong to a Run, which
+// only one call uses at a time. Both are freed with an idle run.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,18 +18,18 @@ class Vm;
 
 class GraphCache {
  public:
-  // The function's result of the first call with this index.
+  // Returns the result of the first call with this index.
   Value allocation(Function &function, int64_t index);
-  // The first call for an index and a shape calls the function, and then captures a second call. Later ones launch what
-  // was captured, and give the result of then; with other arguments they capture anew. On devices without graphs, each
-  // calls the function.
+  // The first call for an index and a shape calls the function, and then captures a second call. Later calls launch the
+  // captured graph and return its result. If their arguments differ, they capture again. On devices without graphs,
+  // each call calls the function.
   Value run(const Vm &vm, Function &function, Args args, int64_t index, std::span<const int64_t> shape);
 
-  uint64_t kept_bytes(DLDevice device) const;  // of the storages in results of allocation()
+  uint64_t kept_bytes(DLDevice device) const;  // storages in results of allocation()
 
  private:
   struct Captured {
-    std::vector<Value> args;  // which the graph uses
+    std::vector<Value> args;  // they keep the memory that the graph uses
     Value result;
     NameId name = kNoName;
     std::unique_ptr<Graph> graph;

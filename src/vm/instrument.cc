@@ -12,7 +12,7 @@ bool show(Run &run, Args shown) {
     explicit Showing(Run &r) : run(r) { run.showing = true; }
     ~Showing() { run.showing = false; }
   } showing(run);
-  // Only single fields of the answer are read: a 16-byte load right after smaller stores waits until these are done.
+  // Only single fields of the answer are read, because a 16-byte load right after smaller stores waits for them.
   View answer = opd_none();
   if (run.instrument->safe_call(run.instrument, shown.data(), static_cast<int32_t>(shown.size()), &answer)) [[unlikely]]
     throw Exception(take_raised());

@@ -6,9 +6,9 @@
 
 namespace opd {
 
-// `shown` are the instrument's arguments: a head of kInstrumentHead values, of which the first two name the called
-// function, then the call's arguments. Both throw the instrument's error.
-bool instrument_before(Run &run, std::span<View> shown);  // false if the call is to be skipped
+// `shown` are the instrument's arguments: kInstrumentHead values, of which the first two name the called function, then
+// the call's arguments. Both functions throw the instrument's error.
+bool instrument_before(Run &run, std::span<View> shown);  // false if the call must be skipped
 void instrument_after(Run &run, std::span<View> shown, const View &result);
 
 }  // namespace opd

@@ -1,17 +1,17 @@
 // The interpreter: one loop over decoded instructions.
 //
-// The verifier has proved every index, range and jump before, so the loop checks only what depends on values: the type
+// The verifier has already proved every index, range and jump. So the loop checks only properties of values: the type
 // of a condition, the size of a storage, whether a register was written.
 //
-// A frame is one array of registers: the function's own, then constants, immediates and function values. An operand is
-// an index into it, whatever its kind, so reading one is one load without a branch.
+// A frame is one array of registers: the function's own, then constants, immediates and function values. Every operand
+// is an index into this array, so reading one is one load without a branch.
 //
-// The loop is compiled twice. With kListen it also records calls and the contents that storages get, and shows calls to
-// an instrument. Without kListen it holds no trace of these, because a test per instruction would cost as much as a
-// small instruction does.
+// The loop is compiled twice. With kListen it also records calls and new contents of storages, and shows calls to an
+// instrument. Without kListen it has no such code, because a test per instruction would cost as much as a small
+// instruction.
 //
-// Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and the copy of its
-// arguments to what the kernel itself takes.
+// Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and a copy of its
+// arguments.
 #include "trace/record/run_recorder_inl.h"
 #include "vm/block_versions.h"
 #include "vm/instrument.h"
@@ -22,12 +22,12 @@
 namespace opd {
 namespace {
 
-// Whether the instruction replaced a call of a builtin. An instrument is still shown that call.
+// Whether the instruction replaced a call of a builtin. An instrument still sees that call.
 constexpr bool is_folded(Op op) {
   return op == Op::kStorage || op == Op::kTensor || op == Op::kNull || op == Op::kForgetBorrowed;
 }
 
-// Where in the program something happened, for messages. Texts are made only when they are asked for.
+// A place in the program, for messages. The text is made only on request.
 struct Site {
   const Run &run;
   const Frame &frame;
@@ -38,8 +38,8 @@ struct Site {
   std::string text() const { return concat(function(), ", instruction ", pc() - frame.function->start); }
 };
 
-// The error that a callee raised, with the callee's name in front and the place behind. A builtin puts its name in
-// front itself. An error that came through a nested call names its place already and is left as it is.
+// Adds the callee's name before the error and the place behind it. Builtins add their names themselves. If the error
+// came through a nested call, it already names its place and stays unchanged.
 [[gnu::noinline]] Ref<Error> located(const Site &site, Ref<Error> error) {
   if (error->located) return error;
   const std::string callee = concat(site.callee(), ": ");
@@ -47,7 +47,7 @@ struct Site {
   auto named = make_error(error->code,
                           concat(says_callee ? "" : callee.c_str(), error->message, " (called by ", site.text(), ")"),
                           error->kind);
-  // When memory is short, make_error() gives an error that all threads share: it must not be changed.
+  // If memory is short, make_error() returns an error that all threads share. It must not be changed.
   if (named->code == error->code && named->code != OPD_OUT_OF_MEMORY) {
     named->located = true;
     named->set_cause(std::move(error));
@@ -55,7 +55,7 @@ struct Site {
   return named;
 }
 
-// Throws, unless the call goes on.
+// Throws unless the call goes on.
 [[gnu::noinline]] void stop(Run &run, const Site &site) {
   const std::string before = site.instr.op == Op::kGoto ? "a backward jump" : site.callee();
   Ref<Error> error = stop_error(run, concat("before ", before, " (", site.text(), ")"));
@@ -98,8 +98,8 @@ struct Site {
           site.text(), ")");
 }
 
-// Makes arguments fit for a compiled kernel, which reads text as a C string and any other object as a tensor: texts are
-// copied into `storage`, which must outlive the call, and objects other than tensors are refused.
+// Makes arguments fit for a compiled kernel, which reads text as a C string and any other object as a tensor. Texts are
+// copied into `storage`, which must outlive the call. Objects other than tensors are refused.
 [[gnu::noinline]] void convert_kernel_args(const Site &site, View *args, size_t count,
                                            std::vector<std::string> &storage) {
   storage.reserve(count);
@@ -115,7 +115,7 @@ struct Site {
   }
 }
 
-// Pops the frames that a call pushed, also when an exception passes through it.
+// Pops the frames that a call pushed, even if an exception is thrown.
 class FrameScope {
  public:
   explicit FrameScope(Run &run) : run_(run), base_(run.depth) {}
@@ -124,13 +124,13 @@ class FrameScope {
   }
 
   size_t base() const { return base_; }
-  // Registers become unset, because the frame is used again and must not show old values to the next function.
+  // Registers become unset, because the next function in this frame must not see old values.
   void pop() {
     Frame &frame = *run_.frames[run_.depth - 1];
     const Program::Func &function = *frame.function;
     View *registers = frame.registers.data();
     for (uint32_t i = 0; i < function.num_args; ++i) {
-      // A borrowed parameter is the caller's reference. Only its place is cleared.
+      // A borrowed parameter is the caller's reference, so only the register is cleared.
       if (!function.borrowed[i] && is_object(registers[i])) run_.pool.drop(object_of(registers[i]));
       registers[i].type = kUnset;
     }
@@ -154,10 +154,10 @@ class Interpreter {
   template <bool kListen>
   View execute(uint32_t index, Args args);
 
-  // Records the calls of functions that `error` ended, the innermost first, as if they had returned.
+  // Records the calls of functions that `error` ended as if they had returned. The innermost comes first.
   void record_unwound(const Error &error) {
     while (run_.depth > scope_.base() + 1) {
-      // The arguments are still in the scratch of the calling frame: each frame has one, and its callees use their own.
+      // The arguments are still in the scratch of the calling frame. Each frame has its own scratch.
       const Instr &call = *frame_->return_to;
       const uint64_t begin = frame_->begin;
       leave();
@@ -174,8 +174,8 @@ class Interpreter {
     if (is_object(old)) run_.pool.drop(object_of(old));
   }
 
-  // The caller keeps its arguments alive during the call, so parameters are borrowed: no count is changed. Only a
-  // parameter that the function overwrites gets a reference of its own, because the overwriting ends one.
+  // The caller keeps its arguments alive during the call, so parameters are borrowed and no count changes. If the
+  // function overwrites a parameter, that parameter gets its own reference, because overwriting ends one.
   void enter(const Program::Func &function, const View *args) {
     if (run_.depth >= static_cast<size_t>(run_.vm->max_depth()))
       fail_as("RecursionError", OPD_OUT_OF_RANGE, "calls are nested more than ", run_.vm->max_depth(),
@@ -237,8 +237,8 @@ class Interpreter {
                       args, pc, error);
   }
 
-  // The next three return false if the callee raised an error, which is then in run.failure. An exception would cost
-  // microseconds, and errors of kernels are ordinary: a wrong shape is one.
+  // If the callee raises an error, the next three functions put it into run.failure and return false. An exception
+  // would cost microseconds, and errors of kernels are ordinary, such as a wrong shape.
   template <bool kListen, bool kKernel>
   bool call(const Instr &instr) {
     check_stop(instr);
@@ -274,11 +274,11 @@ class Interpreter {
     int failed = instr.call(kKernel ? nullptr : instr.self, scratch_, static_cast<int32_t>(count), &result);
     if (recorded && !failed && run_.recorder.syncs() && run_.vm->is_asynchronous())
       failed = wait_for_device(count, result);
-    // The callee may be the user's: a result with an object's type and no object would crash later and elsewhere.
+    // The callee may be the user's. A result with an object's type and no object would crash later and elsewhere.
     if (lacks_object(result)) [[unlikely]]
       failed = raising([&] { fail_result(std::exchange(result, opd_none())); });
     if (failed) [[unlikely]] {
-      Ref<Error> error = take_raised();  // before collectors run, which may raise errors of their own
+      Ref<Error> error = take_raised();  // taken before collectors run, which may raise their own errors
       if (recorded) record(instr, begin, run_.recorder.end_call(), {scratch_, count}, &*error);
       run_.failure = located(site(instr), std::move(error));
       return false;
@@ -290,15 +290,15 @@ class Interpreter {
     return true;
   }
 
-  // A recorded call ends when the device has done its work.
+  // A recorded call ends when the device has finished its work.
   [[gnu::noinline]] int wait_for_device(uint32_t count, View &result) {
     const int failed = run_.vm->wait_for_device({scratch_, count});
     if (failed) Value::take(std::exchange(result, opd_none()));  // ends the result's reference
     return failed;
   }
 
-  // An instrument is shown a folded call with its original arguments. The instruction no longer has them, so they are
-  // read from the executable. Fills the scratch and returns their number.
+  // An instrument sees a folded call with its original arguments. The instruction no longer has them, so they are read
+  // from the executable. Fills the scratch and returns the number of arguments.
   size_t folded_arguments(const Instr &instr) {
     size_t count = 0;
     for (const int64_t word : program_.executable->instruction(program_.pc_of(&instr)).args) {
@@ -315,7 +315,7 @@ class Interpreter {
     return count;
   }
 
-  // Shows the arguments where they lie, in the scratch. False if the instrument skips the call.
+  // Shows the arguments in place, in the scratch. Returns false if the instrument skips the call.
   bool show_before(const Instr &instr, size_t count) {
     View *head = scratch_ - kInstrumentHead;
     const uint32_t callee = program_.callee_of[program_.pc_of(&instr)];
@@ -350,8 +350,8 @@ class Interpreter {
     assign(instr.reg, view_of(run_.pool.tensor(*instr.shape, storage, instr.bytes)));
   }
 
-  // An instrument or a recording of all builtins must see every instruction of the program. So the planned code, which
-  // has no allocations left, is not used then.
+  // An instrument or a recording of all builtins must see every instruction of the program. The planned code has no
+  // allocations left, so it is not used in that case.
   template <bool kListen>
   const Instr *start_of(const Program::Func &function) const {
     return code_ + (kListen && (run_.instrument || records_builtins_) ? function.start : function.planned_start);
@@ -374,7 +374,7 @@ View Interpreter::execute(uint32_t index, Args args) {
   enter(program_.functions[index], args.data());
   for (const Instr *pc = start_of<kListen>(*frame_->function);;) {
     const Instr &instr = *pc;
-    // The decoder has marked what needs a check at run time. Most instructions need none.
+    // The decoder has marked the instructions that need a check at run time. Most need none.
     if (instr.checks) [[unlikely]]
       check(instr);
     if (kListen && run_.instrument && is_folded(instr.op)) {
@@ -408,7 +408,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         const StaticBuffer &buffer = program_.places[instr.place];
         if (!is_ready(registers_, buffer)) [[unlikely]]
           make_static_buffer(run_, registers_, buffer);
-        // Its tensors have no instructions of their own, so they are one version together.
+        // The tensors of a static buffer have no instructions of their own, so together they are one version.
         if (kListen && run_.pool.records_bindings())
           record_version(*static_cast<VmStorage *>(object_of(registers_[buffer.reg])));
         break;
@@ -423,7 +423,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         pc += condition(site(instr), registers_[instr.reg]) ? 1 : instr.offset;
         continue;
       case Op::kGoto:
-        // A cancelled call must also leave a loop without calls. Jumps forward come to an end by themselves.
+        // A cancelled call must also leave a loop without calls. Forward jumps always come to an end.
         if (instr.offset <= 0) check_stop(instr);
         pc += instr.offset;
         continue;
@@ -436,8 +436,8 @@ View Interpreter::execute(uint32_t index, Args args) {
           ++pc;
           continue;
         }
-        // A call of the program's own takes a frame but no C stack: the loop goes on in the callee. So only max_depth
-        // limits how deep such calls nest.
+        // A call within the program takes a frame but no C stack: the loop continues in the callee. So only max_depth
+        // limits the nesting of such calls.
         const Program::Func &callee = program_.functions[instr.callee];
         uint64_t begin = 0;
         if (kListen && run_.recorder.listens()) begin = run_.recorder.begin_call({scratch_, instr.num_args});
@@ -448,7 +448,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
       case Op::kRet: {
-        Value result(registers_[instr.reg]);  // a reference of its own: popping the frame drops the register
+        Value result(registers_[instr.reg]);  // an extra reference, because popping the frame drops the register
         const Instr *const back = frame_->return_to;
         if (!back) return result.detach();  // the scope pops the frame
         const uint64_t begin = frame_->begin;
@@ -461,7 +461,7 @@ View Interpreter::execute(uint32_t index, Args args) {
         continue;
       }
     }
-    // Only cases that break come here: folded builtins and static buffers. All others have moved `pc` themselves.
+    // Only cases that break come here: folded builtins and static buffers. All other cases have already moved `pc`.
     if (kListen && folded_begin) record(instr, folded_begin, run_.recorder.end_call(), {});
     if (kListen && run_.instrument) show_after(folded_args_, registers_[instr.reg]);
     ++pc;
@@ -471,7 +471,7 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  // Decided once for the run: what begins to listen meanwhile sees the next one.
+  // Decided once per run: a listener or instrument that is set during the run takes effect in the next one.
   if (!run.recorder.listens() && !run.instrument) return Interpreter(run).execute<false>(function, args);
   Interpreter interpreter(run);
   try {

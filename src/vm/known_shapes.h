@@ -1,5 +1,5 @@
-// Finds the tensor template of a shape constant by the constant's address. Compiled code makes tensors of the same few
-// shapes again and again.
+// A cache of tensor templates by the address of the shape constant. Compiled code makes tensors of the same few shapes
+// again and again.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -17,12 +17,12 @@ class KnownShapes {
     std::sort(shapes_.begin(), shapes_.end());
   }
 
-  // Null if the shape is not a constant, or if no tensor can have it.
+  // Returns null if the shape is not a constant, or if no tensor can have it.
   const TensorTemplate *find(const Shape &shape, DLDataType dtype) {
     const TensorTemplate *known = recent(shape, dtype);
     return known ? known : look_up(shape, dtype);
   }
-  // Looks only among recent finds, so it may be null for a known shape, too.
+  // Looks only at recent finds. May return null for a known shape.
   const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
     const auto bits = std::bit_cast<uint32_t>(dtype);
     const Entry &entry = recent_[place_of(shape, bits)];

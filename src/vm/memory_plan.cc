@@ -8,9 +8,9 @@
 
 namespace opd {
 
-// The planner looks at one basic block at a time, since a register's contents are then known without joining paths.
-// What a later block might read is left as it is. The planned code is a second version: the first one stays for
-// instruments, which must see each instruction.
+// The planner looks at one basic block at a time, because a register's contents are then known without joining paths.
+// Values that a later block might read are left unchanged. The planned code is a second version. Instruments use the
+// first version, because they must see each instruction.
 class Planner {
  public:
   explicit Planner(Program &program)
@@ -41,12 +41,12 @@ class Planner {
 
   const Instr &at(uint32_t pc) const { return p_.code[pc]; }
   static bool jumps(Op op) { return op == Op::kGoto || op == Op::kIf; }
-  // This relies on the order of Op: those that write a register come first.
+  // Relies on the order of Op: operations that write a register come first.
   static bool writes(Op op) { return op < Op::kForgetBorrowed; }
 
   void find_blocks() {
     blocks_ = {f_->start, f_->end};
-    // One more than there are registers, for the results that nobody wants: they go to void_register().
+    // One more than there are registers: discarded results go to void_register().
     writers_.assign(p_.num_registers + 1, 0);
     for (uint32_t i = 0; i < f_->num_args; ++i) writers_[i] = 1;
     for (uint32_t pc = f_->start; pc < f_->end; ++pc) {
@@ -88,7 +88,8 @@ class Planner {
     close(end, at(end - 1).op == Op::kRet);
   }
 
-  // A kernel cannot keep a tensor unnoticed (is_ready() checks); any other reader may, so it rules the candidate out.
+  // A kernel cannot keep a tensor unnoticed, because is_ready() checks this. Any other reader may keep it, so it rules
+  // the candidate out.
   void read(uint32_t reg, bool by_kernel, uint32_t pc = 0, uint32_t arg = 0) {
     if (reg >= p_.num_registers) return;
     nulled_[reg] = kNone;  // the program reads the None, so it must be written
@@ -98,8 +99,8 @@ class Planner {
     else candidates_[found].good = false;
   }
 
-  // The storage argument of alloc_tensor. A tensor there is an error that the program has to raise as it does
-  // unplanned, so the tensor must really be in the register.
+  // Returns the storage argument of alloc_tensor. If the register holds a tensor, the program must raise the same error
+  // as without a plan. So the tensor must really be in the register.
   uint32_t storage_at(uint32_t reg) {
     if (reg >= p_.num_registers) return kNone;
     nulled_[reg] = kNone;
@@ -122,7 +123,7 @@ class Planner {
     fresh.made = pc;
     fresh.is_tensor = instr.op == Op::kTensor;
     fresh.storage = storage;
-    fresh.good = writers_[instr.reg] == 1;  // else the write may have to drop another value
+    fresh.good = writers_[instr.reg] == 1;  // otherwise the write may have to drop another value
     candidates_.push_back(std::move(fresh));
   }
 
@@ -131,7 +132,7 @@ class Planner {
     if (const uint32_t candidate = std::exchange(nulled_[reg], kNone); candidate != kNone) unread_.push_back(candidate);
   }
 
-  // The end of a block. If the block returns, live candidates end with it; if not, later blocks may use them.
+  // Ends a block. If the block returns, live candidates end with it. Otherwise later blocks may use them.
   void close(uint32_t end, bool returns) {
     for (const uint32_t reg : touched_) {
       if (returns) settle_null(reg);
@@ -145,14 +146,14 @@ class Planner {
   }
 
   // A tensor that does not fit makes alloc_tensor fail, so it keeps its instruction. The sum of offset and size may
-  // wrap, so it is not formed.
+  // wrap, so it is never computed.
   bool fits(const Candidate &tensor) const {
     const uint64_t room = p_.storage_kinds[at(candidates_[tensor.storage].made).size_class].bytes;
     const Instr &made = at(tensor.made);
     return made.shape->bytes <= room && made.bytes <= room - made.shape->bytes;
   }
 
-  // A storage becomes a static buffer with all its tensors, or not at all. False if none does.
+  // Makes a storage with all its tensors a static buffer, or leaves it. Returns false if no storage became one.
   bool settle() {
     for (Candidate &c : candidates_) {
       if (!c.is_tensor || c.storage == kNone) continue;
@@ -160,19 +161,19 @@ class Planner {
       storage.good &= c.good && fits(c);
       storage.end = std::max(storage.end, c.end);
     }
-    // In a second pass, because any tensor of a storage may rule it out, also one that comes after others.
+    // A second pass, because any tensor of a storage may rule the storage out, even a later one.
     bool any = false;
     for (Candidate &c : candidates_)
       if (c.is_tensor) any |= c.good = c.storage != kNone && candidates_[c.storage].good;
     return any;
   }
 
-  // Linear scan: storages of one size whose lifetimes do not overlap share a place. It needs the candidates in the
-  // order of their allocations, which is the order of scan(). The place whose storage ends first is taken, so a place
-  // is added only if none is free. Functions share places, too, because a frame runs one function at a time: each finds
-  // the places of the functions before it free.
+  // Linear scan: storages of one size whose lifetimes do not overlap share a place. The scan needs the candidates in
+  // the order of their allocations, which is the order of scan(). It takes the place whose storage ends first, so it
+  // adds a place only if none is free. Functions share places, because a frame runs one function at a time: each
+  // function starts with all places free.
   void place() {
-    using Free = std::pair<uint32_t, uint32_t>;  // end of the last storage there, place
+    using Free = std::pair<uint32_t, uint32_t>;  // end of the place's last storage, place
     std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<Free>>> free(p_.storage_kinds.size());
     for (uint32_t i = 0; i < p_.places.size(); ++i) free[p_.places[i].size_class].push({0, i});
     for (Candidate &c : candidates_) {
@@ -193,15 +194,16 @@ class Planner {
 
   uint32_t new_register() { return p_.first_static_buffer() + p_.num_static_buffer_registers++; }
 
-  // Tensors of one place with the same shape and offset are the same object, which the frame makes once and keeps.
+  // Tensors of one place with the same shape and offset are one object, which the frame makes once and keeps.
   uint32_t cell_of(const Candidate &tensor) {
     const uint32_t place = candidates_[tensor.storage].place;
     auto &tensors = p_.places[place].tensors;
     const Instr &made = at(tensor.made);
-    constexpr size_t kFew = 8;  // a linear search is faster for so few
+    constexpr size_t kFew = 8;  // a linear search is faster for a few tensors
     for (size_t i = 0; i < std::min(tensors.size(), kFew); ++i)
       if (tensors[i].shape == made.shape && tensors[i].offset == made.bytes) return tensors[i].reg;
-    // Beyond that a map: a damaged program may have thousands of tensors in one storage, and would take quadratic time.
+    // Larger counts use a map: a damaged program may have thousands of tensors in one storage, which would take
+    // quadratic time.
     uint32_t few = 0;
     uint32_t &reg = tensors.size() < kFew ? few : registers_[{place, made.shape->id, made.bytes}];
     if (reg) return reg;
@@ -214,7 +216,7 @@ class Planner {
     const uint32_t count = f_->end - f_->start;
     std::vector<Instr> planned(p_.code.begin() + f_->start, p_.code.begin() + f_->end);
     std::vector<bool> gone(count, false);
-    // Other registers take the place of some arguments. The first version needs its own, so the lists are copied.
+    // Some arguments get other registers. The first version needs its own, so the lists are copied.
     for (Instr &instr : planned)
       if (instr.num_args > 2) {
         auto &copy = p_.planned_args_.emplace_back(std::make_unique_for_overwrite<uint32_t[]>(instr.num_args));
@@ -238,16 +240,16 @@ class Planner {
       (kernel.num_args <= 2 ? kernel.inline_args : const_cast<uint32_t *>(kernel.args))[use.arg] =
           candidates_[use.candidate].place;
     }
-    // Only now, since a kill goes only if the tensor or storage that it drops is planned.
+    // This must come last: a kill is removed only if its tensor or storage is planned.
     for (const uint32_t i : unread_)
       if (candidates_[i].good) gone[candidates_[i].killed - f_->start] = true;
     append(planned, gone);
   }
 
-  // A jump to a removed instruction leads to the next one that is left. A block begins at each target of a jump and
-  // ends at each jump, so no planned lifetime extends across one.
+  // If a jump's target was removed, the jump leads to the next remaining instruction. A block begins at each target of
+  // a jump and ends at each jump, so no planned lifetime crosses one.
   void append(std::vector<Instr> &planned, const std::vector<bool> &gone) {
-    std::vector<uint32_t> moved(planned.size() + 1, 0);  // new index of each instruction, or of the next one kept
+    std::vector<uint32_t> moved(planned.size() + 1, 0);  // new index of each instruction, or of the next remaining one
     for (size_t i = 0; i < planned.size(); ++i) moved[i + 1] = moved[i] + !gone[i];
     f_->planned_start = static_cast<uint32_t>(p_.code.size());
     p_.code.reserve(p_.code.size() + moved.back());
@@ -257,17 +259,18 @@ class Planner {
       if (jumps(instr.op))
         instr.offset = int64_t{moved[static_cast<size_t>(static_cast<int64_t>(i) + instr.offset)]} - moved[i];
       p_.code.push_back(instr);
-      // Messages and profiles name the instruction of the executable, so each planned one knows where it came from.
+      // Messages and profiles name the executable's instruction, so each planned one keeps its index.
       p_.planned_from.push_back(f_->start + static_cast<uint32_t>(i));
     }
   }
 
   Program &p_;
-  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> registers_;  // of tensors, by place, shape and offset
+  // registers of tensors, by place, shape and offset
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t> registers_;
 
   // State of the function being planned.
   Program::Func *f_ = nullptr;
-  std::vector<uint32_t> blocks_;   // starts, then the end
+  std::vector<uint32_t> blocks_;   // block starts, then the end
   std::vector<uint32_t> writers_;  // per register
   std::vector<Candidate> candidates_;
   std::vector<Use> uses_;
@@ -278,7 +281,7 @@ class Planner {
   std::vector<uint32_t> touched_;           // registers
 };
 
-// Compiled functions have no instructions, and packed ones are not of the program.
+// Compiled functions have no instructions, and packed functions are not part of the program.
 void plan(Program &program) {
   Planner planner(program);
   for (auto &function : program.functions)

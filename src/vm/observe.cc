@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-// The callee's name. The run caches it, because asking the VM takes a lock.
+// Returns the callee's name. The run caches it, because asking the VM takes a lock.
 template <class Name>
 NameId name_of(Run &run, const void *callee, const Name &name) {
   auto &known = run.known_callees[reinterpret_cast<uintptr_t>(callee) / 16 % std::size(run.known_callees)];
@@ -25,7 +25,7 @@ void record(Run &run, NameId name, uint64_t begin, uint64_t end, Args args, cons
   run.recorder.add({begin, end, name, Event::kNoLocation, depth}, args, name, error);
 }
 
-// Lives while the callee runs. The callee's own calls are not calls of the program, so they are not observed.
+// Marks that the callee runs. The callee's own calls are not calls of the program, so they are not observed.
 struct Observed {
   Run &run;
   explicit Observed(Run &r) : run(r) { run.in_callee = true; }
@@ -51,7 +51,8 @@ int show(Run &run, NameId name, const View &callee, Args args, View *result, Cal
   }
   const int failed = call();
   if (!failed) {
-    Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());  // if the instrument throws
+    // frees the result if the instrument throws
+    Value kept = Value::take(result ? std::exchange(*result, opd_none()) : opd_none());
     instrument_after(run, shown, kept.view());
     if (result) *result = kept.detach();
   }
@@ -64,7 +65,7 @@ bool is_only_recorded(const Run &run) {
 }
 
 // Makes a call and records it. The error is taken before collectors run, because they may raise others. `result`: null,
-// or what the call writes.
+// or where the call writes its result.
 template <class Name, class Call>
 int time_call(Run &run, const Name &name_of_callee, Args args, View *result, const Call &call, uint32_t depth = 1) {
   const uint64_t begin = run.recorder.begin_call(args);
@@ -86,7 +87,7 @@ int record_call(Run &run, const Name &name_of_callee, Args args, View *result, c
   return time_call(run, name_of_callee, args, result, call);
 }
 
-// All other calls: there is an instrument, a reason to stop, or only the operator's name to publish.
+// Makes all other calls: there is an instrument, a reason to stop, or only the operator's name to publish.
 template <class Name, class Call>
 int observe(Run &run, const Name &name_of_callee, const View &callee, Args args, View *result, Call call) {
   check_stop(run);

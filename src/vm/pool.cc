@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<uint64_t> next_pool_id{1};  // never reused: an object may outlive its pool and must not match a later one
 
-// The storage keeps its budget alive, since it may outlive the VM: a result is freed when the caller drops it.
+// The storage keeps its budget alive, because it may outlive the VM: a result is freed when the caller drops it.
 void free_storage(VmStorage *storage) {
   storage->allocator->deallocate(storage->data, storage->bytes());
   storage->budget->refund(storage->bytes());
@@ -18,21 +18,21 @@ void free_storage(VmStorage *storage) {
 
 void destroy_storage(void *self, int flags) {
   auto *storage = static_cast<VmStorage *>(static_cast<Object *>(self));
-  if (!(flags & kFree)) return;  // a weak reference is left: the pool must not use the header again yet
-  // A pool has no lock, so only its own thread may put something into its lists, and only while the run is the current
+  if (!(flags & kFree)) return;  // a weak reference is left, so the pool must not reuse the header yet
+  // A pool has no lock. So only its own thread may add to its lists, and only while its run is the thread's current
   // one.
   RunPool *pool = RunPool::current();
   if (pool && pool->id() == storage->home && pool->keep(storage)) return;
   free_storage(storage);
 }
 
-// Not delete: the tensor has its shape and strides behind it, so new_tensor() got the memory from operator new.
+// Not `delete`: the shape and strides lie behind the tensor, so new_tensor() used operator new.
 void free_tensor(VmTensor *tensor) {
   tensor->~VmTensor();
   ::operator delete(tensor);
 }
 
-// `tensor` has room for that many.
+// `tensor` must have room for the dimensions.
 void set_dims(DLTensor &tensor, std::span<const int64_t> dims) {
   uint64_t stride = 1;  // unsigned: strides next to a size 0 may wrap, and are then never used
   for (size_t i = dims.size(); i-- > 0; stride *= static_cast<uint64_t>(dims[i])) {
@@ -55,8 +55,8 @@ int32_t VmStorage::type() {
   return index;
 }
 
-// Reading the limits of control groups takes 50 us, as long as loading a small program. So it is delayed until it can
-// matter: a VM whose storages stay below 64 MiB never asks. If two threads ask at once, both read them, which does no
+// Reading the limits of control groups takes 50 us, as long as loading a small program. So they are read only when they
+// can matter: a VM whose storages stay below 64 MiB never reads them. If two threads read them at once, this does no
 // harm.
 uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
   constexpr uint64_t kSurelyAllowed = 64 << 20;
@@ -70,7 +70,7 @@ uint64_t MemoryBudget::limit_for(uint64_t used, uint64_t bytes) {
 
 void MemoryBudget::charge(uint64_t bytes) {
   uint64_t used = used_bytes.load(std::memory_order_relaxed);
-  // A compare-and-swap, so that concurrent calls cannot exceed the limit together. Relaxed: the count publishes no
+  // A compare-and-swap, so that concurrent calls together cannot exceed the limit. Relaxed: the counter publishes no
   // other data.
   do {
     const uint64_t limit = limit_for(used, bytes);
@@ -84,10 +84,10 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
                                MemoryUse use, const ImageShape &image) {
   auto storage = std::make_unique<VmStorage>();
   storage->type_index = VmStorage::type();
-  // The device's pool has lists by size only, so images do not go there. The run's size classes tell their shapes
-  // apart.
+  // The device's pool has lists by size only, so images do not go there. The run's size classes distinguish their
+  // shapes.
   storage->allocator = &Allocator::of(device, image ? OPD_ALLOCATOR_NAIVE : kind);
-  // Charged before the memory is there, so that concurrent calls cannot allocate more than the limit together.
+  // Charged before the allocation, so that concurrent calls together cannot allocate more than the limit.
   budget->charge(bytes);
   try {
     storage->data =
@@ -96,7 +96,8 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
     budget->refund(bytes);
     throw;
   }
-  // Only now the storage has memory to free. If there was none, the unique_ptr has deleted it without this deleter.
+  // Set after the allocation, because this deleter frees the memory. If the allocation throws, the unique_ptr deletes
+  // the storage without this deleter.
   storage->Object::deleter = destroy_storage;
   storage->size = image ? 0 : bytes;
   storage->image = image;
@@ -110,9 +111,9 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
   uint64_t count, bytes;
   if (!pool || !element_count(dims.data(), static_cast<int64_t>(dims.size()), count) ||
       !data_bytes(count, dtype, bytes))
-    return make_tensor(dims, dtype, device, use);  // which throws the reason
-  // Such tensors are caches of language models, and their tables. They live long and have sizes of their own, so a free
-  // list would seldom be asked for such a block again.
+    return make_tensor(dims, dtype, device, use);  // throws an error with the reason
+  // Such tensors are caches of language models and their tables. They live long and their sizes are rarely equal, so a
+  // free list would seldom reuse such a block.
   auto storage = make_vm_storage(device, OPD_ALLOCATOR_NAIVE, bytes, pool->budget_, use);
   void *const data = storage->data;
   return Tensor::make(dims, dtype, device, data, std::move(storage));
@@ -131,14 +132,14 @@ bool is_unique(const Tensor &tensor) {
     const auto &view = *static_cast<const Tensor *>(object);
     const bool is_own =
         view.deleter == &delete_object<Tensor> || is_read_only(view) || view.deleter == &VmTensor::destroy;
-    if (!is_own) return false;  // only the members before `owner` can be read
+    if (!is_own) return false;  // only the members before `owner` exist
     object = view.owner;
   }
   return true;
 }
 
-// If others refer to a borrower, drop() makes it a counted owner of its storage. So a tensor that ends elsewhere does
-// not borrow, and need not touch the storage's count of borrowers, which is not atomic.
+// If a borrower has other references, drop() makes it a counted owner of its storage. So a tensor that ends elsewhere
+// does not borrow, and does not touch the storage's count of borrowers, which is not atomic.
 void VmTensor::destroy(void *self, int flags) {
   auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(static_cast<Object *>(self)));
   RunPool *pool = RunPool::current();
@@ -159,7 +160,7 @@ RunPool::RunPool(std::span<const VmDevice> devices, Ref<MemoryBudget> budget, si
       devices_(devices),
       budget_(std::move(budget)),
       tensors_(num_templates) {
-  // In the program's order, so that the size classes in its instructions are those of the pool, too.
+  // In the program's order, so that the size classes in its instructions are valid in the pool.
   for (const StorageKind kind : kinds) size_class_of(kind);
 }
 
@@ -170,7 +171,7 @@ uint32_t RunPool::size_class_of(StorageKind kind) {
 }
 
 const VmDevice &RunPool::device_of(int64_t index) const {
-  // A VM's last device is the host, see VmSettings: programs keep shapes there, whatever devices they name.
+  // A VM's last device is the host, see VmSettings. Programs keep shapes there, whatever devices they name.
   if (index == -1) return devices_.back();
   if (index < 0 || static_cast<uint64_t>(index) >= devices_.size())
     fail(OPD_OUT_OF_RANGE, "device index ", index, " of a VM with ", counted(devices_.size(), "device"));
@@ -189,8 +190,8 @@ VmStorage *RunPool::new_storage(uint32_t size_class) {
   const auto make = [&] {
     return make_vm_storage(device.device, device.allocator, kind.bytes, budget_, MemoryUse::kTensor, kind.image);
   };
-  // The device's pool and the budget count what idle frames and runs of the VM keep as in use, so neither can free it.
-  // when_short() does.
+  // The device's pool and the budget count the memory of idle frames and runs of the VM as in use, so neither can free
+  // it. when_short() does.
   Ref<VmStorage> storage;
   try {
     storage = make();
@@ -205,8 +206,8 @@ VmStorage *RunPool::new_storage(uint32_t size_class) {
 }
 
 VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, uint32_t template_id) {
-  // One allocation for the tensor, its shape and its strides, because a first run makes a tensor for nearly every
-  // kernel.
+  // One allocation for the tensor, its shape and its strides, because a run's first call makes a tensor for nearly
+  // every kernel.
   void *memory = ::operator new(sizeof(VmTensor) + 2 * dims.size_bytes());
   auto *tensor = new (memory) VmTensor;
   Object *header = tensor;
@@ -220,7 +221,7 @@ VmTensor *RunPool::new_tensor(std::span<const int64_t> dims, DLDataType dtype, u
   return tensor;
 }
 
-// A kept tensor has room behind it for its own rank only, so these lists are by rank.
+// A kept tensor only has room for its own rank, so these lists are by rank.
 VmTensor *RunPool::tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset) {
   VmTensor *tensor = dims.size() < kRanks ? shapeless_[dims.size()] : nullptr;
   if (tensor) {
@@ -250,7 +251,7 @@ bool RunPool::keep(VmStorage *storage) {
   return true;
 }
 
-// Only while the run is idle, because the lists have no lock: see Vm::idle_bytes_here().
+// Call it only while the run is idle, because the lists have no lock. See Vm::idle_bytes_here().
 uint64_t RunPool::kept_bytes(DLDevice device) const {
   uint64_t sum = 0;
   for (const auto &size_class : classes_)
@@ -259,7 +260,7 @@ uint64_t RunPool::kept_bytes(DLDevice device) const {
   return sum;
 }
 
-// No reference leads to an object in a list, so they are freed without their deleters, which would keep them again.
+// Objects in the lists have no references. They are freed without their deleters, which would put them back.
 void RunPool::trim() {
   const auto free_list = [](VmTensor *&head) {
     while (head) free_tensor(std::exchange(head, head->next));

@@ -1,16 +1,15 @@
-// Tensors and storages of running programs.
+// The memory pool of a run: free lists of tensors and storages.
 //
-// A program makes and drops a tensor for nearly every kernel, often of a few bytes, so this must cost less than the
-// smallest kernel. Three things make it cheap:
-// 1. Each run has a pool, which only the run's thread touches, so no lock is taken.
-// 2. Dropped tensors and storages go to free lists by shape and by size, so malloc is called in the first run only.
-// 3. A tensor that stays inside the run *borrows* its storage: the storage counts its borrowers in a plain integer, so
-//    no atomic operation is needed. A tensor that leaves the run (it is returned, put into a tuple, kept by a foreign
-//    function) becomes a counted owner of its storage first, because another thread may then drop it.
+// A program makes and drops a tensor for nearly every kernel, often of a few bytes. So this must cost less than the
+// smallest kernel. Three things make it cheap: (1) Each run has a pool, which only the run's thread uses, so no lock is
+// taken. (2) Dropped tensors and storages go to free lists by shape and by size, so only the first call uses malloc.
+// (3) A tensor that stays inside the run *borrows* its storage: the storage counts its borrowers in a plain integer, so
+// no atomic operation is needed. Before a tensor leaves the run, it becomes a counted owner of its storage, because
+// another thread may then drop it. A tensor leaves if it is returned, put into a tuple, or kept by a foreign function.
 //
-// An object may end on another thread, or after its run. `home` is the number of the pool that it came from: only there
-// may it go to a free list; elsewhere it goes back to the heap. Numbers are never used again, so an object that
-// outlives its pool cannot be taken for one of a later pool.
+// An object may end on another thread, or after its run. `home` is the number of the pool that made it. Only this pool
+// may put it into a free list; elsewhere its memory is freed. Numbers are never reused, so a later pool cannot be
+// mistaken for the object's pool.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,7 +22,7 @@
 
 namespace opd {
 
-// The memory limit of all storages of one VM. Thread-safe; lives until the VM and its last storage have ended.
+// The memory limit of all storages of one VM. Thread-safe. Lives until the VM and its last storage have ended.
 struct MemoryBudget : Object {
   static int32_t type() { return OPD_OBJECT; }
   explicit MemoryBudget(uint64_t limit) : limit_bytes(limit) {}  // 0: the limit of the process
@@ -33,22 +32,23 @@ struct MemoryBudget : Object {
 
  private:
   uint64_t limit_for(uint64_t used, uint64_t bytes);
-  std::atomic<uint64_t> limit_bytes;  // 0: not asked yet
+  std::atomic<uint64_t> limit_bytes;  // 0: not read yet
 };
 
 struct VmStorage final : Object {
   static int32_t type();  // "opdyno.vm.Storage"
   char *data = nullptr;
-  uint64_t size = 0;  // 0 if it is an image, which has one tensor only: so paths for parts of a block do not take it
+  uint64_t size = 0;  // 0: an image, which has only one tensor; the fast paths for parts of a block then fail
   ImageShape image;
   DLDevice device{};
   Allocator *allocator = nullptr;
   MemoryBudget *budget = nullptr;  // one reference
   uint64_t home = 0;
-  VmStorage *next = nullptr;  // in a free list
+  VmStorage *next = nullptr;  // the next one in a free list
   uint32_t size_class = 0;
   uint32_t borrowers = 0;  // tensors of the home run that use the storage without a reference
-  bool dropped = false;    // its register dropped it while tensors borrowed it: the last borrower ends that reference
+  // Its register dropped it while tensors borrowed it. The last borrower ends the register's reference.
+  bool dropped = false;
 
   uint64_t bytes() const { return size + image.bytes(); }
 };
@@ -60,7 +60,7 @@ struct VmDevice {
 
 struct StorageKind {
   uint64_t bytes;
-  int64_t device;      // index into the VM's devices; -1: the last, which is the host
+  int64_t device;      // index into the VM's devices; -1: the last one, the host
   ImageShape image{};  // none: a block
   bool operator==(const StorageKind &) const = default;
   struct Hash {
@@ -87,8 +87,8 @@ struct VmTensor final : Tensor {
   static void destroy(void *self, int flags);
 };
 
-// Whether nothing else has a reference to the tensor, nor to its memory as far as this library knows. It does not know
-// the memory of tensors that another library made: false.
+// Whether the tensor has no other reference, and its memory has none that this library can see. False if another
+// library made the memory, because its references are not known.
 bool is_unique(const Tensor &tensor);
 
 class RunPool {
@@ -101,21 +101,21 @@ class RunPool {
 
   static RunPool *current() { return static_cast<RunPool *>(thread_state().run_pool); }
   uint64_t id() const { return id_; }
-  // Type of the storages that alloc_tensor's fast path takes. While bindings are recorded there is none, so that the
-  // slow path sees all of them, and the fast path has no test for it.
+  // The type of storages that alloc_tensor's fast path accepts. While bindings are recorded, it is kNoType: all calls
+  // take the slow path, and the fast path needs no extra test.
   int32_t fast_storage_type() const { return fast_storage_type_; }
-  // Whether each tensor that is made in a storage is recorded. Set for a whole run: see Run::record_bindings().
+  // Whether each tensor made in a storage is recorded. Set for a whole run, see Run::record_bindings().
   bool records_bindings() const { return fast_storage_type_ != storage_type_; }
   void set_records_bindings(bool records) { fast_storage_type_ = records ? kNoType : storage_type_; }
 
-  uint32_t add_template() {  // for a template of the run's own
+  uint32_t add_template() {  // for a template that only this run has
     tensors_.push_back(nullptr);
     return static_cast<uint32_t>(tensors_.size()) - 1;
   }
   uint32_t size_class_of(StorageKind kind);
-  const VmDevice &device_of(int64_t index) const;  // as StorageKind's; throws OPD_OUT_OF_RANGE
-  int64_t index_of(DLDevice device) const;         // as StorageKind's; throws OPD_INVALID_ARGUMENT if the VM lacks it
-  VmStorage *storage(uint32_t size_class) {        // the caller gets one reference
+  const VmDevice &device_of(int64_t index) const;  // index as in StorageKind; throws OPD_OUT_OF_RANGE
+  int64_t index_of(DLDevice device) const;  // as in StorageKind; throws OPD_INVALID_ARGUMENT if the VM lacks the device
+  VmStorage *storage(uint32_t size_class) {  // the caller gets one reference
     VmStorage *&head = classes_[size_class].head;
     if (!head) [[unlikely]]
       return new_storage(size_class);
@@ -131,7 +131,7 @@ class RunPool {
     bind(tensor, storage, offset);
     return tensor;
   }
-  // The same, but only from the free list; null if that is empty.
+  // Takes a tensor from the free list only. Returns null if the list is empty.
   VmTensor *spare_tensor(const TensorTemplate &shape, VmStorage *storage, uint64_t offset) noexcept {
     VmTensor *&head = tensors_[shape.id];
     VmTensor *tensor = head;
@@ -143,13 +143,14 @@ class RunPool {
   }
   VmTensor *tensor(std::span<const int64_t> dims, DLDataType dtype, VmStorage *storage, uint64_t offset);
 
-  // Ends a register's reference to an object. The common cases change no count: a tensor of this run without other
-  // references goes to its free list; a storage that tensors still borrow is only marked, because these tensors end
+  // Ends a register's reference to an object. The common cases change no count. A tensor of this run without other
+  // references goes to its free list. A storage that tensors still borrow is only marked, because these tensors end
   // before the run does.
   void drop(Object *object) {
     if (object->deleter == &VmTensor::destroy) {
       auto *tensor = static_cast<VmTensor *>(static_cast<Tensor *>(object));
-      if (tensor->home == id_ && tensor->borrows) {  // of other runs' tensors only `home` may be read: it never changes
+      // Only `home` may be read of other runs' tensors, because it never changes.
+      if (tensor->home == id_ && tensor->borrows) {
         if (tensor->has_sole_owner()) [[likely]] {
           end_borrow(static_cast<VmStorage *>(tensor->owner));
           return keep(tensor);
@@ -166,8 +167,8 @@ class RunPool {
     release(object);
   }
 
-  // The most frequent case of drop(), which calls no function: a tensor of a known shape, without other references.
-  // False: it is another case, and nothing was done.
+  // The most frequent case of drop(), without function calls: a tensor of a known shape without other references. If it
+  // returns false, nothing was done.
   bool drop_to_free_list(Object *object) noexcept {
     if (object->deleter != &VmTensor::destroy) [[unlikely]]
       return false;
@@ -184,9 +185,9 @@ class RunPool {
   }
 
   std::function<void()>
-      when_short;  // called when an allocation fails: frees all unused memory, so that the allocation can be repeated
+      when_short;  // called if an allocation fails: frees all unused memory, so that the allocation can be repeated
 
-  // Takes an unused tensor, for tensor() to return again.
+  // Keeps an unused tensor, which tensor() can return again.
   void keep(VmTensor *tensor) {
     if (tensor->template_id == VmTensor::kNoTemplate) [[unlikely]]
       return keep_shapeless(tensor);
@@ -196,7 +197,7 @@ class RunPool {
   }
   bool keep(VmStorage *storage);  // false: the device's allocator is not pooled
   void trim();
-  uint64_t kept_bytes(DLDevice device) const;  // of the storages in free lists
+  uint64_t kept_bytes(DLDevice device) const;  // storages in free lists
 
  private:
   struct SizeClass {
@@ -221,8 +222,8 @@ class RunPool {
       release(storage);
     }
   }
-  // Turns a borrow into a counted reference. If the storage is dropped already, its last borrower takes over the
-  // register's.
+  // Turns a borrow into a counted reference. If the storage is already dropped, its last borrower takes over the
+  // register's reference.
   void own_storage(VmTensor *tensor) {
     auto *storage = static_cast<VmStorage *>(tensor->owner);
     if (--storage->borrowers || !storage->dropped) retain(storage);
@@ -235,7 +236,7 @@ class RunPool {
                                          MemoryUse use);
 
   const uint64_t id_;
-  static constexpr int32_t kNoType = INT32_MIN;  // no value has it
+  static constexpr int32_t kNoType = INT32_MIN;  // no value has this type
   const int32_t storage_type_ = VmStorage::type();
   int32_t fast_storage_type_ = storage_type_;
   const std::span<const VmDevice> devices_;  // the VM's
@@ -247,15 +248,15 @@ class RunPool {
   std::unordered_map<StorageKind, uint32_t, StorageKind::Hash> class_of_;
 };
 
-// A storage that belongs to no run: for builtins called from outside one.
+// Makes a storage outside of any run, for builtins that are called outside one.
 Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_t bytes, Ref<MemoryBudget> budget,
                                MemoryUse use = MemoryUse::kTensor, const ImageShape &image = {});
 
-// A tensor that is smaller than the image that its storage is.
+// Throws because the tensor would be only a part of the storage's image.
 [[noreturn]] void fail_part_of_image(const VmStorage &storage, uint64_t offset, uint64_t bytes);
 
-// A tensor of a size that the program chooses, which may outlive the run. If a VM runs, the tensor counts for its
-// budget.
+// Makes a tensor whose size the program chooses, and which may outlive the run. If a VM runs, its budget counts the
+// tensor.
 Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use);
 
 }  // namespace opd

@@ -37,7 +37,7 @@ class Decoder {
     SafeCall call = nullptr;
     void *self = nullptr;
     bool kernel = false;
-    bool compiled = false;  // a kernel, or other code that is given plain DLTensors
+    bool compiled = false;  // a kernel, or other code that gets plain DLTensors
   };
 
   void resolve() {
@@ -74,7 +74,7 @@ class Decoder {
     if (!missing.empty()) fail_missing_functions(missing);
   }
 
-  // The machine code of a compiled function, which only a library can hold.
+  // Returns the machine code of a compiled function, which only a library can contain.
   Ref<KernelFunction> body_of(const std::string &name) const {
     const auto function = find_(concat("__vmtir__", name));
     return Ref<KernelFunction>::share(function ? as_kernel(*function) : nullptr);
@@ -87,7 +87,7 @@ class Decoder {
     if (name == "vm.builtin.alloc_storage") callee.known = Known::kStorage;
     if (name == "vm.builtin.alloc_tensor") callee.known = Known::kTensor;
     if (name == "vm.builtin.null_value") callee.known = Known::kNull;
-    if (name == "vm.builtin.call_tir_dyn") callee.compiled = true;  // calls the kernel that it is given
+    if (name == "vm.builtin.call_tir_dyn") callee.compiled = true;  // calls the kernel in its arguments
     return callee;
   }
 
@@ -191,7 +191,7 @@ class Decoder {
     else instr.args = registers, next_arg_ += in.args.size();
     for (size_t i = 0; i < in.args.size(); ++i) registers[i] = operand_register({in.args[i]});
     find_writes(callee, in, instr);
-    // The void register must stay None, so a call whose result is discarded is not folded.
+    // The void register must stay None, so a call with a discarded result is not folded.
     if (callee.known != Known::kNone && instr.reg != p_.void_register() && fold(callee.known, registers, instr)) {
       if (callee.known == Known::kNull) return;  // a parameter that is only overwritten with None stays borrowed
     } else if (!callee.call) {
@@ -207,7 +207,7 @@ class Decoder {
 
   // A program makes the output tensors of a compiled function just before the call. A call without such a tensor can
   // only write its inputs, which then must not be read-only. A tensor counts as unwritten until the first call that
-  // gets it, in the order of the text; branches can only make that rule stricter.
+  // takes it, in the order of the text. Branches can only make this rule stricter.
   void find_writes(const Callee &callee, const Instruction &in, Instr &instr) {
     bool has_output = false;
     for (const int64_t word : in.args) {
@@ -221,7 +221,7 @@ class Decoder {
     if (in.reg < kVoidRegister) unwritten_[static_cast<size_t>(in.reg)] = callee.known == Known::kTensor;
   }
 
-  // Turns a builtin with constant operands into an instruction of its own.
+  // Turns a builtin with constant operands into a single instruction.
   bool fold(Known known, const uint32_t *registers, Instr &instr) {
     if (known == Known::kNull) return instr.op = Op::kNull, instr.num_args == 0;
     return known == Known::kStorage ? fold_storage(registers, instr) : fold_tensor(registers, instr);
@@ -282,7 +282,8 @@ class Decoder {
   const Program::Find &find_;
   const std::function<Ref<Function>(uint32_t)> &value_of_;
   std::vector<Callee> callees_;
-  std::vector<bool> unwritten_;  // by register of the function being decoded: a new tensor that no call has seen
+  // by register of the function being decoded: holds a new tensor that no call has taken yet
+  std::vector<bool> unwritten_;
   std::unordered_map<int64_t, uint32_t> immediates_;
   std::unordered_map<uint32_t, uint32_t> function_values_;
   std::unordered_map<StorageKind, size_t, StorageKind::Hash> size_classes_;

@@ -1,4 +1,4 @@
-// A program bound to its functions: instructions decoded once to a fixed size, so that running them needs no checks.
+// A program bound to its functions. Instructions are decoded once to a fixed size, so running them needs no checks.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,14 +13,14 @@
 namespace opd {
 
 enum class Op : uint8_t {
-  kKernel,          // compiled code of a library: tensors, numbers, text and nulls only
+  kKernel,          // a library's compiled code: takes only tensors, numbers, text and nulls
   kPacked,          // any other packed function
   kProgram,         // a function of the program
   kStorage,         // alloc_storage of a known size
   kTensor,          // alloc_tensor of a known shape
-  kNull,            // null_value into a register
-  kForgetBorrowed,  // null_value into a borrowed parameter: no reference ends
-  kStaticBuffer,    // of planned code: makes sure that a place's storage and tensors are in their registers
+  kNull,            // writes null_value to a register
+  kForgetBorrowed,  // writes null_value to a borrowed parameter: no reference ends
+  kStaticBuffer,    // in planned code: ensures that a place's storage and tensors are in their registers
   kRet,
   kGoto,
   kIf
@@ -28,14 +28,14 @@ enum class Op : uint8_t {
 
 enum Check : uint8_t {
   kReadsUnset = 1,     // may read a register that was never written
-  kWritesInPlace = 2,  // a call of compiled code that may write its arguments: they must not be read-only
+  kWritesInPlace = 2,  // calls compiled code that may write its arguments, so these must not be read-only
 };
 
 struct Instr {
   Op op;
-  uint8_t checks = 0;  // to be made before the instruction: bits of Check
+  uint8_t checks = 0;  // bits of Check: to be tested before the instruction
   uint16_t num_args = 0;
-  uint32_t reg = 0;  // written, or read by kRet and kIf
+  uint32_t reg = 0;  // the register that is written; kRet and kIf read it
   union {
     SafeCall call;                // kKernel, kPacked
     int64_t offset;               // kGoto, kIf
@@ -50,13 +50,13 @@ struct Instr {
   };
   union {
     const uint32_t *args;     // registers
-    uint32_t inline_args[2];  // if there are at most two
+    uint32_t inline_args[2];  // if there are at most two arguments
   };
   const uint32_t *arg_registers() const { return num_args <= 2 ? inline_args : args; }
 };
 static_assert(sizeof(Instr) == 32);
 
-// A storage that a frame keeps between calls, and the tensors in it. Each has a register of its own. memory_plan.cc.
+// A storage that a frame keeps between calls, and the tensors in it. Each has its own register. See memory_plan.cc.
 struct StaticBuffer {
   struct Tensor {
     const TensorTemplate *shape;
@@ -64,31 +64,33 @@ struct StaticBuffer {
     uint32_t reg;
   };
   uint64_t size_class;
-  uint32_t reg;  // of the storage
+  uint32_t reg;  // the storage's register
   std::vector<Tensor> tensors;
 };
 
-// The registers of a frame: registers | void | vm | constants | immediates | functions as values | static buffers.
+// A decoded program. Registers of a frame: registers | void | vm | constants | immediates | function values | static
+// buffers.
 struct Program {
   struct Func {
     const FunctionInfo *info;
     uint32_t start = 0, end = 0, num_args = 0, num_registers = 0;
-    uint32_t planned_start = start;  // of the planned code, if there is one
+    uint32_t planned_start = start;  // start of the planned code, if any
     std::vector<uint32_t> places;    // static buffers that the planned code uses
-    std::vector<uint8_t> borrowed;  // parameters that no instruction but null_value writes: the caller keeps them alive
+    std::vector<uint8_t> borrowed;   // parameters that only null_value instructions write: the caller keeps them alive
     bool all_borrowed = true;
   };
 
   Ref<Executable> executable;
   std::vector<Instr> code;             // one per instruction of the executable, then the planned code
   std::vector<uint32_t> planned_from;  // per planned instruction: its index in the executable
-  std::vector<uint32_t> callee_of;     // per instruction of the executable: the function table's index, for names
-  std::vector<Func> functions;         // by index of the function table; `info` is null for packed functions
+  // per instruction of the executable: the callee's index in the function table, for names
+  std::vector<uint32_t> callee_of;
+  std::vector<Func> functions;  // by index in the function table; `info` is null for packed functions
   std::unordered_map<std::string_view, uint32_t> index_of;  // functions of the program, by name
-  std::vector<Ref<Function>> callees;       // by index of the function table; null for functions in bytecode
-  std::vector<Ref<KernelFunction>> bodies;  // by index of the function table: machine code of compiled functions
+  std::vector<Ref<Function>> callees;       // by index in the function table; null for bytecode functions
+  std::vector<Ref<KernelFunction>> bodies;  // by index in the function table: machine code of compiled functions
   std::vector<View> constants;              // borrowed from the executable, then immediates
-  std::vector<uint32_t> function_values;    // function table indexes; their registers follow the constants
+  std::vector<uint32_t> function_values;    // function table indexes; their registers follow the immediates
   std::vector<std::unique_ptr<TensorTemplate>> templates;
   std::vector<StaticBuffer> places;
   std::vector<StorageKind> storage_kinds;  // by size class
@@ -108,8 +110,8 @@ struct Program {
   }
   const std::string &callee_name(size_t pc) const { return executable->functions[callee_of[pc]].name; }
 
-  // `find` returns a packed function by name, or null; one error names all that are missing. `value_of` returns the
-  // value of a compiled function of the program, by index.
+  // `find` returns a packed function by name, or null. If functions are missing, one error names all of them.
+  // `value_of` returns the value of the program's compiled function with an index.
   using Find = std::function<Ref<Function>(const std::string &)>;
   static std::unique_ptr<Program> decode(Ref<Executable> executable, const Find &find,
                                          const std::function<Ref<Function>(uint32_t)> &value_of);
@@ -121,7 +123,8 @@ struct Program {
   friend class Decoder;
 };
 
-// Bytes that alloc_storage takes for a size given as a shape and a dtype; false if they do not fit 63 bits.
+// Computes the bytes that alloc_storage allocates for a size, given as a shape and a dtype. Returns false if they do
+// not fit 63 bits.
 bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes);
 
 }  // namespace opd

@@ -7,7 +7,8 @@ namespace opd {
 ProgramClosure::ProgramClosure(Args args) : Function(&invoke) {
   auto &inner = as<Function>(args[0], "function");
   const ProgramClosure *wrapped = as_program_closure(inner);
-  function = wrapped ? wrapped->function : lasting_function(inner);  // keeps the VM, since the closure may be returned
+  // Keeps the VM, because the closure may be returned.
+  function = wrapped ? wrapped->function : lasting_function(inner);
   for (const View &arg : args.subspan(1)) captured.emplace_back(arg);
   if (wrapped) captured.insert(captured.end(), wrapped->captured.begin(), wrapped->captured.end());
 }

@@ -1,4 +1,4 @@
-// Functions with captured arguments, as vm.builtin.make_closure makes them.
+// Functions with captured arguments, made by vm.builtin.make_closure.
 #pragma once
 #include "value/function.h"
 

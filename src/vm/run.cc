@@ -37,7 +37,7 @@ uint64_t Run::idle_bytes(DLDevice device) const {
 
 void Run::observe_calls() noexcept {
   if (!vm->is_compiled()) return;
-  // The flag is set before the hooks: a hook that saw no flag would make its call unobserved.
+  // The flag is set before the hooks. A hook that saw no flag would leave its call unobserved.
   attentive.store(true, std::memory_order_relaxed);
   std::scoped_lock lock(hooks_guard_);
   if (!hooks_) hooks_.emplace(vm->libraries());
@@ -45,11 +45,11 @@ void Run::observe_calls() noexcept {
 
 void Run::record_bindings() noexcept {
   pool.set_records_bindings(true);
-  attentive.store(true, std::memory_order_relaxed);  // else end_call() would not see it
+  attentive.store(true, std::memory_order_relaxed);  // otherwise end_call() would not see it
 }
 
 void Run::end_call() noexcept {
-  // Needs no lock: the token and the deadline have released the run before.
+  // No lock is needed: the token and the deadline have already released the run.
   stop.store(CancelReason::kNone, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_relaxed);
   if (!attentive.load(std::memory_order_relaxed)) [[likely]]

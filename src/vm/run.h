@@ -1,6 +1,6 @@
-// The state of one call into a program: frames, memory pool, stop flag, recording. The program itself is never changed,
-// so any number of threads may call one VM. The VM keeps runs between calls, because a fresh one has empty free lists
-// and would allocate everything anew.
+// The state of one call into a program: frames, memory pool, stop flag, recording. The program itself never changes, so
+// any number of threads may call one VM. The VM keeps runs between calls, because a new run has empty free lists and
+// would allocate everything again.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,26 +19,26 @@ namespace opd {
 
 class Vm;
 
-inline constexpr int32_t kUnset = -1;  // type of a register that was not written yet; no value outside a frame has it
+inline constexpr int32_t kUnset = -1;  // type of a register that was not written yet; only values in a frame have it
 
-inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether the call is yet to come, its result
+inline constexpr size_t kInstrumentHead = 4;  // callee, its name, whether this is before the call, its result
 
 struct Frame {
-  std::vector<View> registers;  // laid out as Program says
-  std::vector<View> scratch;    // arguments of an instrument: the head, then the arguments of the call
+  std::vector<View> registers;  // the layout is described at Program
+  std::vector<View> scratch;    // an instrument's arguments: the head, then the arguments of the call
   View *args() { return scratch.data() + kInstrumentHead; }
   const Program::Func *function = nullptr;
   const Instr *return_to = nullptr;  // the caller's call instruction; null: the end of the run
   uint64_t begin = 0;                // ticks, if recorded
 };
 
-// The lists that machine code gets, in one block: constants, functions, registers. A damaged executable may be of other
-// lengths than the code assumes. So each read is checked against the block, which ThreadState has at hand, and each
-// write against the registers.
+// The lists that machine code gets, in one block: constants, functions, registers. In a damaged executable their
+// lengths may differ from what the code assumes. So each read is checked against the block, which ThreadState refers
+// to, and each write against the registers.
 struct CompiledLists {
   std::vector<View> items;
   size_t num_constants = 0, first_register = 0;
-  // Of the code that runs; empty between calls.
+  // The registers of the running code; null between calls.
   View *registers = nullptr;
   uint32_t num_registers = 0;
 
@@ -52,7 +52,7 @@ struct Run : RunSignals {
   ~Run();
 
   Vm *vm;
-  // Each observed call reads these, and the signals before them.
+  // Each observed call reads these members and the signals before them.
   RunRecorder recorder;
   const NameId *callee_names = nullptr;  // by instruction; only if the recorder listens
   Function *instrument = nullptr;        // called around every call; the call keeps it alive
@@ -61,35 +61,37 @@ struct Run : RunSignals {
   std::vector<std::unique_ptr<Frame>> frames;  // [0, depth) are in use
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
-  const Program::Func *compiled = nullptr;  // the compiled function that runs; null if none does
-  CompiledLists lists;                      // the lists that it was given
-  Ref<Error> list_error;                    // set if it asks for an item outside the lists
+  const Program::Func *compiled = nullptr;  // the running compiled function, or null
+  CompiledLists lists;                      // its lists
+  Ref<Error> list_error;                    // set if the function asks for an item outside the lists
   bool in_callee = false;                   // an observed function runs now
   struct KnownCallee {
     const void *callee = nullptr;
     NameId name = kNoName;
   } known_callees[64];              // a cache, by address
-  bool has_own_instrument = false;  // of the call, not of the VM
-  bool showing = false;             // the instrument runs: its own calls are not shown to it
+  bool has_own_instrument = false;  // the instrument belongs to the call, not to the VM
+  bool showing = false;             // The instrument runs. Its own calls are not shown to it.
   Ref<Error> failure;               // the error that ended the call; Vm::run() takes it
   Run *next_idle = nullptr;
   GraphCache graphs;
-  std::vector<void *> streams;  // that its latest call used, of each device; empty without asynchronous devices
+  std::vector<void *> streams;  // per device: the stream that its latest call used; empty without asynchronous devices
 
-  // By default the calls of compiled code are not observed. This turns observation on until the call ends. It is called
-  // at the start for a recording or an instrument, and later by any thread: when a token is cancelled, a deadline
-  // passes, or the name of the current operator is asked for.
+  // By default, the calls of compiled code are not observed. This function turns observation on until the call ends. It
+  // is called at the start for a recording or an instrument. Later any thread may call it: a token is cancelled, a
+  // deadline passes, or the current operator's name is asked for.
   void observe_calls() noexcept;
-  void record_bindings() noexcept;  // until the call ends: each tensor that is made in a storage. The recorder listens
+  // Until the call ends, records each tensor that is made in a storage. The recorder must be listening.
+  void record_bindings() noexcept;
   bool observes_calls() const { return attentive.load(std::memory_order_relaxed) && compiled && !in_callee; }
   void end_call() noexcept;  // makes the run ready for another call
 
   Frame &push();
   void drop_idle_static_buffers();             // except those of running functions
-  uint64_t idle_bytes(DLDevice device) const;  // of the memory that it keeps between calls
-  static Run *of_thread();                     // of the calling thread; null outside a run
-  static Run *of(const ThreadState &state);    // likewise, of another one
-  // That a bytecode function calls, or an observed compiled one. Null: none, or not known. Handlers of signals may ask.
+  uint64_t idle_bytes(DLDevice device) const;  // memory that the run keeps between calls
+  static Run *of_thread();                     // the calling thread's run; null outside a run
+  static Run *of(const ThreadState &state);    // the run of another thread
+  // The kernel that a bytecode function, or an observed compiled one, is calling. Null: none, or not known. Signal
+  // handlers may call this.
   const char *running_kernel() const noexcept;
 
  private:
@@ -97,15 +99,15 @@ struct Run : RunSignals {
   std::optional<HookScope> hooks_;
 };
 
-// ThreadState holds only the pool; every current pool is a member of its run.
+// ThreadState has only the pool. Every current pool is a member of its run.
 inline Run *Run::of(const ThreadState &state) {
   auto *const pool = static_cast<char *>(state.run_pool);
   return pool ? reinterpret_cast<Run *>(pool - offsetof(Run, pool)) : nullptr;
 }
 inline Run *Run::of_thread() { return of(thread_state()); }
 
-// Runs a function of the program to its end. If an operator fails, its error is left in run.failure, with the
-// operator's name. `args` are checked already; they stay alive during the call. The result is owned.
+// Runs a function of the program to its end. If an operator fails, run.failure gets its error, which names the
+// operator. `args` are already checked and stay alive during the call. The result is owned.
 View interpret(Run &run, uint32_t function, Args args);
 
 }  // namespace opd

@@ -21,7 +21,7 @@ void drop_place(Run &run, View *registers, const StaticBuffer &place) {
 void make_static_buffer(Run &run, View *registers, const StaticBuffer &place) {
   drop_place(run, registers, place);
   VmStorage *const storage = run.pool.storage(static_cast<uint32_t>(place.size_class));
-  // The storage's register comes last: as long as it is unset, the place counts as not made.
+  // The storage's register is set last: while it is unset, the place counts as not made.
   struct Undo {
     RunPool &pool;
     VmStorage *storage;

@@ -1,10 +1,10 @@
-// Storages and tensors that a frame keeps in registers of its own between calls, as the program's plans ask for them.
+// Storages and tensors that a frame keeps in separate registers between calls, as the program's plans require.
 #pragma once
 #include "vm/run.h"
 
 namespace opd {
 
-// Whether a place can be used again: it was made, and none of its tensors has another owner.
+// Whether a place can be reused: it was made, and none of its tensors has another owner.
 inline bool is_ready(const View *registers, const StaticBuffer &place) {
   if (registers[place.reg].type == kUnset) return false;
   for (const auto &tensor : place.tensors)
@@ -12,8 +12,7 @@ inline bool is_ready(const View *registers, const StaticBuffer &place) {
   return true;
 }
 
-// Makes the objects of a place anew; old ones that are still referenced live on with their owners. Throws if memory is
-// short.
+// Makes the objects of a place again. Old objects that are still referenced stay alive. Throws if memory is short.
 void make_static_buffer(Run &run, View *registers, const StaticBuffer &place);
 
 // Releases a frame's static buffers, except those of the function `running`.

@@ -22,7 +22,7 @@ bool has_prefix(std::string_view names, std::string_view prefix) {
   }
 }
 
-// Clauses that begin with a semicolon; "" if none of the names is of a family.
+// Returns clauses that begin with a semicolon. "" if no name belongs to a family.
 std::string why_not_offered(std::string_view names) {
   std::string out;
   for (const Family &family : kFamilies)

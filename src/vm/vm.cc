@@ -33,7 +33,7 @@ struct KnownVms {
     return *known;
   }
 };
-// Made at load: a destructor that uses it must not run out of memory.
+// Made at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const KnownVms &made_at_load = KnownVms::get();
 
 template <class Visit>
@@ -46,10 +46,10 @@ void each_code(Module &module, std::set<const Module *> &seen, const Visit &visi
 
 }  // namespace
 
-// Slow, but OperatorNames asks only once for each callee.
+// This is slow, but OperatorNames calls it only once per callee.
 std::string Vm::name_of(const Function &function) const {
   if (const std::string *const own = program_name_of(function)) return *own;
-  const auto &callees = program_->callees;  // a program may give one to a builtin
+  const auto &callees = program_->callees;  // a program may pass one of these to a builtin
   const auto is_it = [&function](const Ref<Function> &callee) { return callee.get() == &function; };
   if (const auto callee = std::find_if(callees.begin(), callees.end(), is_it); callee != callees.end())
     return executable().functions[static_cast<size_t>(callee - callees.begin())].name;
@@ -73,8 +73,8 @@ Ref<Function> Vm::find_function_named(const std::string &name) {
   return module_->find_with_imports(name);
 }
 
-// A kernel is observed by a hook in the slot through which its library calls it. Code that is linked into the program
-// has no known slots, and a kernel that its library binds to itself has none.
+// A hook observes a kernel in the slot through which its library calls it. Code linked into the program has no known
+// slots. A kernel that its library binds to itself has no slot.
 std::string Vm::recording_note() const {
   if (!is_compiled()) return {};
   size_t hidden = 0, seen = 0;
@@ -93,15 +93,15 @@ const NameId *Vm::function_names() {
   if (has_names_.load(std::memory_order_acquire)) return names_.data();
   std::scoped_lock lock(guard_);
   if (has_names_.load(std::memory_order_relaxed)) return names_.data();
-  names_.clear();  // name_id() throws if memory is short; some may be left of such a try
+  names_.clear();  // removes names of an earlier try: name_id() throws if memory is short
   names_.reserve(program_->functions.size() + program_->callee_of.size());
   const std::string file = module_->file();
   program_name_ = name_id(std::string_view(file).substr(file.rfind('/') + 1));
   for (const FunctionInfo &info : program_->executable->functions) names_.push_back(name_id(info.name));
-  // By instruction, too, so that recording a call reads one table.
+  // Names are also stored by instruction, so that recording a call reads one table.
   for (const uint32_t callee : program_->callee_of) names_.push_back(names_[callee]);
-  // Released after the last name: a thread that sees the flag reads the names without the lock. They never change
-  // again, so the pointer stays good.
+  // Released after the last name, so a thread that sees the flag reads the names without the lock. They never change
+  // again, so the pointer stays valid.
   has_names_.store(true, std::memory_order_release);
   return names_.data();
 }
@@ -116,7 +116,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   require(!settings.devices.empty(), "a VM needs a device");
   require(settings.max_depth >= 1, "max_depth must be at least 1, but is ", settings.max_depth);
-  // As in TVM, the last device is the host: heaps of shapes lie there, and so do storages for device -1.
+  // As in TVM, the last device is the host. It holds heaps of shapes, and storages for device -1.
   if (settings.devices.back().device.device_type != kDLCPU)
     settings.devices.push_back({kHost, settings.devices.back().allocator});
   auto vm = make_object<Vm>(Key(), std::move(settings));
@@ -124,7 +124,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   vm->budget_ = make_object<MemoryBudget>(vm->settings_.memory_limit_bytes);
   vm->module_ = module;
   const auto find = [&](const std::string &name) {
-    // Imports come first: a registered function of the same name must not replace the program's kernel.
+    // Imports come first, because a registered function of the same name must not replace the program's kernel.
     for (const auto &import : module->imports())
       if (auto function = import->find_with_imports(name)) return function;
     return find_function(name);
@@ -136,14 +136,14 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
                                  [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
   if (keeps) plan(*vm->program_);  // other allocators keep no memory
-  // Before the first run: each frame of a run copies the constants into its registers.
+  // Done before the first run, because each frame copies the constants into its registers.
   vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
                                     [](const auto &body) { return static_cast<bool>(body); });
   for (uint32_t i = 0; i < executable->functions.size(); ++i) {
     vm->inner_functions_.push_back(program.callees[i] ? program.callees[i] : inner(i));
-    // The list stays empty for bytecode: is_compiled() asks for that.
+    // The list stays empty for bytecode. is_compiled() relies on that.
     if (compiled) vm->function_values_.push_back(vm->function_value(i));  // machine code finds functions by index
   }
   std::set<const Module *> seen;
@@ -152,8 +152,8 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
     set_call_hook(&observe_kernel);
     each_code(*module, seen, [&](CodeModule &code) {
       if (CallHooks *hooks = code.call_hooks()) vm->libraries_.push_back(hooks);
-      // Looked for now, because machine code asks for a function only when it calls it: a missing one would fail in the
-      // middle of a call. Not by find(), which would load kernels, also those of devices that this machine lacks.
+      // Machine code asks for a function only when it calls it, so a missing one would fail in the middle of a call.
+      // The check does not use find(), which would load kernels, even those of devices that this machine lacks.
       for (const std::string_view name : code.called_functions())
         if (!module->implements_with_imports(name) && !find_function(name)) missing.insert(name);
     });
@@ -163,7 +163,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);
-    // Last: from here on, idle_bytes() of other threads reads this VM.
+    // This comes last: from here on, idle_bytes() of other threads reads this VM.
     KnownVms::get().vms.insert(vm.get());
   }
   return vm;
@@ -172,21 +172,22 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
 Vm::~Vm() {
   {
     std::scoped_lock lock(KnownVms::get().guard);
-    // First: idle_bytes() holds the same lock while it reads a VM, so it meets none whose members are ending.
+    // This comes first: idle_bytes() holds the same lock while it reads a VM, so it never reads one whose members are
+    // ending.
     KnownVms::get().vms.erase(this);
   }
-  // A recording filters by the VM's address, which the next VM may get.
+  // A recording filters by the VM's address, which a later VM may get.
   if (is_recording()) end_recordings_of(this);
   trim();
 }
 
-// Kernels expect constants on the device of their other arguments. Devices of the CPU share its memory.
+// Kernels expect constants on the device of their other arguments. Devices of type kDLCPU share the host's memory.
 void Vm::place_constants() {
   const DLDevice device = devices().front().device;
-  std::map<const View *, std::string_view> scopes;  // of constants
+  std::map<const View *, std::string_view> scopes;  // scopes of constants
   for (const MemoryScope &scope : program_->executable->scopes) {
     const View &constant = program_->constants[static_cast<size_t>(scope.constant)];
-    // Also on the host, where nothing is placed: check_scope() refuses a scope that the device lacks.
+    // Also done on the host, where nothing is placed, because check_scope() refuses a scope that the device lacks.
     if (constant.type == OPD_TENSOR && check_scope(scope.scope, device)) scopes.emplace(&constant, scope.scope);
   }
   if (same(device, kHost)) return;
@@ -219,14 +220,13 @@ void Vm::expect_recordings(bool is_expected) {
 
 void Vm::keep_hooks() {
   std::scoped_lock lock(guard_);
-  // Both reasons are read under the lock, after either has changed. So if two threads change them at once, the later of
-  // their calls gets it right.
+  // Both reasons are read under the lock, after one of them has changed. So if two threads change them at once, the
+  // later call sees the final state.
   if (!state_.instrument() && expected_recordings_ == 0) hooks_.reset();
   else if (!hooks_) hooks_.emplace(libraries_);
 }
 
-// A run keeps memory between calls. Work of its latest call may still use that memory if it was given to another
-// stream.
+// A run keeps memory between calls. If its latest call used another stream, that call's work may still use the memory.
 void Vm::use_streams(Run &run) {
   run.streams.resize(devices().size());
   for (size_t i = 0; i < devices().size(); ++i) {
@@ -238,10 +238,10 @@ void Vm::use_streams(Run &run) {
 
 int Vm::wait_for_device(Args args) const noexcept {
   return raising([&] {
-    // From the end: the outputs of a kernel come last, and they lie on the device that works.
+    // Starts at the end: a kernel's outputs come last, and they lie on the device that does the work.
     for (size_t i = args.size(); i-- > 0;)
       if (const DLTensor *tensor = try_dltensor(args[i])) {
-        if (tensor->device.device_type != kDLCPU && !is_capturing(tensor->device))  // captured work is not done
+        if (tensor->device.device_type != kDLCPU && !is_capturing(tensor->device))  // captured work is not executed yet
           device_backend(tensor->device).sync_stream(tensor->device.device_id, current_stream(tensor->device));
         return;
       }
@@ -252,7 +252,7 @@ int Vm::wait_for_device(Args args) const noexcept {
 Run *Vm::acquire() {
   Run *const run = take_idle();
   if (is_asynchronous_) [[unlikely]] {
-    auto keep = std::unique_ptr<Run>(run);  // if it throws
+    auto keep = std::unique_ptr<Run>(run);  // deletes the run if the next line throws
     use_streams(*run);
     return keep.release();
   }
@@ -260,7 +260,7 @@ Run *Vm::acquire() {
 }
 
 Run *Vm::take_idle() {
-  // A program that one thread calls finds the spare run each time, and takes no lock.
+  // If only one thread calls a program, it always finds the spare run and takes no lock.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) return run;
   {
     std::scoped_lock lock(guard_);
@@ -272,9 +272,9 @@ Run *Vm::take_idle() {
 void Vm::give_back(Run *run) {
   run->end_call();
   if (is_capturing()) [[unlikely]]
-    return delete run;  // the graph uses its memory, and so gets it
-  // Releases this run's state to the next call, and acquires that of the run that had the place: its link is written
-  // below.
+    return delete run;  // the captured graph uses the run's memory, so the run must not be reused
+  // Releases this run's state to the next call, and acquires the previous spare run's state, because its link is
+  // written below.
   run = spare_.exchange(run, std::memory_order_acq_rel);
   if (!run) return;
   std::scoped_lock lock(guard_);
@@ -288,7 +288,7 @@ void Vm::trim() {
     list = std::exchange(idle_, nullptr);
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
-  // Without the lock: other calls need not wait until devices have freed the memory.
+  // Done without the lock, so that other calls need not wait until devices have freed the memory.
   while (list) delete std::exchange(list, list->next_idle);
 }
 
@@ -308,10 +308,11 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
   uint64_t sum = 0;
   std::scoped_lock lock(guard_);
   for (const Run *run = idle_; run; run = run->next_idle) sum += run->idle_bytes(device);
-  // The spare run is taken while it is read; a call that begins meanwhile uses another.
+  // The spare run is taken while it is read. A call that begins meanwhile uses another run.
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) {
     sum += run->idle_bytes(device);
-    // If a call gave its run back meanwhile, that has the place now. This one goes to the list, whose lock is held.
+    // If a call has returned its run meanwhile, that one is the spare run now. This run goes to the list, whose lock is
+    // held.
     Run *none = nullptr;
     if (!spare_.compare_exchange_strong(none, run, std::memory_order_acq_rel))
       run->next_idle = std::exchange(idle_, run);
@@ -321,7 +322,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
 
 Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   if (state_.has_listening_keeper()) [[unlikely]]
-    // It may have gone since the flag was read. The reference keeps it while it makes the call.
+    // It may have ended since the flag was read. The reference keeps it alive during the call.
     if (const Ref<CallKeeper> keeper = state_.keeper()) return keeper->run(*this, index, args, settings, result);
   return run_here(index, args, settings, result);
 }
@@ -329,7 +330,7 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
 Ref<Error> Vm::run_here(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
-    // Made before the scope, so that a refused call borrows no run, and ends after it: the run borrows these
+    // Made before the scope, so that a refused call borrows no run. Ends after the scope, because the run borrows these
     // arguments.
     const CallArguments checked(*this, info, args, settings.names);
     CallScope scope(*this, index, settings);
@@ -337,13 +338,14 @@ Ref<Error> Vm::run_here(uint32_t index, Args args, const CallSettings &settings,
     result = Value::take(program_->bodies[index] ? run_compiled(run, index, checked.views())
                                                  : interpret(run, index, checked.views()));
     if (run.failure) [[unlikely]] {
-      // The scope reads the error when it ends. The caller has its reference before that.
+      // The scope reads the error when it ends. By then, the return value owns the reference.
       scope.note_failure(*run.failure);
       return std::move(run.failure);
     }
   }
   if (result.type() == OPD_FUNCTION) [[unlikely]]
-    // Function values of a program do not keep the VM, which keeps them. One that leaves the call must.
+    // Function values of a program do not keep the VM, because the VM keeps them. A function value that leaves the call
+    // must keep it.
     result = lasting_function(*try_as<Function>(result));
   if (!settings.outputs.empty()) store_outputs(result, settings.outputs, info.name);
   return nullptr;

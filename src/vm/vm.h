@@ -34,17 +34,18 @@ class Vm final : public AnyVm {
   const Executable &executable() const;
   const std::string &program_name(uint32_t function) const;
   std::optional<uint32_t> find_function_index(std::string_view name) const;
-  uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND with close names
+  uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND and suggests similar names
   bool has_function(std::string_view name) const override;
 
-  // All calls end up here; `function` is an index of the program. run() returns errors as run_named() does.
+  // All calls end here. `function` is an index into the program's functions. Errors are returned as in run_named().
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result);
   [[nodiscard]] Ref<Error> run_here(uint32_t function, Args args, const CallSettings &settings, Value &result);
   void set_keeper(Ref<CallKeeper> keeper, bool listens) { state_.set_keeper(std::move(keeper), listens); }
   Value call(uint32_t function, Args args, const CallSettings &settings);
-  void require_arguments(uint32_t function, Args args) const;  // throws if `args` are empty, but set_input() was used
+  // throws if `args` are empty although set_input() was used
+  void require_arguments(uint32_t function, Args args) const;
 
-  // By name, as users call. vm_stateful.cc.
+  // Calls by name for users. See vm_stateful.cc.
   [[nodiscard]] Ref<Error> run_named(std::string_view name, Args args, const CallSettings &settings,
                                      Value &result) override;
   Ref<Function> function(std::string_view name) override;
@@ -54,7 +55,7 @@ class Vm final : public AnyVm {
   Value call_saved(const SavedFunction &saved, Args args, const CallSettings &settings);
   void set_input(std::string_view name, Args args, const CallSettings &settings) override;
   bool has_input(std::string_view name) const;
-  std::vector<Value> inputs(std::string_view name) const;  // throws unless set
+  std::vector<Value> inputs(std::string_view name) const;  // throws unless inputs were set
   void invoke_stateful(std::string_view name, const CallSettings &settings) override;
   Value output(std::string_view name, std::span<const int64_t> path) const override;
   void set_instrument(Ref<Function> instrument) override;
@@ -62,33 +63,33 @@ class Vm final : public AnyVm {
   std::vector<std::string> param_list(std::string_view function) const override {
     return executable().get(function).param_names;
   }
-  // Keeps the kernels' hooks set between a call with true and a call with false. A recorded call would set them by
-  // itself, but setting them anew for each of many recorded calls is slow.
+  // Keeps the kernels' hooks set from a call with true until a call with false. A recorded call would set them itself,
+  // but this is slow for many recorded calls.
   void expect_recordings(bool is_expected);
 
   // Waits for the device of the last tensor argument. Returns 0, or -1 with a raised error.
   int wait_for_device(Args args) const noexcept;
-  bool is_asynchronous() const { return is_asynchronous_; }  // work of a device may go on when its call has returned
+  bool is_asynchronous() const { return is_asynchronous_; }  // a device may still work after its call has returned
   bool is_compiled() const { return !function_values_.empty(); }
   OperatorNames &operators() { return operators_; }
-  // Names for records, by index of the executable's functions and of its instructions. Made when first asked for.
+  // Names for records, by the executable's function index, then by instruction. Made at the first call.
   const NameId *function_names();
-  NameId program_name() const { return program_name_; }  // of its file; after function_names()
+  NameId program_name() const { return program_name_; }  // name of the program's file; call function_names() first
   const NameId *callee_names() { return function_names() + program_->functions.size(); }
-  // The name by which the program calls a function, its own or a kernel; "" if it is none of these.
+  // Returns the name by which the program calls a function: its own function or a kernel. "": neither.
   std::string name_of(const Function &function) const;
   std::string looked_up_name(const Function &function) const;  // "packed function" if it has none
-  Ref<Function> find_function_named(const std::string &name);  // what name_of() names; null if there is none
-  std::string recording_note() const;                          // calls that records cannot show; "" if none
+  Ref<Function> find_function_named(const std::string &name);  // the inverse of name_of(); null if there is none
+  std::string recording_note() const;  // describes calls that cannot be recorded; "": all can be
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
-  View function_value(uint32_t index);  // as an operand inside the program; borrowed from the VM
+  View function_value(uint32_t index);  // an operand inside the program; borrowed from the VM
   const std::vector<View> &function_values() const {
     return function_values_;
-  }  // of all functions; empty unless some are compiled
+  }  // one per function; empty unless some are compiled
   const VmState &state() const { return state_; }
   void trim() override;
-  static size_t count();                        // of all VMs
+  static size_t count();                        // number of all VMs
   static uint64_t idle_bytes(DLDevice device);  // memory of the idle runs of all VMs
 
  private:
@@ -96,7 +97,7 @@ class Vm final : public AnyVm {
   explicit Vm(VmSettings settings) : settings_(std::move(settings)) {}
 
   Run *acquire();
-  Run *take_idle();  // or a new one
+  Run *take_idle();  // returns a new run if none is idle
   void give_back(Run *run);
   uint64_t idle_bytes_here(DLDevice device);
   void place_constants();  // on the first device
@@ -107,14 +108,14 @@ class Vm final : public AnyVm {
   Ref<Module> module_;
   std::unique_ptr<Program> program_;
   bool is_asynchronous_ = false;
-  std::vector<Ref<Tensor>> placed_constants_;  // the program borrows them instead of the executable's
+  std::vector<Ref<Tensor>> placed_constants_;  // the program borrows them in place of the executable's constants
   Ref<MemoryBudget> budget_;
   VmState state_;
-  std::vector<Ref<Function>> inner_functions_;  // of all functions, as the program sees them; they do not keep the VM
+  std::vector<Ref<Function>> inner_functions_;  // one per function, for the program's own use; they do not keep the VM
   std::vector<View> function_values_;           // borrowed from inner_functions_
-  std::vector<CallHooks *> libraries_;          // with the kernels of compiled functions; kept by module_
+  std::vector<CallHooks *> libraries_;          // libraries with kernels of compiled functions; kept by module_
   OperatorNames operators_;
-  std::vector<NameId> names_;  // of functions, then of instructions
+  std::vector<NameId> names_;  // by function, then by instruction
   NameId program_name_ = kNoName;
   std::atomic<bool> has_names_{false};
   int expected_recordings_ = 0;
@@ -130,15 +131,15 @@ class Vm final : public AnyVm {
   Vm(Key, VmSettings settings) : Vm(std::move(settings)) {}
 };
 
-// A form of `function` that may outlive the run: a function value of a program gets a reference to its VM.
+// Returns a form of `function` that may outlive the run: a function value of a program gets a reference to its VM.
 Ref<Function> lasting_function(Function &function);
 
-// The arguments of a call: checked against the function and the devices, and copied if kernels cannot use them. Owns
-// the copies.
+// The arguments of a call. They are checked against the function and the devices, and copied if kernels cannot use
+// them. Owns the copies.
 class CallArguments {
  public:
   CallArguments(const Vm &vm, const FunctionInfo &function, Args args, std::span<const char *const> names);
-  CallArguments(const Vm &vm, Args args);  // for a function that is not of the program: any number
+  CallArguments(const Vm &vm, Args args);  // for a function outside the program: any number of arguments
   Args views() const { return owned_.empty() ? given_ : Args(&owned_.front().view(), owned_.size()); }
 
  private:
@@ -146,7 +147,7 @@ class CallArguments {
   std::vector<Value> owned_;
 };
 
-// Copies a result, in the order of its leaves, into tensors of the caller.
+// Copies a result into the caller's tensors, in the order of the result's leaves.
 void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std::string_view function);
 
 }  // namespace opd

@@ -29,7 +29,7 @@ struct BoundFunction final : Function {
 
 struct InnerFunction final : Function {
   WeakRef<Vm> vm;
-  Vm *const address;  // only to be compared, unless `keep` is set
+  Vm *const address;  // only compared, unless `keep` is set
   Ref<Vm> keep;
   uint32_t index;
   std::string name;
@@ -41,7 +41,7 @@ struct InnerFunction final : Function {
     return raising([&] {
       const Args views(args, static_cast<size_t>(num_args));
       const Run *caller = Run::of_thread();
-      if (function->keep || (caller && caller->vm == function->address))  // the common cases, in which the VM is alive
+      if (function->keep || (caller && caller->vm == function->address))  // common cases, in which the VM is alive
         return run(*function->address, function->index, views, result);
       const Ref<Vm> vm = function->vm.lock();
       if (!vm) fail(OPD_FAILED_PRECONDITION, "the VM of function ", function->name, " was released");

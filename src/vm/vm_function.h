@@ -1,4 +1,4 @@
-// Functions of a program as packed functions.
+// Program functions wrapped as packed functions.
 #pragma once
 #include <functional>
 
@@ -6,16 +6,16 @@
 
 namespace opd {
 
-// For users: keeps the VM.
+// For users. The function keeps the VM.
 Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index);
-// For the program itself, which passes it around. The VM holds it, so it does not keep the VM. A call after the VM's
+// For values inside the program. The VM holds the function, so the function does not keep the VM. A call after the VM's
 // end (from a closure that the program returned) is an error.
 Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name);
-// For users: a saved function as it is now; takes no arguments.
+// For users. Calls a saved function in its current form, without arguments.
 Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved);
-// Calls visit for each object that one of these functions keeps.
-// The name that the program gives to a function value of its own; null for other functions.
+// Returns the program's name for one of its function values. Null for other functions.
 const std::string *program_name_of(const Function &function);
+// Calls visit for each object that one of these functions keeps.
 void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit);
 
 }  // namespace opd

@@ -1,5 +1,5 @@
-// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument.
-// Readers get snapshots. Cost for a VM without any: two loads a call.
+// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument. Readers get
+// snapshots. If there is no such state, a call costs two loads.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,12 +16,12 @@ namespace opd {
 class Vm;
 struct CallSettings;
 
-// Makes the calls of a VM in its place, by Vm::run_here(): the capture of calls does so (replay/).
+// Replaces the VM's way to make calls. The keeper calls Vm::run_here(). The capture of calls (replay/) uses it.
 class CallKeeper : public Object {
  public:
   static int32_t type() { return OPD_OBJECT; }
   virtual ~CallKeeper() = default;
-  // As Vm::run(). Called for every call, also for those within another one.
+  // Like Vm::run(). Called for every call, including nested ones.
   [[nodiscard]] virtual Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings,
                                        Value &result) = 0;
 };
@@ -33,22 +33,22 @@ struct SavedFunction : Object {  // a function of the program with its arguments
   bool include_return = true;
 };
 
-// Thread-safe. The user must call set_input(), set_output() and output() of one function in order.
+// Thread-safe, but a user must call set_input(), set_output() and output() of one function in this order.
 class VmState {
  public:
-  void save(std::string name, Ref<SavedFunction> function);  // replaces
+  void save(std::string name, Ref<SavedFunction> function);  // replaces an existing one
   Ref<SavedFunction> saved(std::string_view name) const;     // null if there is none
 
   void set_input(uint32_t function, std::vector<Value> args);  // clears the output
   bool has_input(uint32_t function) const;
-  std::vector<Value> input(uint32_t function) const;  // only if it has one
+  std::vector<Value> input(uint32_t function) const;  // call it only if has_input()
   void set_output(uint32_t function, Value output);
-  bool output(uint32_t function, Value &out) const;  // false: it did not run since set_input()
+  bool output(uint32_t function, Value &out) const;  // false: the function did not run since set_input()
 
   void set_instrument(Ref<Function> instrument);
   Ref<Function> instrument() const;
 
-  // The keeper stays here also while it is not listening: it has the outcome of its call.
+  // The keeper stays here even if it is not listening, because it has the result of its call.
   void set_keeper(Ref<CallKeeper> keeper, bool listens);
   Ref<CallKeeper> keeper() const;
   bool has_listening_keeper() const { return keeper_listens_.load(std::memory_order_acquire); }
@@ -70,7 +70,7 @@ class VmState {
   std::map<uint32_t, Stateful> stateful_;
   Ref<Function> instrument_;
   Ref<CallKeeper> keeper_;
-  // While a flag is false, calls need not take the lock.
+  // While a flag is false, calls need no lock.
   std::atomic<bool> any_stateful_{false}, any_instrument_{false}, keeper_listens_{false};
 };
 

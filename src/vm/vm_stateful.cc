@@ -1,4 +1,4 @@
-// Calls by name as users make them: plain, saved with their arguments, and in the three steps set_input,
+// Calls by name for users: plain calls, saved calls with their arguments, and the three steps set_input,
 // invoke_stateful, get_outputs.
 #include "device/device.h"
 #include "vm/call_scope.h"
@@ -9,9 +9,10 @@ namespace {
 
 std::vector<Value> owned(Args views) { return {views.begin(), views.end()}; }
 
-// The value with its tensors on the device: those that lie elsewhere are copied. `depth` counts the tuples around it.
+// Returns the value with its tensors on the device. Tensors on other devices are copied. `depth` counts the tuples
+// around it.
 Value on_device(const View &value, DLDevice device, int depth = 0) {
-  constexpr int kMostTuples = 16;  // programs nest less
+  constexpr int kMostTuples = 16;  // programs nest less deeply
   if (const DLTensor *tensor = try_dltensor(value)) {
     if (same(tensor->device, device) && value.type == OPD_TENSOR) return Value(value);
     return Value(copied_to(device, *tensor));
@@ -92,7 +93,7 @@ void Vm::set_input(std::string_view name, Args args, const CallSettings &setting
   const DLDevice device = devices().front().device;
   std::vector<Value> there;
   std::vector<View> views;
-  if (device.device_type != kDLCPU) {  // devices of the CPU share its memory
+  if (device.device_type != kDLCPU) {  // devices of type kDLCPU share the host's memory
     for (const View &arg : args) views.push_back(there.emplace_back(on_device(arg, device)).view());
     args = views;
   }
@@ -142,9 +143,9 @@ Value Vm::output(std::string_view name, std::span<const int64_t> path) const {
 
 Value Vm::invoke_closure(Function &closure, Args args, const CallSettings &settings) {
   const CallArguments checked(*this, args);
-  CallScope scope(*this, CallScope::kNoFunction, settings);  // inherited by the closure's calls
+  CallScope scope(*this, CallScope::kNoFunction, settings);  // the closure's calls inherit from it
   RunSignals &signals = scope.run();
-  if (signals.stop.load() != CancelReason::kNone)  // the closure may have no call that would look at it
+  if (signals.stop.load() != CancelReason::kNone)  // the closure may make no call that would check the signal
     if (Ref<Error> error = stop_error(signals, "before the closure")) throw Exception(std::move(error));
   return opd::call(closure, checked.views());
 }

@@ -5,7 +5,7 @@
 namespace opd {
 
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept {
-  // An error of a nested call names its place already. The out-of-memory error is shared by all threads and must not
+  // The error of a nested call already names its place. The out-of-memory error is shared by all threads and must not
   // change.
   if (error->located || error->code == OPD_OUT_OF_MEMORY) return error;
   try {

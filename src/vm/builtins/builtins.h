@@ -1,5 +1,5 @@
-// The functions that compiled programs expect of a runtime: vm.builtin.*, relax.run.*, tvm.contrib.sort.*. Each file of
-// this directory offers one group of them.
+// The functions that compiled programs expect from a runtime: vm.builtin.*, relax.run.*, tvm.contrib.sort.*. Each file
+// of this directory offers one group of them.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -14,14 +14,14 @@ struct Builtin {
   SafeCall call;
 };
 
-// A builtin's name as a template argument, so that its errors can say it.
+// A builtin's name as a template argument, for its error messages.
 template <size_t kSize>
 struct BuiltinName {
   char text[kSize];
   consteval BuiltinName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
 };
 
-// The error with the builtin's name in front.
+// Returns the error with the builtin's name in front.
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
 // A builtin's body as a safe call. The body returns a Value. A body that only checks returns a Ref<Error>: the
@@ -60,18 +60,18 @@ std::span<const Builtin> effect_builtins();
 std::span<const Builtin> host_function_builtins();
 std::span<const Builtin> graph_builtins();
 
-// Makes them global functions. Idempotent.
+// Registers the builtins as global functions. Idempotent.
 void register_builtins();
 
-// Whether a global function is one of these, and not one that the host registered under the name.
+// Whether a global function is a builtin. False if the host registered another function under the name.
 bool is_builtin(std::string_view name, const Function &function);
 
-// The run that called a builtin. Throws if `vm` is not the VM of the calling thread's run.
+// Returns the run that called a builtin. Throws if `vm` is not the VM of the calling thread's run.
 Run &run_of(const View &vm);
-// The program's description of the checked place, as a prefix of the error message.
+// Returns the program's description of the checked place, as a prefix of the error message.
 std::string error_context(const View &error);
-// The error of a failed check. It is returned, not thrown: users meet it more often than any other error, and a throw
-// would take several times as long.
+// Makes the error of a failed check. The error is returned, because a throw would take several times as long, and users
+// meet it more often than any other error.
 template <class... Parts>
 Ref<Error> mismatch(const char *kind, const View &error, const Parts &...parts) {
   return make_error(OPD_INVALID_ARGUMENT, concat(error_context(error), parts...), kind);

@@ -1,4 +1,4 @@
-// Checks that a program makes of its arguments: kind, rank, dtype.
+// Checks of arguments that a program makes: kind, rank, dtype.
 #include "vm/builtins/builtins.h"
 
 namespace opd {

@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// The integer in a tensor of one element, whatever its width.
+// Reads the integer in a tensor of one element, whatever its width.
 bool scalar_is_true(const DLTensor &t) {
   uint64_t count = 0;
   element_count(t.shape, t.ndim, count);
@@ -42,7 +42,7 @@ Value tuple_getitem(Args args) {
   return item_of(args[0], args[1]);
 }
 
-Value tuple_reset_item(Args args) {  // in place, so that the item's memory is free before the tuple is
+Value tuple_reset_item(Args args) {  // resets in place, so that the item's memory is free before the tuple is
   check_count(args, 2, 2, "(tuple, index)");
   item_of(args[0], args[1]) = Value();
   return {};
@@ -59,7 +59,7 @@ Value invoke_closure(Args args) {
   return call(as<Function>(args[1], "closure"), args.subspan(2));
 }
 
-Value call_tir_dyn(Args args) {  // the last argument's sizes become integers
+Value call_tir_dyn(Args args) {  // spreads the sizes in the last argument into integer arguments
   check_count(args, 2, SIZE_MAX, "(function, arguments …, shape)");
   auto &function = as<Function>(args[0], "function");
   const auto &shape = as<Shape>(args.back(), "the last argument");

@@ -1,4 +1,5 @@
-// Memory and graphs of a device that a program keeps between its calls, as TVM's pass for CUDA graphs arranges them.
+// Builtins for the memory and device graphs that a program keeps between its calls, as TVM's pass for CUDA graphs
+// arranges them.
 #include "vm/builtins/builtins.h"
 
 namespace opd {

@@ -45,7 +45,7 @@ Value get_py_func(Args args) {
   return host_function(as_text(args[0], "name"));
 }
 
-Value call_py_func(Args args) {  // as the compiler emits it: one tuple of a name and a tuple of arguments
+Value call_py_func(Args args) {  // the compiler passes one tuple: a name and a tuple of arguments
   check_count(args, 1, 1, "((name, (arguments …)))");
   const auto &pair = as<Array>(args[0], "the argument");
   require(pair.size() == 2, "the argument must be a tuple of a name and a tuple, but has ", pair.size(), " items");

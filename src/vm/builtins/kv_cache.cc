@@ -1,5 +1,5 @@
-// The attention cache of one sequence, as TVM's compiler used before its paged one: rows (time steps) are appended to a
-// tensor that grows by doubling, or written over in a window.
+// The attention cache of one sequence, which TVM's compiler used before its paged one. The cache is a tensor of rows
+// (time steps). New rows are appended, and the tensor grows by doubling; or they overwrite old rows in a window.
 #include <cstring>
 #include <mutex>
 
@@ -20,7 +20,7 @@ struct KvCache final : Object {
   ForkMutex guard{LockRank::kKvCache};
   Ref<Tensor> data;             // [reserved rows, …]
   int64_t fill_count = 0;       // rows in use
-  int64_t window_position = 0;  // the row at which the window is written next
+  int64_t window_position = 0;  // the next row to write in the window
 
   int64_t reserved() const { return data->dl.shape[0]; }
   void reserve(int64_t rows);
@@ -38,7 +38,7 @@ int64_t row_bytes(const DLTensor &t) {
   return static_cast<int64_t>(bytes);
 }
 
-// A view of some rows of a tensor; does not keep the tensor alive.
+// Returns a view of some rows of a tensor. The view does not keep the tensor alive.
 Ref<Tensor> rows_of(const DLTensor &t, int64_t first, int64_t count) {
   std::vector<int64_t> dims(t.shape, t.shape + t.ndim);
   dims[0] = count;
@@ -97,7 +97,7 @@ void KvCache::update(const DLTensor &value) {
   put(value, 0, 0, fill_count);
 }
 
-// Writes behind the last row written. After `most` rows, writing starts again behind the first `sinks` rows, which are
+// Writes after the last written row. After `most` rows, writing starts again after the first `sinks` rows, which are
 // kept.
 void KvCache::override_window(const DLTensor &value, int64_t most, int64_t sinks) {
   check_rows(value, data->dl);
@@ -134,7 +134,7 @@ Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
 
 // ---- builtins
 
-// The tensor of a value: rank 1 or more, whole bytes; copied if it lies in the cache itself.
+// A tensor argument of rank 1 or more whose elements are whole bytes. It is copied if it lies in the cache itself.
 class GivenRows {
  public:
   GivenRows(const View &v, const KvCache *cache) : given_(&as_dltensor(v, "value")) {

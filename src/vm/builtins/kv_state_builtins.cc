@@ -1,4 +1,4 @@
-// The sequences of a KV state of any kind. Hosts call these between the calls of the program.
+// Builtins for the sequences of a KV state of any kind. Hosts call them between the calls of the program.
 #include "vm/builtins/builtins.h"
 #include "vm/kv/kv_state.h"
 

@@ -1,4 +1,4 @@
-// Storages and tensors: made, viewed, moved.
+// Builtins that make, view and move storages and tensors.
 #include "device/device.h"
 #include "vm/block_versions.h"
 #include "vm/builtins/builtins.h"
@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// A function of its own, so that the text is made only when it is needed.
+// A separate function, so that the text is made only if it is needed.
 [[noreturn, gnu::noinline]] void bad_storage_size(const View &size, DLDataType dtype) {
   fail(OPD_INVALID_ARGUMENT, "a storage of ", to_text(size), " elements of ", dtype_name(dtype),
        " is too large or negative");
@@ -27,14 +27,14 @@ Value alloc_storage(Args args) {
   const bool is_texture = check_scope(scope, run.pool.device_of(index).device);
   uint64_t bytes;
   if (!storage_bytes(size.dims(), dtype, bytes)) bad_storage_size(args[1], dtype);
-  // A storage whose size is counted in bytes is one that several tensors share by turns. They get their own images.
+  // If the size is in bytes, several tensors share the storage in turn, and each of them gets its own image.
   const bool is_image = is_texture && size.size > 1;
   const ImageShape image = is_image ? image_shape(scope, size.dims(), dtype) : ImageShape{};
   return Ref<VmStorage>::take(run.pool.storage(run.pool.size_class_of({bytes, index, image})));
 }
 
-// A tensor that cannot be a part of the storage: one of them is an image, and the other one is not the same. `image`:
-// of the tensor; none: it is in a block.
+// Makes a tensor with a storage of its own. It is needed if the tensor or the storage is an image, and the other one is
+// not the same image. `image` is the tensor's; none: the tensor lies in a block.
 Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, DLDataType dtype, uint64_t bytes,
                                 const ImageShape &image) {
   const StorageKind kind{bytes, run.pool.index_of(device), image};
@@ -42,7 +42,7 @@ Ref<VmTensor> tensor_of_its_own(Run &run, DLDevice device, const Shape &shape, D
   if (run.pool.records_bindings()) [[unlikely]]
     record_version(*own);
   auto tensor = Ref<VmTensor>::take(run.pool.tensor(shape.dims(), dtype, own.get(), 0));
-  run.pool.drop(own.detach());  // the tensor has it
+  run.pool.drop(own.detach());  // the tensor has a reference
   return tensor;
 }
 
@@ -78,8 +78,8 @@ Value alloc_tensor(Args args) {
   return Ref<VmTensor>::take(run->pool.tensor(shape.dims(), dtype, &storage, place));
 }
 
-// The fast path for compiled code, which allocates before each kernel: a constant shape that was used lately, and a
-// tensor in the free list. Null in all other cases.
+// The fast path for compiled code, which allocates before each kernel. It needs a constant shape that was used lately,
+// and a tensor in the free list. Returns null in all other cases.
 VmTensor *spare_tensor(Args args) noexcept {
   Run *run = Run::of_thread();
   if (!run || args.size() != 4 || args[0].type != run->pool.fast_storage_type() || args[1].type != OPD_INT ||
@@ -93,7 +93,7 @@ VmTensor *spare_tensor(Args args) noexcept {
   return run->pool.spare_tensor(*known, storage, offset);
 }
 
-// A function of its own, so that the fast path needs no stack frame.
+// A separate function, so that the fast path needs no stack frame.
 [[gnu::noinline]] int call_alloc_tensor_of_any(void *self, const View *args, int32_t num_args, View *result) {
   return builtin_call<"vm.builtin.alloc_tensor", alloc_tensor>(self, args, num_args, result);
 }
@@ -155,7 +155,7 @@ Value clear_memory(Args args) {
   return {};
 }
 
-// TVM's Tensor.CreateView: other elements in the same memory, which the view keeps alive.
+// TVM's Tensor.CreateView: a tensor with another shape or dtype in the same memory. The view keeps the memory alive.
 Value create_view(Args args) {
   check_count(args, 4, 4, "(tensor, shape, dtype, offset in bytes)");
   auto &tensor = as<Tensor>(args[0], "tensor");

@@ -1,4 +1,4 @@
-// The paged attention cache, as programs of language models make and call it.
+// Builtins that make and use the paged attention cache of language models.
 #include "vm/builtins/builtins.h"
 #include "vm/kv/kv_checkpoint.h"
 #include "vm/kv/paged_kv_cache.h"
@@ -11,7 +11,7 @@ constexpr size_t kNumSettings = 13, kNumArguments = 28;
 PagedKvCache &cache_of(const View &v) { return as<PagedKvCache>(v, "kv_cache"); }
 
 Value create_paged_cache(Args args) {
-  // A 29th argument is of a mode that TVM no longer has.
+  // A 29th argument belongs to a mode that TVM no longer has.
   if (args.size() != kNumArguments && args.size() != kNumArguments + 1)
     fail(OPD_INVALID_ARGUMENT, "expected ", kNumArguments, " arguments, but got ", args.size());
   KvConfig config = KvConfig::from(args.first(kNumSettings));

@@ -9,10 +9,10 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is cut short
+constexpr int64_t kEdge = 3;              // elements shown at each end of an axis that is abbreviated
 constexpr uint64_t kMostElements = 1000;  // numpy's threshold
 constexpr int kMaxDepth = 32;
-constexpr size_t kMaxSize = 1 << 20;  // bytes; nested tuples may share items, so that few objects make endless text
+constexpr size_t kMaxSize = 1 << 20;  // bytes. Nested tuples may share items, so few objects could give endless text.
 
 void append_real(std::string &out, auto number) {
   if (std::isnan(number)) return append(out, "nan");

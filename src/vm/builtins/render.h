@@ -4,10 +4,10 @@
 
 namespace opd {
 
-// Tensors with their elements, tuples in parentheses, text without quotes.
+// Renders tensors with their elements, tuples in parentheses, text without quotes.
 std::string render(const View &v);
-// Python's str.format for texts: "{}", "{1}", "{{" and "}}". Throws for texts that Python refuses, and for format
-// specifications.
+// Formats texts like Python's str.format: "{}", "{1}", "{{" and "}}". Throws for formats that Python refuses, and for
+// format specifications.
 std::string format_text(std::string_view format, std::span<const std::string> values);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// The states of recurrent networks, as programs of language models make and call them.
+// Builtins that make and use the states of recurrent networks.
 #include "vm/builtins/builtins.h"
 #include "vm/kv/rnn_state.h"
 #include "vm/vm.h"
@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-constexpr int64_t kMostLayers = 4096;  // each costs memory of its own, whatever its states hold
+constexpr int64_t kMostLayers = 4096;  // each layer costs memory, even with small states
 
 int64_t size_of(const View &v, const char *what, int64_t most = kMostKvSize - 1) {
   const int64_t size = as_int(v, what);

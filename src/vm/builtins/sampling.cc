@@ -1,5 +1,5 @@
-// Chooses tokens: samples from distributions, and adjusts the logits before. The arithmetic is float32, in TVM's order,
-// so that the same random numbers choose the same tokens.
+// Builtins that adjust logits and choose tokens by sampling. The arithmetic is float32 in TVM's order, so that the same
+// random numbers choose the same tokens.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-// The elements of a tensor of one row.
+// Returns the elements of a tensor of one row.
 template <class T>
 std::span<T> row(const View &v, std::string_view name, DLDataType dtype) {
   const DLTensor &tensor = compact_tensor(v, name, dtype);
@@ -74,10 +74,11 @@ Value sample_top_p_from_logits(Args args) {
   }
   for (const auto &candidate : candidates)
     if (uniform < candidate.weight / kept) return candidate.token;
-  return candidates.back().token;  // reached if the sample is close to 1 and rounding made the sums smaller
+  // The loop ends without a token if the sample is close to 1 and rounding made the sums smaller.
+  return candidates.back().token;
 }
 
-// One try with the tokens whose probability is at least `cutoff`; −1 if they are too few.
+// Samples only from tokens whose probability is at least `cutoff`. Returns −1 if they are too few.
 int64_t sample_above(std::span<const float> probabilities, float cutoff, double top_p, double uniform) {
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < probabilities.size(); ++i)
@@ -108,7 +109,7 @@ Value sample_top_p_from_prob(Args args) {
   return token;
 }
 
-// For each row the first token whose cumulated probability exceeds the row's number.
+// Chooses for each row the first token whose cumulated probability exceeds the row's number.
 Value multinomial_from_uniform(Args args) {
   check_count(args, 2, 2, "(prob, uniform_sample)");
   const DLTensor &prob = compact_tensor(args[0], "prob", kFloat32),

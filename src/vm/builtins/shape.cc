@@ -1,4 +1,5 @@
-// Symbolic shapes: sizes are stored in a heap of int64; shapes are matched against it or made from it.
+// Builtins for symbolic shapes. Sizes are stored in a heap of int64. Shapes are matched against the heap or made from
+// it.
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
 #include "vm/builtins/tensor_args.h"
@@ -10,13 +11,13 @@ namespace {
 enum MatchCode : int64_t { kAssertEqualToImmediate = 0, kStoreToHeap = 1, kNoCheck = 2, kAssertEqualToHeap = 3 };
 enum MakeCode : int64_t { kUseImmediate = 0, kLoadFromHeap = 1 };
 
-// The heap as a bounded array.
+// The heap with bounds checks.
 struct Heap {
   int64_t *data = nullptr;
   int64_t size = 0;
 
   explicit Heap(const View &v) {
-    if (v.type == OPD_NONE) return;  // a program without symbolic sizes has none
+    if (v.type == OPD_NONE) return;  // a program without symbolic sizes has no heap
     const DLTensor &t = writable_dltensor(v, "the shape heap");
     require(t.ndim == 1 && t.dtype.code == kDLInt && t.dtype.bits == 64 && t.dtype.lanes == 1 &&
                 t.device.device_type == kDLCPU && is_contiguous(t),

@@ -1,5 +1,5 @@
-// tvm.contrib.sort.*: called by the kernels of sort, argsort, topk and non-maximum suppression. Equal elements keep
-// their order; NaNs come last in either direction (TVM does not define their place).
+// tvm.contrib.sort.*, called by the kernels of sort, argsort, topk and non-maximum suppression. Equal elements keep
+// their order. NaNs come last in both directions; TVM does not define their place.
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -152,7 +152,7 @@ Value topk(Args args) {
                            : "(input, output, k, axis, ret_type, is_ascend)");
   const AxisView view(input, axis);
   int64_t k = as_int(rest[0], "k");
-  if (k < 1) k = view.size;  // TVM's way to ask for all
+  if (k < 1) k = view.size;  // in TVM, k < 1 asks for all elements
   if (k > view.size)
     fail(OPD_OUT_OF_RANGE, "k is ", k, ", but axis ", axis, " of input, ", describe(input), ", has ", view.size,
          " elements");

@@ -8,13 +8,13 @@
 
 namespace opd {
 
-// Elements of one dtype. 0 and -0 have one key. NaNs come last, in either direction.
+// The sort keys of one dtype. 0 and -0 have the same key. NaNs come last in both directions.
 class SortKeys {
  public:
-  // Integers and bool of 8 to 64 bits, float16, bfloat16, float32 and float64; throws with `name` for others.
+  // Supports integers and bool of 8 to 64 bits, float16, bfloat16, float32 and float64. Throws with `name` for others.
   SortKeys(DLDataType dtype, std::string_view name);
 
-  // Keys of `count` elements, `stride` elements apart.
+  // Writes the keys of `count` elements that are `stride` elements apart.
   void load(const char *from, int64_t stride, int64_t count, int64_t *out) const { load_(from, stride, count, out); }
   int64_t descending(int64_t key) const { return is_float_ && key == INT64_MAX ? key : ~key; }
   int64_t zero() const { return zero_; }

@@ -55,7 +55,7 @@ double finite_of(const View &v, std::string_view name) {
 }
 
 AxisView::AxisView(const DLTensor &tensor, int32_t axis) : size(tensor.shape[axis]) {
-  uint64_t outer = 1, inner = 1;  // unsigned: sizes next to a 0 may wrap; the products are then not used
+  uint64_t outer = 1, inner = 1;  // unsigned: sizes next to a 0 may wrap, and the products are then not used
   for (int32_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(tensor.shape[i]);
   for (int32_t i = axis + 1; i < tensor.ndim; ++i) inner *= static_cast<uint64_t>(tensor.shape[i]);
   before = static_cast<int64_t>(outer);

@@ -8,20 +8,20 @@ namespace opd {
 
 constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1}, kInt64{kDLInt, 64, 1};
 
-// A tensor that must be compact and on the CPU; the error says so with `name`.
+// Returns the tensor of `v`, which must be compact and on the CPU. The error says so with `name`.
 const DLTensor &compact_tensor(const View &v, std::string_view name);
 const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);
-// The same for an argument that the builtin writes: it must not be read-only, either.
+// The same for an argument that the builtin writes. It must not be read-only either.
 const DLTensor &compact_output(const View &v, std::string_view name);
 const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype);
-// A small tensor that a builtin reads: as it is if it lies on the CPU, else a copy, which `out_copy` keeps.
+// Returns the tensor if it lies on the CPU, else a copy that `out_copy` keeps. For small tensors that a builtin reads.
 const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy);
 uint64_t count_of(const DLTensor &tensor);
-// An axis of a tensor of rank `ndim`; negative ones count from the end.
+// Returns an axis of a tensor of rank `ndim`. Negative numbers count from the end.
 int32_t axis_of(const View &v, int32_t ndim);
-double finite_of(const View &v, std::string_view name);  // a number; not NaN, not infinite
+double finite_of(const View &v, std::string_view name);  // throws if the number is NaN or infinite
 
-// The elements of a compact tensor whose dtype was checked to be T's.
+// Returns the elements of a compact tensor. The caller has checked that its dtype is T's.
 template <class T>
 std::span<T> elements(const DLTensor &tensor, std::string_view name) {
   const auto at = reinterpret_cast<uintptr_t>(data_of(tensor));

@@ -1,4 +1,4 @@
-// Tensors that outlive the runs that made them, by name, for the whole process; and parameter lists made of them.
+// Named tensors of the process, which outlive the runs that made them, and parameter lists made from them.
 #include <map>
 #include <shared_mutex>
 
@@ -24,7 +24,7 @@ class TensorCache {
     return found == tensors_.end() ? nullptr : found->second;
   }
 
-  // False, and nothing done, if the name is taken and `override_existing` is not set.
+  // Returns false and does nothing if the name is taken and `override_existing` is not set.
   bool set(std::string_view name, Ref<Tensor> tensor, bool override_existing) {
     std::unique_lock lock(guard_);
     const auto [place, fresh] = tensors_.try_emplace(std::string(name), tensor);
@@ -121,7 +121,7 @@ Value cache_load(Args args) {
 
 Ref<Array> array_of(const std::vector<Value> &items) { return Array::make(views_of(items)); }
 
-Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a number all up to the first that is absent
+Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a count: up to the first absent name
   check_count(args, 2, 2, "(prefix, count)");
   const std::string_view prefix = as_text(args[0], "prefix");
   const int64_t count = as_int(args[1], "count");
@@ -147,7 +147,7 @@ Ref<Array> named_by_array(Args args) {
   return named(as<Array>(args[0], "names").views());
 }
 
-// Offers a parameter list as get_params(), for callers that want a module.
+// A module that returns a parameter list from get_params().
 struct ParamModule final : Module {
   explicit ParamModule(Ref<Array> params) : params_(std::move(params)) {}
   const char *kind() const override { return "param_module"; }

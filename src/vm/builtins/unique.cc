@@ -1,6 +1,5 @@
-// relax.run.*: operators whose result size depends on the data. Results equal numpy's, with one exception: without an
-// axis, the indices that rebuild the input are a vector, as Relax declares them, while numpy 2 gives them the input's
-// shape.
+// relax.run.*: operators whose result size depends on the data. Results equal numpy's, with one exception. Without an
+// axis, the indices that rebuild the input are a vector, as Relax declares them; numpy 2 gives them the input's shape.
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -34,7 +33,7 @@ Ref<Tensor> index_vector(size_t count, const F &element) {
   return tensor;
 }
 
-// The rows to compare: the slices of a tensor along an axis, or its elements.
+// The rows to compare: slices of a tensor along an axis, or its elements.
 struct Rows {
   int64_t count, width, inner;  // a row has width / inner runs of `inner` elements
   Rows(const DLTensor &x, const int32_t *axis) : count(static_cast<int64_t>(count_of(x))), width(1), inner(1) {
@@ -46,13 +45,13 @@ struct Rows {
     inner = view.after;
     count = view.size;
   }
-  // The index of a row's run in a tensor of `rows` rows.
+  // The index of a row's part `run` in a tensor of `rows` rows.
   int64_t place(int64_t row, int64_t run, int64_t rows) const { return (run * rows + row) * inner; }
 };
 
 // Groups of equal rows, in ascending order.
 struct Groups {
-  std::vector<int64_t> first, size;  // per group: the first row, and how many
+  std::vector<int64_t> first, size;  // per group: its first row, and its number of rows
   std::vector<int64_t> of_row;
 
   Groups(const DLTensor &x, const Rows &rows) : of_row(static_cast<size_t>(rows.count)) {
@@ -136,7 +135,7 @@ Value unique(Args args) {
   return Array::make({&results.front().view(), results.size()});
 }
 
-// int64[rank, number of elements that are not 0]: one column of indices per element, in row-major order.
+// Returns int64[rank, number of non-zero elements]: one column of indices per element, in row-major order.
 Value nonzero(Args args) {
   check_count(args, 1, 1, "(x)");
   const auto x = host_copy(args[0], "x");

@@ -18,7 +18,7 @@ const char *rope_name(KvRope rope) {
   return rope == KvRope::kNone ? "none" : rope == KvRope::kNormal ? "normal" : "inline";
 }
 
-// As C's %.17g, whatever the locale.
+// Formats like C's %.17g in the C locale.
 std::string digits_of(double number) {
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, number, std::chars_format::general, 17).ptr;
@@ -60,7 +60,7 @@ void write_groups(JsonWriter &json, const KvConfig &c, int64_t length) {
   json.end_array();
 }
 
-// The members of the metadata, each of which must be there once.
+// The members of the metadata. Each must occur exactly once.
 class Fields {
  public:
   explicit Fields(const JsonDocument &document) : document_(document) {
@@ -111,7 +111,7 @@ std::string checkpoint_layout_hash(const KvConfig &config) {
   require_checkpoints(config);
   uint64_t hash = 0xCBF29CE484222325u;
   for (const char letter : layout_of(config)) hash = (hash ^ static_cast<uint8_t>(letter)) * 0x100000001B3u;
-  std::array<uint8_t, sizeof hash> bytes;  // the highest first, as the number is written
+  std::array<uint8_t, sizeof hash> bytes;  // the highest byte comes first, as in the written number
   for (uint8_t &byte : bytes) byte = static_cast<uint8_t>(hash >> 56), hash <<= 8;
   return hex(bytes);
 }
@@ -137,7 +137,7 @@ std::string checkpoint_metadata(const KvConfig &c, int64_t id, int64_t length) {
   return json.take();
 }
 
-// Pages and groups follow from the layout and the length, so only their numbers are compared.
+// Pages and groups follow from the layout and the length, so only their counts are compared.
 int64_t read_checkpoint(const KvConfig &config, int64_t id, std::string_view metadata) {
   const JsonDocument document(metadata, "the checkpoint's metadata");
   const Fields fields(document);

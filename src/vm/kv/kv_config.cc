@@ -48,7 +48,7 @@ void read_layers(KvConfig &config, const View &partition, const View &kinds) {
   require(numbers.size() >= static_cast<size_t>(config.num_layers),
           "argument 6 must hold a kind of attention for each of the ", config.num_layers, " layers, but holds ",
           numbers.size());
-  // Kinds are given for all layers of the model, or for those of the partition.
+  // Kinds are given either for all layers of the model or only for the layers of the partition.
   const size_t first = numbers.size() >= static_cast<size_t>(borders[1]) ? static_cast<size_t>(borders[0]) : 0;
   for (size_t i = 0; i < static_cast<size_t>(config.num_layers); ++i) {
     const int64_t kind = numbers[first + i];
@@ -89,8 +89,8 @@ KvConfig KvConfig::from(Args args) {
   const DLTensor &model = as_dltensor(args[12], "argument 12, whose dtype and device the cache takes,");
   config.dtype = model.dtype;
   config.device = model.device;
-  // Layers with windows of their own take the place of windows of sequences. Windows move rows, so their positions are
-  // not known when a row is stored.
+  // If layers have windows, these replace the windows of sequences. Windows move rows, so a row's position is unknown
+  // when it is stored.
   if (config.has_kind(KvLayerKind::kWindow)) config.has_windows = false;
   if (config.has_windows && config.rope != KvRope::kNone) config.rope = KvRope::kInline;
   size_of(config.num_pages() * config.page_size, "the number of rows");
@@ -102,9 +102,9 @@ std::vector<Value> KvConfig::arguments() const {
   for (const KvLayerKind kind : kinds) numbers.push_back(static_cast<int64_t>(kind));
   const int64_t sizes[] = {max_batch, max_total, max_rows, page_size, has_windows, layer_window};
   const int64_t layers[] = {first_layer, first_layer + num_layers}, one[] = {1};
-  // Factors are given with this mode only, which windows then change.
+  // Factors require the normal mode. Windows change it afterwards.
   const KvRope mode = rope_factors ? KvRope::kNormal : rope;
-  Ref<Tensor> model = make_tensor(one, dtype, device);  // only its dtype and device count
+  Ref<Tensor> model = make_tensor(one, dtype, device);  // only its dtype and device matter
   const std::string zeros(bytes_of(model->dl), '\0');
   copy_from_bytes(model->dl, zeros.data(), zeros.size());
   return {Shape::make(sizes),

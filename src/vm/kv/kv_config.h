@@ -12,24 +12,25 @@ enum class KvLayerKind : uint8_t { kHeads, kLatent, kLinear, kWindow };  // TVM:
 enum class KvRope : uint8_t { kNone, kNormal, kInline };
 
 struct KvConfig {
-  int64_t max_batch;  // sequences of a pass
-  int64_t max_total;  // rows of all sequences
-  int64_t max_rows;   // new ones of a pass
+  int64_t max_batch;  // sequences per pass
+  int64_t max_total;  // rows of all sequences together
+  int64_t max_rows;   // new rows per pass
   int64_t page_size;  // rows
   bool has_windows;
   int64_t layer_window = 1024;  // rows that layers of kWindow see
   int64_t first_layer, num_layers;
   int64_t query_heads, kv_heads, key_dim, value_dim;
-  std::vector<KvLayerKind> kinds;  // of each layer
+  std::vector<KvLayerKind> kinds;  // one per layer
   KvRope rope;
   double rope_scale, rope_theta;
-  Ref<Tensor> rope_factors;  // may be null
+  Ref<Tensor> rope_factors;  // or null
   DLDataType dtype;
   DLDevice device;
 
-  // Of the arguments from the first on; throws if they make no cache. The errors number the arguments from 0.
+  // Reads `args` from the first one on. Throws if they do not describe a valid cache. Errors number the arguments from
+  // 0.
   static KvConfig from(Args args);
-  std::vector<Value> arguments() const;  // with which from() gives this again
+  std::vector<Value> arguments() const;  // arguments for from() that give an equal configuration
   int64_t num_pages() const;
   bool has_kind(KvLayerKind kind) const;
   int64_t rows_at_once() const { return max_batch > max_rows ? max_batch : max_rows; }

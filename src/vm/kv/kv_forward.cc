@@ -8,7 +8,8 @@
 namespace opd {
 namespace {
 
-// Neighbours that share pages read them together from this factor on; before, the decode kernel is faster.
+// If the pages would be read at least this often on average, neighbours read shared pages together. Below that, the
+// decode kernel is faster.
 constexpr int64_t kSharedFactor = 32;
 
 void add(KvTable &table, int64_t value) { table.push_back(static_cast<int32_t>(value)); }
@@ -52,7 +53,7 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
   check_pass(sequences, ids, counts, parents, num_rows);
   sequences.require_pages(ids, counts);
 
-  is_running_ = false;  // a pass that was refused leaves the one before, which can still be undone
+  is_running_ = false;  // if this pass is refused, the previous one can still be undone
   ids_.assign(ids.begin(), ids.end());
   counts_.assign(counts.begin(), counts.end());
   num_rows_ = num_rows;
@@ -73,7 +74,7 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
   for (size_t i = 0; parents && i < batch_.size(); first += static_cast<size_t>(counts_[i++]))
     batch_[i]->tree.grow(parents->subspan(first, static_cast<size_t>(counts_[i])));
 
-  // If new rows are stored before attention, the pages that it reads hold them.
+  // If new rows are stored before attention, the pages already hold them.
   if (!appends_before_) make_depths(sequences);
   for (size_t i = 0; i < batch_.size(); ++i) sequences.extend(*batch_[i], counts_[i]);
   if (appends_before_) make_depths(sequences);
@@ -82,7 +83,7 @@ void KvForward::begin(KvSequences &sequences, std::span<const int64_t> ids, std:
 }
 
 // The pass's rows are the last ones, because any change of a sequence ends the pass. If a window slid in this pass, the
-// rows that it dropped are lost: the sequence then has that many fewer rows behind its sink than before the pass.
+// rows that it dropped are lost. The sequence then has that many fewer rows behind its sink than before the pass.
 void KvForward::undo(KvSequences &sequences) {
   for (size_t i = 0; i < batch_.size(); ++i) {
     const KvSequence &sequence = *batch_[i];
@@ -93,7 +94,7 @@ void KvForward::undo(KvSequences &sequences) {
   end();
 }
 
-// The rows of the last sequence go first, so that begin() gives each one its pages again.
+// Removes the rows of the last sequence first, so that begin() gives each sequence the same pages again.
 KvForward::Pass KvForward::take_back(KvSequences &sequences) const {
   Pass pass{ids_, counts_, std::nullopt};
   std::vector<int64_t> parents;
@@ -134,8 +135,8 @@ std::span<const int32_t> KvForward::blocks_at(size_t sequence, size_t depth) con
   return std::span(blocks_).subspan(chain.first + depth, depth + 1 == kDepths ? chain.count - depth : 1);
 }
 
-// Chunks of queries that read the same pages. At the last depth each sequence is a chunk of its own, because its blocks
-// are joined.
+// Groups queries that read the same pages into chunks. At the last depth each sequence is its own chunk, because its
+// blocks are joined.
 void KvForward::choose_kernels(const KvSequences &sequences) {
   is_decoding_ = std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 1; });
   for (size_t depth = 0; depth < num_depths_; ++depth) {
@@ -167,7 +168,7 @@ void KvForward::choose_kernels(const KvSequences &sequences) {
   appends_before_ = (!sequences.has_windows() && depths_[num_depths_ - 1].decodes) || has_tree;
 }
 
-// Whether some of the sequence's queries may not see some of its new rows.
+// Whether some of the sequence's queries must not see some of its new rows.
 bool KvForward::needs_mask(size_t sequence) const {
   return counts_[sequence] > 1 || !batch_[sequence]->tree.is_chain();
 }
@@ -198,7 +199,7 @@ void KvForward::make_depths(const KvSequences &sequences) {
   }
 }
 
-// With `window`, only the pages of the last rows of each chunk.
+// With `window`, the table has only the pages of each chunk's last rows.
 void KvForward::make_pages(const KvSequences &sequences, size_t depth, KvPages &made, int64_t window) {
   const int64_t page_size = sequences.page_size();
   const bool has_lines = window > 0 || sequences.has_windows();
@@ -207,7 +208,7 @@ void KvForward::make_pages(const KvSequences &sequences, size_t depth, KvPages &
   made.lengths.assign(chunks.size() * (has_lines ? 3 : 1), 0);
   for (size_t i = 0; i < chunks.size(); ++i) {
     const auto blocks = blocks_at(chunks[i].sequence, depth);
-    int64_t rows = 0, places = 0, sink = 0, offset = 0;  // of the blocks as one
+    int64_t rows = 0, places = 0, sink = 0, offset = 0;  // the chunk's blocks together
     for (const int32_t index : blocks) {
       const KvBlock &block = sequences.block(index);
       made.pages.insert(made.pages.end(), block.pages.begin(), block.pages.end());
@@ -232,9 +233,9 @@ void KvForward::make_pages(const KvSequences &sequences, size_t depth, KvPages &
   }
 }
 
-// The kernel reads a row's entry in the table before it checks whether the row is in the tree. For rows before the
-// tree, and for chunks without a tree, it therefore reads before the table, by up to the number of rows and queries. A
-// margin in front of the table makes these reads valid.
+// The kernel reads a row's entry in the table before it checks whether the row is in the tree. So it reads before the
+// table for rows before the tree and for chunks without a tree, by up to the number of rows and queries. A margin in
+// front of the table makes these reads valid.
 void KvForward::make_orders(size_t depth) {
   KvDepth &made = depths_[depth];
   made.masks = false;
@@ -267,7 +268,7 @@ void KvForward::make_places(const KvSequences &sequences) {
     for (int64_t k = 0; k < counts_[i]; ++k) {
       const int64_t in_order = nodes ? sequence.tree.depth(nodes - static_cast<size_t>(counts_[i] - k)) : k;
       add(query_positions, rope_offsets[i] + in_order);
-      // A row of the sink keeps its place. Of the others, the window has forgotten the first ones.
+      // A row of the sink keeps its place. Of the other rows, the window has dropped the first ones.
       int64_t row = lengths_before_[i] + k;
       if (row >= last.sink) {
         row = last.length - counts_[i] + k;

@@ -1,8 +1,8 @@
 // The kernels' inputs for one forward pass: which rows are new, where they are stored, and which pages each query
 // reads.
 //
-// The blocks of the sequences lie at depths: 0 the first block, 1 all that follow. Attention is computed depth by depth
-// and merged, so that neighbouring sequences which share the block at depth 0 read it together.
+// The blocks of a sequence lie at two depths: the first block at 0, all others at 1. Attention is computed depth by
+// depth and merged. So neighbouring sequences that share the block at depth 0 read it together.
 #pragma once
 #include <array>
 #include <optional>
@@ -14,36 +14,36 @@
 
 namespace opd {
 
-// Pages that a depth's queries read. `lengths` holds the rows in the last page; with windows it has three lines: that,
-// the place of the first row that moved, and the rows before it that did not.
+// Pages that a depth's queries read. `lengths` holds the number of rows in the last page. With windows, `lengths` has
+// three lines: this number, the place of the first row that moved, and the number of rows before it.
 struct KvPages {
-  KvTable begins, pages, lengths, positions;  // positions: of the first row
+  KvTable begins, pages, lengths, positions;  // positions: position of the first row
   void clear();
 };
 
 struct KvDepth {
-  bool decodes = false;  // by the decode kernel: each sequence has one new row
-  bool masks = false;    // the pages hold new rows that not all queries may see
+  bool decodes = false;  // uses the decode kernel: each sequence has one new row
+  bool masks = false;    // the pages hold new rows that some queries must not see
   KvTable query_begins;
-  KvPages all, window;  // window: for layers that see only the latest rows
+  KvPages all, window;  // window: for layers with a window
   KvTable order_begins, orders;
-  size_t order_margin = 0;  // integers before the orders: see make_orders()
+  size_t order_margin = 0;  // integers before the orders, see make_orders()
 };
 
 class KvForward {
  public:
-  // `layer_window`: rows that a layer with a window sees; 0 without such layers.
+  // `layer_window`: rows that a layer with a window sees; 0: no such layers.
   explicit KvForward(int64_t layer_window) : layer_window_(layer_window) {}
 
-  // Checks everything, then adds the rows to the sequences. If it throws, nothing has changed. `parents`: of all new
-  // tokens in their token trees; none: the tokens follow each other.
+  // Checks everything, then adds the rows to the sequences. If it throws, nothing has changed. `parents`: the parents
+  // of all new tokens in their token trees; none: each token follows the previous one.
   void begin(KvSequences &sequences, std::span<const int64_t> ids, std::span<const int64_t> counts,
              std::optional<std::span<const int64_t>> parents);
   void end() { is_running_ = false; }
-  void undo(KvSequences &sequences);  // of a running pass: removes its rows and ends it
-  // Returns the arguments with which the running pass began, and restores `sequences`, a copy, to the state before it.
-  // Throws OPD_UNSUPPORTED if a window slid, because the rows that it dropped are lost, or if it would slide in another
-  // begin().
+  void undo(KvSequences &sequences);  // removes the rows of the running pass and ends the pass
+  // Returns the arguments of the running pass, and restores `sequences`, a copy, to the state before the pass. Throws
+  // OPD_UNSUPPORTED if a window slid, because the rows that it dropped are lost, or if begin() would make it slide
+  // again.
   struct Pass {
     std::vector<int64_t> ids, counts;
     std::optional<std::vector<int64_t>> parents;
@@ -52,14 +52,14 @@ class KvForward {
   void clear();
 
   bool is_running() const { return is_running_; }
-  int64_t num_rows() const { return num_rows_; }  // new ones
-  // Whether new rows are stored before attention, which then finds them in the pages.
+  int64_t num_rows() const { return num_rows_; }  // new rows
+  // Whether new rows are stored before attention, so that attention finds them in the pages.
   bool appends_before() const { return appends_before_; }
-  bool masks_new() const { return masks_new_; }  // of the attention among new rows: they form trees
+  bool masks_new() const { return masks_new_; }  // the attention among new rows needs a mask, because they form trees
   std::span<const KvDepth> depths() const { return {depths_.data(), num_depths_}; }
 
-  KvTable query_begins, rope_offsets;  // of each sequence: its first new row, and the position of that
-  KvTable query_positions, places;     // of each new row: its position, and its place in the store or -1
+  KvTable query_begins, rope_offsets;  // per sequence: its first new row, and this row's position
+  KvTable query_positions, places;     // per new row: its position, and its place in the store or -1
   KvTable order_begins, orders;
 
  private:
@@ -68,9 +68,9 @@ class KvForward {
     size_t first, count;  // in blocks_
   };
   struct Chunk {
-    size_t sequence;  // the first one
+    size_t sequence;  // the chunk's first sequence
     int32_t block;
-    int64_t rows;  // of queries
+    int64_t rows;  // rows of queries
   };
 
   void find_chains(const KvSequences &sequences);
@@ -88,7 +88,7 @@ class KvForward {
   int64_t num_rows_ = 0;
   std::vector<int64_t> ids_, counts_;
   std::vector<KvSequence *> batch_;
-  std::vector<int64_t> rows_before_, lengths_before_;  // of the sequences, and of their last blocks
+  std::vector<int64_t> rows_before_, lengths_before_;  // per sequence: its rows, and the length of its last block
   std::vector<Chain> chains_;
   std::vector<int32_t> blocks_;
   std::array<std::vector<Chunk>, kDepths> chunks_;

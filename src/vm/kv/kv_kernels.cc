@@ -8,14 +8,14 @@
 namespace opd {
 namespace {
 
-constexpr size_t kFirst = 13;  // of the kernels among the arguments of create
+constexpr size_t kFirst = 13;  // index of the first kernel among the arguments of create
 
 Ref<Function> kernel_of(const View &v, size_t number) {
   if (v.type == OPD_NONE) return nullptr;
   return lasting_function(as<Function>(v, concat("argument ", number)));
 }
 
-// An empty array, or the kind of the kernels and the kernels.
+// Reads an empty array, or an array with the kind of the kernels and the kernels.
 Ref<Function> tagged_kernel(const View &v, size_t number) {
   const auto &items = as<Array>(v, concat("argument ", number));
   if (items.size() == 0) return nullptr;
@@ -58,7 +58,7 @@ void run_kernel(const Ref<Function> &kernel, const char *what, Args args) {
   call_inner_kernel(*kernel, args);
 }
 
-// A kernel checks the number of its arguments before all else, so a refused call has changed nothing.
+// A kernel checks the number of its arguments first, so a refused call has changed nothing.
 void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, const char *what, Args args) {
   if (is_order_known_ || !function || !other) return run_kernel(function, what, args);
   try {

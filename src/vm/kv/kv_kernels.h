@@ -1,4 +1,4 @@
-// The kernels that a program gives its paged cache, and the views of memory that they are called with.
+// The kernels that a program gives to its paged cache, and the memory views that they get as arguments.
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -16,10 +16,10 @@ struct KvKernels {
   Ref<Function> append, append_mla, ragged, prefill, decode, prefill_window, decode_window, prefill_tree, ragged_tree,
       mla, merge, merge_mla, split_rotary, copy_page, debug_get, compact;
 
-  explicit KvKernels(Args args);  // those 15 arguments; throws if one is no kernel
+  explicit KvKernels(Args args);  // those 15 arguments; throws if one is not a kernel
   std::vector<Value> arguments() const;
-  // Calls of the two tree kernels. TVM's frontend for the CPU gives them in each other's place, so a pair that refuses
-  // the number of its arguments is exchanged.
+  // Calls of the two tree kernels. TVM's frontend for the CPU swaps them. So if a kernel refuses the number of its
+  // arguments, the two are swapped.
   void run_prefill_tree(Args args);
   void run_ragged_tree(Args args);
 
@@ -34,7 +34,7 @@ void run_kernel(const Ref<Function> &kernel, const char *what, Args args);
 // A compact tensor of up to five dimensions as a kernel's argument. It must not move while the kernel runs.
 class KvView {
  public:
-  // Here, so that the sizes' number is known where it is called: a decoding pass makes some 15 of these in each layer.
+  // Inline, so that the compiler sees the number of sizes: a decoding pass makes about 15 views in each layer.
   KvView(void *data, uint64_t byte_offset, DLDataType dtype, DLDevice device, std::initializer_list<int64_t> dims)
       : dl_{data, device, static_cast<int32_t>(dims.size()), dtype, dims_.data(), strides_.data(), byte_offset} {
     int64_t stride = 1;
@@ -55,7 +55,7 @@ class KvView {
   operator View() { return opd_dltensor(&dl_); }
   const DLTensor &operator*() const { return dl_; }
   int64_t dim(size_t i) const { return dims_[i]; }
-  void cut(size_t axis, int64_t size) { dims_[axis] = size; }  // it is compact no more
+  void cut(size_t axis, int64_t size) { dims_[axis] = size; }  // no longer compact
 
  private:
   static constexpr size_t kRanks = 5;

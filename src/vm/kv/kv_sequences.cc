@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-constexpr int32_t kPageToCome = -1;  // of a window that slides: a page that it will have freed itself
+constexpr int32_t kPageToCome = -1;  // a page that the sliding window will free itself
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void KvSequences::clear() {
   num_touched_pages_ = 0;
 }
 
-// ---- what is there
+// ---- queries
 
 KvSequence &KvSequences::any(int64_t id) {
   const auto found = sequences_.find(id);
@@ -142,7 +142,7 @@ int64_t KvSequences::checked_position(int64_t parent, int64_t child, int64_t pos
   require(sequence.tree.is_empty(), "sequence ", parent,
           " has a token tree; commit one of its paths before the sequence is forked");
   if (position < 0) position = sequence.length;
-  // Rows behind the sink move while a window slides, so no other sequence may share them.
+  // Rows behind the sink move when a window slides, so no other sequence may share them.
   const int64_t fixed = std::max(sequence.sink, block(sequence.last).start);
   require(sequence.window == 0 || position <= fixed, "sequence ", parent, " has a sliding window that keeps its first ",
           fixed, " rows; fork_pos must be within them, but is ", position);
@@ -172,7 +172,7 @@ std::optional<KvPageCopy> KvSequences::copy_for_fork(int64_t parent, int64_t chi
   return KvPageCopy{page_at(cut), next_page(), cut.rest};
 }
 
-// The parent's rows before the cut become a block of their own, which both sequences follow.
+// The parent's rows before the cut become a separate block, which both sequences continue.
 KvSequence KvSequences::forked(KvSequence &parent, int64_t position) {
   const Cut cut = cut_at(parent, position);
   int32_t shared = cut.block;
@@ -190,7 +190,8 @@ KvSequence KvSequences::forked(KvSequence &parent, int64_t position) {
     back.parent = shared;
     if (back.sink > 0) back.sink -= cut.whole, back.offset -= cut.whole;  // the cut is within the sink
   } else if (shared != kNoBlock && shared == parent.last) {
-    // All of the parent's rows are shared now, so its next ones need another block. It takes the sequence's place.
+    // All of the parent's rows are shared now, so its next rows need a new block. The new block takes over the parent's
+    // reference to the shared block.
     parent.last = new_block(shared, parent.length, 1);
   }
   if (shared != kNoBlock) ++own(shared).users;
@@ -238,7 +239,7 @@ std::optional<KvPageCopy> KvSequences::copy_for_pop(int64_t id, int64_t count) c
 
 void KvSequences::shrink(KvBlock &from, int64_t length) {
   from.length = length;
-  if (length <= from.sink) from.sink = from.offset = 0;  // the rows that are left never moved
+  if (length <= from.sink) from.sink = from.offset = 0;  // the remaining rows never moved
   give_pages(from, static_cast<size_t>(pages_for(from.end_place(), page_size_)));
 }
 
@@ -256,7 +257,7 @@ void KvSequences::pop(int64_t id, int64_t count) {
   }
   while (block(sequence.last).start > length) {
     const int32_t before = block(sequence.last).parent;
-    ++own(before).users;  // the sequence follows it now
+    ++own(before).users;  // the sequence continues it now
     drop(sequence.last);
     sequence.last = before;
   }

@@ -1,8 +1,8 @@
-// The sequences of a paged attention cache: which pages hold their rows. Bookkeeping only: no tensor is touched.
+// The sequences of a paged attention cache: a table of which pages hold their rows. No tensor is touched.
 //
-// A row is what one token leaves in the cache. Rows lie in pages of equal size, and a sequence is a chain of blocks,
-// each a list of pages. Sequences that were forked share the blocks before the fork. Only the last block of a sequence,
-// which no other sequence shares, takes new rows. All pages of a shared block are full, so that its rows never change.
+// A row is the data of one token in the cache. Rows lie in pages of equal size. A sequence is a chain of blocks, and a
+// block is a list of pages. After a fork, sequences share the blocks before the fork. New rows go into the last block
+// of a sequence, which no other sequence shares. All pages of a shared block are full, so its rows never change.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,26 +21,27 @@ inline constexpr int32_t kNoBlock = -1;
 struct KvBlock {
   std::vector<int32_t> pages;
   int64_t length = 0;  // rows
-  int64_t start = 0;   // position of its first row in its sequences
+  int64_t start = 0;   // position of the first row in the block's sequences
   int32_t parent = kNoBlock;
-  int32_t users = 0;  // blocks and sequences that follow it
-  // Of a block whose sequence slid: rows before `sink` stayed where they were. Row `sink` lies at place `offset`.
+  int32_t users = 0;  // number of blocks and sequences that continue it
+  // If a window slid: rows before `sink` stayed in place, and row `sink` lies at place `offset`.
   int64_t sink = 0, offset = 0;
 
-  int64_t place_of(int64_t row) const { return row < sink ? row : row - sink + offset; }  // counted from its first page
+  // counted from the block's first page
+  int64_t place_of(int64_t row) const { return row < sink ? row : row - sink + offset; }
   int64_t end_place() const { return length - sink + offset; }
 };
 
 struct KvSequence {
   int32_t last = kNoBlock;
   int64_t length = 0;         // rows of all its blocks
-  int64_t window = 0;         // rows that are kept; 0: all
-  int64_t sink = 0;           // rows at its beginning that a window keeps
-  KvTree tree;                // nodes that are not committed yet
-  bool is_importing = false;  // its rows are yet to come, so only its number may be used
+  int64_t window = 0;         // number of rows that are kept; 0: all
+  int64_t sink = 0;           // number of first rows that a window keeps
+  KvTree tree;                // nodes that are not yet committed
+  bool is_importing = false;  // the rows are not imported yet, so only the sequence's number may be used
 };
 
-// Rows that a fork has to copy, because their page is not full: the first `rows` of page `from`.
+// Rows that a fork must copy because their page is not full: the first `rows` of page `from`.
 struct KvPageCopy {
   int32_t from, to;
   int64_t rows;
@@ -50,32 +51,32 @@ class KvSequences {
  public:
   KvSequences(int64_t num_pages, int64_t page_size, bool has_windows);
 
-  // Each throws before anything is changed. The errors name the sequence.
+  // If one of these functions throws, nothing has changed. The errors name the sequence.
   void add(int64_t id);
   void remove(int64_t id);
   void clear();
   void enable_window(int64_t id, int64_t window, int64_t sink);
 
-  // `child` begins with the rows of `parent` before `position`, or with all if it is -1. First copy the page that
-  // copy_for_fork() names, if any, then call fork().
+  // `child` begins with the rows of `parent` before `position`, or with all rows if `position` is -1. If
+  // copy_for_fork() returns a page, first copy it, then call fork().
   std::optional<KvPageCopy> copy_for_fork(int64_t parent, int64_t child, int64_t position) const;
   void fork(int64_t parent, int64_t child, int64_t position);
-  // Removes the last `count` rows. The same: rows that others share are left to them, so a part of a page may be
-  // copied.
+  // pop() removes the last `count` rows. Shared rows stay with the other sequences. So a part of a page may have to be
+  // copied first, as for fork().
   std::optional<KvPageCopy> copy_for_pop(int64_t id, int64_t count) const;
   void pop(int64_t id, int64_t count);
 
   // Throws OPD_OUT_OF_RANGE unless there are pages for `counts[i]` more rows of each sequence.
   void require_pages(std::span<const int64_t> ids, std::span<const int64_t> counts) const;
-  // Adds rows at the end, after require_pages(). A sequence with a window then forgets rows.
+  // Appends rows. Call require_pages() first. If the sequence has a window, it then drops rows.
   void extend(KvSequence &sequence, int64_t count);
 
-  // Makes sequence `id`, or replaces it, with `length` rows that will be imported.
+  // Makes or replaces sequence `id`. Its `length` rows will be imported.
   void replace(int64_t id, int64_t length);
   const KvSequence &importing(int64_t id) const { return const_cast<KvSequences *>(this)->any(id); }
   void finish_import(int64_t id) { any(id).is_importing = false; }
 
-  KvSequence &get(int64_t id);  // throws for one that is being imported
+  KvSequence &get(int64_t id);  // throws if the sequence is being imported
   const KvSequence &get(int64_t id) const { return const_cast<KvSequences *>(this)->get(id); }
   bool has(int64_t id) const { return sequences_.contains(id); }
   const KvBlock &block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
@@ -83,21 +84,21 @@ class KvSequences {
 
   int64_t page_size() const { return page_size_; }
   int64_t num_pages() const { return num_pages_; }
-  int64_t num_touched_pages() const { return num_touched_pages_; }  // all pages from this one on were never in use
+  int64_t num_touched_pages() const { return num_touched_pages_; }  // no page from this number on was ever in use
   int64_t num_free_pages() const { return static_cast<int64_t>(given_pages_.size()) + num_pages_ - num_touched_pages_; }
-  int64_t num_rows() const;  // of all sequences; rows that several share count for each
+  int64_t num_rows() const;  // of all sequences; a shared row counts once per sequence
   int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
   std::vector<KvSequenceLength> lengths() const;
   bool has_windows() const { return has_windows_; }
   bool is_empty() const { return sequences_.empty() && num_free_pages() == num_pages_; }
-  std::vector<int64_t> pages_in_use() const;  // their numbers, ascending
-  std::vector<bool> places_in_use() const;    // of all pages: whether a row lies there
+  std::vector<int64_t> pages_in_use() const;  // page numbers, ascending
+  std::vector<bool> places_in_use() const;    // for all pages: whether a place holds a row
 
   void save(ByteWriter &out) const;
   void restore(ByteReader &from);  // throws OPD_BAD_FORMAT
 
  private:
-  // Where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows, which do not fill one.
+  // Where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows, which do not fill a page.
   struct Cut {
     int32_t block = kNoBlock;
     int64_t whole = 0, rest = 0;
@@ -108,9 +109,9 @@ class KvSequences {
   Cut cut_at(const KvSequence &sequence, int64_t position) const;
   int32_t page_at(const Cut &cut) const;  // the page that holds the rest
   KvSequence forked(KvSequence &parent, int64_t position);
-  int64_t first_own(const KvSequence &sequence) const;  // position from which no other sequence shares the blocks
+  int64_t first_own(const KvSequence &sequence) const;  // position of the first block that no other sequence shares
   int64_t checked_pop(int64_t id, int64_t count) const;
-  int64_t pages_after(const KvSequence &sequence, int64_t count) const;  // of the last block, after extend()
+  int64_t pages_after(const KvSequence &sequence, int64_t count) const;  // pages of the last block after extend()
   int64_t sink_of(const KvSequence &sequence) const;  // rows of the last block that stay when the window slides
   int64_t rows_to_slide(const KvSequence &sequence, int64_t length) const;
   void slide(KvSequence &sequence);
@@ -120,15 +121,17 @@ class KvSequences {
     return given_pages_.empty() ? static_cast<int32_t>(num_touched_pages_) : given_pages_.back();
   }
   int32_t take_page();
-  void drop(int32_t index);                       // one user of the block is gone
-  void give_pages(KvBlock &block, size_t count);  // the last pages of the block, so that `count` are left
+  void drop(int32_t index);                       // removes one user of the block
+  void give_pages(KvBlock &block, size_t count);  // frees the last pages of the block; `count` pages stay
   [[noreturn]] void fail_full(int64_t needed, std::string_view what) const;
-  void join_blocks(const ByteReader &from);  // that were read; throws unless they fit together
+  void join_blocks(const ByteReader &from);  // links the blocks that were read; throws unless they fit together
 
   const int64_t num_pages_, page_size_;
   const bool has_windows_;
   int64_t num_touched_pages_ = 0;
-  std::vector<int32_t> given_pages_;  // that were in use. The last one is taken first, then pages that never were
+  // Pages that were in use and are free again. The last one is taken first. If there is none, an untouched page is
+  // taken.
+  std::vector<int32_t> given_pages_;
   std::vector<KvBlock> blocks_;
   std::vector<int32_t> free_blocks_;
   std::unordered_map<int64_t, KvSequence> sequences_;

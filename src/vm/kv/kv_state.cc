@@ -17,7 +17,7 @@ void require_batch(std::span<const int64_t> ids, std::span<const int64_t> number
   require(ids.size() == numbers.size(), "seq_ids and ", what, " must be of one length, but are of ", ids.size(),
           " and ", numbers.size());
   require(!ids.empty(), "seq_ids must name at least one sequence");
-  constexpr size_t kFew = 32;  // each compared with those before it, without memory
+  constexpr size_t kFew = 32;  // each is compared with those before it, so no memory is needed
   std::vector<int64_t> sorted;
   if (ids.size() > kFew) {
     sorted.assign(ids.begin(), ids.end());

@@ -1,5 +1,5 @@
-// The state that a language model's program keeps of its sequences between calls: a paged attention cache or the states
-// of a recurrent network. TVM calls both a KV state.
+// The state of sequences that a language model's program keeps between calls: a paged attention cache, or the states of
+// a recurrent network. TVM calls both a KV state.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -19,14 +19,14 @@ struct KvSequenceLength {
   int64_t id, num_tokens;
 };
 
-// How full a state is. A page of a recurrent network's state is the place of a sequence.
+// The usage of a state. In the state of a recurrent network, a page is the slot of a sequence.
 struct KvUsage {
   int64_t num_sequences;
-  int64_t num_tokens;  // of all sequences; those that several share count for each
-  int64_t max_batch;   // sequences of a pass
+  int64_t num_tokens;  // of all sequences; a shared token counts once per sequence
+  int64_t max_batch;   // sequences per pass
   int64_t page_size;   // tokens; 0: a page holds a sequence of any length
   int64_t num_pages, num_free_pages;
-  uint64_t bytes;  // of its device's memory
+  uint64_t bytes;  // device memory
 };
 
 class KvState : public Object {
@@ -37,24 +37,25 @@ class KvState : public Object {
   virtual void remove_sequence(int64_t id) = 0;
   virtual void fork_sequence(int64_t parent, int64_t child, int64_t position) = 0;
   virtual void pop(int64_t id, int64_t count) = 0;
-  // After require_batch().
+  // Call require_batch() first.
   virtual void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) = 0;
   virtual void end_forward() = 0;
   // Ends the running pass, if any, and removes its tokens, because their kernels may have failed.
   virtual void cancel_forward() = 0;
 
-  virtual std::vector<KvSequenceLength> lengths() const = 0;  // in no order
+  virtual std::vector<KvSequenceLength> lengths() const = 0;  // unordered
   virtual KvUsage usage() const = 0;
 
-  // A state is made again by a call of its maker, a builtin, and restore(). The arguments have the program's kernels.
+  // To recreate a state, call its maker (a builtin) with maker_arguments(), then restore(). The arguments include the
+  // program's kernels.
   virtual const char *maker() const = 0;
   virtual std::vector<Value> maker_arguments() const = 0;
-  virtual void save(ByteWriter &out) const = 0;  // throws OPD_UNSUPPORTED if not all of it can be saved
-  // The rows in use of one layer, and of one kind of its states, in an order that equal states have in common. Those of
-  // the pass that runs count, so its kernels must have written them.
+  virtual void save(ByteWriter &out) const = 0;  // throws OPD_UNSUPPORTED if a part cannot be saved
+  // The used rows of one layer and one kind of state. Equal states give the same order. The rows of the running pass
+  // are included, so its kernels must have written them.
   virtual std::string rows_of(int64_t layer, int64_t kind) const = 0;
-  // Of a state that has no sequences yet. Throws OPD_BAD_FORMAT; the state is then not to be used.
+  // The state must have no sequences yet. Throws OPD_BAD_FORMAT. After that, the state must not be used.
   virtual void restore(ByteReader &from) = 0;
 
  private:
@@ -62,22 +63,23 @@ class KvState : public Object {
   std::atomic<bool> is_in_use_{false};
 };
 
-// Throws unless there are sequences, each named once, and a number for each, at least `least`. `what` names these.
+// Throws unless there are sequences, each named once, and one number per sequence, each at least `least`. `what` names
+// the numbers.
 void require_batch(std::span<const int64_t> ids, std::span<const int64_t> numbers, const char *what, int64_t least);
 
-// Calls the builtin `maker` with the saved arguments, and restores the bytes of save(). Throws OPD_BAD_FORMAT also if
-// the builtin makes no state.
+// Calls the builtin `maker` with the saved arguments, and restores the bytes of save(). Throws OPD_BAD_FORMAT, also if
+// the builtin does not return a state.
 Value make_saved_state(const std::string &maker, Args args, ByteReader &saved);
-// A copy of the state. `counterpart` gives the copy's kernel for each kernel of the state, or throws. Throws as save()
+// Copies the state. `counterpart` returns the copy's kernel for each kernel of the state, or throws. Throws if save()
 // does.
 Value copy_of(const KvState &state, const std::function<Ref<Function>(const Function &)> &counterpart);
 
-KvState *try_kv_state(const View &v);  // null for another kind of value
-// The state of a value; throws a TypeError for another kind.
+KvState *try_kv_state(const View &v);  // null if the value is not a state
+// Returns the state of a value. Throws a TypeError if the value is not a state.
 KvState &as_kv_state(const View &v, std::string_view what);
 
-// While it lives, the calling thread alone uses the state. Throws OPD_FAILED_PRECONDITION if another one does: waiting
-// would not help, since two passes on one state cannot be interleaved.
+// Gives the calling thread exclusive use of the state. If another thread uses it, throws OPD_FAILED_PRECONDITION.
+// Waiting would not help, because two passes on one state cannot be interleaved.
 class KvUse {
  public:
   explicit KvUse(KvState &state);
@@ -88,7 +90,7 @@ class KvUse {
   KvState &state_;
 };
 
-// The numbers of a shape or, as Python gives them, of an array of integers. Must not outlive the value.
+// The numbers of a shape, or of an array of integers as Python passes them. Must not outlive the value.
 class Integers {
  public:
   Integers(const View &v, std::string_view what);

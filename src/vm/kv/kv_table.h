@@ -1,5 +1,5 @@
-// A table of a forward pass that kernels read: 32-bit integers at a multiple of 64 bytes, as compiled code expects of
-// every tensor. Its memory is kept from pass to pass.
+// A table of a forward pass that kernels read: 32-bit integers, aligned to 64 bytes, which compiled code requires of
+// every tensor. The table's memory is reused by the next pass.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -45,7 +45,7 @@ std::vector<int32_t> KvTree::path_to(int32_t node) const {
   return path;
 }
 
-// A parent stands before its children, so one pass from the end counts descendants, and one from the beginning numbers
+// A parent comes before its children. So one pass from the end counts descendants, and one pass from the start numbers
 // the nodes: each child takes the next free number of its parent.
 void KvTree::append_orders(KvTable &out) const {
   std::vector<int32_t> sizes(size(), 1), next(size());

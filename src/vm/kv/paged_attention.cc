@@ -1,4 +1,4 @@
-// Attention on a paged cache: which kernels a pass calls, in which order, with which tables.
+// Attention on a paged cache: the kernels that a pass calls, their order and their tables.
 #include "device/device.h"
 #include "vm/block_versions.h"
 #include "vm/kv/paged_kv_cache.h"
@@ -19,7 +19,7 @@ void PagedKvCache::append(size_t layer, View k, View v) {
   note_write(*stores_[layer], MemoryUse::kCache);
 }
 
-// Of the new rows among themselves.
+// Computes the attention among the new rows.
 void PagedKvCache::attend_new(double scale, size_t layer, Rows &rows, KvView &out, KvView &lse) {
   const bool is_window = config_.kinds[layer] == KvLayerKind::kWindow;
   const View rotary = opd_int(config_.rope == KvRope::kInline),
@@ -70,7 +70,7 @@ void PagedKvCache::attend_depth(size_t layer, double scale, const KvDepth &depth
   run_kernel(has_lines ? kernels_.prefill_window : kernels_.prefill, "attention on pages", args);
 }
 
-// Returns whether nothing was computed yet.
+// Returns true if nothing was computed yet.
 bool PagedKvCache::attend_depths(size_t layer, double scale, KvView &q, KvView &out, KvView &lse, bool is_first) {
   for (const KvDepth &depth : forward_.depths()) {
     const KvPages &read = config_.kinds[layer] == KvLayerKind::kWindow ? depth.window : depth.all;
@@ -91,7 +91,7 @@ bool PagedKvCache::attend_depths(size_t layer, double scale, KvView &q, KvView &
 }
 
 void PagedKvCache::fill_unseen(KvView &out, KvView &lse) {
-  constexpr float kNoWeight = -5e4F;  // what kernels give, too
+  constexpr float kNoWeight = -5e4F;  // kernels use the same value
   const std::vector<float> none(static_cast<size_t>(lse.dim(0) * lse.dim(1)), kNoWeight);
   const std::vector<char> zeros(bytes_of(*out));
   copy_tensor(*KvView(const_cast<float *>(none.data()), 0, kKvLseType, kHost, {lse.dim(0), lse.dim(1)}), *lse);
@@ -161,7 +161,7 @@ void PagedKvCache::append_latent(int64_t layer, const DLTensor &rows) {
   const size_t index = local(layer, true);
   const bool fits = rows.ndim == 2 && rows.shape[0] >= forward_.num_rows() && rows.shape[1] == config_.key_dim &&
                     same(rows.dtype, config_.dtype) && same(rows.device, config_.device) && is_contiguous(rows);
-  if (!fits)  // not require(), which would make the parts of the message in each pass
+  if (!fits)  // not require(): it would make the parts of the message in each pass
     fail(OPD_INVALID_ARGUMENT, "kv must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
          forward_.num_rows(), " rows of size ", config_.key_dim, ", but is ", describe(rows));
   is_touched_ = true;

@@ -1,4 +1,4 @@
-// Checkpoints of a paged cache: a sequence leaves with a tensor of pages for each layer, and comes back the same way.
+// Checkpoints of a paged cache: a sequence is exported and imported as one tensor of pages per layer.
 #include "device/device.h"
 #include "vm/kv/kv_checkpoint.h"
 #include "vm/kv/paged_kv_cache.h"
@@ -23,7 +23,7 @@ void PagedKvCache::check_group(const DLTensor &tensor, int64_t group, int64_t pa
           describe(tensor));
 }
 
-// Page `number` of a run of pages.
+// Returns page `number` of a tensor of pages.
 KvView PagedKvCache::page_of(const DLTensor &pages, int64_t number) const {
   const KvView one(nullptr, 0, config_.dtype, pages.device, {2, config_.kv_heads, config_.page_size, config_.key_dim});
   return {pages.data,
@@ -33,7 +33,7 @@ KvView PagedKvCache::page_of(const DLTensor &pages, int64_t number) const {
           {2, config_.kv_heads, config_.page_size, config_.key_dim}};
 }
 
-// Rows that the last page does not hold are zero, so that equal sequences give equal checkpoints.
+// Unused rows of the last page are zeroed, so that equal sequences give equal checkpoints.
 void PagedKvCache::export_group(int64_t id, int64_t group, const DLTensor &tensor) {
   require_checkpoints(config_);
   const KvSequence &sequence = sequences_.get(id);

@@ -44,8 +44,8 @@ PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
   probe_page_size();
 }
 
-// Kernels may be compiled for one page size only. A row without a place is stored nowhere, but its call fails if
-// the kernels do not fit.
+// Finds out whether the kernels support the page size, because they may be compiled for another one. The call stores a
+// row that has no place, so nothing is written.
 void PagedKvCache::probe_page_size() {
   if (!kernels_.append || config_.has_kind(KvLayerKind::kLatent)) return;
   const KvTable nowhere(1, -1);
@@ -61,7 +61,7 @@ void PagedKvCache::probe_page_size() {
   device_tables_.clear();
 }
 
-// ---- sequences. A move of rows ends the pass, because its tables have the rows' old places.
+// ---- sequences. Moving rows ends the pass, because its tables refer to their old places.
 
 void PagedKvCache::clear() {
   sequences_.clear();
@@ -188,7 +188,7 @@ bool PagedKvCache::is_latent(int64_t layer) const {
   return index >= 0 && index < config_.num_layers && config_.kinds[static_cast<size_t>(index)] == KvLayerKind::kLatent;
 }
 
-// Only pages that were ever in use: some kernels visit all that they are given.
+// Only pages that were ever in use, because some kernels visit all pages.
 KvView PagedKvCache::pages_of(size_t layer) {
   const DLTensor &store = stores_[layer]->dl;
   const int64_t pages = std::clamp<int64_t>(sequences_.num_touched_pages() + 1, 1, config_.num_pages());
@@ -203,7 +203,7 @@ KvView PagedKvCache::pages_of(size_t layer) {
 
 KvView PagedKvCache::placed(const KvTable &values, size_t margin, std::initializer_list<int64_t> dims) {
   auto *const host = const_cast<int32_t *>(values.data());
-  // The margin is a multiple of 64 bytes, so that kernels which know no offset find the table, too.
+  // The margin is a multiple of 64 bytes, so that kernels that ignore offsets find the table, too.
   if (on_cpu(config_.device)) return {host + margin, 0, kKvTableType, kHost, dims};
   Ref<Tensor> &copy = device_tables_[&values];
   if (!copy) {
@@ -222,12 +222,12 @@ KvView PagedKvCache::lse_rows(const Ref<Tensor> &buffer, int64_t rows) {
   return {buffer->dl.data, buffer->dl.byte_offset, kKvLseType, config_.device, {rows, config_.query_heads}};
 }
 
-// The rows of this pass of a tensor of the program, which may have more.
+// Returns the rows of this pass. The program's tensor may have more rows.
 KvView PagedKvCache::checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim) {
   const bool fits = tensor.ndim == 3 && tensor.shape[0] >= forward_.num_rows() &&
                     (heads < 0 || tensor.shape[1] == heads) && (dim < 0 || tensor.shape[2] == dim) &&
                     same(tensor.dtype, config_.dtype) && same(tensor.device, config_.device) && is_contiguous(tensor);
-  if (!fits)  // not require(), which would make the parts of the message in each pass
+  if (!fits)  // not require(): it would make the parts of the message in each pass
     fail(OPD_INVALID_ARGUMENT, what, " must be a compact ", dtype_name(config_.dtype), " tensor of at least ",
          forward_.num_rows(), " rows", heads < 0 ? std::string() : concat(", ", heads, " heads"),
          dim < 0 ? std::string() : concat(", size ", dim), ", but is ", describe(tensor));

@@ -1,4 +1,4 @@
-// The keys and values of all layers for many sequences, in pages of memory, and attention on them by the program's
+// The keys and values of all layers for many sequences, in pages of memory, and the attention on them by the program's
 // kernels.
 #pragma once
 #include <unordered_map>
@@ -34,10 +34,10 @@ class PagedKvCache final : public KvState {
   std::string rows_of(int64_t layer, int64_t kind) const override;
   void restore(ByteReader &from) override;
   void enable_window(int64_t id, int64_t window, int64_t sink) { sequences_.enable_window(id, window, sink); }
-  // Keeps the path to each leaf of the sequences' token trees; -1: none of it.
+  // Keeps the path to each leaf of the sequences' token trees. -1: keeps no node of the tree.
   void commit(std::span<const int64_t> ids, std::span<const int64_t> leaves);
 
-  // `layer` is a number of the model. Outputs are written.
+  // `layer`: the layer's number in the model. Writes the outputs.
   void attend_fused(int64_t layer, double scale, const DLTensor &qkv, const DLTensor &out);
   void attend_self(int64_t layer, double scale, const DLTensor &q, const DLTensor &k, const DLTensor &v,
                    const DLTensor &out, const DLTensor &lse);
@@ -47,11 +47,11 @@ class PagedKvCache final : public KvState {
   void append_latent(int64_t layer, const DLTensor &rows);
   void merge(const View &out, const View &lse, const View &more, const View &more_lse);
   Ref<Tensor> query_positions();
-  // Checkpoints of a sequence. Group: a layer, counted from the first of this cache; its tensor is [1, pages, 2, heads,
-  // rows of a page, size]. A sequence that is imported may not be used before finish_import().
+  // Checkpoints of a sequence. A group is a layer, counted from the cache's first one. Its tensor has the shape [1,
+  // pages, 2, heads, rows of a page, size]. An imported sequence must not be used before finish_import().
   std::string checkpoint_metadata(int64_t id) const;
   void export_group(int64_t id, int64_t group, const DLTensor &tensor);
-  void prepare_import(int64_t id, std::string_view metadata);  // takes the place of a sequence of that number
+  void prepare_import(int64_t id, std::string_view metadata);  // replaces an existing sequence with this number
   void import_group(int64_t id, int64_t group, const DLTensor &tensor);
   void finish_import(int64_t id);
   void debug_get(int64_t id, int64_t begin, int64_t end, const DLTensor &keys, const DLTensor *values);
@@ -60,12 +60,12 @@ class PagedKvCache final : public KvState {
   const KvSequences &sequences() const { return sequences_; }
 
  private:
-  struct Rows {  // of a pass, as the kernels see them
+  struct Rows {  // the rows of a pass as the kernels see them
     KvView q, k, v;
   };
   size_t local(int64_t layer, bool is_latent) const;
   KvView pages_of(size_t layer);
-  // Tables of integers where the kernels read them: [n], [lines, n / lines], [n / 2, 2] behind a margin.
+  // Tables of integers in memory that the kernels read: [n], [lines, n / lines], [n / 2, 2] behind a margin.
   KvView table(const KvTable &values) { return placed(values, 0, {static_cast<int64_t>(values.size())}); }
   KvView lines(const KvTable &values, int64_t count) {
     return placed(values, 0, {count, static_cast<int64_t>(values.size()) / count});
@@ -86,7 +86,7 @@ class PagedKvCache final : public KvState {
   void attend(size_t layer, double scale, Rows &rows, KvView &out, KvView &lse);
   void attend_new(double scale, size_t layer, Rows &rows, KvView &out, KvView &lse);
   bool attend_depths(size_t layer, double scale, KvView &q, KvView &out, KvView &lse, bool is_first);
-  void fill_unseen(KvView &out, KvView &lse);  // the attention of queries that see no row: merged, it has no weight
+  void fill_unseen(KvView &out, KvView &lse);  // for queries that see no row: the merge gives their attention no weight
   void attend_depth(size_t layer, double scale, const KvDepth &depth, KvView &q, KvView &out, KvView &lse);
   void copy_page(const std::optional<KvPageCopy> &copy);
   void probe_page_size();
@@ -95,11 +95,11 @@ class PagedKvCache final : public KvState {
   KvKernels kernels_;
   KvSequences sequences_;
   KvForward forward_;
-  std::vector<Ref<Tensor>> stores_;  // of each layer
+  std::vector<Ref<Tensor>> stores_;  // one per layer
   Ref<Tensor> q_, k_, v_, more_out_, lse_, more_lse_;
-  std::unordered_map<int64_t, std::vector<bool>> imports_;  // by sequence: the groups that are there
+  std::unordered_map<int64_t, std::vector<bool>> imports_;  // by sequence: the groups that were imported
   bool is_touched_ = false;                                 // a kernel ran since begin_forward()
-  // On other devices than the CPU, copies of the tables of this pass.
+  // Copies of the tables of this pass. Unused on the CPU.
   std::unordered_map<const KvTable *, Ref<Tensor>> device_tables_;
 };
 

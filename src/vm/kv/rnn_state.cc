@@ -44,7 +44,7 @@ void RnnState::clear() {
   num_touched_slots_ = 0;
 }
 
-// ---- sequences. A change of their slots ends the pass, whose tables name the slots.
+// ---- sequences. A change of slots ends the pass, whose tables name them.
 
 RnnState::Sequence &RnnState::sequence(int64_t id) {
   const auto found = sequences_.find(id);
@@ -114,7 +114,7 @@ void RnnState::pop(int64_t id, int64_t count) {
          id, " keeps, but is ", count);
   at.available -= count;
   at.history = (at.history - count + max_history_) % max_history_;
-  at.num_tokens -= count;  // a state that can be returned to came of one token
+  at.num_tokens -= count;  // a state that can be restored came from a pass of one token
   ids_.clear();
 }
 
@@ -123,7 +123,7 @@ void RnnState::pop(int64_t id, int64_t count) {
 void RnnState::begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                              std::optional<std::span<const int64_t>> parents) {
   size_t token = 0;
-  const int64_t most = INT64_MAX / max_sequences_;  // their sum is a number, too
+  const int64_t most = INT64_MAX / max_sequences_;  // the sum of the counts must fit the type, too
   for (size_t i = 0; i < ids.size(); ++i) {
     if (const int64_t before = sequence(ids[i]).num_tokens; counts[i] > most - before)
       fail(OPD_OUT_OF_RANGE, "a sequence may have ", most, " tokens, but sequence ", ids[i], " has ", before,
@@ -145,8 +145,8 @@ void RnnState::begin_forward(std::span<const int64_t> ids, std::span<const int64
   slots_copy_ = histories_copy_ = nullptr;
 }
 
-// The kernels wrote the new states behind the current ones. More than one token leaves one state, so none before it can
-// be returned to.
+// The kernels wrote the new states behind the current ones. A pass of several tokens leaves one state, so no earlier
+// state can be restored.
 void RnnState::end_forward() {
   for (size_t i = 0; i < ids_.size(); ++i) {
     Sequence &at = sequence(ids_[i]);

@@ -1,5 +1,5 @@
-// The states that the layers of a recurrent network keep of each sequence, with the latest ones before, so that tokens
-// can be taken back. The program's kernels read and write them.
+// The states of a recurrent network for each sequence and layer, and the latest states before them, so that tokens can
+// be removed. The program's kernels read and write them.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -17,7 +17,7 @@ inline constexpr char kRnnStateMaker[] = "vm.builtin.rnn_state_create";
 class RnnState final : public KvState {
  public:
   static int32_t type();  // "opdyno.vm.RNNState"
-  struct Kind {           // of state; each layer has one of each kind
+  struct Kind {           // a kind of state; each layer has one of each kind
     Ref<Function> get, set;
     Ref<Tensor> initial;
   };
@@ -26,12 +26,13 @@ class RnnState final : public KvState {
   void clear() override;
   void add_sequence(int64_t id) override;
   void remove_sequence(int64_t id) override;
-  void fork_sequence(int64_t parent, int64_t child, int64_t position) override;  // at the end, whatever the position
+  // only at the end; `position` is ignored
+  void fork_sequence(int64_t parent, int64_t child, int64_t position) override;
   void pop(int64_t id, int64_t count) override;
   void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                      std::optional<std::span<const int64_t>> parents) override;
   void end_forward() override;
-  void cancel_forward() override { ids_.clear(); }  // the current states are as they were
+  void cancel_forward() override { ids_.clear(); }  // the current states have not changed
   std::vector<KvSequenceLength> lengths() const override;
   KvUsage usage() const override;
   const char *maker() const override { return kRnnStateMaker; }
@@ -49,20 +50,20 @@ class RnnState final : public KvState {
 
  private:
   struct Sequence {
-    int64_t slot;           // of the storage
-    int64_t history = 0;    // the slot of its current state among its histories
-    int64_t available = 0;  // states before the current one that can be returned to
+    int64_t slot;           // in the storage
+    int64_t history = 0;    // the current state's slot among the sequence's histories
+    int64_t available = 0;  // number of earlier states that can be restored
     int64_t num_tokens = 0;
   };
   Sequence &sequence(int64_t id);
-  size_t checked(int64_t layer, int64_t kind) const;  // the index of the kind
+  size_t checked(int64_t layer, int64_t kind) const;  // returns the index of the kind
   Ref<Tensor> &storage(int64_t layer, int64_t kind) {
     return storages_[static_cast<size_t>(layer) * kinds_.size() + static_cast<size_t>(kind)];
   }
-  int64_t next_slot(int64_t id) const;  // for a sequence that is yet to come
+  int64_t next_slot(int64_t id) const;  // for a new sequence
   void take_next_slot();
   void copy_slot(int64_t from, int64_t to);
-  // `count` states of the storage from one on, as a tensor of the shape [count, …].
+  // Returns `count` consecutive states of the storage as a tensor of the shape [count, …].
   Ref<Tensor> states(const Ref<Tensor> &storage, int64_t slot, int64_t history, int64_t count) const;
   void run(const Ref<Function> &kernel, int64_t layer, int64_t kind, const View &tensor);
   KvView on_device(const KvTable &table, Ref<Tensor> &copy) const;
@@ -72,12 +73,14 @@ class RnnState final : public KvState {
   DLDevice device_;
   std::vector<Ref<Tensor>> storages_;  // by layer, then by kind: [sequences, histories, shape of the state]
   std::unordered_map<int64_t, Sequence> sequences_;
-  std::vector<int64_t> free_slots_;  // that were in use. The last one is taken first, then slots that never were
-  int64_t num_touched_slots_ = 0;    // all slots from this one on were never in use
-  // Of the pass that runs.
+  // Slots that were in use and are free again. The last one is taken first. If there is none, an untouched slot is
+  // taken.
+  std::vector<int64_t> free_slots_;
+  int64_t num_touched_slots_ = 0;  // no slot from this one on was ever in use
+  // These describe the running pass.
   std::vector<int64_t> ids_, counts_;
   KvTable slots_, histories_;
-  Ref<Tensor> slots_copy_, histories_copy_;  // on other devices than the CPU
+  Ref<Tensor> slots_copy_, histories_copy_;  // unused on the CPU
 };
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Tables of numbers in the bytes of a saved KV state: their count, then the numbers.
+// Tables of numbers in a saved KV state: first their count, then the numbers.
 #pragma once
 #include <span>
 #include <vector>

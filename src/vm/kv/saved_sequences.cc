@@ -1,5 +1,5 @@
-// The sequences of a cache as bytes, for recordings. Read data is checked as a whole: kernels use the numbers of
-// its pages.
+// The sequences of a cache as bytes, for recordings. Read data is checked completely, because kernels use its page
+// numbers.
 #include <algorithm>
 
 #include "vm/kv/kv_config.h"
@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-// A length or position. Their sums and those of places stay far below what 64 bits hold.
+// Reads a length or position. The limit keeps sums of these and of places far below 64 bits.
 int64_t read_rows(ByteReader &from, const char *field) {
   const auto rows = from.read<int64_t>(field);
   if (rows < 0 || rows >= kMostKvSize)
@@ -38,8 +38,8 @@ std::vector<bool> KvSequences::places_in_use() const {
   return is_used;
 }
 
-// Data that follows from the rest is left out: the pages that were ever in use, a block's followers, a sequence's
-// length.
+// Saves no data that follows from the rest: the pages that were ever in use, the users of a block, the length of a
+// sequence.
 void KvSequences::save(ByteWriter &out) const {
   write_numbers(out, given_pages_);
   out.write(static_cast<uint64_t>(blocks_.size()));
@@ -125,7 +125,7 @@ void KvSequences::join_blocks(const ByteReader &from) {
       continue;
     }
     require_block(at.parent);
-    const KvBlock &before = block(at.parent);  // with rows, so that no block follows itself
+    const KvBlock &before = block(at.parent);  // the block has rows, so no block continues itself
     if (before.length == 0 || before.length % page_size_ != 0 || before.start + before.length != at.start ||
         before.offset > 0)
       from.bad("block", concat(i, " begins at row ", at.start, ", but the one before has the rows ", before.start,

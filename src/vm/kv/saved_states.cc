@@ -1,5 +1,4 @@
-// KV states as bytes, for recordings: the sequences, the arguments of the pass that runs, and the memory that is in
-// use.
+// KV states as bytes, for recordings: the sequences, the arguments of the running pass, and the used memory.
 #include <algorithm>
 #include <map>
 
@@ -21,7 +20,7 @@ class Parts {
     copy_tensor(store, copy_->dl);
   }
 
-  // Rows that are not in use are zero, because their memory may hold anything of the process.
+  // Unused rows are zeroed, because their memory may hold any data of the process.
   template <class IsUsed>
   void save(ByteWriter &out, int64_t number, const IsUsed &is_used) const {
     const uint64_t row_size = size_ / static_cast<uint64_t>(rows_ * lines_);
@@ -53,11 +52,11 @@ void require_end(const ByteReader &from) {
 }
 
 Parts parts_of(const DLTensor &pages, const KvConfig &config) {
-  const int64_t lines = pages.ndim == 5 ? 2 * config.kv_heads : 1;  // layers of MLA have one
+  const int64_t lines = pages.ndim == 5 ? 2 * config.kv_heads : 1;  // MLA layers have one line
   return {pages, config.num_pages(), config.page_size, lines};
 }
 
-// The pages of a layer that are in use, with the rows of the places that are.
+// Saves the used pages of a layer. Only used places have their rows.
 void save_pages(ByteWriter &out, const DLTensor &store, const KvConfig &config, const KvSequences &sequences,
                 const std::vector<bool> &is_used) {
   const Parts pages = parts_of(store, config);
@@ -159,7 +158,8 @@ void RnnState::save(ByteWriter &out) const {
   write_numbers(out, ids_.empty() ? ids_ : counts_);
   write_numbers(out, free_slots_);
   out.write(static_cast<uint64_t>(sequences_.size()));
-  const std::map<int64_t, Sequence> sequences(sequences_.begin(), sequences_.end());  // equal states give equal bytes
+  // Sorted, so that equal states give equal bytes.
+  const std::map<int64_t, Sequence> sequences(sequences_.begin(), sequences_.end());
   for (const auto &[id, at] : sequences)
     for (const int64_t number : {id, at.slot, at.history, at.available, at.num_tokens}) out.write(number);
   for (const auto &storage : storages_) {
