@@ -13,7 +13,7 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 bool registers() {
 #ifdef OPD_RACE_DETECTOR
-  return false;  // it does not know the call
+  return false;  // the system does not have the call
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 #endif
@@ -28,7 +28,7 @@ void fence_all_threads() noexcept {
   if (!fence_is_asymmetric.load() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // A forked child may have to register again.
   if (registers() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // The process has forbidden itself the call meanwhile. From now on the frequent side has fences; stores from before
+  // The process has meanwhile forbidden this system call. From now on the frequent side uses fences. Earlier stores
   // leave a processor's buffer within nanoseconds.
   fence_is_asymmetric.store(false);
   constexpr useconds_t kLongEnough = 1000;

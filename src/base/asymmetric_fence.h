@@ -1,15 +1,15 @@
-// A fence between a store and a later load, for two sides of which one passes often and the other rarely. The rare side
-// makes every thread of the process pass a fence (membarrier(2), Linux 4.14), so the frequent side needs none.
+// A fence between a store and a later load, for a side that passes it often and a side that passes it rarely. The rare
+// side makes every thread of the process pass a fence (membarrier(2), Linux 4.14), so the frequent side needs none.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 namespace opd {
 
-// False: the system does not offer the call, and each side uses its own fence.
+// False: the system does not have the call, and each side uses its own fence.
 extern std::atomic<bool> fence_is_asymmetric;
 
-// The frequent side: a store that no later load of the thread overtakes.
+// For the frequent side: stores so that no later load of the thread overtakes the store.
 inline void store_before_loads(std::atomic<uint32_t> &place, uint32_t value) {
   if (fence_is_asymmetric.load(std::memory_order_relaxed)) [[likely]] {
     place.store(value, std::memory_order_release);
@@ -18,8 +18,8 @@ inline void store_before_loads(std::atomic<uint32_t> &place, uint32_t value) {
     place.store(value, std::memory_order_seq_cst);
   }
 }
-// The rare side, between its stores and its loads: either it sees the stores of a thread, or the thread sees its
-// stores. Cost: 7 µs with another thread at work.
+// For the rare side, between its stores and its loads. Afterwards, either this thread sees another thread's stores, or
+// that thread sees this one's. Cost: 7 µs while another thread works.
 void fence_all_threads() noexcept;
 
 }  // namespace opd

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kStart = "opdyno-build-";
 
-// Locks a directory of this user and returns its descriptor; -1 if it cannot be locked or has been removed. The lock
+// Locks a directory of this user and returns its descriptor. Returns -1 if it cannot be locked or was removed. The lock
 // ends with the process.
 int lock(const std::string &path, int how) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -59,7 +59,7 @@ void BuildDirectory::make_in(const std::string &parent) {
     path_ = concat(parent, "/", kStart, "XXXXXX");
     if (!::mkdtemp(path_.data())) fail_errno("cannot make a directory in", parent, errno);
     lock_ = lock(path_, LOCK_SH);
-    // Before the lock, another process may have removed the directory as abandoned: then make a new one.
+    // Before the lock, another process may have removed the directory as abandoned. Then a new one is made.
   } while (lock_ < 0 && ::access(path_.c_str(), F_OK));
 }
 

@@ -1,4 +1,4 @@
-// Working directories of compilers and linkers, and of writers of the cache directory.
+// Working directories for compilers, linkers and writers of the cache directory.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,8 +6,8 @@
 namespace opd {
 
 // A new directory in `parent`, which the destructor removes; or `parent` itself, which is created if absent and stays.
-// A new one is locked while it is in use. If a process was killed, its directory has no lock any more, and is removed
-// when the next one is made.
+// A new directory is locked while it is in use. If a process was killed, its directory is no longer locked, and the
+// next new one removes it.
 class BuildDirectory {
  public:
   explicit BuildDirectory(const std::string &parent, bool is_itself = false);
@@ -17,7 +17,7 @@ class BuildDirectory {
 
   const std::string &path() const { return path_; }
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // A tool's output without the directory's name, which means nothing to the user.
+  // Returns a tool's output without the directory's name, which would not help the user.
   std::string shown(std::string text) const;
 
  private:

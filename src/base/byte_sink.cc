@@ -4,8 +4,9 @@
 
 namespace opd {
 namespace {
-constexpr size_t kBuffer = 64 << 10;  // small pieces are gathered up to this; large ones go straight to the file
-}
+// Smaller pieces are collected up to this size. Larger ones go straight to the file.
+constexpr size_t kBuffer = 64 << 10;
+}  // namespace
 
 FileSink::FileSink(std::string path) : path_(std::move(path)) {
   if (const int error = file_.open(path_)) fail_errno("cannot write", path_, error);

@@ -1,4 +1,4 @@
-// Output of writers of files: a file that is replaced as a whole, or memory.
+// Outputs for writers of files: a file that is replaced as a whole, or memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ inline uint64_t padding(uint64_t offset, uint64_t multiple) { return (multiple -
 class FileSink final : public ByteSink {
  public:
   explicit FileSink(std::string path);
-  void commit();  // without it the old file stays as it is
+  void commit();  // without it, the old file stays unchanged
 
  private:
   void put(const void *data, size_t size) override;

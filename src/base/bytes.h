@@ -1,4 +1,4 @@
-// Readers and writers of little-endian bytes from outside. Every read is bounded; every error gives the offset.
+// Readers and writers of little-endian bytes. Readers check bounds, and their errors give the offset.
 #pragma once
 #include <cstring>
 #include <span>
@@ -40,7 +40,8 @@ class ByteReader {
 
   std::string_view read_string(const char *field) { return as_text(take(read<uint64_t>(field), field)); }
 
-  // A count of elements that take at least `element_size` bytes each: refuses counts that the rest cannot hold.
+  // Reads a count of elements that take at least `element_size` bytes each. Throws if the remaining bytes cannot hold
+  // them.
   uint64_t read_count(size_t element_size, const char *field) {
     const auto count = read<uint64_t>(field);
     if (count > remaining() / element_size) [[unlikely]]

@@ -26,8 +26,8 @@ std::string home_directory() {
                                                                                                          : "";
 }
 
-// Makes the directory if absent. Returns "" if this user owns it and can use it, and no other can write to it; else the
-// reason.
+// Makes the directory if absent. Returns "" if this user owns it and can use it, and no other user can write to it.
+// Otherwise returns the reason.
 std::string make_private(const std::string &directory) {
   for (size_t at = 1; at != std::string::npos;) {
     at = directory.find('/', at);

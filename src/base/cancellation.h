@@ -1,4 +1,4 @@
-// The reason to end a call early. The canceller sets the flag once; the call reads it between units of work.
+// The reason why a call must end early. The canceller sets the flag once, and the call reads it between units of work.
 #pragma once
 #include <atomic>
 
@@ -18,7 +18,7 @@ inline bool ends_call(CancelReason reason) {
   return reason == CancelReason::kCancelled || reason == CancelReason::kDeadline;
 }
 
-// `place` is as in "the call was cancelled before f" and "the deadline passed in f".
+// `place` ends the message: "the call was cancelled before f", "the deadline passed in f".
 inline Ref<Error> make_cancel_error(CancelReason reason, std::string_view place) {
   const bool cancelled = reason == CancelReason::kCancelled;
   return make_error(cancelled ? OPD_CANCELLED : OPD_DEADLINE_EXCEEDED,

@@ -32,7 +32,7 @@ ClockId detail::choose_tick_clock() {
 ClockSample sample_clock(ClockId clock) {
   ClockSample best{};
   uint64_t narrowest = UINT64_MAX;
-  for (int i = 0; i < 8; ++i) {  // the shortest of a few was most likely not interrupted
+  for (int i = 0; i < 8; ++i) {  // the shortest of several was most likely not interrupted
     const uint64_t before = ticks_of(clock), ns = monotonic_ns(), after = ticks_of(clock);
     if (after - before < narrowest) narrowest = after - before, best = {before + (after - before) / 2, ns};
   }
@@ -40,7 +40,7 @@ ClockSample sample_clock(ClockId clock) {
 }
 
 namespace {
-// Sampled when the library is loaded, so that the first profile seldom has to wait: see measure().
+// Sampled at load, so that the first profile seldom has to wait; see measure().
 const ClockSample origin = sample_clock(tick_clock());
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Time stamps. A tick is one step of the processor's counter if that is invariant, else 1 ns of CLOCK_MONOTONIC.
-// Cost: 8 to 20 ns a stamp; clock_gettime is more than twice that.
+// Timestamps. A tick is one step of the processor's counter if that is invariant, else 1 ns of CLOCK_MONOTONIC. Cost: 8
+// to 20 ns per timestamp; clock_gettime takes more than twice as long.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace detail {
 extern constinit std::atomic<ClockId> tick_clock;  // ClockId{}: not decided yet
 ClockId choose_tick_clock();
 }  // namespace detail
-// Decided once: kTsc if the processor promises a constant, never stopping counter.
+// Decided once: kTsc if the processor has a constant counter that never stops.
 inline ClockId tick_clock() {
   const ClockId clock = detail::tick_clock.load(std::memory_order_relaxed);
   return clock != ClockId{} ? clock : detail::choose_tick_clock();
@@ -39,7 +39,7 @@ inline uint64_t ticks_of(ClockId clock) {
   return monotonic_ns();
 }
 
-// The same moment on both clocks.
+// One moment on both clocks.
 struct ClockSample {
   uint64_t ticks, ns;
 };
@@ -49,8 +49,8 @@ ClockSample sample_clock(ClockId clock);
 struct ClockCalibration {
   ClockSample anchor{};
   double ns_per_tick = 1;
-  // Draws a line through a sample of now and the one taken when the library was loaded. Cost: if that was less than 10
-  // ms ago, waits for the rest, so that the slope's error is below 10 ppm.
+  // Draws a line through a sample of now and the one from load. If less than 10 ms have passed since load, it waits for
+  // the rest, so that the slope's error is below 10 ppm.
   static ClockCalibration measure(ClockId clock);
   double ns_of(uint64_t ticks) const {
     return static_cast<double>(anchor.ns) +
@@ -59,7 +59,7 @@ struct ClockCalibration {
   double duration_ns(uint64_t ticks) const { return static_cast<double>(ticks) * ns_per_tick; }
 };
 
-// The measured length of an empty interval in ticks, to be subtracted from measured intervals.
+// Returns the measured length of an empty interval in ticks, to be subtracted from measured intervals.
 uint64_t empty_interval_ticks(ClockId clock);
 
 }  // namespace opd

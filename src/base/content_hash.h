@@ -9,7 +9,7 @@ namespace opd {
 
 class ContentHash {
  public:
-  // Includes the size of each part: "ab", "c" is not "a", "bc".
+  // Also adds the size of each part, so that "ab", "c" differs from "a", "bc".
   ContentHash &add(std::string_view part) {
     mix(part.size());
     for (; part.size() >= 8; part.remove_prefix(8)) {
@@ -18,7 +18,7 @@ class ContentHash {
       mix(word);
     }
     uint64_t rest = 0;
-    if (!part.empty()) std::memcpy(&rest, part.data(), part.size());  // nothing may lie at a null pointer
+    if (!part.empty()) std::memcpy(&rest, part.data(), part.size());  // `data` may be null if the part is empty
     mix(rest);
     return *this;
   }

@@ -11,10 +11,10 @@ namespace opd {
 namespace {
 
 using Table = std::array<uint32_t, 256>;
-// A linear function of a checksum, by what it makes of each bit.
+// A linear function of a checksum: its result for each single bit.
 using Matrix = std::array<uint32_t, 32>;
 
-// Not apply(): clang 14 takes std::apply(), which it finds by the argument.
+// Not named apply(): clang 14 would find std::apply() by the argument.
 constexpr uint32_t image_of(const Matrix &matrix, uint32_t sum) {
   uint32_t made = 0;
   for (size_t bit = 0; sum; ++bit, sum >>= 1)
@@ -32,7 +32,7 @@ constexpr Table byte_table() {
   return made;
 }
 
-// Of a word, byte i has 7 - i bytes behind it.
+// In a word, 7 - i bytes follow byte i.
 constexpr std::array<Table, 8> word_tables() {
   std::array<Table, 8> made{byte_table()};
   for (size_t zeros = 1; zeros < made.size(); ++zeros)
@@ -44,13 +44,13 @@ constexpr std::array<Table, 8> word_tables() {
 }
 constexpr std::array<Table, 8> kWord = word_tables();
 
-// An instruction waits for the one before, so three sums of neighbouring parts are computed at once. That of a part is
-// moved behind the next one as if that were zeros.
+// An instruction waits for the previous one, so the sums of three neighbouring parts are computed at once. Each part's
+// sum is then moved behind the next part as if that part were zeros.
 constexpr int kLogPart = 11;
 constexpr size_t kPart = size_t{1} << kLogPart;  // bytes
 
 constexpr std::array<Table, 4> part_tables() {
-  Matrix zeros{};  // what 1, 2, 4 … zeros make of a sum
+  Matrix zeros{};  // the effect of 1, 2, 4 … zeros on a sum
   for (size_t bit = 0; bit < zeros.size(); ++bit) {
     const uint32_t sum = uint32_t{1} << bit;
     zeros[bit] = (sum >> 8) ^ kWord[0][sum & 0xFF];
@@ -80,7 +80,8 @@ uint64_t word_at(const unsigned char *at) {
 
 uint32_t with_byte(uint32_t sum, unsigned char byte) { return (sum >> 8) ^ kWord[0][(sum ^ byte) & 0xFF]; }
 
-// Assembly instead of intrinsics, which compilers allow only in code that is wholly for processors that have them.
+// Assembly instead of intrinsics: compilers allow those only in code that is compiled for processors with the
+// instruction.
 #if defined(__x86_64__)
 bool processor_has_it() { return __builtin_cpu_supports("sse4.2"); }
 inline void add_word(uint64_t &sum, uint64_t word) { asm("crc32q %1, %0" : "+r"(sum) : "rm"(word)); }

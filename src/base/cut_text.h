@@ -1,11 +1,11 @@
-// Texts that are too long.
+// Shortens texts.
 #pragma once
 #include <cstddef>
 #include <string_view>
 
 namespace opd {
 
-// The first bytes of UTF-8, `most` of them or up to 3 fewer: not cut within a character.
+// Returns the first `most` bytes of UTF-8, or up to 3 fewer, so that no character is cut.
 inline std::string_view cut_text(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
   size_t size = most;

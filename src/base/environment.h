@@ -4,8 +4,8 @@
 
 namespace opd {
 
-// The bytes that a variable gives in MiB. If it is not set, `usual` MiB; if it is no number, 0, since the usual is not
-// wanted.
+// Returns the size in bytes that a variable gives in MiB. If the variable is not set: `usual` MiB. If it is not a
+// number: 0, because the user does not want the usual size.
 size_t bytes_from_environment(const char *name, size_t usual);
 
 }  // namespace opd

@@ -53,7 +53,7 @@ std::string symbolise(void *address) {
   return out;
 }
 
-// Preallocated, for the case that there is no memory for an error; never freed.
+// Preallocated, because there may be no memory for an error. Never freed.
 Error *out_of_memory_error() {
   static Error *const error = [] {
     auto made = make_object<Error>(OPD_OUT_OF_MEMORY, "MemoryError", "out of memory");
@@ -61,13 +61,13 @@ Error *out_of_memory_error() {
   }();
   return error;
 }
-const bool kReserved = out_of_memory_error() != nullptr;  // allocates it at load, while there is memory
+const bool kReserved = out_of_memory_error() != nullptr;  // allocates the error at load, while there is memory
 
 // Foreign code calls this with mode 0 to replace the text and mode 1 to append to it.
 void update_backtrace(void *self, const ByteArray *text, int32_t mode) {
   try {
     if (self && text) static_cast<Error *>(static_cast<Object *>(self))->set_backtrace(text_of(*text), mode == 1);
-  } catch (const std::bad_alloc &) {}  // then the trace is shorter
+  } catch (const std::bad_alloc &) {}  // the trace is then shorter
 }
 
 }  // namespace
@@ -124,7 +124,8 @@ Ref<Error> as_own(Error &error) noexcept {
     return Ref<Error>::share(&error);
   }
   auto own = make_error(OPD_CALL_FAILED, text_of(error.message_view), text_of(error.kind_view));
-  if (own->code != OPD_CALL_FAILED) return own;  // no memory: this is the preallocated error, which must not change
+  // Without memory, this is the preallocated error, which must not change.
+  if (own->code != OPD_CALL_FAILED) return own;
   opd::update_backtrace(own.get(), &error.backtrace_view, 0);
   if (cause) own->set_cause(as_own(*cause));
   own->extra_context = error.extra_context;

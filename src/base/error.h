@@ -1,5 +1,5 @@
-// Errors: one reference-counted object with a code, a kind and a message. Thrown inside the library, returned by the C
-// API.
+// Errors: a reference-counted object with a code, a kind and a message. The library throws it internally, and the C API
+// returns it.
 #pragma once
 #include <opdyno/base.h>
 
@@ -47,7 +47,8 @@ struct Error final : Object {
   mutable std::string backtrace_;
 };
 
-// Returns `error` itself if this library made it. Else returns a copy, since a foreign error has only the first fields.
+// Returns `error` itself if this library made it. Otherwise returns a copy, because a foreign error has only the first
+// fields.
 Ref<Error> as_own(Error &error) noexcept;
 
 const char *code_name(opd_code code);
@@ -79,7 +80,7 @@ template <class... Parts>
   fail_with(code, as_part(parts)...);
 }
 
-// Throws an error with another kind than the usual one of its code.
+// Throws an error whose kind differs from the usual one of its code.
 template <class... Parts>
 [[noreturn]] void fail_as(const char *kind, opd_code code, const Parts &...parts) {
   const TextPart message[] = {as_part(parts)...};
@@ -92,15 +93,15 @@ template <class... Parts>
     fail(OPD_INVALID_ARGUMENT, parts...);
 }
 
-// The error for the exception that is being handled, of any type. Call inside catch (...).
+// Returns the error for the current exception, whatever its type. Call it inside catch (...).
 Ref<Error> current_error() noexcept;
 
-// The error slot of the calling thread. A packed function that returns -1 leaves its error there for the caller.
+// The error slot of the calling thread. If a packed function returns -1, its error is there for the caller.
 void set_raised(Ref<Error> error) noexcept;  // foreign code may have made it
-Ref<Error> take_raised() noexcept;           // never null: for an empty slot, an error is made
+Ref<Error> take_raised() noexcept;           // never null: if the slot is empty, an error is made
 
-// Adapts C++ that throws to C that returns -1. Returns the result of `body` (0 if that is void). If `body` throws,
-// stores the exception as the thread's raised error and returns -1.
+// Turns C++ exceptions into C return values. Returns the result of `body` (0 if that is void). If `body` throws, stores
+// the exception as the thread's raised error and returns -1.
 template <class F>
 int raising(F &&body) noexcept {
   try {

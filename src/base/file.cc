@@ -26,7 +26,7 @@ struct Descriptor {
 
 std::string error_text(int error_number) {
   char buffer[128];
-  return ::strerror_r(error_number, buffer, sizeof buffer);  // GNU form: the text may lie elsewhere
+  return ::strerror_r(error_number, buffer, sizeof buffer);  // GNU form: the returned text may lie outside the buffer
 }
 
 void fail_errno(const std::string &action, const std::string &path, int error_number) {
@@ -38,7 +38,7 @@ void fail_errno(const std::string &action, const std::string &path, int error_nu
 
 InputFile::InputFile(const std::string &path)
     : path_(path),
-      fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // else opening a FIFO waits for a writer
+      fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // otherwise opening a FIFO waits for a writer
   if (fd_ < 0) fail_errno("cannot open", path, errno);
   Descriptor file{fd_};
   if (!S_ISREG(state().st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
@@ -54,10 +54,11 @@ struct stat InputFile::state() const {
 }
 
 std::string InputFile::read(size_t most) const {
-  // Files of /proc report size 0 until they are read; other files may grow or shrink while they are read.
+  // Files in /proc report size 0 until they are read. Other files may grow or shrink during the read.
   constexpr size_t kStep = 4096;
   const auto stated = static_cast<size_t>(state().st_size);
-  std::string content(std::min(most, stated > 0 ? stated + 1 : kStep), '\0');  // one more: the end needs no resize
+  // one byte more: no resize is needed to find the end
+  std::string content(std::min(most, stated > 0 ? stated + 1 : kStep), '\0');
   size_t done = 0;
   while (done < most) {
     if (done == content.size()) content.resize(std::min(most, 2 * content.size() + kStep));

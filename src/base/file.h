@@ -1,4 +1,4 @@
-// Reads files as a whole, maps them, and replaces them as a whole.
+// Reads, maps and replaces whole files.
 #pragma once
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 
 namespace opd {
 
-// A regular file that is open for reading; the destructor closes it.
+// A regular file opened for reading. The destructor closes it.
 class InputFile {
  public:
   explicit InputFile(const std::string &path);  // throws if it is not a regular file
@@ -28,21 +28,20 @@ class InputFile {
 
 std::string read_file(const std::string &path);
 
-// Path, inode, size and time of the last change; "" if the path means no regular file. Tells compilers and their
-// libraries apart, which may keep their version when they are updated in place.
+// Returns the path, inode, size and time of the last change; "" if the path is not a regular file. This identifies
+// compilers and their libraries, whose version may stay the same after an update.
 std::string file_identity(const std::string &path);
 
 // Writes a file as a whole: see OutputFile.
 void replace_file(const std::string &path, std::string_view content);
-// Writes a file for compilers and linkers that this process starts; it need not survive a crash.
+// Writes a file for compilers and linkers that this process starts. It need not survive a crash.
 void write_scratch_file(const std::string &path, std::string_view content);
 
-// Unmaps all pages of a mapping of `size` bytes. munmap() rounds the size up to whole pages itself, but ThreadSanitizer
-// does not: it would go on to watch the rest of the last page.
+// Unmaps all pages of a mapping of `size` bytes. munmap() rounds the size up to whole pages, but ThreadSanitizer does
+// not: it would continue to watch the rest of the last page.
 void unmap(const void *data, size_t size);
 
-// Requests huge pages for a large block that is about to be written. Faults of 4-KiB pages would cost more than the
-// copy.
+// Requests huge pages for a large block before it is written. Page faults of 4-KiB pages would cost more than the copy.
 void advise_huge_pages(void *data, size_t size) noexcept;
 
 class MappedFile {
@@ -58,8 +57,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Whether RLIMIT_FSIZE permits a file of that size, also one in memory: beyond it, writing raises SIGXFSZ, which ends
-// the process.
+// Whether RLIMIT_FSIZE permits a file of that size, including one in memory. Writing beyond it raises SIGXFSZ, which
+// ends the process.
 bool may_write_file(size_t size);
 
 std::string error_text(int error_number);  // such as "No such file or directory"

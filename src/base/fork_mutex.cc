@@ -19,7 +19,7 @@ constexpr auto kFirstTaken = static_cast<size_t>(LockRank::kLoader);
 
 }  // namespace
 
-// All locks by rank. `guard` protects the lists. It is held briefly, or while a fork holds all locks, so threads may
+// All locks by rank. `guard` protects the lists. It is held briefly, or while a fork holds all locks. So threads may
 // make and destroy locks while they hold others.
 struct ForkLinks {
   std::mutex guard;
@@ -43,8 +43,8 @@ struct ForkLinks {
     link.taken_by_fork_ = false;
   }
 
-  // Takes all locks in order, up to the first that another thread holds. Returns the rank of that lock, or kRanks if
-  // all locks are taken.
+  // Takes all locks in order, up to the first one that another thread holds. Returns that lock's rank, or kRanks if all
+  // locks are taken.
   size_t take_up_to_first_held() {
     for (size_t rank = kFirstTaken; rank < kRanks; ++rank)
       for (ForkLink *link = first[rank]; link; link = link->next_)
@@ -52,21 +52,22 @@ struct ForkLinks {
     return kRanks;
   }
 
-  // Gives back the locks of rank `begin` and higher. The thread that holds a lock of rank `begin` - 1 may wait for
-  // these, but never for a lower one, so the lower ones stay taken.
+  // Gives back the locks of rank `begin` and higher. A thread that holds a lock of rank `begin` - 1 may wait for these,
+  // but never for a lower one. So the lower ones stay taken.
   void give_back_from(size_t begin) {
     for (size_t rank = begin; rank < kRanks; ++rank)
       for (ForkLink *link = first[rank]; link; link = link->next_) give_back(*link);
   }
 
   static void before() {
-    constexpr int kMostMoments = 50'000;  // 5 s, then forks without the locks that are missing: better than never
+    // 5 s. After that, the fork continues without the missing locks, because it must not wait forever.
+    constexpr int kMostMoments = 50'000;
     constexpr timespec kMoment{0, 100'000};
     all().forking.lock();
     for (int turn = 0;; ++turn) {
       all().guard.lock();
       const size_t held = all().take_up_to_first_held();
-      if (held == kRanks || turn == kMostMoments) return;  // keeps `guard`: no lock comes or goes
+      if (held == kRanks || turn == kMostMoments) return;  // keeps `guard`, so that no lock is made or destroyed
       all().give_back_from(held + 1);
       all().guard.unlock();
       if (turn < 16) sched_yield();
@@ -111,7 +112,7 @@ ForkLink::ForkLink(LockRank rank, void *lock, const Actions &actions) : rank_(ra
 ForkLink::~ForkLink() { ForkLinks::all().remove(*this); }
 
 #ifndef NDEBUG
-// How many locks of each rank the calling thread holds.
+// Number of locks of each rank that the calling thread holds.
 static constinit thread_local uint8_t held_here[kRanks] __attribute__((tls_model("initial-exec"))) = {};
 
 void ForkLink::check_order() const {
@@ -148,7 +149,7 @@ namespace {
 
 constinit thread_local int loader_calls_here __attribute__((tls_model("initial-exec"))) = 0;
 
-// Counts as held while any thread but the forking one is inside a call of the dynamic loader.
+// Counts as held while any other thread than the forking one is inside a call of the dynamic loader.
 class LoaderCalls {
  public:
   void begin() {
@@ -196,7 +197,7 @@ RecursiveForkMutex &initializer_mutex() {
   return *mutex;
 }
 
-// Made at load: a destructor that uses them must not run out of memory.
+// Made at load, because a destructor that uses them must not run out of memory.
 [[maybe_unused]] static const void *const locks_made_at_load[] = {&loader_calls(), &initializer_mutex()};
 
 }  // namespace opd

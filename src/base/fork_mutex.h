@@ -1,5 +1,5 @@
-// The locks of the library: fork() leaves each of them usable in the child, and all are taken in one order.
-// Cost: that of a std::mutex or std::shared_mutex. Builds without NDEBUG also check the order.
+// The locks of the library. fork() leaves each of them usable in the child, and all are taken in one order. Cost: the
+// same as std::mutex or std::shared_mutex. Builds without NDEBUG also check the order.
 #pragma once
 #include <pthread.h>
 
@@ -12,12 +12,11 @@
 
 namespace opd {
 
-// A thread that holds a lock may take only locks of a higher rank. So no two threads wait for each other, and fork(),
-// which takes the locks in this order, waits for no thread that waits for it.
+// A thread that holds a lock may take only locks of a higher rank. So no two threads wait for each other. fork() takes
+// the locks in this order, too, so it never waits for a thread that waits for it.
 enum class LockRank : uint8_t {
-  // Held while foreign code or a compiler runs. fork() neither waits for these locks nor takes them: the child makes
-  // them anew and starts the work again. So the guarded data must be consistent at every moment: one flag or one
-  // pointer.
+  // These locks are held while foreign code or a compiler runs. fork() neither waits for them nor takes them: the child
+  // makes them anew and starts the work again. So the guarded data must always be consistent: one flag or one pointer.
   kInitializer,
   kSource,
   kPapi,
@@ -25,9 +24,9 @@ enum class LockRank : uint8_t {
   kDeviceStaging,
   kDeviceQueue,
   kInPlace,
-  // Held for a few instructions or system calls. fork() takes them, so that the guarded data are consistent in the
-  // child.
-  kLoader,  // first: constructors of a library that is being loaded may take any other lock
+  // These locks are held for a few instructions or system calls. fork() takes them, so that the guarded data are
+  // consistent in the child.
+  kLoader,  // first: constructors of a library being loaded may take any other lock
   kSystemLibrary,
   kImports,
   kOperatorNames,
@@ -44,7 +43,7 @@ enum class LockRank : uint8_t {
   kSnapshots,
   kProfiles,
   kDumps,
-  kKvCache,  // held while tensors are made, which recordings take note of
+  kKvCache,  // held while tensors are made, which recordings note
   kDeviceWork,
   kRecorder,
   kAlarmSignals,
@@ -85,8 +84,8 @@ enum class LockRank : uint8_t {
   kCount
 };
 
-// Enters a lock in the list of all locks. It is the last member of each lock, so that fork() sees only complete locks.
-// Locks may be made and destroyed at any time, also by threads that hold others.
+// Registers a lock in the list of all locks. It is the last member of each lock, so that fork() sees only complete
+// locks. Locks may be made and destroyed at any time, even by threads that hold others.
 class ForkLink {
  public:
   template <class Lock>
@@ -109,9 +108,9 @@ class ForkLink {
  private:
   friend struct ForkLinks;
   struct Actions {
-    bool (*try_take)(void *lock);                   // by the thread that forks
-    void (*give_back)(void *lock);                  // in the parent, by the same thread
-    void (*make_free)(void *lock, bool was_taken);  // in the child, which has no other threads
+    bool (*try_take)(void *lock);                   // called by the forking thread
+    void (*give_back)(void *lock);                  // called in the parent, by the same thread
+    void (*make_free)(void *lock, bool was_taken);  // called in the child, which has no other threads
   };
   template <class Lock>
   static constexpr Actions kActions = {
@@ -124,10 +123,11 @@ class ForkLink {
   bool taken_by_fork_ = false;
   void *const lock_;
   const Actions &actions_;
-  ForkLink *next_ = nullptr, **place_ = nullptr;  // list of this rank; the pointer that points here
+  ForkLink *next_ = nullptr, **place_ = nullptr;  // next in the list of this rank; the pointer that points here
 };
 
-// Tells ThreadSanitizer, which keeps its own record of lock holders, that a lock was released without unlock().
+// Reports to ThreadSanitizer that a lock was released without unlock(). ThreadSanitizer has its own record of lock
+// holders.
 void tell_race_detector_of_release(void *lock);
 
 template <class M>
@@ -158,8 +158,8 @@ class ForkMutexOf {
   bool try_take() { return mutex_.try_lock(); }
   void give_back() { mutex_.unlock(); }
   void make_free(bool was_taken) {
-    // A std::shared_mutex stores the kernel's thread ID of its holder. In the child that ID is a different one, so
-    // unlock() would not work.
+    // A std::shared_mutex stores the kernel's thread ID of its holder. This ID differs in the child, so unlock() would
+    // not work.
     if (was_taken && std::is_same_v<M, std::mutex>) return mutex_.unlock();
     if (was_taken) tell_race_detector_of_release(&mutex_);
     new (&mutex_) M;
@@ -171,7 +171,7 @@ class ForkMutexOf {
 using ForkMutex = ForkMutexOf<std::mutex>;
 using ForkSharedMutex = ForkMutexOf<std::shared_mutex>;
 
-// A recursive lock: the thread that holds it may lock it again.
+// A recursive lock: its holder may lock it again.
 class RecursiveForkMutex {
  public:
   explicit RecursiveForkMutex(LockRank rank) : link_(rank, this) {}
@@ -188,7 +188,7 @@ class RecursiveForkMutex {
     link_.note_free();
     mutex_.unlock();
   }
-  // Relaxed, since a thread can only find its own ID here if it stored it itself.
+  // Relaxed, because a thread can find its own ID here only if it stored the ID itself.
   bool is_held_here() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
  private:
@@ -199,11 +199,11 @@ class RecursiveForkMutex {
 
   std::mutex mutex_;
   std::atomic<pthread_t> holder_{};
-  int depth_ = 0;  // locks by the holder beyond the first
+  int depth_ = 0;  // number of locks by the holder beyond the first
   ForkLink link_;
 };
 
-// Put one around every call of the dynamic loader. fork() waits until no other thread is inside the loader, since the
+// Put one around every call of the dynamic loader. fork() waits until no other thread is inside the loader, because the
 // child could not use a loader that a lost thread has locked. Loader calls do not exclude each other: the loader runs
 // foreign constructors under its own lock, and these may call this library.
 class LoaderCall {
@@ -213,8 +213,8 @@ class LoaderCall {
   LoaderCall(const LoaderCall &) = delete;
 };
 
-// The lock around initialisers of libraries. All share one lock, because an initialiser may use another library: with
-// one lock per library, two threads could wait for each other.
+// The lock around initialisers of libraries. They all share one lock, because an initialiser may use another library.
+// With one lock per library, two threads could wait for each other.
 RecursiveForkMutex &initializer_mutex();
 
 }  // namespace opd

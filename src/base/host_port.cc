@@ -19,7 +19,7 @@ bool is_port(std::string_view text) {
 
 HostPort HostPort::parse(std::string_view text, std::string_view usual_port, std::string_view whole) {
   HostPort made;
-  if (text.starts_with('[')) {  // a number of IPv6, which has colons
+  if (text.starts_with('[')) {  // an IPv6 address, which has colons
     const size_t end = text.find(']');
     require(end != text.npos, "\"", whole, "\" has a '[' without a ']'");
     made.host = text.substr(1, end - 1);

@@ -12,7 +12,7 @@
 namespace opd {
 namespace {
 
-constexpr size_t kMostLevels = 100;  // of nesting: functions that walk the tree recurse
+constexpr size_t kMostLevels = 100;  // nesting limit, because functions that walk the tree recurse
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -22,7 +22,7 @@ int hex_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// The value of the \u escape at `at`; -1 if there is none.
+// Returns the value of the \u escape at `at`, or -1 if there is none.
 int escape_unit(std::string_view text, size_t at) {
   if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
   int unit = 0;
@@ -34,7 +34,7 @@ int escape_unit(std::string_view text, size_t at) {
   return unit;
 }
 
-// Corrects cJSON's offset of a missing key, which is one character too late. `text` is blanked, so no bracket in it
+// Corrects cJSON's offset of a missing key, which is one character too late. `text` is blanked, so none of its brackets
 // belongs to a string.
 size_t place_of_failure(std::string_view text, size_t reported) {
   if (reported == 0) return 0;
@@ -43,7 +43,7 @@ size_t place_of_failure(std::string_view text, size_t reported) {
   if (before == std::string_view::npos || (text[before] != '{' && text[before] != ',')) return reported;
   if (std::string_view("\" \t\r\n").find(text[found]) != std::string_view::npos) return reported;
   if (text[before] == '{') return text[found] == '}' ? reported : found;
-  size_t closed = 0;  // closed between the comma and the bracket that is open around it
+  size_t closed = 0;  // closing brackets whose opening bracket is not yet reached
   for (size_t i = before; i-- > 0;) {
     if (text[i] == '}' || text[i] == ']') ++closed;
     else if ((text[i] == '{' || text[i] == '[') && closed-- == 0) return text[i] == '{' ? found : reported;
@@ -54,7 +54,8 @@ size_t place_of_failure(std::string_view text, size_t reported) {
 }  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, const char *what) : text_(text), what_(what) {
-  for (size_t i = 0, length; i < text.size(); i += length)  // UTF-8 only: the writer could make two keys equal
+  // must be UTF-8: the writer's replacements could make two keys equal
+  for (size_t i = 0, length; i < text.size(); i += length)
     if (length = static_cast<uint8_t>(text[i]) < 0x80 ? 1 : utf8_length(text.substr(i)); !length)
       bad(i, "is not UTF-8");
   const std::string blanked = blank();
@@ -71,7 +72,7 @@ void JsonDocument::bad(size_t offset, std::string_view problem) const {
   fail(OPD_BAD_FORMAT, what_, ": JSON at offset ", offset, " ", problem);
 }
 
-// Replaces each number by 0 and each string by "", padded with spaces to the old length: JSON permits white space after
+// Replaces each number by 0 and each string by "", padded with spaces to the old length. JSON permits white space after
 // any value.
 std::string JsonDocument::blank() {
   std::string out(text_);
@@ -133,14 +134,14 @@ size_t JsonDocument::end_of_number(size_t begin) const {
     if (i < text_.size() && (text_[i] == '+' || text_[i] == '-')) ++i;
     digits();
   }
-  // After blanking, another number directly behind this one would merge with it.
+  // After blanking, a number that directly follows would merge with this one.
   if (i < text_.size() && std::string_view(" \t\r\n,]}").find(text_[i]) == std::string_view::npos)
     bad(i, "follows a number without a comma");
   return i;
 }
 
-// Stores the index of each item's first token in `valuedouble`: of its key, else of its value. A container without a
-// key gets the index of the next token.
+// Stores in `valuedouble` the index of each item's first token: its key, else its value. A container without a key gets
+// the index of the next token.
 void JsonDocument::number_tokens(cJSON *item, size_t &next) {
   item->valuedouble = static_cast<double>(next);
   if (item->string) ++next;
@@ -176,7 +177,7 @@ double JsonDocument::real(const cJSON *item) const {
   const std::string_view digits = number(item);
   double value = 0;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc()) return value;
-  // Too large or too small for a double: the power of ten of the first digit that is not 0 decides.
+  // If a number is too large or too small for a double, the power of ten of its first non-zero digit decides.
   const size_t mantissa = std::min(digits.find_first_of("eE"), digits.size());
   const size_t point = std::min(digits.find('.'), mantissa), first = digits.find_first_of("123456789");
   int64_t power = static_cast<int64_t>(point) - static_cast<int64_t>(first), exponent = 0;
@@ -189,7 +190,7 @@ double JsonDocument::real(const cJSON *item) const {
   return digits[0] == '-' ? -value : value;
 }
 
-// An unpaired surrogate becomes U+FFFD, as invalid UTF-8 does in the writer.
+// An unpaired surrogate becomes U+FFFD, like invalid UTF-8 in the writer.
 std::string JsonDocument::decode(std::string_view quoted) const {
   const std::string_view body = quoted.substr(1, quoted.size() - 2);
   std::string out;

@@ -1,9 +1,9 @@
 // A parsed JSON text whose numbers and strings are exact.
 //
-// cJSON stores numbers as doubles of at most 63 characters and strings as C strings, which loses digits of large counts
+// cJSON stores numbers as doubles of at most 63 characters and strings as C strings. This loses digits of large counts
 // and all text behind a NUL. So cJSON gets the text with every number and string blanked, at unchanged offsets. It
-// checks the structure and builds the tree. The numbers and strings are read from the original text, by their position
-// in document order.
+// checks the structure and builds the tree. The numbers and strings are then read from the original text, by their
+// position in document order.
 #pragma once
 #include <cjson/cJSON.h>
 
@@ -21,13 +21,14 @@ class JsonDocument {
   JsonDocument(std::string_view text, const char *what);
 
   const cJSON *root() const { return root_.get(); }
-  // The offset of an element, or of the key of a member. For a container without scalars: of the token behind it.
+  // Returns the offset of an element, or of a member's key. For a container without scalars: the offset of the next
+  // token.
   size_t offset(const cJSON *item) const;
   std::string key(const cJSON *member) const;
   std::string text(const cJSON *string) const;
-  std::string_view number(const cJSON *number) const;  // as written
+  std::string_view number(const cJSON *number) const;  // as in the text
   int64_t integer(const cJSON *number) const;          // throws if it has a fraction or exceeds int64
-  double real(const cJSON *number_or_null) const;      // null is "not a number"; 1e999 is infinite
+  double real(const cJSON *number_or_null) const;      // null gives NaN; 1e999 gives infinity
   std::string compact(const cJSON *item) const;        // as JSON text without spaces
   [[noreturn]] void bad(size_t offset, std::string_view problem) const;
   [[noreturn]] void bad(const cJSON *item, std::string_view problem) const { bad(offset(item), problem); }

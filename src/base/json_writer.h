@@ -1,4 +1,4 @@
-// Streaming JSON text: no tree, no locale, numbers that read back equal.
+// A streaming JSON writer without a tree and independent of the locale. Its numbers read back equal.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,15 +7,16 @@
 
 namespace opd {
 
-// The length of the UTF-8 sequence at the front of `text`; 0 if it is invalid (overlong, surrogate, too large, cut
-// off).
+// Returns the length of the UTF-8 sequence at the front of `text`. Returns 0 if it is invalid (overlong, surrogate, too
+// large, cut off).
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
-// Adds the text as it is; bytes that are not UTF-8 become U+FFFD.
+// Appends the text. Bytes that are not UTF-8 become U+FFFD.
 void append_utf8_text(std::string &out, std::string_view text);
 
-// Adds a quoted string: controls, quotes and backslashes escaped; bytes that are not UTF-8 become U+FFFD.
+// Appends a quoted string. Control characters, quotes and backslashes are escaped. Bytes that are not UTF-8 become
+// U+FFFD.
 void append_json_string(std::string &out, std::string_view text);
 inline std::string json_string(std::string_view text) {
   std::string out;

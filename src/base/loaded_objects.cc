@@ -18,7 +18,8 @@ std::string program_path() {
   return {path, static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
-// Of the notes in memory: each one has the sizes of its name and of its content, a type, and then these, padded.
+// Finds the build ID among the notes in memory. A note has the sizes of its name and content, a type, then the padded
+// name and content.
 std::string build_id_in(const char *at, const char *end) {
   struct Note {
     uint32_t name_size, size, type;

@@ -1,4 +1,5 @@
-// The programs and libraries that are mapped into the process, so that addresses keep a meaning after they are gone.
+// The programs and libraries that are mapped into the process. A snapshot of them explains addresses even after an
+// unload.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,12 +8,12 @@
 namespace opd {
 
 struct LoadedObject {
-  uint64_t begin, end;   // of its addresses
-  uint64_t base;         // an address in the process less that in the file
-  std::string path;      // its name for the dynamic loader
-  std::string build_id;  // in hexadecimal; "": it has none
+  uint64_t begin, end;   // range of addresses
+  uint64_t base;         // address in the process minus address in the file
+  std::string path;      // the dynamic loader's name for it
+  std::string build_id;  // in hexadecimal; "": none
 };
 
-std::vector<LoadedObject> loaded_objects();  // by rising begin
+std::vector<LoadedObject> loaded_objects();  // sorted by `begin`
 
 }  // namespace opd

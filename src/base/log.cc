@@ -29,7 +29,7 @@ struct Log {
     return *log;
   }
 };
-// Made at load: log_message() must not run out of memory.
+// Made at load, because log_message() must not run out of memory.
 [[maybe_unused]] const Log &log_made_at_load = Log::get();
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace opd {
 
 void set_log_callback(opd_log_fn callback, void *user_data, opd_deleter deleter);
 void log_message(opd_log_level level, const std::string &message) noexcept;
-// For what is noticed while the library is loaded, before the program could set a callback: the first one gets it.
+// Logs a warning while the library is loaded, before the program could set a callback. The first callback gets it.
 void log_load_warning(std::string message);
 
 template <class... Parts>

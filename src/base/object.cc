@@ -6,7 +6,8 @@ void release_shared(Object *object) {
   const uint64_t before = object->refs.fetch_sub(1, std::memory_order_acq_rel);
   if (before == Object::kSoleOwner) {
     if (object->deleter) object->deleter(object, kDestroy | kFree);
-  } else if (static_cast<uint32_t>(before) == 1) {  // weak references remain: destroy now, free with the last of them
+    // Weak references remain: destroys the object now; the last of them frees it.
+  } else if (static_cast<uint32_t>(before) == 1) {
     if (object->deleter) object->deleter(object, kDestroy);
     release_weak(object);
   }
@@ -29,7 +30,7 @@ void release_nested(Object *object) noexcept {
   constexpr int32_t kMaxDepth = 32;
   Releases &state = releases;
   if (state.depth >= kMaxDepth && object->has_sole_owner()) {
-    // No other thread can see the object any more, so its count can hold the pointer to the next of the list.
+    // No other thread can see the object any more, so its count can hold the pointer to the next list entry.
     object->refs.store(reinterpret_cast<uintptr_t>(state.first), std::memory_order_relaxed);
     state.first = object;
     return;

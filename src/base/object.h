@@ -1,5 +1,5 @@
-// The header of tvm-ffi's reference-counted objects, and smart pointers to them.
-// Cost: retain is one relaxed add; release of a sole owner is a load and a compare, no read-modify-write.
+// The header of tvm-ffi's reference-counted objects, and smart pointers to them. Cost: retain is one relaxed add.
+// Release by a sole owner is a load and a compare, without a read-modify-write.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace opd {
 
 enum DeleteFlag : int { kDestroy = 1, kFree = 2 };
 
-// Layout of TVMFFIObject. Each object carries the deleter of the library that made it, so objects may cross libraries.
+// Layout of TVMFFIObject. Each object has the deleter of the library that made it, so objects may cross libraries.
 struct Object {
   static constexpr uint64_t kSoleOwner = 0x1'0000'0001;  // high half: weak count, low half: strong count
   static constexpr uint64_t kWeakOne = 0x1'0000'0000;
@@ -29,8 +29,8 @@ inline void retain(Object *object) { object->refs.fetch_add(1, std::memory_order
 void release_shared(Object *object);
 void release_weak(Object *object);
 
-// Releases a member that may own further objects. A program may nest these deeper than the stack allows, so beyond a
-// depth of 32 they are destroyed one after another, not recursively.
+// Releases a member that may own further objects. A program may nest these deeper than the stack allows. So beyond a
+// depth of 32 they are destroyed one after another, without recursion.
 void release_nested(Object *object) noexcept;
 
 inline void release(Object *object) {
@@ -86,7 +86,7 @@ class Ref {
   T *object_ = nullptr;
 };
 
-// Keeps an object's memory, but not the object: lock() returns null once the last owner is gone.
+// Keeps an object's memory, but not the object: after the last owner's end, lock() returns null.
 template <class T>
 class WeakRef {
  public:
@@ -122,7 +122,7 @@ void delete_object(void *self, int flags) {
 // Makes a T of kind T::type(). `trailing` bytes follow it, for data stored inline.
 template <class T, class... Args>
 Ref<T> make_object_sized(size_t trailing, Args &&...args) {
-  const int32_t type = T::type();  // first: it may register the kind, which may throw
+  const int32_t type = T::type();  // first, because registering the kind may throw
   void *memory = ::operator new(sizeof(T) + trailing);
   T *object;
   try {
@@ -131,7 +131,7 @@ Ref<T> make_object_sized(size_t trailing, Args &&...args) {
     ::operator delete(memory);
     throw;
   }
-  Object *header = object;  // T may have members of the same names
+  Object *header = object;  // T may have members with the same names
   header->type_index = type;
   header->deleter = &delete_object<T>;
   return Ref<T>::take(object);

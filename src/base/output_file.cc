@@ -17,10 +17,10 @@
 namespace opd {
 namespace {
 
-constexpr int kMostLinks = 40;  // as in the kernel
-constexpr int kMostNames = 16;  // tries: with 64 random bits, the first name is free in practice
+constexpr int kMostLinks = 40;  // the kernel's limit
+constexpr int kMostNames = 16;  // Number of tries. With 64 random bits, the first name is free in practice.
 
-// The number N of a path that names descriptor N of this process; -1 for other paths.
+// Returns N if the path names descriptor N of this process, else -1.
 int own_descriptor(const std::string &path) {
   for (const std::string_view start : {"/proc/self/fd/", "/dev/fd/"})
     if (path.starts_with(start)) {
@@ -37,13 +37,14 @@ std::string directory_of(const std::string &path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Links in /proc lead to open files of a process. Such a file may have no name, so no rename can replace it.
+// Whether a link is in /proc. Such links lead to open files of a process, which may have no name, so no rename can
+// replace them.
 bool is_of_proc(const struct stat &link) {
   struct stat proc {};
   return ::stat("/proc/self", &proc) == 0 && link.st_dev == proc.st_dev;
 }
 
-// Follows symbolic links, also to a file that does not exist yet; stops at the path of a descriptor.
+// Follows symbolic links, even to a file that does not exist yet. Stops at the path of a descriptor.
 int follow_links(std::string &path) {
   for (int i = 0; i < kMostLinks; ++i) {
     struct stat info {};
@@ -66,7 +67,7 @@ std::string random_name(const std::string &directory) {
   return directory + text;
 }
 
-// write() to a pipe without a reader raises SIGPIPE, which would end a process that does not expect it.
+// Blocks SIGPIPE, which write() to a pipe without a reader raises. It would end a process that does not expect it.
 class PipeSignalBlock {
  public:
   PipeSignalBlock() {
@@ -154,7 +155,7 @@ int OutputFile::write(std::string_view bytes) {
   return 0;
 }
 
-// Gives the nameless file a temporary name: no system call replaces a file by a nameless one.
+// Gives the nameless file a temporary name, because no system call replaces a file by a nameless one.
 int OutputFile::take_name() {
   const std::string from = "/proc/self/fd/" + std::to_string(fd_), directory = directory_of(target_);
   for (int i = 0; i < kMostNames; ++i) {
@@ -168,8 +169,8 @@ int OutputFile::take_name() {
 
 int OutputFile::commit() {
   if (!target_.empty()) {
-    // The owner first, since changing it clears bits of the mode. If the process is not root, it can only set the
-    // group.
+    // The owner is set first, because changing it clears bits of the mode. If the process is not root, it can only set
+    // the group.
     if (replaces_ && ::fchown(fd_, owner_, group_) && ::fchown(fd_, static_cast<uid_t>(-1), group_)) errno = 0;
     if (replaces_ && ::fchmod(fd_, mode_)) return errno;
     if (::fsync(fd_) && errno != EINVAL && errno != EROFS) return errno;

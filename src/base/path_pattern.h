@@ -1,4 +1,4 @@
-// Paths that a pattern stands for, so that each process, and each file of one, has a path of its own.
+// Path patterns, which give each process, and each file of a process, its own path.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace opd {
 
-// "%p" is the number of the process, "%n" is `number` if there is one, "%%" is "%"; all else stands for itself.
+// "%p" is the process number, "%n" is `number` if there is one, "%%" is "%". All other characters stay unchanged.
 std::string expand_path(std::string_view pattern, std::optional<uint64_t> number = {});
-bool has_process_number(std::string_view pattern);  // whether "%p" is in it
+bool has_process_number(std::string_view pattern);  // whether it contains "%p"
 
 }  // namespace opd

@@ -16,7 +16,7 @@
 namespace opd {
 namespace {
 
-// Signals interrupt the call only before it has given anything, or for more than 256 bytes.
+// Signals interrupt the call only before it has returned bytes, or for more than 256 bytes.
 bool draw(void *to, size_t size, unsigned flags) noexcept {
   auto *at = static_cast<char *>(to);
   while (size > 0) {

@@ -1,13 +1,13 @@
-// Random bytes of the system.
+// Random bytes from the system.
 #pragma once
 #include <cstddef>
 
 namespace opd {
 
-// Bytes that nobody can guess. Waits until the system has them, soon after the machine was started. Throws OPD_IO.
+// Draws bytes that nobody can guess. Waits until the system has them, which is soon after boot. Throws OPD_IO.
 void draw_secret_bytes(void *to, size_t size);
-// Bytes for numbers that must differ from others, in this process and elsewhere. Does not wait: if the system has no
-// random ones, they come from the clock.
+// Draws bytes for numbers that must differ from all others, in this process and elsewhere. Does not wait: if the system
+// has no random bytes, they come from the clock.
 void draw_unique_bytes(void *to, size_t size) noexcept;
 
 template <class T>

@@ -24,14 +24,14 @@ uint64_t hash_of(std::string_view content) { return ContentHash().add(content).l
 
 namespace fs = std::filesystem;
 
-// A directory may hold files of its owner, too.
+// A directory may also contain other files of its owner.
 bool is_kept_name(std::string_view name, std::string_view suffix) {
-  constexpr size_t kDigits = 32;  // of a hash
+  constexpr size_t kDigits = 32;  // length of a hash
   return name.size() == kDigits + suffix.size() && name.ends_with(suffix) &&
          name.find_first_not_of("0123456789abcdef") == kDigits;
 }
 
-// Removes what was used longest ago until at most `most_bytes` are left.
+// Removes the least recently used files until at most `most_bytes` are left.
 void shrink(const std::string &directory, std::string_view suffix, uintmax_t most_bytes) {
   struct File {
     fs::path path;
@@ -69,7 +69,7 @@ std::optional<std::string> read_sealed(const std::string &path) {
   std::memcpy(&expected, content.data() + content.size() - 8, 8);
   content.resize(content.size() - kSealBytes);
   if (hash_of(content) != expected) return std::nullopt;
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // it is used now
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // marks the file as used now
   return content;
 }
 

@@ -1,5 +1,5 @@
-// Files of the cache directory: compiled code, and after it a seal that shows damage. $OPDYNO_KEPT_PROGRAMS_MB says how
-// many MiB those of one suffix may take together: 256 if it is not set.
+// Files of the cache directory: compiled code, followed by a seal that shows damage. $OPDYNO_KEPT_PROGRAMS_MB limits
+// the MiB that all files of one suffix take together; the default is 256.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -10,16 +10,16 @@ namespace opd {
 
 size_t most_kept_bytes();
 
-// The content of a sealed file, which is used now; nullopt if the file is absent or damaged, belongs to another user,
-// or may be written by others.
+// Returns the content of a sealed file and marks it as used. nullopt if the file is absent or damaged, belongs to
+// another user, or is writable by others.
 std::optional<std::string> read_sealed(const std::string &path);
 
 struct KeptFile {
   std::string path, content;
 };
 // Seals a file and moves it to `directory` as `key` with the suffix. If `key` is "", the name is the hash of its
-// content, under which no load looks for it. Several processes may do this at once with the same content. If there is
-// no room for it, removes files of the suffix that were used longest ago.
+// content, which no load looks for. Several processes may do this at once with the same content. If there is no room,
+// removes the least recently used files of the suffix.
 KeptFile keep_sealed(const std::string &file, const std::string &directory, const std::string &key,
                      std::string_view suffix = ".so");
 

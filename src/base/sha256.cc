@@ -28,7 +28,7 @@ std::string_view text_of(const Sha256 &digest) {
 
 }  // namespace
 
-// One block into the state: §6.2.2 of the standard, with its names.
+// Adds one block to the state: §6.2.2 of the standard, with its names.
 void Sha256Stream::mix(const uint8_t *block) {
   uint32_t w[64];
   for (int t = 0; t < 16; ++t) w[t] = big_endian(block + 4 * t);
@@ -59,7 +59,7 @@ Sha256Stream &Sha256Stream::add(std::string_view bytes) {
   return *this;
 }
 
-// The end is a bit 1, zeros up to 8 bytes before the end of a block, and the count of bits.
+// The padding is a bit 1, zeros up to 8 bytes before the end of a block, and the number of bits.
 Sha256 Sha256Stream::digest() {
   const uint64_t bits = size_ * 8;
   const size_t used = size_ % block_.size(), room = used < 56 ? 56 - used : 120 - used;
@@ -87,7 +87,7 @@ Sha256 hmac_sha256(std::string_view key, std::string_view bytes) {
 
 bool is_equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
-  volatile unsigned differing = 0;  // so that no compiler ends the loop early
+  volatile unsigned differing = 0;  // volatile, so that no compiler ends the loop early
   for (size_t i = 0; i < a.size(); ++i) differing = differing | static_cast<unsigned char>(a[i] ^ b[i]);
   return differing == 0;
 }

@@ -1,6 +1,5 @@
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it: for programs that are identified by their bytes, and for keys that
-// are proved without being sent. Our own, because these 100 lines are all that is needed where OpenSSL is not
-// installed.
+// SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it. Programs are identified by the hash of their bytes, and keys are
+// proved without being sent. This implementation of 100 lines avoids a dependency on OpenSSL.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +13,7 @@ using Sha256 = std::array<uint8_t, 32>;
 class Sha256Stream {
  public:
   Sha256Stream &add(std::string_view bytes);
-  Sha256 digest();  // of all that was added; the stream is used up
+  Sha256 digest();  // the hash of all added bytes; the stream cannot be used afterwards
 
  private:
   void mix(const uint8_t *block);
@@ -28,7 +27,7 @@ class Sha256Stream {
 inline Sha256 sha256(std::string_view bytes) { return Sha256Stream().add(bytes).digest(); }
 Sha256 hmac_sha256(std::string_view key, std::string_view bytes);
 
-// Takes as long for all texts of one size, so that its duration reveals no secret byte by byte.
+// Takes equally long for all texts of one size, so its duration reveals no secret bytes.
 bool is_equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace opd

@@ -18,7 +18,7 @@ KeptSignalHandlers::~KeptSignalHandlers() {
   for (int signal = 1; signal < kMost; ++signal) {
     const struct sigaction &before = before_[static_cast<size_t>(signal)];
     struct sigaction now {};
-    if (::sigaction(signal, nullptr, &now)) continue;  // glibc keeps two signals to itself
+    if (::sigaction(signal, nullptr, &now)) continue;  // glibc reserves two signals
     const bool is_changed = now.sa_flags != before.sa_flags || now.sa_handler != before.sa_handler;
     if (is_changed && !(signal == SIGFPE && is_default(before))) ::sigaction(signal, &before, nullptr);
   }

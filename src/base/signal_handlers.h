@@ -1,6 +1,6 @@
-// The program's signal handlers, kept while foreign code runs that installs its own. Drivers with a compiler inside do
-// (LLVM's for crashes and interrupts): a JVM without its handler of SIGSEGV ends at the first null pointer, and Python
-// without its handler of SIGINT at Ctrl-C.
+// Keeps the program's signal handlers while foreign code runs that installs its own. Drivers with LLVM's compiler do so
+// for crashes and interrupts. Without its handler of SIGSEGV, a JVM ends at the first null pointer. Without its handler
+// of SIGINT, Python ends at Ctrl-C.
 #pragma once
 #include <array>
 #include <csignal>
@@ -10,8 +10,8 @@ namespace opd {
 class KeptSignalHandlers {
  public:
   KeptSignalHandlers() noexcept;
-  // Sets those again that were changed meanwhile. The driver keeps its own for SIGFPE if the program had none: kernels
-  // may divide by 0.
+  // Restores the handlers that were changed meanwhile. The driver keeps its own for SIGFPE if the program had none,
+  // because kernels may divide by 0.
   ~KeptSignalHandlers();
   KeptSignalHandlers(const KeptSignalHandlers &) = delete;
   KeptSignalHandlers &operator=(const KeptSignalHandlers &) = delete;

@@ -11,7 +11,7 @@ struct Code {
   bool contains(uint64_t address) const { return address >= begin && address < end; }
 };
 
-// Of the shared library that this function is in. A program that it is linked into has no such library.
+// Finds the shared library that contains this function. If it is linked into a program, there is no such library.
 Code own_library() {
   struct Search {
     bool is_program = true;  // the first object is the program
@@ -42,8 +42,8 @@ struct Walk {
 
 _Unwind_Reason_Code visit_frame(_Unwind_Context *frame, void *given) {
   Walk &walk = *static_cast<Walk *>(given);
-  // The unwinder gives where the frame of the function that this one called ends, and so only here whether the limit
-  // lay in that frame. Where a frame begins does not tell: arguments in memory make it longer during some calls.
+  // The unwinder returns the end of the called function's frame. So only here it is known whether the limit lay in that
+  // frame. The begin of a frame does not show this, because arguments in memory make a frame longer during some calls.
   if (_Unwind_GetCFA(frame) > walk.limit) {
     if (walk.count > 0) --walk.count;
     return _URC_END_OF_STACK;

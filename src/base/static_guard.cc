@@ -1,12 +1,12 @@
-// The functions that the compiler calls around the first use of a function's static variable, in the place of the C++
-// runtime's. If fork() meets a first use in another thread, the runtime's functions let the child wait for that thread,
-// which the child does not have. These let the child initialise the variable again, from the start.
+// Replaces the C++ runtime's functions that the compiler calls around the first use of a function's static variable. If
+// fork() meets a first use in another thread, the runtime's functions make the child wait for that thread, which the
+// child does not have. With these functions, the child initialises the variable again from the start.
 //
-// So an initialiser may run twice: once in the parent, once in the child, where the first run stopped outside of every
-// lock of the library (fork_mutex.h). The first run's effects must not make the second one fail.
+// So an initialiser may run twice: in the parent, and again in the child. In the child, the first run stopped outside
+// of all locks of the library (fork_mutex.h). Its effects must not make the second run fail.
 //
-// Source: Itanium C++ ABI, 3.3.3 "One-time construction API". Only the guard's first byte is given: not 0 once the
-// variable is initialised. Compiled code looks at that byte before it calls anything here.
+// Source: Itanium C++ ABI, 3.3.3 "One-time construction API". It defines only the guard's first byte: not 0 once the
+// variable is initialised. Compiled code checks that byte before it calls these functions.
 #include "base/static_guard.h"
 
 #include <pthread.h>
@@ -27,13 +27,14 @@ namespace {
 
 }  // namespace opd
 
-#ifndef OPD_RACE_DETECTOR  // ThreadSanitizer has such functions of its own
+#ifndef OPD_RACE_DETECTOR  // ThreadSanitizer has its own such functions
 namespace opd {
 namespace {
 
 struct StaticGuard {
   std::atomic<uint8_t> is_initialised;
-  std::atomic<uint32_t> initialising;  // by a thread of the process of generation `initialising` - 1; 0: by none
+  // generation of the initialising thread's process, plus 1; 0: no thread initialises
+  std::atomic<uint32_t> initialising;
 };
 static_assert(sizeof(StaticGuard) == sizeof(uint64_t));
 
@@ -47,7 +48,7 @@ void end_initialising(StaticGuard &guard) {
 
 extern "C" {
 
-// Whether the caller is to initialise the variable; else it is initialised.
+// Returns 1 if the caller must initialise the variable. Otherwise it is initialised.
 [[gnu::visibility("hidden")]] int __cxa_guard_acquire(opd::StaticGuard *guard) {
   const uint32_t here = opd::fork_generation() + 1;
   for (;;) {
@@ -55,7 +56,8 @@ extern "C" {
     uint32_t initialising = guard->initialising.load(std::memory_order_acquire);
     if (initialising == here) guard->initialising.wait(initialising);
     else if (guard->initialising.compare_exchange_strong(initialising, here)) {
-      if (!guard->is_initialised.load(std::memory_order_acquire)) return 1;  // not since the look above either
+      // not initialised since the check above either
+      if (!guard->is_initialised.load(std::memory_order_acquire)) return 1;
       opd::end_initialising(*guard);
       return 0;
     }

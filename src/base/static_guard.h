@@ -1,4 +1,4 @@
-// The first use of a function's static variables, and fork().
+// Guards of a function's static variables that survive fork() during their first use.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace opd {
 namespace detail {
 extern constinit std::atomic<uint32_t> forks;
 }
-// How many fork() calls lie between the start of the process and here: a child's number differs from its parent's.
+// Returns the number of fork() calls from the first process to this one. A child's number differs from its parent's.
 inline uint32_t fork_generation() { return detail::forks.load(std::memory_order_relaxed); }
 
 }  // namespace opd

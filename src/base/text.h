@@ -1,4 +1,4 @@
-// Text made of parts, the same under every locale.
+// Builds text from parts, the same under every locale.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -18,13 +18,13 @@ requires(!std::same_as<T, char>) void append(std::string &out, T number) { appen
 template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) void append(std::string &out, T number) { append(out, uint64_t{number}); }
 
-// A part whose text is made with the message: checks pass it on each call, and few fail.
+// A part whose text is made together with the message. Checks pass such a part on each call, and few of them fail.
 struct LatePart {
   void (*append)(std::string &out, const void *what);
   const void *what;
 };
 
-// A part of a text, held by reference: valid only during a call.
+// A part held by reference, valid only during a call.
 struct TextPart {
   enum Kind : uint8_t { kText, kChar, kSigned, kUnsigned, kDouble, kLate };
   TextPart(std::string_view t) : kind(kText), text(t) {}
@@ -47,8 +47,8 @@ struct TextPart {
 };
 std::string concat_all(std::span<const TextPart> parts);
 
-// Reduces parts to a few types. Each length of a literal is a type of its own, and integers have many widths: with one
-// function for each combination, messages took a tenth of the library.
+// Reduces parts to a few types. Each length of a literal is a different type, and integers have many widths. With one
+// function per combination, messages were a tenth of the library's size.
 inline const char *as_part(const char *text) { return text; }
 inline std::string_view as_part(const std::string &text) { return text; }
 inline std::string_view as_part(std::string_view text) { return text; }
@@ -77,14 +77,14 @@ std::string counted(T number, std::string_view noun) {
   return concat(number, " ", noun, number == 1 ? "" : "s");
 }
 
-// Adds a character by its number.
+// Appends the UTF-8 of a code point.
 void append_utf8(std::string &out, uint32_t point);
 
-// Adds digits with a fixed number after the point, as printf's %.*f in the C locale.
+// Appends a number with fixed decimals, like printf's %.*f in the C locale.
 void append_fixed(std::string &out, double number, int decimals);
 
-// "did you mean" part of a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none is
-// close.
+// Returns a suggestion for a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none
+// is close.
 template <class Names>
 std::string suggestion(std::string_view wanted, const Names &names);
 size_t edit_distance(std::string_view a, std::string_view b, size_t limit);

@@ -1,4 +1,4 @@
-// Templates that base/text.h declares.
+// Definitions of the templates that base/text.h declares.
 #pragma once
 #include <algorithm>
 #include <utility>

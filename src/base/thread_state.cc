@@ -20,8 +20,8 @@ void clean(void *) {
   if (state.workspace && free_workspace) free_workspace(std::exchange(state.workspace, nullptr));
 }
 
-// Not a thread_local object with a destructor: to register that, glibc allocates, and aborts the process if there is no
-// memory. But out of memory is just when an error is raised.
+// Not a thread_local object with a destructor. To register the destructor, glibc allocates memory, and aborts the
+// process if there is none. But errors are raised just when there is no memory.
 const pthread_key_t exit_key = [] {
   pthread_key_t key;
   return pthread_key_create(&key, &clean) ? pthread_key_t(-1) : key;
