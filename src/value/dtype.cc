@@ -69,7 +69,7 @@ constexpr DeviceKind kDeviceKinds[] = {
     {"trn", kDLTrn},
 };
 
-// Kinds that plug-ins added; they are never removed. Place i has number kFirstAdded + i.
+// Device kinds that plug-ins added. They are never removed. Index i has number kFirstAdded + i.
 constexpr int32_t kFirstAdded = 48;  // DLPack 1.3 uses numbers up to 18
 constexpr size_t kMostAdded = 16;
 std::array<std::atomic<const std::string *>, kMostAdded> added_kinds{};
@@ -103,14 +103,14 @@ bool take_lanes(std::string_view text, uint16_t &lanes) {
 
 bool parse(std::string_view text, DLDataType &out) {
   if (text.empty() || text == "void") return out = {kDLOpaqueHandle, 0, 0}, true;
-  std::string plain;  // f8_… and fp8_… are float8_…
+  std::string plain;  // f8_… and fp8_… mean float8_…
   for (const std::string_view start : {"fp", "f"})
     if (text.starts_with(start) && text.size() > start.size() + 1 && text[start.size() + 1] == '_') {
       plain = concat("float", text.substr(start.size()));
       text = plain;
       break;
     }
-  const FixedType *fixed = nullptr;  // the longest name that fits: float8_e4m3fn starts with float8_e4m3
+  const FixedType *fixed = nullptr;  // the longest matching name: float8_e4m3fn starts with float8_e4m3
   for (const auto &candidate : kFixed) {
     const std::string_view name = candidate.name;
     if (text.starts_with(name) && (!fixed || name.size() > std::string_view(fixed->name).size())) fixed = &candidate;
@@ -118,7 +118,7 @@ bool parse(std::string_view text, DLDataType &out) {
   if (fixed) {
     out = {fixed->code, fixed->bits, 1};
     text.remove_prefix(std::string_view(fixed->name).size());
-    if (text.starts_with("_x")) text.remove_prefix(1);  // as in torch's float4_e2m1fn_x2
+    if (text.starts_with("_x")) text.remove_prefix(1);  // as in PyTorch's float4_e2m1fn_x2
     return take_lanes(text, out.lanes);
   }
   for (const auto &sized : kSized)
@@ -172,7 +172,7 @@ bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes) {
 
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count) {
   uint64_t count = 1;
-  bool empty = false, overflow = false;  // a 0 size makes the product 0, whatever the others overflow to
+  bool empty = false, overflow = false;  // a size of 0 makes the product 0, even if the others overflow
   for (int64_t i = 0; i < ndim; ++i) {
     if (dims[i] < 0) return false;
     empty |= dims[i] == 0;
@@ -243,7 +243,8 @@ DLDeviceType add_device_kind(std::string_view name) {
       mine.release();
       return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
     }
-    if (*other == name) return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));  // added meanwhile
+    // another thread has added it meanwhile
+    if (*other == name) return static_cast<DLDeviceType>(kFirstAdded + static_cast<int32_t>(i));
   }
   fail(OPD_OUT_OF_RANGE, "a process can add ", kMostAdded, " kinds of devices");
 }

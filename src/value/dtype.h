@@ -1,4 +1,4 @@
-// DLPack element types: text both ways, sizes.
+// DLPack element types and devices: conversion from and to text, sizes.
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -17,19 +17,20 @@ std::string dtype_name(DLDataType dtype);
 inline void append(std::string &out, DLDataType dtype) { out += dtype_name(dtype); }
 
 inline uint64_t element_bits(DLDataType dtype) { return uint64_t{dtype.bits} * dtype.lanes; }
-// Bytes of `count` compact elements; sub-byte elements are packed. False on overflow.
+// Computes the bytes of `count` compact elements. Sub-byte elements are packed. Returns false on overflow.
 bool data_bytes(uint64_t count, DLDataType dtype, uint64_t &out_bytes);
 
-// Product of the sizes; false if a size is negative or the product exceeds int64.
+// Computes the product of the sizes. Returns false if a size is negative or the product exceeds int64.
 bool element_count(const int64_t *dims, int64_t ndim, uint64_t &out_count);
 
 DLDevice parse_device(std::string_view text);  // throws OPD_INVALID_ARGUMENT
 std::string device_name(DLDevice device);      // "cpu:0"
-// Devices of sessions on other machines: DLPack's number, and so much for each session and one more. Source: TVM.
+// Device types of session i: (i + 1) * kDevicesOfSession + DLPack's device type. Source: TVM.
 inline constexpr int32_t kDevicesOfSession = 128;
 std::string device_kind_name(int32_t device_type);  // "cpu", "remote[0]:cpu"
 std::optional<DLDeviceType> device_kind_of(std::string_view name);
-// The number of a kind, which gets one if no kind has the name. Throws for what is no name, and if too many are added.
+// Returns the number of a kind. If no kind has the name, it gets a new number. Throws if the name is invalid or too
+// many kinds are added.
 DLDeviceType add_device_kind(std::string_view name);
 inline void append(std::string &out, DLDevice device) { out += device_name(device); }
 

@@ -1,5 +1,5 @@
-// Packed functions: tvm-ffi's safe-call convention, and the process-wide registry of names.
-// Cost of a call: one indirect call; nothing is allocated.
+// Packed functions: tvm-ffi's safe-call convention, and the process-wide registry of names. A call costs one indirect
+// call and allocates nothing.
 #pragma once
 #include <opdyno/function.h>
 
@@ -10,20 +10,20 @@
 
 namespace opd {
 
-// Returns 0, or -1 after set_raised(). `result` holds None on entry; afterwards the caller owns it.
+// Returns 0, or -1 after set_raised(). `result` is None on entry. On return the caller owns it.
 using SafeCall = int (*)(void *self, const View *args, int32_t num_args, View *result);
 
 struct Function : Object {  // the layout of tvm-ffi's function cell
   static int32_t type() { return OPD_FUNCTION; }
   SafeCall safe_call;
-  void *cpp_call = nullptr;  // tvm-ffi's C++ shortcut; not used here
+  void *cpp_call = nullptr;  // tvm-ffi's C++ shortcut, unused here
 
   explicit Function(SafeCall call) : safe_call(call) {}
 };
 
-// Throws for a result of an object's type without an object, which a C callback may give by mistake.
+// Throws because a result has an object's type but no object. A C callback may return such a result by mistake.
 [[noreturn]] void fail_result(const View &result);
-// Calls the function and returns its result; throws the error that the function raised.
+// Calls the function and returns its result. Throws the function's error.
 inline Value call(Function &function, Args args) {
   View result = opd_none();
   if (function.safe_call(&function, args.data(), static_cast<int32_t>(args.size()), &result)) [[unlikely]]
@@ -33,7 +33,7 @@ inline Value call(Function &function, Args args) {
   return Value::take(result);
 }
 
-// A function that calls a C++ callable `Value f(Args)`; exceptions become raised errors.
+// Makes a function that calls a C++ callable `Value f(Args)`. Exceptions become raised errors.
 template <class F>
 struct Lambda final : Function {
   F body;
@@ -48,7 +48,7 @@ Ref<Function> make_function(F body) {
   return make_object<Lambda<F>>(std::move(body));
 }
 
-// A function that calls a C callback. Declared here because the C API calls such a callback directly.
+// A function that calls a C callback. Declared here because the C API calls the callback directly.
 struct Callback final : Function {
   const opd_packed_fn body;
   void *const user_data;
@@ -61,14 +61,14 @@ struct Callback final : Function {
   static int run(void *self, const View *args, int32_t num_args, View *result);
 };
 
-// Throws unless there are as many arguments as `names`, which the message lists.
+// Throws unless the number of arguments equals that of `names`, which the message lists.
 void check_arity(Args args, std::initializer_list<const char *> names, std::string_view function);
 
 // ---- registry
 
 void register_function(std::string name, Ref<Function> function, bool override_existing, std::string metadata = {});
 Ref<Function> find_function(std::string_view name);    // null if absent
-Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND with close names
+Ref<Function> global_function(std::string_view name);  // throws OPD_NOT_FOUND and suggests similar names
 void remove_function(std::string_view name);
 std::string function_metadata(std::string_view name);  // JSON given at registration, or ""; throws OPD_NOT_FOUND
 std::vector<std::string> function_names();             // sorted

@@ -10,7 +10,7 @@ namespace {
 
 uint64_t combine(uint64_t key, uint64_t value) { return key ^ (value + 0x9e3779b9 + (key << 6) + (key >> 2)); }
 
-// OPD_STRING or OPD_BYTES for all kinds of text or bytes, else the type itself.
+// Returns OPD_STRING or OPD_BYTES for all kinds of text or bytes, else the type itself.
 int32_t kind_of(const View &v) {
   switch (v.type) {
     case OPD_CSTRING:
@@ -24,7 +24,7 @@ int32_t kind_of(const View &v) {
   }
 }
 
-// A type may have functions of its own: as a function object, or as the address of native code.
+// Returns a type's own function: a function object, or the address of native code.
 const View *own_function(const AttributeColumn *column, const View &v) {
   if (!column || !is_object(v) || !v.u.object) return nullptr;
   if (v.type < column->begin || v.type - column->begin >= column->size) return nullptr;

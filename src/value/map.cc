@@ -13,13 +13,13 @@ namespace {
 
 constexpr uint64_t kSmallSlots = 4;
 constexpr uint64_t kBlockSlots = 16;
-constexpr uint8_t kEmpty = 0xff, kReserved = 0xfe;  // reserved: kept for the key being inserted
-constexpr uint8_t kBody = 0x80;                     // of a slot that is not the head of its chain
-constexpr uint8_t kJump = 0x7f;                     // mask: index of the distance to the next of the chain; 0: none
+constexpr uint8_t kEmpty = 0xff, kReserved = 0xfe;  // kReserved: a slot for the key being inserted
+constexpr uint8_t kBody = 0x80;                     // marks a slot that is not the head of its chain
+constexpr uint8_t kJump = 0x7f;                     // mask: index of the distance to the chain's next slot; 0: none
 constexpr int kNumDistances = 126;
 
-// How far the next slot of a chain may lie: all numbers up to 15, triangular numbers up to 72 · 73 / 2, and a few that
-// reach through tables of any size.
+// Possible distances to the next slot of a chain: all numbers up to 15, triangular numbers up to 72 · 73 / 2, and a few
+// large ones that suffice for tables of any size.
 // clang-format off
 constexpr uint64_t kFarDistances[] = {
     8515, 19110, 42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566, 27993903, 62983476, 141717030,
@@ -41,7 +41,7 @@ constexpr auto kDistances = [] {
 
 struct Item {
   Map::Entry entry;
-  uint64_t before, after;  // in the order of insertion
+  uint64_t before, after;  // neighbours in insertion order
 };
 struct Block {
   uint8_t marks[kBlockSlots];
@@ -49,8 +49,7 @@ struct Block {
 };
 static_assert(sizeof(Item) == 48 && sizeof(Block) == kBlockSlots * 49);
 
-// The hash table of a map that is not small. Keys of the same home slot form a chain, whose first slot is the home
-// slot.
+// The hash table of a large map. Keys with the same home slot form a chain that starts at the home slot.
 class Table {
  public:
   explicit Table(Map &map) : map_(map) {}
@@ -74,7 +73,7 @@ class Table {
     const uint64_t slot = home(key);
     if (mark(slot) == kEmpty) {
       construct(slot, 0, key, value);
-    } else if (mark(slot) & kBody) {  // belongs to another chain: move that away
+    } else if (mark(slot) & kBody) {  // the slot belongs to another chain, which is moved away
       if (!move_away(slot)) return false;
       construct(slot, 0, key, value);
     } else {
@@ -94,7 +93,7 @@ class Table {
     unlink(slot);
     for (uint64_t next = follow(slot); next != Map::kNone; next = follow(next)) before = last, last = next;
     const Map::Entry gone{std::move(item(slot).entry.key), std::move(item(slot).entry.value)};  // destroyed last
-    if (last != slot) {  // the last of the chain takes its place
+    if (last != slot) {  // the last slot of the chain replaces it
       item(slot).entry = std::move(item(last).entry);
       replace_in_order(last, slot);
     }
@@ -133,7 +132,7 @@ class Table {
     return 0;
   }
 
-  // The previous slot of the chain; kNone for its head.
+  // Returns the previous slot of the chain; kNone for its head.
   uint64_t before_in_chain(uint64_t slot) const {
     if (!(mark(slot) & kBody)) return Map::kNone;
     uint64_t at = home(item(slot).entry.key);
@@ -147,8 +146,8 @@ class Table {
     append(slot);
   }
 
-  // Moves the rest of another chain, from `slot` on, so that `slot` is free. False if there is no room: then the chain
-  // is broken, but the order of insertion is intact, and the caller rebuilds the table from it.
+  // Moves the rest of another chain, from `slot` on, so that `slot` is free. Returns false if there is no room. Then
+  // the chain is broken, but the insertion order is intact, and the caller rebuilds the table from it.
   bool move_away(uint64_t slot) {
     uint64_t tail = before_in_chain(slot);
     set_jump(tail, 0);
@@ -182,7 +181,7 @@ class Table {
 
 void free_data(void *data) { ::operator delete(data); }
 
-// Keys and values may own maps in turn, nested to any depth.
+// Keys and values may themselves own maps, nested to any depth.
 void end_entry(Map::Entry &entry) {
   for (Value *value : {&entry.key, &entry.value})
     if (const View old = value->detach(); is_object(old)) release_nested(object_of(old));
@@ -254,7 +253,7 @@ bool Map::erase(const View &key) {
   return true;
 }
 
-// Takes each entry out of the map before its end: destructors of its objects may call back and use the map.
+// Takes each entry out of the map before destroying it, because destructors of its objects may use the map.
 void Map::clear() {
   if (is_small()) {
     while (count) {
@@ -273,10 +272,10 @@ void Map::clear() {
     --count;
     end_entry(gone);
   }
-  for (uint64_t slot = 0; slot < slots; ++slot) Table(*this).mark(slot) = kEmpty;  // reserved ones, too
+  for (uint64_t slot = 0; slot < slots; ++slot) Table(*this).mark(slot) = kEmpty;  // also resets reserved slots
 }
 
-// Fills a new table with copies: if a key's own hash throws, the map has not changed.
+// Fills a new table with copies. If a key's own hash throws, the map has not changed.
 void Map::become_table(uint64_t wanted_slots) {
   Map table;
   const uint64_t size = std::max(wanted_slots, kBlockSlots), blocks = size / kBlockSlots;

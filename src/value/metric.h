@@ -1,4 +1,4 @@
-// A measured value with its kind, as collectors give it and reports hold it.
+// A measured value with its kind. Collectors produce it, and reports store it.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -17,10 +17,10 @@ enum class MetricKind : uint8_t {
   kString,
   kBytes,  // int64
   kHertz,
-  kRaw,  // JSON text of an unknown kind, kept so that it survives a round trip
+  kRaw,  // JSON text of an unknown kind, kept for writing it back
 };
 
-// A text is an index into the texts of what holds the metric.
+// A text is stored as an index into the texts of the metric's container.
 struct Metric {
   MetricKind kind = MetricKind::kNone;
   uint64_t bits = 0;
@@ -37,8 +37,8 @@ struct Metric {
   friend bool operator==(const Metric &, const Metric &) = default;
 };
 
-// TVM has neither bytes nor hertz, and aborts on unknown kinds. So files hold them as count and ratio, and a suffix
-// of the name marks the kind. The first function adds that suffix if it is missing; the second one reads it.
+// TVM has no kinds for bytes and hertz, and aborts on unknown kinds. So files store them as count and ratio, and a
+// suffix of the name marks the kind. The first function adds a missing suffix; the second one reads it.
 std::string name_with_unit(std::string_view name, MetricKind kind);
 MetricKind kind_with_unit(std::string_view name, MetricKind kind);
 

@@ -56,13 +56,14 @@ double of_half(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-// Round-half-to-even of `number` to `bits` of fraction above the least exponent: nearbyint() does so in the default
+// Rounds `number` half to even, to `bits` of fraction above the least exponent. nearbyint() does so in the default
 // rounding mode.
 uint16_t to_half(double number) {
   const uint16_t sign = std::signbit(number) ? 0x8000 : 0;
   const double magnitude = std::fabs(number);
   if (std::isnan(number)) return static_cast<uint16_t>(sign | 0x7e00);
-  if (magnitude >= 65520) return static_cast<uint16_t>(sign | 0x7c00);  // half way to 2^16, which is no half
+  // half way to 2^16, which a half cannot represent
+  if (magnitude >= 65520) return static_cast<uint16_t>(sign | 0x7c00);
   if (magnitude < 0x1p-14)
     return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24)));
   int exponent = 0;
@@ -75,7 +76,7 @@ double of_bfloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 
 
 uint16_t to_bfloat(double number) {
   if (std::isnan(number)) return 0x7fc0;
-  // Rounding to float first could round twice. So what lies below the 16 bits is kept as one sticky bit.
+  // Rounding to float first could round twice. So the bits below the 16 are kept as one sticky bit.
   const auto rounded = static_cast<float>(number);
   uint32_t bits = std::bit_cast<uint32_t>(rounded);
   if (std::isinf(rounded)) return static_cast<uint16_t>(bits >> 16);

@@ -1,4 +1,4 @@
-// The global functions of the process.
+// The registry of the process's global functions.
 #include <map>
 #include <mutex>
 #include <shared_mutex>

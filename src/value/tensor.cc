@@ -14,7 +14,7 @@ static_assert(offsetof(Tensor, dl) == 24);
 namespace {
 
 void fill_compact_strides(const int64_t *dims, int32_t ndim, int64_t *strides) {
-  uint64_t stride = 1;  // unsigned: beside a size of 0 the product may wrap, but is never used
+  uint64_t stride = 1;  // unsigned: next to a size of 0 the product may wrap, and is then never used
   for (int32_t i = ndim; i-- > 0;) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(dims[i]);
@@ -30,16 +30,16 @@ struct ManagedOwner final : Object {
   }
 };
 
-// The required alignment of a scalar: its size if that is a power of two. Vectors of several lanes are read lane by
-// lane.
+// Returns the required alignment of a scalar: its size if that is a power of two. Vectors of several lanes are read
+// lane by lane.
 uint64_t alignment_of(DLDataType dtype) {
   constexpr uint64_t kMost = 8;
   const uint64_t bytes = dtype.bits / 8u;
   return std::has_single_bit(bytes) ? std::min(bytes, kMost) : 1;
 }
 
-// DLPack's data is OpenCL's or Vulkan's handle of a buffer, which belongs to one context of the driver: others cannot
-// use it. The library's own tensors have an address there that no other library has.
+// Refuses tensors of OpenCL and Vulkan. In DLPack, their `data` is a buffer handle of one driver context, which other
+// libraries cannot use. The library's own tensors have an address there, which only this library understands.
 void refuse_handles(const DLTensor &tensor, const char *what) {
   if (tensor.device.device_type == kDLOpenCL || tensor.device.device_type == kDLVulkan)
     fail_as("BufferError", OPD_UNSUPPORTED, "the tensor ", describe(tensor), " cannot be ", what,
@@ -72,7 +72,7 @@ Ref<Tensor> adopt(Managed *managed, bool read_only) {
   auto owner = make_object<ManagedOwner<Managed>>();
   auto tensor = Tensor::make(dims_of(from), from.dtype, from.device, from.data, owner, read_only);
   copy_layout(from, tensor->dl);
-  owner->managed = managed;  // ownership is taken last: nothing below can fail
+  owner->managed = managed;  // ownership is taken last, because nothing below can fail
   return tensor;
 }
 
@@ -82,7 +82,7 @@ Managed *lend(Ref<Tensor> tensor) {
   auto managed = std::make_unique<Managed>();
   managed->dl_tensor = tensor->dl;
   managed->deleter = [](Managed *self) {
-    release_nested(static_cast<Object *>(self->manager_ctx));  // exporting and importing again nests owners
+    release_nested(static_cast<Object *>(self->manager_ctx));  // repeated exports and imports nest owners
     delete self;
   };
   managed->manager_ctx = tensor.detach();
@@ -103,8 +103,8 @@ Ref<Tensor> make_as(std::span<const int64_t> dims, DLDataType dtype, DLDevice de
 
 struct BorrowedTensor final : Tensor {};
 
-// The owner of borrowed memory, with a list of its tensors. Without a lock, so that it may be used in a forked child
-// whatever other threads did at that moment: tensors are only added.
+// The owner of borrowed memory, with a list of its tensors. The list only grows and has no lock. So a forked child can
+// use it whatever other threads did during the fork.
 struct Loan final : Object {
   static int32_t type() { return OPD_OBJECT; }
 
@@ -124,7 +124,7 @@ struct Loan final : Object {
   }
 };
 
-// Without elements, whatever number of dimensions it has room for.
+// Makes the tensor empty. The shape is static, so the tensor needs no room for it.
 void empty(Tensor &tensor) noexcept {
   static int64_t nothing = 0, stride = 1;
   tensor.dl.ndim = 1;
@@ -157,8 +157,8 @@ Ref<Tensor> Tensor::make_view(Ref<Tensor> source, std::span<const int64_t> dims,
                               void *data) {
   if (is_of_loan(*source)) return make_borrowed(dims, dtype, device, data, Ref<Loan>::share(&loan_of(*source)));
   const bool read_only = is_read_only(*source);
-  // A view of a view keeps only the owner of the memory alive. A tensor of another library is kept itself, since its
-  // memory may depend on more than `owner`.
+  // A view of a view keeps only the owner of the memory alive. A view of another library's tensor keeps that tensor,
+  // because its memory may depend on more than `owner`.
   const bool is_own = read_only || source->deleter == &delete_object<Tensor>;
   Ref<Object> owner = is_own && source->owner ? Ref<Object>::share(source->owner) : Ref<Object>(std::move(source));
   return make(dims, dtype, device, data, std::move(owner), read_only);

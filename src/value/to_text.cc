@@ -1,4 +1,4 @@
-// The text of values for people.
+// Converts values to text for people.
 #include "base/json_writer.h"
 #include "value/dtype.h"
 #include "value/function.h"
@@ -9,8 +9,8 @@
 namespace opd {
 namespace {
 
-constexpr int kMaxDepth = 32;         // of nested containers
-constexpr size_t kMaxItems = 1000;    // of one container
+constexpr int kMaxDepth = 32;         // nesting depth of containers
+constexpr size_t kMaxItems = 1000;    // per container
 constexpr size_t kMaxSize = 1 << 20;  // nested tuples that share items grow exponentially
 
 void append_value(std::string &out, const View &v, int depth);

@@ -1,4 +1,4 @@
-// Descriptions of object types for tvm-ffi's C++ and Python; the layouts are those of its c_api.h.
+// Descriptions of object types for tvm-ffi's C++ and Python. The layouts equal those of its c_api.h.
 #pragma once
 #include "value/value.h"
 
@@ -51,7 +51,7 @@ struct TypeInfo {
   int32_t index = 0;
   int32_t depth = 0;
   ByteArray key;
-  const TypeInfo **ancestors = nullptr;  // `depth` of them, the root first
+  const TypeInfo **ancestors = nullptr;  // `depth` entries, the root first
   uint64_t key_hash = 0;
   int32_t num_fields = 0, num_methods = 0;
   const FieldInfo *fields = nullptr;

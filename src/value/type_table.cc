@@ -65,8 +65,8 @@ struct Column : AttributeColumn {
   std::vector<Value> values;
 };
 
-// Of a million types, 256 in each chunk. Not in the table, whose constructor would write, and so occupy, all these
-// pages.
+// Up to a million types in chunks of 256. Static, because a constructor of TypeTable would write to all these pages and
+// so occupy them.
 constinit std::atomic<std::atomic<Entry *> *> type_chunks[kChunks];
 
 class TypeTable {
@@ -78,7 +78,7 @@ class TypeTable {
 
   RecursiveForkMutex guard{LockRank::kTypes};  // destructors of dropped values may call back
 
-  // Needs no lock: chunks and entries are published by a release store, and never moved or freed.
+  // No lock is needed: chunks and entries are published by a release store, and are never moved or freed.
   Entry *find(int32_t index) const noexcept {
     if (index < 0 || index >= kChunk * kChunks) return nullptr;
     const auto *chunk = type_chunks[index / kChunk].load(std::memory_order_acquire);
@@ -141,8 +141,8 @@ class TypeTable {
     at(OPD_OBJECT).metadata = &at(OPD_OBJECT).own_metadata;
     for (const auto &[index, key] : kPlainTypes) make({key, index, 0, 0, false, -1});
     for (const auto &[index, key] : kObjectTypes) make({key, index, 1, 0, false, OPD_OBJECT});
-    // C++ compiled with tvm-ffi's headers keeps the result of its first look-up, even null: so these exist from the
-    // start.
+    // C++ compiled with tvm-ffi's headers keeps the result of its first lookup, even null. So these columns exist from
+    // the start.
     for (const char *name : {"__any_hash__", "__any_equal__"}) column(name, true);
   }
 

@@ -1,6 +1,7 @@
-// The object types of the process, with the fields, methods and attributes that foreign code registers for them. Cost:
-// find_type is two loads. Its result lives as long as the process. Threads: safe, except to read the fields, methods or
-// attributes of a type while others are registered for it (as in tvm-ffi, whose C++ reads them in place).
+// The object types of the process, with the fields, methods and attributes that foreign code registers. find_type()
+// costs two loads, and its result lives as long as the process. Thread-safe, with one exception. While fields, methods
+// or attributes of a type are registered, other threads must not read them. tvm-ffi has the same rule, because its C++
+// reads them directly.
 #pragma once
 #include <vector>
 
@@ -17,10 +18,10 @@ struct NewType {
   int32_t static_index = -1;  // -1: the table chooses one
   int32_t depth = 1;
   int32_t child_slots = 0;      // indices reserved for derived types
-  bool may_overflow = true;     // derived types beyond the slots get other indices
-  int32_t parent = OPD_OBJECT;  // -1: none; -2: only look the type up
+  bool may_overflow = true;     // if the slots are used up, derived types get other indices
+  int32_t parent = OPD_OBJECT;  // -1: none; -2: only looks up the type
 };
-int32_t get_or_make_type(const NewType &type);  // -2 if there is no such type and `parent` is -2
+int32_t get_or_make_type(const NewType &type);  // -2 if `parent` is -2 and the type does not exist
 
 void add_field(int32_t type, const FieldInfo &field);
 void add_method(int32_t type, const MethodInfo &method);

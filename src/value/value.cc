@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// The bytes of `count` items. Throws if no object can be that large, so that the product cannot wrap around.
+// Returns the bytes of `count` items. Throws if no object can be that large, so the product cannot wrap.
 size_t bytes_of_items(size_t count, size_t item_bytes) {
   if (count > static_cast<size_t>(PTRDIFF_MAX) / 2 / item_bytes) throw std::bad_alloc();
   return count * item_bytes;
@@ -20,7 +20,7 @@ template <class T>
 Ref<T> make_string(std::string_view text) {
   auto string = make_object_sized<T>(bytes_of_items(text.size(), 1) + 1);
   char *data = reinterpret_cast<char *>(string.get() + 1);
-  std::copy(text.begin(), text.end(), data);  // not memcpy(): an empty text may have the address NULL
+  std::copy(text.begin(), text.end(), data);  // not memcpy(), because an empty text may have a null address
   data[text.size()] = '\0';
   string->data = data;
   string->size = text.size();
@@ -43,7 +43,7 @@ View own(const View &view) {
       return make_bytes(as_text(view, "")).detach();
     case OPD_DLTENSOR:
       fail(OPD_INVALID_ARGUMENT, "a DLTensor pointer is borrowed and cannot be kept: pass a tensor");
-    case kRvalueReference:  // points to the caller's reference, which is moved out
+    case kRvalueReference:  // points to the caller's reference, which is moved from
       return view_of(std::exchange(*static_cast<Object **>(view.u.pointer), nullptr));
     default:
       if (lacks_object(view))
@@ -141,7 +141,7 @@ Ref<Array> Array::make(Args items) {
   array->data = array.get() + 1;
   array->capacity = static_cast<int64_t>(items.size());
   for (const View &item : items) {
-    new (array->items() + array->count) Value(item);  // may throw; the array's destructor destroys the items so far
+    new (array->items() + array->count) Value(item);  // if it throws, the array's destructor destroys the items so far
     ++array->count;
   }
   return array;

@@ -1,5 +1,5 @@
-// The tagged value: opd_value as a borrowed view, Value as its owner.
-// Cost: copying a plain value copies 16 bytes; an object adds one relaxed increment.
+// The tagged value: opd_value as a borrowed view, and Value as its owner. Copying a plain value copies 16 bytes.
+// Copying an object also adds one relaxed increment.
 #pragma once
 #include <opdyno/value.h>
 
@@ -20,11 +20,11 @@ using Args = std::span<const View>;
 static_assert(sizeof(View) == 16 && alignof(View) == 8);
 static_assert(offsetof(View, type) == 0 && offsetof(View, length) == 4 && offsetof(View, u) == 8);
 
-// Kinds of tvm-ffi that opdyno's public headers do not name.
+// Kinds of tvm-ffi that the public headers do not name.
 constexpr int32_t kRvalueReference = 10, kOpaqueObject = 74, kList = 75, kDict = 76, kBigInt = 78;
 
 inline bool is_object(const View &v) { return v.type >= OPD_OBJECT; }
-// A caller's mistake: an object's type without an object. No value of the library is such a one.
+// Whether the value has an object's type but no object, which is a caller's mistake. The library makes no such value.
 inline bool lacks_object(const View &v) { return is_object(v) && !v.u.object; }
 inline Object *object_of(const View &v) { return reinterpret_cast<Object *>(v.u.object); }
 inline View view_of(const Object *object) {
@@ -36,7 +36,7 @@ inline View view_of(const Object *object) {
   return v;
 }
 
-// Writes a value by one 16-byte store. After stores of single fields, a 16-byte load soon after would stall.
+// Writes a value with one 16-byte store. After stores of single fields, an immediate 16-byte load would stall.
 inline void write_whole(View *place, const View &v) {
   using Pair = uint64_t __attribute__((vector_size(16)));
   const Pair whole = {static_cast<uint32_t>(v.type) | static_cast<uint64_t>(v.length) << 32,
@@ -48,7 +48,7 @@ class Value {
  public:
   Value() : raw_(opd_none()) {}
   Value(std::nullptr_t) : Value() {}
-  explicit Value(const View &view);  // owns: counts objects, copies borrowed text; throws for OPD_DLTENSOR
+  explicit Value(const View &view);  // owning: counts objects, copies borrowed text; throws for OPD_DLTENSOR
   Value(int64_t number) : raw_(opd_int(number)) {}
   Value(int number) : raw_(opd_int(number)) {}
   Value(bool yes) : raw_(opd_bool(yes)) {}
@@ -94,8 +94,9 @@ inline Args views_of(std::span<const Value> values) {
 
 // ---- kinds made at run time
 
-int32_t register_type(std::string_view key);  // the index of a key, made on first use; value/type_table.h has more
-const char *type_key(int32_t type_index);     // "unknown" if there is none
+// returns the index of a key and registers it at first use; see also value/type_table.h
+int32_t register_type(std::string_view key);
+const char *type_key(int32_t type_index);  // "unknown" if there is none
 
 // ---- the object of a given kind, or null
 
@@ -104,7 +105,7 @@ T *try_as(const View &v) {
   return v.type == T::type() ? static_cast<T *>(object_of(v)) : nullptr;
 }
 
-// Throws a TypeError that names `what`, the kind expected and the one given.
+// Throws a TypeError that names `what`, the expected kind and the actual one.
 [[noreturn]] void fail_type(std::string_view what, std::string_view expected, const View &given);
 template <class T>
 T &as(const View &v, std::string_view what) {
@@ -118,7 +119,7 @@ DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its t
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
 bool is_bytes(const View &v);
-std::string_view bytes_in(const View &v, std::string_view what);  // the same for bytes
+std::string_view bytes_in(const View &v, std::string_view what);  // as as_text(), for bytes
 std::string to_text(const View &v);                               // for people
 
 // ---- objects
@@ -134,7 +135,7 @@ struct BytesObject : String {
   static Ref<BytesObject> make(std::string_view bytes);
 };
 
-Value make_bytes(std::string_view bytes);  // stored inline if at most 7
+Value make_bytes(std::string_view bytes);  // stored inline if at most 7 bytes
 
 struct Shape : Object {  // the layout of tvm-ffi's shape cell
   static int32_t type() { return OPD_SHAPE; }
