@@ -1,4 +1,4 @@
-// Assembly text to an executable: docs/assembly.md.
+// Converts assembly text to an executable, see docs/assembly.md.
 #include <charconv>
 
 #include "device/device.h"
@@ -218,7 +218,7 @@ class Assembler {
     const Token token = lexer_.peek().kind == Token::kName ? lexer_.next() : lexer_.expect(Token::kNumber, "a number");
     std::string_view digits = token.text;
     const char *end = digits.data() + digits.size();
-    if (digits.starts_with("0x")) {  // the bits, for numbers without an exact decimal form, such as NaNs with payload
+    if (digits.starts_with("0x")) {  // the bits of numbers without an exact decimal form, such as NaNs with a payload
       uint64_t bits = 0;
       const auto parsed = std::from_chars(digits.data() + 2, end, bits, 16);
       if (parsed.ec != std::errc() || parsed.ptr != end)
@@ -235,7 +235,7 @@ class Assembler {
     return value;
   }
 
-  // tensor(float32, (2, 2), 0x0000803f…): the bytes of its elements.
+  // Parses tensor(float32, (2, 2), 0x0000803f…), which has the bytes of the elements.
   Value parse_tensor() {
     lexer_.expect("(");
     const DLDataType dtype = parse_dtype_name();

@@ -60,7 +60,7 @@ void AssemblyLexer::advance() {
     take_name();
     if (position_ == from) bad(token_, "a register needs a name or number after %");
   } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(at(start + 1)) || is_name_start(at(start + 1))))) {
-    token_.kind = Token::kNumber;  // parsed by the assembler, once the type is known
+    token_.kind = Token::kNumber;  // the assembler parses it when the type is known
     for (++position_; is_name_part(at(position_)) || ((at(position_) == '-' || at(position_) == '+') &&
                                                       (at(position_ - 1) == 'e' || at(position_ - 1) == 'E') &&
                                                       !text_.substr(start).starts_with("0x"));)

@@ -1,4 +1,4 @@
-// Splits assembly text into tokens that know their line and column.
+// Splits assembly text into tokens with line and column.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@ namespace opd {
 
 struct Token {
   enum Kind { kEnd, kName, kRegister, kNumber, kString, kPunctuation } kind = kEnd;
-  std::string_view text;  // registers: without the %; strings: with their quotes
+  std::string_view text;  // registers: without %; strings: with quotes
   size_t line = 1, column = 1;
   bool is(std::string_view wanted) const { return (kind == kPunctuation || kind == kName) && text == wanted; }
 };
@@ -23,7 +23,7 @@ class AssemblyLexer {
   bool accept(std::string_view wanted);
   Token expect(std::string_view wanted);  // punctuation or a keyword
   Token expect(Token::Kind kind, const char *what);
-  std::string expect_name(const char *what);  // a name, or a string where a name needs quotes
+  std::string expect_name(const char *what);  // a name, or a string if the name needs quotes
   std::string expect_string(const char *what);
   int64_t expect_int(const char *what);
   static std::string unquote(const Token &string);
@@ -38,6 +38,6 @@ class AssemblyLexer {
   Token token_;
 };
 
-bool is_plain_name(std::string_view text);  // may stand without quotes
+bool is_plain_name(std::string_view text);  // whether the name needs no quotes
 
 }  // namespace opd

@@ -5,7 +5,8 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kMaxWork = uint64_t{1} << 24;  // in bitset words; beyond it, all reads are checked at run time
+// number of bitset words; if exceeded, all reads are checked at run time
+constexpr uint64_t kMaxWork = uint64_t{1} << 24;
 
 class Analysis {
  public:
@@ -68,8 +69,8 @@ class Analysis {
       written[static_cast<size_t>(in.reg) / 64] |= uint64_t{1} << (in.reg % 64);
   }
 
-  // Forward data flow to the greatest fixed point: at_[i] holds the registers that every path to instruction i has
-  // written.
+  // Forward data flow to the greatest fixed point. at_[i] has the registers that were written on every path to
+  // instruction i.
   void solve() {
     at_.assign(size_, Set());
     reached_.assign(size_, false);
@@ -91,7 +92,7 @@ class Analysis {
     };
     flow(0, arguments());
     while (!work.empty()) {
-      if (budget < width_ + 1) {  // a hostile graph: give up, so that every read is checked
+      if (budget < width_ + 1) {  // A hostile graph. The analysis gives up, so every read is checked.
         for (size_t i = 0; i < size_; ++i) at_[i].assign(width_, 0), reached_[i] = true;
         return;
       }

@@ -6,8 +6,8 @@
 
 namespace opd {
 
-// One entry per instruction of `function`, from its start: true if the instruction may read a register that no path has
-// written. The interpreter checks those reads; all others need no check.
+// Returns one entry per instruction of `function`. The entry is true if the instruction may read a register that was
+// not written on some path to it. The interpreter checks only these reads.
 std::vector<bool> unproved_reads(const Executable &executable, const FunctionInfo &function);
 
 }  // namespace opd

@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-// Equal constants have equal keys. Tensors are not compared.
+// Returns a key that is equal for equal constants. Tensors are not compared.
 std::string constant_key(const View &value) {
   ByteWriter key;
   key.write(is_text(value) ? int32_t{OPD_STRING} : value.type);
@@ -51,7 +51,7 @@ void Builder::begin_function(std::string_view name, std::vector<std::string> par
   FunctionInfo &function = program_->functions[place->second];
   if (!fresh && function.kind != FunctionKind::kPacked)
     fail(OPD_ALREADY_EXISTS, "the program has a function \"", name, "\" already");
-  function.kind = FunctionKind::kBytecode;  // a call before the definition has declared it as packed
+  function.kind = FunctionKind::kBytecode;  // an earlier call has declared it as packed
   function.name = name;
   function.start = function.end = static_cast<int64_t>(next_instruction());
   function.num_args = function.num_registers = static_cast<int64_t>(param_names.size());
@@ -98,7 +98,7 @@ void Builder::emit_call(std::string_view callee, std::span<const Operand> args, 
   use_register(*function, dst);
   for (const Operand &arg : args)
     if (arg.kind() == Operand::kRegister) use_register(*function, arg.value());
-  const int64_t target = add_function(callee).value();  // may move the function table
+  const int64_t target = add_function(callee).value();  // may reallocate the function table
   begin_instruction();
   auto &words = program_->words;
   words.insert(words.end(), {static_cast<int64_t>(Opcode::kCall), dst, target, static_cast<int64_t>(args.size())});

@@ -1,4 +1,4 @@
-// Writes a program instruction by instruction, as TVM's ExecBuilder does.
+// Builds a program instruction by instruction, like TVM's ExecBuilder.
 #pragma once
 #include <map>
 
@@ -13,19 +13,19 @@ struct Builder : Object {
 
   void begin_function(std::string_view name, std::vector<std::string> param_names);
   void end_function();
-  Operand add_constant(const View &value);      // reuses an equal constant, but never a tensor
-  Operand append_constant(Value value);         // never reuses one, to keep a given order
+  Operand add_constant(const View &value);      // reuses an equal constant unless it is a tensor
+  Operand append_constant(Value value);         // never reuses a constant, to keep a given order
   Operand add_function(std::string_view name);  // declares a packed function unless the name is known
   void emit_call(std::string_view callee, std::span<const Operand> args, int64_t dst);
   void emit_ret(int64_t result);
   void emit_goto(int64_t offset);
   void emit_if(int64_t condition, int64_t false_offset);
-  void set_num_registers(int64_t count);  // of the open function; at least as many as it uses
+  void set_num_registers(int64_t count);  // for the open function; at least as many as it uses
   void add_scope(int64_t constant, std::string scope);
-  void patch(size_t instruction, int64_t target);  // sets the offset of a goto or if emitted before
+  void patch(size_t instruction, int64_t target);  // sets the offset of an earlier goto or if
   size_t next_instruction() const { return program_->offsets.size(); }
 
-  Ref<Executable> get() const;  // verified; a copy, the builder stays usable
+  Ref<Executable> get() const;  // a verified copy; the builder can be used further
 
  private:
   FunctionInfo &current(const char *action);

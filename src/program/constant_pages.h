@@ -1,5 +1,5 @@
-// The constant tensors of a program in a memory file that every load maps instead of copying. Mappings are private
-// (copy on write), so each load has constants of its own.
+// The constant tensors of a program in a memory file. Each load maps it instead of copying. Mappings are private (copy
+// on write), so each load has its own constants.
 #pragma once
 #include <span>
 #include <string>
@@ -13,12 +13,13 @@ class ConstantPages final : public Object {
  public:
   static int32_t type() { return OPD_OBJECT; }
 
-  // Null if copies are better: for few bytes, if no memory file can be made, and if the process has memory hooks.
+  // Returns null if copies are better: there are few bytes, no memory file can be made, or the process has memory
+  // hooks.
   static Ref<ConstantPages> make(std::span<const StoredTensor> tensors);
   ~ConstantPages();
 
-  // Maps the tensors, which must be those passed to make(). Cost: two system calls; the first use of a page maps it and
-  // its neighbours.
+  // Maps the tensors that were passed to make(). Cost: two system calls. The first use of a page maps it and its
+  // neighbours.
   std::vector<Ref<Tensor>> map(std::span<const StoredTensor> tensors) const;
   bool serve(std::span<const StoredTensor> tensors) const;  // whether map() may be called
 
@@ -27,8 +28,8 @@ class ConstantPages final : public Object {
   size_t size_ = 0;
 };
 
-// Puts the tensors into memory that kernels may read. `derived` holds the pages of an earlier load of the same program,
-// or null, and receives the pages for the next load. If `derived` itself is null, tensors are copied.
+// Puts the tensors into memory that kernels may read. `*derived` is null or holds the pages of an earlier load of the
+// same program. It receives the pages for the next load. If `derived` itself is null, the tensors are copied.
 std::vector<Ref<Tensor>> place_constants(std::span<const StoredTensor> tensors, Ref<Object> *derived);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// An executable as text that assembles to the same program: docs/assembly.md.
+// Converts an executable to text that assembles to the same program, see docs/assembly.md.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -126,7 +126,7 @@ class Disassembler {
     out_ += "}\n";
   }
 
-  // A parameter is written by its name if the assembler reads that back as the same register.
+  // Writes a parameter by its name if the assembler reads the name back as the same register.
   void name_parameters(const FunctionInfo &f) {
     params_.clear();
     std::set<std::string_view> used{"vm", "void"};

@@ -47,7 +47,7 @@ class Description {
 
  private:
   void describe(const FunctionInfo &f) {
-    const bool is_bytecode = f.kind == FunctionKind::kBytecode;  // only then start and end mean anything
+    const bool is_bytecode = f.kind == FunctionKind::kBytecode;  // only bytecode uses start and end
     const TypeReader::Types types = types_.read(f);
     name_sizes(types.params);
     json_.begin_object().key("name").value(f.name).key("kind").value(is_bytecode ? "bytecode" : "compiled");
@@ -69,7 +69,7 @@ class Description {
     const auto begin = static_cast<size_t>(f.start), end = static_cast<size_t>(f.end);
     const int64_t end_word = end < x_.offsets.size() ? x_.offsets[end] : static_cast<int64_t>(x_.words.size());
     json_.key("code_bytes").value((end_word - x_.offsets[begin]) * 8);
-    // Reported because TVM's VM, unlike the interpreter, does not check these reads.
+    // Reported because TVM's VM does not check these reads. The interpreter does.
     const std::vector<bool> unproved = unproved_reads(x_, f);
     json_.key("unproved_reads").begin_array();
     for (size_t i = 0; i < unproved.size(); ++i)
@@ -109,7 +109,7 @@ class Description {
     json_.end_object();
   }
 
-  // Names the sizes that the parameters leave open: a single one is n; several are n0, n1 … in the order of their
+  // Names the sizes that the parameters leave open. A single one is n. Several are n0, n1, … in the order of their
   // slots.
   void name_sizes(const std::vector<ValueType> &params) {
     names_.clear();

@@ -1,4 +1,4 @@
-// A program for human readers: statistics in a few lines, and a Python script that rebuilds it with TVM's ExecBuilder.
+// Describes a program for people: short statistics, and a Python script that rebuilds it with TVM's ExecBuilder.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ std::string joined(const List &names) {
   return out.empty() ? "none" : out;
 }
 
-// A Python literal; a byte that is not UTF-8 is written as Python decodes it with "surrogateescape".
+// Returns a Python literal. Bytes that are not UTF-8 are written as Python's "surrogateescape" decodes them.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (size_t i = 0; i < text.size();) {
@@ -162,11 +162,11 @@ ib = relax.ExecBuilder()
 std::string Executable::to_python() const { return PythonListing(*this).run(); }
 
 std::string Executable::to_stats() const {
-  std::array<std::vector<std::string_view>, 3> names;  // by FunctionKind
+  std::array<std::vector<std::string_view>, 3> names;  // indexed by FunctionKind
   for (const auto &function : functions) names[static_cast<size_t>(function.kind)].push_back(function.name);
   std::array<size_t, 5> opcodes{};
   for (size_t i = 0; i < offsets.size(); ++i) ++opcodes[static_cast<size_t>(instruction(i).op)];
-  std::array<std::string, 2> constants_text;  // sizes of tensors; the others
+  std::array<std::string, 2> constants_text;  // sizes of tensors, other constants
   uint64_t tensor_bytes = 0;
   for (const View &constant : constants) {
     const bool is_tensor = constant.type == OPD_TENSOR;

@@ -17,8 +17,8 @@ enum class FunctionKind : int32_t { kPacked = 0, kBytecode = 1, kTir = 2 };
 struct FunctionInfo {
   FunctionKind kind = FunctionKind::kPacked;
   std::string name;
-  int64_t start = 0, end = 0;  // instructions, the end excluded
-  int64_t num_args = -2;       // -2 for packed functions: not known
+  int64_t start = 0, end = 0;  // instructions from `start` to before `end`
+  int64_t num_args = -2;       // packed functions: -2, unknown
   int64_t num_registers = 0;
   std::vector<std::string> param_names;
 };
@@ -28,7 +28,7 @@ enum class Opcode : int64_t { kCall = 1, kRet = 2, kGoto = 3, kIf = 4 };
 inline constexpr int64_t kVoidRegister = OPD_REGISTER_VOID;
 inline constexpr int64_t kVmRegister = OPD_REGISTER_VM;
 
-// An argument word: kind in the top 8 bits, a signed 56-bit value below.
+// An argument word: its kind in the top 8 bits, a signed 56-bit value below.
 struct Operand {
   enum Kind : int64_t { kRegister = 0, kImmediate = 1, kConstant = 2, kFunction = 3 };
   int64_t word = 0;
@@ -44,7 +44,7 @@ struct Operand {
 struct Instruction {
   Opcode op;
   int64_t reg = 0;                // kCall: destination; kRet, kIf: the register to read
-  int64_t target = 0;             // kCall: function; kGoto, kIf: offset in instructions
+  int64_t target = 0;             // kCall: function index; kGoto, kIf: offset in instructions
   std::span<const int64_t> args;  // kCall: operand words
 };
 
@@ -53,7 +53,7 @@ struct MemoryScope {
   std::string scope;
 };
 
-struct SectionSizes {  // bytes of each part that write() returns
+struct SectionSizes {  // bytes of each part of write()'s result
   uint64_t header = 0, functions = 0, scopes = 0, constants = 0, code = 0;
 };
 
@@ -66,7 +66,7 @@ struct Executable : Object {
   std::vector<int64_t> offsets;  // first word of each instruction
   std::vector<int64_t> words;
 
-  // Only for verified instructions.
+  // Requires verified instructions.
   Instruction instruction(size_t index) const {
     const int64_t *w = &words[static_cast<size_t>(offsets[index])];
     switch (static_cast<Opcode>(w[0])) {
@@ -80,17 +80,18 @@ struct Executable : Object {
         return {Opcode::kIf, w[1], w[2], {}};
     }
   }
-  const FunctionInfo *find(std::string_view name) const;  // program functions; null if absent
-  const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND with close names
+  const FunctionInfo *find(std::string_view name) const;  // a function of the program; null if absent
+  const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND and suggests similar names
   [[noreturn]] void fail_missing(std::string_view name) const;
   std::vector<std::string> program_functions() const;
 
-  // Verified; throws OPD_BAD_FORMAT. `derived`: see place_constants().
+  // Verifies the program. Throws OPD_BAD_FORMAT. `derived`: see place_constants().
   static Ref<Executable> read(Bytes bytes, Ref<Object> *derived = nullptr);
   std::string write() const;
   SectionSizes section_sizes() const;
   std::string to_assembly() const;
-  static Ref<Executable> assemble(std::string_view text);  // verified; throws OPD_BAD_FORMAT with line and column
+  // verifies the program; throws OPD_BAD_FORMAT with line and column
+  static Ref<Executable> assemble(std::string_view text);
   std::string to_json() const;
   std::string to_stats() const;
   std::string to_python() const;  // a script that builds the program with TVM
@@ -100,7 +101,7 @@ inline constexpr uint64_t kExecutableMagicV1 = 0xD225DE2F4214151D;  // TVM 0.22
 inline constexpr uint64_t kExecutableMagicV2 = 0xD225DE2F4214151E;  // TVM 0.23 and newer
 inline constexpr const char *kExecutableKind = "relax.VMExecutable";
 
-// Throws OPD_BAD_FORMAT unless every index, range and jump of the program is sound, so that running it needs no checks.
+// Throws OPD_BAD_FORMAT unless every index, range and jump of the program is valid, so that running it needs no checks.
 void verify(const Executable &executable);
 
 }  // namespace opd

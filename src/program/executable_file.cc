@@ -1,4 +1,4 @@
-// The executable's bytes, both versions: docs/executable.md.
+// Reads and writes an executable's bytes in both versions, see docs/executable.md.
 #include "program/constant_pages.h"
 #include "program/executable.h"
 
@@ -99,7 +99,7 @@ void write_words(ByteWriter &out, const std::vector<int64_t> &words) {
   out.write_bytes(words.data(), words.size() * 8);
 }
 
-// The number of bytes that write_constant() adds.
+// Returns the number of bytes that write_constant() adds.
 uint64_t constant_bytes(const View &constant) {
   if (is_text(constant)) return 12 + as_text(constant, "constant").size();
   switch (constant.type) {

@@ -1,4 +1,4 @@
-// Infers the types of results. A register's type is what the results of all calls that write it have in common,
+// Infers result types. A register's type has the properties that the results of all calls that write it share,
 // whichever path runs.
 #include <optional>
 
@@ -9,9 +9,9 @@
 namespace opd {
 namespace {
 
-constexpr int kMaxDepth = 64;  // of copies of copies, and of tuples in tuples
+constexpr int kMaxDepth = 64;  // nesting limit for copies of copies and for tuples
 
-// The properties that both types share.
+// Returns the properties that both types share.
 ValueType common(const ValueType &a, const ValueType &b) {
   if (a == b) return a;
   ValueType type;

@@ -63,7 +63,8 @@ void TypeReader::set_rank(int64_t rank, ValueType &type) const {
   type.sizes.assign(static_cast<size_t>(rank), {});
 }
 
-// Code 0: the operand is the size; 1 and 3: it is a slot of the heap. In make_shape, 0 and 1 have the same meaning.
+// If the code is 0, the operand is the size. If it is 1 or 3, the operand is a slot of the heap. In make_shape, 0 and 1
+// have the same meaning.
 ValueType::Size TypeReader::size_at(Args args, size_t i) const {
   const int64_t code = integer(args, i), operand = integer(args, i + 1);
   if (operand < 0) return {};

@@ -1,5 +1,5 @@
-// Types of functions' parameters and results, inferred from the instructions: from checks of parameters, and from the
-// calls that make results.
+// Types of parameters and results, inferred from the instructions. Parameter types come from the checks of parameters,
+// result types from the calls that make the results.
 #pragma once
 #include <unordered_map>
 
@@ -9,21 +9,21 @@ namespace opd {
 
 struct ValueType {
   struct Size {
-    enum Kind { kUnknown, kFixed, kSlot } kind = kUnknown;  // kSlot: the value of a slot of the shape heap
+    enum Kind { kUnknown, kFixed, kSlot } kind = kUnknown;  // kSlot: the value in a slot of the shape heap
     int64_t value = 0;
     bool operator==(const Size &) const = default;
   };
 
-  std::string_view kind = "any";  // of JSON: tensor, shape, tuple, int, float, string, dtype, function, none, any
+  std::string_view kind = "any";  // as in JSON: tensor, shape, tuple, int, float, string, dtype, function, none, any
   std::string dtype;
   bool has_shape = false, has_items = false;
   std::vector<Size> sizes;
-  Size number;                   // of an int that stands for a size
-  std::vector<ValueType> items;  // of a tuple
+  Size number;                   // for an int that is a size
+  std::vector<ValueType> items;  // for a tuple
   bool operator==(const ValueType &) const = default;
 };
 
-// Reads the types of one program's functions. Gives up ("any") where a hostile program would take long.
+// Reads the types of one program's functions. Gives up ("any") if a hostile program would take too long.
 class TypeReader {
  public:
   explicit TypeReader(const Executable &executable)
@@ -42,8 +42,8 @@ class TypeReader {
   void read_check(std::string_view callee, Args args, ValueType &type) const;
   void read_dtype(Args args, size_t i, ValueType &type) const;
   void set_rank(int64_t rank, ValueType &type) const;
-  ValueType::Size size_at(Args args, size_t i) const;  // a code and its operand
-  int64_t integer(Args args, size_t i) const;          // -1 if it is not known
+  ValueType::Size size_at(Args args, size_t i) const;  // reads a code and its operand
+  int64_t integer(Args args, size_t i) const;          // -1 if unknown
 
   // result_type.cc: the types of the returned registers
   ValueType result_of(const FunctionInfo &function, const std::vector<ValueType> &params);
@@ -54,9 +54,9 @@ class TypeReader {
 
   const Executable &x_;
   const std::vector<ValueType> *params_ = nullptr;
-  std::unordered_map<int64_t, std::vector<int64_t>> writes_;  // register → the calls that write it
+  std::unordered_map<int64_t, std::vector<int64_t>> writes_;  // register → calls that write it
   bool resets_items_ = false;                                 // the function changes tuples
-  int64_t budget_;                                            // values to look at, over all functions
+  int64_t budget_;                                            // number of values to look at, for all functions together
 };
 
 }  // namespace opd

@@ -1,4 +1,5 @@
-// Refuses programs that could read, write or jump out of bounds. Runs once, before anything of a program executes.
+// Refuses programs that could read, write or jump out of bounds. The verifier runs once, before any part of the program
+// executes.
 #include <algorithm>
 
 #include "program/executable.h"
@@ -40,8 +41,8 @@ class Verifier {
         bad("a memory scope names constant ", scope.constant, " of ", x_.constants.size());
   }
 
-  // Every instruction lies within the words, and after the one before it, even outside of functions. So the number of
-  // all arguments is bounded by the number of words.
+  // Checks that every instruction lies within the words and after the previous one, even outside of functions. So the
+  // number of words limits the number of all arguments.
   void check_layout() const {
     const auto total = static_cast<int64_t>(x_.words.size());
     int64_t end = 0;
@@ -77,7 +78,8 @@ class Verifier {
       return name.find('\0') != std::string::npos;
     };  // not a C string
     if (holds_nul(f.name) || std::any_of(f.param_names.begin(), f.param_names.end(), holds_nul))
-      bad("function ", f.name.c_str(), " or one of its parameters has a NUL byte in its name");  // else it ended there
+      // otherwise it would have ended there
+      bad("function ", f.name.c_str(), " or one of its parameters has a NUL byte in its name");
     if (f.kind == FunctionKind::kPacked) return;
     if (f.num_args < 0 || f.num_registers < f.num_args || f.num_registers > kMaxRegisters)
       bad("function ", f.name, " has ", f.num_args, " arguments and ", f.num_registers, " registers");
@@ -88,7 +90,7 @@ class Verifier {
       bad("function ", f.name, " covers instructions ", f.start, " to ", f.end, " of ", num_instructions_);
   }
 
-  // An instruction belongs to one function only, because its decoded form may be wrong for another.
+  // An instruction belongs to one function only, because its decoded form may be wrong in another.
   void check_ranges() const {
     std::vector<const FunctionInfo *> by_start;
     for (const auto &function : x_.functions)
@@ -122,7 +124,7 @@ class Verifier {
   }
 
   void check_call(const FunctionInfo &f, int64_t pc, const Instruction &in) const {
-    // A destination from the void register on discards the result.
+    // If the destination is the void register or above, the result is discarded.
     if (in.reg < 0 || (in.reg >= f.num_registers && in.reg < kVoidRegister))
       bad_at(f, pc, "writes register ", in.reg, " of ", f.num_registers);
     if (in.target < 0 || static_cast<uint64_t>(in.target) >= x_.functions.size())
