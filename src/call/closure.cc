@@ -14,7 +14,7 @@ constexpr const char *kName = "the closure";
 
 bool is_signed(CKind kind) { return kind >= CKind::kI8 && kind <= CKind::kI64; }
 
-// libffi reads a result from a whole register, so smaller integers are extended to one.
+// libffi reads a result from a whole register, so smaller integers are extended.
 void store_result(const CLayout &layout, const View &value, char *to) {
   if (layout.kind == CKind::kVoid) return;  // C expects no result
   char *no_texts = nullptr;                 // signatures with a str in their result are refused
@@ -44,8 +44,9 @@ int32_t Closure::type() {
 void Closure::Free::operator()(void *memory) const { ffi_closure_free(memory); }
 
 Closure::Memory Closure::allocate(void **code) {
-  // The first allocation of a process initialises the lock of libffi's allocator, and no lock guards that: a second
-  // thread may hold the lock by then (libffi 3.4, src/dlmalloc.c, init_mparams). One thread makes it, alone.
+  // The first allocation of a process initialises the lock of libffi's allocator, and no lock guards that. A second
+  // thread may already hold the lock (libffi 3.4, src/dlmalloc.c, init_mparams). So one thread alone makes the first
+  // allocation.
   static const bool initialised = [] {
     void *unused = nullptr;
     Memory first(ffi_closure_alloc(sizeof(ffi_closure), &unused));

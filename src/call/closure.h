@@ -1,6 +1,5 @@
 // C function pointers that call packed functions.
-// Cost of a call: libffi's frame and the conversions, about 50 ns; nothing is allocated for up to 8 arguments without
-// structs.
+// Cost of a call: libffi's frame and the conversions, about 50 ns. Up to 8 arguments without structs allocate nothing.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -13,8 +12,8 @@ namespace opd {
 class PreparedCall;
 struct Signature;
 
-// Callable from any thread. Errors cannot pass through C: a call that fails returns 0, and the closure keeps the first
-// error.
+// A closure can be called from any thread. Errors cannot pass through C. So a failed call returns 0, and the closure
+// keeps the first error.
 struct Closure final : Object {
   static int32_t type();  // "opdyno.Closure"
 
@@ -22,13 +21,13 @@ struct Closure final : Object {
   ~Closure();
 
   void *pointer() const { return code_; }
-  Ref<Error> take_error();  // the first since the last take_error(), or null
+  Ref<Error> take_error();  // returns and clears the first error since the last take_error(); null: none
 
  private:
   struct Free {
     void operator()(void *memory) const;
   };
-  using Memory = std::unique_ptr<void, Free>;  // libffi's ffi_closure
+  using Memory = std::unique_ptr<void, Free>;  // memory of libffi's ffi_closure
 
   static Memory allocate(void **code);
 

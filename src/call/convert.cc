@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little,
 std::string Place::text() const {
   if (outer) {
     const std::string whole = outer->text();
-    const size_t of = whole.find(" of ");  // "args[0] of f" becomes "args[0][2] of f"
+    const size_t of = whole.find(" of ");  // turns "args[0] of f" into "args[0][2] of f"
     return concat(std::string_view(whole).substr(0, of), "[", index, "]", std::string_view(whole).substr(of));
   }
   if (is_result) return concat("the result of ", function);
@@ -43,7 +43,7 @@ T get(const char *from) {
 
 template <class T>
 void store_integer(CKind kind, const View &value, char *to, const Place &place) {
-  // Only a pointer value can hold all 64 bits of an unsigned number.
+  // Only a pointer value can have all 64 bits of an unsigned number.
   if (value.type == OPD_POINTER && kind == CKind::kU64) return put(to, value.u.pointer);
   if (value.type != OPD_INT && value.type != OPD_BOOL) fail_kind(kind, value, place);
   const int64_t number = value.u.int64;
@@ -57,7 +57,7 @@ void store_bool(const View &value, char *to, const Place &place) {
   put(to, static_cast<uint8_t>(value.u.int64));
 }
 
-// Rounds float64 to float32 as C does. Refuses a value that would become infinite, and an integer that would change.
+// Rounds float64 to float32 like C. Refuses a value that would become infinite, and an integer that would change.
 template <class T>
 void store_float(CKind kind, const View &value, char *to, const Place &place) {
   if (value.type == OPD_FLOAT) {
@@ -67,7 +67,7 @@ void store_float(CKind kind, const View &value, char *to, const Place &place) {
   }
   if (value.type != OPD_INT && value.type != OPD_BOOL) fail_kind(kind, value, place);
   const auto number = static_cast<T>(value.u.int64);
-  // 2^63 is representable, but is not an int64: casting it back would be undefined.
+  // 2^63 is representable but not an int64, so casting it back would be undefined.
   if (number >= static_cast<T>(0x1p63) || static_cast<int64_t>(number) != value.u.int64) fail_range(kind, value, place);
   put(to, number);
 }
@@ -214,7 +214,7 @@ const CLayout &variadic_layout(const View &value, const Place &place) {
     case OPD_INT:
       return CLayout::plain(CKind::kI64);
     case OPD_BOOL:
-      return CLayout::plain(CKind::kI32);  // as C promotes it
+      return CLayout::plain(CKind::kI32);  // C promotes it
     case OPD_FLOAT:
       return CLayout::plain(CKind::kF64);
     case OPD_NONE:

@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-// The memory of one call: on the stack if the call is of usual size.
+// The memory of one call. If the call has the usual size, the memory is on the stack.
 class Memory {
  public:
   Memory(size_t count, size_t size) {
@@ -33,9 +33,9 @@ class Memory {
 
 size_t align_up(size_t offset) {
   return (offset + 15) / 16 * 16;
-}  // 16: the greatest alignment that a signature can ask for
+}  // 16 is the greatest alignment that a signature can require
 
-// The bytes to reserve for a value: at least a register, since libffi widens small results.
+// Returns the bytes to reserve for a value: at least a register, because libffi widens small results.
 size_t room_for(const CLayout &layout) { return align_up(std::max(layout.ffi->size, sizeof(ffi_arg))); }
 
 struct NativeFunction final : Function {
@@ -53,7 +53,7 @@ struct NativeFunction final : Function {
   }
 
   static int run(void *self, const View *args, int32_t num_args, View *result) {
-    // libffi has unwind tables, so exceptions of a C++ function are caught here, too.
+    // libffi has unwind tables, so exceptions of C++ functions are also caught here.
     return raising([&] {
       *result = static_cast<NativeFunction *>(self)->invoke(Args(args, static_cast<size_t>(num_args))).detach();
     });

@@ -54,7 +54,7 @@ CLayout::CLayout(const CType &type) : kind(type.kind), ffi(plain_type(type.kind)
   own_.elements = elements_.data();
   ffi = &own_;
   offsets.resize(fields.size());
-  check(ffi_get_struct_offsets(FFI_DEFAULT_ABI, &own_, offsets.data()));  // fills in size and alignment as well
+  check(ffi_get_struct_offsets(FFI_DEFAULT_ABI, &own_, offsets.data()));  // also sets size and alignment
 }
 
 const CLayout &CLayout::plain(CKind kind) {

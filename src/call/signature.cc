@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<const char *, 16> kNames = {"void", "bool", "i8",  "i16", "i32", "i64", "u8",     "u16",
                                                  "u32",  "u64",  "f32", "f64", "ptr", "str", "tensor", "struct"};
-constexpr int kMaxDepth = 16;       // of nested structs: functions that walk types recurse
-constexpr size_t kMaxTypes = 1024;  // of a signature, with fields: no real C function has more
+constexpr int kMaxDepth = 16;       // nesting limit of structs, because functions that walk types recurse
+constexpr size_t kMaxTypes = 1024;  // per signature, including fields; no real C function has more
 
 class Parser {
  public:
@@ -60,7 +60,7 @@ class Parser {
     const size_t start = place_;
     while (place_ < text_.size() && is_word(text_[place_])) ++place_;
     const std::string_view word = text_.substr(start, place_ - start);
-    const auto last = std::prev(kNames.end());  // "struct" is no word of the grammar
+    const auto last = std::prev(kNames.end());  // "struct" is not a word of the grammar
     const auto found = std::find(kNames.begin(), last, word);
     if (found != last) return {static_cast<CKind>(found - kNames.begin()), {}};
     place_ = start;

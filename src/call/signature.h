@@ -1,4 +1,4 @@
-// Signatures of C functions as text, `f64(f64, {i32, ptr}, ...)`; the grammar is that of include/opdyno/function.h.
+// Textual signatures of C functions, such as `f64(f64, {i32, ptr}, ...)`. include/opdyno/function.h has the grammar.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ enum class CKind : uint8_t {
 
 struct CType {
   CKind kind = CKind::kVoid;
-  std::vector<CType> fields;  // of a struct, never empty
+  std::vector<CType> fields;  // for a struct, never empty
 };
 
 struct Signature {
@@ -37,8 +37,8 @@ struct Signature {
   bool variadic = false;
 };
 
-Signature parse_signature(std::string_view text);  // throws OPD_INVALID_ARGUMENT with the place of the mistake
+Signature parse_signature(std::string_view text);  // throws OPD_INVALID_ARGUMENT with the position of the mistake
 const char *kind_name(CKind kind);
-bool contains(const CType &type, CKind kind);  // the type itself or a field, at any depth
+bool contains(const CType &type, CKind kind);  // whether the type or one of its fields, at any depth, has the kind
 
 }  // namespace opd
