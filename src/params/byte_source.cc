@@ -16,11 +16,11 @@ Ref<ByteSource> ByteSource::map(const std::string &path, bool is_shared) {
   source->name_ = path;
   source->is_shared_ = is_shared;
   struct stat info {};
-  source->fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // else a FIFO waits for a writer
+  source->fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // otherwise opening a FIFO waits for a writer
   if (source->fd_ < 0 || ::fstat(source->fd_, &info)) fail_errno("cannot open", path, errno);
   if (!S_ISREG(info.st_mode)) fail(OPD_INVALID_ARGUMENT, "cannot read ", path, ": not a regular file");
   if (info.st_size == 0) return source;
-  // MAP_NORESERVE: most tensors are never written, so no swap space is set aside for copies of their pages.
+  // MAP_NORESERVE: most tensors are never written, so no swap space is reserved for copies of their pages.
   const int protection = is_shared ? PROT_READ | PROT_WRITE : PROT_READ;
   const auto size = static_cast<size_t>(info.st_size);
   void *mapped = ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_NORESERVE, source->fd_, 0);

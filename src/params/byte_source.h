@@ -1,4 +1,4 @@
-// The bytes that parameters are read from: a mapped file, or the caller's memory.
+// The source of parameters' bytes: a mapped file, or the caller's memory.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// Thread-safe. Tensors that point into the bytes hold a reference.
+// Thread-safe. Tensors that point into the bytes keep a reference.
 struct ByteSource : Object {
   static int32_t type() { return OPD_OBJECT; }
 
@@ -21,12 +21,12 @@ struct ByteSource : Object {
   Bytes bytes() const { return bytes_; }
   bool is_shared() const { return is_shared_; }
 
-  // Copies a part of the bytes. While the file is open, this reads the file instead of the mapping: reading is faster,
-  // and if the file was truncated meanwhile, it gives OPD_IO instead of SIGBUS.
+  // Copies a part of the bytes. While the file is open, it is read instead of the mapping. Reading is faster, and if
+  // the file was truncated meanwhile, the result is OPD_IO instead of SIGBUS.
   void read(uint64_t offset, void *to, size_t size) const;
-  void prefetch() const noexcept;  // makes the system read the file ahead; does not wait
+  void prefetch() const noexcept;  // asks the system to read the file ahead; does not wait
   void set_deleter(void *user_data, void (*deleter)(void *)) noexcept;  // called at the end; may be null
-  void close_file() noexcept;  // so that many open sets do not use up the file descriptors
+  void close_file() noexcept;                                           // saves file descriptors if many sets are open
 
  private:
   std::string name_;

@@ -9,9 +9,10 @@
 namespace opd {
 namespace {
 
-constexpr const char *kCacheNames[] = {"tensor-cache.json", "ndarray-cache.json"};  // the second until TVM 0.21
+// TVM up to 0.21 used the second name
+constexpr const char *kCacheNames[] = {"tensor-cache.json", "ndarray-cache.json"};
 
-// If `path` is a directory, the JSON file of the cache in it; else `path`.
+// If `path` is a directory, returns the cache's JSON file in it. Otherwise returns `path`.
 std::string file_at(const std::string &path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) || !S_ISDIR(info.st_mode)) return path;

@@ -1,4 +1,4 @@
-// The formats of parameter files. A reader checks all headers at once; the elements are read later.
+// Readers and writers of parameter file formats. A reader checks all headers immediately and reads the elements later.
 #pragma once
 #include "base/byte_sink.h"
 #include "params/params.h"
@@ -6,17 +6,17 @@
 namespace opd {
 
 struct LoadOptions {
-  bool copy = false;              // copies all tensors at once and closes the file
-  bool prefetch = false;          // makes the system read the file ahead
-  bool verify_checksums = false;  // compares all checksums that the format has; reads the whole file
+  bool copy = false;              // copies all tensors immediately and closes the file
+  bool prefetch = false;          // asks the system to read the file ahead
+  bool verify_checksums = false;  // compares all checksums of the format; reads the whole file
 };
 
-// `path` is a file, whose content decides the format, or a tensor cache (its directory or its JSON file).
+// `path` is a file, whose content determines the format, or a tensor cache (its directory or its JSON file).
 Ref<Params> load_params(const std::string &path, const LoadOptions &options = {});
 Ref<Params> load_params(Ref<ByteSource> source, const LoadOptions &options);
 
-// The suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (which gets shards
-// beside it), else a TVM param dict. Files are replaced as a whole.
+// The suffix determines the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with shards in
+// its directory). For other suffixes, writes a TVM param dict. Files are replaced as a whole.
 void save_params(const Params &params, const std::string &path);
 
 inline constexpr uint64_t kParamDictMagic = 0xF7E58D4F05049CB7;

@@ -10,7 +10,7 @@ constexpr int kShifts[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23},
 }
 
 Md5::Md5() : state_{0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476} {
-  for (size_t i = 0; i < 64; ++i)  // as RFC 1321 defines them
+  for (size_t i = 0; i < 64; ++i)  // the definition in RFC 1321
     sines_[i] = static_cast<uint32_t>(std::floor(std::fabs(std::sin(static_cast<double>(i + 1))) * 4294967296.0));
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostDims = 64;               // NumPy's own limit
 constexpr uint32_t kMostNpyHeader = 1u << 20;  // far more than 64 dimensions need
 
-// Parses a header, which is one Python dict. Strict: no escapes, no expressions, each key once.
+// Parses a header, which is one Python dict. The parser is strict: no escapes, no expressions, each key once.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const char *what, size_t base) : text_(text), what_(what), base_(base) {}
@@ -241,7 +241,7 @@ std::string npy_header(const DLTensor &tensor) {
   std::string dict = concat("{'descr': '", descr(tensor.dtype), "', 'fortran_order': False, 'shape': (");
   for (int32_t i = 0; i < tensor.ndim; ++i) append(dict += i ? ", " : "", tensor.shape[i]);
   dict += tensor.ndim == 1 ? ",), }" : "), }";
-  // The elements begin at a multiple of 64, so that they can be mapped. 64 dimensions fit into version 1's 64 KiB.
+  // The elements begin at a multiple of 64, so that they can be mapped. 64 dimensions fit into the 64 KiB of version 1.
   constexpr size_t kBefore = 10;
   dict.append(63 - (kBefore + dict.size()) % 64, ' ');
   dict += '\n';

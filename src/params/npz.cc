@@ -1,4 +1,5 @@
-// .npz: a zip archive of .npy files. Stored entries are used in place, deflated entries are inflated when requested.
+// Reads and writes .npz, a zip archive of .npy files. Stored entries are used in place. Deflated entries are inflated
+// on request.
 #include <algorithm>
 
 #include "base/file.h"
@@ -11,7 +12,7 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kMostRatio = 1032;  // the best that deflate reaches: one bit for 129 bytes
+constexpr uint64_t kMostRatio = 1032;  // the best ratio of deflate: one bit for 129 bytes
 
 // ---- reading
 
@@ -125,7 +126,7 @@ class ZipWriter {
     ByteWriter record;
     if (count >= UINT16_MAX || begin >= UINT32_MAX || size >= UINT32_MAX) {
       record.write<uint32_t>(0x06064B50);
-      record.write<uint64_t>(44);             // size of the rest
+      record.write<uint64_t>(44);             // size of the remaining record
       record.write<uint32_t>(45 << 16 | 45);  // versions
       record.write<uint64_t>(0);              // disks
       for (const uint64_t number : {count, count, size, begin}) record.write(number);
@@ -157,8 +158,8 @@ class ZipWriter {
     out.write(static_cast<uint16_t>(entry.name.size()));
   }
 
-  // Sizes beyond 32 bits, then the padding field of Android's zipalign: it aligns the elements, so that they can be
-  // mapped.
+  // Writes sizes beyond 32 bits, then the padding field of Android's zipalign. The padding aligns the elements, so that
+  // they can be mapped.
   static std::string local_extra(const ZipEntry &entry, bool big) {
     constexpr uint16_t kAlignmentField = 0xD935;
     ByteWriter out;

@@ -1,5 +1,5 @@
-// TVM's param dict: names, then tensors in the same order. It has no room for padding: TVM reads it strictly in
-// sequence and refuses other sizes, so tensors lie wherever the names before them put them.
+// TVM's param dict: names, then tensors in the same order. TVM reads it strictly in sequence and refuses other sizes,
+// so there is no room for padding. The position of the tensors follows from the names before them.
 #include "params/formats.h"
 #include "params/tensor_bytes.h"
 

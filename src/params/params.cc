@@ -10,7 +10,7 @@ int32_t Params::type() {
   return index;
 }
 
-// ---- facts that do not need the elements
+// ---- properties that do not need the elements
 
 const DLTensor *Params::given(size_t i) const {  // null if the entry is stored in a file
   return entries_[i].stored ? nullptr : &entries_[i].tensor.load(std::memory_order_acquire)->dl;
@@ -49,7 +49,7 @@ size_t Params::place(std::string_view name) const {
 
 // ---- the tensors
 
-// A few locks shared by the entries of all files, of which there may be many thousands.
+// Entries of all files share a few locks, because there may be thousands of entries.
 static ForkMutex &making_lock(const void *entry) {
   struct Lock {
     ForkMutex mutex{LockRank::kParams};

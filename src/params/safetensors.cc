@@ -1,8 +1,8 @@
-// .safetensors: the size of a JSON header, the header, then the elements of all tensors without gaps between them.
+// Reads and writes .safetensors: the size of a JSON header, the header, then the elements of all tensors without gaps.
 //
-// No gaps are allowed, so the writer can only choose where the first tensor begins and in which order they lie. The
-// header ends at a multiple of 64, and tensors whose size is a multiple of 64 come first. The header keeps the order of
-// the set.
+// Because gaps are not allowed, the writer can only choose the start of the first tensor and the order. The header ends
+// at a multiple of 64, and tensors whose size is a multiple of 64 come first. The header lists the tensors in the order
+// of the set.
 #include <algorithm>
 
 #include "base/json_document.h"
@@ -52,7 +52,7 @@ struct Extent {
 
 class SafetensorsReader {
  public:
-  // The header is copied: if the file changes while the header is parsed, no token must lie outside of it.
+  // The header is copied. If the file changes during parsing, no token may lie outside the header.
   SafetensorsReader(Ref<ByteSource> source, std::string_view header, uint64_t begin)
       : source_(std::move(source)),
         begin_(begin),
@@ -128,7 +128,7 @@ class SafetensorsReader {
                 concat("has ", count, " elements of ", dtype_name(stored.dtype), ", which do not fill whole bytes"));
   }
 
-  // Checks that every byte belongs to one tensor, as the format demands.
+  // Checks that every byte belongs to exactly one tensor, as the format requires.
   void check_cover() {
     std::sort(extents_.begin(), extents_.end(),
               [](const Extent &a, const Extent &b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });

@@ -11,8 +11,8 @@
 namespace opd {
 namespace {
 
-constexpr size_t kPiece = size_t{2} << 20;    // bytes that a thread reads at a time
-constexpr size_t kWorthThreads = 4 * kPiece;  // waking them takes microseconds
+constexpr size_t kPiece = size_t{2} << 20;    // bytes that a thread reads at once
+constexpr size_t kWorthThreads = 4 * kPiece;  // waking threads takes microseconds
 
 struct Piece {
   const ByteSource *source;
@@ -54,7 +54,7 @@ void check_memory(std::span<const StoredTensor *const> stored, bool always_copy)
   uint64_t needed = 0;
   for (const StoredTensor *one : stored)
     if ((always_copy || !one->is_view()) && __builtin_add_overflow(needed, one->bytes, &needed)) needed = UINT64_MAX;
-  if (needed <= size_t{64} << 20) return;  // not worth reading the limits
+  if (needed <= size_t{64} << 20) return;  // too small to read the limits
   if (const uint64_t usable = usable_memory_bytes(); needed > usable)
     fail(OPD_OUT_OF_MEMORY, stored.front()->source->name(), ": copies of ", needed,
          " bytes are needed, but this process may use ", usable);

@@ -13,7 +13,7 @@ struct Header {
   uint64_t stored = 0;  // their size in the file, at least `bytes`
 };
 
-// TVM states at least one byte for every element, even if it stores fewer.
+// TVM states at least one byte per element, even if it stores fewer.
 uint64_t stated_bytes(DLDataType dtype, uint64_t count) { return (uint64_t{dtype.bits} + 7) / 8 * count; }
 // Reads a header and checks that the elements follow it.
 Header read_header(ByteReader &in) {

@@ -43,7 +43,7 @@ class CacheReader {
     const cJSON *where;
   };
 
-  // The member of that name, or null.
+  // Returns the member `key`, or null.
   const cJSON *find(const cJSON *object, std::string_view key) const {
     const cJSON *found = nullptr;
     for (const cJSON *member = object->child; member; member = member->next)

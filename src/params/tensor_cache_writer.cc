@@ -1,4 +1,4 @@
-// Writes TVM's tensor cache: shards of about 32 MiB, as TVM's own, and the JSON file last.
+// Writes TVM's tensor cache: first shards of about 32 MiB, like TVM, then the JSON file.
 #include "base/json_writer.h"
 #include "device/device.h"
 #include "params/formats.h"

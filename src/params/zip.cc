@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMostBytesOfCall = 1u << 30;  // zlib counts bytes of one call in 32 bits
 constexpr uint16_t kEncrypted = 1, kSizesFollow = 1 << 3;
-constexpr uint32_t kMore = UINT32_MAX;  // means: the number is in the zip64 part
+constexpr uint32_t kMore = UINT32_MAX;  // the number is in the zip64 part
 constexpr size_t kEndRecord = 22, kLocator = 20, kBigEndRecord = 56, kLongestComment = 65535;
 
 struct Directory {
@@ -35,7 +35,7 @@ class DirectoryReader {
     fail(OPD_BAD_FORMAT, what_, ": the zip directory at offset ", offset, " ", problem);
   }
 
-  // Finds the directory by the record that ends an archive. Large archives have another record before that.
+  // Finds the directory by the record at the end of the archive. Large archives have another record before it.
   Directory find() const {
     const size_t search = file_.size() - std::min(file_.size(), kEndRecord + kLongestComment);
     const size_t found = as_text(file_.subspan(search)).rfind("PK\5\6");
@@ -100,7 +100,7 @@ class DirectoryReader {
     return entry;
   }
 
-  // Reads the zip64 part: only the numbers that 32 bits cannot hold, in this order.
+  // Reads the zip64 part. It has only the numbers that do not fit 32 bits, in this order.
   void read_extra(Bytes extra, size_t end, ZipEntry &entry) const {
     ByteReader in(extra, what_, end - extra.size());
     while (in.remaining() >= 4) {
@@ -155,7 +155,7 @@ class DirectoryReader {
 std::vector<ZipEntry> read_zip_directory(Bytes file, const char *what) { return DirectoryReader(file, what).read(); }
 
 uint32_t zip_checksum(Bytes bytes, uint32_t before) {
-  if (bytes.empty()) return before;  // for zlib, NULL means: restart
+  if (bytes.empty()) return before;  // zlib takes NULL as a request to restart
   return static_cast<uint32_t>(crc32_z(before, bytes.data(), bytes.size()));
 }
 

@@ -1,5 +1,5 @@
-// Reads zip archives in memory: the directory, and deflated entries. Supports only the features that .npz files use,
-// zip64 included.
+// Reads zip archives in memory: the directory and deflated entries. Supports only the features that .npz files use,
+// including zip64.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,8 +16,8 @@ struct ZipEntry {
   uint16_t method = 0;  // kZipStored or kZipDeflated
   uint32_t checksum = 0;
   uint64_t packed = 0, unpacked = 0;
-  uint64_t begin = 0;   // of its header
-  uint64_t offset = 0;  // of its `packed` bytes; checked: inside the file, and no overlap with another entry
+  uint64_t begin = 0;   // offset of its header
+  uint64_t offset = 0;  // offset of its `packed` bytes: inside the file, without overlap with another entry
 };
 inline constexpr uint16_t kZipStored = 0, kZipDeflated = 8;
 
