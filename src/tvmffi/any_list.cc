@@ -1,4 +1,4 @@
-// Lists of values for compiled VM functions: registers, constants and function pool.
+// Lists of values for compiled VM functions: registers, constants, functions.
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "vm/compiled.h"
@@ -17,12 +17,12 @@ namespace {
   });
 }
 
-// Outside a run, the length of a list is not known.
+// Outside a run, a list's length is unknown.
 bool is_unknown_list(const Run *run, const void *list, int32_t index, const void *args, int32_t place) {
   return list && index >= 0 && args && place >= 0 && !(run && run->compiled);
 }
 
-// The slow paths have the parameters of the C functions, so that these need no other registers.
+// The slow paths have the C functions' parameters, so that the C functions need no other registers.
 [[gnu::noinline]] int set_unknown(void *list, int32_t index, View *args, int32_t place) noexcept {
   Run *run = Run::of_thread();
   const bool good = is_unknown_list(run, list, index, args, place);
@@ -32,7 +32,7 @@ bool is_unknown_list(const Run *run, const void *list, int32_t index, const void
 }
 
 [[gnu::noinline]] int stop(Run &run) noexcept {
-  if (!run.compiled) return 0;  // the flag is for the code that is yet to run
+  if (!run.compiled) return 0;  // the flag is for code that has not started yet
   return raising([&] { stop_compiled(run, *run.compiled); });
 }
 
@@ -52,15 +52,16 @@ int go_on(Run &run) noexcept {
   return 0;
 }
 
-// A function of its own, so that a move needs no stack frame.
+// A separate function, so that a move needs no stack frame.
 [[gnu::noinline]] int drop_old(Run &run, Object *old) {
   run.pool.drop(old);
   return go_on(run);
 }
 
-// Compiled code makes ten of these calls around each kernel. It is so long that the processor has to wait for its next
-// instructions; so the calls should cost few of them, in few cache lines, without taken branches. Hence the alignment
-// here and of the other functions that all such code calls: a tenth of the time of a chain of tiny kernels.
+// Compiled code makes ten of these calls around each kernel. Such code is so long that the processor waits for its next
+// instructions. So the calls use few instructions, in few cache lines, without taken branches. This is why they are
+// aligned, like the other functions that all such code calls. The alignment saves a tenth of the time of a chain of
+// tiny kernels.
 extern "C" {
 
 [[gnu::aligned(64)]] static int TVMBackendAnyListSetPackedArg(void *list, int32_t index, View *args, int32_t place) {

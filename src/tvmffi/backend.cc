@@ -13,7 +13,7 @@ DLDevice device_of(int type, int id) { return {static_cast<DLDeviceType>(type), 
 
 extern "C" {
 
-// The last two arguments, a dtype, are an alignment hint. opdyno's alignment suffices for every dtype.
+// The last two arguments are a dtype, as an alignment hint. opdyno's alignment suffices for every dtype.
 static void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t bytes, int, int) {
   void *data = nullptr;
   raising([&] {

@@ -28,7 +28,7 @@ static int TVMFFIBigIntFromByteArray(const ByteArray *bytes, View *out) {
     require(text.size() % sizeof(int64_t) == 0, "BigInt content must contain whole 64-bit words, but has ", text.size(),
             " bytes");
     size_t count = text.size() / sizeof(int64_t);
-    // A highest word is redundant if it only repeats the sign of the word below.
+    // The highest word is redundant if it only repeats the sign of the next lower one.
     while (count > 1 && word_at(text.data(), count - 1) == word_at(text.data(), count - 2) >> 63) --count;
     if (count <= 1) {
       *out = opd_int(count ? word_at(text.data(), 0) : 0);

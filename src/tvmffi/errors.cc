@@ -1,4 +1,4 @@
-// Raising: the error slot of the calling thread.
+// Functions that raise errors, which go to the calling thread's error slot.
 #include "base/thread_state.h"
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
@@ -6,7 +6,7 @@
 namespace opd {
 namespace {
 
-// An error raised by compiled code is the called function's own: its kind and message are kept unchanged.
+// Makes an error that compiled code raises. Its kind and message stay unchanged.
 Ref<Error> raised_error(const char *kind, std::string_view message) {
   return make_error(OPD_CALL_FAILED, message, kind && *kind ? kind : "RuntimeError");
 }
@@ -56,10 +56,10 @@ static int TVMFFIErrorCreate(const ByteArray *kind, const ByteArray *message, co
 }
 
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wexit-time-destructors"  // they end with their own thread
+#pragma clang diagnostic ignored "-Wexit-time-destructors"  // they are destroyed when their thread ends
 #endif
 
-// Formats a backtrace line for a place in foreign C++. Valid until the thread's next call.
+// Formats a backtrace line for a place in foreign C++. The line is valid until the thread's next call.
 static const ByteArray *TVMFFIBacktrace(const char *file, int line, const char *function, int) {
   static thread_local std::string text;
   static thread_local ByteArray bytes;

@@ -1,5 +1,5 @@
-// libopdyno_tvmffi: exports TVM's C functions by name, for programs that link objects which call them. It has no state:
-// each function forwards to libopdyno. Cost: an indirect call.
+// libopdyno_tvmffi: exports TVM's C functions by name, for programs that link objects that call them. It has no state.
+// Each function forwards to libopdyno, which costs an indirect call.
 #include <cstdint>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #ifdef __clang__
 #define OPD_UNTYPED __attribute__((no_sanitize("function")))
 #pragma clang diagnostic ignored \
-    "-Wreturn-type-c-linkage"  // a ByteArray with initial values is to clang none of C's types
+    "-Wreturn-type-c-linkage"  // for clang, a ByteArray with initial values is not a C type
 #else
 #define OPD_UNTYPED
 #endif

@@ -1,4 +1,4 @@
-// Packed functions: calling, making, and the registry.
+// C functions for packed functions: calling them, making them, and the registry.
 #include <dlfcn.h>
 
 #include "base/fork_mutex.h"
@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// Adds a reference to the library that contains `code`; null if there is none.
+// Adds a reference to the library that contains `code`. Returns null if there is none.
 void *keep_mapped(SafeCall code) {
   Dl_info info{};
   const LoaderCall call;
@@ -18,7 +18,7 @@ void *keep_mapped(SafeCall code) {
                                                              : nullptr;
 }
 
-// A function of foreign code with state behind a pointer. It may outlive the module that made it.
+// A foreign function with a state pointer. It may outlive the module that made it.
 struct ForeignFunction final : Function {
   void *state;
   SafeCall body;
@@ -39,7 +39,7 @@ struct ForeignFunction final : Function {
   }
 };
 
-// A function of its own, so that valid calls need no stack frame.
+// A separate function, so that valid calls need no stack frame.
 [[gnu::noinline]] int refuse_call(void *function, const View *args, int32_t num_args, const View *result) noexcept {
   return raising([&] {
     object_at<Function>(function, "TVMFFIFunctionCall");

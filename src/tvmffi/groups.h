@@ -1,5 +1,5 @@
-// TVM's C functions, one group per file. Each checks its arguments and reports failure as tvm-ffi does: it returns -1
-// and raises an error.
+// TVM's C functions, one group per file. Each function checks its arguments and reports a failure like tvm-ffi: it
+// returns -1 and raises an error.
 #pragma once
 #include <span>
 

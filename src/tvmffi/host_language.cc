@@ -1,4 +1,4 @@
-// Settings that a language's front end makes for the process: opaque objects, allocator, signals; and for each thread:
+// Settings that a language's front end makes. For the process: opaque objects, allocator, signals. For each thread:
 // streams and the tensor allocator.
 #include "tvmffi/host_language.h"
 
@@ -27,7 +27,7 @@ struct CustomAllocator {  // TVMFFICustomAllocator
   void *(*allocate)(size_t size, size_t alignment, int32_t type, void *context);
   void *context;
 };
-// Memory for an object's body. The address of its deleter lies before it (TVMFFIObjectAllocHeader).
+// The address of an object's deleter lies before its body (TVMFFIObjectAllocHeader).
 constexpr size_t kBefore = alignof(std::max_align_t);
 void *allocate_body(size_t size, size_t alignment, int32_t, void *) {
   void *body = nullptr;
@@ -41,7 +41,7 @@ void *allocate_body(size_t size, size_t alignment, int32_t, void *) {
 CustomAllocator own_allocator{allocate_body, nullptr};
 std::atomic<CustomAllocator *> current_allocator{&own_allocator};
 
-struct Signals {  // of Python; all null without Python
+struct Signals {  // Python's functions; all null without Python
   std::atomic<int (*)()> check{nullptr};
   std::atomic<void *(*)()> lock{nullptr};
   std::atomic<void (*)(void *)> unlock{nullptr};
@@ -81,7 +81,7 @@ static int TVMFFIEnvRegisterCAPI(const char *name, void *function) {
   });
 }
 
-// Not 0 if the front end raised an error of its own.
+// Returns a nonzero value if the front end raised an error.
 static int TVMFFIEnvCheckSignals() {
   auto *check = signals.check.load();
   auto *lock = signals.lock.load();
@@ -112,7 +112,8 @@ static int TVMFFIEnvSetDLPackManagedTensorAllocator(TensorMaker maker, int for_p
   return 0;
 }
 
-// Written into libraries loaded later that define a symbol of that name. opdyno's own symbols cannot be replaced.
+// The symbol is written into libraries that are loaded later and define the name. opdyno's own symbols cannot be
+// replaced.
 static int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
   return raising([&] {
     require(name && symbol && std::string_view(name).starts_with("__"),

@@ -1,4 +1,4 @@
-// The entry point of libopdyno_tvmffi: finds libopdyno's functions by name, for code that is linked into a program.
+// The entry point of libopdyno_tvmffi: finds libopdyno's functions by name, for code linked into a program.
 #include "module/image/symbol_table.h"
 #include "module/kinds/system_library.h"
 #include "tvmffi/private.h"
@@ -10,8 +10,8 @@
 namespace opd {
 namespace {
 
-// Only for objects linked into the program, which stay mapped. Objects that a loader maps for a module register
-// themselves, too, but are not looked up here, since they may be unmapped.
+// Used only for objects linked into the program, which stay mapped. Objects that a loader maps for a module also
+// register themselves. They are not looked up here, because they may be unmapped.
 int register_linked_symbol(const char *name, void *address) {
   return raising([&] {
     require(name && address, "TVMFFIEnvModRegisterSystemLibSymbol was given NULL");

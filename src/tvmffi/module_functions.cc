@@ -1,4 +1,4 @@
-// ffi.Module…: opdyno's modules for tvm-ffi's Python class.
+// The functions ffi.Module…, through which tvm-ffi's Python class uses opdyno's modules.
 #include <map>
 #include <mutex>
 
@@ -22,7 +22,7 @@ Value get_function(Args args) {
   return found ? Value(std::move(found)) : Value();
 }
 
-// Metadata of a library's function, which the library offers by a function of its own.
+// Returns metadata of a library's function. The library offers the metadata through another function.
 Value told(Module &module, const std::string &symbol, bool query_imports) {
   if (auto *const tell = reinterpret_cast<SafeCall>(module.symbol(symbol.c_str()))) {
     View text = opd_none();
@@ -47,7 +47,7 @@ Value load(Args args) {
   const std::string path(as_text(args[0], "file_name"));
   const size_t dot = path.rfind('.');
   const std::string format = dot == std::string::npos ? "" : path.substr(dot + 1);
-  // A front end may have registered a loader for a format that opdyno does not know.
+  // A front end may have registered a loader for a format that opdyno does not support.
   if (auto loader = find_function("ffi.Module.load_from_file." + format)) {
     const Value given[] = {path, format};
     return call(*loader, {&given[0].view(), 2});
@@ -61,7 +61,7 @@ Value array_of(const std::vector<T> &items) {
   return Array::make(views_of(values));
 }
 
-// Modules that a front end keeps loaded, with counts.
+// Modules that a front end keeps loaded, with their reference counts.
 struct Kept {
   ForkMutex guard{LockRank::kKeptModules};
   std::map<Ref<Object>, int, decltype([](const auto &a, const auto &b) { return a.get() < b.get(); })> modules;

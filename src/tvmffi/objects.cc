@@ -1,4 +1,4 @@
-// Objects and values: reference counts, ownership, strings, dtypes.
+// C functions for objects and values: reference counts, ownership, strings, dtypes.
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "value/dtype.h"

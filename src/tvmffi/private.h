@@ -5,7 +5,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* libopdyno's function of that name; NULL if there is none. Its version node is OPDYNO_PRIVATE. */
+/* Returns libopdyno's function with a name; NULL if there is none. Version node: OPDYNO_PRIVATE. */
 OPD_API void *opd_private_tvmffi_symbol(const char *name);
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@ namespace opd {
 namespace {
 
 Value list_names(Args) {
-  // For -1, returns the number of names; for any other index, that name.
+  // Returns the number of names for -1, and one name for any other index.
   return make_function([names = function_names()](Args args) -> Value {
     check_arity(args, {"index"}, "the list of functions");
     const int64_t i = as_int(args[0], "the index");

@@ -1,4 +1,4 @@
-// Global functions about libopdyno's own state: its registry, its types, its modules.
+// Global functions about libopdyno's own state: its registry, types and modules.
 #pragma once
 
 namespace opd {

@@ -1,10 +1,10 @@
-// Helpers shared by the C functions, for objects and texts passed by foreign code. Errors: raising() of base/error.h.
+// Helpers of the C functions for objects and texts from foreign code. Errors: see raising() in base/error.h.
 #pragma once
 #include "value/function.h"
 
 namespace opd {
 
-// An object passed by foreign code as an address.
+// Returns an object that foreign code passed as an address.
 template <class T>
 T &object_at(void *handle, const char *function) {
   auto *object = static_cast<Object *>(handle);

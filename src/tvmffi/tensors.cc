@@ -1,4 +1,4 @@
-// Tensors: creation, views, import from and export to DLPack.
+// C functions for tensors: creation, views, import from and export to DLPack.
 #include <algorithm>
 
 #include "device/device.h"
@@ -49,7 +49,7 @@ static int TVMFFITensorToDLPackVersioned(void *tensor, DLManagedTensorVersioned 
   });
 }
 
-// Allocates a tensor like the prototype; the prototype's data is ignored.
+// Allocates a tensor like the prototype. The prototype's data is ignored.
 static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
   int status = 0;
   const int raised = raising([&] {
@@ -71,7 +71,7 @@ static int TVMFFIEnvTensorAlloc(DLTensor *prototype, void **out_tensor) {
   return raised ? raised : status;
 }
 
-// A new view of the source's data, exactly as the prototype describes it.
+// Makes a new view of the source's data, exactly as the prototype describes it.
 static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype, void **out_tensor) {
   return raising([&] {
     auto &tensor = object_at<Tensor>(source, "TVMFFITensorCreateUnsafeView");

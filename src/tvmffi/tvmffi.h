@@ -1,5 +1,5 @@
-// TVM's C functions for compiled artifacts. None of their names is exported: module/ writes the addresses into each
-// artifact. So a real TVM in the same process does not mix with opdyno.
+// TVM's C functions for compiled artifacts. Their names are not exported: module/ writes their addresses into each
+// artifact. So opdyno does not mix with a real TVM in the same process.
 #pragma once
 
 namespace opd {

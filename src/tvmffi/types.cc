@@ -1,4 +1,4 @@
-// Types of objects and their registered fields, methods and attributes.
+// C functions for object types and their registered fields, methods and attributes.
 #include "tvmffi/groups.h"
 #include "tvmffi/raising.h"
 #include "value/type_table.h"
@@ -18,7 +18,7 @@ static int TVMFFITypeKeyToIndex(const ByteArray *key, int32_t *out_index) {
   });
 }
 
-// Returns -1 with a raised error where tvm-ffi would end the process.
+// On errors, returns -1 with a raised error. tvm-ffi ends the process.
 static int32_t TVMFFITypeGetOrAllocIndex(const ByteArray *key, int32_t static_index, int32_t depth, int32_t child_slots,
                                          int32_t may_overflow, int32_t parent) {
   int32_t index = -1;
