@@ -1,4 +1,4 @@
-// The C functions of this library that its global functions use.
+// Declares the C functions of this library that its global functions use.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// ffi.RecursiveEq, Lt, Le, Gt, Ge and ffi.RecursiveHash: compare and hash by content, through containers and registered
-// fields, unless a type has registered functions of its own.
+// ffi.RecursiveEq, Lt, Le, Gt, Ge and ffi.RecursiveHash. They compare and hash by content, through containers and
+// registered fields, unless a type has registered its own functions.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ int order(const T &a, const T &b) {
 
 bool holds_bytes(const View &v) { return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW; }
 
-// Returns not 0 if two values differ; in an ordering, a number below or above 0.
+// Returns a nonzero value if two values differ. For an ordering, it is negative or positive.
 class Comparer {
  public:
   explicit Comparer(bool only_equality) : equality_(only_equality) {}
@@ -78,7 +78,7 @@ class Comparer {
       return std::lexicographical_compare(p.begin(), p.end(), q.begin(), q.end()) ? -1 : 1;
     }
     if (!open_.emplace(x, y).second) {
-      if (equality_) return 0;  // a cycle: equal as far as compared
+      if (equality_) return 0;  // in a cycle, the values are equal as far as compared
       fail(OPD_INVALID_ARGUMENT, "RecursiveCompare: cyclic reference detected in ordering");
     }
     if (open_.size() > kMaxNesting)
@@ -128,7 +128,7 @@ class Comparer {
   }
 
   bool equality_;
-  std::set<std::pair<const Object *, const Object *>> open_;  // pairs that are being compared
+  std::set<std::pair<const Object *, const Object *>> open_;  // pairs whose comparison is not finished
 };
 
 uint64_t mix(uint64_t hash, uint64_t more) { return hash ^ (more + 0x9e3779b97f4a7c15 + (hash << 12) + (hash >> 4)); }
@@ -146,7 +146,7 @@ class Hasher {
     if (v.type == OPD_BOOL) return mix(kind, v.u.int64 != 0);
     if (v.type < OPD_OBJECT || !object_of(v)) return mix(kind, static_cast<uint64_t>(v.u.int64));
     const auto [place, fresh] = done_.try_emplace(object_of(v), 0);
-    if (!fresh) return place->second;  // 0 inside of itself
+    if (!fresh) return place->second;  // 0 within itself
     if (++depth_ > kMaxNesting)
       fail(OPD_INVALID_ARGUMENT, "RecursiveHash: objects are nested more than ", kMaxNesting, " deep");
     const uint64_t result = hash_inside(v);
@@ -169,7 +169,7 @@ class Hasher {
       for (const int64_t size : shape->dims()) result = mix(result, static_cast<uint64_t>(size));
     } else if (const Array *sequence = try_sequence(v)) {
       for (const View &item : sequence->views()) result = mix(result, hash(item));
-    } else if (const Map *map = try_map(v)) {  // independent of the order
+    } else if (const Map *map = try_map(v)) {  // must not depend on the order
       uint64_t sum = map->count;
       for (uint64_t at = map->begin(); at != map->end(); at = map->next(at))
         sum += mix(mix(1, hash(map->at(at).key)), hash(map->at(at).value));

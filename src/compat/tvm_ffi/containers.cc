@@ -1,4 +1,4 @@
-// Arrays, lists, maps and dicts for Python's classes.
+// Global functions for the arrays, lists, maps and dicts of Python's classes.
 #include <algorithm>
 
 #include "compat/tvm_ffi/define.h"
@@ -34,7 +34,7 @@ Value make_map(Args pairs) {
   return map;
 }
 
-// Commands: 0 returns the key, 1 the value, any other number moves to the next entry and returns whether there is one.
+// Command 0 returns the key, 1 the value. Any other number moves to the next entry and returns whether there is one.
 Value iterate(const View &v) {
   return checked_function("the iterator of a map", 1,
                           [map = Ref<Map>::share(&map_at(v)), place = map_at(v).begin()](Args args) mutable -> Value {
@@ -132,7 +132,7 @@ void define_list_changes() {
   });
 }
 
-// The same for Map and Dict, but for the names.
+// Map and Dict have the same functions under different names.
 void define_map(const std::string &prefix, Value (*make)(Args)) {
   define(prefix, -1, make);
   define(prefix + "Size", 1, [](Args args) { return Value(static_cast<int64_t>(map_at(args[0]).count)); });

@@ -11,7 +11,7 @@ bool fits(const View &v, int32_t type) {
   return is_object(v) && is_instance(type_at(v.type), type);
 }
 
-// Converts sequences and maps to the other kind, numbers to a shape; None if it cannot.
+// Converts sequences and maps to the other kind, and numbers to a shape. Returns None if it cannot convert.
 Value convert(const View &v, int32_t type) {
   const Array *sequence = try_sequence(v);
   const Map *map = try_map(v);

@@ -1,4 +1,4 @@
-// ffi.DeepCopy: copies an object with all its parts. A shared part is copied once; cycles are copied, too.
+// ffi.DeepCopy: copies an object with all its parts. A shared part is copied once. Cycles are copied, too.
 #include <unordered_map>
 
 #include "compat/tvm_ffi/define.h"
@@ -19,8 +19,8 @@ class Copier {
     return made;
   }
 
-  // If an immutable container contains itself, its copy did not exist yet when its parts were copied. So the parts
-  // still hold the original, and are repaired here.
+  // If an immutable container contains itself, its copy did not exist when its parts were copied. So the parts still
+  // contain the original, which is replaced here.
   void repair() {
     if (!has_gaps_) return;
     const auto done = done_;
@@ -108,7 +108,7 @@ class Copier {
     return made;
   }
 
-  // While an immutable container is copied, the original stands for its copy.
+  // While an immutable container is copied, the original takes the place of the copy.
   void mark(const View &v) { done_.emplace(object_of(v), Value(v)); }
   Value copy_part(const View &part) {
     Value made = copy(part);

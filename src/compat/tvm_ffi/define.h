@@ -1,4 +1,4 @@
-// Helpers to define tvm-ffi's global functions and to read their arguments.
+// Helpers that define tvm-ffi's global functions and read their arguments.
 #pragma once
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 namespace opd {
 
-// Calls `body` with exactly `arity` arguments, or with any number if it is -1. A reference to move from (rvalue) is
-// passed as the object.
+// Calls `body` with exactly `arity` arguments; -1: any number. A reference to move from (rvalue) is passed as its
+// object.
 template <class F>
 Ref<Function> checked_function(std::string name, int arity, F body) {
   return make_function([name = std::move(name), arity, body = std::move(body)](Args args) mutable -> Value {
@@ -26,40 +26,40 @@ Ref<Function> checked_function(std::string name, int arity, F body) {
   });
 }
 
-// Defining a name again is no error: two copies of this library may be in one process.
+// A name may be defined again, because two copies of this library may be in one process.
 template <class F>
 void define(const std::string &name, int arity, F body) {
   register_function(name, checked_function(name, arity, std::move(body)), true);
 }
 
-// The value's text; it may be empty, but must be there.
+// Returns the text of a value. It may be empty but not missing.
 inline std::string text_argument(const View &v, std::string_view what) { return std::string(as_text(v, what)); }
 
-Ref<Object> missing_object();  // stands for "no such item"
+Ref<Object> missing_object();  // the result for "no such item"
 Ref<Object> kwargs_object();   // marks the start of keyword arguments
 
-// ---- registered properties of a type, nearest ancestor first
+// ---- registered properties of a type; the nearest ancestor comes first
 
-View attribute_of(int32_t type, const AttributeColumn *column);  // None if there is none
-// Fields of the ancestors, then its own.
+View attribute_of(int32_t type, const AttributeColumn *column);  // returns None if there is none
+// Visits the ancestors' fields, then the type's own.
 template <class F>
 void for_each_field(const TypeInfo &type, F &&visit) {
   for (int32_t i = 0; i < type.depth; ++i)
     for (int32_t k = 0; k < type.ancestors[i]->num_fields; ++k) visit(type.ancestors[i]->fields[k]);
   for (int32_t k = 0; k < type.num_fields; ++k) visit(type.fields[k]);
 }
-const TypeInfo &type_at(int32_t index);  // throws if there is none
+const TypeInfo &type_at(int32_t index);  // throws if the type does not exist
 Value get_field(const Object &object, const FieldInfo &field);
-void set_field(Object &object, const FieldInfo &field, const View &value);  // throws what the setter raises
+void set_field(Object &object, const FieldInfo &field, const View &value);  // throws the setter's error
 void set_field_to_default(Object &object, const FieldInfo &field);
 Ref<Object> create_empty(const TypeInfo &type);
-void register_init(int32_t type);  // a constructor that takes the fields as arguments
+void register_init(int32_t type);  // registers a constructor that takes the fields as arguments
 
 std::string repr(const View &value);
-int compare_big_ints(const View &a, const View &b);  // or plain ones: below, at or above 0
-constexpr size_t kMaxNesting = 2000;                 // of objects in one another
+int compare_big_ints(const View &a, const View &b);  // also for plain integers; negative, 0 or positive
+constexpr size_t kMaxNesting = 2000;                 // limit for objects within objects
 
-// ---- each defines its functions and types once, when the library is loaded
+// ---- functions that define a group of functions and types once, when the library is loaded
 void define_containers();
 void define_values();
 void define_repr();

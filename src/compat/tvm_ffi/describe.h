@@ -1,4 +1,4 @@
-// Registers the properties of opdyno's types that Python shows: fields, methods, attributes.
+// Registers the properties of opdyno's types that Python uses: fields, methods, attributes.
 #pragma once
 #include <concepts>
 
@@ -9,7 +9,7 @@ namespace opd {
 enum StructuralKind : int32_t { kUnsupported, kTree, kFreeVariable, kDagNode, kConstantTree, kUnique };
 
 template <class T>
-struct FieldType {  // of values
+struct FieldType {  // for fields of type Value
   static constexpr int32_t kStatic = -1;
   static constexpr const char *kSchema = R"({"type":"Any"})";
   static void write(T &field, const View &value) { field = Value(value); }
@@ -29,7 +29,7 @@ struct FieldType<Ref<T>> {
   }
 };
 
-// {"type_schema": schema}, with the schema as text.
+// Returns {"type_schema": schema} with the schema as text.
 inline std::string metadata_of(std::string_view schema) {
   std::string text = R"({"type_schema":")";
   for (const char c : schema) text += c == '"' ? std::string("\\\"") : std::string(1, c);
@@ -58,12 +58,12 @@ class TypeDescription {
     set_attribute(T::type(), "__ffi_type_final__", Value(std::is_final_v<T>));
   }
 
-  // A field that Python may read.
+  // Adds a field that Python may read.
   template <auto member>
   const TypeDescription &field(const char *name, const char *schema = nullptr, int64_t flags = 0) const {
     using Field = std::remove_reference_t<decltype(std::declval<T &>().*member)>;
     alignas(T) static char room[sizeof(T)];
-    const T *object = reinterpret_cast<const T *>(room);  // never dereferenced, only for offsets
+    const T *object = reinterpret_cast<const T *>(room);  // never dereferenced, only used for offsets
     FieldInfo info;
     info.name = bytes_of(name);
     info.flags = flags;
@@ -93,7 +93,7 @@ class TypeDescription {
     return *this;
   }
 
-  // `types`: those of the result, then of the arguments; as keys of types or as JSON schemas.
+  // `types`: the result's type, then the arguments' types, as type keys or JSON schemas.
   template <class F>
   void method(const char *name, std::initializer_list<const char *> types, F body, int64_t flags = 0) const {
     const Value function(checked_function(name, static_cast<int>(types.size()) - 1, std::move(body)));

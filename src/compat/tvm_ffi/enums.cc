@@ -1,4 +1,4 @@
-// Base classes of Python's object enums, and types that Python names but this library does not use.
+// Registers base classes of Python's object enums, and types that Python names but this library does not use.
 #include "compat/tvm_ffi/describe.h"
 #include "compat/tvm_ffi/list.h"
 

@@ -1,5 +1,5 @@
-// ffi.ToJSONGraph and back: {"root_index": i, "nodes": [{"type": key, "data": …}, …]}. Each value appears once and
-// refers to its parts by number. The format is that of tvm-ffi's serialization.
+// ffi.ToJSONGraph and its inverse: {"root_index": i, "nodes": [{"type": key, "data": …}, …]}. Each value appears once
+// and refers to its parts by number. tvm-ffi's serialization has the same format.
 
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/json.h"
@@ -43,7 +43,7 @@ bool is_enum(int32_t type, const char *key) {
   return base && is_instance(type_at(type), base->index);
 }
 
-bool is_inline(int32_t static_type) {  // stored in the object's data itself
+bool is_inline(int32_t static_type) {  // whether a value is stored in the object's data itself
   return static_type >= OPD_NONE && static_type <= OPD_DTYPE && static_type != OPD_POINTER;
 }
 
@@ -279,7 +279,7 @@ class Decoder {
     return object;
   }
 
-  // The item with that number or name; the type's state has the items.
+  // Returns the enum item with a number or name. The type's state has the items.
   static Value enum_item(const TypeInfo &type, const View &index) {
     const View state = attribute_of(type.index, attribute_column("__ffi_enum__"));
     Value found;

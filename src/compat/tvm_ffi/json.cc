@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-constexpr int kMaxDepth = 1000;  // of containers in text
+constexpr int kMaxDepth = 1000;  // nesting limit of containers in text
 
 class Parser {
  public:
@@ -72,7 +72,7 @@ class Parser {
     return value;
   }
 
-  // Calls `item` for each item, up to `end`.
+  // Calls `item` for each item up to `end`.
   template <class F>
   void parse_items(char end, F &&item) {
     skip_space();
@@ -122,7 +122,7 @@ class Parser {
     }
     if (c != 'u') bad("has an unknown escape");
     uint32_t code = parse_hex();
-    if (code >= 0xd800 && code < 0xdc00) {  // the first half of a pair
+    if (code >= 0xd800 && code < 0xdc00) {  // the first half of a surrogate pair
       if (!take("\\u")) bad("has half a pair of characters");
       const uint32_t low = parse_hex();
       if (low < 0xdc00 || low >= 0xe000) bad("has half a pair of characters");
@@ -234,7 +234,7 @@ class Writer {
       const auto end = std::to_chars(text, text + sizeof text, number).ptr;
       const std::string_view shown(text, static_cast<size_t>(end - text));
       out += shown;
-      if (shown.find_first_of(".e") == std::string_view::npos) out += ".0";  // so that it is read back as a float
+      if (shown.find_first_of(".e") == std::string_view::npos) out += ".0";  // so that it reads back as a float
     }
   }
 

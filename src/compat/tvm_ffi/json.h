@@ -1,4 +1,4 @@
-// JSON text as values: None, bool, int, float, strings, arrays, and maps of strings.
+// Reads and writes JSON text as values: None, bool, int, float, strings, arrays, and maps of strings.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace opd {
 
-Value parse_json(std::string_view text);  // throws the problem and its place
+Value parse_json(std::string_view text);  // throws an error with the problem and its position
 std::string json_text(const View &value, int indent = 0);
 
 }  // namespace opd

@@ -28,7 +28,7 @@ void List::replace(size_t begin, size_t end, Args items) {
   std::vector<Value> fresh(items.begin(), items.end());
   const size_t rest = size() - end, size_after = begin + fresh.size() + rest;
   if (size_after > static_cast<size_t>(capacity)) reserve(std::max(size_after, 2 * static_cast<size_t>(capacity)));
-  std::vector<Value> gone(end - begin);  // end after the list is complete again
+  std::vector<Value> gone(end - begin);  // they are destroyed after the list is consistent again
   if (end > begin) std::memcpy(static_cast<void *>(gone.data()), Array::items() + begin, gone.size() * sizeof(Value));
   if (rest)
     std::memmove(static_cast<void *>(Array::items() + begin + fresh.size()), Array::items() + end,

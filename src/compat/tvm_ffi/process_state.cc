@@ -1,4 +1,4 @@
-// This library has no state of its own: for base/ and value/, it uses the state of libopdyno through the C functions.
+// Connects base/ and value/ to the state of libopdyno through the C functions, because this library has no own state.
 
 #include "compat/tvm_ffi/c_api.h"
 #include "compat/tvm_ffi/define.h"
@@ -64,9 +64,10 @@ const AttributeColumn *attribute_column(std::string_view name) noexcept {
 
 namespace {
 
-// Runs before the initialisers of code that is linked against this library.
+// Runs before the initialisers of code that is linked to this library.
 const bool defined = [] {
-  if (get_or_make_type({.key = "ffi.reflection.AccessPath", .parent = -2}) >= 0) return true;  // by another copy
+  // another copy of this library has defined it
+  if (get_or_make_type({.key = "ffi.reflection.AccessPath", .parent = -2}) >= 0) return true;
   for (const auto group :
        {define_values, define_creation, define_containers, define_repr, define_comparisons, define_deep_copy,
         define_graphs, define_conversions, define_python_classes, define_access_paths, define_enums})

@@ -1,4 +1,4 @@
-// Objects of types that are defined in Python: memory by the fields' offsets, with getters and setters for it.
+// Objects of types that are defined in Python: allocates them and accesses the fields by their offsets.
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -142,7 +142,8 @@ void store(void *field, int32_t type, Value value) {
   }
 }
 
-// Takes a place and a value. The front end converts the value first: int convert(converter, value, out).
+// Makes a setter, which takes a place and a value. The front end converts the value first: int convert(converter,
+// value, out).
 Value make_setter(Args args) {
   using Convert = int (*)(void *converter, const View *value, View *out);
   const auto type = static_cast<int32_t>(as_int(args[0], "the type"));

@@ -16,7 +16,7 @@ struct InitField {
 struct Signature {
   const TypeInfo &type;
   std::vector<InitField> fields;
-  std::vector<size_t> positions;  // positional parameters: those without a default come first
+  std::vector<size_t> positions;  // positional parameters; those without a default come first
 
   explicit Signature(const TypeInfo &t) : type(t) {
     for_each_field(type, [&](const FieldInfo &field) {
@@ -37,7 +37,7 @@ struct Signature {
     try {
       value ? set_field(object, field, *value) : set_field_to_default(object, field);
     } catch (const Exception &e) {
-      std::string inner;  // indented on lines of its own
+      std::string inner;  // on separate, indented lines
       for (const char c : "\n" + e.error()->message) inner += c == '\n' ? std::string("\n  ") : std::string(1, c);
       auto error = make_error(e.error()->code,
                               concat(text_of(type.key), ".__ffi_init__() ", value ? "field" : "default for field", " '",
@@ -77,7 +77,7 @@ struct Signature {
 
  private:
   size_t find(std::string_view name) const {
-    for (size_t i = fields.size(); i-- > 0;)  // a type's own fields come before its ancestors'
+    for (size_t i = fields.size(); i-- > 0;)  // a type's own fields come before its ancestors' fields
       if (fields[i].takes_argument && text_of(fields[i].info->name) == name) return i;
     bad("got an unexpected keyword argument '", name, "'");
   }

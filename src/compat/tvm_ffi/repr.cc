@@ -1,4 +1,4 @@
-// ffi.ReprPrint: prints values as Python shows them, with the hooks and fields that types registered.
+// ffi.ReprPrint: prints values like Python, with the hooks and fields that types registered.
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,7 @@ void append_hex(std::string &out, uint32_t number, int digits) {
   for (int i = digits; i-- > 0;) out += "0123456789abcdef"[number >> 4 * i & 15];
 }
 
-// The number of UTF-8 bytes of a character that \u can write, and its code; 1 if the byte does not start one.
+// Returns the UTF-8 length of a character that \u can write, and its code. Returns 1 if the byte does not start one.
 size_t wide_character(std::string_view text, uint32_t &code) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0u; };
   const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
@@ -127,7 +127,7 @@ class Printer {
     if (const auto *shape = try_as<Shape>(v)) return concat("Shape(", joined(shape->dims()), ")");
     if (v.type == kBigInt) return big_number(v);
     const auto [place, fresh] = done_.try_emplace(&object, concat("...", address(object)));
-    if (!fresh) return place->second;  // "..." inside of itself
+    if (!fresh) return place->second;  // "..." within itself
     if (++depth_ > kMaxNesting) fail(OPD_INVALID_ARGUMENT, "objects are nested more than ", kMaxNesting, " deep");
     std::string text = print_inside(object, v);
     --depth_;
@@ -169,7 +169,7 @@ class Printer {
       if (field.flags & kFieldReprOff) return;
       std::string text = print(get_field(object, field));
       for (const auto &[name, shown] : fields)
-        if (name == text_of(field.name)) return;  // the ancestor's field is shown
+        if (name == text_of(field.name)) return;  // the ancestor's field is already shown
       fields.emplace_back(text_of(field.name), std::move(text));
     });
     if (enums && is_instance(type, enums->index)) return concat(text_of(type.key), ".", name_in_enum, address(object));
@@ -179,7 +179,7 @@ class Printer {
     return items.empty() ? head : concat(head, "(", joined(items), ")");
   }
 
-  // Divides repeatedly by the largest power of ten that fits a 64-bit word.
+  // Divides repeatedly by the largest power of ten that fits 64 bits.
   static std::string big_number(const View &v) {
     const auto *count = reinterpret_cast<const size_t *>(object_of(v) + 1);
     std::vector<uint64_t> words(count + 1, count + 1 + *count);

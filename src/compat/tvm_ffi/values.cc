@@ -1,4 +1,4 @@
-// Strings, bytes, shapes, big integers and functions, made from Python's values.
+// Makes strings, bytes, shapes, big integers and functions from Python's values.
 #include <algorithm>
 
 #include "compat/tvm_ffi/c_api.h"
@@ -15,7 +15,7 @@ Ref<Object> sentinel() {
   return make_object<Plain>();
 }
 
-// The words of a big integer (tvm-ffi's cell: a count, then the words), or of a plain integer.
+// Returns the words of a big integer (tvm-ffi's cell: a count, then the words) or of a plain integer.
 std::span<const int64_t> words_of(const View &v) {
   if (v.type != kBigInt) return {&v.u.int64, 1};
   const auto *count = reinterpret_cast<const size_t *>(object_of(v) + 1);
