@@ -1,4 +1,4 @@
-// include/opdyno/base.h
+// Implements include/opdyno/base.h.
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -81,7 +81,7 @@ opd_error *opd_build_info(opd_buffer **out_json) {
     json.end_object().key("tvm_artifacts").begin_array();
     for (const char *release : {"0.22", "0.23", "0.24", "0.25", "0.26", "0.27"}) json.value(release);
     json.end_array().key("tvm_tested").begin_array();
-    for (const char *release : {"0.25", "0.26", "0.27"}) json.value(release);  // tests/interop
+    for (const char *release : {"0.25", "0.26", "0.27"}) json.value(release);  // the releases of tests/interop
     json.end_array().end_object();
     give_text(json.take(), out_json);
   });

@@ -1,4 +1,4 @@
-// include/opdyno/benchmark.h
+// Implements include/opdyno/benchmark.h.
 #include <cfloat>
 
 #include "capi/handles.h"

@@ -1,4 +1,4 @@
-// include/opdyno/cancel_token.h
+// Implements include/opdyno/cancel_token.h.
 #include "base/thread_state.h"
 #include "capi/handles.h"
 #include "capi/requests.h"

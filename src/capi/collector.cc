@@ -1,4 +1,4 @@
-// include/opdyno/collector.h
+// Implements include/opdyno/collector.h.
 #include "profiler/collector.h"
 
 #include "base/json_writer.h"

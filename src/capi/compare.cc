@@ -1,4 +1,4 @@
-// include/opdyno/compare.h
+// Implements include/opdyno/compare.h.
 #include "capi/handles.h"
 #include "compare/comparison.h"
 

@@ -1,4 +1,4 @@
-// Starts the control socket of OPDYNO_CONTROL, when the library is loaded.
+// Starts the control socket of OPDYNO_CONTROL when the library is loaded.
 #include "control/control.h"
 
 #include "capi/trace_write.h"

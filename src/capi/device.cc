@@ -1,4 +1,4 @@
-// include/opdyno/device.h, device_plugin.h
+// Implements include/opdyno/device.h and device_plugin.h.
 #include "device/device.h"
 
 #include "capi/handles.h"

@@ -1,4 +1,4 @@
-// include/opdyno/diff.h
+// Implements include/opdyno/diff.h.
 #include "stats/diff.h"
 
 #include "capi/handles.h"

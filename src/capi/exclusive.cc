@@ -1,7 +1,7 @@
 // Finds objects that only the given references keep alive, by trial deletion (Bacon, Rajan: Concurrent Cycle Collection
-// in Reference Counted Systems, 2001). An object is explained if the roots and references from explained objects make
-// up its whole count; it ends with the roots. A reference that is not listed here leaves its target unexplained, so it
-// counts as alive.
+// in Reference Counted Systems, 2001). An object is explained if the roots and the references from explained objects
+// make up its whole count. An explained object ends with the roots. If an object has a reference that is not visited
+// here, it is not explained and counts as alive.
 #include "capi/exclusive.h"
 
 #include <unordered_map>
@@ -44,8 +44,8 @@ void visit_references(Object *object, const Visit &visit) {
 
 struct Search {
   struct Node {
-    uint32_t explained = 0;  // references found so far
-    bool is_alive = false;   // referenced from elsewhere, or by an object that is
+    uint32_t explained = 0;  // number of references found so far
+    bool is_alive = false;   // referenced from elsewhere, or by an object that is alive
   };
   std::unordered_map<Object *, Node> nodes;
   std::vector<Object *> order;  // in the order of discovery

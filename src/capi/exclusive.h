@@ -1,14 +1,14 @@
 /* Private interface between libopdyno and bindings of the same build, for languages whose garbage collector finds
- * cycles. Its version node is OPDYNO_PRIVATE. */
+ * cycles. Version node: OPDYNO_PRIVATE. */
 #pragma once
 #include <opdyno/function.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Finds the functions made of callback `fn` that only the references `roots` keep alive. Calls visit() once for each,
- * with its user_data. Every item of `roots` is an object of which the caller owns one reference; NULL is skipped. The
- * caller must make sure that no call runs meanwhile. */
+/* Finds the functions of callback `fn` that only the references `roots` keep alive. Calls visit() once for each, with
+ * its user_data. Each item of `roots` is NULL, which is skipped, or an object of which the caller owns one reference.
+ * The caller must make sure that no call runs meanwhile. */
 OPD_API void opd_private_visit_exclusive(opd_packed_fn fn, void *const *roots, size_t num_roots,
                                          void (*visit)(void *user_data, void *context), void *context);
 #ifdef __cplusplus

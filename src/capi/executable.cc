@@ -1,4 +1,4 @@
-// include/opdyno/executable.h
+// Implements include/opdyno/executable.h.
 #include "program/executable.h"
 
 #include "capi/handles.h"

@@ -1,4 +1,4 @@
-// include/opdyno/executable_builder.h
+// Implements include/opdyno/executable_builder.h.
 #include "capi/handles.h"
 #include "program/builder.h"
 

@@ -1,4 +1,4 @@
-// include/opdyno/function.h
+// Implements include/opdyno/function.h.
 #include "value/function.h"
 
 #include "call/closure.h"
@@ -16,7 +16,7 @@ namespace {
       OPD_REQUIRE(function);
       OPD_REQUIRE_ITEMS(args, num_args);
     });
-  // The callee writes directly where the caller reads: copying a value right after its fields were stored would stall.
+  // The callee writes directly to the caller's memory. Copying a value right after its fields were stored would stall.
   View ignored, *const result = out_result ? out_result : &ignored;
   *result = opd_none();
   auto *callee = unwrap<Function>(function);
@@ -38,7 +38,7 @@ opd_error *opd_function_create(opd_packed_fn callback, void *user_data, opd_dele
   });
 }
 
-// A callback is jumped to, not called: one more stack frame would cost more than the rest of the call.
+// A callback is jumped to, not called, because one more stack frame would cost more than the rest of the call.
 opd_error *opd_function_call(opd_function *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   auto *callback = static_cast<Callback *>(unwrap<Function>(function));
   if (!function || !out_result || (num_args != 0 && (num_args < 0 || !args)) || callback->safe_call != &Callback::run)

@@ -1,4 +1,4 @@
-// Converts between handles and objects. Only here do exceptions become returned errors.
+// Converts between handles and objects. Only this file turns exceptions into returned errors.
 #pragma once
 #include <opdyno/opdyno.h>
 
@@ -38,13 +38,13 @@ template <class F>
 opd_error *guard(F &&body) noexcept {
   try {
     if constexpr (std::is_void_v<decltype(body())>) return body(), nullptr;
-    else return wrap_error(body());  // a frequent error, returned without a throw
+    else return wrap_error(body());  // frequent errors are returned without a throw
   } catch (const Exception &e) { return wrap_error(e.error()); } catch (...) {
     return wrap_error(current_error());
   }
 }
 
-// The object behind opd_buffer.
+// The object of an opd_buffer.
 struct Buffer : Object {
   static int32_t type() { return OPD_OBJECT; }
   std::string text;
@@ -54,10 +54,10 @@ inline void give_text(std::string text, opd_buffer **out) {
   *out = wrap<opd_buffer>(make_object<Buffer>(std::move(text)));
 }
 
-// A new array of owned values.
+// Returns a new array that owns the values.
 inline Ref<Array> wrap_values(const std::vector<Value> &values) { return Array::make(views_of(values)); }
 
-// A new array of strings. `names` is a range of anything that reads as text.
+// Returns a new array of strings. `names` is a range of anything that converts to text.
 template <class Names>
 opd_array *wrap_names(const Names &names) {
   std::vector<Value> values;
@@ -65,10 +65,10 @@ opd_array *wrap_names(const Names &names) {
   return wrap<opd_array>(wrap_values(values));
 }
 
-// Of "how.name", "name".
+// Returns "name" for "how.name".
 inline std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// `names` is the text of the macro's arguments: "vm, how.name". Names the first one that is not given.
+// `names` is the text of the macro's arguments: "vm, how.name". The error names the first one that is NULL.
 [[noreturn, gnu::cold]] inline void fail_null(std::string_view names, std::initializer_list<bool> given) {
   for (const bool *is_given = given.begin(); *is_given; ++is_given) names.remove_prefix(names.find(',') + 2);
   fail(OPD_INVALID_ARGUMENT, last_part(names.substr(0, names.find(','))), " must not be NULL");
@@ -87,13 +87,13 @@ template <class Item, class Count>
     fail_null(name, {false});
 }
 
-// Refuses NULL in each of these arguments or fields of structs. The error names the first that is NULL.
+// Refuses NULL for each argument or struct field. The error names the first one that is NULL.
 #define OPD_REQUIRE(...) ::opd::require_pointers(#__VA_ARGS__, __VA_ARGS__)
 
 // Refuses a negative count, and NULL if the count is not 0.
 #define OPD_REQUIRE_ITEMS(items, count) ::opd::require_items(#items, items, #count, count)
 
-// The objects behind an array of handles.
+// Returns the objects of an array of handles.
 template <class T, class Handle>
 std::vector<Ref<T>> share_all(Handle *const *handles, int32_t count, const char *what) {
   std::vector<Ref<T>> objects;
@@ -109,18 +109,18 @@ inline Args args_of(const opd_value *args, int32_t num_args) {
   return {args, static_cast<size_t>(num_args)};
 }
 
-// The largest struct that a caller may pass; a larger size is uninitialised memory.
+// The largest struct that a caller may pass. A larger struct_size is probably uninitialised memory.
 constexpr uint32_t kMaxStructSize = 4096;
 
-// Checks struct_size: the size of `Struct` in the caller's header.
+// Checks struct_size, the size of `Struct` in the caller's header.
 template <class Struct>
 void require_struct_size(uint32_t size, const char *remedy) {
   require(size >= sizeof(uint32_t) && size <= kMaxStructSize && size % alignof(Struct) == 0, "struct_size is ", size,
           "; ", remedy);
 }
 
-// Reads a struct of the caller over `full`, which holds the defaults. A caller with an older header leaves out the last
-// fields: they keep their defaults. A caller with a newer header may have more fields, which must be 0.
+// Reads a caller's struct over `full`, which has the defaults. If the caller's header is older, the last fields are
+// missing and keep their defaults. If it is newer, its additional fields must be 0.
 template <class Struct>
 void read_sized(const Struct &given, Struct &full, const char *remedy) {
   const uint32_t size = given.struct_size;
@@ -134,7 +134,7 @@ void read_sized(const Struct &given, Struct &full, const char *remedy) {
   full.struct_size = sizeof(Struct);
 }
 
-// Options of the caller; NULL means all defaults. `init` is the function of the header.
+// Reads a caller's options. NULL means defaults. `init` is the header's function for them.
 template <class Options>
 Options read_options(const Options *given, void (*init)(Options *)) {
   Options full;
@@ -143,7 +143,7 @@ Options read_options(const Options *given, void (*init)(Options *)) {
   return full;
 }
 
-// A table of functions of the caller. Functions that the caller's header does not have are NULL.
+// Reads a caller's table of functions. Functions that the caller's header lacks become NULL.
 template <class Table>
 Table read_table(const Table &given) {
   Table full{};
@@ -151,14 +151,14 @@ Table read_table(const Table &given) {
   return full;
 }
 
-// Checks the caller's struct for results, before any are computed.
+// Checks the caller's struct for results before any results are computed.
 template <class Stats>
 void require_sized(const Stats &out) {
   require_struct_size<Stats>(out.struct_size, "set it to the size of the struct");
 }
 
-// Settles how many bytes of the caller's struct for results are filled: as many as both headers have. Fields that only
-// the caller knows become 0.
+// Determines how many bytes of the caller's result struct are filled: as many as both headers have. Fields that only
+// the caller's header has become 0.
 template <class Stats>
 void begin_sized(Stats *out) {
   require_sized(*out);
@@ -167,7 +167,7 @@ void begin_sized(Stats *out) {
   out->struct_size = filled;
 }
 
-// Writes results as far as the caller's header has them.
+// Writes the results that the caller's header has.
 template <class Stats>
 void write_sized(Stats stats, Stats *out) {
   begin_sized(out);

@@ -1,4 +1,4 @@
-// include/opdyno/kv_state.h
+// Implements include/opdyno/kv_state.h.
 #include "vm/kv/kv_state.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// Prepares the library before it loads an artifact or runs a program.
+// Prepares the library for loading artifacts and running programs.
 #pragma once
 
 namespace opd {
 
-// Registers formats, builtins and the functions that artifacts call. Idempotent and cheap after the first time.
+// Registers formats, builtins and the functions that artifacts call. Idempotent. Later calls are cheap.
 void prepare_library();
 
 }  // namespace opd

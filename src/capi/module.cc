@@ -1,4 +1,4 @@
-// include/opdyno/module.h
+// Implements include/opdyno/module.h.
 #include "module/module.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ opd_array *array_of_names(std::vector<std::string> names) {
   return wrap_names(names);
 }
 
-// A module that is imported several times is described once; later only its name is written.
+// A module that is imported several times is described once. After that, only its name is written.
 void write_module(JsonWriter &json, Module &module, std::unordered_set<const Module *> &seen, int depth) {
   const bool whole = seen.insert(&module).second && depth < kMaxJsonDepth;
   json.begin_object().key("kind").value(module.kind()).key("file").value(module.file());

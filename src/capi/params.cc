@@ -1,4 +1,4 @@
-// include/opdyno/params.h
+// Implements include/opdyno/params.h.
 #include "capi/handles.h"
 #include "params/formats.h"
 

@@ -1,4 +1,4 @@
-// include/opdyno/profiler.h
+// Implements include/opdyno/profiler.h.
 #include "profiler/profiler.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace opd;
 
 namespace {
 
-// The program may change its directory before the file is written, or removed.
+// The program may change its working directory before the file is written or removed.
 std::string absolute_path(const char *path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);
@@ -82,7 +82,7 @@ opd_error *opd_profiler_create(const opd_profiler_options *options, opd_profiler
     if (how.file || recording.overwrites) recording.max_calls = UINT64_MAX;
     require(how.skip_first_wait == 0 || how.skip_first_wait == 1, "skip_first_wait must be 0 or 1, but is ",
             how.skip_first_wait);
-    constexpr uint64_t kMost = uint64_t{1} << 48;  // sums do not wrap around
+    constexpr uint64_t kMost = uint64_t{1} << 48;  // keeps sums from wrapping
     for (const auto &[name, steps] : {std::pair("wait", how.wait), std::pair("warmup", how.warmup),
                                       std::pair("active", how.active), std::pair("skip_first", how.skip_first)})
       require(steps <= kMost, name, " is ", steps, "; a schedule has at most 2^48 steps");
@@ -151,7 +151,7 @@ uint64_t opd_profiler_dump_count(const opd_profiler *profiler) {
   return profiler ? unwrap<Profiler>(profiler)->num_dumps() : 0;
 }
 
-// Without memory, the range has no name.
+// If memory is short, the range has no name.
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
 }

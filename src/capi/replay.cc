@@ -1,4 +1,4 @@
-// include/opdyno/replay.h
+// Implements include/opdyno/replay.h.
 #include "replay/replay.h"
 
 #include "capi/handles.h"

@@ -1,4 +1,4 @@
-// include/opdyno/report.h
+// Implements include/opdyno/report.h.
 #include "report/report.h"
 
 #include "capi/handles.h"
@@ -90,7 +90,7 @@ size_t count_of(const Report &report, opd_report_section section) {
   }
 }
 
-// The names of the devices' metrics, each once.
+// Returns the names of the devices' metrics, each once.
 std::vector<std::string_view> device_metrics(const Report &report) {
   std::vector<std::string_view> names = {kDeviceName};
   for (const auto &[device, metrics] : report.devices())

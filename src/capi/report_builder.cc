@@ -1,4 +1,4 @@
-// include/opdyno/report.h: making a report by hand
+// Implements the report builder of include/opdyno/report.h.
 #include <optional>
 
 #include "base/json_writer.h"
@@ -14,7 +14,7 @@ static_assert(OPD_METRIC_STRING == static_cast<int>(MetricKind::kString) &&
               OPD_METRIC_HERTZ == static_cast<int>(MetricKind::kHertz) &&
               OPD_METRIC_JSON == static_cast<int>(MetricKind::kRaw));
 
-// The object behind opd_report_builder. Devices are kept here, because their metrics may come in any order.
+// The object of an opd_report_builder. Devices are kept here, because their metrics may come in any order.
 struct HandBuilder : Object {
   static int32_t type() { return OPD_OBJECT; }
 

@@ -1,4 +1,4 @@
-// include/opdyno/roofline.h
+// Implements include/opdyno/roofline.h.
 #include "measure/roofline.h"
 
 #include "capi/handles.h"

@@ -1,4 +1,4 @@
-// include/opdyno/rpc.h
+// Implements include/opdyno/rpc.h.
 #include "capi/handles.h"
 #include "rpc/client/remote_device.h"
 #include "rpc/client/remote_objects.h"
@@ -30,7 +30,7 @@ Connection options_of(const opd_rpc_connect_options *given) {
   return made;
 }
 
-// Nothing can be reached at the port 0.
+// Parses a server's address. Port 0 is refused, because nobody can connect to it.
 HostPort server_at(const char *text) {
   const HostPort made = HostPort::parse(text);
   require(made.port != "0", "\"", text, "\" is no address of a server: its port is 0");

@@ -1,4 +1,4 @@
-// include/opdyno/rpc_serve.h
+// Implements include/opdyno/rpc_serve.h.
 #include "base/json_writer.h"
 #include "capi/handles.h"
 #include "rpc/server/serve.h"
@@ -76,7 +76,7 @@ opd_error *opd_rpc_serve_describe(const opd_rpc_serve_options *options, opd_buff
     write_phrases(json, "enforced", facts.enforced);
     write_phrases(json, "missing", facts.missing);
     json.key("tls_fingerprint").value(how.tls.is_wanted() ? rpc::server_fingerprint(how.tls) : "");
-    // To look for OpenSSL is to load it, and takes memory that servers without TLS do without.
+    // Loads OpenSSL only if TLS may be used, because it takes memory that servers without TLS do not need.
     const bool asks_for_tls = !options || how.tls.is_wanted();
     json.key("tls_absence").value(asks_for_tls ? openssl::Api::get().absence : "");
     json.end_object();

@@ -1,4 +1,4 @@
-// include/opdyno/telemetry.h
+// Implements include/opdyno/telemetry.h.
 #include "telemetry/telemetry.h"
 
 #include "base/hex.h"
@@ -9,7 +9,7 @@ using namespace opd;
 
 namespace {
 
-// Starts the session of OPDYNO_TELEMETRY, when the library is loaded.
+// Starts the session of OPDYNO_TELEMETRY when the library is loaded.
 [[maybe_unused]] const bool kStarted = (start_telemetry_of_environment(kVersion, kAbi), true);
 
 std::string text_of(const char *given) { return given ? given : ""; }
@@ -87,7 +87,7 @@ SentSpan span_of(const opd_telemetry_value &given) {
                 .end_ns = given.end_ns,
                 .message = text_of(given.error)};
   if (given.parent_span) {
-    // A number of a span has the form that it has within a header.
+    // The span's number has the same form as in a traceparent header.
     const auto parent = TraceContext::parse(concat("00-", hex(own->trace), "-", given.parent_span, "-01"));
     require(parent.has_value(), "\"", given.parent_span, "\" is no number of a span");
     span.parent = parent->span;

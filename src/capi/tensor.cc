@@ -1,4 +1,4 @@
-// include/opdyno/tensor.h
+// Implements include/opdyno/tensor.h.
 #include "value/tensor.h"
 
 #include "capi/handles.h"

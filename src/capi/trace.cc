@@ -1,4 +1,4 @@
-// include/opdyno/trace.h
+// Implements include/opdyno/trace.h.
 #include "capi/handles.h"
 #include "capi/trace_write.h"
 #include "trace/file/event_file_reader.h"
@@ -60,7 +60,7 @@ TraceTableOptions table_options(const opd_trace_write_options &how) {
   return options;
 }
 
-// Times on other devices than the host: there are none so far.
+// Stacks have no times of other devices than the host yet.
 void write_stacks_of(const Trace &trace, const opd_trace_write_options &how, ByteSink &sink) {
   const std::string_view metric = text(how.metric);
   require(metric.empty() || metric == "self_cpu_time_total" || metric == "self_cuda_time_total",

@@ -1,4 +1,4 @@
-// Writes a trace in any of its forms.
+// Writes a trace in any format.
 #pragma once
 #include <opdyno/trace.h>
 

@@ -1,4 +1,4 @@
-// include/opdyno/value.h
+// Implements include/opdyno/value.h.
 #include "value/value.h"
 
 #include "capi/handles.h"

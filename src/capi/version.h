@@ -1,4 +1,4 @@
-// Version and properties of this build.
+// The version and properties of this build.
 #pragma once
 #include <opdyno/base.h>
 
@@ -8,7 +8,7 @@ namespace opd {
 #define OPD_TEXT(x) OPD_TEXT_(x)
 inline constexpr const char *kVersion =
     OPD_TEXT(OPD_VERSION_MAJOR) "." OPD_TEXT(OPD_VERSION_MINOR) "." OPD_TEXT(OPD_VERSION_PATCH);
-inline constexpr const char *kAbi = "1";  // the number behind libopdyno.so: SOVERSION in src/CMakeLists.txt
+inline constexpr const char *kAbi = "1";  // the number after "libopdyno.so.": SOVERSION in src/CMakeLists.txt
 #undef OPD_TEXT
 #undef OPD_TEXT_
 
@@ -34,7 +34,7 @@ struct Feature {
   const char *name;
   bool present;
 };
-// Features that are missing are listed, too, so that a program can ask for any of them. PAPI is loaded at run time.
+// Missing features are listed, too, so that a program can ask for any of them. PAPI is loaded at run time.
 inline constexpr Feature kFeatures[] = {{"cpu", true},  {"libffi", true}, {"npz", true},    {"papi", false},
                                         {"cuda", true}, {"opencl", true}, {"vulkan", true}, {"rpc", true}};
 

@@ -1,4 +1,4 @@
-// include/opdyno/vm.h
+// Implements include/opdyno/vm.h.
 #include "vm/vm.h"
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   return settings;
 }
 
-// OPDYNO_RECORD_LAST names a file that has the latest call of all VMs.
+// OPDYNO_RECORD_LAST names a file that keeps the latest call of all VMs.
 Ref<Vm> recorded(Ref<Vm> vm) {
   if (const char *path = ::secure_getenv("OPDYNO_RECORD_LAST"); path && *path) capture_each_call(*vm, path);
   return vm;
