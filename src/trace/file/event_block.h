@@ -25,12 +25,12 @@ enum class BlockType : uint32_t {
   kRecording = 1,  // RecordingHeader, at the block's begin and again in its middle
   kNames = 2,      // TextRecords: names of events, by their numbers
   kEvents = 3,     // events of one thread
-  kThreads = 4,    // ThreadRecords: of threads that have ended
+  kThreads = 4,    // ThreadRecords of threads that have ended
   kStacks = 5,     // TextRecords: frames of stacks, by their numbers
-  kObjects = 6     // TextRecords: the objects of the addresses of stacks
+  kObjects = 6     // TextRecords: the objects that contain the addresses of stacks
 };
 
-// How much of a block is in use, in one word, so that it is published at once.
+// The used part of a block, in one word, so that it is published at once.
 struct BlockState {
   uint32_t sequence = 0;  // events: number of the block on its thread
   uint16_t top = 0;       // words in use from the front on
@@ -53,28 +53,28 @@ struct OpenSpanRecord {
   StackId stack() const { return static_cast<StackId>(name_stack_kind >> 8 & 0xFFFFFF); }
   uint8_t kind() const { return static_cast<uint8_t>(name_stack_kind); }
 };
-inline constexpr size_t kMostOpenSpans = 16;  // the outermost ones
+inline constexpr size_t kMostOpenSpans = 16;  // only the outermost spans are kept
 
 // In FILE.live, the members that change are written with atomic stores.
 struct BlockHeader {
   std::array<char, 8> magic;
-  uint64_t checksum;  // of all else that is in use, see checksum_of(); 0: the block is not sealed
-  uint64_t file_id;   // random; blocks with another one are left from an older file
+  uint64_t checksum;  // of all other bytes in use, see checksum_of(); 0: the block is not sealed
+  uint64_t file_id;   // random; blocks with another id are left from an older file
   BlockType type;
   uint32_t track;        // events: number of the thread in the file
   uint64_t state;        // BlockState
   uint64_t produced[2];  // events of the recording that the thread made before this block; [sequence % 2] is valid
-  uint64_t dropped;      // further ones for which there was no room
+  uint64_t dropped;      // events for which there was no room
   int64_t thread_id;
   char thread_name[32];     // ends with a zero
-  uint64_t num_open_spans;  // of those below
+  uint64_t num_open_spans;  // number of the spans below
   OpenSpanRecord open_spans[kMostOpenSpans];
 };
 static_assert(sizeof(BlockHeader) == 624 && std::endian::native == std::endian::little);
 inline constexpr size_t kHeaderWords = sizeof(BlockHeader) / sizeof(uint64_t);
 static_assert(kHeaderWords == Chunk::first_word());
 
-// A reader's facts about the recording. There are two copies in a block, `kSecondCopy` bytes apart.
+// Facts about the recording for readers. A block has two copies, `kSecondCopy` bytes apart.
 struct RecordingHeader {
   static constexpr size_t kSecondCopy = kBlockBytes / 2;
   static constexpr uint32_t kVersion = 1;
@@ -84,7 +84,7 @@ struct RecordingHeader {
   BlockType type;
   uint32_t version;
   ClockId clock;
-  uint32_t recordings;  // the bit of the recording in its events
+  uint32_t recordings;  // bit of the recording in its events
   uint64_t anchor_ticks, anchor_ns;
   double ns_per_tick;
   int64_t unix_offset_ns;
@@ -94,15 +94,15 @@ struct RecordingHeader {
   uint64_t other_drops;   // events of threads that have no block
   int64_t process_id;
   int64_t clock_error_ns;                           // as in TraceProcess
-  char process_name[64], host[72], clock_name[72];  // likewise; they end with a zero
+  char process_name[64], host[72], clock_name[72];  // as in TraceProcess; NUL-terminated
 };
 
-// In FILE.live, the number of other_drops so far is this word of the block.
+// In FILE.live, this word of the block counts the events dropped so far by threads without a block.
 inline constexpr size_t kOtherDropsWord = 512;
 static_assert(kOtherDropsWord * sizeof(uint64_t) >= sizeof(RecordingHeader));
 
-// A number, and bytes, which follow in whole words. There are two of each block of them: a lost one would take the
-// names of many events along.
+// A number and a size. The bytes follow, padded to whole words. Each block of these records is written twice, because
+// losing one would lose the names of many events.
 struct TextRecord {
   uint32_t size, number;
 };
@@ -115,7 +115,8 @@ struct ThreadRecord {
 static_assert(sizeof(ThreadRecord) == 64);
 inline constexpr size_t kMostThreadRecords = (kBlockBytes - sizeof(BlockHeader)) / sizeof(ThreadRecord);
 
-// A change of one word always changes the result. Four lanes, since one would wait for each product.
+// A change of one word always changes the result. There are four lanes, because a single one would wait for each
+// product.
 class Checksum {
  public:
   void add(const void *data, size_t words) {
@@ -138,7 +139,7 @@ class Checksum {
   std::array<uint64_t, 4> lanes_{1, 2, 3, 4};
 };
 
-// `words`: those behind the header, up to the state's `top`; `events`: the last ones of the block, if it has events.
+// `words`: those after the header, up to the state's `top`. `events`: the last events of the block, if it has any.
 inline uint64_t checksum_of(BlockHeader header, const void *words, size_t num_words, const void *events,
                             size_t num_events) {
   header.checksum = 0;

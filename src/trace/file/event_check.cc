@@ -22,13 +22,13 @@ bool is_moment(const ClockCalibration &line, uint64_t ticks) {
 }
 
 bool EventCheck::repair(Event &event) {
-  // Bytes that no value of these types has must not be read as such.
+  // Some members have types whose invalid byte values must not be read.
   const auto *bytes = reinterpret_cast<const unsigned char *>(&event);
   if (bytes[offsetof(Event, kind)] > static_cast<unsigned char>(kLastEventKind) || bytes[offsetof(Event, is_open)] > 1)
     return false;
   if (!is_moment(line_, event.begin) || !is_moment(line_, event.end)) return false;
   event.name = numbers_.name(event.name);
-  if (event.name == kNoName && event.kind == EventKind::kCall) event.name = kMostNames;  // a call has one
+  if (event.name == kNoName && event.kind == EventKind::kCall) event.name = kMostNames;  // a call must have a name
   if (stack_of(event)) event.stack = numbers_.stack(event.stack);
   if (is_of_memory(event.kind)) {
     constexpr uint64_t kMostBytes = uint64_t{1} << 42;  // readers sum them

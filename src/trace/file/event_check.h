@@ -1,4 +1,4 @@
-// Checks events from files: everything that readers rely on. Gives their names the numbers of this process.
+// Checks everything in events from files that readers rely on, and maps the file's name numbers to this process's.
 #pragma once
 #include <bitset>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 namespace opd {
 
-// By the numbers in the file.
+// Maps the file's numbers to those of this process.
 struct FileNumbers {
   std::unordered_map<uint32_t, NameId> names;
   std::unordered_map<uint32_t, StackId> stacks;
@@ -17,7 +17,7 @@ struct FileNumbers {
 };
 bool is_moment(const ClockCalibration &line, uint64_t ticks);  // whether it can be converted to nanoseconds
 
-// Of one block of events, whose words and events are in a chunk.
+// Checks one block of events, whose words and events are in a chunk.
 class EventCheck {
  public:
   EventCheck(const FileNumbers &numbers, const ClockCalibration &line, Chunk &chunk, uint32_t top)
@@ -33,7 +33,7 @@ class EventCheck {
   const ClockCalibration &line_;
   int64_t *const words_;
   const uint32_t top_;              // words in use
-  std::bitset<kBlockWords> taken_;  // words of items: each has one event, since its names are changed in place
+  std::bitset<kBlockWords> taken_;  // words of items; each belongs to one event, because its names are changed in place
 };
 
 }  // namespace opd

@@ -19,7 +19,7 @@
 
 namespace opd {
 
-// All files that are being written: a forked child must not write into them.
+// All files that are being written. A forked child must not write into them.
 struct EventFiles {
   ForkMutex guard{LockRank::kEventFiles};
   std::vector<EventFile *> all;
@@ -27,7 +27,7 @@ struct EventFiles {
   static EventFiles &get() {
     static auto *files = [] {
       pthread_atfork(nullptr, nullptr, [] {
-        // Without locks: fork() held them all, and the child has one thread.
+        // No locks are needed: fork() held them all, and the child has one thread.
         for (EventFile *file : get().all) file->become_private();
       });
       return new EventFiles;  // never destroyed: threads may record while the process exits
@@ -60,8 +60,8 @@ void copy_text(char (&place)[kSize], const std::string &text) {
 }
 
 int open_regular(const std::string &path) {
-  // Without O_TRUNC: until the lock is held, the file may be another recording's. O_NONBLOCK: a device, which is
-  // refused below, must not make the caller wait.
+  // No O_TRUNC: until the lock is held, the file may be another recording's. O_NONBLOCK: opening a device, which is
+  // refused below, must not block.
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0) fail_errno("cannot open", path, errno);
   struct stat info {};
@@ -71,7 +71,7 @@ int open_regular(const std::string &path) {
 }
 
 void rename_file(const std::string &from, const std::string &to) {
-  // The file is missing if a process that was killed between two renames has moved it.
+  // The file is missing if a process that was killed between two renames had already moved it.
   if (::rename(from.c_str(), to.c_str()) && errno != ENOENT) fail_errno("cannot rename", from, errno);
 }
 
@@ -92,7 +92,7 @@ uint64_t blocks_for(const EventFileOptions &options) {
 
 std::shared_ptr<EventFile> EventFile::create(const EventFileOptions &options) {
   auto file = std::make_shared<EventFile>(options);
-  // Before another thread has it, so that no child of fork() can write into a file that is not in the list.
+  // Add the file before any thread uses it: a forked child must not write into a file that is not in the list.
   EventFiles::get().add(file.get());
   return file;
 }
@@ -101,12 +101,12 @@ EventFile::EventFile(const EventFileOptions &options)
     : options_(options), live_path_(options.path + ".live"), id_(random_id()), most_blocks_(blocks_for(options)) {
   try {
     while (!open_live()) {}
-    is_complete_ = true;  // if what follows fails, close() is to remove FILE.live, which has no events
+    is_complete_ = true;  // if a later step fails, close() removes FILE.live, which has no events
     open_file();
     header_ = add_block(BlockType::kRecording);
-    // Last, so that a recording that cannot begin, as on a full disk, leaves the earlier one.
+    // Truncate last: a recording that cannot begin, as on a full disk, keeps the earlier file.
     if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
-    // First FILE.live: a block that a thread seals between the two is in FILE, then.
+    // Sync FILE.live first: if a thread seals a block between the two syncs, the second one includes it.
     if (const std::chrono::nanoseconds interval(options_.flush_interval_ns); interval.count() > 0)
       flush_ = std::make_unique<PeriodicFlush>(interval, std::vector{live_file_, file_});
     is_complete_ = false;
@@ -116,7 +116,7 @@ EventFile::EventFile(const EventFileOptions &options)
   }
 }
 
-// A live file is touched only under its lock: a process that is recording holds the lock.
+// A live file is touched only under its lock, which the recording process holds.
 bool EventFile::open_live() {
   live_file_ = open_regular(live_path_);
   lock(live_file_, live_path_);
@@ -134,34 +134,34 @@ void EventFile::lock(int file, const std::string &path) const {
   fail(OPD_FAILED_PRECONDITION, "another recording is writing ", options_.path, "; it has locked ", path);
 }
 
-// First FILE: if this process is killed between the two, the next one moves the rest.
+// Rename FILE first: if this process is killed between the two renames, the next one completes the second.
 void EventFile::move_crashed() {
   rename_file(options_.path, options_.path + ".crashed");
   rename_file(live_path_, options_.path + ".crashed.live");
 }
 
-// FILE has a lock of its own: by another name, such as that of a link, another recording may be writing it.
+// FILE has its own lock, because another recording may be writing it by another name, such as a link.
 void EventFile::open_file() {
   file_ = open_regular(options_.path);
   lock(file_, options_.path);
 }
 
 EventFile::~EventFile() {
-  // First: another thread that forks must not find blocks that are ending.
+  // Remove it from the list first: a thread that forks must not find blocks that are ending.
   EventFiles::get().remove(this);
   flush_.reset();
   close();
 }
 
-// Threads that have not recorded since still map blocks of the live file, which keeps it open. So the lock is released
-// by itself: it would not end with the descriptor.
+// Threads that have not recorded since still map blocks of the live file, which keeps the file open. Closing the
+// descriptor would not end the lock, so it is released explicitly.
 void EventFile::close() noexcept {
   if (is_complete_) remove_live();  // else FILE.live is still needed
   for (int *file : {&file_, &live_file_})
     if (*file >= 0) ::flock(*file, LOCK_UN), ::close(std::exchange(*file, -1));
 }
 
-// The name may be that of another recording's file by now.
+// By now the path may lead to another recording's file.
 void EventFile::remove_live() noexcept {
   if (live_file_ >= 0 && is_named(live_file_, live_path_)) ::unlink(live_path_.c_str());
 }
@@ -173,7 +173,7 @@ void EventFile::become_private() noexcept {
     for (auto &pages : texts->pages) pages.first->keep_private(live_file_), pages.second->keep_private(live_file_);
   for (auto &thread : threads_) thread->keep_private(live_file_);
   header_->keep_private(live_file_);
-  // Closed only: LOCK_UN would end the parent's lock. If the parent is killed, the private mappings keep the lock until
+  // Only close: LOCK_UN would end the parent's lock. If the parent is killed, the private mappings keep the lock until
   // this process ends.
   ::close(std::exchange(live_file_, -1));
   ::close(std::exchange(file_, -1));
@@ -188,7 +188,7 @@ void EventFile::begin(Recordings recordings, uint64_t ticks) {
   write_header(header);
   if (!options_.has_stacks) return;
   try {
-    // Already now, so that the addresses of stacks can be named after a kill; and again at the end.
+    // Add them now, so that the addresses of stacks can be named after a kill, and again at the end.
     add_objects();
   } catch (const std::exception &) { note(ENOMEM); }
 }
@@ -221,7 +221,7 @@ RecordingHeader EventFile::describe() const {
 
 std::unique_ptr<MappedBlock> EventFile::add_block(BlockType type) {
   const uint64_t offset = live_blocks_ * kBlockBytes;
-  // Room on the disk: a store into a page without it would be a SIGBUS.
+  // Reserve disk space: without it, a store into the page would raise SIGBUS.
   const int error = may_write_file(offset + kBlockBytes)
                         ? ::posix_fallocate(live_file_, static_cast<off_t>(offset), kBlockBytes)
                         : EFBIG;
@@ -240,12 +240,12 @@ std::shared_ptr<ThreadBlock> EventFile::begin_thread(int64_t thread_id, const st
   std::scoped_lock lock(guard_);
   if (is_finished_ || !is_of_this_process()) return nullptr;
   std::unique_ptr<MappedBlock> block;
-  // Blocks of threads that have ended are used again: else FILE.live would grow with each thread that a program starts.
+  // Reuse blocks of ended threads: otherwise FILE.live would grow with each thread that a program starts.
   if (free_.empty()) block = add_block(BlockType::kEvents);
   else block = std::move(free_.back()), free_.pop_back();
   ThreadRecord thread{++last_track_, 0, 0, thread_id, {}};
   copy_text(thread.thread_name, thread_name);
-  // Room in `free_` for all threads: end_thread() must not fail between a thread's record and the end of its block.
+  // Reserve room for all threads: end_thread() must not fail between writing the record and releasing the block.
   threads_.reserve(threads_.size() + 1);
   free_.reserve(free_.size() + threads_.size() + 1);
   threads_.push_back(std::make_shared<ThreadBlock>(shared_from_this(), std::move(block), thread));
@@ -255,7 +255,8 @@ std::shared_ptr<ThreadBlock> EventFile::begin_thread(int64_t thread_id, const st
   return nullptr;
 }
 
-// First the record, then the block may be another thread's: a reader that finds both takes the thread once.
+// The record is written before the block is released to another thread. A reader that finds both counts the thread
+// once.
 void EventFile::end_thread(ThreadBlock &block) noexcept try {
   std::scoped_lock lock(guard_);
   const auto found = std::ranges::find(threads_, &block, [](const auto &thread) { return thread.get(); });
@@ -273,7 +274,7 @@ void EventFile::add_record(const ThreadRecord &record) {
   MappedBlock &block = *records_.back();
   BlockState state = block.state();
   constexpr auto kWords = static_cast<uint16_t>(sizeof record / sizeof(uint64_t));
-  // First the record, then the count: who reads the count, also after a kill, finds the record whole.
+  // Write the record before the count: a reader of the count finds the whole record, also after a kill.
   std::memcpy(block.words() + state.top, &record, sizeof record);
   state.top = static_cast<uint16_t>(state.top + kWords), ++state.count;
   block.publish(state);
@@ -289,8 +290,8 @@ void EventFile::add_names_up_to(NameId last) noexcept {
     try {
       add_name(name);
     } catch (const std::exception &) { note(ENOMEM); }  // a reader shows "?"
-    // Also after a failure, which each further event would repeat otherwise. Released for has_name(): an event in the
-    // file has its name there.
+    // Advance also after a failure, which each later event would repeat otherwise. Release order is for has_name():
+    // names of events in the file are already there.
     names_written_.store(name + 1, std::memory_order_release);
   }
 }
@@ -305,14 +306,14 @@ void EventFile::add_stacks(StackId last) noexcept {
   for (StackId stack = stacks_written_.load(std::memory_order_relaxed); stack <= last; ++stack) {
     try {
       add_stack(stack);
-    } catch (const std::exception &) { note(ENOMEM); }  // a reader shows none
+    } catch (const std::exception &) { note(ENOMEM); }  // a reader shows no stack
     stacks_written_.store(stack + 1, std::memory_order_release);
   }
 }
 
 void EventFile::add_stack(StackId stack) {
   const std::span<const uint64_t> frames = stack_frames(stack);
-  // First the names of the frames: no kill leaves a stack in the file whose names are missing.
+  // Write the names of the frames first: after a kill, every stack in the file has its names.
   for (const uint64_t frame : frames) {
     if (!is_language_frame(frame)) continue;
     const LanguageFrame named = unpack_frame(frame);
@@ -340,7 +341,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   auto &pages = texts.pages;
   if (pages.empty() || pages.back().first->state().top + words > kBlockWords) {
     pages.reserve(pages.size() + 1);
-    // If there is room for one block only, it is not used: each text must have its copy.
+    // If there is room for only one block, it is not used: each text needs both copies.
     TextPages fresh{add_block(texts.type), add_block(texts.type)};
     pages.push_back(std::move(fresh));
   }
@@ -348,7 +349,7 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   for (auto *block : {pages.back().first.get(), pages.back().second.get()}) {
     BlockState state = block->state();
     uint64_t *const place = block->words() + state.top;
-    // Checksums are of whole words, so the rest of the last one must be known.
+    // Checksums cover whole words, so the padding of the last word is set.
     place[words - 1] = 0;
     std::memcpy(place, &record, sizeof record);
     if (!text.empty()) std::memcpy(place + 1, text.data(), text.size());
@@ -357,10 +358,10 @@ void EventFile::add_text(Texts &texts, uint32_t number, std::string_view text) {
   }
 }
 
-// Events after the end are no part of the recording.
+// Events after the end do not belong to the recording.
 void EventFile::count_drop(uint64_t count) noexcept {
   if (is_finished_.load()) return;
-  // In the mapped block, so that a kill does not lose the number.
+  // The count is in the mapped block, so a kill does not lose it.
   std::atomic_ref(header_->words()[kOtherDropsWord]).fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -378,15 +379,17 @@ bool EventFile::write_at(uint64_t offset, const void *data, size_t size) noexcep
   return true;
 }
 
-// The header last: while the one in FILE is an older block's, its checksum does not fit, so it counts as lost.
+// The header is written last. Until then FILE has the header of an older block, whose checksum does not match, so the
+// block counts as lost.
 void EventFile::write_events(BlockHeader header, const uint64_t *words, const Event *last) noexcept {
   if (!is_of_this_process()) return;
   const uint64_t number = blocks_written_.fetch_add(1, std::memory_order_relaxed);
-  // The number gives each thread a place of its own, without a lock. In a ring, a thread that is a whole round late may
-  // write together with the next owner of its place: the checksum then does not fit, and the block counts as lost.
+  // The number gives each thread its own place, without a lock. In a ring, a thread that is a whole round late may
+  // write at the same time as the next owner of its place. The checksum then does not match, and the block counts as
+  // lost.
   if (!options_.is_ring && number >= most_blocks_) return is_full_.store(true);
   const BlockState state = BlockState::of(header.state);
-  // A block without events writes the place of one all the same, since FILE has whole blocks.
+  // A block without events still writes one event's bytes, because FILE has whole blocks.
   const size_t num_words = state.top - kHeaderWords, events_size = std::max<size_t>(state.count, 1) * sizeof(Event);
   header.checksum = checksum_of(header, words, num_words, last, state.count);
   const uint64_t offset = (1 + number % most_blocks_) * kBlockBytes;
@@ -409,7 +412,7 @@ bool EventFile::write_header(const RecordingHeader &header) noexcept {
          write_at(kBlockBytes - 1, "", 1);  // what lies before it is zeros
 }
 
-// A thread that looked whether the recording runs just before it ended may be about to write.
+// A thread that checked the recording just before its end may be about to write.
 void EventFile::end_changes() noexcept {
   {
     std::scoped_lock lock(guard_);
@@ -430,8 +433,8 @@ void EventFile::end_changes() noexcept {
   }
 }
 
-// A thread for whose record there is no room stays in its block of FILE.live. The list is emptied all the same: its
-// items hold this object, so neither it nor its blocks on the full disk would ever be released.
+// If there is no room for a thread's record, the thread keeps its block of FILE.live. The list is emptied all the same:
+// its items own this object, so otherwise neither it nor its blocks on the full disk would be released.
 bool EventFile::end_threads() noexcept {
   bool is_complete = true;
   for (const auto &thread : std::exchange(threads_, {})) {
@@ -446,17 +449,17 @@ bool EventFile::end_threads() noexcept {
   return is_complete;
 }
 
-// In this order: no thread changes anything, all events are in FILE, then the names and records behind them, and last
-// the header that says whether all is there.
+// The order matters: first no thread changes anything, then all events are in FILE, then the names and records behind
+// them, and last the header, which says whether all is there.
 void EventFile::finish(uint64_t ended) noexcept try {
   if (!is_of_this_process()) return;
   end_changes();
   if (flush_ && flush_->error()) note(flush_->error());
-  flush_.reset();  // without the lock: the disk may take long
+  flush_.reset();  // without the lock, because the disk may take long
   std::scoped_lock lock(guard_);
   bool is_complete = end_threads();
   tail_ = 1 + std::min(blocks_written_.load(), most_blocks_);
-  // Anew, since libraries may have been loaded meanwhile.
+  // Write the objects anew, because libraries may have been loaded meanwhile.
   if (options_.has_stacks) objects_.pages.clear(), add_objects();
   for (const auto *texts : {&names_, &stacks_, &objects_})
     for (const auto &pages : texts->pages)

@@ -1,5 +1,5 @@
-// Writes a recording to FILE while it goes on: see trace/file/event_block.h for the form. Threads write their own
-// events, first into their blocks of FILE.live, and each time that one is full, into FILE.
+// Writes a recording to FILE while it goes on. The format is described in trace/file/event_block.h. Each thread writes
+// its own events into its block of FILE.live, and copies each full block to FILE.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -14,43 +14,44 @@ namespace opd {
 
 struct EventFileOptions {
   std::string path;
-  bool is_ring = false;    // the oldest blocks of FILE are overwritten; else no more are written
-  uint64_t max_bytes = 0;  // of the blocks of events in FILE; 0: no limit
+  bool is_ring = false;    // true: new blocks of FILE overwrite the oldest ones; false: no more are written
+  uint64_t max_bytes = 0;  // limit for the blocks of events in FILE; 0: no limit
   uint64_t sample_interval = 1;
   bool has_memory = false, has_stacks = false;
-  uint64_t flush_interval_ns = 0;  // how often the files are written to the disk; 0: when the system does it
+  uint64_t flush_interval_ns = 0;  // interval of syncs to the disk; 0: the system decides
 };
 
 // Thread-safe.
 class EventFile : public std::enable_shared_from_this<EventFile> {
  public:
-  // Throws OPD_FAILED_PRECONDITION if another recording writes the file, OPD_INVALID_ARGUMENT if there is something
-  // else than a regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed, FILE.crashed.live.
+  // Throws OPD_FAILED_PRECONDITION if another recording writes the file, OPD_INVALID_ARGUMENT if the path is not a
+  // regular file, OPD_IO. Files of a process that died are renamed to FILE.crashed and FILE.crashed.live.
   static std::shared_ptr<EventFile> create(const EventFileOptions &options);
   explicit EventFile(const EventFileOptions &options);  // for create()
   ~EventFile();                                         // without finish(), the files stay as after a crash
   EventFile(const EventFile &) = delete;
 
-  void begin(Recordings recordings, uint64_t ticks);  // the bit of the recording, and its begin; before any thread
-  // A block for the calling thread; null if the file has no room for it.
+  void begin(Recordings recordings, uint64_t ticks);  // takes the recording's bit and its begin; called before threads
+                                                      // record
+  // Returns a block for the calling thread; null if the file has no room for it.
   std::shared_ptr<ThreadBlock> begin_thread(int64_t thread_id, const std::string &thread_name) noexcept;
-  void end_thread(ThreadBlock &block) noexcept;  // by the thread
-  void count_drop(uint64_t count) noexcept;      // of a thread without a block
-  // Seals all blocks and completes FILE. To be called once, and not by a thread amid add_event().
+  void end_thread(ThreadBlock &block) noexcept;  // called by the thread
+  void count_drop(uint64_t count) noexcept;      // counts events of a thread without a block
+  // Seals all blocks and completes FILE. Call it once, and not from a thread that is inside add_event().
   void finish(uint64_t ended) noexcept;
-  // After finish(), when no thread reads the files any more: removes FILE.live, and lets others write FILE. Threads may
-  // hold the object until they record again.
+  // Removes FILE.live, and lets other recordings write FILE. Call it after finish(), when no thread reads the files.
+  // Threads may hold the object until they record again.
   void close() noexcept;
-  // The error of a write by which events were lost; "" if there was none.
+  // The message of the first failed write that lost events; "" if there was none.
   std::string problem() const;
 
-  // A forked child has the object, but the files are its parent's.
+  // False in a forked child: the child has the object, but the files are its parent's.
   bool is_of_this_process() const { return generation_ == fork_generation(); }
   int file() const { return file_; }
   int live_file() const { return live_file_; }
   const std::string &path() const { return options_.path; }
 
-  // For blocks of threads.
+  // The members below are for blocks of threads.
   uint64_t id() const { return id_; }
   Recordings recordings() const { return recordings_; }
   bool has_name(NameId name) const {
@@ -66,58 +67,58 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
  private:
   friend struct EventFiles;
   struct TextPages {
-    std::unique_ptr<MappedBlock> first, second;  // equal
+    std::unique_ptr<MappedBlock> first, second;  // equal copies
   };
   struct Texts {
     BlockType type;
     std::vector<TextPages> pages{};
   };
-  bool open_live();  // false: to be tried again
+  bool open_live();  // false: try again
   void lock(int file, const std::string &path) const;
   void remove_live() noexcept;
   void move_crashed();
   void open_file();
   RecordingHeader describe() const;
-  void end_changes() noexcept;                             // of all threads
+  void end_changes() noexcept;                             // waits for all threads
   std::unique_ptr<MappedBlock> add_block(BlockType type);  // to FILE.live
   void add_text(Texts &texts, uint32_t number, std::string_view text);
-  void add_names_up_to(NameId last) noexcept;  // these are called under the lock
+  void add_names_up_to(NameId last) noexcept;  // this one and those below are called under the lock
   void add_name(NameId name);
   void add_stack(StackId stack);
   void add_objects();
   void add_record(const ThreadRecord &record);
-  bool end_threads() noexcept;                    // whether all have a record
+  bool end_threads() noexcept;                    // whether all threads have a record
   bool write_whole(MappedBlock &block) noexcept;  // behind the events
   bool write_header(const RecordingHeader &header) noexcept;
   bool write_at(uint64_t offset, const void *data, size_t size) noexcept;
   void note(int error_number) noexcept;
-  void become_private() noexcept;  // in a forked child
+  void become_private() noexcept;  // called in a forked child
 
   const EventFileOptions options_;
   const std::string live_path_;
   const uint32_t generation_ = fork_generation();
   const uint64_t id_;
-  const uint64_t most_blocks_;  // of events
+  const uint64_t most_blocks_;  // limit for blocks of events
   int file_ = -1, live_file_ = -1;
   Recordings recordings_ = 0;
   uint64_t began_ = 0;
-  std::atomic<uint64_t> blocks_written_{0};  // of events, overwritten and failed ones included
+  std::atomic<uint64_t> blocks_written_{0};  // blocks of events, including overwritten and failed ones
   std::atomic<NameId> names_written_{0};
-  std::atomic<StackId> stacks_written_{1};  // none has the number 0
-  std::atomic<int> error_{0};               // the first one
+  std::atomic<StackId> stacks_written_{1};  // stack ids start at 1
+  std::atomic<int> error_{0};               // errno of the first failed write
   std::atomic<bool> is_full_{false};
-  std::atomic<bool> is_finished_{false};  // no further thread gets a block; set under the lock
+  std::atomic<bool> is_finished_{false};  // set under the lock; from then on no thread gets a block
 
   ForkMutex guard_{LockRank::kEventFile};
-  bool is_complete_ = false;  // FILE.live is not needed
-  uint64_t live_blocks_ = 0;  // in FILE.live
-  uint64_t tail_ = 0;         // number of the block behind the events, once all are sealed
+  bool is_complete_ = false;  // FILE.live is not needed any more
+  uint64_t live_blocks_ = 0;  // number of blocks in FILE.live
+  uint64_t tail_ = 0;         // number of the block after the events, once all are sealed
   uint32_t last_track_ = 0;
   std::unique_ptr<MappedBlock> header_;
   Texts names_{BlockType::kNames}, stacks_{BlockType::kStacks}, objects_{BlockType::kObjects};
   std::vector<std::unique_ptr<MappedBlock>> records_, free_;
   std::vector<std::shared_ptr<ThreadBlock>> threads_;
-  std::unique_ptr<PeriodicFlush> flush_;  // until the end of the recording
+  std::unique_ptr<PeriodicFlush> flush_;  // null after the end of the recording
 };
 
 }  // namespace opd

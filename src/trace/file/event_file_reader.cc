@@ -15,7 +15,7 @@
 namespace opd {
 namespace {
 
-// A block as it was read. The copy is aligned as events are.
+// A copy of a block, aligned as events are.
 struct Block {
   alignas(64) char bytes[kBlockBytes];
   BlockHeader header() const {
@@ -30,16 +30,16 @@ struct Block {
 struct EventBlock {
   BlockHeader header;
   std::shared_ptr<Chunk> chunk;
-  uint64_t made;  // events of the recording that the thread had made with this block
+  uint64_t made;  // events that the thread had made for the recording, including this block's
   BlockState state() const { return BlockState::of(header.state); }
 };
 
-// The facts of one thread that were read so far.
+// The facts about one thread that were read so far.
 struct Thread {
   int64_t id = 0;
   std::string name;
   uint64_t produced = 0, dropped = 0;
-  std::map<uint32_t, EventBlock> blocks;  // by their numbers on the thread
+  std::map<uint32_t, EventBlock> blocks;  // key: number of the block on the thread
 };
 
 bool is_regular(int file) {
@@ -58,12 +58,12 @@ class Reader {
       fail(OPD_BAD_FORMAT, path_, " is no recording: ",
            is_regular(file_ >= 0 ? file_ : live_) ? "none of its blocks says what was recorded"
                                                   : "it is no regular file");
-    // The recording may go on. If a thread seals a block between the two reads, it is in FILE then.
+    // FILE.live is read first: if the recording goes on and a thread seals a block between the two reads, FILE has it.
     if (live_ >= 0) read_blocks(live_, Part::kAll);
     if (file_ >= 0) read_blocks(file_, Part::kAll);
     if (live_ >= 0 && file_ >= 0 && lacks_blocks()) read_blocks(file_, Part::kOlderEvents);
-    // The names in FILE may be newer than the events that were read of FILE.live. The ends of threads must not be:
-    // their last events would count as lost.
+    // The names in FILE may be newer than the events that were read from FILE.live, so texts are read again. The
+    // records of ended threads must not be newer: the last events of these threads would count as lost.
     if (live_ >= 0) read_blocks(live_, Part::kTexts);
     return make_parts();
   }
@@ -72,7 +72,7 @@ class Reader {
   enum class Part : uint8_t {
     kAll,
     kTexts,
-    kOlderEvents  // blocks of events that are older than a thread's newest known one
+    kOlderEvents  // blocks of events that are older than the newest known one of their thread
   };
   void read_header(int file);
   void read_blocks(int file, Part part);
@@ -96,11 +96,11 @@ class Reader {
   std::optional<RecordingHeader> header_;
   ClockCalibration line_;
   FileNumbers numbers_;
-  std::unordered_map<uint32_t, std::vector<uint64_t>> stacks_;  // frames as in the file
+  std::unordered_map<uint32_t, std::vector<uint64_t>> stacks_;  // frames with the file's numbers
   std::map<uint32_t, LoadedObject> objects_;
   std::map<uint32_t, Thread> threads_;
   uint64_t other_drops_ = 0;
-  uint64_t end_ = 0;  // tick of the recording's end, or of the last event
+  uint64_t end_ = 0;  // tick of the recording's end, or of the last event if it has no end
 };
 
 bool read_at(int file, uint64_t offset, char *place, size_t size) {
@@ -115,8 +115,8 @@ bool read_at(int file, uint64_t offset, char *place, size_t size) {
 
 std::string text_of(const char *text, size_t size) { return {text, ::strnlen(text, size)}; }
 
-// A thread that writes the block meanwhile may have begun the next one: then the state differs, and the block is read
-// again. Events that are published at the first reading do not change before.
+// If a thread begins a new block during the read, the state differs, and the block is read again. Events that were
+// published before the first read do not change.
 bool Reader::read_block(int file, uint64_t offset, Block &block) const {
   for (int tries = 0; tries < 100; ++tries) {
     BlockHeader before, after;
@@ -159,7 +159,7 @@ void Reader::read_header(int file) {
   }
 }
 
-// Holes are skipped: a file of a few bytes may claim any size.
+// Holes are skipped, because a file of a few bytes may claim any size.
 void Reader::read_blocks(int file, Part part) {
   const auto block = std::make_unique<Block>();
   for (uint64_t offset = 0;;) {
@@ -186,8 +186,8 @@ bool Reader::is_wanted(const BlockHeader &header, Part part) const {
   return part == Part::kAll || (header.type == BlockType::kEvents && is_older());
 }
 
-// Several threads write into FILE, so a thread's older block may be written after its place was read and before the
-// place of a newer one is. Then the older one is missing, or is the part of it that was in FILE.live.
+// Several threads write into FILE. So an older block of a thread may be written after its place was read, and a newer
+// one before its place is read. Then the older block is missing, or only its part in FILE.live was read.
 bool Reader::lacks_blocks() const {
   return std::ranges::any_of(threads_, [](const auto &thread) {
     uint32_t next = 0;
@@ -226,7 +226,7 @@ void Reader::take(const Block &block, bool is_live) {
   }
 }
 
-// While a thread seals a block, it is in both files.
+// While a thread seals a block, both files have it.
 void Reader::take_events(const Block &block, const BlockHeader &header) {
   const BlockState state = BlockState::of(header.state);
   Thread &thread = threads_[header.track];
@@ -235,7 +235,7 @@ void Reader::take_events(const Block &block, const BlockHeader &header) {
   thread.dropped = std::max(thread.dropped, header.dropped);
   if (const auto known = thread.blocks.find(state.sequence); known != thread.blocks.end()) {
     if (header.checksum == 0 || known->second.header.checksum != 0) return;
-    thread.blocks.erase(known);  // it was read before it was sealed
+    thread.blocks.erase(known);  // this copy was read before the block was sealed
   }
   auto chunk = Chunk::make(0);
   const size_t front = (state.top - kHeaderWords) * sizeof(uint64_t), back = state.count * sizeof(Event);
@@ -276,9 +276,9 @@ void Reader::take_object(uint32_t number, std::string_view bytes) try {
   object.build_id = in.read_string("build id");
   object.path = as_text(in.take(in.remaining(), "path"));
   objects_.try_emplace(number, std::move(object));
-} catch (const Exception &) {}  // damaged: its functions have no names
+} catch (const Exception &) {}  // a damaged object: its functions have no names
 
-// Once all names are known.
+// Called when all names are known.
 void Reader::number_stacks() {
   for (auto &[number, frames] : stacks_) {
     for (uint64_t &frame : frames) {
@@ -362,19 +362,20 @@ void Reader::add_thread(TraceParts &parts, Thread &thread) {
   track.dropped = thread.dropped + (thread.produced > kept ? thread.produced - kept : 0);
 }
 
-// Events are in the order of their ends.
+// Returns whether a span with this begin has ended. Events are in the order of their ends.
 bool has_ended(const std::vector<const Event *> &events, uint64_t begin) {
   for (auto at = events.rbegin(); at != events.rend() && (*at)->end >= begin; ++at)
     if ((*at)->begin == begin) return true;
   return false;
 }
 
-// Of the thread's newest block: what the thread was doing when it was killed, or when the recording ended.
+// The open spans are in the thread's newest block. They show what the thread was doing at a kill or at the end of the
+// recording.
 void Reader::add_open(TraceTrack &track, const Thread &thread) const {
   if (thread.blocks.empty()) return;
   const EventBlock &newest = thread.blocks.rbegin()->second;
   const BlockHeader &header = newest.header;
-  if (thread.produced > newest.made || thread.dropped > header.dropped) return;  // a newer one found no room
+  if (thread.produced > newest.made || thread.dropped > header.dropped) return;  // there was no room for a newer block
   std::vector<Event> open;
   for (size_t i = 0; i < std::min<uint64_t>(header.num_open_spans, kMostOpenSpans); ++i) {
     const OpenSpanRecord &span = header.open_spans[i];

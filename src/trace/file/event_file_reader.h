@@ -7,9 +7,9 @@
 
 namespace opd {
 
-// PATH, and PATH.live if it is there. Blocks that are damaged, and events that cannot be, are counted as dropped.
-// Throws OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if it has no description of the recording.
+// Reads PATH, and PATH.live if it exists. Damaged blocks and invalid events are counted as dropped. Throws
+// OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the recording's description is missing.
 Ref<Trace> read_event_file(const std::string &path);
-TraceParts read_event_file(const EventFile &file);  // one that this process writes
+TraceParts read_event_file(const EventFile &file);  // reads a file that this process writes
 
 }  // namespace opd

@@ -21,7 +21,7 @@ PeriodicFlush::PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int>
 }
 
 PeriodicFlush::~PeriodicFlush() {
-  if (generation_ != fork_generation()) return;  // a forked child lacks the thread
+  if (generation_ != fork_generation()) return;  // a forked child does not have the thread
   ends_.release();
   pthread_join(thread_, nullptr);
 }
@@ -29,7 +29,7 @@ PeriodicFlush::~PeriodicFlush() {
 void PeriodicFlush::run() noexcept {
   while (!ends_.try_acquire_for(interval_))
     for (const int file : files_)
-      // EINVAL: the file system has nothing to synchronise.
+      // EINVAL: the file does not support syncing.
       if (int none = 0; ::fdatasync(file) && errno != EINVAL) error_.compare_exchange_strong(none, errno);
 }
 

@@ -14,12 +14,12 @@ namespace opd {
 
 class PeriodicFlush {
  public:
-  // `files` are flushed in their order; they stay the caller's. Throws OPD_IO if no thread can be started.
+  // Syncs `files` in their order; the caller keeps them open. Throws OPD_IO if no thread can be started.
   PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files);
   ~PeriodicFlush();  // ends the thread
   PeriodicFlush(const PeriodicFlush &) = delete;
 
-  int error() const { return error_.load(); }  // number of the first error; 0: there was none
+  int error() const { return error_.load(); }  // errno of the first failed sync; 0: none
 
  private:
   void run() noexcept;

@@ -15,7 +15,7 @@ namespace opd {
 namespace {
 
 template <class T>
-void store(T &place, T value) {  // not before what was stored before
+void store(T &place, T value) {  // release order: earlier stores are visible first
   std::atomic_ref(place).store(value, std::memory_order_release);
 }
 
@@ -66,7 +66,7 @@ void ThreadBlock::add_open(const Chunk &chunk, uint32_t top, uint32_t count) {
     add_names_of(event);
     Event &place = *block_->event(count_);
     place = event;
-    // Words behind the chunk's 64 KiB have no room in a block.
+    // Words after the chunk's first 64 KiB have no room in a block.
     if (has_no_words(event.kind)) continue;
     if (event.num_tensors && event.shapes >= Chunk::kTail) place.num_tensors = place.shapes = 0;
     if (event.items >= Chunk::kTail) place.items = 0;
@@ -120,12 +120,12 @@ void ThreadBlock::show_open_spans(const OpenSpans &spans) {
   store(header.num_open_spans, count);
 }
 
-// First FILE has the events, then the block has none, in one store. So at each moment, each event is in one of them.
+// The events are written to FILE before one store empties the block, so each event is always in one of the two files.
 uint64_t ThreadBlock::seal() {
   const BlockState state = block_->state();
   BlockHeader &live = block_->header();
   uint64_t produced = live.produced[state.sequence % 2];
-  // FILE.live will not have them any more.
+  // They will not be in FILE.live any more.
   const bool shows_open_spans = is_closed() && std::atomic_ref(live.num_open_spans).load(std::memory_order_acquire) > 0;
   if (state.count == 0 && !shows_open_spans) return produced;
   for (uint32_t i = 0; i < state.count; ++i) produced += (block_->event(i)->recordings & file_->recordings()) != 0;
@@ -138,7 +138,7 @@ uint64_t ThreadBlock::seal() {
 
 void ThreadBlock::end_thread() noexcept { file_->end_thread(*this); }
 
-// A change is some stores, and now and then the writing of a name.
+// Spinning is short: a change is a few stores and, now and then, the writing of a name.
 void ThreadBlock::wait_for_change() const {
   while (is_changing()) std::this_thread::yield();
 }

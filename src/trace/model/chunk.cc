@@ -14,7 +14,7 @@
 namespace opd {
 namespace {
 
-// Released chunks, for the next ones: without them, each recording would pay the page faults anew, a third of its cost.
+// Keeps released chunks for reuse. Otherwise each recording would pay for page faults again, a third of its cost.
 class Spare {
  public:
   static Spare &get() {
@@ -33,7 +33,7 @@ class Spare {
   void give(void *memory) noexcept {
     {
       std::scoped_lock lock(guard_);
-      // Room for the pointers was reserved, so this does not allocate.
+      // Capacity was reserved, so this does not allocate.
       if (chunks_.size() < kKept) return chunks_.push_back(memory);
     }
     std::free(memory);
@@ -79,7 +79,7 @@ class Spare {
   ForkMutex guard_{LockRank::kChunks};
   std::vector<void *> chunks_;
 };
-// Made at load: a destructor that uses it must not run out of memory.
+// Constructed at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Spare &spare_made_at_load = Spare::get();
 
 void release_chunk(Chunk *chunk) {

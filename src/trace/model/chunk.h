@@ -1,6 +1,6 @@
-// The memory of events. A chunk is 64 KiB, aligned to its size. Words grow from its front: what the events have beside
-// their 64 bytes. Events grow from its end, so the owner needs no guess of the two shares. An event's words are in its
-// own chunk, so a chunk can be read, kept or dropped alone.
+// The memory of events. A chunk is 64 KiB, aligned to its size. Words grow from its front and hold the variable part of
+// events. The events, 64 bytes each, grow from its end, so the owner need not guess the two shares. The words of an
+// event are in its own chunk, so a chunk can be read, kept or dropped alone.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -13,10 +13,10 @@ class Chunk {
  public:
   static constexpr size_t kBytes = size_t{1} << 16;
 
-  // Takes a chunk of those that were released, or allocates one. `tail_words`: room for one large payload behind the
-  // first 64 KiB; its index is kTail. Memory is zeroed when allocated: a page fault costs as much as thirty events.
+  // Reuses a released chunk, or allocates one. `tail_words`: room for one large payload after the first 64 KiB, at
+  // index kTail. Memory is zeroed when allocated: a page fault costs as much as thirty events.
   static std::shared_ptr<Chunk> make(uint64_t first, size_t tail_words = 0);
-  // Allocates until so many released chunks are there; trim() frees those that are more than usual.
+  // reserve() allocates until this many released chunks exist; trim() frees those above the usual number.
   static void reserve(size_t chunks);
   static void trim() noexcept;
 
@@ -27,18 +27,18 @@ class Chunk {
 
   int64_t *words() { return reinterpret_cast<int64_t *>(this); }
   const int64_t *words() const { return reinterpret_cast<const int64_t *>(this); }
-  // Behind the header that a chunk has in a file (event_block.h): words have the same places there.
+  // Words begin where they do in a file's block, after its header (event_block.h).
   static constexpr size_t first_word() { return 78; }
   Event *event(size_t i) { return reinterpret_cast<Event *>(reinterpret_cast<char *>(this) + kBytes) - 1 - i; }
   const Event *event(size_t i) const { return const_cast<Chunk *>(this)->event(i); }
-  static uint64_t number_of(const Event &event) {  // of an event, on its track
+  static uint64_t number_of(const Event &event) {  // number of the event on its track
     const Chunk &chunk = of(event);
     return chunk.first + static_cast<uint64_t>(chunk.event(0) - &event);
   }
 
-  // Gives the system the whole pages between the words below `top` and the events below `count`. Others may read the
-  // chunk meanwhile. Without this, a program that starts a thread for each task would keep 64 KiB for a few events of
-  // each thread.
+  // Returns the whole pages between the words below `top` and the events below `count` to the system. Others may read
+  // the chunk meanwhile. Without this, a program that starts a thread for each task would keep 64 KiB for a few events
+  // of each thread.
   void release_free_pages(uint32_t top, uint32_t count) noexcept;
 
   uint64_t first = 0;              // number of its first event on the track

@@ -8,7 +8,8 @@
 namespace opd {
 namespace {
 
-// The first word of an item. The second one holds the metric's bits, or a text's length; the text follows in words.
+// The first word of an item. The second word holds the metric's bits or the text's length. The text follows, padded to
+// whole words.
 struct ItemHead {
   NameId name;
   EventItem::Type type;

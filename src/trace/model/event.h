@@ -1,4 +1,4 @@
-// An event: 64 bytes. Its variable part is in the words of its chunk (trace/model/chunk.h).
+// An event of 64 bytes. Its variable part is in the words of its chunk (trace/model/chunk.h).
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -18,7 +18,7 @@
 
 namespace opd {
 
-// A set of the recordings that run at the same time: a bit for each.
+// A set of concurrent recordings, one bit for each.
 using Recordings = uint16_t;
 constexpr uint32_t kMostRecordings = 16;
 constexpr uint32_t first_of(Recordings set) { return static_cast<uint32_t>(std::countr_zero(set)); }
@@ -29,17 +29,17 @@ void each_recording(Recordings set, const Visit &visit) {
 }
 
 enum class EventKind : uint8_t {
-  kCall,         // of an operator, or of a function of a program by another one
-  kRun,          // of a program: a call from outside. Its calls have its number
-  kRange,        // of the user: from a mark in the source to another
-  kStep,         // of a profiler's schedule; `run` is its number
-  kMark,         // of the user: a moment
-  kAlloc,        // a device hands out memory; see MemoryChange
-  kFree,         // and gets it back
-  kTask,         // of a parallel loop; see LoopTask
-  kBind,         // the library gives a block of a device new contents; see MemoryChange
-  kDeviceWork,   // a kernel or a copy, on the device; see DeviceWork
-  kDeviceClock,  // how a device's clock lies to the host's; see DeviceMoment
+  kCall,         // a call of an operator, or of one program function by another
+  kRun,          // a call of a program from outside; Event::run of its calls is its number
+  kRange,        // a user's range between two marks in the source
+  kStep,         // a step of a profiler's schedule; `run` is its number
+  kMark,         // a moment that the user marks
+  kAlloc,        // a device allocates memory; see MemoryChange
+  kFree,         // a device's memory is returned; see MemoryChange
+  kTask,         // a task of a parallel loop; see LoopTask
+  kBind,         // the library writes new contents into a block of a device; see MemoryChange
+  kDeviceWork,   // a kernel or a copy on the device; see DeviceWork
+  kDeviceClock,  // a comparison of the device's and the host's clocks; see DeviceMoment
   kCounter       // a measured value of a device at a moment; see counter_value()
 };
 inline constexpr EventKind kLastEventKind = EventKind::kCounter;
@@ -47,34 +47,34 @@ inline constexpr EventKind kLastEventKind = EventKind::kCounter;
 struct Event {
   static constexpr uint32_t kNoLocation = UINT32_MAX;
   uint64_t begin, end;  // ticks of the track's clock
-  NameId name;          // kNoName: not known
+  NameId name;          // kNoName: unknown
   EventKind kind;
-  bool is_open;           // had not ended when the recording did: then `end` is that moment
-  Recordings recordings;  // that the event belongs to
+  bool is_open;           // the span was open when the recording ended; `end` is that moment
+  Recordings recordings;  // the recordings that the event belongs to
   uint64_t run;           // number of the run, from 1 in the process; 0: none
   union {
-    DLDevice device;      // calls: of the last tensor argument
-    uint64_t parent_run;  // runs: of the same program's run that it began in; 0: there is none
+    DLDevice device;      // calls: device of the last tensor argument
+    uint64_t parent_run;  // runs: number of the same program's run that it began in; 0: none
   };
-  uint32_t location;     // calls: index of the instruction; kNoLocation: it has none; runs: NameId of the program
+  uint32_t location;     // calls: index of the instruction, or kNoLocation; runs: NameId of the program
   uint32_t depth;        // calls: nesting of program calls
-  uint32_t num_tensors;  // arguments described at `shapes`
+  uint32_t num_tensors;  // number of arguments described at `shapes`
   uint32_t shapes;       // index of the tensors' descriptions in the chunk's words
-  uint32_t items;        // index of further items; 0: there are none
-  uint32_t stack;        // runs, ranges and marks: the StackId of the host's functions that it began in
+  uint32_t items;        // index of further items; 0: none
+  uint32_t stack;        // runs, ranges and marks: StackId of the host's stack at their begin
 };
 static_assert(sizeof(Event) == 64);
 
-// In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the device of the memory.
-// So such an event has no tensors and no items. The name of an allocation says its purpose; kNoName: tensors.
+// In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the memory's device. So
+// such an event has no tensors and no items. The name of an allocation is its purpose; kNoName: tensors.
 struct MemoryChange {
-  uint64_t address, bytes;       // of the block; 0 bytes in kBind: it is not known whether the block is the library's
-  uint64_t allocated, reserved;  // bytes of the device after it: in use, and in use or kept for later
+  uint64_t address, bytes;       // of the block; kBind with 0 bytes: it is unknown whether the block is the library's
+  uint64_t allocated, reserved;  // bytes of the device after the change: in use, and in use or cached
 };
 constexpr bool is_of_memory(EventKind kind) {
   return kind == EventKind::kAlloc || kind == EventKind::kFree || kind == EventKind::kBind;
 }
-// Whether the members after `device` are the kind's own, so that the event has no words in its chunk.
+// Whether the kind replaces the members after `device`, so that the event has no words in its chunk.
 constexpr bool has_no_words(EventKind kind) {
   return is_of_memory(kind) || kind == EventKind::kDeviceWork || kind == EventKind::kDeviceClock ||
          kind == EventKind::kCounter;
@@ -94,7 +94,7 @@ inline StackId stack_of(const Event &event) {
       event.kind == EventKind::kRun || event.kind == EventKind::kRange || event.kind == EventKind::kMark;
   return may_have ? event.stack : 0;
 }
-inline int64_t signed_bytes(const Event &event) {  // negative: given back
+inline int64_t signed_bytes(const Event &event) {  // negative for memory that was returned
   const auto bytes = static_cast<int64_t>(memory_change(event).bytes);
   return event.kind == EventKind::kAlloc ? bytes : event.kind == EventKind::kFree ? -bytes : 0;
 }
@@ -104,7 +104,7 @@ inline int64_t signed_bytes(const Event &event) {  // negative: given back
 struct LoopTask {
   uint64_t loop;  // number of the loop
   uint32_t task, num_tasks;
-  uint32_t thread;  // the system's number of the thread that launched it
+  uint32_t thread;  // system id of the thread that launched it
 };
 inline LoopTask loop_task(const Event &event) { return {event.parent_run, event.location, event.depth, event.stack}; }
 inline void set_loop_task(Event &event, const LoopTask &task) {
@@ -119,17 +119,17 @@ enum class WorkKind : uint8_t {
   kCopyToDevice,
   kCopyToHost,
   kCopyOnDevice,
-  kFill,     // of memory with a value
-  kOverhead  // of the driver or of CUPTI: no work of the device, and not part of its times
+  kFill,     // sets memory to a value
+  kOverhead  // time of the driver or of CUPTI; not work of the device, and not part of its times
 };
 inline constexpr WorkKind kLastWorkKind = WorkKind::kOverhead;
 inline constexpr uint16_t kOverheadStream = UINT16_MAX;  // in place of a stream's number
 struct DeviceWork {
-  uint64_t launched;      // when the host gave it to the device
-  uint32_t launch_ticks;  // that this took
-  uint32_t thread;        // the system's number of the thread that did so
-  uint64_t bytes;         // of a copy
-  uint16_t stream;        // its number on the device; 0: the default one
+  uint64_t launched;      // tick at which the host submitted it
+  uint32_t launch_ticks;  // duration of the submission
+  uint32_t thread;        // system id of the thread that submitted it
+  uint64_t bytes;         // size of a copy
+  uint16_t stream;        // number of the stream on the device; 0: the default stream
   WorkKind kind;
 };
 inline constexpr uint32_t kWorkBytesBits = 40;  // a tebibyte
@@ -150,14 +150,14 @@ inline void set_device_work(Event &event, const DeviceWork &work) {
   event = std::bit_cast<Event>(words);
 }
 
-// One moment on the clocks of a device and of the process. An event of kDeviceClock has `ticks` as its begin and end,
-// the method as its name, and the rest in place of the members after `device`.
+// One moment on the clocks of a device and of the process. An event of kDeviceClock has `ticks` as its begin and end
+// and the method as its name. The rest replaces the members after `device`.
 struct DeviceMoment {
   static constexpr uint64_t kNotKnown = UINT64_MAX;
   NameId method = kNoName;         // how the clocks were compared
-  uint64_t ticks = 0;              // of the process's clock
-  uint64_t device_ns = kNotKnown;  // of the device's; kNotKnown: the driver has only differences of times
-  uint64_t error_ns = kNotKnown;   // how far the device's times on the process's clock may be off
+  uint64_t ticks = 0;              // on the process's clock
+  uint64_t device_ns = kNotKnown;  // on the device's clock; kNotKnown: the driver reports only differences of times
+  uint64_t error_ns = kNotKnown;   // error bound of the device's times on the process's clock
 };
 inline DeviceMoment device_moment(const Event &event) {
   const auto words = std::bit_cast<std::array<uint64_t, 8>>(event);
@@ -170,8 +170,8 @@ inline void set_device_moment(Event &event, const DeviceMoment &moment) {
   event = std::bit_cast<Event>(words);
 }
 
-// In events of kCounter, this replaces the members after `device`, the measured device. The name says what was
-// measured.
+// In events of kCounter, this replaces the members after `device`, the measured device. The name is that of the
+// measured quantity.
 inline double counter_value(const Event &event) {
   return std::bit_cast<double>(std::bit_cast<std::array<uint64_t, 8>>(event)[5]);
 }
@@ -181,28 +181,28 @@ inline void set_counter_value(Event &event, double value) {
   event = std::bit_cast<Event>(words);
 }
 
-// Processors whose counters differ could give an end before the begin.
+// If the counters of processors differ, the end may be before the begin.
 inline uint64_t length_ticks(const Event &event) { return event.end > event.begin ? event.end - event.begin : 0; }
 
 // An item that only some events have: the message of an error, a metric of a collector.
 struct EventItem {
   enum class Type : uint8_t {
     kError,     // a text without a name
-    kMetric,    // of a collector
-    kDevice,    // runs: the metrics after it are of the device in `metric.bits`
+    kMetric,    // a collector's metric
+    kDevice,    // runs: the metrics after it belong to the device in `metric.bits`
     kObserved,  // runs: ticks that collectors took around the outermost calls, in `metric.bits`
-    // Of runs in recordings that ask for outcomes:
-    kFailure,  // a text without a name: the message of the error that ended the run; "" if it is not known
+    // The items below are for runs in recordings that ask for outcomes.
+    kFailure,  // a text without a name: the message of the error that ended the run; "" if unknown
     kContext   // a text without a name: the bytes of a TraceContext
   };
   Type type;
-  Recordings recordings;  // whose collectors gave it
+  Recordings recordings;  // the recordings whose collectors added it
   NameId name;
   Metric metric;
-  std::string_view text;  // if the metric is a text
+  std::string_view text;  // for metrics that are texts
 };
 
-// Items in the form that events keep them in.
+// Items, encoded as events store them.
 class EventItems {
  public:
   bool empty() const { return words_.empty(); }
@@ -210,7 +210,7 @@ class EventItems {
   std::span<const int64_t> words() const { return words_; }
 
  private:
-  std::vector<int64_t> words_;  // the first one is the number of all others
+  std::vector<int64_t> words_;  // the first word is the number of the others
 };
 
 // Readers of an event's words, for events in chunks.
@@ -221,7 +221,7 @@ const int64_t *words_of(const Event &event);
 
 inline uint32_t num_tensors(const Event &event) { return has_no_words(event.kind) ? 0 : event.num_tensors; }
 
-// Called with the dtype and the dimensions of each tensor; returns the number of words.
+// Calls `visit` with the dtype and the dimensions of each tensor. Returns the number of words.
 template <class Visit>
 size_t each_tensor(const Event &event, const Visit &visit) {
   if (num_tensors(event) == 0) return 0;
@@ -239,17 +239,17 @@ constexpr int64_t pack_tensor(DLDataType dtype, int32_t ndim) {
   return int64_t{ndim} << 32 | std::bit_cast<uint32_t>(dtype);
 }
 
-// Events of one chunk whose tensors were equal mostly share their words, so the address serves as the key of a cache.
+// Events of one chunk with equal tensors mostly share their words, so the address serves as a cache key.
 inline const int64_t *shapes_address(const Event &event) { return detail::words_of(event) + event.shapes; }
 std::span<const int64_t> shape_words(const Event &event);  // equal words have equal texts
 std::string shapes_text(const Event &event);               // "float32[1, 64], int64[]"
-uint64_t tensor_bytes(const Event &event);                 // of all its tensors
+uint64_t tensor_bytes(const Event &event);                 // sum over all its tensors
 
-// One item after the other; false at the end. `at` is the place of the next one; it begins with 0.
+// Reads the next item; false at the end. `at` is the position of the next item and begins with 0.
 bool next_item(const Event &event, size_t &at, EventItem &item);
 std::string_view error_of(const Event &event);  // the message; "" if the call did not fail
 
-// Items from outside. The number of words of the item that is first of `left` words; 0: it is no item.
+// For items from outside: returns the number of words of the item at `words`, which has `left` words; 0: it is invalid.
 size_t check_item(const int64_t *words, size_t left);
 NameId item_name(int64_t first_word);
 void set_item_name(int64_t &first_word, NameId name);

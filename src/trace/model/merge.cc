@@ -18,7 +18,7 @@ T choice(const std::vector<T> &given, size_t place, T otherwise) {
 void check(std::span<const Trace *const> traces, const TraceMergeOptions &options) {
   if (traces.empty()) fail(OPD_INVALID_ARGUMENT, "at least one trace is expected");
   size_t processes = 0;
-  std::unordered_map<uint64_t, size_t> recordings;  // the trace that has each
+  std::unordered_map<uint64_t, size_t> recordings;  // maps a recording to the trace that has it
   for (size_t i = 0; i < traces.size(); ++i) {
     if (const auto same = std::find(traces.begin(), traces.begin() + static_cast<std::ptrdiff_t>(i), traces[i]);
         same != traces.begin() + static_cast<std::ptrdiff_t>(i))
@@ -97,7 +97,7 @@ class Merger {
         return each;
   }
 
-  // Equal keys with other texts get the label of their process.
+  // If a key exists with another text, the process's label is added to the key.
   void add_metadata(const std::string &key, const std::string &text, const std::string &label) {
     const auto known = std::ranges::find(parts_.metadata, key, &std::pair<std::string, std::string>::first);
     if (known == parts_.metadata.end()) parts_.metadata.emplace_back(key, text);

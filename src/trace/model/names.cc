@@ -10,8 +10,8 @@
 namespace opd {
 namespace {
 
-// Texts lie in blocks that never move. A reader needs no lock: it has the number from the thread that made the name, or
-// from an event that was published after.
+// Texts are in blocks that never move. A reader needs no lock: it has the number from the thread that made the name, or
+// from an event that was published later.
 class Names {
  public:
   static Names &get() {
@@ -58,11 +58,11 @@ class Names {
 
   ForkMutex guard_{LockRank::kNames};
   std::array<std::atomic<std::string *>, kMost / kBlock + 1> blocks_{};
-  std::unordered_map<std::string_view, NameId> ids_;  // views of the texts in the blocks
+  std::unordered_map<std::string_view, NameId> ids_;  // keys are views of the texts in the blocks
   size_t size_ = 0;
   const std::string unknown_ = "?";
 };
-// Made at load: a destructor that uses it must not run out of memory.
+// Constructed at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Names &names_made_at_load = Names::get();
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The ranges and runs of one thread that have begun and not ended. Its thread adds and removes; a recording that ends
-// meanwhile reads them.
+// The ranges and runs of one thread that have begun and not ended. The thread adds and removes them; a recording that
+// ends meanwhile reads them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace opd {
 
 struct OpenSpan {
-  uint64_t begin = 0;  // differs between spans of one thread; 0: there is none
+  uint64_t begin = 0;  // distinct among the spans of a thread; 0: none
   NameId name = kNoName;
   EventKind kind = EventKind::kRange;
   uint64_t run = 0, parent_run = 0;  // runs: as in Event
@@ -31,14 +31,14 @@ class OpenSpans {
     count_.store(i + 1, std::memory_order_release);
   }
 
-  // The number of the innermost run that is open; 0: there is none.
+  // The number of the innermost open run; 0: none.
   uint64_t innermost_run() const {
     for (uint32_t i = std::min(count_.load(std::memory_order_relaxed), kMost); i-- > 0;)
       if (OpenSpan span; shared_[i].read(span) && span.kind == EventKind::kRun) return span.run;
     return 0;
   }
 
-  // The number of spans up to the one with this begin; 0: there is none. Spans of a thread usually end in reverse.
+  // The number of spans up to the one with this begin; 0: not found. Spans of a thread usually end in reverse order.
   uint32_t find(uint64_t begin) const {
     uint32_t count = count_.load(std::memory_order_relaxed);
     while (count > 0 && begin_of(count - 1) != begin) --count;
@@ -50,7 +50,7 @@ class OpenSpans {
   StackId stack(uint32_t found) const {
     return found <= kMost ? shared_[found - 1].stack() : deep_[found - 1 - kMost].stack;
   }
-  // Takes out the span that find() found.
+  // Removes the span that find() found.
   void pop(uint32_t found) {
     uint32_t count = count_.load(std::memory_order_relaxed);
     if (found == count) [[likely]]
@@ -60,33 +60,33 @@ class OpenSpans {
     while (count > 0 && begin_of(count - 1) == 0) --count;
     keep(count);
   }
-  // Takes out the span with this begin, and those that began after it and were never ended.
+  // Removes the span with this begin, and those that began after it and were never ended.
   void cut(uint64_t begin) {
     if (const uint32_t found = find(begin)) keep(found - 1);
   }
 
-  // For the owner: those up to kMost.
+  // For the owner: the number of readable spans, at most kMost.
   uint32_t count() const { return std::min(count_.load(std::memory_order_relaxed), kMost); }
-  OpenSpan at(uint32_t i) const {  // with begin 0 if it has ended before those within it
+  OpenSpan at(uint32_t i) const {  // its begin is 0 if it ended before the spans within it
     OpenSpan span;
     shared_[i].read(span);
     return span;
   }
 
-  // Whether so many are open that some may have been left open for good.
+  // Whether the number of open spans suggests that some will never end.
   bool is_suspicious() const {
     const uint32_t count = count_.load(std::memory_order_relaxed);
     return count >= kMost && std::has_single_bit(count);
   }
   // Whether the next push() forgets all of them.
   bool is_full() const { return count_.load(std::memory_order_relaxed) == kLimit; }
-  // For the owner: the ranges that began at the tick or later.
+  // For the owner: the number of open ranges that began at the tick or later.
   size_t num_ranges_since(uint64_t tick) const {
     const auto counts = [tick](const OpenSpan &span) { return span.kind == EventKind::kRange && span.begin >= tick; };
     const std::vector<OpenSpan> shared = read();
     return static_cast<size_t>(std::ranges::count_if(shared, counts) + std::ranges::count_if(deep_, counts));
   }
-  // Forgets those that began before the tick, which the others' places then are. Not while another thread reads.
+  // Forgets spans that began before the tick, and moves the others into their places. Not while another thread reads.
   void drop_before(uint64_t tick) {
     std::vector<OpenSpan> kept;
     for (const OpenSpan &span : read())
@@ -97,7 +97,7 @@ class OpenSpans {
     for (const OpenSpan &span : kept) push(span);
   }
 
-  // The outermost ones, from the outermost on; by any thread. Leaves out what begins or ends meanwhile.
+  // The outermost spans, outermost first. Any thread may call it. Omits spans that begin or end meanwhile.
   std::vector<OpenSpan> read() const {
     std::vector<OpenSpan> found;
     const uint32_t count = std::min<uint32_t>(count_.load(std::memory_order_acquire), kMost);
@@ -107,9 +107,9 @@ class OpenSpans {
   }
 
  private:
-  static constexpr uint32_t kMost = 64;  // that others can read
+  static constexpr uint32_t kMost = 64;  // the number that other threads can read
   static constexpr uint32_t kLimit =
-      1 << 16;  // a program that ends no range must not fill the memory: all are forgotten
+      1 << 16;  // a program that never ends its ranges must not fill the memory: all are forgotten
 
   // A sequence lock: `begin` is 0 while the other members change. If a reader sees the same `begin` before and after,
   // the members that it read belong to one span.
@@ -149,7 +149,7 @@ class OpenSpans {
 
   std::atomic<uint32_t> count_{0};
   std::array<Shared, kMost> shared_;
-  std::vector<OpenSpan> deep_;  // those beyond
+  std::vector<OpenSpan> deep_;  // spans beyond kMost
 };
 
 }  // namespace opd

@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-std::string trimmed_file(const char *path) {  // reads a name that the kernel shows in /proc
+std::string trimmed_file(const char *path) {  // reads a name from /proc
   char text[64] = "";
   if (FILE *file = std::fopen(path, "re")) {
     text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
@@ -30,7 +30,7 @@ struct Machine {
   }
 
  private:
-  // Each start of the system has a number of its own. A namespace of time may move its clock.
+  // Each boot has its own id. A time namespace may shift the clock.
   Machine() {
     char text[256] = "";
     if (::gethostname(text, sizeof text - 1) == 0) host = text;
@@ -40,7 +40,7 @@ struct Machine {
   }
 };
 
-// The error bound of the system's Unix clock: NTP's, if the clock is synchronised by that; else -1.
+// The error bound of the system's Unix clock, if NTP synchronises it; else -1.
 int64_t unix_error_ns() {
   timex answer{};
   const int state = ::adjtimex(&answer);
@@ -60,7 +60,7 @@ TraceProcess TraceProcess::of_this() {
   return made;
 }
 
-// Whole nanoseconds are added as integers: a double of them would lose digits after 104 days without a restart.
+// Whole nanoseconds are added as integers, because a double loses digits after an uptime of 104 days.
 int64_t TraceProcess::unix_ns(uint64_t ticks) const {
   const double ns = static_cast<double>(static_cast<int64_t>(ticks - line.anchor.ticks)) * line.ns_per_tick;
   const int64_t whole = ns < 0 ? -static_cast<int64_t>(0.5 - ns) : static_cast<int64_t>(ns + 0.5);

@@ -1,4 +1,5 @@
-// Texts that readers make of tensors' descriptions, kept by their address: events with equal tensors mostly share them.
+// Caches texts that readers make of tensors' descriptions. The key is the address, which events with equal tensors
+// mostly share.
 #pragma once
 #include <string_view>
 #include <unordered_map>
@@ -42,7 +43,7 @@ class ShapeNumbers {
 
  private:
   ShapeCache<uint32_t> by_address_;
-  std::unordered_map<std::string_view, uint32_t> by_words_;  // keys lie in the trace
+  std::unordered_map<std::string_view, uint32_t> by_words_;  // keys are views of words in the trace
 };
 
 }  // namespace opd

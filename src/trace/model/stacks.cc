@@ -17,8 +17,8 @@ std::atomic<uint32_t> detail::stack_recordings{0};
 
 namespace {
 
-// As the names are kept: readers need no lock, since they have the number from the thread that made the stack, or from
-// an event that was published after.
+// Stacks are kept as names are. Readers need no lock: they have the number from the thread that made the stack, or from
+// an event that was published later.
 class Stacks {
  public:
   static Stacks &get() {
@@ -63,14 +63,14 @@ class Stacks {
 
   ForkMutex guard_{LockRank::kStacks};
   std::array<std::atomic<Stack *>, kMostStacks / kBlock> blocks_{};
-  std::unordered_map<std::string_view, StackId> ids_;  // views of the words
+  std::unordered_map<std::string_view, StackId> ids_;  // keys are views of the words
   StackId size_ = 1, further_ = 0;
   size_t words_ = 0;
 };
-// Made at load: a destructor that uses it must not run out of memory.
+// Constructed at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Stacks &stacks_made_at_load = Stacks::get();
 
-// The stacks of languages on the calling thread, from the outermost on. Deeper ones are only counted, and have the
+// The language stacks of the calling thread, outermost first. Deeper ones than kMost are only counted; they have the
 // frames of the last one that is kept.
 struct LanguageStacks {
   static constexpr uint32_t kMost = 8;

@@ -1,4 +1,4 @@
-// Stacks of the host's functions. A distinct stack has one number in the process, as names have (trace/model/names.h),
+// Stacks of the host's functions. Like names (trace/model/names.h), each distinct stack has one number in the process,
 // so events hold numbers. Stacks are never removed.
 #pragma once
 #include <atomic>
@@ -12,8 +12,8 @@ namespace opd {
 using StackId = uint32_t;  // 0: no stack
 inline constexpr StackId kMostStacks = StackId{1} << 18;
 
-// A frame is one word: the return address of a native function; or, with the highest bit set, the names of a function
-// and a file, and a line, which the program's own language gave.
+// A frame is one word. It is the return address of a native function. If the highest bit is set, it is a function's
+// name, a file and a line, which the program's own language gave.
 struct LanguageFrame {
   NameId function, file;
   uint32_t line;
@@ -22,18 +22,18 @@ constexpr bool is_language_frame(uint64_t word) { return word >> 63; }
 uint64_t pack_frame(const LanguageFrame &frame) noexcept;
 LanguageFrame unpack_frame(uint64_t word) noexcept;
 
-// The number of the stack; frames are given from the innermost on. Further ones than kMostStacks, or than fit into 64
-// MiB, share a number. Thread-safe. Cost: a lock and a hash.
+// Returns the number of the stack; frames are given innermost first. Stacks beyond kMostStacks or 64 MiB share a
+// number. Thread-safe. Cost: a lock and a hash.
 StackId stack_id(std::span<const uint64_t> frames);
-// Its frames, which stay valid; none for 0 and for numbers that no stack has. Thread-safe and without a lock.
+// The frames of the stack, which stay valid; empty for 0 and for unknown numbers. Thread-safe and lock-free.
 std::span<const uint64_t> stack_frames(StackId id) noexcept;
 
 namespace detail {
-extern std::atomic<uint32_t> stack_recordings;  // a bit for each that records stacks
+extern std::atomic<uint32_t> stack_recordings;  // a bit for each recording that records stacks
 }
 inline bool is_recording_stacks() { return detail::stack_recordings.load(std::memory_order_relaxed) != 0; }
 
-// The stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
+// Returns the stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
 StackId capture_stack() noexcept;
 
 // For languages without native frames: `frames` are the language's functions on the calling thread. Until they are

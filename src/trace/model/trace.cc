@@ -52,7 +52,7 @@ void TraceTrack::add_open(std::span<const Event> open) {
   if (open.empty()) return;
   auto chunk = Chunk::make(chunks.empty() ? 0 : chunks.back()->first + chunks.back()->count.load());
   uint32_t count = 0;
-  for (size_t i = open.size(); i-- > 0; ++count) {  // by their ends, as all events
+  for (size_t i = open.size(); i-- > 0; ++count) {  // in the order of their ends, as all events
     *chunk->event(count) = open[i];
     list_of(open[i].kind).push_back(chunk->event(count));
   }
@@ -83,11 +83,11 @@ void TraceParts::drop_after(uint64_t tick) {
 }
 
 namespace {
-using DeviceOfProcess = std::tuple<uint32_t, int32_t, int32_t>;  // process, kind and number of the device
+using DeviceOfProcess = std::tuple<uint32_t, int32_t, int32_t>;  // process; kind and number of the device
 
-// `moments`: at least one, all of one device.
+// `moments` has at least one moment, and all belong to one device.
 ClockRelation relation_of(std::vector<DeviceMoment> moments, const TraceProcess &process) {
-  constexpr double kMostDriftError = 50;  // ppm: more would tell little, as real clocks drift by less
+  constexpr double kMostDriftError = 50;  // ppm; real clocks drift by less, so a larger error bound says little
   std::ranges::stable_sort(moments, {}, &DeviceMoment::ticks);
   ClockRelation made;
   made.method = moments.back().method;
@@ -133,7 +133,7 @@ std::string ClockRelation::text() const {
 }
 
 void TraceParts::divide_device_work() {
-  using Stream = std::tuple<uint32_t, int32_t, int32_t, uint16_t>;  // process, kind and number of the device, stream
+  using Stream = std::tuple<uint32_t, int32_t, int32_t, uint16_t>;  // process; kind and number of the device; stream
   std::map<Stream, TraceTrack> streams;
   for (TraceTrack &track : tracks) {
     if (track.device) continue;
@@ -148,7 +148,7 @@ void TraceParts::divide_device_work() {
   }
   const auto clocks = take_clocks(*this);
   std::erase_if(tracks, [](const TraceTrack &track) { return track.is_empty(); });
-  constexpr int64_t kFirstId = int64_t{1} << 23;  // Linux's numbers of threads are below 2^22
+  constexpr int64_t kFirstId = int64_t{1} << 23;  // Linux's thread ids are below 2^22
   int64_t id = kFirstId;
   for (auto &[key, stream] : streams) {
     const auto [process, type, number, place] = key;
@@ -183,7 +183,7 @@ std::string TraceParts::titles() const {
 }
 
 std::vector<int64_t> TraceParts::distinct_ids() const {
-  constexpr int64_t kStep = 10'000'000;  // Linux's numbers are below 2^22
+  constexpr int64_t kStep = 10'000'000;  // Linux's process ids are below 2^22
   std::vector<int64_t> found;
   std::unordered_set<int64_t> taken;
   for (const TraceProcess &process : processes) {
@@ -221,7 +221,7 @@ size_t Trace::num_spans() const {
 }
 
 namespace {
-// The best of the events' `tick`, as Unix time.
+// The best `tick` among the events, as Unix time.
 template <class Compare>
 std::optional<int64_t> best_ns(const TraceParts &parts, uint64_t Event::*tick, const Compare &is_better) {
   std::optional<int64_t> best;

@@ -8,7 +8,7 @@ namespace {
 
 int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-// Lower-case digits only, as the recommendation says.
+// The recommendation permits lower-case digits only.
 template <size_t kSize>
 bool read_hex(std::string_view text, std::array<uint8_t, kSize> &out) {
   if (text.size() != 2 * kSize) return false;
@@ -22,7 +22,7 @@ bool read_hex(std::string_view text, std::array<uint8_t, kSize> &out) {
 
 }  // namespace
 
-// "00-<32 digits>-<16 digits>-<2 digits>". A later version may add further parts behind another dash.
+// The form is "00-<32 digits>-<16 digits>-<2 digits>". A later version may add parts after another dash.
 std::optional<TraceContext> TraceContext::parse(std::string_view text) {
   constexpr size_t kSize = 55;
   if (text.size() < kSize || text[2] != '-' || text[35] != '-' || text[52] != '-') return {};

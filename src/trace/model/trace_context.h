@@ -1,4 +1,4 @@
-// A request that another program traces, by the W3C's recommendation "Trace Context".
+// The trace context of a request that another program traces, as in the W3C's recommendation "Trace Context".
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace opd {
 
 struct TraceContext {
-  std::array<uint8_t, 16> trace;  // number of the trace; all 0: there is no context
-  std::array<uint8_t, 8> span;    // number of the caller's span
-  uint8_t flags;                  // 1: the caller keeps its trace
+  std::array<uint8_t, 16> trace;  // trace id; all 0: there is no context
+  std::array<uint8_t, 8> span;    // span id of the caller
+  uint8_t flags;                  // 1: the caller records its trace
 
   bool is_any() const { return trace != std::array<uint8_t, 16>{}; }
   bool is_sampled() const { return flags & 1; }
-  // Reads the value of a `traceparent` header; none: it is not one.
+  // Parses the value of a `traceparent` header; none: it is invalid.
   static std::optional<TraceContext> parse(std::string_view text);
-  std::string to_text() const;  // of a context; as such a header says it
+  std::string to_text() const;  // the value of a `traceparent` header
   bool operator==(const TraceContext &) const = default;
 };
 

@@ -34,7 +34,7 @@ void sum_up() {
 void Alarm::arm(const AlarmOptions &options) noexcept {
   const std::scoped_lock lock(Recorder::get().guard);
   // If a thread of the parent was writing the span during fork(), nothing completes it in the child, so the state is
-  // reset. Otherwise such a span may still arrive late, as one dump too many.
+  // reset. In the same process, such a span may still arrive late; it then causes one extra dump.
   if (std::exchange(generation_, fork_generation()) != fork_generation()) span_state_.store(State::kNone);
   State written = State::kWritten;
   span_state_.compare_exchange_strong(written, State::kNone);
@@ -79,7 +79,7 @@ void Alarm::raise(NameId name, uint64_t ticks, bool has_failed) noexcept {
 
 Alarm::Raised Alarm::wait() noexcept {
   for (;;) {
-    const bool was_armed = is_armed_.load();  // before the rest: what was raised before it was disarmed is seen
+    const bool was_armed = is_armed_.load();  // read first, so that anything raised before the disarming is seen
     Raised raised;
     raised.by_signal = by_signal_.exchange(false);
     raised.by_request = by_request_.exchange(false);
@@ -87,7 +87,7 @@ Alarm::Raised Alarm::wait() noexcept {
       raised.span = span_;
       span_state_.store(State::kNone);
     }
-    // Also if there is no span now: others may have come between taking the last span and freeing its place.
+    // Count them even without a span: others may have come after the last span was taken and before its place was free.
     if (raised.is_any()) raised.other_spans = other_spans_.exchange(0);
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}

@@ -13,12 +13,12 @@
 namespace opd {
 
 struct AlarmOptions {
-  uint64_t slow_ticks = UINT64_MAX;  // a range or a run that takes at least so long raises it
-  bool on_error = false;             // a run that fails does
-  int signal = 0;                    // this signal does, while an AlarmSignal of it lives; 0: none
+  uint64_t slow_ticks = UINT64_MAX;  // a range or a run that takes at least this long raises the alarm
+  bool on_error = false;             // a failed run raises the alarm
+  int signal = 0;                    // this signal raises the alarm while an AlarmSignal of it lives; 0: none
 };
 
-// Of one slot of recordings; never destroyed, since a thread or a handler of signals may just be about to raise it.
+// The alarm of one slot of recordings. Never destroyed, because a thread or a signal handler may be about to raise it.
 class Alarm {
  public:
   Alarm() { sem_init(&wakes_, 0, 0); }
@@ -26,24 +26,24 @@ class Alarm {
 
   struct Span {
     NameId name = kNoName;
-    uint64_t ticks = 0;  // that it took
+    uint64_t ticks = 0;  // duration
     int64_t thread_id = 0;
-    bool has_failed = false;  // else it was slow
+    bool has_failed = false;  // false: it was slow
   };
-  // All that was raised since the last wait(). Nothing: the alarm was disarmed.
+  // Everything that was raised since the last wait(). Empty: the alarm was disarmed.
   struct Raised {
     bool by_signal = false, by_request = false;
     std::optional<Span> span;
-    uint64_t other_spans = 0;  // further ones
+    uint64_t other_spans = 0;  // number of further spans
 
     bool is_any() const { return by_signal || by_request || span; }
   };
 
-  // Between these two, one thread at a time may wait().
+  // One thread at a time may call wait(), between arm() and disarm().
   void arm(const AlarmOptions &options) noexcept;
   void disarm() noexcept;
 
-  // For handlers of signals, too: takes no lock and no memory.
+  // Also for signal handlers: takes no lock and allocates nothing.
   void raise_by_signal() noexcept { raise(by_signal_); }
   void raise_by_request() noexcept { raise(by_request_); }
   void raise(NameId name, uint64_t ticks, bool has_failed) noexcept;
@@ -64,16 +64,16 @@ class Alarm {
   std::atomic<bool> by_signal_{false}, by_request_{false};
   std::atomic<State> span_state_{State::kNone};
   std::atomic<uint64_t> other_spans_{0};
-  uint32_t generation_ = 0;  // of the process that armed it last
-  Span span_;                // kBeingWritten: of the thread that raises; kWritten: of the one that waits
-  sem_t wakes_;  // a futex could do it, but POSIX promises of sem_post() that handlers of signals may call it
+  uint32_t generation_ = 0;  // fork_generation() of the process that armed it last
+  Span span_;                // kBeingWritten: owned by the raising thread; kWritten: owned by the waiting thread
+  sem_t wakes_;              // not a futex: POSIX permits signal handlers to call sem_post()
 };
 
-// For the handler of signals: raises the alarms that listen to it.
+// For the signal handler: raises the alarms that listen to the signal.
 void raise_alarms(int signal) noexcept;
 
 namespace detail {
-// The least of all that are armed; that any listens to errors.
+// The least slow_ticks of all armed alarms, and whether any of them listens to errors.
 extern std::atomic<uint64_t> slow_ticks;
 extern std::atomic<bool> error_alarms;
 }  // namespace detail

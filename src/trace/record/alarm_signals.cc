@@ -22,7 +22,7 @@ struct Handled {
 
 struct HandledSignals {
   ForkMutex guard{LockRank::kAlarmSignals};
-  std::array<Handled, 65> signals;  // by their numbers, the last of which is SIGRTMAX, 64
+  std::array<Handled, 65> signals;  // index: the signal; the last one is SIGRTMAX, 64
 
   static HandledSignals &get() {
     static auto *signals = new HandledSignals;  // never destroyed: threads may record while the process exits
@@ -36,7 +36,7 @@ void handle(int signal) {
   errno = error;
 }
 
-// SIGSTOP and SIGKILL cannot be handled. After the others, a program does not go on, so nothing could be written.
+// SIGSTOP and SIGKILL cannot be handled. The others end the program, so no dump could be written.
 bool can_be_alarm(int signal) {
   constexpr std::array kOthers{SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
   return ((signal > 0 && signal < 32) || (signal >= SIGRTMIN && signal <= std::min(SIGRTMAX, 64))) &&
@@ -79,7 +79,7 @@ AlarmSignal::~AlarmSignal() {
   const std::scoped_lock lock(all.guard);
   Handled &handled = all.signals[static_cast<size_t>(signal_)];
   if (--handled.holds > 0) return;
-  // If the program has set another handler since then, that stays.
+  // If the program has set another handler since then, that one stays.
   struct sigaction now {};
   if (::sigaction(signal_, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handle)
     ::sigaction(signal_, &handled.before, nullptr);

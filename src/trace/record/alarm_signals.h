@@ -3,11 +3,12 @@
 
 namespace opd {
 
-// While an object lives, the process handles the signal; after the last one, the former handler is restored. If the
-// signal comes while no alarm is armed, it does nothing; without the handler it might end the process.
+// While an object lives, the process handles the signal. When the last object ends, the former handler is restored. The
+// signal does nothing if no alarm is armed; without the handler it might end the process.
 class AlarmSignal {
  public:
-  // 0: none; others have passed check_alarm_signal(). Throws OPD_FAILED_PRECONDITION if the program handles the signal.
+  // `signal`: 0 (none) or a signal that passed check_alarm_signal(). Throws OPD_FAILED_PRECONDITION if the program
+  // handles it.
   explicit AlarmSignal(int signal);
   ~AlarmSignal();
   AlarmSignal(const AlarmSignal &) = delete;
@@ -16,7 +17,7 @@ class AlarmSignal {
   const int signal_;
 };
 
-// Throws OPD_INVALID_ARGUMENT if the signal cannot be handled, or says that the program is broken.
+// Throws OPD_INVALID_ARGUMENT if the signal cannot be handled, or reports a fault of the program.
 void check_alarm_signal(int signal);
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Counters in traces: values of devices at moments, as collectors measured them.
+// Counters in traces: values that collectors measured on devices, each at a moment.
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -6,8 +6,8 @@
 
 namespace opd {
 
-// The value of `device` now, for all recordings that run. Cost: that of an event; the caller measures no more often
-// than the value changes.
+// Adds the current value of `device` to all running recordings. Cost: that of an event; the caller measures no more
+// often than the value changes.
 void add_counter_event(NameId name, DLDevice device, double value) noexcept;
 
 }  // namespace opd

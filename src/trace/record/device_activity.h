@@ -1,4 +1,4 @@
-// Activity of devices that their own library reports: of all code in the process, not only what this library gave them.
+// Activity of devices as their own library reports it. It covers all code in the process, not only this library's work.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,26 +7,26 @@
 
 namespace opd {
 
-// Lives as long as the process. Calls of start() and stop() come one at a time, those of flush() and poll() also at
-// once, while the source is started.
+// A source lives as long as the process. Calls of start() and stop() are serialised. flush() and poll() may be called
+// concurrently while the source is started.
 class ActivitySource {
  public:
   virtual ~ActivitySource() = default;
-  // Reports activity from now on, until stop(). Throws OPD_UNSUPPORTED with the reason.
+  // Reports activity until stop(). Throws OPD_UNSUPPORTED with the reason.
   virtual void start() = 0;
   virtual void stop() noexcept = 0;
-  // Adds to the events what has been reported. `waits`: first waits for the work that the devices have.
+  // Adds the reported activity to the events. `waits`: first waits for the submitted work of the devices.
   virtual void flush(bool waits) noexcept = 0;
-  // The same without waiting, called now and then, so that little is lost if the process is killed. Sources whose
-  // library hands its records over by itself do nothing.
+  // Like flush() without waiting. Called now and then, so that little is lost if the process is killed. Does nothing if
+  // the source's library delivers its records by itself.
   virtual void poll() noexcept {}
 };
 
 namespace detail {
 extern std::atomic<ActivitySource *> running_activity;  // null: no recording has asked for it
 }
-// For each recording with the work of devices, also if another one asked for the activity: what reports it takes the
-// place of events around the work.
+// To be called for each recording with the work of devices, even if another recording asked for the activity: the
+// activity replaces events around the work.
 inline void flush_running_activity(bool waits) noexcept {
   if (ActivitySource *const source = detail::running_activity.load(std::memory_order_acquire)) source->flush(waits);
 }

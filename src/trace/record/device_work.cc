@@ -19,16 +19,16 @@ std::atomic<ActivitySource *> detail::running_activity{nullptr};
 
 namespace {
 
-// How long work may wait in the queue. Waking the thread for each launch would cost the launching one microseconds, so
-// it is only woken if there was no work for so long.
+// The longest time that work waits in the queue. Waking the thread for each launch would cost the launching thread
+// microseconds, so it is woken only if there was no work for this long.
 constexpr std::chrono::milliseconds kInterval{10};
 constexpr size_t kMostPending = size_t{1} << 20;
-constexpr size_t kManyPending = kMostPending / 64;  // then the thread is woken
+constexpr size_t kManyPending = kMostPending / 64;  // from this many on, the thread is woken
 
 struct Pending {
   LaunchedWork launched;
   WorkLauncher by;
-  std::unique_ptr<PendingWork> work;  // null: asks when all before it is done
+  std::unique_ptr<PendingWork> work;  // null: signals when all work before it is done
 };
 
 class Queue {
@@ -56,14 +56,14 @@ class Queue {
     ++lost_;
   }
 
-  // `most`: how long it may take; zero: until the work has ended.
+  // `most`: the longest wait; zero: waits until the work has ended.
   void finish(std::chrono::milliseconds most) {
     uint64_t wanted, lost = 0;
     {
       const std::scoped_lock lock(guard_);
       if (generation_ != fork_generation()) return;
       if (!runs_) lost = std::exchange(lost_, 0);  // no thread could be started
-      if (runs_) pending_.emplace_back();          // work of no run: the thread also counts lost work
+      if (runs_) pending_.emplace_back();          // an item without work makes the thread count lost work, too
       wanted = runs_ ? ++added_ : 0;
     }
     if (lost) count_lost_work(lost);
@@ -80,13 +80,12 @@ class Queue {
   }
 
  private:
-  // Under the guard. A forked child does not have the thread, and the work that its parent submitted belongs to the
-  // parent.
+  // Called under the guard. A forked child does not have the thread, and the submitted work is its parent's.
   void start_thread() {
     if (generation_ != fork_generation()) {
       for (Pending &each : pending_) (void)each.work.release();
       pending_.clear();
-      (void)wake_.release();  // the parent's thread may have been in it
+      (void)wake_.release();  // the parent's thread may have held it
       wake_ = std::make_unique<std::counting_semaphore<>>(0);
       added_ = lost_ = 0, done_ = 0, runs_ = false;
       generation_ = fork_generation();
@@ -127,9 +126,9 @@ class Queue {
     }
   }
 
-  // The clock's event comes first, so that a trace with the work also has the clock by which its times were converted.
-  // One event is enough for all work that is read together, unless the error has grown. All running recordings get the
-  // event, whenever they began, because work of each of them may follow.
+  // The clock's event comes first, so that a trace with the work also has the clock that converted its times. One event
+  // is enough for all work that is read together, unless the error has grown. All running recordings get the event,
+  // whenever they began, because work of each of them may follow.
   void add_events(const Pending &pending, const WorkTimes &times) noexcept {
     const LaunchedWork &launched = pending.launched;
     const auto is_same = [&](const Told &told) { return same(told.device, launched.device); };
@@ -139,7 +138,7 @@ class Queue {
       try {
         if (told == told_.end()) told_.push_back({launched.device, times.clock.error_ns});
         else told->error_ns = times.clock.error_ns;
-      } catch (const std::bad_alloc &) {}  // then it is reported again
+      } catch (const std::bad_alloc &) {}  // the clock is reported again later
     }
     add_work_event(launched, pending.by, times.work);
   }
@@ -148,7 +147,7 @@ class Queue {
     DLDevice device;
     uint64_t error_ns;
   };
-  std::vector<Told> told_;  // clocks of devices; for the thread
+  std::vector<Told> told_;  // clocks of devices; used by the thread only
 
   ForkMutex guard_{LockRank::kDeviceWork};
   std::vector<Pending> pending_;

@@ -22,7 +22,7 @@ struct IttId {
 };
 
 struct IttDomain {
-  volatile int flags;  // 0: a collector has switched it off
+  volatile int flags;  // 0: the collector has switched it off
   const char *name;
   void *wide_name;
   int extra_number;
@@ -38,11 +38,11 @@ struct IttString {
   IttString *next;
 };
 
-struct IttFunction {  // a collector finds one by its name, and stores its address at `place`
+struct IttFunction {  // a collector looks it up by name and stores its address at `place`
   const char *name;
   void **place;
   void *initial;
-  void *absent;  // what is stored if the collector lacks it
+  void *absent;  // stored if the collector lacks the function
   int group;
 };
 
@@ -66,7 +66,7 @@ struct IttGlobal {
 };
 
 constexpr int kStructureGroup = 1 << 12, kAllGroups = -1;
-constexpr int kTrackScope = 3;  // of a marker: the thread
+constexpr int kTrackScope = 3;  // scope of a marker: the thread
 
 using CreateDomain = IttDomain *(const char *name);
 using CreateString = IttString *(const char *text);
@@ -81,7 +81,7 @@ class Collector {
  public:
   static constexpr const char *kVariable = sizeof(void *) == 8 ? "INTEL_LIBITTNOTIFY64" : "INTEL_LIBITTNOTIFY32";
 
-  // Null if there is none. Loads it at the first call.
+  // Loads the collector at the first call. Null if there is none.
   static Collector *get() noexcept {
     static Collector *const collector = load();
     return collector;
@@ -98,7 +98,7 @@ class Collector {
     IttString *const string = is_on() ? string_of(name) : nullptr;
     if (!string) return;
     if (marker_) return marker_(domain_, {}, string, kTrackScope);
-    begin_(domain_, {}, {}, string);  // a task without a length
+    begin_(domain_, {}, {}, string);  // a task without duration
     end_(domain_);
   }
 
@@ -122,7 +122,7 @@ class Collector {
     return domain_;
   }
 
-  // A collector is given a table to fill, or exports the functions themselves.
+  // A collector either fills a table that it is given, or exports the functions themselves.
   void find_functions(void *library) {
     if (auto *const initialize = reinterpret_cast<Initialize *>(::dlsym(library, "__itt_api_init"))) {
       global_.library = library;
@@ -147,14 +147,14 @@ class Collector {
       const std::scoped_lock lock(guard_);
       if (const auto known = strings_.find(name); known != strings_.end()) return known->second;
     }
-    IttString *const made = create_string_(name_text(name).c_str());  // not under the lock: it is foreign code
+    IttString *const made = create_string_(name_text(name).c_str());  // not under the lock, because it is foreign code
     const std::scoped_lock lock(guard_);
     const auto [known, is_new] = strings_.try_emplace(name, made);
-    if (!is_new && create_string_ == &make_string) free_string(made);  // another thread was first
+    if (!is_new && create_string_ == &make_string) free_string(made);  // another thread has added it first
     return known->second;
   }
 
-  // Where the collector leaves domains and strings to its caller.
+  // Used if the collector leaves domains and strings to its caller.
   static IttDomain *make_domain(const char *name) {
     return new IttDomain{1, ::strdup(name), nullptr, 0, nullptr, nullptr};
   }
@@ -186,11 +186,11 @@ class Collector {
                                         IttFunction{}};
   IttGlobal global_;
   IttDomain *domain_ = nullptr;
-  ForkMutex guard_{LockRank::kNames};  // of strings_
+  ForkMutex guard_{LockRank::kNames};  // guards strings_
   std::unordered_map<NameId, IttString *> strings_;
 };
 
-// The flag of ranges says that a tool may listen; whether it does is known when its collector is loaded.
+// The flag of ranges says that a tool may listen. Whether it does is known once its collector is loaded.
 [[maybe_unused]] const bool kIsAsked = [] {
   const char *const path = ::secure_getenv(Collector::kVariable);
   if (path && *path) detail::ranging_recordings.fetch_or(kIttRanges);
@@ -201,7 +201,7 @@ class Collector {
 
 void begin_itt_task(NameId name) noexcept try {
   if (Collector *const collector = Collector::get()) collector->begin(name);
-} catch (const std::bad_alloc &) {}  // then its end ends a task that lies around it
+} catch (const std::bad_alloc &) {}  // the end of this range then ends the task around it
 
 void end_itt_task() noexcept {
   if (Collector *const collector = Collector::get()) collector->end();

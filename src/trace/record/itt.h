@@ -1,5 +1,5 @@
-// Ranges and marks for the collector that a tool injects by the Instrumentation and Tracing Technology API: the
-// variable INTEL_LIBITTNOTIFY64 names its library, which is loaded at the first range. Source: Intel's ITT API
+// Ranges and marks for the collector of a tool, by the Instrumentation and Tracing Technology API. The variable
+// INTEL_LIBITTNOTIFY64 names the collector's library, which is loaded at the first range. Source: Intel's ITT API
 // reference (intel.github.io/ittapi), and the two ways in which its static part finds a collector's functions.
 #pragma once
 #include "trace/model/event.h"
@@ -7,14 +7,14 @@
 
 namespace opd {
 
-constexpr uint32_t kIttRanges = 1u << kMostRecordings;  // among the recordings of ranges: they also go to a tool
+constexpr uint32_t kIttRanges = 1u << kMostRecordings;  // bit among the recordings of ranges: ranges also go to a tool
 inline bool goes_to_itt() { return detail::ranging_recordings.load(std::memory_order_relaxed) & kIttRanges; }
 
-// The calling thread's tasks end in reverse, whichever range ends. To be called if goes_to_itt().
+// Call these if goes_to_itt(). The calling thread's tasks end in reverse order, whichever range ends.
 void begin_itt_task(NameId name) noexcept;
 void end_itt_task() noexcept;
 void add_itt_marker(NameId name) noexcept;
-// Whether there is a collector that takes tasks. Loads it.
+// Loads the collector and returns whether it takes tasks.
 bool has_itt_collector() noexcept;
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Ranges of the library itself, so that a time line shows what comes before the first call. Cost: a load if no
+// Ranges of the library's own work, which show in a time line what happens before the first call. Cost: a load if no
 // recording asks for ranges.
 #pragma once
 #include <new>
@@ -12,7 +12,7 @@ namespace opd {
 
 class LibraryRange {
  public:
-  // "load" and "/models/mlp.so": the range "load mlp.so".
+  // With "load" and "/models/mlp.so", the range is "load mlp.so".
   explicit LibraryRange(std::string_view what, std::string_view path = {})
       : begin_(is_recording_ranges() ? begin(what, path) : 0) {}
   ~LibraryRange() { end_range(begin_); }

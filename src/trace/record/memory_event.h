@@ -1,5 +1,4 @@
-// Events of memory that devices hand out and get back, and that is written anew. Cost: a load if no recording asks for
-// them.
+// Events for memory of devices that is allocated, returned or rewritten. Cost: a load if no recording asks for them.
 #pragma once
 #include <atomic>
 
@@ -8,7 +7,7 @@
 namespace opd {
 
 namespace detail {
-extern std::atomic<uint32_t> memory_recordings;  // a bit for each that records memory
+extern std::atomic<uint32_t> memory_recordings;  // a bit for each recording that records memory
 }
 inline bool is_recording_memory() { return detail::memory_recordings.load(std::memory_order_relaxed) != 0; }
 
@@ -16,13 +15,13 @@ enum class MemoryUse : uint8_t {
   kTensor,
   kWorkspace,  // scratch memory of kernels
   kParameter,  // constants of programs, tensors of parameter files
-  kCache,      // what a language model keeps from step to step: KV caches, RNN states
-  kResult      // of kBind: results of a run that went to tensors of the caller
+  kCache,      // state that a language model keeps between steps: KV caches, RNN states
+  kResult      // kBind: results of a run that were written to the caller's tensors
 };
 NameId memory_use_name(MemoryUse use);  // "workspace", "parameter", "cache", "result"; kNoName: tensors
 
-// Adds an event of kAlloc, kFree or kBind to the calling thread's track. Of a block that is handed out again, the event
-// of its return must come first: add that before another thread can get it. If memory is short, the event is not
+// Adds an event of kAlloc, kFree or kBind to the calling thread's track. When a block is returned, add the event before
+// another thread can get the block: its kFree must come before the next kAlloc. If memory is short, the event is not
 // recorded.
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change,
                       MemoryUse use = MemoryUse::kTensor) noexcept;

@@ -1,4 +1,4 @@
-// Events that stand alone: ranges, marks and steps of the user, tasks of parallel loops, memory, and work of devices.
+// Adds events outside of calls: ranges, marks and steps of the user, tasks of parallel loops, memory, work of devices.
 #include "trace/record/ranges.h"
 
 #include "trace/record/counter_event.h"
@@ -11,8 +11,8 @@ namespace opd {
 
 namespace {
 
-// The thread's part in those recordings that ran at the tick `begin`. The loops use no lambda: the compiler would not
-// inline it, which costs too much for the usual case of just one recording.
+// The thread's part in those recordings that ran at the tick `begin`. The loops use no lambda, because the compiler
+// would not inline it, which costs too much in the usual case of one recording.
 class Entered {
  public:
   [[gnu::always_inline]] Entered(Track &track, Recordings recordings, uint64_t begin) : track_(track) {
@@ -65,8 +65,8 @@ template <class Complete>
   });
 }
 
-// A file shows what its threads have begun, in their blocks. Without this, a thread would get its block by its first
-// event, and a range that it never left would be missing.
+// A file shows the open spans of its threads in their blocks. Without this, a thread would get its block at its first
+// event, and a range that never ends would be missing.
 void open_parts_in_files(Track &track) {
   const auto recordings = static_cast<Recordings>(detail::filing_recordings.load(std::memory_order_acquire));
   each_recording(recordings, [&](uint32_t place) {
@@ -79,7 +79,7 @@ Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_range
 
 }  // namespace
 
-// Without memory for the thread's track, the range is not recorded.
+// If there is no memory for the thread's track, the range is not recorded.
 uint64_t begin_range_slowly(NameId name) noexcept try {
   Track &track = Recorder::get().track();
   open_parts_in_files(track);
@@ -101,7 +101,7 @@ void end_range(uint64_t begin) noexcept try {
   struct Popped {
     Track &track;
     const uint32_t found;
-    ~Popped() {  // after it is among the events
+    ~Popped() {  // after the range is among the events
       track.open_spans().pop(found);
       track.show_open_spans();
     }

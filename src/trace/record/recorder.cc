@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// Called when a thread exits. Its track stays while a recording may need it.
+// Called when a thread exits. Its track stays as long as a recording may need it.
 void leave_at_exit(void *given) {
   thread_state().track = nullptr;
   Recorder &recorder = Recorder::get();
@@ -22,7 +22,7 @@ const pthread_key_t exit_key = [] {
   return pthread_key_create(&key, &leave_at_exit) ? pthread_key_t(-1) : key;
 }();
 
-// Made at load: a destructor that uses it must not run out of memory.
+// Constructed at load, because a destructor that uses it must not run out of memory.
 [[maybe_unused]] const Recorder &recorder_made_at_load = Recorder::get();
 
 }  // namespace
@@ -51,8 +51,8 @@ Track &Recorder::track_slowly(Track *track) {
   return *fresh;
 }
 
-// True if a thread has ended and no recording has events of it. Such tracks must be freed; otherwise each thread that
-// ever existed would take memory.
+// Returns true if the thread has ended and no recording has events of it. Such tracks must be freed; otherwise each
+// thread that ever existed would take memory.
 bool Recorder::is_forgotten(Track &track) const {
   if (!track.has_ended() && !track.is_lost()) return false;
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
@@ -116,7 +116,7 @@ void open_part(Track &track, uint32_t place, uint64_t id) {
 
 namespace {
 
-// Makes the recording forget its oldest chunk that is not some thread's current one; false: there is none.
+// Makes the recording forget its oldest chunk, except the threads' current ones; false: there is none.
 bool forget_oldest_chunk(Recorder &recorder, uint32_t place) {
   struct Oldest {
     Track *track = nullptr;
@@ -142,13 +142,14 @@ void keep_to_budget(Recorder &recorder, Track &track, uint32_t place) {
   Track::Part &part = track.part(place);
   if (!slot.recording || part.id != slot.taken) return;
   const RecordingOptions &options = slot.recording->options;
-  if (slot.has_file()) return void(part.start = track.num_events());  // the file has them all
-  constexpr uint64_t kMostOfChild = uint64_t{64} << 20;  // a forked child, which has no file, keeps as much in memory
+  if (slot.has_file()) return void(part.start = track.num_events());  // the file has all events
+  constexpr uint64_t kMostOfChild = uint64_t{64} << 20;  // limit for a forked child, which has no file and keeps its
+                                                         // events in memory
   const uint64_t most_bytes = options.max_bytes || !slot.file ? options.max_bytes : kMostOfChild;
   if (most_bytes == 0) return;
   const uint64_t most = std::max<uint64_t>(most_bytes / Chunk::kBytes, 1);
   const auto num_chunks = [&] {
-    uint64_t chunks = 1;  // the one that is to come
+    uint64_t chunks = 1;  // the chunk that is about to be added
     for (const auto &other : recorder.tracks)
       if (other->part(place).id == slot.taken) chunks += other->num_chunks_from(other->part(place).start);
     return chunks;
@@ -186,7 +187,7 @@ void tidy_open_spans(Track &track) {
   std::erase_if(track.pushed_ranges(), [earliest](const Track::PushedRange &range) { return range.begin < earliest; });
   if (!track.open_spans().is_full()) return;
   track.pushed_ranges().clear();
-  // Their recordings count the ranges that are about to be forgotten: none of these can end any more.
+  // Their recordings count the ranges that are about to be forgotten, because none of these can end any more.
   each_recording(static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)), [&](uint32_t place) {
     const Slot &slot = Recorder::get().slots[place];
     const uint64_t id = slot.id.load();

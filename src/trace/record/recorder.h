@@ -1,5 +1,5 @@
-// The state that recordings and the threads that they record share: a slot for each recording, a track for each thread.
-// For trace/ only.
+// State shared by recordings and the threads that they record: a slot for each recording, a track for each thread. Only
+// for use in trace/.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -19,36 +19,36 @@
 namespace opd {
 
 namespace detail {
-extern std::atomic<uint32_t> taking_ranges;      // a bit for each recording that takes ranges which end
-extern std::atomic<uint32_t> filing_recordings;  // of these, the recordings that write to a file
+extern std::atomic<uint32_t> taking_ranges;      // a bit for each recording that takes ended ranges
+extern std::atomic<uint32_t> filing_recordings;  // the subset of these recordings that write to a file
 }  // namespace detail
 
 inline Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
-// A recording as the running threads see it. They read it without a lock. A thread reads `id`, then the filter. It
-// enters (Track::Part::under_way) and reads `id` again. If `id` has changed, the filter may be a mix of two recordings.
-// The thread stores `under_way` before its next load; the end of the recording stores `id` and then makes all threads
-// pass a fence. So either the thread sees that the recording has ended, or the end sees the run and waits for it.
+// A recording as running threads see it. They read it without a lock. A thread reads `id`, then the filter. It enters
+// (Track::Part::under_way) and reads `id` again. If `id` has changed, the filter may be a mix of two recordings. The
+// thread stores `under_way` before its next load. The end of the recording stores `id` and then makes all threads pass
+// a fence. So either the thread sees that the recording has ended, or the end sees the run and waits for it.
 struct Slot {
-  std::atomic<uint64_t> id{0};  // of the recording; 0: none runs
+  std::atomic<uint64_t> id{0};  // id of the recording; 0: the slot is idle
   std::atomic<const void *> source{nullptr};
   std::atomic<uint64_t> thread{0}, interval{1};
   std::atomic<bool> with_calls{true}, all_calls{false}, outcomes{false}, syncs{true};
   std::atomic<uint64_t> began{0};    // ticks
-  std::atomic<uint64_t> calls{0};    // runs that passed the filter, for sampling
+  std::atomic<uint64_t> calls{0};    // counts runs that passed the filter, for sampling
   std::atomic<bool> waiting{false};  // the end of the recording waits for runs
-  std::atomic<uint32_t> ended{0};    // counts runs that ended meanwhile
+  std::atomic<uint32_t> ended{0};    // counts runs that ended while `waiting`
   Alarm alarm;
   // Under Recorder::guard:
-  uint64_t taken = 0;  // the number of the recording, until its trace is made; then kDraining; 0: the slot is free
+  uint64_t taken = 0;  // id of the recording until its trace is made; then kDraining; 0: the slot is free
   Recording *recording = nullptr;
   std::shared_ptr<EventFile> file;  // null: the recording is kept in memory
-  uint64_t dropped_of_ended = 0;    // events of threads of which nothing else is left
+  uint64_t dropped_of_ended = 0;    // events dropped by threads whose other data is gone
 
-  // A forked child has none.
+  // False in a forked child.
   bool has_file() const { return file && file->is_of_this_process(); }
 
-  static constexpr uint64_t kDraining = UINT64_MAX;  // runs of the ended recording are under way and use its bit
+  static constexpr uint64_t kDraining = UINT64_MAX;  // runs of the ended recording still use its bit
 };
 
 struct Recorder {
@@ -63,7 +63,7 @@ struct Recorder {
     return recorder ? *recorder : make();
   }
 
-  // Of the calling thread.
+  // The track of the calling thread.
   Track &track() {
     auto *track = static_cast<Track *>(thread_state().track);
     if (track && !is_before_fork(*track)) [[likely]]
@@ -71,20 +71,20 @@ struct Recorder {
     return track_slowly(track);
   }
 
-  void tidy() noexcept;                         // frees what no recording needs; under the guard
-  bool has_run_under_way(uint32_t slot) const;  // under the guard
+  void tidy() noexcept;                         // called under the guard; frees what no recording needs
+  bool has_run_under_way(uint32_t slot) const;  // called under the guard
 
  private:
   static Recorder &make();
   static constinit std::atomic<Recorder *> only_;
   static bool is_before_fork(const Track &track) { return track.generation() != fork_generation(); }
-  Track &track_slowly(Track *track);  // a new one if it is null
+  Track &track_slowly(Track *track);  // makes a new track if it is null
   bool is_forgotten(Track &track) const;
   void forget(Track &track) noexcept;
 };
 
-void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
-// Leaves a recording that enter() has let the thread take part in.
+void tell_waiting_end(uint32_t place) noexcept;  // reports the end of a run
+// Ends what enter() began for the thread.
 [[gnu::always_inline]] inline void leave(Track &track, uint32_t place) {
   const Slot &slot = Recorder::get().slots[place];
   std::atomic<uint32_t> &under_way = track.part(place).under_way;
@@ -94,13 +94,13 @@ void tell_waiting_end(uint32_t place) noexcept;  // that a run has ended
     tell_waiting_end(place);
 }
 
-// The chunk's events of the recordings whose numbers are from `from` up to `to`.
+// Counts the chunk's events numbered `from` to `to` (exclusive) that belong to the recordings.
 uint64_t count_events(const Chunk &chunk, uint64_t from, uint64_t to, Recordings recordings);
 
-// The first time that a thread takes part in a recording. Also makes its observer.
+// Called the first time that a thread takes part in a recording. Also makes its observer.
 void open_part(Track &track, uint32_t place, uint64_t id);
 
-// Takes part in the recording if it is still the one of this number: then its end waits for leave().
+// Takes part in the recording if its id is still this one. Its end then waits for leave().
 [[gnu::always_inline]] inline bool enter(Track &track, uint32_t place, uint64_t id) {
   Track::Part &part = track.part(place);
   store_before_loads(part.under_way, part.under_way.load(std::memory_order_relaxed) + 1);
@@ -117,14 +117,14 @@ void open_part(Track &track, uint32_t place, uint64_t id);
   return false;
 }
 
-// If a span took too long or failed: raises the alarms of those recordings that ran when it began.
+// If a span took too long or failed, raises the alarms of those recordings that ran when it began.
 void raise_alarms_slowly(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed) noexcept;
 inline void raise_alarms(Recordings recordings, NameId name, uint64_t begin, uint64_t end, bool failed = false) {
   if (end - begin >= detail::slow_ticks.load(std::memory_order_relaxed) || failed) [[unlikely]]
     raise_alarms_slowly(recordings, name, begin, end, failed);
 }
 
-void tidy_open_spans(Track &track);  // forgets those that no recording may have
+void tidy_open_spans(Track &track);  // forgets spans that no recording may have
 [[gnu::always_inline]] inline void open_span(Track &track, const OpenSpan &span) {
   if (track.open_spans().is_suspicious() && !goes_to_itt()) [[unlikely]]
     tidy_open_spans(track);

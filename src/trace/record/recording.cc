@@ -18,14 +18,14 @@ std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{
 
 namespace {
 
-// In two steps: first no span begins for the recording any more, then no ending span is added to it. Between the two,
-// an open span is among the events or in its thread's OpenSpans, so none is missed.
+// There are two steps: first, no span begins for the recording any more; then, no ending span is added to it. Between
+// the two, an open span is among the events or in its thread's OpenSpans, so none is missed.
 void end_begins(uint32_t place) {
   const uint32_t others = ~uint32_t{bit_of(place)};
   detail::running_recordings.fetch_and(others);
   detail::ranging_recordings.fetch_and(others);
 }
-// A thread may have read a bit before it is cleared here. It then asks for the id in enter(), which refuses it.
+// A thread may have read a bit before it is cleared here. It then checks the id in enter(), which refuses it.
 void end_running(uint32_t place) {
   end_begins(place);
   detail::taking_ranges.fetch_and(~uint32_t{bit_of(place)});
@@ -41,14 +41,14 @@ void end_running(uint32_t place) {
 
 Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
   auto recording = make_object<Recording>(options, std::move(observers));
-  // Before the lock, because making a file takes system calls and may throw.
+  // Done before the lock is taken, because making a file takes system calls and may throw.
   if (!options.file.empty())
     recording->file_ = EventFile::create({options.file, options.overwrites, options.max_bytes, options.sample_interval,
                                           options.memory, options.stacks, options.flush_interval_ns});
   Recorder &recorder = Recorder::get();
   std::scoped_lock lock(recorder.guard);
-  // An ended recording that did not wait for its runs leaves a draining slot: these runs still mark events with its
-  // bit. Nobody is told when the last of them ends, so the slot is found free here.
+  // If an ended recording did not wait for its runs, its slot is draining: these runs still mark events with its bit.
+  // The end of the last run is not reported, so the slot is found free here.
   const auto is_free = [&](uint32_t place) {
     const uint64_t taken = recorder.slots[place].taken;
     return !taken || (taken == Slot::kDraining && !recorder.has_run_under_way(place));
@@ -60,7 +60,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
          " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   const uint64_t began = ticks_of(tick_clock());
-  // Before the id is stored: from then on threads ask the file for blocks.
+  // Called before the id is stored: from then on threads request blocks from the file.
   if (recording->file_) recording->file_->begin(bit_of(place), began);
   recording->slot_ = place;
   slot.recording = recording.get();
@@ -76,16 +76,16 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   slot.syncs.store(options.waits, std::memory_order_relaxed);
   slot.began.store(began, std::memory_order_relaxed);
   slot.calls.store(0, std::memory_order_relaxed);
-  // Numbers rise, so a nested run needs to ask only for recordings that began after its outer run: see enter_all().
+  // Ids increase, so a nested run needs to check only recordings that began after its outer run: see enter_all().
   const uint64_t id = ++recorder.last_id;
   recording->id_ = slot.taken = id;
   slot.id.store(id);
-  // First, so that no run or range of the recording begins without its stack.
+  // Set first, so that every run or range of the recording has its stack.
   if (options.stacks) detail::stack_recordings.fetch_or(bit_of(place), std::memory_order_release);
   detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
   if (options.ranges) {
-    // ranging_recordings is what lets a range begin. By then its end must find the recording in taking_ranges, and a
-    // file must be known to show the range while it is open.
+    // Setting ranging_recordings lets ranges begin. Before that, taking_ranges must be set, so that their ends find the
+    // recording, and filing_recordings, so that a file shows open ranges.
     if (recording->file_) detail::filing_recordings.fetch_or(bit_of(place), std::memory_order_release);
     detail::taking_ranges.fetch_or(bit_of(place), std::memory_order_release);
     detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
@@ -105,27 +105,27 @@ bool Recording::is_of_this_thread() const {
 void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers) {
   Recorder &recorder = Recorder::get();
   Track &track = recorder.track();
-  // Computed in doubles, which cannot overflow.
+  // Doubles cannot overflow here.
   Track::Part &part = track.part(slot_);
   const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
-  // Otherwise events of the warm-up's kernels could come after the restart, and would count as later ones.
+  // Otherwise events of the warm-up's kernels could come after the restart and count as later ones.
   if (options.device_work) finish_device_work();
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
   {
     std::scoped_lock lock(recorder.guard);
-    part.id = 0;                               // the next run opens it
-    for (const auto &other : recorder.tracks)  // one of them has the work of devices
+    part.id = 0;                               // the next run opens the part again
+    for (const auto &other : recorder.tracks)  // one of the tracks has the work of devices
       if (other->part(slot_).id == id_) other->part(slot_).start = other->num_events(), other->part(slot_).dropped = 0;
     observers_ = std::move(observers);
     recorder.tidy();
   }
-  // Most events of the runs have the dimensions of the warm-up's.
+  // Most events of the runs have the same dimensions as those of the warm-up.
   constexpr double kBytes = sizeof(Event) + 8, kMostBytes = 1 << 30;
   Chunk::reserve(static_cast<size_t>(std::min(needed * kBytes, kMostBytes) / Chunk::kBytes));
 }
 
-// If the first run did this, its time would show it: in a profile into a file, recording took 170 us of that run, part
-// of them because the code was not warm either.
+// If the first run did this, its measured time would include it: in a profile with a file, recording took 170 us of
+// that run, partly because the code was not warm.
 void Recording::open_thread() {
   Track &track = Recorder::get().track();
   if (track.part(slot_).id != id_) open_part(track, slot_, id_);
@@ -133,15 +133,15 @@ void Recording::open_thread() {
   Chunk::reserve(1);
 }
 
-// A span that ends while the spans are read may be among the ended events, too. It is in at least one of both, because
-// its event is published before the span is taken out.
+// A span that ends while the spans are read may also be among the ended events. It is in at least one of the two,
+// because its event is published before the span is removed.
 struct Recording::OpenEvents {
   Track *track;
-  uint64_t num_ended;  // events of the track, before these were read
+  uint64_t num_ended;  // number of events on the track before the spans were read
   std::vector<Event> events;
 
-  // Without those that are among the ended events, too: the events since num_ended was read, and the one before. That
-  // one may have been published while its span was not taken out yet.
+  // Leaves out spans that are also among the ended events: the events since num_ended was read, and the one before,
+  // whose span may not have been removed yet when it was published.
   std::vector<Event> without(TraceTrack &ended) && {
     std::erase_if(events, [&](const Event &span) {
       const auto &list = ended.list_of(span.kind);
@@ -153,14 +153,14 @@ struct Recording::OpenEvents {
   }
 };
 
-// The spans of each thread that began after the recording and have not ended.
+// Reads the spans of each thread that began after the recording and have not ended.
 std::vector<Recording::OpenEvents> Recording::read_open_events() const {
   Recorder &recorder = Recorder::get();
   const uint64_t began = recorder.slots[slot_].began.load(std::memory_order_relaxed), now = ticks_of(tick_clock());
   std::vector<OpenEvents> open;
   std::scoped_lock lock(recorder.guard);
   for (const auto &track : recorder.tracks) {
-    // Its thread did not survive a fork(), so it never ends its spans.
+    // Its thread did not survive a fork(), so its spans never end.
     if (track->is_lost()) continue;
     // Read before the spans, so that without() finds the events of those that end from now on.
     const uint64_t num_ended = track->num_events();
@@ -179,15 +179,15 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
 
 bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
 
-// Because of the work of devices there are two phases: runs under way may still give work to a device, which is only
-// recorded while the bit in device_recordings is set. So first no run begins any more, then the runs (if the recording
-// waits) and the work are awaited, and then the other bits go.
+// Device work needs two phases: runs under way may still submit work to a device, and it is only recorded while the bit
+// in device_recordings is set. So first no run begins any more. Then the runs (if the recording waits) and the work are
+// awaited. Then the other bits are cleared.
 void Recording::close() noexcept {
   Slot &slot = Recorder::get().slots[slot_];
   if (options.waits) slot.waiting.store(true);
   if (options.device_work) {
     end_begins(slot_);
-    if (options.waits) fence_all_threads(), wait_for_runs();  // runs may still give work to a device
+    if (options.waits) fence_all_threads(), wait_for_runs();  // runs may still submit work to a device
     finish_device_work();
     flush_running_activity(true);
   }
@@ -207,7 +207,7 @@ void Recording::wait_for_runs() noexcept {
     std::scoped_lock lock(recorder.guard);
     return recorder.has_run_under_way(slot_);
   };
-  // The counter is read before the runs are looked at. A run that ends in between changes it, so wait() returns at once
+  // The counter is read before the runs are checked. A run that ends in between changes it, so wait() returns at once
   // and no wake-up is missed.
   for (;;) {
     const uint32_t ended = slot.ended.load();
@@ -216,7 +216,7 @@ void Recording::wait_for_runs() noexcept {
   }
 }
 
-// To be called after close(): frees the slot as soon as no run uses it, and all memory that only this recording needed.
+// Called after close(). Frees the slot as soon as no run uses it, and all memory that only this recording needed.
 void Recording::leave() noexcept {
   left_ = true;
   Recorder &recorder = Recorder::get();
@@ -233,26 +233,26 @@ void Recording::leave() noexcept {
 
 Recording::~Recording() {
   if (!id_) {
-    if (file_) file_->finish(0);  // it could not be started
+    if (file_) file_->finish(0);  // the recording could not be started
     return;
   }
   if (left_) return;
   close();
   if (file_) file_->finish(ticks_of(tick_clock()));
   leave();
-  // After leave(), since until then threads may take the file from the slot. Now another recording may write the path.
+  // Called after leave(): until then threads may take the file from the slot. Now another recording may write the path.
   if (file_) file_->close();
 }
 
 Ref<Trace> Recording::stop() {
   std::unique_lock ending(ending_, std::defer_lock);
-  if (!options.waits) ending.lock();  // else there are no snapshots, but observers, which are the program's
+  if (!options.waits) ending.lock();  // else there are no snapshots, but foreign observers
   std::vector<OpenEvents> open;
   if (!options.waits) {
     end_begins(slot_);
     open = read_open_events();
   }
-  // Before close(), which may take as long as a kernel: the trace ends where the caller wanted it to.
+  // Read before close(), which may take as long as a kernel: the trace ends where the caller requested it.
   const uint64_t ended = ticks_of(tick_clock());
   close();
   Ref<Trace> trace;
@@ -260,7 +260,7 @@ Ref<Trace> Recording::stop() {
     file_->finish(ended);
     if (options.reads_file) {
       TraceParts parts = read_event_file(*file_);
-      if (observers_) parts.observers = observers_->finish();  // the file has no such summaries
+      if (observers_) parts.observers = observers_->finish();  // the file does not have these summaries
       trace = make_trace(until(ended, std::move(parts)), ended);
     }
   } else {
@@ -274,7 +274,7 @@ Ref<Trace> Recording::stop() {
   return trace;
 }
 
-// While the end waits for devices, other threads go on and add events. A recording that does not wait leaves those out.
+// While the end waits for devices, other threads go on and add events. A recording that does not wait omits those.
 TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
   const bool has_work = std::ranges::any_of(parts.tracks, [](const TraceTrack &t) { return !t.device_work.empty(); });
   if (has_work && !options.waits) parts.drop_after(ended);
@@ -282,9 +282,9 @@ TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
 }
 
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
-  constexpr std::chrono::milliseconds kMostForDevices{100};  // one that hangs must not keep a dump from being written
+  constexpr std::chrono::milliseconds kMostForDevices{100};  // a device that hangs must not block a dump
   if (options.device_work) finish_device_work(kMostForDevices), flush_running_activity(false);
-  // Held until the events are collected, so that stop() does not give the slot away or close the file meanwhile.
+  // Held until the events are collected, so that stop() cannot release the slot or close the file meanwhile.
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());
@@ -308,7 +308,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   TraceProcess &process = parts.processes[0];
   process = TraceProcess::of_this();
   process.line = ClockCalibration::measure(process.clock);
-  // This number tells recordings apart, also those of other processes: a merge refuses the same one twice.
+  // This number identifies the recording among those of all processes: a merge refuses two traces with the same one.
   process.recording = (Recorder::get().slots[slot_].began.load(std::memory_order_relaxed) << 16) + id_;
   process.recordings = bit_of(slot_);
   process.sample_interval = options.sample_interval;
@@ -316,14 +316,14 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   parts.has_stacks = options.stacks;
   if (options.stacks) process.objects = loaded_objects();
   Recorder &recorder = Recorder::get();
-  // The lock is held only to collect chunks. Their events are read afterwards: they do not change once their count is
-  // published, and the chunks live as long as they are referenced here.
+  // The lock is held only to collect chunks. Their events are read afterwards: published events do not change, and the
+  // chunks live as long as they are referenced here.
   struct Found {
     std::shared_ptr<Track> track;
-    uint64_t start;  // number of the first event; then of the one behind the last
+    uint64_t start;  // number of the first event; later of the event after the last one
     OpenEvents open;
   };
-  std::vector<Found> found;  // as parts.tracks
+  std::vector<Found> found;  // parallel to parts.tracks
   uint64_t dropped_of_ended;
   {
     std::scoped_lock lock(recorder.guard);
@@ -347,20 +347,20 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
   }
   std::vector<uint64_t> starts;
   for (const Found &seen : found) starts.push_back(seen.start);
-  for (size_t i = 0; i < found.size(); ++i) {  // without the lock: there may be millions of events
+  for (size_t i = 0; i < found.size(); ++i) {  // without the lock, because there may be millions of events
     TraceTrack &track = parts.tracks[i];
     found[i].start = track.add_events(std::exchange(track.chunks, {}), found[i].start, bit_of(slot_));
     track.add_open(std::move(found[i].open).without(track));
   }
-  // The next take() begins behind what was read. Events that were published meanwhile are behind it, too.
+  // The next take() begins after the events that were read, and so includes those published meanwhile.
   if (takes) {
     std::scoped_lock lock(recorder.guard);
     for (size_t i = 0; i < found.size(); ++i) {
       Track::Part &part = found[i].track->part(slot_);
       if (part.id != id_) continue;
-      // If events made room meanwhile for newer ones, but are taken here, they are not lost.
+      // Events that were overwritten meanwhile, but are taken here, are not lost.
       if (part.start > starts[i]) {
-        // If the thread has ended and its track is gone from the recorder, its losses were added to the slot's.
+        // If the thread has ended and its track is no longer in the recorder, its losses were added to the slot's.
         const bool is_forgotten = std::ranges::find(recorder.tracks, found[i].track) == recorder.tracks.end();
         uint64_t &lost = is_forgotten ? recorder.slots[slot_].dropped_of_ended : part.overwritten;
         for (const auto &chunk : parts.tracks[i].chunks)
@@ -371,7 +371,7 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
     recorder.tidy();
   }
   if (dropped_of_ended > 0) {
-    // No event is left of these threads, but each dropped event is counted in the trace.
+    // No event is left of these threads, but the trace counts their dropped events.
     TraceTrack &track = parts.tracks.emplace_back();
     track.thread_name = "ended threads";
     track.dropped = dropped_of_ended;
@@ -391,11 +391,11 @@ uint64_t Recording::num_pending() const {
   return pending;
 }
 
-// This needs no wait, because no run of a source is under way while it is destroyed. The owners of the recordings still
-// stop them, which frees the slots.
+// No wait is needed: no run of a source is under way while it is destroyed. The owners of the recordings still call
+// stop(), which frees the slots.
 void end_recordings_of(const void *source) noexcept {
   for (uint32_t place = 0; place < kMostRecordings; ++place) {
-    std::unique_ptr<CallObservers> observers;  // end after the lock is released
+    std::unique_ptr<CallObservers> observers;  // destroyed after the lock is released
     Recorder &recorder = Recorder::get();
     std::scoped_lock lock(recorder.guard);
     Slot &slot = recorder.slots[place];

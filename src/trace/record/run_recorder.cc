@@ -27,12 +27,12 @@ void RunRecording::begin(RunRecorder &recorder, const Source &source, const RunR
 
 namespace {
 
-struct RunOptions {  // of a recording
+struct RunOptions {  // options of a recording
   bool calls, all_calls, outcomes;
 };
 
-// The track, if the recording began after those that were considered, and the run passes its filter. The run is then
-// under way in the recording.
+// Returns the track if the recording began after those already considered and the run passes its filter. The run is
+// then under way in the recording.
 Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64_t &id, RunOptions &options) {
   Slot &slot = Recorder::get().slots[place];
   id = slot.id.load();
@@ -50,8 +50,8 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
 
 }  // namespace
 
-// Recordings get rising numbers, and threads see them begin in that order. So a nested run only needs to consider
-// recordings above the highest number that the outer run has considered.
+// Recordings get increasing ids, and threads see them begin in that order. So a nested run only needs to consider
+// recordings above the highest id that the outer run has considered.
 bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
   const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
   const uint64_t considered = recorder.considered_;
@@ -80,7 +80,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, const Source &source, co
   recorder.run_ = Recorder::get().last_run.fetch_add(1, std::memory_order_relaxed) + 1;
   recorder.only_ticks_ = !recorder.observed_ && tick_clock() == ClockId::kTsc;
   event_.kind = EventKind::kRun;
-  // Those of the outer run must know where its calls belong.
+  // The recordings of the outer run need this run's number for its calls.
   event_.recordings = static_cast<Recordings>(recorder.recordings_ | recorder.only_run_);
   event_.name = source.function;
   event_.location = source.program;
@@ -121,11 +121,11 @@ void RunRecording::end_recorded() noexcept {
   const bool failed = failure_ || (exceptions_ != INT_MAX && std::uncaught_exceptions() > exceptions_);
   if (recorder_->outcomes_ && event_.begin) try {
       add_outcome(items, failed);
-    } catch (const std::bad_alloc &) {}  // then it seems to have succeeded
+    } catch (const std::bad_alloc &) {}  // the run then seems to have succeeded
   recorder_ = nullptr;
   if (event_.begin) {
     track.add_run(event_, items);
-    track.open_spans().cut(event_.begin);  // after it is among the events
+    track.open_spans().cut(event_.begin);  // after the run is among the events
     track.show_open_spans();
     raise_alarms(event_.recordings, event_.name, event_.begin, event_.end, failed);
   }

@@ -1,5 +1,5 @@
 // The recorder of one run of a VM: its call events, and the recordings that the run belongs to. Cost of a run: one load
-// if nothing records; else the filter of each recording, and for each that it belongs to two atomic additions.
+// if nothing records; else each recording's filter, and two atomic additions for each that the run belongs to.
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace opd {
 
 class Track;
 
-// The writer of one run's calls.
+// Writes the calls of one run.
 class RunRecorder {
  public:
   void reset() { track_ = nullptr, recordings_ = all_calls_ = observed_ = syncs_ = 0, considered_ = 0; }
-  bool listens() const { return track_ != nullptr; }  // to calls
+  bool listens() const { return track_ != nullptr; }  // whether calls are recorded
   bool is_recorded() const { return listens() || only_run() != 0; }
-  bool takes_all_calls() const { return all_calls_ != 0; }  // also those without a tensor
-  bool syncs() const { return syncs_ != 0; }                // a call ends when the work that it gave to a device has
+  bool takes_all_calls() const { return all_calls_ != 0; }  // including those without a tensor
+  bool syncs() const { return syncs_ != 0; }                // calls wait for their work on devices
 
   // Whether a call with these arguments is to be recorded.
   bool wants(Args args) const { return all_calls_ || has_tensor(args); }
@@ -35,7 +35,7 @@ class RunRecorder {
     NameId name;
     uint32_t location, depth;
   };
-  // `cache`: a number for the cache of dimensions (Track::describe). `error`: its message, if the call failed.
+  // `cache`: a number for the cache of dimensions (Track::describe). `error`: the error, if the call failed.
   // Defined in run_recorder_inl.h.
   inline void add(const Call &call, Args args, size_t cache, const Error *error = nullptr) const;
 
@@ -54,27 +54,27 @@ class RunRecorder {
     event.depth = call.depth;
     event.run = run_;
   }
-  // Those with an observer that is to see a call with these arguments.
-  // Not reset for each run: nothing has written them before the run was considered.
+  // The recordings with an observer that is to see a call with these arguments.
+  // Not reset for each run: they are written before the run is considered.
   Recordings only_run() const { return considered_ ? only_run_ : Recordings{0}; }
   Recordings outcomes() const { return considered_ ? outcomes_ : Recordings{0}; }
   Recordings observed(Args args) const { return has_tensor(args) ? observed_ : observed_ & all_calls_; }
   uint64_t begin_slowly(Args args) const;
   void add_slowly(const Call &call, Args args, size_t cache, const Error *error) const;
 
-  Track *track_ = nullptr;     // null: no recording listens to calls
-  Recordings recordings_ = 0;  // those that listen to calls
-  Recordings all_calls_ = 0;   // those of them that take calls without a tensor
-  Recordings observed_ = 0;    // those of them with an observer
-  Recordings syncs_ = 0;       // those of them whose calls wait for the device
-  Recordings only_run_;        // those that take the run without its calls
-  Recordings outcomes_;        // those that take the run's outcome
+  Track *track_ = nullptr;     // null: no recording takes calls
+  Recordings recordings_ = 0;  // the recordings that take calls
+  Recordings all_calls_ = 0;   // the subset that takes calls without a tensor
+  Recordings observed_ = 0;    // the subset with an observer
+  Recordings syncs_ = 0;       // the subset whose calls wait for the device
+  Recordings only_run_;        // the recordings that take the run without its calls
+  Recordings outcomes_;        // the recordings that take the run's outcome
   bool only_ticks_ = false;    // there is no observer, and the clock is the TSC
   uint64_t run_ = 0;           // Event::run
-  uint64_t considered_ = 0;    // the highest number of a recording whose filter the run has been through
+  uint64_t considered_ = 0;    // the highest id among recordings whose filter was applied to the run
 };
 
-// The part of one run in the recordings: from the begin of the run to the end of this object.
+// The part of one run in the recordings, from the begin of the run to the end of this object.
 class RunRecording {
  public:
   RunRecording() = default;
@@ -82,13 +82,13 @@ class RunRecording {
   ~RunRecording() { end(); }
 
   struct Source {
-    const void *address;  // of the VM
+    const void *address;  // address of the VM
     NameId program, function;
   };
-  // `outer`: of the run of the same source that this one began in; it belongs to the same recordings. To be called if
+  // `outer`: the run of the same source that this one is nested in; this run belongs to the same recordings. Call it if
   // is_recording() or `outer` is recorded. Throws what observers throw.
   void begin(RunRecorder &recorder, const Source &source, const RunRecorder *outer);
-  // Of the run, which is no exception. The error lives as long as this.
+  // Notes an error of the run that is not an exception. The error must outlive this object.
   void note_failure(const Error &error) { failure_ = &error; }
   void end() noexcept {
     if (recorder_) end_recorded();
@@ -101,13 +101,13 @@ class RunRecording {
   void end_recorded() noexcept;
 
   RunRecorder *recorder_ = nullptr;  // null: the run is not recorded
-  Recordings begun_ = 0;             // those that began with it
+  Recordings begun_ = 0;             // recordings that this run entered itself, not an outer run
   const Error *failure_ = nullptr;
-  int exceptions_ = INT_MAX;  // uncaught exceptions at its begin, if a recording takes outcomes
-  // Of a recorded run:
+  int exceptions_ = INT_MAX;  // number of uncaught exceptions at its begin, if a recording takes outcomes
+  // The members below are set for a recorded run.
   Track *track_;
-  Event event_;           // it has a begin once the run has begun
-  TraceContext context_;  // if a recording takes the outcome
+  Event event_;           // its begin is set once the run has begun
+  TraceContext context_;  // set if a recording takes the outcome
   struct Observed {
     uint32_t slot;
     size_t run;  // result of the observer's begin_run()

@@ -1,4 +1,5 @@
-// RunRecorder::add(), for the loops that record calls: it needs the track, which other users of a recorder do not.
+// Defines RunRecorder::add() for the loops that record calls. It needs the track, which other users of a recorder do
+// not.
 #pragma once
 #include "trace/record/run_recorder.h"
 #include "trace/record/track.h"

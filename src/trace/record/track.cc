@@ -79,7 +79,7 @@ void Track::settle() {
   room_ = 0;
 }
 
-// The caches are of one chunk, so all begins anew.
+// The caches describe one chunk, so they are emptied.
 void Track::next_chunk(size_t words) {
   constexpr size_t kMost = Chunk::kTail - Chunk::first_word() - sizeof(Event) / sizeof(int64_t);
   const uint64_t first = chunk_ ? chunk_->first + count() : 0;
@@ -129,7 +129,7 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   try {
     if (needs_chunk) next_chunk(words);
   } catch (const std::bad_alloc &) { return drop(kept), nullptr; }
-  // While a recording is full, each call comes here, to be counted.
+  // While a recording is full, each call comes here to be counted.
   current_ = kept;
   room_ = full ? 1 : static_cast<uint32_t>(std::min<uint64_t>(room, std::max(events_that_fit(), 1u)));
   Event *const event = fill_anew(args, call);
@@ -137,13 +137,13 @@ Event *Track::describe_slowly(Recordings recordings, Recordings all_calls, Args 
   return event;
 }
 
-// Writes the words, and keeps them if they are new. Words that do not fit go to the chunk's tail, which only its first
-// event may use.
+// Writes the words, and keeps them if they are new. If they do not fit, they go to the chunk's tail, which only its
+// first event may use.
 Event *Track::fill_anew(Args args, size_t call) {
   const size_t size = words_for(args);
   const bool is_large = free_words() < size;
   if (is_large && (count() > 0 || chunk_->tail_words < size)) return describe_slowly(current_, current_, args, call);
-  // All state is in locals: the words written might alias members, so the loop would read these again.
+  // All state is in locals: the written words might alias members, so the loop would reload these.
   int64_t *word = chunk_->words() + (is_large ? Chunk::kTail : top_);
   uint32_t tensors = 0;
   DLDevice device{kDLCPU, 0};
@@ -160,18 +160,18 @@ Event *Track::fill_anew(Args args, size_t call) {
   return describe_as(tensors, device, last_.at);
 }
 
-// The words at top_, or equal ones that are in the chunk already: many calls differ, but few have dimensions of their
-// own.
+// Keeps the words at top_, or returns equal ones that the chunk already has: many calls differ, but few have dimensions
+// of their own.
 Track::Known Track::keep_words(size_t size) {
   const int64_t *const words = chunk_->words();
-  uint64_t hash = 0, factor = 0x9E3779B97F4A7C15u;  // the products of a sum do not wait for each other
+  uint64_t hash = 0, factor = 0x9E3779B97F4A7C15u;  // independent products, which do not wait for each other
   for (size_t i = top_; i < top_ + size; ++i, factor += 0x2545F4914F6CDD1Eu)
     hash += static_cast<uint64_t>(words[i]) * factor;
   Known &kept = caches_->contents[hash >> 56];
   if (kept.size == size && std::equal(words + top_, words + top_ + size, words + kept.at)) return kept;
   kept = {top_, static_cast<uint32_t>(size)};
   top_ += static_cast<uint32_t>(size);
-  room_ = std::min(room_, std::max(events_that_fit(), 1u));  // the event that is being written has its place
+  room_ = std::min(room_, std::max(events_that_fit(), 1u));  // keeps a place for the event that is being written
   return kept;
 }
 
@@ -182,7 +182,7 @@ Event *Track::attach(Event *event, const EventItems &items) {
   if (free_words() < given.size()) {
     const Event copy = *event;
     const std::span<const int64_t> shapes = shape_words(*event);
-    const auto before = chunks_.back();  // keeps the shapes
+    const auto before = chunks_.back();  // keeps the shapes alive
     const Recordings current = current_;
     settle();
     next_chunk(shapes.size() + given.size());
@@ -224,7 +224,7 @@ void Track::add_run(const Event &run, const EventItems &items) noexcept try {
   attach(next_, items);
   room_ = 1;
   commit();
-  settled_ = count();  // takes no room from calls
+  settled_ = count();  // runs take no room from calls
   settle();
 } catch (const std::bad_alloc &) {}
 
