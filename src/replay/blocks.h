@@ -1,12 +1,12 @@
-// The form of a capture's file: a header of 16 bytes, then blocks, each with its type, its size and checksums.
+// The format of a capture's file: a header of 16 bytes, then blocks, each with its type, its size and checksums.
 // Numbers are little-endian.
 //
 //   header  magic, version, 0
-//   block   type, number of the block, size of its content, checksum of these three; checksum of the content
+// block   type, number of the block, size of its content, checksum of these three; checksum of the content
 //
-// The blocks up to kReady are what leads to the call. They are in the file before the call begins; the others follow
-// while it runs. So a file without kEnd is of a call that did not end. A block that is cut off at the end of such a
-// file was being written. Both checksums include the header, so that no byte of a file can change unnoticed.
+// The blocks up to kReady are needed to make the call. They are written before the call begins; the others follow while
+// it runs. So a file without kEnd has a call that did not end, and its last block may be cut off. Both checksums
+// include the header, so every changed byte is noticed.
 #pragma once
 #include <array>
 #include <optional>
@@ -20,13 +20,13 @@ inline constexpr std::array<char, 8> kCaptureMagic{'o', 'p', 'd', 'y', 'n', 'o',
 inline constexpr uint32_t kCaptureVersion = 1;
 
 enum class BlockKind : uint32_t {
-  kAbout = 1,     // of the process that the call ran in
+  kAbout = 1,     // the process that the call ran in
   kModule = 2,    // one of the program's modules, imports first; the last one is the program
   kCall = 3,      // function, options, names of arguments
   kValue = 4,     // an argument
   kReady = 5,     // empty: the call begins
-  kHostCall = 6,  // a call of a function of the host, which has ended
-  kOperator = 7,  // an operator that has ended, and a hash of what it left
+  kHostCall = 6,  // an ended call of a host function
+  kOperator = 7,  // an ended operator, and a hash of the contents it left
   kEnd = 8        // how the call ended
 };
 
@@ -34,7 +34,7 @@ struct BlockHead {
   BlockKind kind;
   uint32_t number;
   uint64_t size;        // of the content
-  uint64_t head_check;  // of what stands before
+  uint64_t head_check;  // checksum of the members before it
   uint64_t low, high;   // hash of the content
 };
 static_assert(sizeof(BlockHead) == 40);
@@ -45,16 +45,16 @@ BlockHead head_of(BlockKind kind, uint32_t number, std::string_view content);
 struct Block {
   BlockKind kind;
   Bytes content;
-  size_t offset;  // of the content in the file
+  size_t offset;  // offset of the content in the file
 };
 
 class BlockReader {
  public:
-  // Throws unless the bytes begin with the header of a version that is known. `name` is the file's, for messages; both
-  // must outlive the reader.
+  // Throws unless the bytes begin with a header of a known version. `name` is the file's name, for messages. Both
+  // arguments must outlive the reader.
   BlockReader(Bytes bytes, const char *name);
   std::optional<Block> next();             // none at the end
-  bool is_cut() const { return is_cut_; }  // the last block was not complete
+  bool is_cut() const { return is_cut_; }  // the last block is incomplete
   const char *name() const { return name_; }
 
  private:

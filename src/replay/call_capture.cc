@@ -10,7 +10,7 @@
 namespace opd {
 namespace {
 
-// The capture of one call. Nothing that goes wrong with the file changes the call: the first error is kept.
+// The capture of one call. Errors with the file do not affect the call: the first one is kept.
 class CallCapture final : public OperatorObserver {
  public:
   CallCapture(Vm &vm, const std::vector<std::string> &hosts, const CaptureOptions &options)
@@ -19,17 +19,17 @@ class CallCapture final : public OperatorObserver {
         options_(options),
         values_(Keeping::kArguments, names_in(vm, hosts)) {}
 
-  // The blocks before the call's: the process, the program, the arguments. `modules`: blocks of the program, or none
-  // yet.
+  // Writes the blocks before the call: the process, the program, the arguments. `modules`: blocks of the program, or
+  // empty if there are none yet.
   void write_begin(const std::string &path, uint32_t function, Args args, const CallSettings &settings,
                    const std::vector<std::string> &modules) {
     attempt([&] {
       file_.emplace(path);
       file_->add(BlockKind::kAbout, CapturedProcess::of_this(options_.with_paths).write());
       const auto add_module = [this](std::string_view block) { file_->add(BlockKind::kModule, block); };
-      // All of this is before the call, and the file gets its path last. So a process that crashes in the call leaves a
-      // file with which the call can be made. One that crashes here leaves the file of an earlier call, if there was
-      // one.
+      // All of this happens before the call, and the file gets its path last. If the process crashes in the call, the
+      // file has everything that a replay needs. If it crashes here, the path keeps the file of an earlier call, if
+      // there is one.
       if (modules.empty()) write_program(*vm().module(), options_.with_program, options_.with_paths, add_module);
       for (const std::string &block : modules) add_module(block);
       file_->add(BlockKind::kCall, call_of(function, args, settings).write());
@@ -46,7 +46,8 @@ class CallCapture final : public OperatorObserver {
 
   void write_end_of_call(const Error *error, const View &result) {
     attempt([&] {
-      // An instrument is not shown the end of a call that fails. So a host function that is still open is what failed.
+      // An instrument does not see the end of a call that fails. So if a host function is still open, it is the one
+      // that failed.
       if (error && host_) file_->add(BlockKind::kHostCall, host_->write_failure(*error));
       file_->add(BlockKind::kEnd, write_end(error, result, options_.with_outputs));
     });
@@ -63,13 +64,13 @@ class CallCapture final : public OperatorObserver {
  private:
   template <class Action>
   void attempt(Action action) noexcept {
-    // A call must not fail because of its capture. Most of this runs within an instrument, whose errors end the call.
+    // A call must not fail because of its capture. Most of this runs in an instrument, whose errors end the call.
     if (failure_) return;
     try {
       action();
     } catch (...) {
       failure_ = current_error();
-      if (file_) file_->remove();  // a part of a capture would look like a call that did not end
+      if (file_) file_->remove();  // a partial capture would look like a call that did not end
       file_.reset();
     }
   }
@@ -113,8 +114,8 @@ class CallCapture final : public OperatorObserver {
   std::optional<CaptureFile> file_;
   Ref<Error> failure_;
   ValueWriter values_;
-  std::string opaque_;                // the first value that could not be kept; "": none
-  std::optional<OpenHostCall> host_;  // the host function that runs
+  std::string opaque_;                // type of the first value that could not be kept; "": none
+  std::optional<OpenHostCall> host_;  // the running host function
 };
 
 struct PlannedCall {
@@ -123,9 +124,9 @@ struct PlannedCall {
   const CallSettings &settings;
 };
 
-// An instrument slows the call down: the VM then runs code without its memory plan, and the observer fills memory that
-// the program allocates. So there is none unless something is to be observed. run() would ask the keeper again, hence
-// run_here().
+// An instrument slows the call down: the VM then does not use its memory plan, and the observer fills memory that the
+// program allocates. So there is none unless something is to be observed. run() would ask the keeper again, so this
+// calls run_here().
 Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallCapture &capture) {
   CallSettings own = planned.settings;
   const Ref<Function> instrument = capture.is_observed() ? capture.make_instrument() : nullptr;
@@ -141,8 +142,8 @@ Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallC
   }
 }
 
-// Captures one call. If calls begin on several threads at once, the exchange of the state chooses one of them, and the
-// others run as if there were no capture.
+// Captures one call. If calls begin on several threads at once, the exchange of the state selects one of them, and the
+// others run without a capture.
 class NextCall final : public CallKeeper {
  public:
   NextCall(std::string path, const CaptureOptions &options, Ref<CallKeeper> before)
@@ -152,19 +153,19 @@ class NextCall final : public CallKeeper {
   State state() const { return state_.load(std::memory_order_acquire); }
   bool stop_waiting() { return move(State::kWaiting, State::kDone); }
   const Ref<CallKeeper> &before() const { return before_; }
-  const Ref<Error> &problem() const { return problem_; }  // once it is done
+  const Ref<Error> &problem() const { return problem_; }  // valid once the state is kDone
 
   Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result) override {
     if (!move(State::kWaiting, State::kRunning))
       return before_ ? before_->run(vm, function, args, settings, result)
                      : vm.run_here(function, args, settings, result);
-    // `done` comes first, so its destructor is the last one: when another thread sees kDone, `problem_` is set and the
-    // file is closed.
+    // `done` is declared first, so it is destroyed last: when another thread sees kDone, `problem_` is set and the file
+    // is closed.
     struct Done {
       std::atomic<State> &state;
       ~Done() { state.store(State::kDone, std::memory_order_release); }
     } const done{state_};
-    // The keeper stays, since it has the outcome, but later calls need not ask it unless there is one before it.
+    // The keeper stays, because it has the outcome. Later calls need to ask it only if there is a keeper before it.
     vm.set_keeper(Ref<CallKeeper>::share(this), static_cast<bool>(before_));
     const std::vector<std::string> hosts = host_functions_of(vm);
     CallCapture capture(vm, hosts, options_);
@@ -187,8 +188,8 @@ class NextCall final : public CallKeeper {
   Ref<Error> problem_;
 };
 
-// Each file takes the place of the one before. The program's blocks are made once, because they are the larger part and
-// do not change.
+// Captures each call in the same file. The program's blocks are made once, because they are the larger part and do not
+// change.
 class EachCall final : public CallKeeper {
  public:
   EachCall(Vm &vm, std::string path) : path_(std::move(path)), hosts_(host_functions_of(vm)) {
@@ -196,14 +197,14 @@ class EachCall final : public CallKeeper {
   }
 
   Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result) override {
-    // A call within a call of the same VM would take the place of the outer call's file. A replay of the outer call
-    // makes it again anyway.
+    // A nested call of the same VM is not captured: its file would replace that of the outer call, whose replay repeats
+    // the nested call anyway.
     const Run *const outer = Run::of_thread();
     const bool is_within = outer && outer->vm == &vm && (outer->depth > 0 || outer->compiled);
     if (is_within) return vm.run_here(function, args, settings, result);
     CallCapture capture(vm, hosts_, {});
     capture.write_begin(path_, function, args, settings, modules_);
-    // One warning for the VM: a service would otherwise log one for each call.
+    // Warn once for each VM: otherwise a service would log a warning for each call.
     if (const Ref<Error> problem = capture.problem(); problem && !has_warned_.exchange(true))
       log_warning("OPDYNO_RECORD_LAST: ", problem->message);
     return run_captured(vm, {function, args, settings}, result, capture);
@@ -229,7 +230,7 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
   const Ref<NextCall> last = next_call_of(vm);
   if (last && last->state() != NextCall::State::kDone)
     fail(OPD_FAILED_PRECONDITION, "the next call of this VM is to be recorded already, or is being recorded");
-  // Not the keeper that is done: a chain of them would grow with each capture.
+  // If the last keeper is done, the new one skips it. Otherwise each capture would lengthen the chain.
   const Ref<CallKeeper> before = last ? last->before() : vm.state().keeper();
   vm.set_keeper(make_object<NextCall>(whole, options, before), true);
 }
@@ -237,7 +238,7 @@ void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &op
 void end_capture_next_call(Vm &vm) {
   const Ref<NextCall> last = next_call_of(vm);
   if (!last) fail(OPD_FAILED_PRECONDITION, "no call of this VM was to be recorded");
-  // First, so that from here on no call can begin to be captured.
+  // Stop waiting first, so that no further call begins to be captured.
   const bool was_waiting = last->stop_waiting();
   if (last->state() == NextCall::State::kRunning)
     fail(OPD_FAILED_PRECONDITION, "the call that is recorded has not ended");
@@ -246,7 +247,7 @@ void end_capture_next_call(Vm &vm) {
   if (last->problem()) throw Exception(last->problem());
 }
 
-// OPDYNO_RECORD_LAST is set from outside the program, so its VMs have to work also if nothing can be captured.
+// OPDYNO_RECORD_LAST is set from outside the program, so VMs must work even if nothing can be captured.
 void capture_each_call(Vm &vm, const std::string &path) {
   try {
     vm.set_keeper(make_object<EachCall>(vm, checked_capture_path(path)), true);

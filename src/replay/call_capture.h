@@ -1,4 +1,4 @@
-// Captures calls of a VM in files while they run.
+// Captures running calls of a VM in files.
 #pragma once
 #include <string>
 
@@ -7,12 +7,12 @@
 
 namespace opd {
 
-// The next call, from any thread. Throws if a call is to be captured already, or the path cannot be written.
+// Captures the next call, from any thread. Throws if another capture is waiting, or the path cannot be written.
 void capture_next_call(Vm &vm, const std::string &path, const CaptureOptions &options);
-// Ends that. Throws unless a call was captured as a whole.
+// Ends this capture. Throws unless a whole call was captured.
 void end_capture_next_call(Vm &vm);
 
-// Every outermost call, in one file that has the latest. A program that cannot be kept is a warning.
+// Captures every outermost call in one file, which has the latest one. Warns if a program cannot be captured.
 void capture_each_call(Vm &vm, const std::string &path);
 
 }  // namespace opd

@@ -18,13 +18,13 @@ constexpr std::string_view kArchitecture = "aarch64";
 constexpr std::string_view kArchitecture = "unknown";
 #endif
 
-// Variables that change what programs compute, or how. Those that have paths or addresses are left out, because files
-// are passed on to others.
+// Variables that change the results or the execution of programs. Variables with paths or addresses are left out,
+// because files are passed on to others.
 constexpr const char *kVariables[] = {"OPDYNO_NUM_THREADS",       "TVM_NUM_THREADS",         "OMP_NUM_THREADS",
                                       "OPDYNO_KEPT_LIBRARIES_MB", "OPDYNO_KEPT_PROGRAMS_MB", "OPDYNO_BACKTRACE"};
 
-// A replay tells its user if these differ: sums of kernels with fused multiply-add or wider vectors round otherwise, so
-// results may differ without an error in either.
+// A replay reports differences: sums of kernels with fused multiply-add or wider vectors round differently, so results
+// may differ although neither is wrong.
 std::string processor_features() {
   std::string out;
 #if defined(__x86_64__)
@@ -45,7 +45,7 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// Each text begins with its length of eight bytes. So a count that the bytes that remain cannot hold is an error before
+// The length of each text is stored in eight bytes. So a count that exceeds the remaining bytes is refused before
 // anything is allocated for it.
 std::vector<std::string> read_strings(ByteReader &from, const char *field) {
   std::vector<std::string> out;
@@ -59,14 +59,14 @@ void write_strings(ByteWriter &out, const std::vector<std::string> &texts) {
   for (const std::string &text : texts) out.write_string(text);
 }
 
-// A byte that is neither 0 nor 1 is damage. It must not become a bool as it is, which would be undefined behaviour.
+// A byte other than 0 and 1 is damage. Reading it as a bool would be undefined behaviour.
 bool read_flag(ByteReader &from, const char *field) {
   const auto flag = from.read<uint8_t>(field);
   if (flag > 1) from.bad(field, concat("must be 0 or 1, but is ", flag));
   return flag != 0;
 }
 
-// A version that appends a field has another kCaptureVersion, so bytes that are left are damage.
+// A version that appends a field has another kCaptureVersion, so remaining bytes are damage.
 void require_end(const ByteReader &from) {
   if (!from.at_end()) from.bad("block", concat("has ", from.remaining(), " bytes too many"));
 }
@@ -79,15 +79,15 @@ CapturedProcess CapturedProcess::of_this(bool with_paths) {
   process.architecture = kArchitecture, process.features = processor_features(), process.threads = thread_count();
   for (const char *name : kVariables)
     if (const char *value = std::getenv(name)) process.environment.emplace_back(name, value);
-  // The machine's name is kept only if it was asked for, because files are passed on to others.
+  // The host's name is kept only on request, because files are passed on to others.
   if (with_paths) process.host = host_name();
   return process;
 }
 
 std::string CapturedProcess::write() const {
   ByteWriter out;
-  // Fields have neither names nor numbers: the order is the format, here as in the other write(), and read() has the
-  // same.
+  // Fields have neither names nor numbers: their order is the format. The same holds for the other write(). read() uses
+  // the same order.
   for (const std::string *text : {&opdyno, &architecture, &features, &host}) out.write_string(*text);
   out.write(threads);
   out.write<uint64_t>(environment.size());
@@ -129,11 +129,11 @@ KeptCall KeptCall::read(Bytes content, const char *name) {
   ByteReader from(content, name);
   KeptCall call;
   call.function = from.read_string("function");
-  // VmSettings begin with one device, which is not the file's.
+  // VmSettings begin with one device, which is not from the file.
   call.vm.devices.clear();
   const uint64_t count = from.read_count(sizeof(DLDevice) + sizeof(int32_t), "number of devices");
   for (uint64_t i = 0; i < count; ++i) {
-    // Vm::make() refuses a kind of allocator that does not exist. Replay reports that as damage.
+    // Vm::make() refuses an unknown kind of allocator. Replay reports that as damage.
     const auto device = from.read<DLDevice>("device");
     call.vm.devices.push_back({device, static_cast<opd_allocator_kind>(from.read<int32_t>("allocator"))});
   }
@@ -142,7 +142,7 @@ KeptCall KeptCall::read(Bytes content, const char *name) {
   call.timeout_ns = from.read<int64_t>("timeout");
   call.num_args = from.read<uint64_t>("number of arguments");
   call.names = read_strings(from, "names");
-  // A call reads a name for each argument, without asking how many there are.
+  // A call reads one name for each argument without checking their number.
   if (!call.names.empty() && call.names.size() != call.num_args) from.bad("names", "must be one for each argument");
   call.host_functions = read_strings(from, "functions of the host");
   call.has_operators = read_flag(from, "flag"), call.is_observed = read_flag(from, "flag");
@@ -150,7 +150,7 @@ KeptCall KeptCall::read(Bytes content, const char *name) {
   return call;
 }
 
-// Causes may come from another library, and a chain of them may be a circle.
+// Causes may come from another library, and their chain may be a cycle.
 KeptError KeptError::of(const Error &error) {
   constexpr int kMostCauses = 100;
   const Error *root = &error;
@@ -165,12 +165,12 @@ void KeptError::write(ByteWriter &out) const {
 }
 
 KeptError KeptError::read(ByteReader &from) {
-  // Kinds and messages are any texts, but a code becomes an opd_code, which a raised error has: OPD_OK there would be
-  // no error.
+  // Kinds and messages may be any text. The code is checked, because it becomes the opd_code of a raised error, where
+  // OPD_OK would mean success.
   KeptError error;
   const auto read_code = [&] {
     const auto code = from.read<int32_t>("code");
-    // More codes than there are, because a newer version may have written the file.
+    // Larger than the known codes, because a newer version may have written the file.
     constexpr int32_t kMostCodes = 256;
     if (code <= OPD_OK || code > kMostCodes) from.bad("code", "is not one of an error");
     return static_cast<opd_code>(code);
@@ -181,8 +181,8 @@ KeptError KeptError::read(ByteReader &from) {
   return error;
 }
 
-// Hashes instead of copies, because most functions write into few of their arguments: what has changed is written
-// afterwards.
+// Keeps hashes instead of copies, because most functions write into few of their arguments. Changed arguments are
+// written afterwards.
 OpenHostCall::OpenHostCall(const std::string &name, Args args) : function(name) {
   for (const View &arg : args) hashes.push_back(hash_of_value(arg));
 }
@@ -191,14 +191,14 @@ std::string OpenHostCall::write_return(Args args, const View &result, ValueWrite
   ByteWriter out;
   out.write_string(function);
   out.write<uint64_t>(args.size());
-  // The order is that of Playback::play(), because the result refers to these tensors by number.
+  // The order must be that of Playback::play(), because the result refers to these tensors by number.
   std::vector<View> given;
   for (size_t i = 0; i < args.size(); ++i) {
     const std::vector<View> tensors = tensors_in(args[i]);
     given.insert(given.end(), tensors.begin(), tensors.end());
     const bool is_written = hash_of_value(args[i]) != hashes[i];
     out.write(hashes[i]);
-    // If one tensor of an argument has changed, all are kept: the hash is of the whole argument.
+    // If one tensor of an argument has changed, all are kept, because the hash covers the whole argument.
     out.write<uint64_t>(is_written ? tensors.size() : 0);
     if (!is_written) continue;
     for (const View &tensor : tensors) {
@@ -207,13 +207,13 @@ std::string OpenHostCall::write_return(Args args, const View &result, ValueWrite
     }
   }
   out.write<uint8_t>(false);
-  // With the writer of the whole call, so that a result may be one of the call's arguments or an earlier result.
+  // Uses the writer of the whole call, so that a result may be one of the call's arguments or an earlier result.
   const std::string bytes = values.write(result, given);
   out.write_bytes(bytes.data(), bytes.size());
   return out.take();
 }
 
-// What the function wrote before it failed is not kept.
+// Writes of the function before it failed are not kept.
 std::string OpenHostCall::write_failure(const Error &error) const {
   ByteWriter out;
   out.write_string(function);
@@ -263,9 +263,9 @@ std::string write_end(const Error *error, const View &result, bool with_outputs)
   ByteWriter out;
   out.write<uint8_t>(error != nullptr);
   out.write<uint8_t>(with_outputs);
-  // A call that fails leaves no result to keep, whatever was asked for.
+  // A call that fails has no result to keep, whatever was requested.
   if (error) return KeptError::of(*error).write(out), out.take();
-  // Results are compared between processes, so their tensors are not written as numbers of arguments, as
+  // Results are compared between processes, so their tensors are not written as numbers of arguments, which
   // Keeping::kArguments would do.
   const std::string bytes = ValueWriter(with_outputs ? Keeping::kElements : Keeping::kHashes).write(result);
   out.write_bytes(bytes.data(), bytes.size());
@@ -285,8 +285,8 @@ KeptEnd KeptEnd::read(Bytes content, const char *name) {
 
 std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string name) {
   auto capture = std::make_unique<CapturedCall>();
-  // First, because all that is read points into these bytes. The capture stays where it is from now on: if it moved, a
-  // short string would take its characters with it.
+  // Set the bytes first, because everything that is read points into them. From now on the capture must not move: a
+  // short string stores its characters in itself.
   capture->bytes = std::move(bytes), capture->name = std::move(name);
   const char *const what = capture->name.c_str();
   BlockReader blocks(as_bytes(capture->bytes), what);
@@ -296,7 +296,7 @@ std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string 
   };
   bool has_process = false, has_call = false, is_ready = false;
   while (const std::optional<Block> block = blocks.next()) {
-    // The order is part of the format: what leads to the call, kReady, what happened in it, its end.
+    // The order is part of the format: the blocks before the call, kReady, the blocks during it, its end.
     if (capture->end) wrong(*block, "follows the end of the call");
     const bool is_before = block->kind <= BlockKind::kReady;
     if (is_before == is_ready) wrong(*block, is_ready ? "follows the beginning of the call" : "precedes its beginning");
@@ -306,7 +306,7 @@ std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string 
         capture->process_block = block->content;
         break;
       case BlockKind::kModule:
-        // A module may only refer to modules before it, so that imports have no circle.
+        // A module may only refer to modules before it, so imports have no cycle.
         capture->modules.push_back(read_module(block->content, capture->modules, what));
         capture->module_blocks.push_back(block->content);
         break;
@@ -336,11 +336,11 @@ std::unique_ptr<CapturedCall> CapturedCall::read(std::string bytes, std::string 
     }
   }
   // A process that crashed may have been writing its last block, so a cut block is allowed in a file without an end.
-  // With an end, nothing may follow.
+  // After an end, nothing may follow.
   if (!is_ready || (capture->end && blocks.is_cut()))
     fail(OPD_BAD_FORMAT, what, " is cut: it ends after ", capture->bytes.size(), " bytes, ",
          is_ready ? "amid something behind its end" : "before what leads to the call is complete");
-  // From here on no reader has to ask whether a part is there: has_program(), for one, looks at the last module.
+  // Later code need not check whether a part exists: has_program(), for example, reads the last module.
   if (!has_process || !has_call || capture->modules.empty() || capture->args.size() != capture->call.num_args)
     fail(OPD_BAD_FORMAT, what, " lacks a part of the call: the process, a module, the function or an argument");
   return capture;

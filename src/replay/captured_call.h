@@ -1,4 +1,4 @@
-// A captured call as data: the contents of its blocks, read and written.
+// A captured call as data: reads and writes the contents of its blocks.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@ struct CaptureOptions {
 
 // The process that the call ran in.
 struct CapturedProcess {
-  std::string opdyno, architecture, features;  // features: of the processor, separated by spaces
-  int32_t threads = 0;                         // of parallel kernels
+  std::string opdyno, architecture, features;  // features: those of the processor, separated by spaces
+  int32_t threads = 0;                         // number of threads for parallel kernels
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string host;  // the machine's name; "" unless it was asked for
+  std::string host;  // the machine's name; "" unless requested
 
   static CapturedProcess of_this(bool with_paths);
   std::string write() const;
@@ -34,10 +34,10 @@ struct KeptCall {
   VmSettings vm;
   int64_t timeout_ns = 0;
   uint64_t num_args = 0;
-  std::vector<std::string> names;  // of the arguments, or none; "" for positional ones
+  std::vector<std::string> names;  // names of the arguments, or empty; "" for positional ones
   std::vector<std::string> host_functions;
   bool has_operators = false;
-  bool is_observed = false;  // by an instrument, so that the memory it allocates is filled
+  bool is_observed = false;  // an instrument observes it, so the memory it allocates is filled
 
   std::string write() const;
   static KeptCall read(Bytes content, const char *name);
@@ -46,7 +46,7 @@ struct KeptCall {
 struct KeptError {
   opd_code code = OPD_OK;
   std::string kind, message;
-  // Of the error that was the first cause: the texts around it depend on where in a program it was raised.
+  // The error that was the first cause: the messages around it depend on where in a program it was raised.
   opd_code root_code = OPD_OK;
   std::string root_kind, root_message;
 
@@ -61,7 +61,7 @@ struct KeptError {
 struct KeptHostCall {
   struct Argument {
     ContentsHash hash;
-    std::vector<Bytes> written;  // of each of its tensors after the call, if the call changed one
+    std::vector<Bytes> written;  // contents of its tensors after the call, if the call changed one
   };
   std::string function;
   std::vector<Argument> args;
@@ -70,20 +70,20 @@ struct KeptHostCall {
 
   static KeptHostCall read(Bytes content, const char *name);
 };
-// The arguments of a host function's call: hashes before the call. Its changes follow from those.
+// A running call of a host function: the hashes of its arguments before the call, by which its changes are found.
 struct OpenHostCall {
   std::string function;
   std::vector<ContentsHash> hashes;
 
   OpenHostCall(const std::string &name, Args args);
-  // `values`: has written the arguments of the whole call, and the results of such calls before.
+  // `values`: the writer that wrote the arguments of the whole call and the results of earlier host calls.
   std::string write_return(Args args, const View &result, ValueWriter &values) const;
   std::string write_failure(const Error &error) const;
 };
 
 struct KeptOperator {
   std::string name;
-  ContentsHash hash;  // of what its arguments and its result hold afterwards
+  ContentsHash hash;  // hash of the contents of its arguments and its result afterwards
 
   std::string write() const;
   static KeptOperator read(Bytes content, const char *name);
@@ -92,23 +92,23 @@ struct KeptOperator {
 struct KeptEnd {
   std::optional<KeptError> error;
   KeptValue result;
-  bool has_outputs = false;  // the elements of the result
+  bool has_outputs = false;  // the result's elements were kept
 
   static KeptEnd read(Bytes content, const char *name);
 };
 std::string write_end(const Error *error, const View &result, bool with_outputs);
 
 struct CapturedCall {
-  std::string bytes;  // of the file; the rest points into them
-  std::string name;   // of the file, for messages
+  std::string bytes;  // bytes of the file; the other members point into them
+  std::string name;   // name of the file, for messages
   CapturedProcess process;
   std::vector<KeptModule> modules;
   KeptCall call;
   std::vector<KeptValue> args;
   std::vector<KeptHostCall> host_calls;
   std::vector<KeptOperator> operators;
-  std::optional<KeptEnd> end;  // none: the call did not end
-  Bytes process_block;         // for copies
+  std::optional<KeptEnd> end;  // empty: the call did not end
+  Bytes process_block;         // block of the process, for copies of the file
   std::vector<Bytes> module_blocks;
 
   bool has_program() const { return modules.back().has_bytes; }

@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// Functions of this library that are no builtins of programs.
+// Whether a name belongs to this library's functions that are not builtins of programs.
 bool is_of_library(std::string_view name) { return name.starts_with("ffi.") || name.starts_with("__tvm_"); }
 
 struct PlaybackModule final : Module {
@@ -34,7 +34,7 @@ bool write_elements(const DLTensor &tensor, Bytes elements) {
   return true;
 }
 
-// Writes the function's changes again. False if the tensors are not as those that it wrote.
+// Repeats the function's writes. Returns false if the tensors do not match those that it wrote.
 bool write_changes(std::span<const View> tensors, const std::vector<Bytes> &written) {
   if (written.empty()) return true;
   if (written.size() != tensors.size()) return false;

@@ -1,4 +1,4 @@
-// Functions of the host that a program calls: which these are, and their results from a capture in their place.
+// Host functions that a program calls: finds them, and replaces them by their captured results.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,30 +10,31 @@
 
 namespace opd {
 
-// Calls a function of the host by name, so that it is captured as one.
+// Calls a host function by name; the callee is captured as a host function.
 inline constexpr std::string_view kCallPyFunc = "vm.builtin.call_py_func";
 
-// Global functions that the program uses, and which neither its modules nor this library offer; sorted.
+// Global functions that the program uses and that neither its modules nor this library offer; sorted.
 std::vector<std::string> host_functions_of(const Vm &vm);
-// For values in captures: functions of the host have no name, because the replay has only their results. Both must
-// outlive what is returned.
+// For values in captures: returns no name for host functions, because the replay has only their results. Both arguments
+// must outlive the returned function.
 ValueWriter::NameOf names_in(const Vm &vm, const std::vector<std::string> &host_functions);
 
-// Gives the captured arguments, and the results of functions in their order, and compares what these are given. For one
-// thread.
+// Supplies the captured arguments and, in order, the results of host functions. Compares the arguments that these
+// functions get with the captured ones. For one thread.
 class Playback {
  public:
   // `capture` must outlive it.
   Playback(const CapturedCall &capture, DeviceMove move) : capture_(capture), move_(move) {}
 
-  // Of the call; once, before anything is played. `vm`, which must outlive it, has the functions that they name.
+  // Makes the call's arguments; once, before anything is played. `vm` must outlive this object and has the functions
+  // that they name.
   std::vector<Value> make_args(Vm &vm);
   bool offers(std::string_view name) const;
-  Value play(const std::string &name, Args args);  // throws what the function raised
+  Value play(const std::string &name, Args args);  // throws the function's captured error
   void rewind() { next_ = 0, maker_->rewind(args_made_); }
-  const std::string &raised() const { return raised_; }    // the function that raised the last error; "" if none did
-  const std::string &problem() const { return problem_; }  // the first one: "" if all was as captured
-  void check_end();                                        // a problem if calls are left
+  const std::string &raised() const { return raised_; }    // the function that raised the last error; "": none
+  const std::string &problem() const { return problem_; }  // the first one; "" if everything matched the capture
+  void check_end();                                        // reports a problem if captured calls remain
 
  private:
   void note(std::string problem);

@@ -9,20 +9,21 @@
 namespace opd {
 namespace {
 
-// A file may come from anybody, and an item of one byte takes 120 bytes once it is read. The writer has these limits,
-// too, so that it writes no file that the reader refuses.
-constexpr uint64_t kMostItems = uint64_t{1} << 20;  // of one value
+// A file may come from anybody, and an item of one byte takes 120 bytes in memory. The writer has the same limits, so
+// it writes no file that the reader refuses.
+constexpr uint64_t kMostItems = uint64_t{1} << 20;  // for one value
 // Most bytes that a strided tensor may span per byte of its elements.
 constexpr uint64_t kMostGaps = 16;
 // The bytes before the first element are not in the file, but a replay allocates them.
 constexpr uint64_t kMostOffset = uint64_t{1} << 20;
 constexpr size_t kMostDims = 64;
 
-// These bits are in files: a new flag takes a new bit, and read_tensor() refuses those that it does not know.
+// Files have these bits: a new flag needs a new bit, and read_tensor() refuses unknown bits.
 enum TensorFlag : uint8_t { kHasElements = 1, kHasStrides = 2, kIsReadOnly = 4 };
 
-// Bytes from the first element of a tensor with strides to its last one; false if they are negative or too many. With a
-// negative stride, elements would lie before the tensor's address: the writer keeps such a tensor as a compact one.
+// Bytes from the first element of a strided tensor to its last one. Returns false if a stride is negative or there are
+// too many bytes. With a negative stride, elements would be before the tensor's address, so the writer stores such a
+// tensor as a compact one.
 bool spanned_bytes(std::span<const int64_t> dims, std::span<const int64_t> strides, DLDataType dtype, uint64_t &out) {
   uint64_t last = 0, count = 0;
   if (!element_count(dims.data(), static_cast<int64_t>(dims.size()), count)) return false;
@@ -47,7 +48,7 @@ bool is_read_only(const View &value) {
   return value.type == OPD_TENSOR && is_read_only(*static_cast<Tensor *>(object_of(value)));
 }
 
-// The elements at their places. Bytes between them may be of another tensor, and are not written.
+// The elements at their places. Bytes between them may belong to another tensor, so they are not copied.
 std::string spread(const DLTensor &tensor, uint64_t spanned) {
   std::string out(spanned, '\0');
   DLTensor to = tensor;
@@ -56,8 +57,8 @@ std::string spread(const DLTensor &tensor, uint64_t spanned) {
   return out;
 }
 
-// Tensors without elements are never the same, because their addresses mean nothing. Null strides mean compact, so two
-// compact tensors are the same also if only one has strides.
+// Tensors without elements are never the same, because their addresses mean nothing. Null strides mean a compact
+// tensor, so two compact tensors are the same even if only one has strides.
 bool is_same(const DLTensor &a, const DLTensor &b) {
   const auto have_equal = [&](const int64_t *one, const int64_t *other) {
     return one && other && std::equal(one, one + a.ndim, other);
@@ -77,8 +78,8 @@ std::vector<int64_t> read_dims(ByteReader &from, size_t count) {
   return dims;
 }
 
-// The fields come in the order of write_tensor(). The sizes are also checked for a tensor that has only a hash, so that
-// no later code has to.
+// The fields are in the order of write_tensor(). The sizes are also checked for a tensor that has only a hash, so later
+// code need not check them.
 std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
   auto tensor = std::make_shared<KeptTensor>();
   const auto flags = from.read<uint8_t>("flags");
@@ -98,7 +99,7 @@ std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
   bool is_sound = tensor->dtype.bits && tensor->dtype.lanes &&
                   element_count(tensor->dims.data(), static_cast<int64_t>(ndim), count) &&
                   data_bytes(count, tensor->dtype, bytes);
-  // From here on `bytes` includes the gaps, which are in the file, too.
+  // From here on `bytes` includes the gaps, which the file also has.
   if (const uint64_t compact = bytes; is_sound && flags & kHasStrides)
     is_sound = spanned_bytes(tensor->dims, tensor->strides, tensor->dtype, bytes) && is_dense(bytes, compact);
   if (!is_sound) from.bad("shape", "is not one of a tensor");
@@ -106,8 +107,8 @@ std::shared_ptr<const KeptTensor> read_tensor(ByteReader &from) {
   return tensor;
 }
 
-// Depth and number of items have limits, so a small file can exhaust neither the stack nor the memory. Kinds that this
-// version does not know are an error, since their length is not known either.
+// Depth and number of items are limited, so a small file can exhaust neither the stack nor the memory. Unknown kinds
+// are an error, because their length is unknown.
 KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
   if (++num_items > kMostItems) from.bad("value", concat("has more than ", kMostItems, " items"));
   KeptValue value;
@@ -146,7 +147,7 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
     case KeptValue::kArray:
     case KeptValue::kMap: {
       if (depth == kMostTuples) from.bad("value", concat("is nested more than ", kMostTuples, " deep"));
-      // Each item takes at least the byte of its kind, so the count is checked against the bytes that remain.
+      // Each item takes at least one byte for its kind, so the count is checked against the remaining bytes.
       const uint64_t count = from.read_count(1, "number of items");
       if (value.kind == KeptValue::kMap && count % 2) from.bad("number of items", "of a map must be even");
       for (uint64_t i = 0; i < count; ++i) value.items.push_back(read_value(from, depth + 1, num_items));
@@ -159,15 +160,15 @@ KeptValue read_value(ByteReader &from, int depth, uint64_t &num_items) {
   return value;
 }
 
-// The flag belongs to a second tensor, because the elements are written through the first one.
+// The flag is set in a second tensor, because the elements are written through the first one.
 Ref<Tensor> read_only(Ref<Tensor> tensor) {
   const DLTensor &dl = tensor->dl;
   return Tensor::make(dims_of(dl), dl.dtype, dl.device, dl.data, Ref<Object>::share(tensor.get()), true);
 }
 
-// A kernel may test the strides and the offset of its arguments, so a compact copy could end otherwise than the
-// recorded call. On a device other than the recorded one, the tensor becomes compact: the host cannot place elements in
-// its memory.
+// A kernel may check the strides and the offset of its arguments, so a call with a compact copy could end differently
+// from the recorded call. On a device other than the recorded one, the tensor becomes compact: the host cannot place
+// elements in its memory.
 Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   if (!kept.has_elements) fail(OPD_UNSUPPORTED, "of a tensor ", kept.type(), ", the recording has only a hash");
   const bool is_plain = kept.strides.empty() && kept.byte_offset == 0;
@@ -180,7 +181,7 @@ Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   const int64_t bytes[] = {static_cast<int64_t>(kept.byte_offset + kept.elements.size())};
   Ref<Tensor> memory = make_tensor(bytes, {kDLUInt, 8, 1}, kept.device);
   char *const data = data_of(memory->dl);
-  // Zero, so that each replay finds the same before the first element.
+  // Zeroed, so that each replay reads the same before the first element.
   if (bytes[0]) std::memset(data, 0, kept.byte_offset);
   if (!kept.elements.empty()) std::memcpy(data + kept.byte_offset, kept.elements.data(), kept.elements.size());
   Ref<Tensor> made = Tensor::make(kept.dims, kept.dtype, kept.device, data, std::move(memory), kept.is_read_only);
@@ -191,8 +192,8 @@ Ref<Tensor> tensor_of(const KeptTensor &kept, DLDevice device) {
   return kept.is_read_only ? read_only(std::move(moved)) : moved;
 }
 
-// The order and the depth are those of ValueWriter::write(): numbers of kGivenTensor count these tensors, when a call
-// is captured and when it is replayed.
+// Order and depth must match ValueWriter::write(): numbers of kGivenTensor count these tensors, both when a call is
+// captured and when it is replayed.
 void add_tensors(std::vector<View> &out, const View &value, int depth) {
   if (try_dltensor(value)) out.push_back(value);
   if (depth == kMostTuples || lacks_object(value)) return;
@@ -205,13 +206,13 @@ void add_tensors(std::vector<View> &out, const View &value, int depth) {
     }
 }
 
-// A map is one leaf, because its items have no numbers that a reader would know them by.
+// A map is one leaf, because its items have no stable numbers.
 void add_leaves(std::vector<KeptLeaf> &out, const KeptValue &value, const std::string &name) {
   if (value.kind == KeptValue::kArray) {
     for (size_t i = 0; i < value.items.size(); ++i) add_leaves(out, value.items[i], concat(name, "_", i));
     return;
   }
-  // The texts are for reports. Values that could not be kept have one, too, so that reports have a line for each.
+  // The texts are for reports. Values that could not be kept also have one, so that reports have a line for each.
   KeptLeaf leaf{name, {}, value.tensor};
   if (value.tensor) leaf.shown = concat(value.tensor->type(), " on ", device_name(value.tensor->device));
   else if (value.kind == KeptValue::kOpaque) leaf.shown = "an object of type " + value.text;
@@ -234,8 +235,8 @@ std::string KeptTensor::type() const {
   return out;
 }
 
-// `dl` points into the vectors' own memory, which stays where it is if a Seen is moved. The reference is weak, because
-// a counted one would keep the program's memory until the end of the call.
+// `dl` points into the vectors' own memory, which does not move with the Seen. The reference is weak, because a strong
+// one would keep the program's memory until the end of the call.
 ValueWriter::Seen::Seen(const View &value) : dl(*try_dltensor(value)), dims(dl.shape, dl.shape + dl.ndim) {
   dl.shape = dims.data();
   if (dl.strides) strides.assign(dl.strides, dl.strides + dl.ndim), dl.strides = strides.data();
@@ -244,13 +245,13 @@ ValueWriter::Seen::Seen(const View &value) : dl(*try_dltensor(value)), dims(dl.s
 
 std::string ValueWriter::write(const View &value, std::span<const View> given) {
   ByteWriter out;
-  // Each value has the limit for itself, but tensors and states are known for the whole call.
+  // The limit applies to each value, but tensors and states are known for the whole call.
   num_items_ = 0, given_ = given;
   write(out, value, 0);
   return out.take();
 }
 
-// What cannot be kept has a place in the file all the same. So the rest of the file stays readable, and the caller can
+// A value that cannot be kept still has a place in the file. So the rest of the file stays readable, and the caller can
 // name the type.
 void ValueWriter::write_opaque(ByteWriter &out, std::string_view type) {
   out.write<uint8_t>(KeptValue::kOpaque);
@@ -262,14 +263,14 @@ void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
   const auto number = [&](KeptValue::Kind kind, int64_t n) { out.write<uint8_t>(kind), out.write(n); };
   const auto text = [&](KeptValue::Kind kind, std::string_view t) { out.write<uint8_t>(kind), out.write_string(t); };
   if (++num_items_ > kMostItems) return write_opaque(out, "tuple of too many items");
-  // First, because a tensor comes as several types: an object, or a DLTensor that the caller owns.
+  // Tensors come first, because they have several types: an object, or a DLTensor that the caller owns.
   if (try_dltensor(value)) return write_tensor(out, value);
   if (value.type == OPD_NONE) return out.write<uint8_t>(KeptValue::kNone);
   if (value.type == OPD_INT) return number(KeptValue::kInt, value.u.int64);
   if (value.type == OPD_BOOL) return number(KeptValue::kBool, value.u.int64);
   if (value.type == OPD_FLOAT) return out.write<uint8_t>(KeptValue::kFloat), out.write(value.u.float64);
   if (value.type == OPD_DTYPE || value.type == OPD_DEVICE) {
-    // Both have at most eight bytes, so the format has a number for them.
+    // Both have at most eight bytes, so the format stores them as a number.
     int64_t bits = 0;
     if (value.type == OPD_DTYPE)
       return std::memcpy(&bits, &value.u, sizeof(DLDataType)), number(KeptValue::kDtype, bits);
@@ -309,25 +310,25 @@ void ValueWriter::write(ByteWriter &out, const View &value, int depth) {
 }
 
 void ValueWriter::write_state(ByteWriter &out, KvState &state, int depth) {
-  // Two arguments may be one state. If it were kept twice, tokens that a call adds to one would be missing in the
+  // Two arguments may be the same state. If it were kept twice, tokens that a call adds to one would be missing in the
   // other.
   for (size_t i = 0; i < states_.size(); ++i)
     if (states_[i].lock().get() == &state)
       return out.write<uint8_t>(KeptValue::kSameState), out.write(static_cast<int64_t>(i));
-  // Written apart from `out`, because a state that turns out not to be kept must leave nothing there.
+  // Written to separate buffers: if the state cannot be kept, `out` must not have a part of it.
   ByteWriter saved, made_by;
   const size_t num_opaque = opaque_.size();
   const std::string type(type_key(state.type_index));
   try {
-    // If another thread runs a pass on the state, this throws and the state is opaque: a save could have one half of
-    // the pass.
+    // If another thread runs a pass on the state, this throws and the state becomes opaque: otherwise a save could have
+    // half of the pass.
     const KvUse alone(state);
     state.save(saved);
     const std::vector<Value> args = state.maker_arguments();
     made_by.write(static_cast<uint64_t>(args.size()));
     for (const Value &arg : args) write(made_by, arg.view(), depth + 1);
   } catch (const Exception &e) { return write_opaque(out, concat(type, " (", e.what(), ")")); }
-  // The state as a whole is what cannot be kept, so the message names it instead of its kernel.
+  // The whole state cannot be kept, so the message names it instead of its kernel.
   if (opaque_.size() > num_opaque) {
     opaque_.resize(num_opaque);
     return write_opaque(out, type + " (a function that is not of the program is among its kernels)");
@@ -340,9 +341,9 @@ void ValueWriter::write_state(ByteWriter &out, KvState &state, int depth) {
   out.write_bytes(arguments.data(), arguments.size());
 }
 
-// Writes a tensor that the replay has by then as its number, so that arguments share memory there as they did in the
-// recorded call. Another tensor is noted for later ones, and false is returned. The address alone does not identify a
-// tensor: its memory may have been freed and given to this one.
+// If the replay will already have the tensor, writes its number, so that arguments share memory there as they did in
+// the recorded call. Otherwise notes the tensor for later ones and returns false. The address alone does not identify a
+// tensor: its memory may have been freed and reused.
 bool ValueWriter::write_as_known(ByteWriter &out, const View &value) {
   const DLTensor &tensor = *try_dltensor(value);
   const auto number = [&](KeptValue::Kind kind, size_t n) {
@@ -350,7 +351,7 @@ bool ValueWriter::write_as_known(ByteWriter &out, const View &value) {
     return true;
   };
   for (size_t i = 0; i < given_.size(); ++i)
-    // Only counted tensors: the result has to own what it refers to.
+    // Only reference-counted tensors: the result has to own the tensor that it refers to.
     if (given_[i].type == OPD_TENSOR && is_same(*try_dltensor(given_[i]), tensor))
       return number(KeptValue::kGivenTensor, i);
   const auto [first, last] = seen_at_.equal_range(data_of(tensor));
@@ -365,13 +366,13 @@ bool ValueWriter::write_as_known(ByteWriter &out, const View &value) {
 }
 
 void ValueWriter::write_tensor(ByteWriter &out, const View &value) {
-  // Results and hashes have each tensor in full. So they do not depend on what was written before, and can be compared.
+  // Results and hashes have each tensor in full. So they do not depend on earlier values, and can be compared.
   if (keeping_ == Keeping::kArguments && write_as_known(out, value)) return;
   const DLTensor &tensor = *try_dltensor(value);
   Ref<Tensor> copy;
   const std::string_view compact = host_bytes(tensor, copy);
   uint64_t spanned = 0;
-  // Strides and offsets of other devices are not kept: their addresses cannot be computed with here.
+  // Strides and offsets are kept only for the host: addresses of other devices permit no arithmetic here.
   const bool keeps_place = keeping_ == Keeping::kArguments && tensor.device.device_type == kDLCPU;
   const bool keeps_strides =
       keeps_place && !is_contiguous(tensor) &&
@@ -387,11 +388,11 @@ void ValueWriter::write_tensor(ByteWriter &out, const View &value) {
   write_dims(out, tensor.shape, tensor.ndim);
   if (keeps_strides) write_dims(out, tensor.strides, tensor.ndim);
   out.write(keeps_offset ? tensor.byte_offset : uint64_t{0});
-  // The hash is of the compact elements, so the strides, which another build of the program may choose otherwise, do
-  // not count.
+  // The hash covers the compact elements. So it does not depend on the strides, which another build of the program may
+  // choose differently.
   out.write(hash_of(compact, tensor.dtype));
   if (keeping_ == Keeping::kHashes) return;
-  // No length: the reader computes it from the shape, so the two cannot contradict each other.
+  // No length is written: the reader computes it from the shape, so the two cannot contradict each other.
   if (!keeps_strides) return out.write_bytes(compact.data(), compact.size());
   const std::string at_places = spread(tensor, spanned);
   out.write_bytes(at_places.data(), at_places.size());
@@ -410,8 +411,8 @@ Value ValueMaker::make_state(const KeptValue &kept) {
   return states_.emplace_back(make_saved_state(kept.text, views_of(args), saved));
 }
 
-// Numbers come from the file, so each is compared with what there is. A value that could not be kept is an error only
-// here: a file that has one can still be shown.
+// Numbers come from the file, so each one is range-checked. Only here is a value that could not be kept an error: a
+// file with one can still be shown.
 Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
   switch (kept.kind) {
     case KeptValue::kNone:

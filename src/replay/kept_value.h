@@ -1,4 +1,4 @@
-// Values in captures: written from what a call has, read from bytes that may be of anybody.
+// Values in captures: written from a call's values, read from untrusted bytes.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,11 +19,11 @@ namespace opd {
 struct KeptTensor {
   DLDataType dtype{};
   DLDevice device{};
-  std::vector<int64_t> dims, strides;  // strides: none if it is compact
+  std::vector<int64_t> dims, strides;  // strides: empty if it is compact
   uint64_t byte_offset = 0;
   bool is_read_only = false, has_elements = false;
-  ContentsHash hash;         // of the compact elements
-  Bytes elements;            // with strides: all of the memory from the first to the last one, zero between them
+  ContentsHash hash;         // hash of the compact elements
+  Bytes elements;            // with strides: all memory from the first element to the last one, zero between elements
   std::string type() const;  // "float32[2, 3]"
 };
 
@@ -39,15 +39,15 @@ struct KeptValue {
     kBytes,
     kShape,
     kArray,
-    kMap,  // keys and values in turns
+    kMap,  // keys and values alternate
     kTensor,
-    kSameTensor,   // the same as an earlier tensor: its number, from 0, in the call's arguments and the host functions'
-                   // results
-    kGivenTensor,  // the same tensor as argument number N, from 0, of the host function that returned it
+    kSameTensor,   // an earlier tensor, by its number from 0 among those of the call's arguments and of the host
+                   // functions' results
+    kGivenTensor,  // argument number N, from 0, of the host function that returned it
     kOpaque,       // an object that cannot be kept; `text` is its type
-    kFunction,     // of the program: `text` is its name there
-    kState,        // a KV state: `text` is the builtin that makes it, `items` its arguments, `saved` all else
-    kSameState     // as one before, counted like kSameTensor
+    kFunction,     // a function of the program; `text` is its name there
+    kState,        // a KV state: `text` is the builtin that makes it, `items` its arguments, `saved` everything else
+    kSameState     // an earlier state, numbered like kSameTensor
   };
   Kind kind = kNone;
   int64_t number = 0;
@@ -59,7 +59,7 @@ struct KeptValue {
   Bytes saved;
 };
 
-// A device that takes the place of a captured one; equal ones: none does.
+// Replaces a captured device by another one. Equal devices: no replacement.
 struct DeviceMove {
   DLDevice from{}, to{};
 
@@ -68,15 +68,15 @@ struct DeviceMove {
   DLDevice then(DLDevice device) const { return same(device, to) ? from : device; }
 };
 
-// kArguments: with strides, offsets, and which tensors are the same.
+// kArguments also keeps strides, offsets, and which tensors are the same.
 enum class Keeping : uint8_t { kArguments, kElements, kHashes };
 
 class ValueWriter {
  public:
-  // The name of a function of the program; "" for another function, which cannot be kept.
+  // Returns the name of a program's function; "" for another function, which cannot be kept.
   using NameOf = std::function<std::string(const Function &)>;
-  // `name_of`: none if neither functions nor the states that call them are to be kept.
-  // `move`: values are written with the devices that they had before it.
+  // `name_of`: null if neither functions nor the states that call them are to be kept. `move`: values are written with
+  // their devices from before the move.
   explicit ValueWriter(Keeping keeping, NameOf name_of = {}, DeviceMove move = {})
       : keeping_(keeping), name_of_(std::move(name_of)), move_(move) {}
 
@@ -92,11 +92,11 @@ class ValueWriter {
   void write_state(ByteWriter &out, KvState &state, int depth);
   void write_opaque(ByteWriter &out, std::string_view type);
 
-  // A tensor that was written. Others may have its memory once it has gone.
+  // A written tensor. Once it is destroyed, another one may get its memory.
   struct Seen {
     DLTensor dl{};
     std::vector<int64_t> dims, strides;
-    std::optional<WeakRef<Object>> owner;  // none: it is borrowed for the whole call
+    std::optional<WeakRef<Object>> owner;  // empty: the tensor is borrowed for the whole call
     explicit Seen(const View &value);
   };
 
@@ -106,27 +106,27 @@ class ValueWriter {
   uint64_t num_items_ = 0;
   std::span<const View> given_;
   std::vector<Seen> seen_;
-  std::unordered_multimap<const void *, size_t> seen_at_;  // numbers in seen_, by address
-  std::vector<WeakRef<Object>> states_;                    // that were written
+  std::unordered_multimap<const void *, size_t> seen_at_;  // index in seen_, by address
+  std::vector<WeakRef<Object>> states_;                    // written states
   std::vector<std::string> opaque_;
 };
 
-// Throws OPD_BAD_FORMAT. The elements of tensors, and what states saved, are borrowed from the reader's bytes.
+// Throws OPD_BAD_FORMAT. The elements of tensors and the saved data of states are borrowed from the reader's bytes.
 KeptValue read_value(ByteReader &from);
 
 // Makes values in the order in which they were written.
 class ValueMaker {
  public:
-  // `vm`, which must outlive the maker, has the functions; null: there are none.
+  // `vm` supplies the functions and must outlive the maker; null: there are none.
   explicit ValueMaker(Vm *vm = nullptr, DeviceMove move = {}) : vm_(vm), move_(move) {}
 
-  // Throws for what could not be kept. `given`: what kGivenTensor counts.
+  // Throws if a value could not be kept. `given`: the tensors that kGivenTensor counts.
   Value make(const KeptValue &stored, std::span<const View> given = {});
   struct Mark {
     size_t tensors = 0, states = 0;
   };
   Mark mark() const { return {tensors_.size(), states_.size()}; }
-  void rewind(Mark mark) { tensors_.resize(mark.tensors), states_.resize(mark.states); }  // to those made first
+  void rewind(Mark mark) { tensors_.resize(mark.tensors), states_.resize(mark.states); }  // keeps the first ones
 
  private:
   Value make_state(const KeptValue &kept);
@@ -140,7 +140,7 @@ class ValueMaker {
 // Tensors in a value, in the order in which they are written.
 std::vector<View> tensors_in(const View &value);
 
-// A part of a value that is no tuple.
+// A part of a value that is not a tuple.
 struct KeptLeaf {
   std::string name;   // "out", "out_0", "out_0_1"
   std::string shown;  // "float32[2, 3] on cpu:0", or the value as text
@@ -150,8 +150,8 @@ std::vector<KeptLeaf> leaves_of(const KeptValue &value, const std::string &name)
 
 ContentsHash hash_of_value(const View &value, DeviceMove move = {});
 
-// Whether a hash is the captured one. Values that are on a device which others were moved to may have been there
-// before: so both hashes count, that with the devices of before the move, and that with the present ones.
+// Whether a hash is the captured one. After a move, values on the target device may have been there before, too. So two
+// hashes are accepted: the one with the devices from before the move, and the one with the present devices.
 template <class HashOf>
 bool is_as_captured(const ContentsHash &captured, DeviceMove move, const HashOf &hash_of) {
   return hash_of(move) == captured || (move.moves() && hash_of(DeviceMove{}) == captured);

@@ -6,8 +6,8 @@
 namespace opd {
 namespace {
 
-// A program that makes one call with its own arguments and returns None. The VM itself is no value that could be an
-// argument; the program has its own.
+// Makes a program that makes one call with its own arguments and returns None. A VM cannot be passed as an argument;
+// the program has its own.
 Ref<Executable> program_of(const ObservedCall &call) {
   Builder builder;
   std::vector<std::string> params;
@@ -53,7 +53,7 @@ void Minimiser::keep(const ObservedCall &call, const KeptCall &whole, Vm &vm) {
   cut.function = "main";
   cut.vm = vm.settings();
   cut.has_operators = cut.is_observed = true;
-  // The smaller program has the kernels, but no function of the whole one.
+  // The smaller program has the kernels, but no function of the original program.
   const auto name_of = [names = names_in(vm, whole.host_functions), &vm](const Function &function) {
     std::string name = names(function);
     return vm.executable().find(name) ? std::string() : name;

@@ -1,5 +1,5 @@
-// Cuts a capture down to one operator. Each call is written, in the place of the one before it, before it runs. So
-// the file has the call that ended the process, if one did.
+// Reduces a capture to one operator. Each call is written before it runs and replaces the one before it. So if a call
+// ended the process, the file has that call.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,21 +13,21 @@ namespace opd {
 
 class Minimiser {
  public:
-  // The program is that of the capture, or the given one if it is not null.
+  // Uses the given program; null: that of the capture.
   Minimiser(const std::string &path, const CapturedCall &capture, Module *program);
 
-  void keep(const ObservedCall &call, const KeptCall &whole, Vm &vm);  // in the place of the one before it
+  void keep(const ObservedCall &call, const KeptCall &whole, Vm &vm);  // replaces the call before it
   const std::string &kept() const { return kept_; }
-  // Writes how the call that was kept last ended; it stays the one.
+  // Writes how the last kept call ended; the file keeps this call.
   void finish(const Error &error);
   void finish(const KeptOperator &captured);
-  void remove();  // the file
+  void remove();  // removes the file
 
  private:
   std::string path_;
   CaptureFile file_;
   CaptureFile::Mark before_call_;
-  std::vector<uint64_t> imports_;  // of the program
+  std::vector<uint64_t> imports_;  // module numbers of the program's imports
   std::string kept_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 // The builtins that run kernels of a KV state, which is their first argument.
 struct StateBuiltin {
   std::string_view name;
-  bool appends;  // rows to the layer that is the second argument
+  bool appends;  // appends rows to the layer that is the second argument
 };
 constexpr StateBuiltin kStateBuiltins[] = {
     {"vm.builtin.attention_kv_cache_attention_with_fused_qkv", true},
@@ -31,7 +31,7 @@ const StateBuiltin *state_builtin(std::string_view name) {
   return found == std::end(kStateBuiltins) ? nullptr : found;
 }
 
-// Of the layer that the call appended to, after it returned.
+// The rows of the layer that the call appended to, after it returned.
 std::string rows_after(const ObservedCall &call) {
   KvState &state = as_kv_state(call.args[0], "state");
   const KvUse alone(state);
@@ -82,7 +82,7 @@ void OperatorObserver::end_call(std::string_view name, Args args, const View &re
   const auto found =
       std::find_if(open_.rbegin(), open_.rend(), [&](const Open &open) { return open.args == args.data(); });
   if (found == open_.rend()) return;  // a function of the program
-  // Calls within a foreign function that caught their error did not end.
+  // Calls in a foreign function that caught their error have no end.
   while (open_.back().args != args.data()) {
     num_hosts_ -= open_.back().call.is_host;
     open_.pop_back();

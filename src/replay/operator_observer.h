@@ -1,6 +1,5 @@
-// An observer of one call by its instrument: of operators, and functions of the host, before and after they run.
-// Memory that the program allocates is filled (shown_call.h), when a call is captured and when it is replayed: so both
-// find the same in memory that was not written yet.
+// Observes one call by its instrument: operators and host functions, before and after they run. Memory that the program
+// allocates is filled (shown_call.h) both in a capture and in a replay, so both read the same in unwritten memory.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,12 +11,11 @@
 
 namespace opd {
 
-// One call of a function as the program makes it.
+// One call of a function by the program.
 struct ObservedCall {
-  std::string name;        // of the kernel, if a builtin calls one
-  std::vector<View> args;  // of the kernel; borrowed
-  // Neither of the host nor one of the program's own functions nor a builtin, except builtins that run the kernels of a
-  // KV state.
+  std::string name;        // name of the kernel, if a builtin calls one
+  std::vector<View> args;  // arguments of the kernel; borrowed
+  // Not a host function, a function of the program or a builtin, except builtins that run the kernels of a KV state.
   bool is_operator = false;
   bool is_host = false;
 };
@@ -32,13 +30,13 @@ class OperatorObserver {
   Ref<Function> make_instrument();
 
  protected:
-  virtual void begin(const ObservedCall &call) = 0;  // not of the program's own functions
+  virtual void begin(const ObservedCall &call) = 0;  // not called for the program's own functions
   virtual void end(const ObservedCall &call, const View &result) = 0;
   Vm &vm() const { return vm_; }
 
  private:
   struct Open {
-    const View *args;  // differs between open calls
+    const View *args;  // distinct among open calls
     ObservedCall call;
   };
   Value show(Args shown);
@@ -49,10 +47,10 @@ class OperatorObserver {
   const std::vector<std::string> &host_functions_;
   const Ref<Function> also_;
   std::vector<Open> open_;
-  size_t num_hosts_ = 0;  // open calls of functions of the host; calls within them are not the program's
+  size_t num_hosts_ = 0;  // open calls of host functions; calls in them are not the program's
 };
 
-// Of all that a call can have written, also into KV states, and what it returns.
+// Hashes everything that a call may have written, including KV states, and its result.
 ContentsHash hash_of_call(const ObservedCall &call, const View &result, DeviceMove move = {});
 
 }  // namespace opd

@@ -19,7 +19,7 @@ std::string bytes_of_module(Module &module) {
        " cannot be kept in a recording: its code is part of the process");
 }
 
-// Writes the blocks. The bytes of libraries stay at hand, since they mostly hold the other modules, too.
+// Writes the blocks. The bytes of libraries are kept, because they mostly contain the other modules, too.
 class ProgramWriter {
  public:
   ProgramWriter(bool with_bytes, bool with_paths) : with_bytes_(with_bytes), with_paths_(with_paths) {}
@@ -53,7 +53,7 @@ class ProgramWriter {
     uint64_t library = 0, offset = 0;
   };
   Part find(std::string_view bytes) const {
-    constexpr size_t kSmall = 256;  // not worth the search
+    constexpr size_t kSmall = 256;  // smaller modules are not worth the search
     if (bytes.size() < kSmall) return {};
     for (const auto &[number, library] : libraries_)
       if (const size_t at = library.find(bytes); at != std::string::npos) return {true, number, at};
@@ -85,7 +85,7 @@ Ref<Module> load_one(const KeptModule &kept, const std::vector<KeptModule> &all,
 
 }  // namespace
 
-// No recursion: trees may be deep.
+// Not recursive, because trees may be deep.
 std::vector<Ref<Module>> modules_of(Module &program) {
   struct Open {
     Ref<Module> module;
@@ -153,7 +153,7 @@ KeptModule read_module(Bytes content, const std::vector<KeptModule> &before, con
     module.imports.push_back(from.read<uint64_t>("import"));
     if (module.imports.back() >= before.size()) from.bad("import", "is not of a module before it");
     module.tree_size += before[module.imports.back()].tree_size;
-    if (module.tree_size > kMostModules)  // which would be walked for ever
+    if (module.tree_size > kMostModules)  // walking it would take too long
       from.bad("import", concat("makes a tree of more than ", kMostModules, " modules"));
   }
   if (!module.has_bytes) return module;

@@ -1,4 +1,4 @@
-// The modules of a program in a capture: each with its bytes, or their SHA-256 alone.
+// The modules of a program in a capture, each with its bytes or only their SHA-256.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,33 +13,33 @@ namespace opd {
 struct KeptModule {
   enum Form : uint8_t {
     kLibrary,        // a shared library's file
-    kSerialized,     // as its kind stores it in libraries
-    kPartOfLibrary,  // the same, and it lies in the bytes of a library before it
+    kSerialized,     // in the form that its kind has in libraries
+    kPartOfLibrary,  // serialized bytes that are a part of an earlier library's bytes
   };
   Form form = kLibrary;
   bool has_bytes = false;
-  std::string kind, path;  // `path` is "" unless it was asked for
+  std::string kind, path;  // `path` is "" unless requested
   Sha256 hash{};
-  std::vector<uint64_t> imports;  // numbers of modules before it
-  uint64_t tree_size = 1;         // modules in the tree of its imports, one that is imported twice counted twice
+  std::vector<uint64_t> imports;  // numbers of earlier modules
+  uint64_t tree_size = 1;         // number of modules in its import tree; a module imported twice counts twice
   Bytes bytes;
-  uint64_t library = 0, offset = 0, size = 0;  // kPartOfLibrary: where its bytes are
+  uint64_t library = 0, offset = 0, size = 0;  // kPartOfLibrary: the position of its bytes
 };
 
-// Calls `add` with the content of a block for each module of a program, imports first. Throws OPD_UNSUPPORTED for a
-// module whose bytes are not known.
+// Calls `add` with a block's content for each module of a program, imports first. Throws OPD_UNSUPPORTED for a module
+// with unknown bytes.
 void write_program(Module &program, bool with_bytes, bool with_paths, const std::function<void(std::string_view)> &add);
-// The block of a VM program alone, with its bytes.
+// Returns the block of a VM program alone, with its bytes.
 std::string write_program_module(std::string_view bytes, const std::vector<uint64_t> &imports);
 KeptModule read_module(Bytes content, const std::vector<KeptModule> &before, const char *name);
 std::vector<Sha256> hashes_of(Module &program);
 
-// The modules of a program's tree, each once, imports before what imports them.
+// The modules of a program's tree, each once; imports come before their importers.
 std::vector<Ref<Module>> modules_of(Module &program);
 
-// Loads the modules and returns the last one, the program. Runs code of them. `name` stands for their file's.
+// Loads the modules and returns the last one, the program. Runs their code. `name` is used as their file's name.
 Ref<Module> load_program(const std::vector<KeptModule> &modules, const std::string &name);
-// The program as one that no other code has.
+// Copies the program, so that no other code uses the copy.
 Ref<Module> copy_program(Module &program, const std::string &name);
 
 }  // namespace opd

@@ -13,7 +13,7 @@
 
 namespace opd {
 
-// Compares operators with the captured ones, and keeps calls for the minimiser.
+// Compares operators with the captured ones, and passes calls to the minimiser.
 class ReplayObserver final : public OperatorObserver {
  public:
   ReplayObserver(Replay &replay, Minimiser *minimiser)
@@ -26,7 +26,7 @@ class ReplayObserver final : public OperatorObserver {
  private:
   void begin(const ObservedCall &call) override {
     is_open_ = !call.is_host;
-    // A captured hash is one of values on the device of the capture: a capture on another one cannot have it.
+    // A captured hash includes the capture's device, so a capture made on another device cannot have it.
     const bool is_found = replay_.operator_difference_ && !replay_.move_.moves();
     if (is_open_ && minimiser_ && !is_found) minimiser_->keep(call, replay_.capture_->call, vm());
   }
@@ -56,7 +56,7 @@ void add_to_code(Module &program, const Ref<Module> &playback) {
     if (dynamic_cast<CodeModule *>(module.get())) module->add_import(playback);
 }
 
-// Kernels that get tensors of another kind of device than theirs may read addresses that are none.
+// If a kernel gets tensors of another kind of device than its own, it may read invalid addresses.
 void check_kernels(Module &program, DeviceMove move) {
   const DLDeviceType from = move.from.device_type, to = move.to.device_type;
   if (from == to) return;
@@ -79,7 +79,7 @@ void check_kernels(Module &program, DeviceMove move) {
 
 Replay::Replay(const std::string &path, ReplayOptions options)
     : options_(std::move(options)), capture_(CapturedCall::read(read_file(path), path)), module_(options_.module) {
-  if (module_) executable_of(*module_);  // throws for another kind of module
+  if (module_) executable_of(*module_);  // throws for other kinds of modules
   try {
     if (!module_ && capture_->has_program()) module_ = load_program(capture_->modules, path);
     if (!options_.runs) return;
@@ -88,7 +88,7 @@ Replay::Replay(const std::string &path, ReplayOptions options)
     prepare();
   } catch (const Exception &e) {
     if (e.error()->code != OPD_INVALID_ARGUMENT) throw;
-    fail(OPD_BAD_FORMAT, path, ": ", e.what());  // the file's contents cannot be right
+    fail(OPD_BAD_FORMAT, path, ": ", e.what());  // the file's contents are invalid
   }
   run();
 }
@@ -96,7 +96,7 @@ Replay::Replay(const std::string &path, ReplayOptions options)
 VmSettings Replay::moved_settings() {
   VmSettings settings = capture_->call.vm;
   if (!options_.device || settings.devices.empty()) return settings;
-  device_backend(*options_.device);  // throws if it is absent
+  device_backend(*options_.device);  // throws if the device is absent
   move_ = {settings.devices.front().device, *options_.device};
   for (VmDevice &device : settings.devices) device.device = move_.now(device.device);
   return settings;
@@ -109,7 +109,7 @@ void Replay::prepare() {
   playback_ = std::make_shared<Playback>(*capture_, move_);
   Ref<Module> root = module_;
   if (!call.host_functions.empty()) {
-    // A copy: the program as it is given back asks the process for its functions.
+    // Plays a copy: the returned program looks up its functions in the process.
     root = copy_program(*module_, capture_->name);
     const Ref<Module> playback = make_playback_module(playback_);
     add_to_code(*root, playback);

@@ -1,4 +1,4 @@
-// Makes a captured call again and compares it with the capture.
+// Repeats a captured call and compares it with the capture.
 #pragma once
 #include <memory>
 #include <optional>
@@ -16,29 +16,29 @@ namespace opd {
 
 struct ReplayOptions {
   bool runs = true;
-  Ref<Module> module;  // in the place of the captured program; null: that one
+  Ref<Module> module;  // replaces the captured program; null: keeps it
   Ref<Function> instrument;
-  std::string minimise;  // path; "": nothing is minimised
+  std::string minimise;  // path; "": no minimising
   Tolerances tolerances;
   int64_t timeout_ns = 0;
   CancelToken *cancel = nullptr;
-  std::optional<DLDevice> device;  // in the place of the VM's first one
+  std::optional<DLDevice> device;  // replaces the VM's first device
 };
 
 enum class LeafState : uint8_t { kEqual, kAgrees, kDiffers, kOnlyCaptured, kOnlyNow };
 
-// A part of the result, as it was and as it is now.
+// A part of the result, captured and now.
 struct ComparedLeaf {
   const KeptLeaf *captured = nullptr, *now = nullptr;
   LeafState state = LeafState::kEqual;
-  std::optional<Difference> difference;  // of elements that were kept
-  bool has_other_type = false;           // or another device than the captured one's place
+  std::optional<Difference> difference;  // difference of kept elements
+  bool has_other_type = false;           // the type differs, or the device from the expected one
 };
 
 // The first operator that leaves other contents than the captured one.
 struct OperatorDifference {
   std::string name, captured_name;
-  size_t number = 0;  // among the operators of the call
+  size_t number = 0;  // index among the operators of the call
 };
 
 class Replay {
@@ -46,7 +46,7 @@ class Replay {
   Replay(const std::string &path, ReplayOptions options);
 
   const Ref<Module> &module() const { return module_; }  // null if the capture has none
-  Ref<Report> to_report() const;                         // replay_report.cc
+  Ref<Report> to_report() const;                         // in replay_report.cc
   Ref<Report> profile(const VmProfileOptions &how);      // null unless the call returned
 
  private:
@@ -54,7 +54,7 @@ class Replay {
   friend class ReplayObserver;
 
   void prepare();
-  VmSettings moved_settings();  // of the captured VM
+  VmSettings moved_settings();  // settings of the captured VM after the move
   void run();
   void compare_results();
   void compare_leaf(const KeptLeaf &captured, const KeptLeaf &now);

@@ -1,4 +1,4 @@
-// A replay as a report, and in one sentence.
+// Makes a report and a one-sentence summary of a replay.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace opd {
 namespace {
 
-// A message as a part of a sentence.
+// Removes the full stop, so that the message can be a part of a sentence.
 std::string_view part_of(std::string_view message) {
   if (message.ends_with('.')) message.remove_suffix(1);
   return message;
@@ -55,7 +55,7 @@ bool Replay::is_same() const {
   if (error || failure_) return error && failure_ && error->is_same(KeptError::of(*failure_));
   const auto is_good = [](const ComparedLeaf &leaf) { return leaf.state <= LeafState::kAgrees; };
   if (!std::all_of(compared_.begin(), compared_.end(), is_good)) return false;
-  // Without a tensor in the result, the operators tell.
+  // If the result has no tensor, the operators decide.
   const bool has_tensors = std::any_of(captured_leaves_.begin(), captured_leaves_.end(),
                                        [](const KeptLeaf &leaf) { return leaf.tensor != nullptr; });
   return has_tensors || !operator_difference_;
@@ -178,7 +178,7 @@ class ReplayReport {
     return out;
   }
 
-  // How this process differs from the one of the capture.
+  // Describes how this process differs from that of the capture.
   std::string note() const {
     const CapturedProcess now = CapturedProcess::of_this(false), &then = capture_.process;
     std::string out;
