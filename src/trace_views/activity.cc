@@ -6,12 +6,12 @@
 namespace opd {
 namespace {
 
-struct Part {  // of a span, in the interval
+struct Part {  // the part of a span within the interval
   uint64_t begin, end;
   const Event *event;
 };
 
-// The spans of a thread: one that contains others lies before them.
+// The spans of a thread; a span comes before the spans within it.
 std::vector<Part> parts_of(const TraceTrack &track, uint64_t from) {
   std::vector<Part> parts;
   parts.reserve(track.calls.size() + track.runs.size() + track.ranges.size());
@@ -62,7 +62,7 @@ class Sums {
   }
 
   std::vector<Activity> rows_;
-  std::vector<uint32_t> last_thread_;  // of each row: the last one that had it
+  std::vector<uint32_t> last_thread_;  // per row: the last thread that had it
   uint32_t thread_ = 0;
   std::unordered_map<uint64_t, size_t> places_;
 };

@@ -1,4 +1,4 @@
-// The operations of recorded calls. The estimate takes microseconds, so it is made once for each name and shapes.
+// The number of operations of recorded calls. An estimate takes microseconds, so it is made once per name and shapes.
 #pragma once
 #include <optional>
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace opd {
 
 class EventCosts {
  public:
-  // None: it is no call of a known operator.
+  // None: not a call of a known operator.
   std::optional<double> flop(const Event &event) {
     if (event.kind != EventKind::kCall || !event.num_tensors) return std::nullopt;
     const auto [place, fresh] = known_.try_emplace(uint64_t{event.name} << 32 | shapes_.of(event));

@@ -74,7 +74,7 @@ HostStacks::StackNumber HostStacks::number_of(const Event &event, uint32_t proce
 std::vector<HostStacks::StackNumber> HostStacks::stacks_of(const ThreadSpans &thread) {
   std::vector<StackNumber> stacks(thread.spans.size());
   if (!is_recorded_) return stacks;
-  for (size_t i = 0; i < stacks.size(); ++i) {  // a span lies before those within it
+  for (size_t i = 0; i < stacks.size(); ++i) {  // a span comes before the spans within it
     const Span &span = thread.spans[i];
     stacks[i] = number_of(*span.event, thread.track->process);
     if (!stacks[i] && span.parent != Span::kNone) stacks[i] = stacks[span.parent];

@@ -1,4 +1,4 @@
-// The host's functions around the spans of a trace, in the forms that readers want.
+// The host's functions around the spans of a trace, in the forms that readers need.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -10,36 +10,35 @@
 
 namespace opd {
 
-// Frames have numbers, from 0 on. A trace without stacks has no frames: all its stacks are 0. Stacks are numbered anew,
-// not by StackId, because in a merged trace equal ids and addresses of two processes are different functions.
+// Frames have numbers, from 0 on. A trace without stacks has no frames, and all its stacks are 0. Stacks get numbers of
+// their own instead of StackId: in a merged trace, equal ids and addresses of two processes mean different functions.
 class HostStacks {
  public:
   using StackNumber = uint32_t;  // 0: none
   using FrameNumber = uint32_t;
   using Frames = std::vector<FrameNumber>;
 
-  // `is_wanted`: false is as if no stacks were recorded.
+  // `is_wanted`: false treats the trace as one without stacks.
   explicit HostStacks(const Trace &trace, bool is_wanted = true);
 
   bool is_recorded() const { return is_recorded_; }
-  const Frames &frames_of(StackNumber stack);  // from the innermost on
-  // The frames of `stack` that `outer` does not have, outermost first: the functions between a span and the span around
-  // it.
+  const Frames &frames_of(StackNumber stack);  // innermost first
+  // The frames of `stack` that `outer` lacks, outermost first: the functions between a span and the span around it.
   const Frames &frames_within(StackNumber stack, StackNumber outer);
   const HostFrame &frame(FrameNumber number) const { return frames_[number].frame; }
   const std::string &text(FrameNumber number) const { return frames_[number].text; }
-  // The frames' texts from the innermost on, each with ';' behind it, which texts do not contain: the first `most`.
+  // The texts of the first `most` frames, innermost first, each followed by ';', which the texts do not contain.
   const std::string &call_stack(StackNumber stack, size_t most = SIZE_MAX);
 
-  StackNumber number_of(const Event &event, uint32_t process);  // of its own stack
-  // One for each span of the thread, in their order: its own stack, or that of the span around it.
+  StackNumber number_of(const Event &event, uint32_t process);  // the event's own stack
+  // Returns a stack for each span of the thread, in their order: its own, or that of the span around it.
   std::vector<StackNumber> stacks_of(const ThreadSpans &thread);
 
  private:
   struct Known {
     HostFrame frame;
     std::string text;
-    uint32_t function;  // equal ones for all lines of one function
+    uint32_t function;  // number of the function; equal for all its lines
   };
   struct Process {
     explicit Process(const TraceProcess &process) : symbols(process.objects) {}
@@ -50,12 +49,12 @@ class HostStacks {
   uint32_t function_of(const HostFrame &frame, const std::string &text);
 
   const bool is_recorded_;
-  std::deque<Process> processes_;  // as those of the trace
+  std::deque<Process> processes_;  // parallel to the trace's processes
   std::vector<Known> frames_;
   std::unordered_map<std::string, FrameNumber> by_text_;
   std::unordered_map<std::string, uint32_t> functions_;
-  std::vector<std::pair<uint32_t, StackId>> stacks_{{0, 0}};  // by number: the process and the stack
-  std::unordered_map<uint64_t, StackNumber> numbers_;         // by these
+  std::vector<std::pair<uint32_t, StackId>> stacks_{{0, 0}};  // index: stack number; value: process and stack
+  std::unordered_map<uint64_t, StackNumber> numbers_;         // maps process and stack to the stack number
   std::unordered_map<StackNumber, Frames> frames_of_;
   std::unordered_map<uint64_t, Frames> within_;
   std::unordered_map<uint64_t, std::string> call_stacks_;

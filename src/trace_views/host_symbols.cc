@@ -34,14 +34,14 @@ std::string hexadecimal(uint64_t number) {
   return {digits, std::to_chars(digits, std::end(digits), number, 16).ptr};
 }
 
-int open_regular_file(const std::string &path) {  // -1: there is none
+int open_regular_file(const std::string &path) {  // -1: not found
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat found;
   if (file >= 0 && (::fstat(file, &found) != 0 || !S_ISREG(found.st_mode))) return ::close(file), -1;
   return file;
 }
 
-// Asks the dynamic loader, which has only the names of exported functions.
+// Queries the dynamic loader, which has only the names of exported functions.
 void add_exported_name(const LoadedObject &object, uint64_t address, HostSymbol &symbol) {
   const LoaderCall call;
   Dl_info info{};
@@ -50,7 +50,7 @@ void add_exported_name(const LoadedObject &object, uint64_t address, HostSymbol 
     symbol.function = plain_name(info.dli_sname);
 }
 
-// Symbols that were found before, by the whole process: each form of a trace looks up the same.
+// Symbols that the process has already found: all formats of a trace look up the same ones.
 class KnownSymbols {
  public:
   static KnownSymbols &get() {
@@ -88,7 +88,7 @@ std::string HostFrame::text() const {
   return function.empty() ? place : concat(place, ": ", function);
 }
 
-// The objects that libdw has opened, each at its own address in one session.
+// The objects that libdw has opened, each at its own address, in one session.
 struct HostSymbols::Files {
   Files() {
     if (!libdw) return;
@@ -106,7 +106,7 @@ struct HostSymbols::Files {
     return place->second;
   }
 
-  // False if it does not know the address.
+  // Returns false if libdw has nothing about the address.
   bool describe(const LoadedObject &object, uint64_t address, HostSymbol &symbol) {
     Libdw::Module *const module = module_of(object);
     if (!module) return false;
@@ -118,7 +118,7 @@ struct HostSymbols::Files {
   const Libdw *const libdw = Libdw::get();
   Libdw::Callbacks callbacks{};
   Libdw::Session *session = nullptr;                                  // null: there is no libdw
-  std::unordered_map<const LoadedObject *, Libdw::Module *> modules;  // null: the file is not what was loaded
+  std::unordered_map<const LoadedObject *, Libdw::Module *> modules;  // null: the file differs from the loaded one
 
  private:
   Libdw::Module *open(const LoadedObject &object) {
@@ -140,7 +140,7 @@ struct HostSymbols::Files {
     symbol.file = file, symbol.line = static_cast<uint32_t>(line);
     return true;
   }
-  // Where a compiler, as clang, leaves no table of the units' addresses.
+  // For compilers, such as clang, that write no table of the units' addresses.
   void find_line_in_units(Libdw::Module *module, uint64_t address, HostSymbol &symbol) const {
     uint64_t offset = 0;
     Libdw::Unit *unit = nullptr;
@@ -185,7 +185,7 @@ HostFrame HostSymbols::native_frame(uint64_t address) {
     return frame;
   }
   const LoadedObject &object = *(after - 1);
-  // A return address may be the first one of the next line, or of the next function.
+  // A return address may belong to the next line, or to the next function.
   static_cast<HostSymbol &>(frame) = symbol_of(object, address - 1);
   frame.object = &object;
   frame.offset = address - object.base;

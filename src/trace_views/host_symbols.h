@@ -1,5 +1,5 @@
-// Names of a stack's frames: functions of languages, and native ones with file and line as far as libdw, or else the
-// dynamic loader, has them.
+// Names of a stack's frames: functions of languages, and native functions. File and line come from libdw if it has
+// them; otherwise the dynamic loader supplies the name.
 #pragma once
 #include <memory>
 #include <span>
@@ -11,24 +11,24 @@
 namespace opd {
 
 struct HostSymbol {
-  std::string function;  // "": not known
-  std::string file;      // of the source; or, if that is not known, of the program or library
-  uint32_t line = 0;     // 0: not known
+  std::string function;  // "": unknown
+  std::string file;      // source file, or if unknown, the program or library
+  uint32_t line = 0;     // 0: unknown
 };
 
 struct HostFrame : HostSymbol {
-  uint64_t offset = 0;                   // native ones: in the program or library
-  const LoadedObject *object = nullptr;  // null: a function of a language, or an address of no object
+  uint64_t offset = 0;                   // native functions: offset in the program or library
+  const LoadedObject *object = nullptr;  // null: a function of a language, or an address outside of all objects
 
   std::string text() const;  // "file.py(12): function", or "libfile.so(+0x1234): function"
 };
 
-// Files are read when an address is asked for whose symbol the process has not had before: some 50 ms then.
+// Files are read when an address is looked up for the first time in the process; this takes some 50 ms.
 class HostSymbols {
  public:
-  explicit HostSymbols(std::span<const LoadedObject> objects);  // by rising begin
+  explicit HostSymbols(std::span<const LoadedObject> objects);  // sorted by begin
   ~HostSymbols();
-  HostFrame frame_of(uint64_t word);  // a word of trace/model/stacks.h
+  HostFrame frame_of(uint64_t word);  // `word`: see trace/model/stacks.h
 
  private:
   struct Files;
@@ -36,7 +36,7 @@ class HostSymbols {
   HostSymbol symbol_of(const LoadedObject &object, uint64_t address);
 
   const std::span<const LoadedObject> objects_;
-  std::unique_ptr<Files> files_;  // null: nothing was searched yet
+  std::unique_ptr<Files> files_;  // null: nothing was looked up yet
 };
 
 }  // namespace opd

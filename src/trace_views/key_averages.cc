@@ -54,8 +54,8 @@ class Joiner {
  private:
   struct Key {
     NameId name;
-    uint32_t shapes;  // 0: of any
-    uint32_t stack;   // 0: of any
+    uint32_t shapes;  // 0: any shapes
+    uint32_t stack;   // 0: any stack
     EventKind kind;
     bool operator==(const Key &) const = default;
   };
@@ -78,7 +78,7 @@ class Joiner {
   KeyAverage &row_of(const Event &event, HostStacks::StackNumber stack) {
     if (options_.each_span) return rows_.emplace_back();
     const uint32_t shapes = options_.by_shape ? shapes_.of(event) : 0;
-    const bool is_work = event.kind == EventKind::kDeviceWork;  // which has no shapes: of each device by itself
+    const bool is_work = event.kind == EventKind::kDeviceWork;  // work has no shapes; devices have separate rows
     const Key key{event.name, is_work ? device_number(event.device) : shapes, group_of(stack), event.kind};
     if (rows_.empty() || key != last_key_) {
       last_ = places_.try_emplace(key, rows_.size()).first->second;
@@ -108,12 +108,12 @@ class Joiner {
   const KeyAverageOptions options_;
   HostStacks &host_;
   std::unordered_map<HostStacks::StackNumber, uint32_t> groups_;
-  std::unordered_map<std::string, uint32_t> texts_;  // their numbers, from 1 on
+  std::unordered_map<std::string, uint32_t> texts_;  // numbers of the texts, from 1 on
   std::vector<KeyAverage> rows_;
   std::unordered_map<Key, size_t, Hash> places_;
   ShapeNumbers shapes_;
   EventCosts costs_;
-  Key last_key_{};  // of the last span, which often is the next one's, too
+  Key last_key_{};  // key of the last span; the next one often has the same
   size_t last_ = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// The launching thread waits until the loop has ended. So what was open on it when a task began launched the loop.
+// The launching thread waits until the loop has ended. So the innermost span open at a task's begin launched the loop.
 const Event *LoopNames::span_around(const Event &task, uint32_t process) {
   for (const TraceTrack &track : trace_.parts.tracks) {
     if (track.process != process || static_cast<uint32_t>(track.thread_id) != loop_task(task).thread) continue;

@@ -1,4 +1,4 @@
-// The launchers of a trace's parallel loops: the innermost call, run or range of the launching thread around each.
+// Finds the launcher of each parallel loop in a trace: the innermost call, run or range of the launching thread.
 #pragma once
 #include <map>
 #include <string>
@@ -12,15 +12,15 @@ namespace opd {
 class LoopNames {
  public:
   explicit LoopNames(const Trace &trace) : trace_(trace) {}
-  // Of the loop of a task: "parallel_for" if nothing around it was recorded.
+  // The name for a task's loop; "parallel_for" if nothing around it was recorded.
   const std::string &of(const Event &task, uint32_t process);
 
  private:
   const Event *span_around(const Event &task, uint32_t process);
 
   const Trace &trace_;
-  std::unordered_map<const TraceTrack *, ThreadSpans> threads_;  // those that launched loops
-  std::map<std::pair<uint32_t, uint64_t>, std::string> names_;   // by process and number of the loop
+  std::unordered_map<const TraceTrack *, ThreadSpans> threads_;  // threads that launched loops
+  std::map<std::pair<uint32_t, uint64_t>, std::string> names_;   // key: process and number of the loop
 };
 
 }  // namespace opd

@@ -15,18 +15,18 @@ namespace {
 struct Change {
   const Event *event;
   const ThreadSpans *thread;
-  uint32_t span;  // place on the thread
+  uint32_t span;  // index on the thread
 };
 
 struct Live {
   uint32_t block;
-  bool is_written = false;  // since it was allocated
+  bool is_written = false;  // whether it was written since its allocation
 };
 
 struct Process {
   const Event *first = nullptr;
   std::unordered_map<uint64_t, Live> live;  // blocks by address
-  uint64_t known_before = 0;                // bytes
+  uint64_t known_before = 0;                // bytes in use before the recording, in known blocks
 };
 
 class MemoryTimelineMaker {
@@ -55,7 +55,7 @@ class MemoryTimelineMaker {
   }
 
  private:
-  // Of one thread, in the order of time. At the same tick a block is allocated, then written, then freed.
+  // The events of one thread in the order of time. At the same tick, kAlloc comes before kBind, and kBind before kFree.
   static std::vector<const Event *> events_of(const TraceTrack &track) {
     std::vector<const Event *> events(track.memory.size() + track.binds.size());
     std::ranges::merge(track.memory, track.binds, events.begin(), [](const Event *a, const Event *b) {
@@ -88,7 +88,7 @@ class MemoryTimelineMaker {
     const MemoryChange memory = memory_change(*change.event);
     const auto block = static_cast<uint32_t>(made_.blocks.size());
     const auto [place, fresh] = process_of(change).live.try_emplace(memory.address, Live{block});
-    if (!fresh) {  // there was no room for the event of its return, which came before
+    if (!fresh) {  // there was no room for the earlier event of its return
       destroy(place->second.block, *change.event);
       place->second = {block};
     }
@@ -96,8 +96,8 @@ class MemoryTimelineMaker {
     add_version(block, change, category_of(change), MemoryAction::kCreate);
   }
 
-  // A block that is not known was in use before the recording. If it is not known to be the library's, it may as
-  // well be memory from outside.
+  // An unknown block was in use before the recording. If it is not certain that the block is the library's, it may be
+  // foreign memory.
   void write(const Change &change) {
     const MemoryChange memory = memory_change(*change.event);
     auto &live = process_of(change).live;
@@ -164,7 +164,7 @@ class MemoryTimelineMaker {
     return place;
   }
 
-  // Memory in use before the process's first event, apart from the blocks that were freed or written since.
+  // Adds memory in use before the process's first event, except blocks that were freed or written later.
   void add_rest(uint32_t place) {
     const Event &first = *processes_[place].first;
     const uint64_t known = processes_[place].known_before;
@@ -186,7 +186,7 @@ class MemoryTimelineMaker {
 
   const TraceParts &parts_;
   const std::vector<ThreadSpans> threads_;
-  std::vector<Process> processes_;  // as those of the trace
+  std::vector<Process> processes_;  // parallel to the trace's processes
   MemoryTimeline made_;
   std::vector<MemoryStep> before_;
 };

@@ -1,4 +1,4 @@
-// Reports with a row for each stack of names, or for each name in a part of the trace.
+// Makes reports with a row for each stack of names, or for each name, in a part of the trace.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -11,12 +11,12 @@
 namespace opd {
 namespace {
 
-// The spans of one subject, a name or a stack, in one part.
+// The spans of one subject (a name or a stack) in one part.
 struct Sum {
   uint32_t part, subject;
   const Event *first;
   uint64_t count = 0, total = 0, self = 0;
-  // Where the last counted span of the subject ends: those before it lie within it, and so does their time.
+  // Index after the spans nested in the subject's last counted one. That span's time includes theirs.
   uint32_t thread = 0, end = 0;
 };
 
@@ -36,7 +36,7 @@ class PathReportMaker : SpanRows {
   }
 
   Ref<Report> paths() {
-    StackTree tree(trace_, false);  // a line of a function that moves would make other stacks of the same
+    StackTree tree(trace_, false);  // without lines: a function that moves must not get another stack
     for (uint32_t thread = 0; thread < threads_.size(); ++thread) {
       const std::vector<uint32_t> node_of = tree.add(threads_[thread]);
       for (uint32_t i = 0; i < node_of.size(); ++i)
@@ -119,7 +119,7 @@ class PathReportMaker : SpanRows {
   const std::vector<ThreadSpans> threads_;
   TraceDivision division_;
   std::vector<Sum> sums_;
-  std::unordered_map<uint64_t, size_t, Hash> places_;  // of the sums, by part and subject
+  std::unordered_map<uint64_t, size_t, Hash> places_;  // index of the sum, by part and subject
   std::map<std::pair<NameId, uint64_t>, size_t> subjects_;
 };
 

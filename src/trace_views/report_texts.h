@@ -1,4 +1,4 @@
-// The texts of a report's rows, made of events. Many rows share a text, so each is looked up once by its source.
+// Texts for a report's rows, made from events. Many rows share a text, so each is looked up once by its source.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -36,9 +36,9 @@ class ReportTexts {
  private:
   ReportBuilder &builder_;
   Metric none_, device_text_;
-  DLDevice device_{};           // of device_text_
-  std::vector<Metric> names_;   // by NameId
-  std::vector<Metric> shapes_;  // by number
+  DLDevice device_{};           // the device that device_text_ names
+  std::vector<Metric> names_;   // index: NameId
+  std::vector<Metric> shapes_;  // index: number of the shapes
   ShapeNumbers numbers_;
 };
 

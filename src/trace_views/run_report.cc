@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kNoCall = SIZE_MAX;
 
-// The time that recording adds to a call: from before its begin to after its end.
+// The time that recording adds to a call, from before its begin to after its end.
 uint64_t ticks_of_a_record() {
   constexpr int kBatches = 8, kCalls = 128;
   Track track;
@@ -42,8 +42,8 @@ uint64_t ticks_of_a_record() {
 
 using Calls = std::vector<const Event *>;
 
-// For each call, the call that it ran within. Calls are in the order of their ends, so from the back each parent comes
-// before its children.
+// Returns each call's parent. Calls are in the order of their ends, so reading backwards, each parent comes before its
+// children.
 std::vector<size_t> parents_of(const Calls &calls) {
   std::vector<size_t> parents(calls.size(), kNoCall), open;
   for (size_t i = calls.size(); i-- > 0;) {
@@ -56,7 +56,7 @@ std::vector<size_t> parents_of(const Calls &calls) {
   return parents;
 }
 
-// The names of the machines on which the processes ran.
+// The names of the machines that the processes ran on.
 std::string machines_of(const TraceParts &parts) {
   std::vector<std::string_view> hosts;
   for (const TraceProcess &process : parts.processes)
@@ -137,7 +137,7 @@ class Rows {
     }
   }
 
-  // Whether any call ran within another. Calls are in the order of their ends, so a nested call lies before its
+  // Whether any call is nested in another. Calls are in the order of their ends, so a nested call comes before its
   // caller and begins after the caller's begin.
   static bool has_nested(const Calls &calls) {
     uint64_t earliest = UINT64_MAX;
@@ -148,21 +148,21 @@ class Rows {
     return false;
   }
 
-  // Does the same as nest() if no call ran within another, without the lists of nest(), which take 28 bytes a call.
+  // Equals nest() if no call is nested, without the lists of nest(), which take 28 bytes a call.
   void add_outermost(const Calls &calls) {
     for (const Event *call : calls) outermost_us_ += duration_us(*call);
     num_outermost_ += calls.size();
   }
 
-  // For each call: the enclosing call that has a row; its depth in such rows; the time of the calls with rows directly
-  // within it; whether it runs within a call of the same operator.
+  // For each call: the enclosing call that has a row, the depth among such calls, the time of nested calls with rows,
+  // and whether it is nested in a call of the same operator.
   struct Nesting {
     std::vector<size_t> rows;
     std::vector<uint32_t> depths;
     std::vector<double> inner_us;
     std::vector<bool> is_recursive;
   };
-  // A folded call's time belongs to the row that it ran within; without one, to the row of all builtins.
+  // A folded call's time belongs to the enclosing row, or without one, to the row of all builtins.
   Nesting nest(const Calls &calls) {
     const std::vector<size_t> parents = parents_of(calls);
     const size_t size = calls.size();
@@ -187,8 +187,7 @@ class Rows {
     return made;
   }
 
-  // Views join rows by name, shapes and device. A joined row contains a recursive call's time already, as part of the
-  // outermost call's.
+  // Views join rows by name, shapes and device. The outermost call's time already includes a recursive call's.
   void mark_recursive(const Calls &calls, Nesting &nesting) {
     using Operator = std::array<uint64_t, 3>;
     struct Hash {
@@ -197,7 +196,7 @@ class Rows {
       }
     };
     std::unordered_map<Operator, size_t, Hash> num_open;
-    std::vector<std::pair<size_t, size_t *>> open;  // enclosing calls, and their operators' entries of the map
+    std::vector<std::pair<size_t, size_t *>> open;  // enclosing calls, and the map entries of their operators
     for (size_t i = calls.size(); i-- > 0;) {
       const Event &call = *calls[i];
       if (is_folded(call)) continue;
@@ -208,7 +207,7 @@ class Rows {
       const Operator key{texts_.name(call.name).bits, texts_.shapes(call).bits, texts_.device(call.device).bits};
       size_t &count = num_open[key];
       nesting.is_recursive[i] = count++ > 0;
-      open.emplace_back(i, &count);  // entries of an unordered map stay in place
+      open.emplace_back(i, &count);  // entries of an unordered map do not move
     }
   }
 
@@ -220,8 +219,8 @@ class Rows {
     if (nesting.is_recursive[i]) builder_.set(builder_.column(kRecursiveColumn), Metric::of_count(1));
   }
 
-  // Adds the device time of the work that a call submitted, and the wait before the first of it. `works`: of its
-  // thread.
+  // Adds the device time of the work that a call submitted, and the wait before its first work. `works`: the thread's
+  // work.
   void add_device(const Event &call, std::span<const Event *const> works) {
     const auto launched = [](const Event *work) { return device_work(*work).launched; };
     const auto first = std::ranges::lower_bound(works, call.begin, {}, launched);
@@ -235,7 +234,7 @@ class Rows {
     builder_.set(builder_.column("Launch Gap (us)"), duration(ticks_us(begin > ready ? begin - ready : 0)));
   }
 
-  // The error of a call, and what collectors measured.
+  // Adds the error of a call and the values that collectors measured.
   void add_items(const Event &call) {
     EventItem item;
     for (size_t at = 0; next_item(call, at, item);) {
@@ -302,7 +301,7 @@ class Rows {
     }
   }
 
-  // The time in which the device did work that the runs gave it, and the rest of the runs' time.
+  // Adds the time in which the device did work of the runs, and the rest of the runs' time.
   void add_device_total(DLDevice place) {
     std::vector<TickInterval> works;
     for (const TraceTrack &track : parts_.tracks)
@@ -342,7 +341,7 @@ class Rows {
     }
   }
 
-  // The metrics of collectors for whole runs.
+  // Adds the metrics that collectors measured for whole runs.
   void add_run_items(const Event &run) {
     std::vector<Total *> seen;  // a device may be listed twice
     Total *current = nullptr;
@@ -359,9 +358,9 @@ class Rows {
     }
   }
 
-  struct Sum {  // of one metric over the runs
+  struct Sum {  // sum of one metric over the runs
     NameId name;
-    bool is_largest;  // a column whose cells join to the largest
+    bool is_largest;  // joined cells of this column have the largest value
     Metric total;
     size_t runs = 0;
     void add(Metric metric) {
@@ -391,7 +390,7 @@ class Rows {
       found->add(metric);
     }
     void give(ReportBuilder &builder) const {
-      for (const Sum &sum : sums)  // collectors cannot set TVM's columns, even if the totals lack them
+      for (const Sum &sum : sums)  // collectors cannot set TVM's columns, even those missing in the totals
         if (const std::string &name = name_text(sum.name);
             std::ranges::find(kTvmColumns, name) == std::end(kTvmColumns))
           builder.set_device(name, sum.result());
@@ -412,10 +411,10 @@ class Rows {
   const uint64_t empty_;
   uint64_t first_ = 0, num_outermost_ = 0, num_builtins_ = 0, observed_ticks_ = 0;
   double total_us_ = 0, outermost_us_ = 0, builtin_us_ = 0;
-  std::vector<NameId> functions_;  // by number of the run
+  std::vector<NameId> functions_;  // index: number of the run
   std::unordered_map<NameId, size_t> columns_;
   std::deque<Total> totals_;
-  bool nests_ = false;  // calls are nested, so there are columns for self time and depth
+  bool nests_ = false;  // calls are nested, so columns for self time and depth exist
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ std::vector<SpanDevice> GivenWork::of_spans(const ThreadSpans &thread) const {
     if (place == Span::kNone) return;
     found[place].self += length_ticks(work), found[place].total += length_ticks(work);
   });
-  // A span lies before those within it.
+  // A span comes before the spans within it.
   for (size_t i = found.size(); i-- > 0;)
     if (thread.spans[i].parent != Span::kNone) found[thread.spans[i].parent].total += found[i].total;
   return found;

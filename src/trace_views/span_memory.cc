@@ -10,7 +10,7 @@ std::vector<SpanMemory> span_memory(const ThreadSpans &thread) {
     SpanMemory::Sum &sum = found[place].of(change);
     sum.self += signed_bytes(change), sum.total += signed_bytes(change);
   });
-  // A span lies before those within it.
+  // A span comes before the spans within it.
   for (size_t i = found.size(); i-- > 0;) {
     if (thread.spans[i].parent == Span::kNone) continue;
     SpanMemory &parent = found[thread.spans[i].parent];

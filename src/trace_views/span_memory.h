@@ -1,4 +1,4 @@
-// The memory that spans allocated and gave back. A change belongs to the innermost span that is open on its thread.
+// The memory that spans allocated and freed. A change belongs to the innermost span that is open on its thread.
 #pragma once
 #include <optional>
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace opd {
 
-struct SpanMemory {  // bytes; negative: more was given back
+struct SpanMemory {  // bytes; negative: more was freed than allocated
   struct Sum {
-    int64_t self = 0, total = 0;  // without and with the spans within
-  } host, other;                  // other devices together
+    int64_t self = 0, total = 0;  // without and with nested spans
+  } host, other;                  // other: sum over the other devices
 
   Sum &of(const Event &change) { return change.device.device_type == kDLCPU ? host : other; }
   SpanMemory &operator+=(const SpanMemory &more) {
@@ -21,20 +21,20 @@ struct SpanMemory {  // bytes; negative: more was given back
   }
 };
 
-// One for each span of the thread, in their order; none if the thread has no events of memory.
+// One item for each span of the thread, in their order; empty if the thread has no memory events.
 std::vector<SpanMemory> span_memory(const ThreadSpans &thread);
 
-// A device other than the host with events of memory.
+// Returns a device other than the host that has memory events.
 std::optional<DLDevice> other_device(const Trace &trace);
 
-// Calls visit(event, place of the innermost span) for each of the events, which belong to moments of the thread, in
-// their order; Span::kNone: it lies in no span. `tick_of`: the moment of an event.
+// Calls visit(event, index of the innermost span) for each event, in their order; Span::kNone: there is no span. The
+// events are moments on the thread. `tick_of`: the moment of an event.
 template <class Visit, class Tick>
 void each_moment(const ThreadSpans &thread, std::span<const Event *const> events, const Visit &visit,
                  const Tick &tick_of) {
   std::vector<uint32_t> open;
   uint32_t next = 0;
-  const auto close = [&](uint64_t tick) {  // of spans that overlap, one may stay below another that ends later
+  const auto close = [&](uint64_t tick) {  // overlapping spans: one may stay below another that ends later
     while (!open.empty() && thread.spans[open.back()].event->end < tick) open.pop_back();
   };
   for (const Event *moment : events) {

@@ -1,4 +1,4 @@
-// Rows of a report of spans: the columns that all views of a trace have.
+// Rows of a report of spans, with the columns that all views of a trace share.
 #pragma once
 #include <array>
 
@@ -24,7 +24,7 @@ class SpanRows {
     return builder_.finish();
   }
 
-  // Begins a row. `event`: one of its spans. Ticks are TraceParts::common_ticks().
+  // Begins a row. `event`: one of its spans. Ticks are those of TraceParts::common_ticks().
   void add(const Event &event, uint64_t count, uint64_t total, uint64_t self, bool has_shapes) {
     const Metric device = texts_.device(span_device(event));
     add(event, name_of(event), device, has_shapes ? texts_.shapes(event) : texts_.none(), count, total, self);
@@ -58,19 +58,19 @@ class SpanRows {
   }
 
   const Trace &trace_;
-  uint64_t all_ticks_ = 0;  // of which "Percent" is a share
+  uint64_t all_ticks_ = 0;  // total for "Percent"
   uint32_t num_rows_ = 0;
   ReportBuilder builder_;
   ReportTexts texts_{builder_};
 
  private:
-  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes, kSelf, kKind };  // columns, in this order
+  enum : size_t { kName, kDuration, kPercent, kDevice, kCount, kShapes, kSelf, kKind };  // in the order of the columns
 
   Metric kind_of(const Event &event) {
     Metric &kind = kinds_[static_cast<size_t>(event.kind)];
     return kind ? kind : kind = builder_.text(kind_text(event.kind));
   }
-  std::array<Metric, static_cast<size_t>(kLastEventKind) + 1> kinds_;  // by EventKind
+  std::array<Metric, static_cast<size_t>(kLastEventKind) + 1> kinds_;  // index: EventKind
 };
 
 }  // namespace opd

@@ -5,7 +5,7 @@
 namespace opd {
 namespace {
 
-// Events are written at their ends, so of two with one end the inner one was written first.
+// Events are written at their ends, so of two with the same end, the inner one was written first.
 bool ends_before(const Event *a, const Event *b) {
   if (a->end != b->end) return a->end < b->end;
   const Chunk &chunk_a = Chunk::of(*a), &chunk_b = Chunk::of(*b);
@@ -26,8 +26,7 @@ std::vector<const Event *> by_end(const TraceTrack &track, bool with_tasks) {
   return all;
 }
 
-// Spans that end later than all before them are added, so those within a span are the last ones that are not within
-// another yet.
+// Adds spans in the order of their ends. The spans within a new span are then the last of those without a parent.
 class Nest {
  public:
   Nest(const TraceTrack &track, bool with_tasks) : events_(by_end(track, with_tasks)), nodes_(events_.size()) {
@@ -35,10 +34,10 @@ class Nest {
     for (uint32_t i = 0; i < events_.size(); ++i) add(i);
   }
 
-  // Places the spans in the order of their begins: a span's place is that of its parent, plus the spans between.
+  // Sorts the spans by begin: a span's index is its parent's plus the number of spans between.
   ThreadSpans take() {
     made_.spans.resize(events_.size());
-    auto free = static_cast<uint32_t>(events_.size());  // the outermost spans' places end here
+    auto free = static_cast<uint32_t>(events_.size());  // the outermost spans' indices end here
     for (auto i = static_cast<uint32_t>(events_.size()); i-- > 0;) {
       Node &node = nodes_[i];
       uint32_t &end = node.parent == Span::kNone ? free : nodes_[node.parent].free;
@@ -60,14 +59,14 @@ class Nest {
   struct Node {
     uint64_t self;
     uint32_t parent = Span::kNone, size = 1, lane = 0;
-    uint32_t place = 0, free = 0;  // where the places of further spans within it end
+    uint32_t place = 0, free = 0;  // where the indices of further nested spans end
   };
 
   uint64_t begin(uint32_t i) const { return std::min(events_[i]->begin, events_[i]->end); }
 
   void add(uint32_t i) {
     Node &node = nodes_[i];
-    uint64_t inner = 0, first = events_[i]->end;  // ticks covered, and where the covered part begins
+    uint64_t inner = 0, first = events_[i]->end;  // covered ticks, and the begin of the covered part
     while (!open_.empty() && begin(open_.back()) >= begin(i)) {
       const uint32_t child = open_.back();
       open_.pop_back();
@@ -82,7 +81,7 @@ class Nest {
     find_lane(i);
   }
 
-  // The first lane in which the span overlaps no other without containing it.
+  // Finds the first lane in which the span overlaps only spans that it contains or that contain it.
   void find_lane(uint32_t i) {
     for (node_lane(i) = 0;; ++node_lane(i)) {
       const uint32_t lane = node_lane(i);
@@ -99,10 +98,10 @@ class Nest {
   }
   uint32_t &node_lane(uint32_t i) { return nodes_[i].lane; }
 
-  const std::vector<const Event *> events_;  // by rising end
+  const std::vector<const Event *> events_;  // sorted by end
   std::vector<Node> nodes_;
   std::vector<uint32_t> open_;                // spans without a parent so far
-  std::vector<std::vector<uint32_t>> lanes_;  // of each lane, the same
+  std::vector<std::vector<uint32_t>> lanes_;  // per lane: spans without a parent so far
   ThreadSpans made_;
 };
 

@@ -1,4 +1,4 @@
-// The nesting of a trace's spans: for each span its parent, and its self time, without nested spans.
+// The nesting of a trace's spans: the parent of each span, and its self time, without nested spans.
 // Cost: with key_averages() some 100 ns a span (tools/bench, trace_table).
 #pragma once
 #include <vector>
@@ -11,33 +11,33 @@ namespace opd {
 struct Span {
   static constexpr uint32_t kNone = UINT32_MAX;
   const Event *event;
-  uint64_t self;    // ticks that no span within it covers
-  uint32_t parent;  // place of the span that contains it; kNone: there is none
-  uint32_t end;     // place of the next span that is not within it
-  uint32_t depth;   // 0: nothing contains it
-  uint32_t lane;    // 0, unless it overlaps another span that does not contain it: spans of one lane never do
+  uint64_t self;    // ticks not covered by nested spans
+  uint32_t parent;  // index of the enclosing span; kNone: none
+  uint32_t end;     // index of the next span that is not nested in it
+  uint32_t depth;   // 0: outermost
+  uint32_t lane;    // 0, unless it overlaps a span that does not contain it; spans of one lane are nested or apart
 };
 
 struct ThreadSpans {
   const TraceTrack *track;
-  std::vector<Span> spans;  // in the order of their begins; a span lies before those within it
+  std::vector<Span> spans;  // sorted by begin; a span comes before the spans within it
   uint32_t num_lanes = 1;
 };
 
-// `with_tasks`: of parallel loops. Without them, the call that launched a loop has the time of the task that its thread
-// ran.
+// `with_tasks`: includes tasks of parallel loops. Otherwise the call that launched a loop has the time of the task that
+// its thread ran.
 ThreadSpans nest_spans(const TraceTrack &track, bool with_tasks = false);
-// One for each thread of the trace.
+// One item for each thread of the trace.
 std::vector<ThreadSpans> nest_spans(const Trace &trace);
-// One for each track of the trace: threads, then devices.
+// One item for each track of the trace: threads, then devices.
 std::vector<ThreadSpans> nest_all_spans(const Trace &trace, bool with_tasks);
 
-// Calls visit(span, true) at the begin and visit(span, false) at the end of each span of the lane, in the order of
+// For each span of the lane, calls visit(span, true) at its begin and visit(span, false) at its end, in the order of
 // time.
 template <class Visit>
 void each_boundary(const ThreadSpans &thread, uint32_t lane, const Visit &visit) {
   std::vector<const Span *> open;
-  const auto close = [&](uint32_t place) {  // those that the span of this place is not within
+  const auto close = [&](uint32_t place) {  // ends spans that do not contain the span at this index
     for (; !open.empty() && open.back()->end <= place; open.pop_back()) visit(*open.back(), false);
   };
   for (uint32_t i = 0; i < thread.spans.size(); ++i) {

@@ -1,5 +1,5 @@
-// The stacks of a trace: the names of a span and of those around it, and, if they were recorded, the host's functions
-// around these. Spans of one stack are joined. If traces were merged, the outermost name is that of the process.
+// The stacks of a trace: the names of a span and of the spans around it. If stacks were recorded, these include the
+// host's functions. Spans of one stack are joined. In a merged trace, the outermost name is the process's.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -15,20 +15,20 @@ class StackTree {
   static constexpr uint32_t kRoot = 0;
   struct Node {
     uint32_t parent;
-    const std::string *name;            // of a span or a process; null: the root, and functions of the host
-    HostStacks::FrameNumber frame = 0;  // such a function
-    uint64_t count = 0;                 // of spans: nothing else has them and time of its own
+    const std::string *name;            // of a span or a process; null: the root or a host function
+    HostStacks::FrameNumber frame = 0;  // the host function
+    uint64_t count = 0;                 // number of spans; only nodes of spans have a count and self time
     uint64_t self_ticks = 0;            // TraceParts::common_ticks()
   };
 
-  // `with_functions`: of the host.
+  // `with_functions`: includes host functions.
   explicit StackTree(const Trace &trace, bool with_functions = true)
       : parts_(trace.parts), host_(trace, with_functions) {}
   StackTree(const Trace &trace, const std::vector<ThreadSpans> &threads) : StackTree(trace) {
     for (const ThreadSpans &thread : threads) add(thread);
   }
 
-  // Returns the place of each span's node.
+  // Returns the index of each span's node.
   std::vector<uint32_t> add(const ThreadSpans &thread) {
     std::vector<uint32_t> node_of(thread.spans.size());
     const std::vector<HostStacks::StackNumber> stacks = host_.stacks_of(thread);
@@ -46,14 +46,14 @@ class StackTree {
     }
     return node_of;
   }
-  const std::vector<Node> &nodes() const { return nodes_; }  // a node lies behind its parent
+  const std::vector<Node> &nodes() const { return nodes_; }  // a node comes after its parent
   const std::string &name(const Node &node) const { return node.name ? *node.name : host_.text(node.frame); }
-  // Null: it is a span or a process.
+  // Null: the node is a span or a process.
   const HostFrame *host_frame(const Node &node) const { return node.name ? nullptr : &host_.frame(node.frame); }
 
  private:
   uint32_t process_node(uint32_t process) {
-    return child(kRoot, process, parts_.processes[process].title());  // no other nodes are within the root
+    return child(kRoot, process, parts_.processes[process].title());  // the root's children are processes only
   }
   uint32_t child(uint32_t parent, uint32_t number, const std::string &name) {
     const uint64_t key = uint64_t{parent} << 32 | number;
@@ -71,8 +71,8 @@ class StackTree {
   const TraceParts &parts_;
   HostStacks host_;
   std::vector<Node> nodes_{{kRoot, nullptr}};
-  std::unordered_map<uint64_t, uint32_t> children_;       // by parent, and number of the name or the process
-  std::unordered_map<uint64_t, uint32_t> host_children_;  // by parent and frame
+  std::unordered_map<uint64_t, uint32_t> children_;       // key: parent, and number of the name or process
+  std::unordered_map<uint64_t, uint32_t> host_children_;  // key: parent and frame
 };
 
 }  // namespace opd

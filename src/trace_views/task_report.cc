@@ -12,7 +12,7 @@ Ref<Report> report_of_tasks(const Trace &trace) {
     const Event *task;
     const TraceTrack *track;
   };
-  using Loop = std::pair<uint32_t, uint64_t>;  // of which process, and its number there
+  using Loop = std::pair<uint32_t, uint64_t>;  // process, and number of the loop there
   std::vector<Place> tasks;
   std::map<Loop, uint64_t> loop_ends;  // ticks
   for (const TraceTrack &track : trace.parts.tracks)

@@ -7,10 +7,10 @@ namespace {
 
 struct DivisionPart {
   int64_t begin_ns;
-  uint32_t thread, span;  // places
+  uint32_t thread, span;  // indices
 };
 
-// Those that no other one of the kind contains.
+// The parts that no other part of the kind contains.
 std::vector<DivisionPart> outermost(const Trace &trace, const std::vector<ThreadSpans> &threads, EventKind kind) {
   std::vector<DivisionPart> found;
   for (uint32_t thread = 0; thread < threads.size(); ++thread) {
@@ -26,7 +26,7 @@ std::vector<DivisionPart> outermost(const Trace &trace, const std::vector<Thread
   return found;
 }
 
-// The steps of one process do not overlap: one profiler made them.
+// Steps of one process do not overlap, because one profiler made them.
 void assign_steps(const std::vector<ThreadSpans> &threads, const std::vector<DivisionPart> &steps,
                   TraceDivision &made) {
   struct Step {

@@ -29,7 +29,7 @@ std::string_view kind_text(EventKind kind) {
     case EventKind::kBind:
     case EventKind::kDeviceClock:
     case EventKind::kCounter:
-      break;  // they are no spans
+      break;  // not spans
   }
   return "";
 }
@@ -58,12 +58,12 @@ class TraceReportMaker : SpanRows {
   }
 
   Ref<Report> events() {
-    // Spans of a thread are in the order of their begins; those of several threads are merged.
+    // Spans of a thread are sorted by begin; those of several threads are merged.
     struct Place {
       uint32_t thread, span;
     };
     std::vector<Place> order;
-    std::vector<std::vector<uint32_t>> rows;  // of each thread's spans
+    std::vector<std::vector<uint32_t>> rows;  // per thread: the row of each span
     std::vector<std::vector<SpanMemory>> memory;
     std::vector<std::vector<SpanDevice>> device;
     std::vector<std::vector<HostStacks::StackNumber>> stacks;
@@ -84,7 +84,7 @@ class TraceReportMaker : SpanRows {
       device.push_back(work_.of_spans(threads_[thread]));
       stacks.push_back(host_.stacks_of(threads_[thread]));
     }
-    std::unordered_map<const Event *, Place> launched_in;  // by the work
+    std::unordered_map<const Event *, Place> launched_in;  // key: the work
     for (uint32_t thread = 0; thread < threads_.size(); ++thread)
       work_.each_launch(threads_[thread], [&](const Event &work, uint32_t span) {
         if (span != Span::kNone) launched_in.emplace(&work, Place{thread, span});
@@ -102,7 +102,7 @@ class TraceReportMaker : SpanRows {
         add(*span.event, 1, 0, 0, false);
         add_device({length, length});
         add_work(*span.event);
-        // Work begins after its launch, so the row of the span around that is there.
+        // Work begins after its launch, so the row of the span around the launch exists.
         if (const auto found = launched_in.find(span.event); found != launched_in.end())
           set("Launched In", Metric::of_count(rows[found->second.thread][found->second.span]));
         add_place(columns, thread, span, Span::kNone);
@@ -128,7 +128,7 @@ class TraceReportMaker : SpanRows {
     set(kDeviceColumn, duration(device.total));
     set(kSelfDeviceColumn, duration(device.self));
   }
-  // Where the host gave it to the device, and how long it waited there.
+  // Adds the work's stream, the thread that launched it, and its wait on the device.
   void add_work(const Event &event) {
     const DeviceWork work = device_work(event);
     const uint64_t given = work.launched + work.launch_ticks;
@@ -164,7 +164,7 @@ class TraceReportMaker : SpanRows {
     if (const std::string_view error = error_of(*span.event); !error.empty()) set(kErrorColumn, builder_.text(error));
   }
 
-  const std::vector<ThreadSpans> threads_;  // and the tracks of devices
+  const std::vector<ThreadSpans> threads_;  // including the tracks of devices
   const GivenWork work_;
   HostStacks host_;
   std::unordered_map<HostStacks::StackNumber, Metric> stack_texts_;

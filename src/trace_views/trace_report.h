@@ -1,5 +1,5 @@
-// Reports of the spans of a trace, one by one or joined by name or by stack. Their columns are those that
-// opd_trace_to_report() names.
+// Makes reports of a trace's spans, one by one or joined by name or by stack. opd_trace_to_report() documents their
+// columns.
 #pragma once
 #include "report/report.h"
 #include "trace_views/key_averages.h"
@@ -10,9 +10,9 @@ std::string_view kind_text(EventKind kind);  // "call"; "" for memory
 
 Ref<Report> report_of_events(const Trace &trace);
 Ref<Report> report_of_averages(const Trace &trace, const KeyAverageOptions &options);
-// By part: see trace_division.h. A report of a part's rows is a run for a diff.
+// These divide the trace into parts (trace_division.h). A diff treats the rows of a part as a run.
 Ref<Report> report_of_averages_by_part(const Trace &trace);
 Ref<Report> report_of_paths(const Trace &trace, bool by_part);
-Ref<Report> report_of_tasks(const Trace &trace);  // of parallel loops
+Ref<Report> report_of_tasks(const Trace &trace);  // tasks of parallel loops
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Columns of a report's row that say when and where something happened.
+// Columns that say when and where an event happened.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -24,7 +24,7 @@ class TrackColumns {
         origins_[i].ns = static_cast<double>(parts_.processes[i].unix_ns(origins_[i].tick) - first_ns);
   }
 
-  // From the begin of the trace's first event on.
+  // The time since the begin of the trace's first event.
   void set_start(const TraceTrack &track, uint64_t tick) {
     const Origin &origin = origins_[track.process];
     const double ns = origin.ns + parts_.process_of(track).line.duration_ns(tick - origin.tick);
@@ -43,15 +43,15 @@ class TrackColumns {
   }
 
  private:
-  struct Origin {                // of a process
-    uint64_t tick = UINT64_MAX;  // of its first event
-    double ns = 0;               // the time of that in the trace
+  struct Origin {                // origin of one process's times
+    uint64_t tick = UINT64_MAX;  // tick of the process's first event
+    double ns = 0;               // time of that event in the trace
   };
   void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
 
   const TraceParts &parts_;
   ReportBuilder &builder_;
-  std::vector<Origin> origins_;  // as the processes
+  std::vector<Origin> origins_;  // parallel to the processes
   const TraceTrack *last_ = nullptr;
   Metric thread_;
 };
