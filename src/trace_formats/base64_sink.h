@@ -9,7 +9,7 @@ namespace opd {
 class Base64Sink final : public ByteSink {
  public:
   explicit Base64Sink(ByteSink &out) : out_(out) {}
-  void finish() {  // to be called after the last byte
+  void finish() {  // call it after the last byte
     if (held_ == 0) return;
     const size_t digits = held_ + 1;
     while (held_ < 3) group_[held_++] = 0;
@@ -41,8 +41,8 @@ class Base64Sink final : public ByteSink {
   }
 
   ByteSink &out_;
-  uint8_t group_[3] = {};  // bytes that wait for those that follow
-  size_t held_ = 0;        // of them
+  uint8_t group_[3] = {};  // bytes of an incomplete group
+  size_t held_ = 0;        // number of these bytes
   std::vector<char> text_;
 };
 

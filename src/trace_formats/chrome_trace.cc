@@ -21,14 +21,15 @@
 namespace opd {
 namespace {
 
-// The origin of the times: Unix time is rounded down to a multiple of this (a quarter of a year), so that a double
-// keeps nanoseconds and traces of one job share their origin. The number is torch.profiler's.
+// The origin of the times is Unix time rounded down to a multiple of this (a quarter of a year), so that a double keeps
+// nanoseconds and the traces of one job share their origin. The value is torch.profiler's.
 constexpr int64_t kBaseStepNs = int64_t{7'889'238} * 1'000'000'000;
-// A track beside a thread's has the thread's number plus a multiple of this, which no thread has: Linux's limit is
-// 2^22.
+// An additional track of a thread has the thread's id plus a multiple of this, which is above all thread ids: Linux's
+// limit is 2^22.
 constexpr int64_t kLaneStep = 10'000'000;
 
-// The parts of an event that are equal for all calls of one thread and name, or with the same shapes, are made once and
+// Parts of an event that are equal for all calls of one thread and name, or with the same shapes, are made once and
+// reused: they are two thirds of the text.
 // reused: they are two thirds of the text.
 class ChromeTraceWriter {
  public:
@@ -38,7 +39,7 @@ class ChromeTraceWriter {
     base_ns_ = first_ns_ - first_ns_ % kBaseStepNs;
   }
 
-  // `members`: further ones of the whole, each with a comma before it.
+  // `members`: further members of the whole object, each preceded by a comma.
   void write(std::string_view members) {
     out_ << "{\"schemaVersion\":1,\"deviceProperties\":[]";
     for (const auto &[key, text] : trace_.metadata) out_ << "," << json_string(key) << ":" << json_string(text);
@@ -64,7 +65,8 @@ class ChromeTraceWriter {
       for (const Event *change : track.memory) write_memory(track, *change);
       for (const Event *counter : track.counters) write_counter(*counter);
     }
-    out_ << "\n],\"traceName\":\"opdyno\"}\n";  // without a bracket: TensorBoard's plug-in searches for the last one
+    out_ << "\n],\"traceName\":\"opdyno\"}\n";  // no bracket in the name: TensorBoard's plug-in searches for the last
+                                                // one
     out_.flush();
   }
 
@@ -72,10 +74,10 @@ class ChromeTraceWriter {
   void choose(uint32_t place) {
     process_ = &trace_.processes[place];
     pid_ = ids_[place];
-    if (chosen_ != place) chosen_ = place, has_run_ = false;  // numbers of runs are those of a process
+    if (chosen_ != place) chosen_ = place, has_run_ = false;  // run numbers are per process
   }
 
-  // Whose times they are, and how far these may be wrong.
+  // Writes the processes and the error bounds of their times.
   void write_processes() {
     out_ << ",\"opdyno_processes\":[";
     for (uint32_t place = 0; place < trace_.processes.size(); ++place) {
@@ -91,7 +93,7 @@ class ChromeTraceWriter {
     out_ << "]";
   }
 
-  // How the clocks of devices were related to the host's, and how far the times of their work may be wrong.
+  // Writes the relation of the devices' clocks to the host's, and the error bounds of their work's times.
   void write_device_clocks() {
     const std::vector<const TraceTrack *> tracks = trace_.tracks_with_clocks();
     const auto number = [&](std::string_view key, const auto &value) {
@@ -113,9 +115,9 @@ class ChromeTraceWriter {
     if (!tracks.empty()) out_ << "]";
   }
 
-  // Finds the stacks of a track's spans, the spans that launched work, and those that overlap others of their thread
-  // without being within them: viewers drop these, so they get tracks of their own. Calls and runs are nested among
-  // themselves: only ranges overlap.
+  // Finds the stacks of a track's spans, the spans that launched work, and the spans that overlap others of their
+  // thread without being nested in them. Viewers drop these, so they get separate tracks. Only ranges overlap: calls
+  // and runs are nested.
   void read_spans(const TraceTrack &track) {
     lanes_.clear();
     stacks_.clear();
@@ -142,7 +144,7 @@ class ChromeTraceWriter {
     return thread_of(track, found == lanes_.end() ? 0 : found->second);
   }
 
-  // ",\"Call stack\":…", as torch.profiler writes it; "": the event has none.
+  // ",\"Call stack\":…", as torch.profiler writes it; "": the event has no stack.
   std::string_view stack_json(const Event &event) {
     const auto found = stacks_.find(&event);
     if (found == stacks_.end()) return "";
@@ -177,7 +179,7 @@ class ChromeTraceWriter {
     return concat(",\n{\"ph\":\"X\",\"cat\":\"", category, "\",\"name\":", quoted_name, ",\"pid\":", pid_,
                   ",\"tid\":", thread_id, ",\"ts\":");
   }
-  // Numbers that torch.profiler gives each span.
+  // Writes the ids that torch.profiler gives each span.
   template <class Out>
   void write_ids(Out &out, const Event &event) {
     if (!work_.empty()) external_ids_.emplace(&event, spans_ + 1);
@@ -185,7 +187,7 @@ class ChromeTraceWriter {
     ++spans_;
   }
 
-  // Rounds both ends instead of the length, so that spans that nest in ticks nest in nanoseconds, too.
+  // Rounds both ends instead of the length, so that spans nested in ticks are also nested in nanoseconds.
   template <class Out>
   void write_times(Out &out, uint64_t begin_tick, uint64_t end_tick) {
     const int64_t begin = process_->unix_ns(begin_tick), end = process_->unix_ns(std::max(begin_tick, end_tick));
@@ -194,8 +196,8 @@ class ChromeTraceWriter {
     out.microseconds(end - begin);
   }
 
-  // Writes a run and the function that it called, around the run's calls. A viewer takes the first one for the outer
-  // one.
+  // Writes a run and the function that it called, before the run's calls. Of two spans with the same times, a viewer
+  // takes the first as the outer one.
   void write_run(const TraceTrack &track, const Event &run) {
     const uint64_t number = whole_.run_number(run, track.process);
     const auto write = [&](std::string_view quoted_name) {
@@ -245,7 +247,7 @@ class ChromeTraceWriter {
     const std::string failure = error.empty() ? "" : concat(",\"Error\":", json_string(error));
     const std::string &begin = is_apart ? apart : head, &tail = tail_of(call);
     const std::string_view stack = stacks_.empty() ? "" : stack_json(call);
-    constexpr size_t kNumbers = 512;  // the others, and what is between them
+    constexpr size_t kNumbers = 512;  // size of the numbers and the text between them
     TextCursor out =
         out_.reserve(begin.size() + device_.size() + failure.size() + stack.size() + tail.size() + kNumbers);
     out << begin;
@@ -267,11 +269,11 @@ class ChromeTraceWriter {
     out_ << "}}";
   }
 
-  // ---- devices. As torch.profiler has them, each is a process of its own, with a small number, and its streams are
-  // threads of that. The launch is an event of the host's thread, and an arrow leads from there to the work. Readers
-  // find the operator by its external id, and know launches by the category of CUDA's.
+  // ---- devices. As in torch.profiler's files, each device is a process with a small id, and its streams are threads
+  // of this process. The launch is an event of the host's thread, with an arrow to the work. Readers find the operator
+  // by its external id, and launches by CUDA's category.
 
-  uint64_t external_id_of(const Event &work) const {  // 0: nothing around it was recorded
+  uint64_t external_id_of(const Event &work) const {  // 0: no span around it was recorded
     const auto around = launched_in_.find(&work);
     const auto found = around == launched_in_.end() ? external_ids_.end() : external_ids_.find(around->second);
     return found == external_ids_.end() ? 0 : found->second;
@@ -291,7 +293,7 @@ class ChromeTraceWriter {
     write_metadata_event("thread_sort_index", track.stream, "sort_index", concat(track.stream));
     pid_ = host;
   }
-  using DeviceKey = std::tuple<uint32_t, int32_t, int32_t>;  // process, kind and number of the device
+  using DeviceKey = std::tuple<uint32_t, int32_t, int32_t>;  // process; kind and number of the device
   void write_device(const DeviceKey &place, int64_t device) {
     choose(std::get<0>(place));
     const std::string name = concat(device_kind_name(std::get<1>(place)), ":", std::get<2>(place));
@@ -303,7 +305,7 @@ class ChromeTraceWriter {
     chosen_ = UINT32_MAX;
   }
   struct WorkText {
-    const char *category, *launch;  // as torch.profiler has them; the name of the launch, null: it has none
+    const char *category, *launch;  // as in torch.profiler's files; `launch`: name of the launch event, null: none
   };
   static WorkText text_of(WorkKind kind) {
     switch (kind) {
@@ -347,7 +349,7 @@ class ChromeTraceWriter {
     out_ << ",\"cat\":\"ac2g\",\"name\":\"ac2g\"" << (phase == 'f' ? ",\"bp\":\"e\"}" : "}");
   }
 
-  // A moment on the thread, as torch.profiler writes it, and the totals as counters, which viewers draw.
+  // Writes a moment on the thread, as torch.profiler does, and the totals as counters, which viewers draw.
   void write_memory(const TraceTrack &track, const Event &event) {
     const MemoryChange change = memory_change(event);
     const bool is_host = event.device.device_type == kDLCPU;
@@ -367,13 +369,13 @@ class ChromeTraceWriter {
   }
   void write_counter(const Event &event) {
     const double value = counter_value(event);
-    if (!std::isfinite(value)) return;  // JSON has no such number
+    if (!std::isfinite(value)) return;  // JSON has no infinity and no NaN
     out_ << ",\n{\"ph\":\"C\",\"name\":" << json_string(name_text(event.name)) << ",\"pid\":" << pid_
          << ",\"tid\":0,\"ts\":";
     out_.microseconds(process_->unix_ns(event.begin) - base_ns_);
     out_ << ",\"args\":{\"value\":" << concat(value) << "}}";
   }
-  // The number of c10::DeviceType; for kinds that it lacks, that of PrivateUse1.
+  // The number of c10::DeviceType, or PrivateUse1 for kinds that it lacks.
   static int32_t torch_device_type(DLDevice device) {
     switch (device.device_type) {
       case kDLCPU:
@@ -394,7 +396,7 @@ class ChromeTraceWriter {
     return tails_.of(call, &shapes_json);
   }
 
-  // Dimensions and dtypes, and the end of the event.
+  // Writes dimensions, dtypes and the end of the event.
   static std::string shapes_json(const Event &call) {
     std::string dims, dtypes;
     each_tensor(call, [&](DLDataType dtype, std::span<const int64_t> shape) {
@@ -412,26 +414,26 @@ class ChromeTraceWriter {
   LoopNames loop_names_;
   TextPieces out_;
   const std::vector<int64_t> ids_ = trace_.distinct_ids();
-  const TraceProcess *process_ = nullptr;  // the current one, its place, and its number in the file
+  const TraceProcess *process_ = nullptr;  // the current process, its index, and its id in the file
   uint32_t chosen_ = 0;
   int64_t pid_ = 0;
-  bool is_first_ = true;  // no event is written yet
+  bool is_first_ = true;  // no event was written yet
   int64_t first_ns_ = 0, base_ns_ = 0;
   uint64_t spans_ = 0;  // written so far
   std::string device_;
   DLDevice last_device_{};
   const GivenWork work_{whole_};
-  std::unordered_map<const Event *, uint64_t> external_ids_;      // of spans, if there is work
-  std::unordered_map<const Event *, const Event *> launched_in_;  // by the work: the span around its launch
-  std::map<DeviceKey, int64_t> devices_;                          // their numbers as processes
+  std::unordered_map<const Event *, uint64_t> external_ids_;      // ids of spans; empty if there is no work
+  std::unordered_map<const Event *, const Event *> launched_in_;  // key: the work; value: the span around its launch
+  std::map<DeviceKey, int64_t> devices_;                          // the ids that devices have as processes
   int64_t next_device_ = 0;
   uint64_t num_works_ = 0;  // written so far
   static constexpr int64_t kDevicesBehind = 1'000'000'000;
-  uint64_t run_ = 0, last_run_ = 0;  // number of the run, and the Event::run that it is of
+  uint64_t run_ = 0, last_run_ = 0;  // number of the outermost run, and the Event::run that it was computed for
   bool has_run_ = false;
-  std::vector<std::string> heads_;                     // of the current thread, by NameId
-  std::unordered_map<const Event *, uint32_t> lanes_;  // of the current thread, of those that overlap others
-  std::unordered_map<const Event *, HostStacks::StackNumber> stacks_;  // of the current thread
+  std::vector<std::string> heads_;                     // for the current thread; index: NameId
+  std::unordered_map<const Event *, uint32_t> lanes_;  // for the current thread: spans that overlap others
+  std::unordered_map<const Event *, HostStacks::StackNumber> stacks_;  // for the current thread
   std::unordered_map<HostStacks::StackNumber, std::string> stack_texts_;
   ShapeCache<std::string> tails_;
   const std::string no_shapes_ = shapes_json(Event{});
@@ -448,7 +450,7 @@ void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink 
     const std::string_view inner = metadata.substr(begin + 1, end - begin - 1);
     if (inner.find_first_not_of(" \t\r\n") != std::string_view::npos) members = concat(",", inner);
   }
-  constexpr uint64_t kUsualBytes = 300;  // of a call
+  constexpr uint64_t kUsualBytes = 300;  // for a call
   sink.reserve(trace.num_calls() * kUsualBytes);
   ChromeTraceWriter(trace, sink).write(members);
 }

@@ -1,4 +1,4 @@
-// A trace as Chrome trace events, with the fields that torch.profiler writes.
+// Writes a trace as Chrome trace events, with torch.profiler's fields.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace opd {
 
-// Writes JSON in pieces of some 64 KiB; no tree is built. `metadata`: a JSON object whose members become those of the
-// whole, or "". Throws OPD_INVALID_ARGUMENT if it is something else. Cost: tools/bench, trace_chrome.
+// Writes JSON in pieces of some 64 KiB without building a tree. `metadata`: a JSON object whose members are added to
+// the whole object, or "". Throws OPD_INVALID_ARGUMENT for other metadata. Cost: tools/bench, trace_chrome.
 void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink &sink);
 std::string chrome_trace(const Trace &trace);
 

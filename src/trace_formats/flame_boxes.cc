@@ -9,7 +9,7 @@ namespace opd {
 namespace {
 
 constexpr double kWidth = 1200, kRow = 18;
-constexpr double kNarrowest = 0.1;  // boxes that are narrower are left out, with all below them
+constexpr double kNarrowest = 0.1;  // narrower boxes are left out, with all boxes below them
 constexpr double kDigit = 6.7;      // width of a character of the boxes' font
 
 constexpr std::string_view kStyle = R"(

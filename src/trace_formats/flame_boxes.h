@@ -1,5 +1,5 @@
-// Flame graphs as one SVG: a box for each stack of names, as wide as its time, below that of the stack without the last
-// name.
+// Flame graphs as one SVG. Each stack of names has a box, as wide as its time, below the box of the stack without the
+// last name.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,18 +13,18 @@ void append_xml(std::string &out, std::string_view text);
 class FlameBoxes {
  protected:
   struct Box {
-    double weight = 0;  // of it alone; after arrange() with those within it
+    double weight = 0;  // its own time; after arrange(), also that of nested boxes
     uint32_t parent = 0;
-    std::vector<uint32_t> children{};  // the widest first
+    std::vector<uint32_t> children{};  // widest first
     double x = 0;
   };
 
   ~FlameBoxes() = default;
-  void arrange();  // of boxes_, each behind its parent
+  void arrange();  // arranges boxes_, where each box comes after its parent
   double all() const { return boxes_[0].weight; }
 
   std::string draw_boxes(double top);
-  // The begin of the file up to the style, whose further rules `write_rules` adds. To be called after draw_boxes().
+  // The beginning of the file, including the style. `write_rules` adds rules to it. Call this after draw_boxes().
   template <class Write>
   void begin_picture(std::string &out, double top, const Write &write_rules) const {
     begin(out, top);
@@ -32,9 +32,9 @@ class FlameBoxes {
     out += "</style>\n";
   }
 
-  virtual std::string_view name_of(uint32_t i) const = 0;            // not of the first box
-  virtual void write_class(std::string &out, uint32_t i) const = 0;  // likewise
-  virtual void write_title(std::string &out, uint32_t i) const = 0;  // behind the name
+  virtual std::string_view name_of(uint32_t i) const = 0;            // not called for the first box
+  virtual void write_class(std::string &out, uint32_t i) const = 0;  // not called for the first box
+  virtual void write_title(std::string &out, uint32_t i) const = 0;  // follows the name
 
   std::vector<Box> boxes_;  // the first one contains all others
 

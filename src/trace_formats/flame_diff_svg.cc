@@ -1,5 +1,5 @@
-// The changes between two traces, as a flame graph of both. Each path's time alone is compared by the same tests as
-// reports are (stats/diff.h), with the parts of the traces as runs; the picture shows all paths of either trace.
+// The changes between two traces, as a flame graph of both. Each path's own time is compared by the tests for reports
+// (stats/diff.h), with the parts of the traces as runs. The picture shows all paths of either trace.
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFlameDiffTop = 96;
 
-// Changes of the time alone, as shares of the box: each step has a colour, which begins at its limit.
+// Changes of the own time, as shares of the box: each step has a colour and a lower limit.
 struct Step {
   double limit;
   std::string_view text, light, dark;  // lightness and saturation of the colours
@@ -82,9 +82,9 @@ class FlameDiffPicture : FlameBoxes {
  private:
   struct Path {
     std::string_view name;
-    const DiffOperator *found = nullptr;   // null: only paths within it have spans in the parts
-    double before = 0, after = 0;          // µs of a part, without the paths within
-    double all_before = 0, all_after = 0;  // and with them
+    const DiffOperator *found = nullptr;   // null: only nested paths have spans in the parts
+    double before = 0, after = 0;          // µs of a part, without nested paths
+    double all_before = 0, all_after = 0;  // with nested paths
   };
 
   static double mean(const RunValues &values, size_t runs) {
@@ -125,7 +125,7 @@ class FlameDiffPicture : FlameBoxes {
       if (is_dark) out += "@media(prefers-color-scheme:dark){";
       out += is_dark ? ".z{fill:#343b44}" : ".z{fill:#d0d7de}";
       for (size_t i = 0; i < kSteps.size(); ++i)
-        for (const auto &[name, hue] : {std::pair("s", 5), std::pair("f", 215)}) {  // slower, faster
+        for (const auto &[name, hue] : {std::pair("s", 5), std::pair("f", 215)}) {  // hues for slower and faster
           const std::string colour = concat("hsl(", hue, " ", is_dark ? kSteps[i].dark : kSteps[i].light, ")");
           out += concat(".", name, i, "{fill:", colour, "}.", name, i, ".p rect,rect.", name, i, ".p{stroke:", colour,
                         "}");
@@ -134,7 +134,7 @@ class FlameDiffPicture : FlameBoxes {
     }
   }
 
-  // The scale, from faster to slower, and what the other signs say.
+  // Draws the scale, from faster to slower, and explains the other signs.
   static void write_legend(std::string &out) {
     constexpr double kStep = 62, kHeight = 17, kY = 60;
     double x = 8;
@@ -153,7 +153,7 @@ class FlameDiffPicture : FlameBoxes {
     entry("z o", "only in one", 96);
   }
 
-  // The change of the time alone, as a share of the box: a box within which something else changed has little.
+  // The change of the own time, as a share of the box. It is small if only nested boxes changed.
   double change(uint32_t i) const {
     return boxes_[i].weight > 0 ? (paths_[i].after - paths_[i].before) / boxes_[i].weight : 0;
   }
@@ -193,7 +193,7 @@ class FlameDiffPicture : FlameBoxes {
 
   const Trace &before_, &after_;
   Ref<Diff> diff_;
-  std::vector<Path> paths_;                                                                // as boxes_
+  std::vector<Path> paths_;                                                                // parallel to boxes_
   std::unordered_map<uint32_t, std::unordered_map<std::string_view, uint32_t>> children_;  // by parent and name
 };
 

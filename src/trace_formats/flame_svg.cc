@@ -1,4 +1,4 @@
-// A flame graph of one trace. Titles have the numbers, so a browser shows them without a script.
+// A flame graph of one trace. Titles show the numbers, so a browser needs no script for them.
 #include "report/writers/report_charts.h"
 #include "trace_formats/flame_boxes.h"
 #include "trace_formats/trace_formats.h"
@@ -8,7 +8,7 @@ namespace opd {
 namespace {
 
 constexpr double kFlameTop = 56;
-constexpr uint32_t kNumColours = 12;  // classes c0 … c11 of the style
+constexpr uint32_t kNumColours = 12;  // classes c0 … c11 in the style
 
 class FlamePicture : FlameBoxes {
  public:

@@ -12,7 +12,7 @@ struct GzipSink::State {
 };
 
 GzipSink::GzipSink(ByteSink &out) : out_(out), state_(std::make_unique<State>()) {
-  // The text of traces repeats itself: higher levels take several times as long for a file that is a little smaller.
+  // The text of traces is repetitive: higher levels take several times as long for a slightly smaller file.
   constexpr int kLevel = 1, kGzip = 16, kMemoryLevel = 9;
   if (deflateInit2(&state_->stream, kLevel, Z_DEFLATED, kGzip + MAX_WBITS, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();

@@ -1,4 +1,4 @@
-// Compresses what is written by gzip, on its way to another sink.
+// Compresses with gzip and passes the result to another sink.
 #pragma once
 #include <memory>
 
@@ -10,7 +10,7 @@ class GzipSink final : public ByteSink {
  public:
   explicit GzipSink(ByteSink &out);
   ~GzipSink();
-  void finish();  // to be called after the last byte
+  void finish();  // call it after the last byte
 
  private:
   struct State;

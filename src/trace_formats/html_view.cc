@@ -1,6 +1,5 @@
-// The page that shows a trace, and the trace in it: base64 of gzip of a line of JSON and of columns of numbers. So no
-// text of a trace is markup or a script, whatever it contains, and a call takes one to three bytes. trace_page/data.js
-// reads it.
+// The page that shows a trace, and the trace in it: base64 of gzip of one line of JSON and columns of numbers. So text
+// of a trace is never markup or script, and a call takes one to three bytes. trace_page/data.js reads it.
 #include <array>
 #include <unordered_map>
 
@@ -17,7 +16,7 @@
 namespace opd {
 namespace {
 
-// Numbers of 7 bits a byte, the lowest ones first, as protocol buffers have them.
+// Numbers of 7 bits a byte, lowest bits first, as in protocol buffers.
 class ViewColumn {
  public:
   void reserve(size_t numbers) { bytes_.reserve(numbers); }
@@ -32,7 +31,7 @@ class ViewColumn {
   std::string bytes_;
 };
 
-// Spans lie in the order of threads, and on a thread each one before those within it.
+// Spans are sorted by thread. On a thread, each span comes before the spans within it.
 class Data {
  public:
   explicit Data(const Trace &trace)
@@ -52,7 +51,7 @@ class Data {
   void write(ByteSink &out) {
     JsonWriter head;
     head.begin_object().key("process").value(trace_.parts.titles());
-    head.key("begin_us").value(first_ns_ / 1000);  // Unix time: all others are from this moment on, in ns
+    head.key("begin_us").value(first_ns_ / 1000);  // Unix time; the other times are ns from this moment on
     uint64_t interval = 1;
     for (const TraceProcess &process : trace_.parts.processes) interval = std::max(interval, process.sample_interval);
     head.key("sample_interval").value(interval);
@@ -83,7 +82,7 @@ class Data {
     kShapes,
     kStack,
     kNumColumns
-  };  // in the order of the page
+  };  // in the page's order
 
   void write_processes(JsonWriter &head) const {
     head.key("processes").begin_array();
@@ -103,7 +102,7 @@ class Data {
     columns_[kLabel].add(event.kind == EventKind::kTask ? label_of_task(event, process) : label_of(event));
     columns_[kBegin].add_signed(begin - last_begin_);
     columns_[kDuration].add(static_cast<uint64_t>(duration));
-    columns_[kCovered].add(static_cast<uint64_t>(std::max(duration - self, int64_t{0})));  // by spans within it
+    columns_[kCovered].add(static_cast<uint64_t>(std::max(duration - self, int64_t{0})));  // time of nested spans
     columns_[kDepth].add(span.depth);
     columns_[kLane].add(uint64_t{span.lane} << 1 | event.is_open);
     columns_[kShapes].add(shapes_of(event));
@@ -115,8 +114,8 @@ class Data {
     ++num_spans_;
   }
 
-  // A label is a name and a kind; for steps and tasks also the name that all of them share, for tasks also which one of
-  // its loop it is.
+  // A label is a name and a kind. For steps and tasks it also has the name that all of them share; for tasks, also the
+  // index within its loop.
   uint32_t label_of(const Event &event) {
     const auto kind = static_cast<size_t>(event.kind);
     const auto [place, fresh] = places_[kind].try_emplace(span_key(event), num_labels_);
@@ -148,12 +147,12 @@ class Data {
 
   const Trace &trace_;
   const std::vector<ThreadSpans> threads_;
-  const TraceProcess *process_ = nullptr;  // of the current thread
+  const TraceProcess *process_ = nullptr;  // process of the current thread
   int64_t first_ns_ = 0, last_begin_ = 0;
   uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0, num_stacks_ = 0;
   std::array<ViewColumn, kNumColumns> columns_;
   std::array<std::unordered_map<uint64_t, uint32_t>, static_cast<size_t>(kLastEventKind) + 1>
-      places_;  // of labels, by kind and key
+      places_;  // index of a label, by kind and key
   std::unordered_map<std::string, uint32_t> task_places_;
   ShapeNumbers numbers_;
   HostStacks host_;

@@ -19,7 +19,7 @@ void write_memory_timeline(const Trace &trace, std::string_view device, ByteSink
   Row now{};
   const auto first = std::ranges::find_if(timeline.steps, [](const MemoryStep &step) { return step.event; });
   const int64_t first_us = first == timeline.steps.end() ? 0 : timeline.unix_ns(trace.parts, *first) / 1000;
-  bool is_before = true;  // what was there before has a row of its own
+  bool is_before = true;  // memory from before the recording has a row of its own
   for (const MemoryStep &step : timeline.steps) {
     if (!timeline.changes_sums(step)) continue;
     now.us = step.event ? timeline.unix_ns(trace.parts, step) / 1000 : first_us;

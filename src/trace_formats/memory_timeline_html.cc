@@ -1,6 +1,6 @@
-// A memory timeline as one HTML page: a chart of the bytes in use by category, and the blocks that are alive at a
-// moment. The page loads nothing else, and its content policy forbids it. Its size has a bound: of a long recording it
-// has the extremes of each part of the time, and the largest blocks.
+// A memory timeline as one HTML page: a chart of the bytes in use by category, and the blocks alive at a moment. The
+// page loads nothing else, and its content policy forbids it. Its size is bounded: for a long recording it has the
+// extremes of each part of the time, and the largest blocks.
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -20,7 +20,7 @@ struct Category {
   MemoryCategory number;
   std::string_view name;
 };
-constexpr Category kCategories[] = {  // by number, as the script lists them
+constexpr Category kCategories[] = {  // index: number of the category, as in the script
     {MemoryCategory::kParameter, "parameter"},   {MemoryCategory::kCache, "cache"},
     {MemoryCategory::kInput, "input"},           {MemoryCategory::kTemporary, "temporary"},
     {MemoryCategory::kActivation, "activation"}, {MemoryCategory::kUnknown, "from before the recording"}};
@@ -85,7 +85,7 @@ class Page {
     else out_ << "-1";
   }
 
-  // Downsamples: of each part of the steps, keeps the first one and those with the fewest and the most bytes in use.
+  // Downsamples: in each part of the steps, keeps the first one and those with the fewest and the most bytes in use.
   void write_rows() {
     out_ << "categories:{";
     for (const Category &category : kCategories)
@@ -131,7 +131,7 @@ class Page {
          << (step.action == MemoryAction::kIncrementVersion ? ",1]" : "]");
   }
 
-  // A block as long as its category stays the same: from a version on, to an event; null: to the end.
+  // The time in which a block's category stays the same: from a version to an event; null: to the end.
   struct Life {
     uint32_t from;
     const Event *to;
@@ -152,7 +152,7 @@ class Page {
     return found;
   }
 
-  // The largest ones, by falling size: [from, to, bytes, category, name]; -1: before and after the recording.
+  // Writes the largest lives, largest first: [from, to, bytes, category, name]; -1: before or after the recording.
   void write_blocks() {
     std::vector<Life> largest = lives();
     const auto block_of = [&](const Life &life) -> const MemoryBlock & {
@@ -183,19 +183,19 @@ class Page {
     for (size_t i = 0; i < names_.size(); ++i) {
       std::string quoted = json_string(span_name(*names_[i]));
       for (size_t at = 0; (at = quoted.find('<', at)) != std::string::npos;)
-        quoted.replace(at, 1, "\\u003c");  // else a name could end the script
+        quoted.replace(at, 1, "\\u003c");  // otherwise a name could end the script
       out_ << (i ? "," : "") << quoted;
     }
     out_ << "]";
   }
 
   const Trace &trace_;
-  MemoryTimeline timeline_;  // without the steps that the chart does not show
+  MemoryTimeline timeline_;  // reduced to the steps that the chart shows
   TextPieces out_;
   int64_t first_ns_ = 0, peak_ = 0, num_writes_ = 0;
   bool is_first_ = true;
   std::vector<const Event *> names_;
-  std::unordered_map<uint64_t, size_t> number_of_;  // by span_key()
+  std::unordered_map<uint64_t, size_t> number_of_;  // key: span_key()
 };
 
 }  // namespace

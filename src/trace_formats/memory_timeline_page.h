@@ -1,4 +1,4 @@
-// Style and script of the page of a memory timeline. Plain, so that no other file is needed.
+// Style and script of the page of a memory timeline. They need no other file.
 #pragma once
 #include <string_view>
 
@@ -25,8 +25,8 @@ th.text,td.text{text-align:left}td.name{white-space:normal;overflow-wrap:anywher
 tbody tr:nth-child(even){background:var(--row)}
 )";
 
-// `data`: categories by number, spans' names, rows of the chart and the largest blocks. Text from outside is only ever
-// set as textContent.
+// `data`: categories by number, names of spans, rows of the chart, the largest blocks. Foreign text is only set as
+// textContent.
 inline constexpr std::string_view kTimelineScript = R"(
 const rows=data.rows,blocks=data.blocks,names=data.names,kinds=data.categories,used=Object.keys(kinds).map(Number);
 const canvas=document.querySelector('canvas'),tip=document.querySelector('#tip'),pen=canvas.getContext('2d');

@@ -125,7 +125,7 @@ class OtlpWriter {
     return attributes_.add(made);
   }
 
-  // Names of attributes are those of OpenTelemetry's semantic conventions.
+  // Attributes are named as in OpenTelemetry's semantic conventions.
   static ProtoWriter describe(const TraceProcess &process) {
     ProtoWriter made;
     const auto add = [&](std::string_view key, const ProtoWriter &value) {
@@ -142,7 +142,7 @@ class OtlpWriter {
     return made;
   }
 
-  // Of a process. All of them have the time of the whole trace.
+  // The profile of one process. All profiles have the time of the whole trace.
   ProtoWriter profile(uint32_t place) {
     ProtoWriter made, type, dropped;
     type.number(value_type::kType, text("time")).number(value_type::kUnit, text("nanoseconds"));
@@ -162,7 +162,7 @@ class OtlpWriter {
     return made;
   }
 
-  // A sample has the spans of one stack and thread: a stack, attributes and a link must not occur twice.
+  // A sample has the spans of one stack and thread: the combination of stack, attributes and link must be unique.
   void add_samples(const ThreadSpans &thread, ProtoWriter &profile) {
     const std::vector<uint32_t> node_of = tree_.add(thread);
     const TraceProcess &process = trace_.parts.process_of(*thread.track);
@@ -187,12 +187,12 @@ class OtlpWriter {
     }
   }
 
-  // A name is a function with one location; one of the host has a location for each line.
+  // A name is a function with one location. A host function has a location for each line.
   uint64_t location_of(const StackTree::Node &node) {
     ProtoWriter named, at, made;
     const HostFrame *frame = tree_.host_frame(node);
     const std::string &name = frame && !frame->function.empty() ? frame->function : tree_.name(node);
-    // A function without one would be the zero value, which is none.
+    // A function without a name would be the zero value, which means no function.
     named.number(function::kName, text(name.empty() ? "(no name)" : std::string_view(name)));
     if (frame && !frame->file.empty()) named.number(function::kFile, text(frame->file));
     at.number(line::kFunction, functions_.add(named));
@@ -201,12 +201,12 @@ class OtlpWriter {
     return locations_.add(made);
   }
 
-  // To be called last. The number of a stack is that of its node in the tree, whose root is no stack.
+  // Call it last. The number of a stack is that of its node in the tree; the root is not a stack.
   std::string dictionary() {
     ProtoWriter stacks;
     for (size_t i = 0; i < tree_.nodes().size(); ++i) {
       ProtoWriter made, locations;
-      for (size_t at = i; at != StackTree::kRoot; at = tree_.nodes()[at].parent)  // from the innermost on
+      for (size_t at = i; at != StackTree::kRoot; at = tree_.nodes()[at].parent)  // innermost first
         locations.varint(location_of(tree_.nodes()[at]));
       if (i != StackTree::kRoot) made.message(stack::kLocations, locations);
       stacks.message(dictionary::kStacks, made);
@@ -219,7 +219,7 @@ class OtlpWriter {
   const Trace &trace_;
   const std::optional<int64_t> first_ns_ = trace_.first_ns(), last_ns_ = trace_.last_ns();
   StackTree tree_{trace_};
-  std::unordered_map<std::string, uint64_t> texts_;  // places in the table of texts, whose first one is ""
+  std::unordered_map<std::string, uint64_t> texts_;  // index in the string table, whose first text is ""
   ProtoWriter strings_;
   DictionaryTable functions_{dictionary::kFunctions}, locations_{dictionary::kLocations},
       attributes_{dictionary::kAttributes};

@@ -68,7 +68,7 @@ enum : uint32_t { kIid = 1, kText };
 namespace source {
 enum : uint32_t { kIid = 1, kFile, kFunction, kLine };
 }
-constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // from 64 on, a clock belongs to a sequence
+constexpr uint64_t kRealtimeClock = 1, kBootClock = 6, kDeltaClock = 64;  // ids from 64 on belong to a sequence
 constexpr uint64_t kStateCleared = 1, kNeedsState = 2;
 
 enum Annotation : uint64_t { kShapes = 1, kOpen, kCallStack };
@@ -83,7 +83,7 @@ enum EventCategory : uint64_t {
   kOverhead
 };
 
-// Each track is a sequence of packets. These have the time since the packet before, and numbers in place of texts.
+// Each track is a sequence of packets. Packets have the time since the previous one, and numbers instead of texts.
 class PerfettoWriter {
  public:
   PerfettoWriter(const Trace &trace, ByteSink &sink) : trace_(trace), host_(trace), loop_names_(trace), sink_(sink) {
@@ -93,7 +93,7 @@ class PerfettoWriter {
 
   void write() {
     const TraceParts &parts = trace_.parts;
-    uint64_t sequence = parts.processes.size();  // those of the processes come first
+    uint64_t sequence = parts.processes.size();  // the processes have the first sequences
     for (uint32_t place = 0; place < parts.processes.size(); ++place) choose(place), write_process();
     for (const TraceTrack &track : parts.tracks) {
       choose(track.process);
@@ -123,8 +123,8 @@ class PerfettoWriter {
     file_.clear();
   }
 
-  // Times are those of the clock that counts from the start of the first process's system, or from the first event if
-  // that came before. A packet links them to Unix time.
+  // Times count from the boot of the first process's system, or from the first event if that came before. A packet
+  // relates them to Unix time.
   uint64_t boot_ns(uint64_t tick) const {
     return static_cast<uint64_t>(std::max<int64_t>(process_->unix_ns(tick) - boot_unix_ns_, 0));
   }
@@ -172,7 +172,7 @@ class PerfettoWriter {
     put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
   }
 
-  // Begins the sequence: the clock of its packets, the track of its events, and the texts that all of them may need.
+  // Begins the sequence: the clock of its packets, the track of its events, and the texts that all packets may need.
   void write_start(uint64_t first_ns, bool has_dropped) {
     ProtoWriter clocks, of_events, preset, texts, made;
     clocks.message(snapshot::kClocks, clock(kBootClock, first_ns));
@@ -218,7 +218,7 @@ class PerfettoWriter {
       for (; !launches.empty(); launches = launches.subspan(1)) {
         const uint64_t launched = device_work(*launches.front()).launched;
         if (launched >= tick) return;
-        if (flows_.contains(launches.front())) continue;  // of another track: a later thread may get the same number
+        if (flows_.contains(launches.front())) continue;  // another track's: thread ids may be reused
         start_at(boot_ns(launched));
         write_launch(*launches.front(), boot_ns(launched));
       }
@@ -233,8 +233,8 @@ class PerfettoWriter {
     write_launches_before(UINT64_MAX);
   }
 
-  // The totals of each device as two counters, from the events of all threads of the process. Returns the number of the
-  // last track.
+  // Writes the totals of each device as two counters, from the events of all threads of the process. Returns the number
+  // of the last track.
   uint64_t write_memory(uint64_t sequence) {
     std::vector<const Event *> changes;
     for (const TraceTrack &track : trace_.parts.tracks)
@@ -242,7 +242,7 @@ class PerfettoWriter {
     if (changes.empty()) return sequence - 1;
     std::ranges::stable_sort(changes, {}, &Event::begin);
     sequence_ = sequence;
-    std::unordered_map<uint64_t, uint64_t> tracks;  // by device: of the first of its counters
+    std::unordered_map<uint64_t, uint64_t> tracks;  // key: the device; value: track of its first counter
     uint64_t free_track = sequence;
     write_start(boot_ns(changes[0]->begin), false);
     for (const Event *change : changes) {
@@ -260,7 +260,7 @@ class PerfettoWriter {
     }
     return free_track;
   }
-  // Values that collectors measured: a track for each name. Returns the number of the last track.
+  // Writes values that collectors measured: a track for each name. Returns the number of the last track.
   uint64_t write_counters(uint64_t sequence) {
     std::vector<const Event *> values;
     for (const TraceTrack &track : trace_.parts.tracks)
@@ -305,8 +305,8 @@ class PerfettoWriter {
   void write_event(const Event &event, bool is_begin, uint64_t now) {
     write_packet(is_begin ? described(event) : SmallProto().number(track_event::kType, track_event::kSliceEnd), now);
   }
-  // The moment on the thread at which it gave the work to the device. A flow, which viewers draw as an arrow, leads
-  // from there to the work.
+  // Writes the moment at which the thread submitted the work to the device. A flow, which viewers draw as an arrow,
+  // leads from there to the work.
   void write_launch(const Event &work, uint64_t now) {
     const WorkKind kind = device_work(work).kind;
     const char *const name = kind == WorkKind::kKernel ? "launch" : kind == WorkKind::kFill ? "fill" : "copy";
@@ -339,7 +339,7 @@ class PerfettoWriter {
       shapes.number(annotation::kNameIid, kShapes).number(annotation::kStringValueIid, shapes_of(event));
       made.message(track_event::kDebugAnnotations, shapes);
     }
-    // Work whose thread has no track, because nothing else of it was recorded, has no begin of a flow.
+    // If nothing else of the launching thread was recorded, the thread has no track, and the flow has no begin.
     if (event.kind == EventKind::kDeviceWork)
       if (const auto flow = flows_.find(&event); flow != flows_.end())
         made.fixed64(track_event::kTerminatingFlowIds, flow->second);
@@ -400,7 +400,7 @@ class PerfettoWriter {
     return place->second;
   }
 
-  // The innermost function of the host as the place in the source, and all of them as a text.
+  // Writes the innermost function of the host as the source location, and all functions as a text.
   void describe_stack(HostStacks::StackNumber stack, SmallProto &made) {
     const HostStacks::Frames &frames = host_.frames_of(stack);
     if (frames.empty()) return;
@@ -424,16 +424,16 @@ class PerfettoWriter {
   HostStacks host_;
   LoopNames loop_names_;
   const GivenWork work_{trace_};
-  std::unordered_map<const Event *, uint64_t> flows_;  // numbers of flows, by the work that they lead to
+  std::unordered_map<const Event *, uint64_t> flows_;  // key: the work; value: number of the flow that leads to it
   ByteSink &sink_;
   const std::vector<int64_t> ids_ = trace_.parts.distinct_ids();
-  int64_t boot_unix_ns_;                   // Unix time at the time 0 of the file
-  const TraceProcess *process_ = nullptr;  // the current one, its place and its track
+  int64_t boot_unix_ns_;                   // Unix time at time 0 of the file
+  const TraceProcess *process_ = nullptr;  // the current process, its index and its track
   uint32_t place_ = 0;
   uint64_t process_track_ = 0;
-  ProtoWriter file_;   // the current piece of it
-  ProtoWriter texts_;  // those that are new with the current event
-  // Of the current track:
+  ProtoWriter file_;   // the current piece of the file
+  ProtoWriter texts_;  // texts that are new with the current event
+  // The members below are for the current track.
   uint64_t sequence_ = 0, last_ns_ = 0;
   uint64_t num_names_ = 0;  // numbers for both kinds of names
   std::unordered_map<uint64_t, uint64_t> names_;

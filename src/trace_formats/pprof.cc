@@ -70,7 +70,7 @@ class PprofWriter {
     out_.message(pprof::profile::kSampleType, made);
   }
 
-  // A name is a function with one location; one of the host has a location for each line.
+  // A name is a function with one location. A host function has a location for each line.
   uint64_t location_of(const StackTree::Node &node) {
     const HostFrame *frame = tree_.host_frame(node);
     const bool has_function = frame && !frame->function.empty();
@@ -100,7 +100,7 @@ class PprofWriter {
 
   void add_sample(size_t i) {
     ProtoWriter made, stack, values;
-    for (size_t at = i; at != StackTree::kRoot; at = tree_.nodes()[at].parent)  // from the innermost on
+    for (size_t at = i; at != StackTree::kRoot; at = tree_.nodes()[at].parent)  // innermost first
       stack.varint(location_of(tree_.nodes()[at]));
     const StackTree::Node &node = tree_.nodes()[i];
     values.varint(node.count);
@@ -112,8 +112,8 @@ class PprofWriter {
   const Trace &trace_;
   const StackTree tree_;
   ProtoWriter out_;
-  std::unordered_map<std::string, uint64_t> texts_;               // places in the table of texts, whose first one is ""
-  std::unordered_map<uint64_t, uint64_t> functions_, locations_;  // by file and name; by function and line
+  std::unordered_map<std::string, uint64_t> texts_;               // index in the string table, whose first text is ""
+  std::unordered_map<uint64_t, uint64_t> functions_, locations_;  // keys: file and name; function and line
 };
 
 }  // namespace

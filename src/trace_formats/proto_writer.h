@@ -1,4 +1,4 @@
-// Messages of protocol buffers.
+// Writes messages of protocol buffers.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -9,8 +9,8 @@
 
 namespace opd {
 
-// A message of a few numbers and small messages, without an allocation. Together less than 128 bytes, so that a length
-// is one byte.
+// A message of a few numbers and small messages, without an allocation. It is shorter than 128 bytes, so that its
+// length takes one byte.
 class SmallProto {
  public:
   SmallProto &number(uint32_t field, uint64_t value) {
@@ -42,7 +42,7 @@ class SmallProto {
   char bytes_[128];
 };
 
-// One message. A field that is a message is made with a writer of its own and added as bytes.
+// One message. A nested message is made with a separate writer and added as bytes.
 class ProtoWriter {
  public:
   ProtoWriter &number(uint32_t field, uint64_t value) {
@@ -57,7 +57,7 @@ class ProtoWriter {
     return *this;
   }
   ProtoWriter &message(uint32_t field, const ProtoWriter &value) { return bytes(field, value.text_); }
-  ProtoWriter &text(uint32_t field, std::string_view value) {  // what is not UTF-8 is replaced: parsers refuse it
+  ProtoWriter &text(uint32_t field, std::string_view value) {  // replaces invalid UTF-8, which parsers refuse
     if (is_utf8(value)) return bytes(field, value);
     std::string good;
     append_utf8_text(good, value);

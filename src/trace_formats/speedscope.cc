@@ -103,10 +103,10 @@ class SpeedscopeWriter {
   bool is_first_ = true;
   HostStacks host_;
   LoopNames loop_names_;
-  std::vector<std::string> frames_;  // as JSON, without the name's key
+  std::vector<std::string> frames_;  // as JSON, without the key of the name
   std::unordered_map<uint64_t, uint32_t> places_;
   std::unordered_map<HostStacks::FrameNumber, uint32_t> host_places_;
-  std::unordered_map<std::string, uint32_t> task_places_;  // by name of the loop
+  std::unordered_map<std::string, uint32_t> task_places_;  // key: name of the loop
 };
 
 }  // namespace

@@ -8,12 +8,12 @@
 namespace opd {
 namespace {
 
-// Spaces of Unicode, which readers trim, and what XML and so the pictures cannot contain.
+// Unicode spaces, which readers trim, and characters that XML, and so the pictures, cannot contain.
 constexpr std::string_view kReplaced[] = {"\u00A0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004",
                                           "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200A", "\u2028",
                                           "\u2029", "\u202F", "\u205F", "\u3000", "\uFFFE", "\uFFFF", "\u0085"};
 
-// A name as a part of a line: its own separators would make other stacks of it.
+// Makes a name usable in a line: its separators would make other stacks of it.
 std::string frame(std::string_view name) {
   std::string valid, out;
   append_utf8_text(valid, name);
@@ -34,7 +34,7 @@ void write_joined(const Trace &trace, const StackTree &tree, TextPieces &out) {
     const StackTree::Node &node = tree.nodes()[i];
     const std::string &outer = paths[node.parent];
     paths[i] = outer.empty() ? frame(tree.name(node)) : concat(outer, ";", frame(tree.name(node)));
-    // Rounded up: a stack of short spans is a line, too. Readers take whole numbers only.
+    // Rounded up, so that a stack of short spans has a line. Readers accept whole numbers only.
     const uint64_t us = (static_cast<uint64_t>(trace.parts.duration_ns(node.self_ticks)) + 999) / 1000;
     if (us > 0) out << paths[i] << " " << us << "\n";
   }
@@ -46,7 +46,7 @@ void write_each(const Trace &trace, const std::vector<ThreadSpans> &threads, Tex
     const TraceProcess &process = trace.parts.process_of(*thread.track);
     const std::vector<HostStacks::StackNumber> stacks = host.stacks_of(thread);
     const std::string outermost = trace.parts.is_merged() ? frame(process.title()) + ";" : "";
-    std::vector<std::string> open;  // paths of the spans around
+    std::vector<std::string> open;  // paths of the enclosing spans
     for (size_t i = 0; i < stacks.size(); ++i) {
       const Span &span = thread.spans[i];
       open.resize(span.depth);

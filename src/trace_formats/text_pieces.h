@@ -1,4 +1,4 @@
-// Text with many numbers, handed on in pieces of 64 KiB.
+// Text with many numbers, written to a sink in pieces of 64 KiB.
 #pragma once
 #include <charconv>
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace opd {
 
-// Where text goes for which there is room.
+// A write position with reserved room.
 struct TextCursor {
   char *at;
 
@@ -23,7 +23,7 @@ struct TextCursor {
     at = std::to_chars(at, at + kMostDigits, number).ptr;
     return *this;
   }
-  // Microseconds with exactly three decimals.
+  // Writes microseconds with exactly three decimals.
   void microseconds(int64_t ns) {
     if (ns < 0) *at++ = '-', ns = -ns;
     *this << ns / 1000;
@@ -56,7 +56,7 @@ class TextPieces {
     advance(cursor);
   }
 
-  // For texts of many parts: a cursor with room for so many bytes, to be given back by advance().
+  // For texts of many parts: returns a cursor with room for this many bytes. Return it with advance().
   TextCursor reserve(size_t bytes) {
     if (bytes > static_cast<size_t>(end_ - at_)) [[unlikely]]
       make_room(bytes);

@@ -26,8 +26,7 @@ double memory_of(const KeyAverage &row) {
   return static_cast<double>(row.memory.*device.*sum);
 }
 
-// The keys of the rows' order, under the names of torch's attributes. Times of "cuda" and "device" are those of any
-// other device than the host.
+// The sort keys, named like torch's attributes. Times of "cuda" and "device" are those of all devices except the host.
 struct SortKey {
   std::string_view name;
   double (*of)(const KeyAverage &row);
@@ -117,8 +116,8 @@ struct TableColumn {
   std::string title;
   size_t width = kColumnWidth;
   std::vector<std::string> cells{};
-  bool is_left = false;                                // its texts begin at the left
-  std::vector<std::vector<std::string>> further = {};  // of each row, the lines below its cell; none: there are none
+  bool is_left = false;                                // texts are left-aligned
+  std::vector<std::vector<std::string>> further = {};  // per row: lines below its cell; empty: no rows have any
 };
 
 class TimesTable {
@@ -134,7 +133,7 @@ class TimesTable {
     double all_self = 0, all_device = 0;
     for (const KeyAverage &row : rows) {
       all_self += self_of(row);
-      if (row.event().kind == EventKind::kDeviceWork) all_device += device_self_of(row);  // others have it again
+      if (row.event().kind == EventKind::kDeviceWork) all_device += device_self_of(row);  // other rows repeat this time
     }
     sort_rows(rows, options_.sort_by);
     if (options_.top_level_only)
@@ -212,7 +211,7 @@ class TimesTable {
     for (std::string &cell : column.cells) cell.resize(std::min(cell.size(), column.width));
   }
 
-  // The host's functions, from the innermost on, below each other. Text that does not fit is cut at the left.
+  // Writes the host's functions below each other, innermost first. Text that does not fit is cut at the left.
   void add_sources(const std::vector<KeyAverage> &rows) {
     constexpr size_t kMostOfEvents = 5;
     const size_t most = options_.rows.each_span ? kMostOfEvents : options_.rows.stack_depth;
@@ -242,7 +241,7 @@ class TimesTable {
     }
   }
 
-  // All in the unit that suits the smallest one.
+  // All values have the unit that suits the smallest one.
   void add_flops(const std::vector<KeyAverage> &rows) {
     static constexpr std::array<std::string_view, 6> kUnits = {"FLOPs",  "KFLOPs", "MFLOPs",
                                                                "GFLOPs", "TFLOPs", "PFLOPs"};
