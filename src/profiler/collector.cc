@@ -128,7 +128,7 @@ constexpr Kind kKinds[] = {
 };
 static_assert(std::size(kKinds) == OPD_COLLECTOR_DEVICE + 1);
 
-// Stands for a collector that another machine makes.
+// Represents a collector that another machine makes.
 class CollectorElsewhere final : public Collector {
  public:
   static int32_t type() { return Collector::type(); }

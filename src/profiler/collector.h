@@ -1,4 +1,4 @@
-// Collectors measure something around each call and give it as metrics.
+// Collectors measure something around each call and return it as metrics.
 #pragma once
 #include <opdyno/collector.h>
 
@@ -15,7 +15,7 @@
 
 namespace opd {
 
-// The metrics of one call by name. If two collectors set the same one, the later wins.
+// The metrics of one call, by name. If two collectors set the same metric, the later one wins.
 class MetricList {
  public:
   struct Item {
@@ -40,11 +40,11 @@ class MetricList {
     std::string text;
     NameId id;
   };
-  std::vector<Name> names_;  // kept by clear(), as places_
+  std::vector<Name> names_;  // kept by clear(), like places_
   std::vector<std::string> texts_;
   std::unordered_map<std::string, uint32_t> places_;
   std::vector<Item> items_;
-  uint32_t likely_ = 0;  // a guess: calls mostly have the same metrics in the same order
+  uint32_t likely_ = 0;  // a guess: most calls have the same metrics in the same order
 };
 
 MetricKind metric_kind_of(opd_metric_kind kind);
@@ -58,18 +58,18 @@ struct CounterOptions {
     std::string name;
     DLDevice device;
   };
-  std::vector<Event> events;  // none: the usual ones
-  bool is_elsewhere = false;  // another machine measures, and looks whether it has them
+  std::vector<Event> events;  // empty: the default events
+  bool is_elsewhere = false;  // another machine measures, and checks whether it has the events
 };
 
-// The recipe of a collector: the library makes another one of it, as on another machine.
+// The recipe of a built-in collector, by which the library can make another one, for example on another machine.
 struct BuiltinCollector {
   opd_collector_kind kind;
   CounterOptions options;
 };
 
-// Belongs to one recording at a time. Every function but finish() may throw. start() and stop() run on the threads of
-// the calls, several at once in a session.
+// Belongs to one recording at a time. All functions except finish() may throw. start() and stop() run on the threads of
+// the calls, and concurrently in a session.
 class Collector : public Object {
  public:
   static int32_t type();  // "opdyno.Collector"
@@ -80,11 +80,11 @@ class Collector : public Object {
   virtual void init(std::span<const DLDevice> devices) = 0;
   virtual void *start(DLDevice device) = 0;  // null: the device is not supported
   virtual void stop(void *state, MetricList &out) = 0;
-  virtual void finish() noexcept {}            // the run is over
-  virtual std::string note() { return {}; }    // for the configuration, after finish(); "" if there is nothing to say
-  virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "" if there are none
+  virtual void finish() noexcept {}            // called after the run
+  virtual std::string note() { return {}; }    // for the configuration, after finish(); "": none
+  virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "": none
 
-  std::optional<BuiltinCollector> builtin;  // none: it is the program's own
+  std::optional<BuiltinCollector> builtin;  // none: the program's own collector
 
   bool claim() { return !in_use_.exchange(true); }
   void give_back() { in_use_ = false; }
@@ -94,7 +94,7 @@ class Collector : public Object {
   std::atomic<bool> in_use_{false};
 };
 
-// Throws OPD_INVALID_ARGUMENT for a number that is no kind.
+// Throws OPD_INVALID_ARGUMENT if the number is not a kind.
 void require_kind(opd_collector_kind kind);
 Ref<Collector> make_builtin_collector(const BuiltinCollector &of);  // throws OPD_INVALID_ARGUMENT
 Ref<Collector> make_user_collector(std::string name, const opd_collector_table &table);
@@ -106,7 +106,7 @@ Ref<Collector> make_device_collector(const CounterOptions &options);  // throws 
 Ref<Collector> make_time_collector(const CounterOptions &options);
 Ref<Collector> make_perf_collector(const CounterOptions &options);
 Ref<Collector> make_papi_collector(const CounterOptions &options);
-// The events that can be counted on this machine.
+// The events that this machine can count.
 std::vector<std::string> perf_events();
 std::vector<std::string> papi_events();
 

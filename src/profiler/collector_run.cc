@@ -13,18 +13,18 @@ CollectorRun::CollectorRun(CollectorSet &set, Recordings recording)
   reserve(64);
 }
 
-// A child of fork() has only the thread that called it. The state of other threads may have been copied in the middle
-// of a change.
+// A child of fork() has only the thread that called it. The state of other threads may have been copied during a
+// change.
 bool CollectorRun::is_lost() const { return generation_ != fork_generation() && thread_ != fork_survivor(); }
 
 void CollectorRun::reserve(size_t calls) {
   if (began_.capacity() >= calls) return;
-  // `began_` comes last: its room says that both lists have room, also if memory was short before.
+  // `began_` comes last: its capacity shows that both lists have room, even if memory was short before.
   states_.reserve(2 * calls * costs_.size());
   began_.reserve(2 * calls);
 }
 
-// reserve() has made room, so every state can be kept.
+// reserve() has made room, so no state is lost.
 uint64_t CollectorRun::begin(DLDevice device) noexcept {
   const uint64_t first = ticks_of(set_.clock_);
   uint64_t ticks = first;
@@ -32,8 +32,8 @@ uint64_t CollectorRun::begin(DLDevice device) noexcept {
   for (size_t i = 0; i < costs_.size(); ++i) {
     CollectorSet::Member &member = set_.members_[i];
     void *state = nullptr;
-    // A collector that gets no state here is not stopped either. Its place in the list stays, so that begin() and end()
-    // are in pairs.
+    // A collector that gets no state here is not stopped either. It still has an entry in the list, so that begin() and
+    // end() match.
     if (!is_own && !member.has_failed.load(std::memory_order_relaxed))
       set_.attempt(member, [&] { state = member.collector->start(device); });
     states_.push_back(state);
@@ -42,8 +42,7 @@ uint64_t CollectorRun::begin(DLDevice device) noexcept {
     ticks = now;
   }
   is_busy_ = is_own;
-  // Taken after the collectors have started, so it is not later than the begin of the call: end_call() compares the
-  // two.
+  // Read after the collectors have started, so it is not later than the begin of the call: end_call() compares the two.
   began_.push_back(ticks);
   return ticks - first;
 }
@@ -54,10 +53,10 @@ uint64_t CollectorRun::end() noexcept {
   uint64_t ticks = begin;
   const bool is_own = std::exchange(is_busy_, true);
   const size_t first = states_.size() - costs_.size();
-  // In reverse, as opdyno/collector.h says: the first of the list measures around all others.
+  // In reverse order, as opdyno/collector.h documents: the first collector measures around all others.
   for (size_t i = costs_.size(); i-- > 0;) {
     void *const state = states_[first + i];
-    // A collector that has failed meanwhile is stopped all the same: only stop() gets its state back.
+    // Stop a collector even if it has failed meanwhile: only stop() takes back its state.
     if (!state) continue;
     CollectorSet::Member &member = set_.members_[i];
     set_.attempt(member, [&] { member.collector->stop(state, metrics_); });
@@ -77,15 +76,16 @@ void CollectorRun::end_down_to(size_t depth) noexcept {
 
 void CollectorRun::begin_call(DLDevice device) {
   reserve(began_.size() + 1);
-  // Asked before begin() opens this call, as end_call() asks after end() has closed it: both count the same calls.
+  // Checked before begin() opens this call; end_call() checks after end() has closed it. So both count the same calls.
   const bool is_outermost = is_between_calls();
   const uint64_t cost = begin(device);
   if (is_outermost) outermost_cost_ += cost;
 }
 
-// If memory is short, the metrics are lost, as the event is.
+// If memory is short, the metrics are lost, like the event.
 void CollectorRun::end_call(uint64_t begin, EventItems &out) noexcept try {
-  // Calls that an error ended without end_call() began later. Their metrics are lost: each end() clears the list.
+  // Calls that began later were ended by an error, without end_call(). Their metrics are lost: each end() clears the
+  // list.
   while (began_.back() > begin) end();
   const uint64_t cost = end();
   if (is_between_calls()) outermost_cost_ += cost;
@@ -104,7 +104,7 @@ void CollectorRun::end_run(size_t depth, EventItems &out) noexcept try {
   const auto add = [&](EventItem::Type type, uint64_t bits) {
     out.add({type, recording_, kNoName, {MetricKind::kCount, bits}, {}});
   };
-  // The devices were begun in their order, and states are a stack.
+  // Devices are ended in reverse order, because states are a stack.
   for (size_t i = num_devices_; i-- > 0;) {
     end();
     add(EventItem::Type::kDevice, std::bit_cast<uint64_t>(set_.devices_[i]));
@@ -123,21 +123,21 @@ CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span
     attempt(member, [&] {
       if (!member.collector->claim())
         fail(OPD_FAILED_PRECONDITION, "the collector is in use by another run, or stands twice in the list");
-      // Before init(), so that finish() follows also an init() that failed half way.
+      // Set before init(), so that finish() is called even if init() fails halfway.
       member.is_claimed = true;
       member.collector->init(devices);
     });
 }
 
-// A collector that fails is not started again on any thread.
+// A collector that fails is not started again, on any thread.
 template <class F>
 void CollectorSet::attempt(Member &member, F &&body) noexcept {
   try {
     body();
   } catch (...) {
     Ref<Error> error = current_error();
-    // Threads fail at the same time. The flag needs no order: a thread that sees it late starts the collector once
-    // more.
+    // Threads may fail concurrently. The flag needs no memory order: a thread that sees it late starts the collector
+    // once more.
     std::scoped_lock lock(guard_);
     if (!member.error) member.error = std::move(error);
     member.has_failed.store(true, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Runs collectors around the calls of each thread, keeps their errors from ending these calls, and gives their metrics
-// to the calls' events. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
+// Runs collectors around the calls of each thread and adds their metrics to the calls' events. Errors of collectors do
+// not end these calls. Cost: some 65 ns per call with one collector, plus the collector's own work (tools/bench:
 // profile_collector less profile_record).
 #pragma once
 #include <deque>
@@ -26,14 +26,14 @@ class CollectorRun final : public CallObserver {
   size_t begin_run() override;  // starts the collectors once for every device
   void end_run(size_t run, EventItems &out) noexcept override;
   bool is_busy() const noexcept override { return is_busy_; }
-  const MetricList &metrics() const { return metrics_; }  // of the call that ended last
+  const MetricList &metrics() const { return metrics_; }  // of the last ended call
 
  private:
   friend class CollectorSet;
   void reserve(size_t calls);
-  uint64_t begin(DLDevice device) noexcept;  // these two return the ticks that collectors took
+  uint64_t begin(DLDevice device) noexcept;  // begin() and end() return the ticks that collectors took
   uint64_t end() noexcept;
-  bool is_between_calls() const { return began_.size() == num_devices_; }  // except for runs within another run
+  bool is_between_calls() const { return began_.size() == num_devices_; }  // not exact for nested runs
   void end_down_to(size_t depth) noexcept;
   bool is_lost() const;  // its thread did not survive a fork()
 
@@ -47,22 +47,22 @@ class CollectorRun final : public CallObserver {
   std::vector<void *> states_;   // one for each collector and open call
   MetricList metrics_;
   uint64_t outermost_cost_ = 0;  // ticks of collectors around outermost calls, since the last run ended
-  bool is_busy_ = false;         // a collector runs: its own calls are not shown to it
+  bool is_busy_ = false;         // a collector is running: calls that it makes are not observed
 };
 
-// The collectors of a recording, on any number of threads.
+// The collectors of a recording, for any number of threads.
 class CollectorSet final : public CallObservers {
  public:
-  // Prepares the collectors. `is_session`: other calls may run at the same time, so the report must say which metrics
-  // include them.
+  // Prepares the collectors. `is_session`: other calls may run at the same time, so the report must name the metrics
+  // that include them.
   CollectorSet(std::span<const Ref<Collector>> collectors, std::span<const DLDevice> devices, bool is_session = false);
   ~CollectorSet() override { end(); }
   CollectorSet(const CollectorSet &) = delete;
 
   CollectorRun &of_thread(Recordings recording) override { return runs_.emplace_back(*this, recording); }
   std::vector<ObserverSummary> finish() override;
-  void end() noexcept;             // to be called when no call runs
-  Ref<Error> first_error() const;  // of the first collector that failed; null if none did
+  void end() noexcept;             // called when no call runs
+  Ref<Error> first_error() const;  // error of the first collector that failed; null if none did
 
  private:
   friend class CollectorRun;
@@ -81,7 +81,7 @@ class CollectorSet final : public CallObservers {
   const std::vector<DLDevice> devices_;
   const bool is_session_;
   const ClockId clock_ = tick_clock();
-  ForkMutex guard_{LockRank::kCollectorSet};  // of errors
+  ForkMutex guard_{LockRank::kCollectorSet};  // guards errors
   std::deque<CollectorRun> runs_;
 };
 

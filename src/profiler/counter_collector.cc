@@ -17,7 +17,7 @@ struct CounterCollector::State {
 // A thread that makes calls, or is a worker, or both. Only the thread itself uses it, except for by_workers.
 class CounterCollector::Thread final : public TaskObserver {
  public:
-  // Makes room for values, so that the first task does not count page faults of allocating them.
+  // Allocates the values, so that the first task does not count the page faults.
   Thread(CounterCollector &owner, std::unique_ptr<CounterReader> reader)
       : now(owner.counters_.size()), owner_(owner), reader_(std::move(reader)) {
     idle_.push_back(std::make_unique<State>());
@@ -32,7 +32,7 @@ class CounterCollector::Thread final : public TaskObserver {
   }
   void give_back(std::unique_ptr<State> state) { idle_.push_back(std::move(state)); }
 
-  // Reads the values of this thread alone; makes room for the others.
+  // Reads the values of this thread alone, and allocates those of the others.
   void read(std::vector<uint64_t> &values) {
     values.resize(std::max(values.size(), owner_.counters_.size()));
     if (reader_) reader_->read(values.data());
@@ -53,15 +53,15 @@ class CounterCollector::Thread final : public TaskObserver {
 
   std::vector<uint64_t> now;
   size_t worker = SIZE_MAX;  // number of the worker; SIZE_MAX: not a worker
-  // Counts of workers in tasks of this thread, worker by worker. Workers write it under the guard; all tasks have ended
-  // when this thread reads it.
+  // Counts of workers during tasks of this thread, worker by worker. Workers write it under the guard. When this thread
+  // reads it, all tasks have ended.
   std::vector<uint64_t> by_workers;
 
  private:
   CounterCollector &owner_;
   const std::unique_ptr<CounterReader> reader_;
   std::vector<std::unique_ptr<State>> idle_;
-  int64_t calls_ = 0;  // open calls
+  int64_t calls_ = 0;  // number of open calls
 };
 
 void *CounterCollector::Thread::begin_task() noexcept {
@@ -116,7 +116,7 @@ void CounterCollector::init(std::span<const DLDevice>) {
   static constinit std::atomic<uint64_t> last_recording{0};
   recording_ = last_recording.fetch_add(1, std::memory_order_relaxed) + 1;
   rest_ = open_rest();
-  thread_here();  // the thread that mostly makes the calls
+  thread_here();  // the thread that probably makes the calls
   const auto is_of_threads = [](const Counter &counter) { return counter.of == Counter::Of::kThread; };
   if (std::none_of(counters_.begin(), counters_.end(), is_of_threads)) return;
   add_worker_observer(*this);
@@ -125,7 +125,7 @@ void CounterCollector::init(std::span<const DLDevice>) {
 }
 
 CounterCollector::Thread *CounterCollector::find_thread() {
-  // A cache by number of the recording: a thread mostly uses few recordings, again and again.
+  // A cache by number of the recording: most threads use few recordings repeatedly.
   thread_local struct {
     uint64_t recording;
     Thread *thread;
@@ -175,7 +175,7 @@ bool CounterCollector::counts_on(const Counter &counter, DLDevice device) const 
          (counter.device.device_id < 0 || counter.device.device_id == device.device_id);
 }
 
-// Reads all values but the thread's own: those of its workers, of the call, and of the process.
+// Reads all values except the thread's own: those of its workers, of the call, and of the process.
 void CounterCollector::read_rest(const Thread &thread, std::vector<uint64_t> &values) {
   const size_t width = counters_.size();
   values.resize((1 + num_workers_.load(std::memory_order_relaxed)) * width);
@@ -194,7 +194,7 @@ void *CounterCollector::start(DLDevice device) {
   read_rest(thread, state->begin);
   thread.begin_call();
   try {
-    thread.read(state->begin);  // comes last, since it counts the work done here, too
+    thread.read(state->begin);  // read last, so that the work done here is not counted
   } catch (...) {
     thread.end_call();
     throw;
@@ -214,7 +214,7 @@ void CounterCollector::stop(void *given, MetricList &out) {
   thread.give_back(std::move(state));
 }
 
-// The count since the begin. A counter may wrap; otherwise it only falls if it is reset.
+// The count since the begin. If a counter fell without wrapping, it was reset.
 double CounterCollector::change(size_t at, const State &state, const std::vector<uint64_t> &now, bool &is_good) const {
   const Counter &counter = counters_[at % counters_.size()];
   const uint64_t begin = at < state.begin.size() ? state.begin[at] : 0, end = now[at];

@@ -1,6 +1,6 @@
-// Makes counters of single threads count whole calls: the calling thread, plus every worker while it runs tasks that
-// the call launched. The pool goes on as usual and may serve other calls. Cost of a start and of a stop: one read of
-// the calling thread's counters; a worker reads its own around each task.
+// Extends counters of single threads to whole calls: the calling thread, plus every worker while it runs tasks of the
+// call. The pool is not restricted and may serve other calls. Cost of a start and of a stop: one read of the calling
+// thread's counters. A worker reads its own counters around each task.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,21 +13,21 @@ namespace opd {
 
 struct Counter {
   enum class Of { kThread, kCall, kProcess };
-  std::string name;  // of the column
+  std::string name;  // name of the column
   opd_metric_kind kind = OPD_METRIC_COUNT;
-  double scale = 1;             // of durations: factor to microseconds
-  DLDevice device{kDLCPU, -1};  // counts only during calls on this device; -1: on all of the kind
+  double scale = 1;             // durations: factor to microseconds
+  DLDevice device{kDLCPU, -1};  // counts only during calls on this device; id -1: any device of the kind
   Of of = Of::kThread;          // kProcess includes other calls
-  uint64_t range = 0;           // the counter wraps there; 0: at 64 bits
+  uint64_t range = 0;           // the counter wraps at this value; 0: at 2^64
 };
 
-// Some of the counters, running since this was made. Any thread may end it. Readers of counters that are not per thread
-// are used by several threads at once.
+// Some of the counters, running since the reader was made. Any thread may destroy it. If counters are not per thread,
+// several threads use their reader concurrently.
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
   virtual void read(uint64_t *values) = 0;                   // writes the values of its own counters; throws
-  virtual bool is_estimated(size_t) const { return false; }  // counted only part of the time, and scaled
+  virtual bool is_estimated(size_t) const { return false; }  // scaled from a part of the time
 };
 
 class CounterCollector : public Collector, private WorkerObserver {
@@ -47,7 +47,8 @@ class CounterCollector : public Collector, private WorkerObserver {
   void add_counter(Counter counter);
   void add_note(std::string_view text);
   const std::vector<Counter> &counters() const { return counters_; }
-  // Starts the counters of the calling thread, which alone reads them; and all other counters. Null: there are none.
+  // Starts the counters of the calling thread, which alone reads them. open_rest() starts all other counters; null:
+  // none.
   virtual std::unique_ptr<CounterReader> open_thread() = 0;
   virtual std::unique_ptr<CounterReader> open_rest() { return nullptr; }
 
@@ -68,9 +69,9 @@ class CounterCollector : public Collector, private WorkerObserver {
   std::vector<std::string> least_, most_;  // names of columns
   std::unique_ptr<CounterReader> rest_;
   std::atomic<size_t> num_workers_{0};
-  uint64_t recording_ = 0;                               // a unique number
-  ForkMutex guard_{LockRank::kCounterCollector};         // of all that follows
-  std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // by thread_number()
+  uint64_t recording_ = 0;                               // a unique id
+  ForkMutex guard_{LockRank::kCounterCollector};         // guards the members below
+  std::map<uint64_t, std::unique_ptr<Thread>> threads_;  // key: thread_number()
   std::string failed_join_;
   std::vector<char> estimated_, went_back_;
   std::string notes_;

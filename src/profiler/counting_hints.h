@@ -4,7 +4,7 @@
 
 namespace opd {
 
-// For an errno of perf_event_open(2).
+// Hint for an errno of perf_event_open(2).
 std::string perf_hint(int error);
 std::string paranoia_text();  // "/proc/sys/kernel/perf_event_paranoid is 2"
 

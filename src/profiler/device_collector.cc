@@ -1,4 +1,4 @@
-// What devices count of the kernels in a call.
+// Collects devices' counters for the kernels in a call.
 #include <map>
 #include <memory>
 
@@ -19,7 +19,7 @@ class DeviceCollector final : public Collector {
       DeviceBackend &backend = device_backend(device);
       const std::string absence = backend.counters_absence(device.device_id);
       if (absence.empty()) sets_[key(device)] = backend.open_counters(device.device_id, names_);
-      else if (device.device_type == kDLCPU && devices.size() > 1) continue;  // the host is in each run
+      else if (device.device_type == kDLCPU && devices.size() > 1) continue;  // every run has the host
       else note_ += concat(note_.empty() ? "" : "; ", device_name(device), ": ", absence);
     }
   }
@@ -39,8 +39,8 @@ class DeviceCollector final : public Collector {
   using Key = std::pair<int32_t, int32_t>;
   static Key key(DLDevice device) { return {device.device_type, device.device_id}; }
 
-  const std::vector<std::string> names_;  // of counters; devices whose counters have no names do not ask
-  std::string note_;                      // the run's devices without counters
+  const std::vector<std::string> names_;  // names of counters; ignored by devices with unnamed counters
+  std::string note_;                      // lists the run's devices without counters
   std::map<Key, std::unique_ptr<DeviceCounterSet>> sets_;
 };
 
@@ -50,7 +50,7 @@ Ref<Collector> make_device_collector(const CounterOptions &options) {
   std::vector<std::string> names;
   for (const CounterOptions::Event &event : options.events) names.push_back(event.name);
   std::string absences;
-  for (const DLDeviceType kind : {kDLVulkan, kDLCUDA, kDLOpenCL}) {  // those that may have some first
+  for (const DLDeviceType kind : {kDLVulkan, kDLCUDA, kDLOpenCL}) {  // the kinds that may have counters
     const std::string absence = find_kind(kind)->counters_absence(0);
     if (absence.empty()) return make_object<DeviceCollector>(std::move(names));
     absences += concat("; ", device_kind_name(kind), ": ", absence);

@@ -30,7 +30,7 @@ void Dumps::arm() {
 
 void Dumps::finish() noexcept {
   recording_->alarm().disarm();
-  if (generation_ != fork_generation()) return;  // a forked child lacks the thread
+  if (generation_ != fork_generation()) return;  // a forked child does not have the thread
   if (pthread_equal(thread_, pthread_self())) has_finished_ = pthread_detach(thread_) == 0;
   else pthread_join(thread_, nullptr);
 }
@@ -50,14 +50,14 @@ void *Dumps::run(void *owner) {
 }
 
 namespace {
-// If there is not even memory for the message, it is dropped.
+// If there is no memory for the message, it is dropped.
 void warn(std::string_view why) noexcept try {
   log_warning("a dump of the recording cannot be written: ", why);
 } catch (...) {}
 }  // namespace
 
 void Dumps::write_until_disarmed() noexcept {
-  while (!has_finished_) {  // then the alarm may be another recording's
+  while (!has_finished_) {  // afterwards the alarm may belong to another recording
     const Alarm::Raised raised = recording_->alarm().wait();
     if (!raised.is_any()) return;
     num_left_out_ += raised.other_spans;
@@ -74,8 +74,8 @@ void Dumps::write_until_disarmed() noexcept {
   }
 }
 
-// Dumps for a signal or a request of the program have no limit, because a person waits for them. Dumps for slow or
-// failed spans need one: each of many slow calls may trigger one.
+// Dumps for a signal or a request of the program are not limited, because a person waits for them. Dumps for slow or
+// failed spans are, because each of many slow calls may trigger one.
 bool Dumps::may_write(const Alarm::Raised &raised) {
   if (raised.by_signal || raised.by_request) return true;
   const uint64_t now = monotonic_ns();
@@ -106,7 +106,7 @@ void Dumps::write(const Alarm::Raised &raised) {
   Recording::Notes notes{{"dump_reason", reason_of(raised)}};
   if (num_left_out_) notes.emplace_back("dumps_left_out", concat(num_left_out_));
   const std::string path = expand_path(options_.path, num_written_.load(std::memory_order_relaxed) + 1);
-  std::error_code unknown;  // then it is no pipe
+  std::error_code unknown;  // on an error, the path is not a pipe
   if (std::filesystem::is_fifo(path, unknown))
     fail(OPD_INVALID_ARGUMENT, path, " is a pipe: the end of the recording would wait until a program reads it");
   const Ref<Trace> trace = recording_->snapshot(notes);

@@ -1,5 +1,5 @@
 // Flight recorders: when the alarm of a recording is raised (trace/record/alarm.h), a separate thread writes the
-// recording's events to a file, while the recording goes on.
+// recording's events to a file. The recording goes on.
 #pragma once
 #include <pthread.h>
 
@@ -16,30 +16,30 @@
 namespace opd {
 
 struct DumpOptions {
-  std::string path;  // a pattern: see expand_path()
+  std::string path;  // a pattern; see expand_path()
   opd_trace_format form = OPD_TRACE_CHROME;
   WriteTrace write = nullptr;
   bool on_error = false;
   int signal = 0;
   uint64_t slow_ns = 0;  // 0: no span is slow
-  // Of slow spans and errors alone: after a dump, how long the next one waits at least; how many there are at most.
+  // For slow and failed spans only: the least interval between dumps, and the limit of their number.
   uint64_t min_interval_ns = 0, most = UINT64_MAX;
 };
 
 class Dumps : public std::enable_shared_from_this<Dumps> {
  public:
-  // The caller holds an AlarmSignal of the options' signal. Throws OPD_IO if no thread can be started. `num_earlier`:
-  // dumps of earlier recordings.
+  // The caller holds an AlarmSignal for the options' signal. Throws OPD_IO if no thread can be started. `num_earlier`:
+  // number of dumps by earlier recordings.
   static std::shared_ptr<Dumps> start(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier);
   Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier)  // for start()
       : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}
   Dumps(const Dumps &) = delete;
 
-  // To be called once. Dumps that were requested before are written first, unless the writing thread itself calls
-  // this: the program's log callback may end the recording.
+  // Call it once. Dumps that were requested before are written first, unless the writing thread itself calls this: the
+  // program's log callback may end the recording.
   void finish() noexcept;
   void request(std::string reason);
-  // The earlier ones included.
+  // Includes dumps of earlier recordings.
   uint64_t num_written() const { return num_written_.load(std::memory_order_relaxed); }
 
  private:
@@ -54,9 +54,9 @@ class Dumps : public std::enable_shared_from_this<Dumps> {
   const Ref<Recording> recording_;
   const uint32_t generation_ = fork_generation();
   pthread_t thread_{};
-  bool has_finished_ = false;  // by the thread that writes
+  bool has_finished_ = false;  // set by the writing thread
   std::atomic<uint64_t> num_written_;
-  uint64_t num_of_spans_ = 0, num_left_out_ = 0, last_ns_ = 0;  // of the thread that writes
+  uint64_t num_of_spans_ = 0, num_left_out_ = 0, last_ns_ = 0;  // used by the writing thread only
   ForkMutex guard_{LockRank::kDumps};
   std::string request_;
 };

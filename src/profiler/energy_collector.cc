@@ -1,4 +1,4 @@
-// Energy of the processor packages, from the kernel's powercap interface.
+// Collects the energy of the processor packages from the kernel's powercap interface.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ class EnergyCollector final : public CounterCollector {
 
 }  // namespace
 
-// Reads whole packages only: "intel-rapl:0", "intel-rapl:1" …; their parts are named "intel-rapl:0:1".
+// Reads only whole packages: "intel-rapl:0", "intel-rapl:1" …; their parts are named "intel-rapl:0:1".
 Ref<Collector> make_energy_collector(const std::string &powercap_dir) {
   std::vector<Domain> domains;
   std::string forbidden;

@@ -1,6 +1,6 @@
-// The part of NVML, NVIDIA's management library, that the library uses, declared here so that no header is needed to
-// build; a test compares it with NVIDIA's header. The library (libnvidia-ml.so.1) comes with NVIDIA's driver, and is
-// opened at the first use. Source: NVIDIA, NVML API Reference Guide.
+// Declares the used part of NVML, NVIDIA's management library, so that building needs no header of it. A test compares
+// it with NVIDIA's header. The library (libnvidia-ml.so.1) comes with NVIDIA's driver and is opened at the first use.
+// Source: NVIDIA, NVML API Reference Guide.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace opd::nvml {
 
-struct Device;  // nvmlDevice_t points at one
+struct Device;  // nvmlDevice_t is a pointer to it
 using Status = int32_t;
 
 enum : Status { kSuccess = 0, kNotSupported = 3 };
@@ -19,7 +19,7 @@ struct Utilization {
   uint32_t gpu, memory;  // percent
 };
 
-// Every function of the library that is used: the X-macro's lines are name, result, parameters.
+// All used functions of NVML. The X-macro's arguments are name, result, parameters.
 #define OPD_NVML_FUNCTIONS(X)                                                     \
   X(nvmlInit_v2, Status, ())                                                      \
   X(nvmlErrorString, const char *, (Status))                                      \
@@ -38,7 +38,7 @@ struct Api : Driver<Api> {
   OPD_NVML_FUNCTIONS(OPD_DECLARE)
 #undef OPD_DECLARE
 
-  void open();  // and starts it
+  void open();  // opens the library and initialises it
 
   std::string status_name(Status status) const;           // "Driver Not Loaded (9)"
   void check(Status status, const char *function) const;  // throws

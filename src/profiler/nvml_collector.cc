@@ -1,4 +1,4 @@
-// Power, temperature, clocks and utilization of NVIDIA's GPUs, read by NVML.
+// Collects power, temperature, clocks and utilization of NVIDIA's GPUs through NVML.
 #include <array>
 #include <atomic>
 #include <map>
@@ -21,7 +21,7 @@ constexpr size_t kNumQuantities = kEnergy + 1;
 using Readings = std::array<double, kNumQuantities>;
 
 struct Known {
-  const char *before, *behind;  // of the GPU's number, in the name of the column
+  const char *before, *behind;  // parts of the column's name before and after the GPU's number
   nvml::Status (*read)(const Api &api, nvml::Device *gpu, double &out);
 };
 
@@ -53,7 +53,7 @@ nvml::Status read_energy(const Api &api, nvml::Device *gpu, double &out) {
   return out = static_cast<double>(mj) * 1e3, status;
 }
 
-// The energy's name and unit are those of the processor's (energy_collector.cc).
+// The energy has the name and unit of the processor's energy (energy_collector.cc).
 constexpr Known kKnown[kNumQuantities] = {
     {"Power draw of GPU ", " (W)", read_power},
     {"Temperature of GPU ", " (C)", read_temperature},
@@ -64,8 +64,8 @@ constexpr Known kKnown[kNumQuantities] = {
     {"Energy of GPU ", " (uJ)", read_energy},
 };
 
-// One GPU. NVML renews its values some ten to fifty times a second, and asking for them takes it up to milliseconds. So
-// calls that follow one another share a reading.
+// One GPU. NVML updates its values ten to fifty times a second, and reading them takes up to milliseconds. So
+// consecutive calls share a reading.
 class Gpu {
  public:
   Gpu(const Api &api, nvml::Device *handle) : api_(api), handle_(handle) {
@@ -83,11 +83,11 @@ class Gpu {
   Gpu(const Gpu &) = delete;
 
   uint32_t index() const { return index_; }
-  const std::string &missing() const { return missing_; }  // the values that it does not report, as text
+  const std::string &missing() const { return missing_; }  // names of the values that it does not report, as text
   bool tells(Quantity quantity) const { return !names_[quantity].empty(); }
   const std::string &name_of(size_t quantity) const { return names_[quantity]; }
 
-  // Thread-safe. If several threads come at the same time, one reads NVML and the others take the previous readings.
+  // Thread-safe. If several threads call it at once, one reads NVML and the others get the previous readings.
   Readings now() {
     constexpr uint64_t kFreshNs = 1'000'000;
     uint64_t before = read_ns_.load();
@@ -114,7 +114,7 @@ class Gpu {
   nvml::Device *const handle_;
   uint32_t index_ = 0;
   std::string missing_;
-  std::array<std::string, kNumQuantities> names_;  // of columns; "": the GPU does not tell it
+  std::array<std::string, kNumQuantities> names_;  // names of columns; "": the GPU does not report the value
   std::array<NameId, kNumQuantities> ids_{};
   std::array<std::atomic<double>, kNumQuantities> values_{};
   std::atomic<uint64_t> read_ns_{0};
@@ -125,7 +125,8 @@ class NvmlCollector final : public Collector {
   static int32_t type() { return Collector::type(); }
   explicit NvmlCollector(const Api &api) : Collector("nvml"), api_(api) {}
 
-  // The GPUs of the run's CUDA devices. If it has none, other code may use a GPU, as an OpenCL driver does: then all.
+  // Selects the GPUs of the run's CUDA devices. Without such devices, selects all: an OpenCL driver, for example, uses
+  // one.
   void init(std::span<const DLDevice> devices) override {
     check_process();
     gpus_.clear(), by_device_.clear();
@@ -185,7 +186,7 @@ class NvmlCollector final : public Collector {
     if (api_.is_inherited())
       fail(OPD_UNSUPPORTED, "NVML cannot be used in a child of fork(): it was started in the parent");
   }
-  // CUDA and NVML number GPUs differently, so GPUs are matched by their place on the bus.
+  // CUDA and NVML number GPUs differently, so GPUs are matched by their PCI bus ids.
   Gpu &gpu_of(int32_t cuda_device) {
     const std::string place = cuda::get_cuda_device(cuda_device).pci_bus_id();
     nvml::Device *handle = nullptr;
@@ -195,7 +196,7 @@ class NvmlCollector final : public Collector {
 
   const Api &api_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
-  std::map<int32_t, Gpu *> by_device_;  // by the number of the CUDA device; empty: the run has none
+  std::map<int32_t, Gpu *> by_device_;  // key: number of the CUDA device; empty: the run has none
 };
 
 }  // namespace

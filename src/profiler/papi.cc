@@ -50,7 +50,7 @@ void Papi::load_functions(void *library) {
 #undef LOAD
 }
 
-// The library accepts only its own version number, but cannot be asked for it before.
+// The library accepts only its own version number, and has no way to query it before.
 bool Papi::initialize() {
   for (int minor = 0; minor < 16; ++minor) {
     const int version = 7 << 24 | minor << 16;
@@ -70,7 +70,7 @@ Papi::Papi() {
 
 const Papi &Papi::get() {
   const Papi &papi = loaded();
-  papi.register_thread();  // PAPI follows a null pointer if a thread that is not registered asks for an event
+  papi.register_thread();  // PAPI crashes if an unregistered thread queries an event
   return papi;
 }
 
@@ -79,13 +79,13 @@ const Papi &Papi::loaded() {
   static std::atomic<const Papi *> papi{nullptr};
   if (const Papi *known = papi.load(std::memory_order_acquire)) return *known;
   std::scoped_lock lock(guard);
-  if (!papi.load(std::memory_order_relaxed))  // never freed: threads may use it until the process ends
+  if (!papi.load(std::memory_order_relaxed))  // never freed, because threads may use it until the process ends
     papi.store(std::unique_ptr<Papi>(new Papi).release(), std::memory_order_release);
   return *papi.load(std::memory_order_relaxed);
 }
 
 ForkMutex &Papi::tables() {
-  static auto &guard = *new ForkMutex(LockRank::kPapiTables);  // never freed, as the library is not
+  static auto &guard = *new ForkMutex(LockRank::kPapiTables);  // never freed, like the library
   return guard;
 }
 
@@ -117,7 +117,7 @@ bool Papi::counts_threads(int component) const {
 }
 
 std::string Papi::name_of(int event) const {
-  char name[8192] = "";  // longer than PAPI's longest
+  char name[8192] = "";  // longer than PAPI's longest name
   return event_code_to_name(event, name) == 0 ? name : "";
 }
 
@@ -140,7 +140,7 @@ std::vector<std::string> Papi::countable_events() const {
       add_if_countable(native, names);
       int with_mask = native;
       while (enum_cmp_event(&with_mask, kEnumMasks, component) == 0)
-        if (name_of(with_mask).find('=') == std::string::npos) add_if_countable(with_mask, names);  // else: modifiers
+        if (name_of(with_mask).find('=') == std::string::npos) add_if_countable(with_mask, names);  // else modifiers
     }
   }
   return names;

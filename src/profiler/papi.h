@@ -1,5 +1,5 @@
-// The PAPI library, loaded on first use. The few functions needed are declared here: they are the same in all releases
-// 7, so building needs no header of PAPI.
+// Declares PAPI, which is loaded on first use. Only the few needed functions are declared. They are the same in all
+// releases 7, so building needs no header of PAPI.
 #pragma once
 #include <mutex>
 #include <string>
@@ -10,8 +10,8 @@
 namespace opd {
 
 class Papi {
-  // Asking for an event makes PAPI enlarge its tables of events, while nothing keeps other threads from reading them.
-  // So one thread at a time uses the functions that do either.
+  // A query of an event makes PAPI enlarge its tables of events, while other threads may read them. So functions that
+  // enlarge or read them are used by one thread at a time.
   template <class Signature>
   class Guarded;
   template <class... Args>
@@ -26,21 +26,20 @@ class Papi {
   static ForkMutex &tables();
 
  public:
-  // Loaded once, and never unloaded. Throws OPD_UNSUPPORTED with the reason. The calling thread may ask for events.
+  // Loaded once and never unloaded. Registers the calling thread for queries. Throws OPD_UNSUPPORTED with the reason.
   static const Papi &get();
 
-  // PAPI's functions, without their prefix. Each returns 0, or an error code below 0, unless the comment says
-  // otherwise.
+  // PAPI's functions, without their prefix. Each returns 0, or an error code below 0, unless the comment differs.
   int (*is_initialized)();
   int (*library_init)(int version);  // returns the version
   int (*thread_init)(unsigned long (*thread_id)());
   int (*multiplex_init)();
-  int (*register_thread)();  // the calling one; once more does nothing
+  int (*register_thread)();  // registers the calling thread; repeating it does nothing
   int (*start)(int set);
   int (*stop)(int set, long long *values);
   int (*read)(int set, long long *values);
-  int (*num_components)();                           // or an error
-  const char *(*get_component_info)(int component);  // a struct whose first field is the name
+  int (*num_components)();                           // returns the number or an error
+  const char *(*get_component_info)(int component);  // returns a struct whose first field is the name
   char *(*strerror)(int error);
   Guarded<int(int *set)> create_eventset;
   Guarded<int(int set, int component)> assign_eventset_component;
@@ -52,10 +51,11 @@ class Papi {
   Guarded<int(int event, char *name)> event_code_to_name;
   Guarded<int(int *event, int modifier)> enum_event;
   Guarded<int(int *event, int modifier, int component)> enum_cmp_event;
-  Guarded<int(int event)> get_event_component;  // or an error
+  Guarded<int(int event)> get_event_component;  // returns the component or an error
 
   std::string reason(int error) const;       // with a hint for the user
-  bool counts_threads(int component) const;  // true: counts each thread by itself; false: the process or the machine
+  bool counts_threads(int component) const;  // true: counts each thread separately; false: counts the process or the
+                                             // machine
   std::vector<std::string> countable_events() const;
 
  private:
@@ -78,7 +78,7 @@ class PapiSet {
   PapiSet(const Papi &papi, int component, bool multiplexed = false);
   PapiSet(PapiSet &&other) noexcept;
   ~PapiSet();
-  int add(int event) { return papi_.add_event(set_, event); }  // these two return PAPI's code
+  int add(int event) { return papi_.add_event(set_, event); }  // add() and the next function return PAPI's code
   int start();
   int read(long long *values) const { return papi_.read(set_, values); }
 

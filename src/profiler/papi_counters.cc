@@ -1,4 +1,4 @@
-// PAPI's events as per-thread counters.
+// Uses PAPI's events as per-thread counters.
 #include <deque>
 
 #include "base/fork_mutex.h"
@@ -8,17 +8,17 @@
 namespace opd {
 namespace {
 
-constexpr std::string_view usual_events[] = {  // the same as TVM's
+constexpr std::string_view usual_events[] = {  // TVM's defaults
     "perf::CYCLES", "perf::STALLED-CYCLES-FRONTEND", "perf::STALLED-CYCLES-BACKEND", "perf::INSTRUCTIONS",
     "perf::CACHE-MISSES"};
 constexpr size_t kMostEvents = 256;
 
-// Events of one component: PAPI counts only these together.
+// Events of one component, because PAPI cannot count those of several components together.
 struct Group {
   int component;
   bool of_threads, multiplexed = false;
   std::vector<int> events;
-  std::vector<size_t> places;  // indices of the collector's counters
+  std::vector<size_t> places;  // indices among the collector's counters
 };
 
 class GroupCounters final : public CounterReader {
@@ -49,7 +49,7 @@ class GroupCounters final : public CounterReader {
     PapiSet set;
   };
   const Papi &papi_;
-  ForkMutex guard_{LockRank::kPapiCounters};  // counters of the process are read by several threads
+  ForkMutex guard_{LockRank::kPapiCounters};  // because several threads read counters of the process
   std::vector<Part> parts_;
 };
 
@@ -62,7 +62,7 @@ class PapiCollector final : public CounterCollector {
     if (options.events.empty())
       for (const auto name : usual_events) add_event(std::string(name), {kDLCPU, -1});
     for (Group &group : groups_) choose_multiplexing(group);
-    const auto rest = open_rest();  // checks that all can be counted
+    const auto rest = open_rest();  // checks that all events can be counted
     open_thread();
   }
 
@@ -102,7 +102,7 @@ class PapiCollector final : public CounterCollector {
     return groups_.emplace_back(Group{component, papi_.counts_threads(component), false, {}, {}});
   }
 
-  // Events that do not fit into the processor's counters take turns.
+  // If events do not fit into the processor's counters, they are multiplexed.
   void choose_multiplexing(Group &group) {
     try {
       open(group);

@@ -1,4 +1,4 @@
-// The kernel's counters without a library: one group of events per thread, read by one system call.
+// Uses the kernel's counters without a library: one group of events per thread, read by one system call.
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -89,7 +89,7 @@ class PerfGroup final : public CounterReader {
   }
   ~PerfGroup() override { end(); }
 
-  // Scales each interval between two reads by itself, so that values never fall.
+  // Scales each interval between two reads separately, so that values never fall.
   void read(uint64_t *values) override {
     uint64_t words[3 + std::size(known_events)];
     const size_t size = (3 + fds_.size()) * sizeof *words;
@@ -139,7 +139,7 @@ class PerfCollector final : public CounterCollector {
       events_.push_back(event);
       add_counter(std::move(counter));
     }
-    open_thread();  // checks that they can be counted
+    open_thread();  // checks that the events can be counted
   }
 
  private:

@@ -16,7 +16,7 @@ Profiler::~Profiler() {
   if (running_.dumps) running_.dumps->finish();
 }
 
-// Its action decides whether it is recorded.
+// The action of a step decides whether it is recorded.
 void Profiler::begin_step() {
   const ProfilerAction action = next_.value_or(schedule_.action_at(step_));
   if (records(action) && !running_.recording) {
@@ -36,7 +36,7 @@ void Profiler::set_action(ProfilerAction action) {
 }
 
 void Profiler::start() {
-  auto activity = std::make_unique<StartedActivity>(source_);  // without the lock: a vendor's library runs
+  auto activity = std::make_unique<StartedActivity>(source_);  // without the lock, because a vendor's library runs
   std::scoped_lock lock(guard_);
   if (is_started_) fail(OPD_FAILED_PRECONDITION, "the profiler was started already; stop it first");
   auto signal = dumps_ ? std::make_unique<AlarmSignal>(dumps_->signal) : nullptr;
@@ -59,12 +59,12 @@ Ref<Trace> Profiler::step() {
       if (action_ == ProfilerAction::kRecordAndSave || !goes_on) ended = std::exchange(running_, {});
     }
   }
-  Ref<Trace> trace = end(std::move(ended));  // before the next recording begins, which may write the same file
+  Ref<Trace> trace = end(std::move(ended));  // ended before the next recording begins, which may write the same file
   std::string problem;
   try {
     std::scoped_lock lock(guard_);
     if (is_started_) begin_step();
-  } catch (const Exception &e) {  // a complete trace is not lost for that; the next step tries again
+  } catch (const Exception &e) {  // keep the complete trace; the next step tries again
     if (!trace) throw;
     problem = e.error()->message;
   }
@@ -73,8 +73,8 @@ Ref<Trace> Profiler::step() {
 }
 
 Ref<Trace> Profiler::stop() {
-  std::unique_ptr<StartedActivity> activity;  // ends after the recording
-  std::unique_ptr<AlarmSignal> signal;        // ends after the dumps
+  std::unique_ptr<StartedActivity> activity;  // destroyed after the recording
+  std::unique_ptr<AlarmSignal> signal;        // destroyed after the dumps
   Running ended;
   {
     std::scoped_lock lock(guard_);

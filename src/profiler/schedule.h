@@ -1,4 +1,4 @@
-// Which steps of a program a profiler records.
+// Selects the steps of a program that a profiler records.
 #pragma once
 #include <cstdint>
 
@@ -7,9 +7,9 @@ namespace opd {
 enum class ProfilerAction : uint8_t { kNone, kWarmup, kRecord, kRecordAndSave };  // as in opdyno/profiler.h
 inline bool records(ProfilerAction action) { return action >= ProfilerAction::kRecord; }
 
-// The first `skip_first` steps are left out; then cycles of `wait`, `warmup` and `active` steps follow, `repeat` of
-// them; 0: without end. If `skip_first_wait` is not 0, the first cycle has no `wait`. `active` 0: there is no schedule,
-// and all steps are recorded. Source: torch.profiler.schedule.
+// The first `skip_first` steps are skipped. Then `repeat` cycles of `wait`, `warmup` and `active` steps follow; repeat
+// 0: without end. If `skip_first_wait` is not 0, the first cycle has no `wait`. `active` 0: there is no schedule, and
+// all steps are recorded. Source: torch.profiler.schedule.
 struct Schedule {
   uint64_t wait = 0, warmup = 0, active = 0, repeat = 0, skip_first = 0;
   bool skip_first_wait = false;

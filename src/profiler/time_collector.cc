@@ -1,4 +1,4 @@
-// Wall time, and processor time over all threads of a call.
+// Collects wall time, and the processor time of all threads of a call.
 #include <time.h>
 
 #include "profiler/counter_collector.h"

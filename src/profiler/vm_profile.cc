@@ -31,7 +31,7 @@ RecordingOptions recording_options(const Vm &vm, const VmProfileOptions &options
   return recording;
 }
 
-// To be called while the VM's kernels are hooked, since the note lists those without hooks.
+// Call it while the VM's kernels are hooked, because the note lists those without hooks.
 VmProfile profile_of(const Vm &vm, const VmProfileOptions &options, Ref<Trace> trace) {
   RunReportOptions how;
   how.devices = devices_of(vm);
@@ -44,7 +44,7 @@ VmProfile profile_of(const Vm &vm, const VmProfileOptions &options, Ref<Trace> t
   return {std::move(report), std::move(trace)};
 }
 
-// The profiles that were started. A VM that is destroyed ends its recording; the entry stays until the next start.
+// The started profiles. If a VM is destroyed, its recording ends, but the entry stays until the next start.
 struct Started {
   struct Profile {
     Ref<Recording> recording;
@@ -62,8 +62,8 @@ struct Started {
     const auto found = profiles.find(&vm);
     return found != profiles.end() && found->second.recording->is_running() ? found->second.recording : nullptr;
   }
-  bool add(const Vm &vm, Profile &profile) {  // false: there is one already
-    Profile old;                              // ends after the lock is released
+  bool add(const Vm &vm, Profile &profile) {  // false: the VM has one already
+    Profile old;                              // destroyed after the lock is released
     std::scoped_lock lock(guard);
     Profile &place = profiles[&vm];
     if (place.recording && place.recording->is_running()) return false;
@@ -79,7 +79,7 @@ struct Started {
     return taken;
   }
   void forget_ended() {
-    std::vector<Profile> ended;  // end after the lock is released
+    std::vector<Profile> ended;  // destroyed after the lock is released
     std::scoped_lock lock(guard);
     for (auto next = profiles.begin(); next != profiles.end();) {
       const auto profile = next++;
@@ -97,8 +97,8 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
   RecordingOptions how = recording_options(vm, options);
   how.thread = thread_number();
   if (!options.file.empty()) {
-    // Events in a file cannot be dropped again, so the warm-up calls get a recording in memory. They must be recorded,
-    // so that the recording code is warm, too.
+    // Events in a file cannot be dropped again, so the warm-up calls have a recording in memory. They are recorded, so
+    // that the recording code is warm, too.
     const Ref<Recording> forgotten = Recording::start(how);
     for (int32_t i = 0; i < options.warmup; ++i) call();
     forgotten->stop();

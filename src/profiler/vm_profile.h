@@ -1,4 +1,4 @@
-// Profiles of VMs: a recording of a VM's runs, and the report and the trace of it.
+// Profiles VMs: makes a recording of a VM's runs, and a report and a trace from it.
 #pragma once
 #include <functional>
 
@@ -10,13 +10,13 @@
 namespace opd {
 
 struct VmProfileOptions {
-  int32_t warmup = 1, repeat = 1;  // of profile_runs()
+  int32_t warmup = 1, repeat = 1;  // for profile_runs()
   uint64_t max_calls = 0;          // per thread
-  uint64_t sample_interval = 1;    // of start_profile(): records one of so many runs
+  uint64_t sample_interval = 1;    // for start_profile(): records one of this many runs
   bool all_calls = false;          // also records calls without a tensor
   std::vector<Ref<Collector>> collectors;
   bool folds_builtins = false, details = false;  // as in RunReportOptions
-  std::string file;  // the recording is left there, too, as trace/file/event_file.h writes it; "": nowhere
+  std::string file;  // also leaves the recording in this file, in the format of trace/file/event_file.h; "": no file
   int32_t turn = 0;
 };
 
@@ -32,12 +32,12 @@ VmProfile profile_runs(Vm &vm, const VmProfileOptions &options, const std::funct
 VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options);
 
-// Records the runs of all threads until stop_profile(), which waits for those under way. Both throw
-// OPD_FAILED_PRECONDITION: if the VM is being profiled already, or is not. Thread-safe.
+// Records the runs of all threads until stop_profile(), which waits for those under way. start_profile() throws
+// OPD_FAILED_PRECONDITION if the VM is being profiled, stop_profile() if it is not. Thread-safe.
 void start_profile(Vm &vm, const VmProfileOptions &options);
 VmProfile stop_profile(Vm &vm);
 
-// The same for a program on another machine, which makes its profiles.
+// The same for a program on another machine, where the profiles are made.
 class ProfilesThere {
  public:
   virtual VmProfile profile_named(std::string_view name, Args args, const CallSettings &settings,
@@ -49,7 +49,7 @@ class ProfilesThere {
   ~ProfilesThere() = default;
 };
 
-// Where the program is. If the trace is not wanted, a program on another machine gives none.
+// Profiles where the program is. If `wants_trace` is false, a program on another machine returns no trace.
 VmProfile profile_named(AnyVm &vm, std::string_view name, Args args, const CallSettings &settings,
                         const VmProfileOptions &options, bool wants_trace);
 void start_profile(AnyVm &vm, const VmProfileOptions &options);
