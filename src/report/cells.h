@@ -1,4 +1,4 @@
-// Reads a column row by row, in order.
+// Reads a column's cells row by row.
 #pragma once
 #include "report/report.h"
 
@@ -6,8 +6,8 @@ namespace opd {
 
 class Cells {
  public:
-  explicit Cells(const Column *column) : column_(column) {}  // NULL: no row has the metric
-  Metric at(size_t row) {                                    // rows only grow
+  explicit Cells(const Column *column) : column_(column) {}  // null: no row has the metric
+  Metric at(size_t row) {                                    // `row` must not decrease
     if (!column_ || next_ >= column_->size() || column_->row_of(next_) != row) return {};
     return column_->cell(next_++);
   }

@@ -1,4 +1,4 @@
-// The lines above a report's table that name collectors which failed.
+// Makes the lines above a report's table that list failed collectors.
 #pragma once
 #include <string>
 #include <vector>

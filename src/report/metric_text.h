@@ -1,4 +1,4 @@
-// Numbers of metrics as text for people, the same under every locale.
+// Formats metrics' numbers for people, independently of the locale.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace opd {
 
-// As printf's %.*g in the C locale.
+// Like printf's %.*g in the C locale.
 inline void append_general(std::string &out, double number, int digits) {
   if (!std::isfinite(number)) return append_fixed(out, number, 0);
   char text[32];
@@ -19,8 +19,8 @@ inline void append_general(std::string &out, double number, int digits) {
 inline constexpr double kShortestShown = 0.01;
 inline constexpr std::string_view kBelowShortest = "<0.01";
 
-// Replaces control characters, also U+0080 to U+009F, by spaces: they would break rows and lines, and terminals obey
-// them.
+// Replaces control characters, including U+0080 to U+009F, by spaces: they would break rows and lines, and terminals
+// interpret them.
 inline void append_printable(std::string &out, std::string_view text) {
   const char *begin = text.data(), *const end = begin + text.size();
   for (const char *at = begin; at != end; ++at) {
@@ -40,7 +40,7 @@ inline size_t width_of(std::string_view text) {  // in code points
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// A text table pads each cell to the widest of its column, so a hostile report could make a table far larger than
+// A text table pads each cell to the width of its column, so a hostile report could make a table far larger than
 // itself.
 inline void check_cells(size_t rows, size_t columns) {
   constexpr size_t kMost = size_t{1} << 26;

@@ -55,7 +55,8 @@ bool has(const std::vector<double> &dims, double wanted) {
   return false;
 }
 
-// 2·m·n·k. k is the last dimension of the first argument, or the one before if the second argument lacks it.
+// 2·m·n·k. k is the last dimension of the first argument, or its second-last if the second argument has no such
+// dimension.
 std::optional<double> matmul(const Shapes &s) {
   if (s.size() < 3 || s[0].dims.empty() || s[1].dims.empty()) return std::nullopt;
   const std::vector<double> &a = s[0].dims;
@@ -63,7 +64,7 @@ std::optional<double> matmul(const Shapes &s) {
   return 2 * s.back().size() * inner;
 }
 
-// The output channels are the weights' first or last dimension: the one that the result has, too.
+// The output channels are the first or last dimension of the weights, whichever the result also has.
 std::optional<double> convolution(const Shapes &s) {
   if (s.size() < 3 || s[1].dims.size() < 3 || s.back().dims.size() != s[1].dims.size()) return std::nullopt;
   const std::vector<double> &weights = s[1].dims, &result = s.back().dims;
@@ -71,7 +72,7 @@ std::optional<double> convolution(const Shapes &s) {
   return channels > 0 ? std::optional(2 * s.back().size() * (s[1].size() / channels)) : std::nullopt;
 }
 
-// Every input element is multiplied with all weights of its channel.
+// Every input element is multiplied by all weights of its channel.
 std::optional<double> transposed_convolution(const Shapes &s) {
   if (s.size() < 3 || s[1].dims.size() < 3 || s[1].dims[0] <= 0) return std::nullopt;
   return 2 * s[0].size() * (s[1].size() / s[1].dims[0]);
@@ -80,7 +81,7 @@ std::optional<double> transposed_convolution(const Shapes &s) {
 struct Word {
   std::string_view word;
   double each;     // operations
-  bool of_result;  // for each element of the result; else of the largest tensor
+  bool of_result;  // true: for each element of the result; false: for each element of the largest tensor
 };
 constexpr Word kWords[] = {
     {"add", 1, true},     {"subtract", 1, true}, {"sub", 1, true},      {"multiply", 1, true},  {"mul", 1, true},
@@ -93,7 +94,7 @@ constexpr Word kWords[] = {
     {"pool1d", 1, false}, {"pool2d", 1, false},  {"pool3d", 1, false},  {"argmax", 1, false},   {"argmin", 1, false},
     {"cumsum", 1, true},
 };
-constexpr std::string_view kMoves[] = {  // no arithmetic
+constexpr std::string_view kMoves[] = {  // operators without arithmetic
     "transpose", "reshape", "concatenate", "split", "take",  "gather",  "cast",     "copy",
     "pad",       "flatten", "expand",      "dims",  "slice", "squeeze", "broadcast"};
 
@@ -145,7 +146,7 @@ std::optional<double> flop_of(std::string_view name, const Shapes &shapes) {
 
 OperatorCost operator_cost(std::string_view name, std::string_view shapes) {
   OperatorCost cost;
-  if (name.starts_with("vm.builtin.")) return cost;  // reads no elements
+  if (name.starts_with("vm.builtin.")) return cost;  // builtins read no elements
   const Shapes parsed = parse(shapes);
   for (const TensorShape &shape : parsed) cost.bytes += shape.size() * shape.item_bytes;
   if (const Ref<Function> own = find_function(concat("opdyno.flop.", without_digits(name)))) {

@@ -1,4 +1,4 @@
-// Estimates the arithmetic operations and bytes of an operator by its name and the shapes of its arguments.
+// Estimates the arithmetic operations and bytes of an operator from its name and the shapes of its arguments.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -6,8 +6,8 @@
 namespace opd {
 
 struct OperatorCost {
-  std::optional<double> flop;  // none: the operator is not known
-  double bytes = 0;            // of all tensors, each once
+  std::optional<double> flop;  // none: unknown operator
+  double bytes = 0;            // sum over all tensors, each counted once
 };
 
 // `name` as TVM writes it, `shapes` as in reports. Throws the errors of the user's own functions.

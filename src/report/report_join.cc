@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// The sum of two metrics of one kind; whole numbers stop at their largest value.
+// The sum of two metrics of one kind; integers saturate.
 Metric sum_of(Metric a, Metric b) {
   if (!a.is_integer()) return Metric::of_number(a.kind, a.number() + b.number());
   int64_t sum;
@@ -20,9 +20,9 @@ bool is_less(Metric a, Metric b) { return a.is_integer() ? a.count() < b.count()
 
 bool is_rate(Metric metric) { return metric.kind == MetricKind::kRatio || metric.kind == MetricKind::kHertz; }
 
-// The join of two metrics of one kind; kNone if there is none.
+// Joins two metrics of one kind; kNone if they have no common value.
 Metric joined(Metric a, Metric b, Join join) {
-  // Of a rate, kRatio, only the calls' own numbers are known here.
+  // For rates (kRatio), only the ratios themselves are available here.
   if (join == Join::kSame || join == Join::kRatio || a.is_text()) return a == b ? a : Metric{};
   if (join == Join::kMin) return is_less(b, a) ? b : a;
   if (join == Join::kMax) return is_less(a, b) ? b : a;
@@ -32,8 +32,8 @@ Metric joined(Metric a, Metric b, Join join) {
 std::vector<Metric> join_by_pairs(const Column &column, std::span<const uint32_t> group_of_row, size_t num_groups) {
   const Join join = column.meaning().join;
   std::vector<Metric> made(num_groups);
-  std::vector<bool> is_open;        // groups whose calls have no common metric
-  std::vector<uint32_t> num_rates;  // ratios that are averaged
+  std::vector<bool> is_open;        // per group: its calls have no common metric
+  std::vector<uint32_t> num_rates;  // number of averaged ratios
   for (size_t i = 0; i < column.size(); ++i) {
     const uint32_t group = group_of_row[column.row_of(i)];
     if (group == kNoGroup) continue;
@@ -62,8 +62,8 @@ double value_of(Metric metric) {
   return metric.is_number() ? metric.number() : 0;
 }
 
-// The rate of several calls is the sum of their work over the sum of their times. The mean of their rates would give a
-// short call the weight of a long one.
+// The rate of several calls is the sum of their work divided by the sum of their times. A mean of their rates would
+// give short calls the same weight as long ones.
 std::vector<Metric> join_ratios(const Report &report, const Column &column, const Column &under_column,
                                 std::span<const uint32_t> group_of_row, size_t num_groups) {
   const ColumnMeaning &meaning = column.meaning();

@@ -1,4 +1,4 @@
-// Joins cells of several calls to one cell, by the meaning of their column.
+// Joins cells of several calls to one cell, depending on the meaning of their column.
 #pragma once
 #include <span>
 
@@ -6,7 +6,7 @@
 
 namespace opd {
 
-inline constexpr uint32_t kNoGroup = UINT32_MAX;  // for a row that is left out
+inline constexpr uint32_t kNoGroup = UINT32_MAX;  // the row is left out
 
 // Returns one cell per group; kNone if the group's cells have no common value.
 std::vector<Metric> join_cells(const Report &report, const Column &column, std::span<const uint32_t> group_of_row,

@@ -1,4 +1,4 @@
-// TVM's JSON form of a report: one line, metrics as {"count":1}. Members added by newer writers are kept.
+// Reads and writes TVM's JSON form of a report: one line, metrics as {"count":1}. Members of newer writers are kept.
 #include <cmath>
 
 #include "base/json_document.h"
@@ -75,7 +75,7 @@ class ReportReader {
     }
   }
 
-  // {"count":1}: one member, whose key is the kind.
+  // A metric is {"count":1}: one member, whose key is the kind.
   Metric read_metric(const cJSON *entry) {
     const cJSON *value = cJSON_IsObject(entry) ? entry->child : nullptr;
     if (!value || value->next) document_.bad(entry, "must hold one metric, as {\"count\":1}");
@@ -111,8 +111,8 @@ class ReportReader {
 
 // ---- writing
 
-// 17 digits after the point, as TVM; numbers below 1e-6 would lose digits that way. JSON has no infinity: 1e999 reads
-// as one.
+// 17 digits after the point, as in TVM. Numbers below 1e-6 would lose digits, so they are written differently. JSON has
+// no infinity: 1e999 is read as one.
 void append_real(std::string &out, double number) {
   if (std::isnan(number)) return append(out, "null");
   if (std::isinf(number)) return append(out, number < 0 ? "-1e999" : "1e999");
@@ -227,7 +227,7 @@ class Writer {
   }
 
   const Report &report_;
-  std::vector<std::string> keys_;    // of the columns, with their colons
+  std::vector<std::string> keys_;    // names of the columns, with their colons
   std::vector<std::string> quoted_;  // texts, each escaped once
   std::string out_;
 };

@@ -1,4 +1,4 @@
-// Merges reports: configuration entries that differ between them become columns. Nothing is lost.
+// Merges reports. Configuration entries that differ between them become columns, so nothing is lost.
 #include "report/report_merge.h"
 
 #include <map>
@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// A metric with its text, so that metrics of several reports can be compared.
+// A metric with its text, for comparisons between reports.
 struct Entry {
   Metric metric;
   std::string_view text;
@@ -59,7 +59,7 @@ class Merger {
     return false;
   }
 
-  // The number in the merged report of this report's run `before`; without a number, the report is a single run.
+  // Maps the run `before` of this report to its number in the merged report. Without a number, the report is one run.
   int64_t run_of(Metric before) {
     const auto [found, is_new] = runs_.emplace(before.kind == MetricKind::kCount ? before.count() : -1, num_runs_);
     num_runs_ += is_new;
@@ -69,7 +69,7 @@ class Merger {
   void add(const Report &report) {
     runs_.clear();
     const int64_t first_run = num_runs_;
-    NamedMetrics own;  // configuration entries that differ from other reports
+    NamedMetrics own;  // configuration entries that differ from those of other reports
     for (const auto &[name, metric] : report.configuration()) {
       if (is_common(name)) continue;
       std::string column = name;
@@ -93,7 +93,7 @@ class Merger {
     std::vector<size_t> own_columns;
     if (report.num_rows())
       for (const auto &entry : own) own_columns.push_back(builder_.column(entry.first));
-    std::vector<Metric> texts(report.num_texts());  // the texts in the merged report
+    std::vector<Metric> texts(report.num_texts());  // the merged report's texts
     for (size_t row = 0; row < report.num_rows(); ++row) {
       builder_.begin_row();
       for (auto &[column, cells] : columns) {
@@ -146,7 +146,7 @@ class Merger {
   std::span<const Report *const> reports_;
   std::vector<std::pair<std::string, Entry>> common_;
   ReportBuilder builder_;
-  std::map<int64_t, int64_t> runs_;  // of the current report
+  std::map<int64_t, int64_t> runs_;  // for the current report
   int64_t num_runs_ = 0;
   std::map<std::string, std::string> extras_;
 };

@@ -23,8 +23,8 @@ ReportRows::ReportRows(const Report &report, Order order, bool aggregate, bool s
   add_devices();
 }
 
-// TVM's columns come first, whether the report has them or not. If calls are joined, the spread of their durations
-// follows. Then come the others by name.
+// TVM's columns come first, even if the report lacks them. If calls are joined, the spread of their durations follows,
+// then the other columns by name.
 void ReportRows::choose_headers(bool has_spread) {
   for (const auto name : kTvmColumns) headers_.push_back(name);
   std::vector<std::string_view> others;
@@ -56,7 +56,7 @@ size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
       return hash;
     }
   };
-  std::unordered_map<Key, uint32_t, Hash> groups;  // texts are interned: equal text, equal place
+  std::unordered_map<Key, uint32_t, Hash> groups;  // equal texts have equal indices, because they are interned
   for (size_t row = 0; row < group_of_row.size(); ++row) {
     const Metric hashed = at(hash, row);
     const Key key{hashed, hashed ? Metric{} : at(name, row), at(shapes, row), at(device, row)};
@@ -65,7 +65,7 @@ size_t ReportRows::group_calls(std::vector<uint32_t> &group_of_row) const {
   return groups.size();
 }
 
-// Leaves out the calls with a count above 0 in that column.
+// Leaves out the calls whose count in that column is above 0.
 std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<const uint32_t> group_of_row) const {
   std::vector<uint32_t> groups(group_of_row.begin(), group_of_row.end());
   if (const Column *counts = report_.find_column(column))
@@ -75,7 +75,7 @@ std::vector<uint32_t> ReportRows::without(std::string_view column, std::span<con
   return groups;
 }
 
-// Leaves out all rows but those of devices' work; empty if there are none.
+// Leaves out all rows except device work; empty if there is none.
 std::vector<uint32_t> ReportRows::device_works() const {
   std::vector<uint32_t> groups;
   if (!report_.find_column(kDeviceColumn)) return groups;
@@ -130,8 +130,7 @@ void ReportRows::sort_by_duration() {
   kinds_ = std::move(sorted);
 }
 
-// Sums are over calls, not over joined rows. The time of a nested call is left out, because its caller's time includes
-// it.
+// Sums are over calls, not over joined rows. Nested calls are left out, because their callers' times include them.
 void ReportRows::add_sums() {
   const std::vector<uint32_t> all(report_.num_rows());
   const std::vector<uint32_t> outermost = without(kDepthColumn, all), works = device_works();
@@ -158,7 +157,7 @@ void ReportRows::add_devices() {
   }
 }
 
-// Whether a single number for all calls makes sense.
+// Whether a single number for all calls is meaningful.
 bool ReportRows::adds_up(const Column &column) {
   const Join join = column.meaning().join;
   if (join != Join::kByKind) return join == Join::kRatio || join == Join::kMax;

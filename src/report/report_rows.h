@@ -24,12 +24,12 @@ class ReportRows {
   RowKind kind(size_t row) const { return row < num_calls_ ? kinds_[row] : RowKind::kCall; }
   Metric cell(size_t row, size_t column) const { return columns_[column][row]; }
   bool is_text_column(size_t column) const;
-  size_t find(std::string_view header) const;               // SIZE_MAX if there is none
-  void append_text(std::string &out, Metric metric) const;  // for people
+  size_t find(std::string_view header) const;               // SIZE_MAX if not found
+  void append_text(std::string &out, Metric metric) const;  // formats for people
   std::string text(size_t row, size_t column) const;
 
  private:
-  // Texts that the report itself may lack; their indices follow those of the report's texts.
+  // Texts that the report may lack; their indices follow those of the report's texts.
   enum OwnText : size_t { kRule, kSum, kTotal };
 
   void choose_headers(bool has_spread);
@@ -37,7 +37,7 @@ class ReportRows {
   void sort_by_duration();
   void add_sums();
   void add_devices();
-  // Groups calls by operator, shapes and device; returns the number of groups. The order is that of first appearance.
+  // Groups calls by operator, shapes and device. Groups are in the order of first appearance. Returns their number.
   size_t group_calls(std::vector<uint32_t> &group_of_row) const;
   std::vector<uint32_t> without(std::string_view column, std::span<const uint32_t> group_of_row) const;
   std::vector<uint32_t> device_works() const;
@@ -47,9 +47,9 @@ class ReportRows {
 
   const Report &report_;
   std::vector<std::string_view> headers_;
-  std::map<std::string_view, size_t> places_;  // of the headers
-  std::vector<std::vector<Metric>> columns_;   // one per header, all of num_rows_ cells
-  std::vector<RowKind> kinds_;                 // of the rows of calls
+  std::map<std::string_view, size_t> places_;  // key: header
+  std::vector<std::vector<Metric>> columns_;   // one per header, each with num_rows_ cells
+  std::vector<RowKind> kinds_;                 // kinds of the calls' rows
   size_t num_rows_ = 0, num_calls_ = 0;
   bool has_spread_ = false;
 };

@@ -9,9 +9,9 @@ struct ShapeText {
   std::string_view dtype, dims;  // "float32" and "[1, 64]"
 };
 
-// Takes the first shape from `rest`.
+// Removes the first shape from `rest` and returns it.
 inline ShapeText take_shape(std::string_view &rest) {
-  size_t end = 0;  // after the bracket that ends a tensor: "custom[12]8[2]" has another one
+  size_t end = 0;  // after the tensor's last bracket: "custom[12]8[2]" has two pairs
   do end = rest.find(']', end) + 1;
   while (end && end < rest.size() && rest[end] != ',');
   const std::string_view shape = rest.substr(0, end ? end : rest.size());

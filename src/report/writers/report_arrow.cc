@@ -1,6 +1,7 @@
-// Every cell of a column has 8 bytes: int64, double, or the index of a text. That is Arrow's layout of int64, float64
-// and dictionary indices. So columns without gaps are passed on without a copy; texts are copied once, as the
-// dictionary. Every array keeps the batch alive until its consumer releases it, and the batch keeps the report.
+// Writes the calls as an Arrow stream. Every cell of a column has 8 bytes: int64, double, or the index of a text. That
+// is Arrow's layout of int64, float64 and dictionary indices. So columns without gaps are not copied; texts are copied
+// once, as the dictionary. Every array keeps the batch alive until its consumer releases it, and the batch keeps the
+// report.
 #include "report/writers/report_arrow.h"
 
 #include <array>
@@ -28,11 +29,11 @@ enum class Layout { kInt, kFloat, kDictionary, kText };
 struct ArrowColumn {
   std::string name, metadata;
   Layout layout = Layout::kInt;
-  const uint64_t *cells = nullptr;  // the report's own, or of `copied`
+  const uint64_t *cells = nullptr;  // points into the report or into `copied`
   std::vector<uint64_t> copied;
-  std::vector<uint8_t> validity;  // a bit per row; empty if no row is missing
+  std::vector<uint8_t> validity;  // a bit per row; empty if every row has a cell
   int64_t missing = 0;
-  Texts texts;  // of kText
+  Texts texts;  // used for kText
 };
 
 struct Batch {
@@ -130,7 +131,8 @@ SharedBatch make_batch(Ref<Report> report) {
 
 // ---- Arrow's structs
 
-// The memory behind an Arrow struct; T is ArrowArray or ArrowSchema. Children that were not moved away end with it.
+// The memory behind an Arrow struct; T is ArrowArray or ArrowSchema. Children that were not moved away are destroyed
+// with it.
 template <class T>
 struct Node {
   SharedBatch batch;
@@ -231,7 +233,7 @@ struct Stream {
 Stream &stream_of(ArrowArrayStream *stream) { return *static_cast<Stream *>(stream->private_data); }
 
 template <class F>
-int without_exceptions(F body) {  // the consumer is C
+int without_exceptions(F body) {  // the consumer is C code
   try {
     body();
     return 0;

@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// `out` is written, never read. Throws OPD_UNSUPPORTED if there is more text than Arrow's 32-bit offsets allow.
+// `out` is only written. Throws OPD_UNSUPPORTED if the text exceeds Arrow's 32-bit offsets.
 void report_to_arrow(Ref<Report> report, ArrowArrayStream *out);
 
 }  // namespace opd

@@ -62,7 +62,7 @@ std::vector<size_t> by_self_time(const ReportRows &rows) {
 
 namespace {
 
-// Keeps `head` code points of the begin, and of the end as many as then fit.
+// Keeps the first `head` code points, and as many of the last ones as fit.
 std::string without_middle(std::string_view text, size_t most, size_t head) {
   std::vector<std::string_view> points;
   for (size_t i = 0; i < text.size(); i += points.back().size())
@@ -93,7 +93,7 @@ std::vector<std::string> shortened_apart(const std::vector<std::string> &names, 
   for (size_t head = most; head-- > 0 && !are_apart(shown, names);)
     for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, head);
   if (are_apart(shown, names)) return shown;
-  // They differ in several places, so no cut shows all of them.
+  // The names differ in several places, so no cut shows all differences.
   std::map<std::string_view, size_t> numbers;
   for (const std::string &name : names) numbers.emplace(name, numbers.size() + 1);
   for (size_t i = 0; i < names.size(); ++i) {

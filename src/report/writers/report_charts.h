@@ -1,4 +1,4 @@
-// Draws a report's charts as SVG for its HTML page. The page's style sets the colours.
+// Draws a report's charts for its HTML page. The page's style sets the colours.
 #pragma once
 #include <optional>
 
@@ -7,28 +7,28 @@
 namespace opd {
 
 void append_bars(std::string &out, const ReportRows &rows);      // the longest rows, and the sum of the others
-void append_roofline(std::string &out, const ReportRows &rows);  // nothing if the report has no numbers for it
+void append_roofline(std::string &out, const ReportRows &rows);  // draws nothing if the report lacks the numbers
 
-// ---- shared with the page
+// ---- used by the page and the charts
 
 constexpr double kChartWidth = 1000;
 
-void append_html(std::string &out, std::string_view text);                // escaped; controls become spaces
+void append_html(std::string &out, std::string_view text);                // escaped; control characters become spaces
 void append_time(std::string &out, double us);                            // "1.06 ms"
-void append_label(std::string &out, const ReportRows &rows, size_t row);  // all that identifies an operator
+void append_label(std::string &out, const ReportRows &rows, size_t row);  // everything that identifies an operator
 // Shortens to at most `most` code points. The middle is dropped, because names of operators differ at their ends.
 std::string shortened(std::string_view text, size_t most);
-// The same for names in one column, so cut that different names stay different.
+// The same for names in one column; different names stay different.
 std::vector<std::string> shortened_apart(const std::vector<std::string> &names, size_t most);
 
-std::optional<double> number_of(Metric metric);  // if it is a finite number
+std::optional<double> number_of(Metric metric);  // none if it is not a finite number
 double duration_of(const ReportRows &rows, size_t row);
-double self_time_of(const ReportRows &rows, size_t row);  // without nested calls, if the report has that
+double self_time_of(const ReportRows &rows, size_t row);  // without nested calls, if the report has this time
 double total_time_of(
     const ReportRows &rows);  // the base of percentages: the longest of the devices' totals, else the sum of all rows
-std::vector<size_t> by_self_time(const ReportRows &rows);  // rows of calls, the longest first
+std::vector<size_t> by_self_time(const ReportRows &rows);  // rows of calls, longest first
 
-// Appends markup; numbers are coordinates.
+// Appends markup. Numbers are coordinates.
 inline void put_part(std::string &out, std::string_view text) { out += text; }
 inline void put_part(std::string &out, double coordinate) { append_fixed(out, coordinate, 1); }
 template <class... Parts>

@@ -1,4 +1,4 @@
-// One sentence that sums up a report, and the warnings that a reader must see first.
+// Makes the sentence that sums up a report, and the warnings that a reader must see first.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-constexpr double kFarFromPeak = 30, kNearPeak = 60;  // percent: a kernel with much room, and one with little
+constexpr double kFarFromPeak = 30, kNearPeak = 60;  // percent; a kernel has much room below, little above
 constexpr double kMuchDispatch = 20;                 // percent of the time
 
 void append_percent(std::string &out, double percent) {
@@ -19,11 +19,11 @@ void append_percent(std::string &out, double percent) {
   out += " %";
 }
 
-// An operator's calls of all shapes together.
+// The calls of one operator, for all shapes together.
 struct Leader {
   std::string name;
   double us = 0;
-  double peak_us = 0, peak_sum = 0;  // time of calls with a known share of the peak; that time multiplied by the share
+  double peak_us = 0, peak_sum = 0;  // time of calls with a known share of the peak; sum of time times share
 };
 
 Leader leader_of(const ReportRows &rows) {

@@ -1,4 +1,4 @@
-// The calls as CSV: one column per metric name, sorted; 6 significant digits, as a C++ stream prints by default.
+// Writes the calls as CSV: one column per metric name, sorted; 6 significant digits, the default of C++ streams.
 #include <algorithm>
 
 #include "report/metric_text.h"
@@ -33,7 +33,7 @@ std::string Report::to_csv() const {
     else append_quoted(out, name);
   }
   out += '\n';
-  std::vector<size_t> next(sorted.size());  // per column, the first cell not yet written
+  std::vector<size_t> next(sorted.size());  // per column: the first unwritten cell
   for (size_t row = 0; row < num_rows_; ++row) {
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (i) out += ',';

@@ -1,5 +1,5 @@
-// The report as one HTML page: charts, a sortable table, the configuration. All text comes from outside and is escaped.
-// The page loads nothing else, and its content policy forbids it.
+// Writes the report as one HTML page: charts, a sortable table, the configuration. Foreign text is escaped. The page
+// loads nothing else, and its content policy forbids it.
 #include "report/writers/report_charts.h"
 #include "report/writers/report_page.h"
 #include "report/writers/report_summary.h"
@@ -57,7 +57,7 @@ class Page {
     out_ += "</p>\n";
   }
 
-  // Without the rows that a profile adds for time outside of operators.
+  // Does not count the rows that a profile adds for time outside of operators.
   size_t num_operator_calls() const { return rows_.report().num_rows() - rows_.report().computed_rows().size(); }
 
   void write_table() {
@@ -71,7 +71,8 @@ class Page {
     out_ += "</tr></thead>\n<tbody>\n";
     for (size_t row = 0; row < rows_.num_calls(); ++row) write_row(row);
     out_ += "</tbody>\n<tfoot>\n";
-    const bool sums = rows_.num_rows() > rows_.num_calls() + rows_.num_totals();  // the rule before them is not shown
+    const bool sums = rows_.num_rows() > rows_.num_calls() + rows_.num_totals();  // the rule before the sums is not
+                                                                                  // shown
     for (size_t row = rows_.num_calls() + sums; row < rows_.num_rows(); ++row) write_row(row);
     out_ += "</tfoot></table>";
   }

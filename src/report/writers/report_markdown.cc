@@ -1,4 +1,4 @@
-// The report as a Markdown table, for issues and pull requests.
+// Writes the report as a Markdown table, for issues and pull requests.
 #include <cctype>
 
 #include "report/collector_failures.h"
@@ -10,8 +10,8 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<uint8_t>(c) >= 0x80; }
 
-// Keeps shapes and names of functions readable: brackets and underscores are escaped only where Markdown would
-// interpret them.
+// Escapes brackets and underscores only where Markdown would interpret them, so that shapes and names of functions stay
+// readable.
 void append_escaped(std::string &out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : ' ', last = i ? text[i - 1] : ' ';
@@ -42,7 +42,7 @@ std::string print_markdown(const ReportRows &rows) {
   }
   out += "\n|";
   for (size_t i = 0; i < columns; ++i) out += i == 0 || rows.is_text_column(i) ? " :--- |" : " ---: |";
-  const size_t sums = rows.num_rows() - rows.num_totals();  // the rule before the sums is not a row here
+  const size_t sums = rows.num_rows() - rows.num_totals();  // does not count the rule before the sums
   for (size_t row = 0; row < rows.num_rows(); ++row) {
     if (row == rows.num_calls() && row != sums) continue;
     out += "\n|";

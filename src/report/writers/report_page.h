@@ -1,11 +1,10 @@
-// The common parts of all reports' pages: style and the script that sorts and filters. Plain, so that no other file is
-// needed.
+// Style and script shared by all reports' pages. The script sorts and filters. They need no other file.
 #pragma once
 #include <string_view>
 
 namespace opd {
 
-// Colours: blue on white and on near-black; text has a contrast of 4.5 : 1 or more, marks of 3 : 1 or more.
+// Colours: blue on white and on near-black. Text has a contrast of 4.5 : 1 or more, marks of 3 : 1 or more.
 inline constexpr std::string_view kPageStyle = R"(
 :root{color-scheme:light dark;--page:#fff;--text:#1b1f24;--soft:#57606a;--line:#d0d7de;--mark:#1f6feb;--other:#8c959f;--roof:#b35900;--row:#f6f8fa}
 @media(prefers-color-scheme:dark){:root{--page:#0f1419;--text:#e6edf3;--soft:#9aa5b1;--line:#343b44;--mark:#58a6ff;--other:#768390;--roof:#f0a04b;--row:#171d24}}

@@ -16,7 +16,7 @@ constexpr std::string_view kBold = "\033[1m", kDim = "\033[2m", kYellow = "\033[
                            kReset = "\033[0m";
 constexpr size_t kGap = 2, kLeastName = 16, kMostOther = 14, kLeastShapes = 12, kBar = 8;
 
-// Three digits and a unit: "0.42 µs", "812 µs", "1.06 ms", "12.3 s".
+// Formats a time with three digits and a unit: "0.42 µs", "812 µs", "1.06 ms", "12.3 s".
 std::string short_time(double us) {
   if (!std::isfinite(us) || us < 0) return "";
   std::string out;
@@ -32,7 +32,7 @@ std::string percent_text(double percent) {
   return out += " %";
 }
 
-// "12.3M": counts are often wider than a column.
+// Formats a count as "12.3M", because full counts are often wider than a column.
 std::string short_count(double number) {
   constexpr std::string_view kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;
@@ -51,7 +51,7 @@ std::string short_dtype(std::string_view dtype) {
 }
 
 // Writes "float32[4, 784], float32[784, 10]" as "4x784 784x10 f32", like inputs of the program. If that is longer than
-// `most`, the last shapes are left out as a whole, because a part of a shape would look like another one.
+// `most`, whole shapes are left out at the end, because a part of a shape would look like another shape.
 std::string short_shapes(std::string_view text, size_t most) {
   struct Part {
     std::string dtype, dims;
@@ -85,7 +85,7 @@ std::string short_shapes(std::string_view text, size_t most) {
   return parts.empty() ? "" : "…";
 }
 
-// A bar in eighths of a character.
+// Draws a bar in eighths of a character.
 std::string bar_of(double share, size_t width) {
   constexpr std::string_view kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double filled = std::clamp(share, 0.0, 1.0) * static_cast<double>(width) * 8;
@@ -144,7 +144,7 @@ class Summary {
     shown.header = shortened(shown.header, most);
     shown.width = most;
   }
-  // Adds a column if there is room for it.
+  // Adds a column if there is room.
   bool add(Shown shown) {
     const size_t gap = columns_.empty() ? 0 : kGap;
     if (used_ + gap + shown.width > options_.width) return false;
@@ -206,7 +206,7 @@ class Summary {
         continue;
       std::string header;
       append_printable(header, name);
-      constexpr std::string_view kUnit = " (us)";  // cells of times have a unit
+      constexpr std::string_view kUnit = " (us)";  // cells of times have a unit of their own
       const bool is_time = header.ends_with(kUnit);
       Shown shown = column(
           is_time ? header.substr(0, header.size() - kUnit.size()) : header,
@@ -285,7 +285,7 @@ class Summary {
   const ReportRows &rows_;
   const SummaryOptions &options_;
   const double total_us_;
-  std::vector<size_t> order_;  // rows of calls as they are shown
+  std::vector<size_t> order_;  // rows of calls in the order shown
   size_t shown_ = 0, used_ = 0;
   std::vector<Shown> columns_;
   std::string hidden_;  // names of columns that did not fit

@@ -1,4 +1,4 @@
-// A report for a terminal: the slowest operators in lines that fit its width, and a conclusion.
+// Formats a report for a terminal: the slowest operators in lines that fit its width, and a conclusion.
 #pragma once
 #include <string>
 
@@ -7,15 +7,15 @@
 namespace opd {
 
 struct SummaryOptions {
-  size_t width = 80;     // of a line, in characters
+  size_t width = 80;     // characters per line
   size_t most_rows = 0;  // 0: all
-  bool sorted = true;    // the longest self time first
-  bool colored = false;  // by escape sequences of ECMA-48
+  bool sorted = true;    // longest self time first
+  bool colored = false;  // uses ECMA-48 escape sequences
 };
 std::string summary_of(const ReportRows &rows, const SummaryOptions &options);
 
-// One sentence: the operator that takes most of the time, how near it is to the machine's peak if that is known, and
-// what to do. "" if there is no such operator.
+// Returns one sentence: the operator that takes most of the time, its share of the machine's peak if known, and a
+// recommendation. "" if there is no such operator.
 std::string conclusion_of(const ReportRows &rows);
 
 // Lines that a reader must see before the numbers: failed collectors, missing calls.

@@ -1,4 +1,4 @@
-// The report as a text table, in TVM's layout; then the configuration.
+// Writes the report as a text table in TVM's layout, followed by the configuration.
 #include <algorithm>
 
 #include "report/collector_failures.h"
@@ -11,7 +11,7 @@ namespace {
 std::string print_table(const ReportRows &rows) {
   const auto &headers = rows.headers();
   struct Cell {
-    size_t end, width;  // end of its text in `texts`; it begins where the one before ends
+    size_t end, width;  // end of its text in `texts`; the text begins at the previous end
   };
   std::string texts;
   std::vector<Cell> cells;

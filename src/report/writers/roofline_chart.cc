@@ -1,4 +1,4 @@
-// Speed over arithmetic intensity, below the roof made by the machine's peaks.
+// Draws speed over arithmetic intensity, below the roof that the machine's peaks form.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -49,7 +49,7 @@ class Roofline {
   static double radius(const Point &point) { return 5 + 13 * std::sqrt(point.share); }
 
   void draw_axes() {
-    const auto step = [](double span) { return std::ceil(span / 12); };  // numbers from outside can span a large range
+    const auto step = [](double span) { return std::ceil(span / 12); };  // foreign numbers may span a large range
     for (double power = left_; power <= right_; power += step(right_ - left_)) {
       const double at = x(std::pow(10, power));
       put(out_, "<path class=\"axis\" d=\"M", at, " ", kTop, "V", kBottom, "\"/><text class=\"soft\" x=\"", at,
@@ -95,12 +95,13 @@ class Roofline {
     out_ += " FLOP/byte</title></circle>\n";
   }
 
-  // Called with the longest first; a name that would overlap another one is left out.
+  // Called for the longest first; names that would overlap an earlier one are left out.
   void draw_name(const Point &point) {
     constexpr double kHigh = 16, kWide = 7.2;
     if (named_.size() == 8) return;
     const std::string name = shortened(rows_.text(point.row, ReportRows::kName), 24);
-    const double wide = kWide * static_cast<double>(name.size());  // or less, if characters have several bytes
+    const double wide = kWide * static_cast<double>(name.size());  // an upper bound, because characters may have
+                                                                   // several bytes
     const bool left = x(point.intensity) + radius(point) + wide > kRight;
     const double begin = x(point.intensity) + (left ? -radius(point) - 5 - wide : radius(point) + 5);
     const std::array<double, 2> place{begin, y(point.speed) + 4};
@@ -116,7 +117,7 @@ class Roofline {
   const ReportRows &rows_;
   double peak_, bandwidth_;
   std::vector<Point> points_;
-  double left_, right_, low_, high_;  // powers of ten
+  double left_, right_, low_, high_;  // exponents of ten
   std::vector<std::pair<std::array<double, 2>, double>> named_;
   std::string out_;
 };
