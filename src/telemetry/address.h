@@ -7,12 +7,12 @@
 
 namespace opd {
 
-// A listening, non-blocking socket. Changes the text to the address that it got: the port 0 takes a free one. The host
-// is a number or "localhost", so no other machine is asked. Throws OPD_INVALID_ARGUMENT, or OPD_IO.
+// Opens a listening, non-blocking socket. Changes the text to the bound address: port 0 selects a free port. The host
+// must be a number or "localhost", so there is no name lookup. Throws OPD_INVALID_ARGUMENT, or OPD_IO.
 int listen_at(std::string &address);
 
 struct HttpUrl {
-  std::string host, port, path;  // the path without a '/' at its end
+  std::string host, port, path;  // path: without a trailing '/'
 
   // Throws OPD_INVALID_ARGUMENT, or OPD_UNSUPPORTED for https.
   static HttpUrl parse(const std::string &text);

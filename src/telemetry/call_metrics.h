@@ -1,4 +1,5 @@
-// Counters and durations of calls, made of events. Cost: some 20 ns for each event, on the thread that reads them.
+// Counters and durations of calls, computed from events. Cost: some 20 ns for each event, on the thread that reads
+// them.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -10,10 +11,10 @@ namespace opd {
 
 class CallMetrics {
  public:
-  // A metric has at most so many label sets; values of further ones have the labels "other".
+  // Limits the label sets of each metric; values of further ones have the labels "other".
   explicit CallMetrics(size_t max_series) : max_series_(max_series) {}
 
-  // Those that ended: each event is to be added once.
+  // Reads ended spans: each event must be added only once.
   void add(const TraceParts &parts);
   void write(std::vector<Series> &all, bool per_operator) const;
 
@@ -32,7 +33,7 @@ class CallMetrics {
   struct Table {
     std::vector<Row> rows;
     std::unordered_map<uint64_t, size_t> places;
-    size_t other = SIZE_MAX;  // the row of what finds no room; SIZE_MAX: there is none
+    size_t other = SIZE_MAX;  // row for values without room; SIZE_MAX: none
   };
 
   template <class Row, class Name>
@@ -41,10 +42,10 @@ class CallMetrics {
   const size_t max_series_;
   Table<Function> functions_;
   Table<Operator> operators_;
-  uint64_t num_folded_ = 0;  // calls that had the labels "other"
+  uint64_t num_folded_ = 0;  // calls counted under the labels "other"
 };
 
-// The message of the error that ended the run; data() is null if none did. Of recordings that ask for outcomes.
+// The message of the error that ended the run; data() is null if it succeeded. For recordings that ask for outcomes.
 std::string_view failure_of(const Event &run);
 
 }  // namespace opd

@@ -25,7 +25,7 @@ void Wake::close() noexcept {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
-// A server may not stop the sending for good.
+// The server's pause is limited, so that it cannot stop the sending for good.
 void Backoff::fail(uint64_t wanted_ns) {
   constexpr uint64_t kFirst = 1'000'000'000, kMost = 30'000'000'000, kMostWanted = 300'000'000'000;
   pause_ns_ = std::min(pause_ns_ ? 2 * pause_ns_ : kFirst, kMost);

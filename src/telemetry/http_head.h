@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// The value of a header, with the blanks around it; "" if there is none.
+// Returns the value of a header, including surrounding blanks; "" if it is missing.
 inline std::string_view header_in(std::string_view head, std::string_view name) {
   for (size_t line = head.find("\r\n"); line != head.npos; line = head.find("\r\n", line + 2)) {
     const std::string_view rest = head.substr(line + 2);

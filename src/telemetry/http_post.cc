@@ -35,7 +35,7 @@ bool read_number(std::string_view text, Number &out) {
 
 }  // namespace
 
-// The end of a request: its own patience, and that of the session, which may end.
+// The deadline of a request: its own limit, or the end of the session if that is earlier.
 struct HttpPost::Moment {
   uint64_t own_ns;
   const std::atomic<uint64_t> &end_ns;
@@ -47,7 +47,7 @@ struct HttpPost::Moment {
       const uint64_t now = monotonic_ns(), end = ns();
       if (now >= end) fail(OPD_DEADLINE_EXCEEDED, "the collector does not answer in time");
       const uint64_t left_ms = (end - now + kNsPerMs - 1) / kNsPerMs;
-      // Once the session ends, there is nothing to be woken for.
+      // Once the session ends, nothing more can wake it.
       const bool may_wake = end_ns.load(std::memory_order_relaxed) == UINT64_MAX;
       pollfd waiting[] = {{fd, events, 0}, {may_wake ? wake : -1, POLLIN, 0}};
       if (::poll(waiting, 2, static_cast<int>(std::min<uint64_t>(left_ms, 60'000))) > 0 && waiting[0].revents) return;

@@ -1,4 +1,4 @@
-// Sends one request POST by HTTP/1.1, without TLS, over a connection of its own. All sizes and waits are bounded.
+// Sends one POST request by HTTP/1.1, without TLS, over a separate connection. All sizes and waits are bounded.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace opd {
 class HttpPost {
  public:
   struct Result {
-    int status = 0;  // 0: there was no answer
+    int status = 0;  // 0: no answer
     std::string problem = {};
-    uint64_t retry_after_ns = 0;  // as the server asks; 0: it does not
-    std::string body = {};        // of the answer; up to some KiB
+    uint64_t retry_after_ns = 0;  // requested by the server; 0: none
+    std::string body = {};        // body of the answer; limited to some KiB
     bool is_success() const { return status >= 200 && status < 300; }
     // Whether the same request may succeed later (OTLP specification, "Failures").
     bool is_transient() const {
@@ -28,10 +28,10 @@ class HttpPost {
   ~HttpPost() { close(); }
   HttpPost(const HttpPost &) = delete;
 
-  // To be called by one thread. `end_ns`: the moment of monotonic_ns() at which it gives up, which may come nearer
-  // meanwhile; then `wake` can be read.
+  // One thread calls it. `end_ns`: the deadline, by monotonic_ns(). Another thread may move it nearer and then makes
+  // `wake` readable.
   Result send(std::string_view path, std::string_view body, const std::atomic<uint64_t> &end_ns, int wake);
-  // Also in a forked child, where the socket is the parent's.
+  // Also called in a forked child, where the socket is the parent's.
   void close() noexcept;
   const HttpUrl &url() const { return url_; }
 
@@ -43,7 +43,7 @@ class HttpPost {
 
   const HttpUrl url_;
   std::string headers_;
-  ForkMutex guard_{LockRank::kTelemetrySockets};  // while the descriptor is opened and closed
+  ForkMutex guard_{LockRank::kTelemetrySockets};  // held while the descriptor is opened and closed
   int fd_ = -1;
 };
 

@@ -72,22 +72,21 @@ void HttpServer::serve_until(uint64_t end_ns, int wake) {
       ::close(std::exchange(client.fd, -1));
     }
     {
-      const std::scoped_lock lock(guard_);  // a forked child goes through them
+      const std::scoped_lock lock(guard_);  // a forked child walks through the clients
       std::erase_if(clients_, [](const Client &client) { return client.fd < 0; });
     }
     if (waiting[1].revents) accept_clients();
   }
 }
 
-// If there are too many, the newcomer takes the place of the one that has been there longest: clients that only connect
-// must not keep others out.
+// If there are too many clients, the new one replaces the oldest: clients that only connect must not keep others out.
 void HttpServer::accept_clients() {
   std::unique_lock lock(guard_);
   const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     lock.unlock();
     constexpr timespec kMoment{0, 100'000'000};
-    if (!would_wait()) nanosleep(&kMoment, nullptr);  // such as too many open files, which lasts
+    if (!would_wait()) nanosleep(&kMoment, nullptr);  // for example, too many open files, which lasts
     return;
   }
   try {
@@ -147,7 +146,7 @@ bool HttpServer::write(Client &client) {
   if (sent < 0) return would_wait();
   client.sent += static_cast<size_t>(sent);
   if (client.sent < client.out.size()) return true;
-  // A socket with unread bytes would be reset when it is closed, and the client could lose the answer.
+  // Closing a socket with unread bytes resets the connection, and the client could lose the answer.
   ::shutdown(client.fd, SHUT_WR);
   client.phase = Phase::kEnds;
   client.until_ns = monotonic_ns() + kEndNs;

@@ -14,7 +14,7 @@ namespace {
 constexpr int kCumulative = 2;   // AggregationTemporality
 constexpr int kStatusError = 2;  // Status.StatusCode
 
-// 64-bit integers are strings, so that no reader loses digits.
+// 64-bit integers are written as strings, so that no reader loses digits.
 template <class Number>
 std::string quoted(Number number) {
   return concat("\"", number, "\"");
@@ -41,7 +41,7 @@ void add_attributes(JsonWriter &json, const Labels &labels, std::string_view pre
   json.end_array();
 }
 
-// Of the process; a pid and a name of the machine tell processes apart.
+// Describes the process. Its pid and the machine's name make it distinct.
 void add_resource(JsonWriter &json, const TelemetrySettings &settings) {
   json.key("resource").begin_object().key("attributes").begin_array();
   add_attribute(json, "service.name", settings.service_name);
@@ -113,7 +113,7 @@ void add_call_attributes(JsonWriter &json, const SentSpan &span) {
 void add_span(JsonWriter &json, const SentSpan &span) {
   json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
   if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
-  // Not by the conditional operator, which would make a string of its own of a literal and a string.
+  // Not the conditional operator, which would make a temporary string from a literal and a string.
   std::string_view name = "call";
   if (!span.title.empty()) name = span.title;
   else if (span.name != kNoName) name = name_text(span.name);
@@ -172,6 +172,6 @@ uint64_t rejected_spans(const std::string &answer) noexcept try {
   uint64_t rejected = 0;
   std::from_chars(text.data(), text.data() + text.size(), rejected);
   return rejected;
-} catch (...) { return 0; }  // it is no JSON, so it says nothing
+} catch (...) { return 0; }  // the answer is not JSON
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Requests of OTLP/HTTP in their JSON form. Source: OpenTelemetry Protocol 1.x, "JSON Protobuf Encoding";
+// Writes requests of OTLP/HTTP in their JSON form. Source: OpenTelemetry Protocol 1.x, "JSON Protobuf Encoding";
 // opentelemetry-proto's metrics.proto and trace.proto.
 #pragma once
 #include <span>
@@ -11,12 +11,12 @@
 
 namespace opd {
 
-// Times are ns of Unix time: `since_ns` is when the sums began.
+// Times are Unix time in ns. `since_ns`: the begin of the sums.
 std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings &settings, int64_t since_ns,
                          int64_t now_ns);
 std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings);
 
-// The number of refused spans in the collector's answer; 0 if it has none.
+// Returns the number of spans that the collector's answer reports as rejected; 0 if it has none.
 uint64_t rejected_spans(const std::string &answer) noexcept;
 
 }  // namespace opd

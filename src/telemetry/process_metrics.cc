@@ -1,4 +1,4 @@
-// Source: Prometheus, "Writing client libraries", Process metrics; proc(5).
+// Reads the metrics of the process. Source: Prometheus, "Writing client libraries", Process metrics; proc(5).
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace opd {
 namespace {
 
-std::string content_of(const char *path) {  // of a small file in /proc
+std::string content_of(const char *path) {  // reads a small file in /proc
   std::string text(4096, '\0');
   FILE *const file = std::fopen(path, "re");
   text.resize(file ? std::fread(text.data(), 1, text.size(), file) : 0);
@@ -21,7 +21,7 @@ std::string content_of(const char *path) {  // of a small file in /proc
   return text;
 }
 
-// Fields of /proc/self/stat by their numbers in proc(5), from 3 on: the name before them may have spaces.
+// Reads a field of /proc/self/stat by its number in proc(5), from 3 on: the name before them may have spaces.
 double stat_field(std::string_view stat, int number) {
   const size_t end_of_name = stat.rfind(") ");
   if (end_of_name == stat.npos) return 0;
@@ -47,7 +47,7 @@ size_t num_open_files() {
   const std::unique_ptr<DIR, int (*)(DIR *)> directory(::opendir("/proc/self/fd"), &::closedir);
   size_t count = 0;
   while (const dirent *const entry = directory ? ::readdir(directory.get()) : nullptr) count += entry->d_name[0] != '.';
-  return count ? count - 1 : 0;  // without the directory's own
+  return count ? count - 1 : 0;  // without the descriptor of the directory
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void add_process_metrics(std::vector<Series> &all) {
   };
   const std::string stat = content_of("/proc/self/stat");
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK)), page = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  // Of now; the moment of the start does not change with the clock's corrections.
+  // Computed once: corrections of the clock must not change the start.
   static const double started = boot_time() + stat_field(stat, 22) / ticks;
   add("process_cpu_seconds", "process.cpu.time", "s", "User and system time of the process's processors.",
       SeriesKind::kCounter, (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);

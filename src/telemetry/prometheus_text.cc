@@ -1,4 +1,4 @@
-// Source: Prometheus, "Exposition formats"; OpenMetrics 1.0.0.
+// Writes metrics as text for Prometheus. Source: Prometheus, "Exposition formats"; OpenMetrics 1.0.0.
 #include <cmath>
 
 #include "base/json_writer.h"
@@ -34,7 +34,7 @@ class Writer {
     if (series.points.empty()) return;
     const bool is_counter = series.kind == SeriesKind::kCounter;
     const char *const kind = is_counter ? "counter" : series.kind == SeriesKind::kGauge ? "gauge" : "histogram";
-    // The older form names the samples; OpenMetrics the family.
+    // The header has the name of the samples in the older format, that of the family in OpenMetrics.
     const std::string name = series.name + (is_counter && !open_metrics_ ? "_total" : "");
     out_ += concat("# HELP ", name, " ");
     append_escaped(out_, series.help, open_metrics_);

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
 }
 
-// Text that is no valid escape stays as it is.
+// Invalid escapes are kept as they are.
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -63,7 +63,7 @@ TelemetrySettings::Pairs read_pairs(std::string_view text, std::string_view what
   return pairs;
 }
 
-// A name of the program's own wins over a resource attribute "service.name"; both win over OpenTelemetry's variables.
+// The program's own name overrides a resource attribute "service.name"; both override OpenTelemetry's variables.
 void complete_settings(TelemetrySettings &settings) {
   const auto has = [&](std::string_view key) {
     return std::ranges::any_of(settings.resource, [key](const auto &pair) { return pair.first == key; });
@@ -71,7 +71,7 @@ void complete_settings(TelemetrySettings &settings) {
   if (settings.service_name.empty() && !has("service.name")) settings.service_name = variable("OTEL_SERVICE_NAME");
   for (auto &pair : read_pairs(variable("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES"))
     if (!has(pair.first)) settings.resource.push_back(std::move(pair));
-  // An endpoint for gRPC does not understand HTTP.
+  // An endpoint for gRPC does not accept HTTP.
   if (settings.otlp.empty() && !variable("OTEL_EXPORTER_OTLP_PROTOCOL").starts_with("grpc"))
     settings.otlp = variable("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (settings.headers.empty())

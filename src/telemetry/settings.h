@@ -1,4 +1,4 @@
-// The settings of a telemetry session, by the program or the environment.
+// The settings of a telemetry session, from the program or the environment.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,14 +11,14 @@ namespace opd {
 struct TelemetrySettings {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-  std::string prometheus;  // "HOST:PORT" to listen at; "": nowhere
-  std::string otlp;        // "http://HOST:PORT" to send to; "": nowhere
+  std::string prometheus;  // "HOST:PORT" to listen at; "": does not listen
+  std::string otlp;        // "http://HOST:PORT" to send to; "": does not send
   std::string service_name;
   Pairs resource, headers;
   std::string version, abi;               // of the library
-  uint64_t interval_ns = 10'000'000'000;  // between two sendings of metrics
-  size_t max_queue = 2048;                // spans that wait
-  size_t max_series = 1000;               // label sets of a metric
+  uint64_t interval_ns = 10'000'000'000;  // interval at which metrics are sent
+  size_t max_queue = 2048;                // limit of waiting spans
+  size_t max_series = 1000;               // limit of a metric's label sets
   uint64_t max_bytes = uint64_t{64} << 20;
   bool per_operator = false, spans = true, process_metrics = true;
 };
@@ -26,7 +26,7 @@ struct TelemetrySettings {
 // Reads "KEY=VALUE,KEY=VALUE"; values are percent-encoded. Throws OPD_INVALID_ARGUMENT with the name of the list.
 TelemetrySettings::Pairs read_pairs(std::string_view text, std::string_view what);
 
-// Fills what is not given from OpenTelemetry's variables, then with defaults. Throws OPD_INVALID_ARGUMENT.
+// Sets missing values from OpenTelemetry's variables, then from defaults. Throws OPD_INVALID_ARGUMENT.
 void complete_settings(TelemetrySettings &settings);
 
 // Reads the value of OPDYNO_TELEMETRY. Throws OPD_INVALID_ARGUMENT.

@@ -39,7 +39,7 @@ uint64_t mixed(uint64_t number) {
   return number ^ number >> 31;
 }
 
-// No number of a span or a trace is 0.
+// Ids of spans and traces must not be 0.
 void write_number(uint64_t number, uint8_t *out) {
   const uint64_t kept = number ? number : 1;
   std::memcpy(out, &kept, sizeof kept);
@@ -76,7 +76,7 @@ SentSpan::TraceId SpanMaker::own_trace(uint64_t run) const {
   return trace;
 }
 
-// Numbers of runs are below 2^63.
+// Numbers of runs are below 2^63, so these ids differ from theirs.
 SentSpan::Id SpanMaker::next_id() { return run_id(~num_ids_++); }
 
 void SpanMaker::add(const TraceParts &parts) {
@@ -99,7 +99,7 @@ void SpanMaker::keep_operators(const TraceParts &parts, const TraceTrack &track)
                   .message = std::string(error)};
     operators_[call->run].push_back({call->begin, call->end, std::move(span)});
     ++num_operators_;
-    while (num_operators_ > queue_.most()) {  // such as those of a run that the ring lost
+    while (num_operators_ > queue_.most()) {  // for example, operators of a run that the ring lost
       queue_.count_dropped(operators_.begin()->second.size());
       num_operators_ -= operators_.begin()->second.size();
       operators_.erase(operators_.begin());
@@ -107,7 +107,7 @@ void SpanMaker::keep_operators(const TraceParts &parts, const TraceTrack &track)
   }
 }
 
-// Of more runs than the queue has room for, the newest ones, which are the last to end.
+// If there are more runs than the queue has room for, only the newest are added, which end last.
 void SpanMaker::add_runs(const TraceParts &parts, const TraceTrack &track) {
   const auto num_open = static_cast<size_t>(std::ranges::count_if(track.runs, &Event::is_open));
   const size_t most = queue_.most() + num_open;
@@ -137,7 +137,7 @@ void SpanMaker::add_runs(const TraceParts &parts, const TraceTrack &track) {
 
 void SpanMaker::add_run(const TraceParts &parts, const TraceTrack &track, Placed &placed) {
   const Event &run = *placed.event;
-  const TraceContext context = context_of(run);  // that of an open one is not known yet
+  const TraceContext context = context_of(run);  // the context of an open run is not known yet
   placed.trace = context.is_any() ? context.trace
                  : placed.outer   ? placed.outer->trace
                  : run.parent_run ? own_trace(run.parent_run)
@@ -165,7 +165,7 @@ void SpanMaker::add_run(const TraceParts &parts, const TraceTrack &track, Placed
   }
 }
 
-// Calls of one run lie within each other or apart.
+// Calls of one run are nested or apart.
 void SpanMaker::add_operators(const Event &run, const SentSpan &of_run) {
   auto kept = operators_.extract(run.run);
   if (!kept) return;

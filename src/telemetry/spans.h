@@ -1,4 +1,4 @@
-// Spans of OpenTelemetry, made of the events of runs and calls, and the queue in which they wait to be sent.
+// Spans of OpenTelemetry, made from the events of runs and calls, and the queue of spans to be sent.
 #pragma once
 #include <array>
 #include <deque>
@@ -16,32 +16,32 @@ struct SentSpan {
   using TraceId = std::array<uint8_t, 16>;
   using Id = std::array<uint8_t, 8>;
   TraceId trace{};
-  Id id{}, parent{};    // parent of zeros: there is none
-  bool is_kept = true;  // whether the caller keeps the trace
-  // Of calls that were recorded:
+  Id id{}, parent{};    // parent 0: none
+  bool is_kept = true;  // whether the caller records the trace
+  // The next members are for recorded calls.
   NameId name = kNoName, program = kNoName;
   bool is_operator = false;
-  // Of the program's own spans:
-  std::string title = {};  // "": it is none
+  // The next members are for the program's own spans.
+  std::string title = {};  // "": a recorded call
   Labels labels = {};
   int kind = kInternal;  // Span.SpanKind of OTLP
 
   bool has_failed = false;
   int64_t begin_ns = 0, end_ns = 0;  // Unix time
-  int64_t thread = 0;                // the system's number
-  std::string message = {};          // of the error
+  int64_t thread = 0;                // system id of the thread
+  std::string message = {};          // message of the error
 
   static constexpr int kInternal = 1;
 };
 
-// Bounded: the newest spans stay, the others are counted. Not thread-safe.
+// Bounded: the newest spans are kept, and dropped ones are counted. Not thread-safe.
 class SpanQueue {
  public:
   explicit SpanQueue(size_t most) : most_(most) {}
   void add(SentSpan span);
   void count_dropped(uint64_t number) { num_dropped_ += number; }
-  std::vector<SentSpan> take(size_t most);      // the oldest ones
-  void give_back(std::vector<SentSpan> spans);  // that could not be sent; they are older than all others
+  std::vector<SentSpan> take(size_t most);      // takes the oldest ones
+  void give_back(std::vector<SentSpan> spans);  // returns spans that could not be sent; they are older than all others
   size_t size() const { return spans_.size(); }
   size_t most() const { return most_; }
   uint64_t num_dropped() const { return num_dropped_; }
@@ -52,19 +52,19 @@ class SpanQueue {
   uint64_t num_dropped_ = 0;
 };
 
-// Ids of spans and traces are computed from the numbers of runs. So nested spans can name their parent before the outer
-// run has ended. A run belongs to the trace of its thread's context, else to a trace of its own.
+// Ids of spans and traces are computed from the numbers of runs. So nested spans can refer to their parent before the
+// outer run has ended. A run belongs to the trace of its thread's context, or without one, to a separate trace.
 class SpanMaker {
  public:
   SpanMaker(bool per_operator, SpanQueue &queue);
 
-  // Those that ended: each event is to be added once, the open ones each time.
+  // Reads a recording's events. Each ended span must be added only once, open spans each time.
   void add(const TraceParts &parts);
 
  private:
-  struct Placed {  // a run, and what is around it
+  struct Placed {  // a run and its enclosing run
     const Event *event;
-    const Placed *outer;  // null: nothing that is known
+    const Placed *outer;  // null: no known run
     SentSpan::TraceId trace;
   };
   struct Operator {
@@ -83,7 +83,7 @@ class SpanMaker {
   SpanQueue &queue_;
   std::array<uint64_t, 3> seeds_;
   uint64_t num_ids_ = 0;
-  // Of runs that have not ended: whether they are wanted is known at their ends.
+  // Operators of runs that have not ended. They are kept or dropped when the run ends.
   std::map<uint64_t, std::vector<Operator>> operators_;
   size_t num_operators_ = 0;
 };

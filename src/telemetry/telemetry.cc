@@ -19,12 +19,12 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kFoldNs = 1000 * kNsPerMs;  // events are folded at least this often
-constexpr uint64_t kLookNs = 200 * kNsPerMs;   // and counted this often, since they may soon be too many
-constexpr uint64_t kManyPending = 1 << 18;     // events that are folded at once: 16 MiB, a quarter of the usual ring
-constexpr uint64_t kExitNs = 1000 * kNsPerMs;  // the longest wait when the process exits
-constexpr size_t kMostInRequest = 512;         // spans; the default of OpenTelemetry's exporters
-constexpr uint64_t kLongestNs = uint64_t{1} << 62;  // 146 years: added to the present, it still fits 63 bits
+constexpr uint64_t kFoldNs = 1000 * kNsPerMs;       // longest interval between folds
+constexpr uint64_t kLookNs = 200 * kNsPerMs;        // interval at which events are counted
+constexpr uint64_t kManyPending = 1 << 18;          // folded at once: 16 MiB, a quarter of the default ring
+constexpr uint64_t kExitNs = 1000 * kNsPerMs;       // the longest wait at process exit
+constexpr size_t kMostInRequest = 512;              // spans; the default of OpenTelemetry's exporters
+constexpr uint64_t kLongestNs = uint64_t{1} << 62;  // 146 years; the sum with the present time fits 63 bits
 
 std::chrono::steady_clock::time_point moment(uint64_t ns) {  // the same clock as monotonic_ns()
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(std::min(ns, kLongestNs)));
@@ -32,7 +32,7 @@ std::chrono::steady_clock::time_point moment(uint64_t ns) {  // the same clock a
 
 }  // namespace
 
-// The sessions that run: a fork, and the end of the process, must reach each of them.
+// The running sessions. A fork and the end of the process must reach each of them.
 struct TelemetrySessions {
   ForkMutex guard{LockRank::kTelemetrySessions};
   std::vector<std::shared_ptr<TelemetrySession>> running;
@@ -40,7 +40,7 @@ struct TelemetrySessions {
   static TelemetrySessions &get() {
     static auto *const sessions = [] {
       auto *const made = new TelemetrySessions;  // never destroyed: threads may use it while the process exits
-      // After the handlers of the locks, which are therefore free in the child.
+      // Registered after the handlers of the locks, which are therefore free in the child.
       pthread_atfork(nullptr, nullptr, [] { get().forget_all(); });
       std::atexit([] { get().finish_all(); });
       return made;
@@ -53,7 +53,7 @@ struct TelemetrySessions {
     running.push_back(std::move(session));
   }
   void remove(const TelemetrySession *session) noexcept {
-    std::shared_ptr<TelemetrySession> removed;  // ends after the lock is released
+    std::shared_ptr<TelemetrySession> removed;  // destroyed after the lock is released
     const std::scoped_lock lock(guard);
     const auto found = std::ranges::find(running, session, &std::shared_ptr<TelemetrySession>::get);
     if (found == running.end()) return;
@@ -68,7 +68,7 @@ struct TelemetrySessions {
       const std::scoped_lock lock(guard);
       all = running;
     }
-    // One limit for all, so that several sessions do not hold up the exit one after the other.
+    // One deadline for all sessions, so that they do not delay the exit one after the other.
     const uint64_t end = monotonic_ns() + kExitNs;
     for (const auto &session : all) {
       const uint64_t now = monotonic_ns();
@@ -76,15 +76,15 @@ struct TelemetrySessions {
     }
   }
   void forget_all() noexcept {
-    // Without the lock: fork() held it, and the child has one thread.
+    // No lock is needed: fork() held it, and the child has one thread.
     for (const auto &session : running) session->forget();
   }
 };
 
 // ---- start and end
 //
-// `guard_` is held while events are read (fold()), so a scrape may wait for that. It is not held while something is
-// sent or received, nor while a callback of the program runs: a slow collector holds up only the thread that sends.
+// `guard_` is held while events are read (fold()), so a scrape may wait for that. It is not held while data are sent or
+// received, or while a callback of the program runs: a slow collector delays only the sending thread.
 
 TelemetrySession::TelemetrySession(TelemetrySettings settings)
     : settings_(std::move(settings)),
@@ -106,7 +106,7 @@ std::shared_ptr<TelemetrySession> TelemetrySession::start(TelemetrySettings sett
   return session;
 }
 
-// A thread holds the session itself: the program may release its handle, and finish() may give up, while it runs.
+// A thread owns the session: while it runs, the program may release its handle, and finish() may give up.
 struct TelemetrySession::Thread {
   std::shared_ptr<TelemetrySession> session;
   void (TelemetrySession::*body)() noexcept;
@@ -114,7 +114,7 @@ struct TelemetrySession::Thread {
   static void *run(void *given) {
     const std::unique_ptr<Thread> self(static_cast<Thread *>(given));
     (self->session.get()->*self->body)();
-    // The lock ends before `self`, which may have the last reference to the session.
+    // The lock is declared after `self`, so that it ends first: `self` may have the last reference to the session.
     const std::scoped_lock lock(self->session->guard_);
     --self->session->num_threads_;
     self->session->changed_.notify_all();
@@ -122,7 +122,7 @@ struct TelemetrySession::Thread {
   }
   static void start(const char *name, std::shared_ptr<TelemetrySession> session,
                     void (TelemetrySession::*body)() noexcept) {
-    // Counted before it runs: finish() must not find 0 while a thread is about to begin.
+    // Counted before it runs, so that finish() does not find 0 while a thread is about to begin.
     auto self = std::make_unique<Thread>(Thread{std::move(session), body});
     {
       const std::scoped_lock lock(self->session->guard_);
@@ -135,7 +135,7 @@ struct TelemetrySession::Thread {
       fail(OPD_IO, "no thread for telemetry can be started");
     }
     self.release();
-    // Detached, because finish() has a limit and pthread_join() has none. The thread keeps the session while it runs.
+    // Detached, because finish() has a deadline and pthread_join() has none. The thread owns the session while it runs.
     pthread_detach(thread);
   }
 };
@@ -145,7 +145,7 @@ void TelemetrySession::begin() {
   RecordingOptions options;
   options.calls = settings_.per_operator;
   options.outcomes = true;
-  // take_parts() needs a recording that does not wait. If this session is late, it loses the oldest events, and counts
+  // take_parts() needs a recording that does not wait. If this session is late, it loses the oldest events and counts
   // them.
   options.waits = false;
   options.overwrites = true;
@@ -154,7 +154,7 @@ void TelemetrySession::begin() {
     const std::scoped_lock lock(guard_);
     recording_ = Recording::start(options);
   }
-  // Before the threads begin: a child of fork() must know which sockets it has to close.
+  // Added before the threads begin, so that a child of fork() closes the sockets.
   TelemetrySessions::get().add(shared_from_this());
   try {
     Thread::start("opdyno-metrics", shared_from_this(), &TelemetrySession::serve);
@@ -167,9 +167,9 @@ void TelemetrySession::begin() {
 
 void TelemetrySession::finish(uint64_t patience_ns) noexcept {
   if (generation_ != fork_generation())
-    return TelemetrySessions::get().remove(this);  // a forked child lacks the threads
+    return TelemetrySessions::get().remove(this);  // a forked child does not have the threads
   const uint64_t end = monotonic_ns() + std::min(patience_ns, kLongestNs);
-  // First the end, then what wakes the threads: once awake, they look at it.
+  // Set the end before waking the threads, which check it.
   end_ns_.store(end, std::memory_order_relaxed);
   {
     const std::scoped_lock lock(guard_);
@@ -182,17 +182,17 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
     std::unique_lock lock(guard_);
     changed_.notify_all();
     changed_.wait_until(lock, moment(end), [this] { return num_threads_ == 0; });
-    // Released at the end, without the lock. A thread that is still at work finds no recording and folds nothing.
+    // Released at the end, without the lock. A thread that is still running finds no recording and folds nothing.
     ended = std::move(recording_);
   }
-  TelemetrySessions::get().remove(this);  // only now: a child that is forked meanwhile closes the sockets
+  TelemetrySessions::get().remove(this);  // removed last: a child that is forked meanwhile closes the sockets
 }
 
 void TelemetrySession::forget() noexcept {
   server_.close_all();  // these sockets are the parent's
   if (post_) post_->close();
   serve_wake_.close(), send_wake_.close();
-  // The parent's recording goes on without this process: a child records only if it starts a session of its own.
+  // The parent's recording does not include this process: a child records only if it starts its own session.
   recording_ = nullptr;
   is_ending_ = true;
   num_threads_ = 0;
@@ -206,37 +206,37 @@ int32_t Telemetry::type() {
 Telemetry::~Telemetry() { session->finish(kExitNs); }
 
 void start_telemetry_of_environment(const char *version, const char *abi) noexcept try {
-  // A program with more rights than its caller must not open the sockets that the caller names.
+  // A program with more rights than its caller must not open sockets that the caller names.
   const char *const text = ::secure_getenv("OPDYNO_TELEMETRY");
   if (!text || !*text) return;
-  // A wrong value is only a warning: the library must load all the same.
+  // An invalid value only causes a warning, because the library must load.
   try {
     TelemetrySettings settings = read_telemetry_variable(text);
     settings.version = version, settings.abi = abi;
     TelemetrySession::start(std::move(settings));  // until the process ends
   } catch (const Exception &e) { log_load_warning("OPDYNO_TELEMETRY: " + e.error()->message); }
-} catch (const std::bad_alloc &) {}  // then there is no telemetry
+} catch (const std::bad_alloc &) {}  // there is no telemetry then
 
 // ---- the thread that folds and serves
 
 void TelemetrySession::fold() {
   const std::scoped_lock lock(guard_);
   if (!recording_) return;
-  // Under the lock, because only one thread at a time may take events. Both threads of the session come here, and those
-  // of the program that call text() or flush().
+  // Called under the lock, because only one thread at a time may take events. Both threads of the session call this,
+  // and threads of the program that call text() or flush().
   const TraceParts parts = recording_->take_parts();
   uint64_t dropped = 0;
   for (const TraceTrack &track : parts.tracks) dropped += track.dropped;
-  // Never less than before: Prometheus takes a counter that falls for a restart.
+  // The counter must not decrease: Prometheus would take that for a restart.
   stats_.events_dropped = std::max(stats_.events_dropped, dropped);
   calls_.add(parts);
   if (!sends_spans()) return;
   spans_.add(parts);
-  // While the queue is empty, the thread that sends sleeps until the next metrics are due.
+  // While the queue is empty, the sending thread sleeps until the next metrics are due.
   if (queue_.size() > 0) changed_.notify_all();
 }
 
-// If memory is short, the events stay for the next time, or are dropped by the ring.
+// If memory is short, the events stay for the next fold, or the ring drops them.
 void TelemetrySession::fold_quietly() noexcept try { fold(); } catch (...) {
 }
 
@@ -249,10 +249,10 @@ void TelemetrySession::serve() noexcept {
     {
       const std::scoped_lock lock(guard_);
       if (recording_) pending = recording_->num_pending();
-      if (queue_.size() > 0) changed_.notify_all();  // those that add_span() added since the last look go together
+      if (queue_.size() > 0) changed_.notify_all();  // sends spans that were added meanwhile together
     }
     const uint64_t now = monotonic_ns();
-    // Without this, only scrapes would empty the ring, and it would lose events between two of them.
+    // Without this, only scrapes would empty the ring, and it would lose events between them.
     if (pending < kManyPending && now < next_fold) continue;
     if (pending > 0) fold_quietly();
     next_fold = now + kFoldNs;
@@ -271,7 +271,7 @@ HttpAnswer TelemetrySession::answer(const HttpRequest &request) {
   return {"200 OK", prometheus_type(open_metrics), text(open_metrics)};
 }
 
-// ---- what is measured
+// ---- the metrics
 
 namespace {
 
@@ -310,7 +310,7 @@ void add_memory(std::vector<Series> &all) {
 
 std::vector<Series> TelemetrySession::metrics() {
   using enum SeriesKind;
-  // First, so that the metrics have all calls that have ended.
+  // Fold first, so that the metrics include all ended calls.
   fold();
   std::vector<Series> all;
   all.push_back({"opdyno_build_info",
@@ -319,7 +319,7 @@ std::vector<Series> TelemetrySession::metrics() {
                  "The library; always 1.",
                  kGauge,
                  {{{{"version", settings_.version}, {"abi", settings_.abi}}, 1}}});
-  // Before `guard_` is taken: these take locks of lower ranks.
+  // Computed before `guard_` is taken, because these take locks of lower ranks.
   all.push_back(single("opdyno_modules", "opdyno.modules", "{module}", "Modules that are loaded, imports included.",
                        kGauge, Module::count()));
   all.push_back(single("opdyno_vms", "opdyno.vms", "{vm}", "Virtual machines that there are.", kGauge, Vm::count()));
@@ -358,7 +358,7 @@ void TelemetrySession::set_value(Series series) {
     const auto same_labels = std::ranges::find(same_name->points, given.labels, &Point::labels);
     if (same_labels != same_name->points.end()) return void(same_labels->value = given.value);
   }
-  // Labels may have any values, such as the number of a request: without a limit they would fill the memory.
+  // Labels may have any values, such as the id of a request: without a limit they would fill the memory.
   if (num_own_ >= settings_.max_series)
     fail(OPD_OUT_OF_RANGE, "the program has ", num_own_, " label sets of metrics of its own, which is the most");
   if (same_name != own_.end()) same_name->points.push_back(std::move(given));
@@ -366,7 +366,7 @@ void TelemetrySession::set_value(Series series) {
   ++num_own_;
 }
 
-// Wakes nobody: serve() looks at the queue within kLookNs, so spans that come together are sent in one request.
+// No thread is woken: serve() checks the queue within kLookNs, so spans that are added together are sent together.
 void TelemetrySession::add_span(SentSpan span) {
   const std::scoped_lock lock(guard_);
   if (sends_spans() && span.is_kept) queue_.add(std::move(span));
@@ -382,7 +382,7 @@ TelemetryStats TelemetrySession::stats() {
 
 // ---- the thread that sends
 
-// A callback of the program gets the warning, so no lock is held.
+// No lock is held, because a callback of the program gets the warning.
 void TelemetrySession::note_result(const HttpPost::Result &result) {
   bool is_first = false;
   {
@@ -394,7 +394,7 @@ void TelemetrySession::note_result(const HttpPost::Result &result) {
   if (is_first) log_warning("telemetry is not sent: ", result.problem, "; further failures are counted");
 }
 
-// Returns whether there is no more to do now.
+// Returns whether there is nothing more to do now.
 bool TelemetrySession::send_spans() {
   std::vector<SentSpan> batch;
   {
@@ -410,7 +410,7 @@ bool TelemetrySession::send_spans() {
   const std::scoped_lock lock(guard_);
   if (result.is_success()) span_pause_.succeed();
   else span_pause_.fail(result.retry_after_ns), problem_ = result.problem;
-  // Spans that are refused for good are dropped: they would be refused again, and hold up all others.
+  // Spans that were refused permanently are dropped: they would be refused again and delay all others.
   if (!result.is_success() && result.is_transient()) return queue_.give_back(std::move(batch)), true;
   stats_.spans_sent += batch.size() - rejected;
   stats_.spans_dropped += rejected;
@@ -418,8 +418,8 @@ bool TelemetrySession::send_spans() {
 }
 
 void TelemetrySession::send_metrics() {
-  // Nothing is kept for a second try: metrics are sums since the start or present values, so the next request replaces
-  // this one.
+  // Metrics are not kept for a second try: they are sums since the start or present values, so the next request
+  // replaces this one.
   const std::string body = otlp_metrics(metrics(), settings_, since_ns_, unix_ns());
   const HttpPost::Result result = post_->send("/v1/metrics", body, end_ns_, send_wake_.fd());
   note_result(result);
@@ -442,9 +442,9 @@ void TelemetrySession::send() noexcept {
         changed_.wait_until(lock, moment(std::min(metrics_at, spans_at)));
       }
       const uint64_t now = monotonic_ns();
-      // Read before anything is sent: a flush that is asked for later may be for spans that this round does not send.
+      // Read before anything is sent: a later flush may be for spans that this round does not send.
       ends = is_ending_, flush = flushes_wanted_, is_asked = is_urgent();
-      // A pause after a failure does not count now: the program waits for this, or ends.
+      // The pause after a failure is ignored if the program waits for a flush, or ends.
       has_spans = is_asked || (queue_.size() > 0 && now >= span_pause_.next_ns());
     }
     problem_.clear();
@@ -452,7 +452,7 @@ void TelemetrySession::send() noexcept {
       if (is_asked) fold();
       while (has_spans && !send_spans()) {}
       if (is_asked || monotonic_ns() >= std::max(next_metrics, metric_pause_.next_ns())) {
-        // From now on: sendings that a slow collector delayed are not made up for.
+        // Scheduled from now on: requests that a slow collector delayed are not made up for.
         next_metrics = monotonic_ns() + settings_.interval_ns;
         send_metrics();
       }
@@ -471,7 +471,7 @@ void TelemetrySession::flush(uint64_t timeout_ns) {
   std::unique_lock lock(guard_);
   const uint64_t wanted = ++flushes_wanted_, end = monotonic_ns() + std::min(timeout_ns, kLongestNs);
   changed_.notify_all();
-  // A session that has ended has no thread that would answer.
+  // If the session has ended, no thread can answer.
   if (!changed_.wait_until(lock, moment(end), [&] { return flushes_done_ >= wanted || num_threads_ == 0; }))
     fail(OPD_DEADLINE_EXCEEDED, "the collector at ", post_->url().authority(), " has not taken all in time");
   if (!flush_problem_.empty()) fail(OPD_IO, flush_problem_);

@@ -1,5 +1,5 @@
-// A telemetry session. One thread folds the events of its recording into metrics and spans, and answers Prometheus;
-// another thread sends them to a collector. Cost for the program: that of a recording of runs; with operators, also
+// A telemetry session. One thread folds the events of its recording into metrics and spans, and answers Prometheus.
+// Another thread sends them to a collector. Cost for the program: that of a recording of runs; with operators, also
 // that of recording their calls.
 #pragma once
 #include <condition_variable>
@@ -21,12 +21,12 @@ namespace opd {
 
 struct TelemetryStats {
   uint64_t scrapes = 0, spans_sent = 0, spans_dropped = 0, spans_waiting = 0;
-  uint64_t metrics_sent = 0;    // requests that were accepted
-  uint64_t sends_failed = 0;    // requests that were not
-  uint64_t events_dropped = 0;  // that the recording had no room for
+  uint64_t metrics_sent = 0;    // number of accepted requests
+  uint64_t sends_failed = 0;    // number of failed requests
+  uint64_t events_dropped = 0;  // events for which the recording had no room
 };
 
-// The state that the handle shares with the threads, which may outlive it for a moment.
+// The state that the handle shares with the threads, which may outlive the handle briefly.
 class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
  public:
   // Throws OPD_INVALID_ARGUMENT, OPD_UNSUPPORTED, OPD_IO, OPD_FAILED_PRECONDITION.
@@ -35,15 +35,15 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   ~TelemetrySession();
   TelemetrySession(const TelemetrySession &) = delete;
 
-  const std::string &address() const { return settings_.prometheus; }  // "": it listens nowhere
+  const std::string &address() const { return settings_.prometheus; }  // "": it does not listen
   bool sends_spans() const { return post_ && settings_.spans; }
   std::string text(bool open_metrics);
-  void set_value(Series series);  // of the program's own, with one point; replaces that of the same labels
-  void add_span(SentSpan span);   // of the program's own; sent within a moment, if spans are sent
+  void set_value(Series series);  // for the program's own metrics, with one point
+  void add_span(SentSpan span);   // for the program's own spans; sent soon, if spans are sent
   TelemetryStats stats();
-  // Sends what there is. Throws OPD_DEADLINE_EXCEEDED, OPD_IO, OPD_FAILED_PRECONDITION.
+  // Sends all pending data. Throws OPD_DEADLINE_EXCEEDED, OPD_IO, OPD_FAILED_PRECONDITION.
   void flush(uint64_t timeout_ns);
-  // Sends what there is and ends the threads. Takes so long at most.
+  // Sends all pending data and ends the threads. `patience_ns` is the longest wait.
   void finish(uint64_t patience_ns) noexcept;
 
  private:
@@ -58,7 +58,7 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   void send_metrics();
   std::vector<Series> metrics();
   void note_result(const HttpPost::Result &result);
-  void forget() noexcept;  // in a forked child
+  void forget() noexcept;  // called in a forked child
   HttpAnswer answer(const HttpRequest &request);
 
   TelemetrySettings settings_;
@@ -66,10 +66,10 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   HttpServer server_;
   std::optional<HttpPost> post_;
   Wake serve_wake_, send_wake_;
-  std::atomic<uint64_t> end_ns_{UINT64_MAX};  // of monotonic_ns(), once it is to end
+  std::atomic<uint64_t> end_ns_{UINT64_MAX};  // deadline by monotonic_ns(), once the session ends
   uint32_t generation_;
 
-  ForkMutex guard_{LockRank::kTelemetry};  // of what follows
+  ForkMutex guard_{LockRank::kTelemetry};  // guards the members below
   std::condition_variable_any changed_;
   Ref<Recording> recording_;
   CallMetrics calls_;
@@ -81,11 +81,11 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   bool is_ending_ = false;
   int num_threads_ = 0;
   uint64_t flushes_wanted_ = 0, flushes_done_ = 0;
-  std::string flush_problem_;  // of the latest flush; "": there was none
+  std::string flush_problem_;  // of the latest flush; "": none
   Backoff span_pause_, metric_pause_;
   bool is_failing_ = false;
 
-  std::string problem_;  // of the thread that sends
+  std::string problem_;  // of the sending thread
 };
 
 struct Telemetry final : Object {
@@ -96,7 +96,7 @@ struct Telemetry final : Object {
   ~Telemetry();
 };
 
-// Starts the session of OPDYNO_TELEMETRY. To be called once, when the library is loaded.
+// Starts the session of OPDYNO_TELEMETRY. Called once, when the library is loaded.
 void start_telemetry_of_environment(const char *version, const char *abi) noexcept;
 
 }  // namespace opd
