@@ -8,7 +8,7 @@
 namespace opd {
 namespace {
 
-// Names with digits at the end are numbered: "fused_matmul1_add1" is the second of "fused_matmul_add".
+// Removes the number of a name: TVM names the second "fused_matmul_add" "fused_matmul1_add1".
 std::string without_digits(std::string_view name) {
   std::string out;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -19,14 +19,14 @@ std::string without_digits(std::string_view name) {
     }
     size_t end = i;
     while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-    // "conv2d" keeps its digit.
+    // A digit inside a word is kept, as in "conv2d".
     if (end < name.size() && name[end] != '_') out += name.substr(i, end - i);
     i = end - 1;
   }
   return out;
 }
 
-// "[6, 1, 4]" becomes "[1, 4, 6]".
+// Sorts sizes: "[6, 1, 4]" becomes "[1, 4, 6]".
 std::string sorted_sizes(std::string_view shape) {
   std::vector<std::string_view> sizes;
   for (size_t begin = 1; begin + 1 < shape.size();) {
@@ -40,8 +40,8 @@ std::string sorted_sizes(std::string_view shape) {
   return out;
 }
 
-// The parts of a kernel's name that compute: "fused_matmul1_cast_add2_cast3" has "_matmul_add". With a sign before
-// each.
+// The computing parts of a kernel's name, each with a sign before it: "fused_matmul1_cast_add2_cast3" has
+// "_matmul_add".
 std::string parts_of(std::string_view name) {
   constexpr std::string_view kMoves[] = {"fused",     "cast",    "astype",  "quantize",         "dequantize",
                                          "transpose", "reshape", "squeeze", "layout_transform", "expand_dims"};
@@ -54,16 +54,16 @@ std::string parts_of(std::string_view name) {
   return rest;
 }
 
-// What the first output of a call is: its number of elements, and whether they are real.
+// The kind of a call's first output: its number of elements, and whether they are floating point numbers.
 std::optional<uint64_t> output_of(const RecordedRun &run, const RecordedCall &call) {
   for (const CallTensor &slot : call.slots)
     if (slot.is_written) return run.contents(slot.after).elements() << 1 | slot.is_real;
   return std::nullopt;
 }
 
-constexpr size_t kMostEdits = 1500;     // more differences than that: the programs have little in common
-constexpr size_t kMostInGroup = 64;     // calls of one name and shapes that are matched anew
-constexpr size_t kMostCandidates = 16;  // values that one is compared with, number by number
+constexpr size_t kMostEdits = 1500;     // with more differences, the programs have little in common
+constexpr size_t kMostInGroup = 64;     // calls of one name and shapes that are matched again
+constexpr size_t kMostCandidates = 16;  // values that a value is compared with, number by number
 
 }  // namespace
 
@@ -98,7 +98,7 @@ void CallMatching::match(size_t a, size_t b, MatchedBy how) {
   how_[b] = how;
 }
 
-// Shapes without dtypes: builds of other precisions are matched, too.
+// Keys have shapes without dtypes, so that builds of other precisions are matched, too.
 void CallMatching::make_keys(Form form) {
   std::unordered_map<std::string, uint32_t> numbers;
   const auto key_of = [form](const RecordedCall &call) {
@@ -129,14 +129,14 @@ void CallMatching::align() {
   align_by_edits(begin, a_end, begin, b_end);
 }
 
-// Source: Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986). Nothing is matched if there
-// are too many differences.
+// Source: Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986). If there are too many
+// differences, nothing is matched.
 void CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, size_t b_end) {
   const auto n = static_cast<int64_t>(a_end - a_begin), m = static_cast<int64_t>(b_end - b_begin);
   const auto same_key = [&](int64_t x, int64_t y) {
     return a_keys_[a_begin + static_cast<size_t>(x)] == b_keys_[b_begin + static_cast<size_t>(y)];
   };
-  // furthest[d][k + d]: how far in A the furthest path of d edits on diagonal k reaches.
+  // furthest[d][k + d]: the position in A that the furthest path of d edits on diagonal k reaches.
   std::vector<std::vector<int64_t>> furthest;
   for (int64_t d = 0; d <= static_cast<int64_t>(kMostEdits); ++d) {
     auto &now = furthest.emplace_back(static_cast<size_t>(2 * d + 1), -1);
@@ -154,7 +154,7 @@ void CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, 
       for (; d > 0; --d) {  // back along the path
         const int64_t down = before(k + 1), right = before(k - 1);
         const bool is_down = right < 0 || down >= right + 1;
-        const int64_t from = is_down ? down : right + 1;  // in A, before the diagonal
+        const int64_t from = is_down ? down : right + 1;  // position in A before the diagonal
         for (; x > from; --x, --y)
           match(a_begin + static_cast<size_t>(x - 1), b_begin + static_cast<size_t>(y - 1), MatchedBy::kName);
         x = is_down ? down : right;
@@ -169,7 +169,7 @@ void CallMatching::align_by_edits(size_t a_begin, size_t a_end, size_t b_begin, 
 }
 
 void CallMatching::match_in_order(MatchedBy how) {
-  std::unordered_map<uint32_t, std::vector<size_t>> waiting;  // of A, the last first
+  std::unordered_map<uint32_t, std::vector<size_t>> waiting;  // calls of A, the last first
   for (size_t a = of_a_.size(); a-- > 0;)
     if (of_a_[a] == kNone) waiting[a_keys_[a]].push_back(a);
   for (size_t b = 0; b < of_b_.size(); ++b) {
@@ -224,7 +224,7 @@ void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) 
   });
   match_if(MatchedBy::kDataFlow,
            [&](const RecordedCall &a, const RecordedCall &b) { return comparer_.inputs_agree(a, b); });
-  // Without evidence the former pairs stay. Others would only move the place where the runs seem to part.
+  // Without evidence the former pairs stay. Other pairs would only move the point where the runs seem to diverge.
   for (size_t i = 0; i < bs.size(); ++i) {
     const auto [a, how] = former[i];
     if (of_b_[bs[i]] == kNone && a != kNone && of_a_[static_cast<size_t>(a)] == kNone)
@@ -232,14 +232,14 @@ void CallMatching::repair_group(std::vector<size_t> as, std::vector<size_t> bs) 
   }
 }
 
-// Of several calls whose outputs agree, the most alike: equal bits, then the same name, then the least distance, then
-// the nearest to the place where the order of calls suggests the partner. A tolerance may be so wide that many agree.
+// If several calls have agreeing outputs, takes the most alike: equal bits, then the same name, then the least
+// distance, then the position nearest to the expected one. With a wide tolerance, many outputs may agree.
 void CallMatching::match_by_value() {
-  std::unordered_map<uint64_t, std::vector<size_t>> open;  // unmatched calls of A by what their first output is
+  std::unordered_map<uint64_t, std::vector<size_t>> open;  // unmatched calls of A by the kind of their first output
   for (size_t a = 0; a < of_a_.size(); ++a)
     if (of_a_[a] == kNone)
       if (const auto output = output_of(a_, a_.calls[a])) open[*output].push_back(a);
-  size_t expected = 0;  // in A
+  size_t expected = 0;  // position in A
   for (size_t b = 0; b < of_b_.size(); ++b) {
     if (of_b_[b] != kNone) expected = static_cast<size_t>(of_b_[b]) + 1;
     const auto output = of_b_[b] == kNone ? output_of(b_, b_.calls[b]) : std::nullopt;
@@ -254,12 +254,12 @@ void CallMatching::match_by_value() {
   }
 }
 
-// The index of one of `candidates`, calls of A in ascending order; none if no output agrees.
+// Returns one of `candidates`, calls of A in ascending order; none if no output agrees.
 std::optional<size_t> CallMatching::most_alike(const std::vector<size_t> &candidates, size_t expected,
                                                const RecordedCall &call) {
   const auto middle = std::lower_bound(candidates.begin(), candidates.end(), expected) - candidates.begin();
   auto behind = static_cast<size_t>(middle),
-       before = behind;  // the next ones to try: `behind`, and the one before `before`
+       before = behind;  // next candidates: `behind`, and the one before `before`
   std::optional<size_t> best;
   std::tuple<Agreement, bool, double> best_likeness;
   for (size_t tried = 0; tried < kMostCandidates && (before > 0 || behind < candidates.size()); ++tried) {
@@ -278,7 +278,7 @@ std::optional<size_t> CallMatching::most_alike(const std::vector<size_t> &candid
 
 void CallMatching::match_by_parts() {
   std::vector<size_t> ends(of_b_.size() + 1,
-                           of_a_.size());  // by calls of B: A's calls before this one may be its partner
+                           of_a_.size());  // per call of B: only earlier calls of A may be its partner
   for (size_t b = of_b_.size(); b-- > 0;)
     ends[b] = of_b_[b] == kNone ? ends[b + 1] : std::min(ends[b + 1], static_cast<size_t>(of_b_[b]));
   const auto ends_with_it = [](const std::string &one, const std::string &other) {
@@ -309,7 +309,7 @@ bool CallMatching::match_producers(uint32_t a_value, uint32_t b_value) {
   const Origin &one = a_.origin(a_value), &other = b_.origin(b_value);
   if (one.kind != Origin::kCall || other.kind != Origin::kCall) return false;
   const auto a = static_cast<size_t>(one.index), b = static_cast<size_t>(other.index);
-  // A call beyond the limit of the recorder has no record.
+  // A call beyond the recorder's limit has no record.
   if (a >= of_a_.size() || b >= of_b_.size() || of_a_[a] != kNone || of_b_[b] != kNone) return false;
   if (a_.contents(a_value).elements() != b_.contents(b_value).elements()) return false;
   if (is_real(a_.contents(a_value).dtype) != is_real(b_.contents(b_value).dtype)) return false;
@@ -317,7 +317,7 @@ bool CallMatching::match_producers(uint32_t a_value, uint32_t b_value) {
   return true;
 }
 
-// From the results backwards. A pair that is found here lies before the calls that read it, so it is visited, too.
+// Goes backwards from the results. A pair that is found here comes before its readers, so it is visited, too.
 void CallMatching::match_by_data_flow() {
   for (size_t i = 0; i < std::min(a_.results.size(), b_.results.size()); ++i)
     match_producers(a_.results[i].after, b_.results[i].after);

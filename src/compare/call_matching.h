@@ -1,18 +1,16 @@
-// Which call of one run corresponds to which call of the other.
+// Matches the calls of one run with those of the other.
 //
-// 1. Calls of one name and with tensors of the same shapes are aligned in their order, as `diff` aligns lines. Those
-//    left over are matched in order, also out of sequence: reordered operators. Then the same without the digits at the
-//    ends of names, since releases of TVM number kernels differently; then with the sizes of each shape in any order,
-//    since a build may have another layout. Integers are no counterparts of floating point numbers: those of a
+// 1. Calls with the same name and shapes are aligned in order, as `diff` aligns lines. The remaining ones are matched
+//    in order, also out of sequence: reordered operators. This is repeated without the digits at the ends of names,
+//    because releases of TVM number kernels differently. It is repeated again with the sizes of each shape in any
+//    order, because a build may have another layout. Integers are never matched with floating point numbers: those of a
 //    quantised build are on another scale.
-// 2. Calls that were matched so, but whose inputs and outputs both differ, are matched anew among calls of the same
-//    name and shapes: by equal outputs, then by equal inputs.
-// 3. Other calls are matched by equal outputs, the most alike first: renamed operators, and the last of several that
-// are
-//    fused on the other side.
-// 4. TVM names a fused kernel by its parts. So a call is matched with one that ends with the same parts, if both stand
-//    between calls that are matched with each other: fused_matmul_add with add. Casts and changes of the layout are no
-//    parts that count.
+// 2. If both the inputs and the outputs of matched calls differ, they are matched again among calls of the same name
+//    and shapes: by equal outputs, then by equal inputs.
+// 3. Other calls are matched by equal outputs, the most alike first: renamed operators, and the last of several
+//    operators that are fused on the other side.
+// 4. TVM names a fused kernel by its parts. A call is matched with one that ends with the same parts, if both are
+//    between the same matched calls: fused_matmul_add with add. Casts and layout changes do not count as parts.
 // 5. Calls that compute the same input of matched calls, or the same result, are matched: fused or renamed operators
 //    whose outputs differ.
 #pragma once
@@ -28,14 +26,14 @@ class CallMatching {
   explicit CallMatching(ValueComparer &comparer);
 
   static constexpr int32_t kNone = -1;
-  // By calls of A and B: the partner, or kNone.
+  // Index: call of A or B; value: the partner, or kNone.
   const std::vector<int32_t> &of_a() const { return of_a_; }
   const std::vector<int32_t> &of_b() const { return of_b_; }
   MatchedBy how(size_t b) const { return how_[b]; }
 
  private:
   using Keys = std::vector<uint32_t>;
-  enum class Form : uint8_t { kExact, kNumbered, kTransposed };  // of keys, each less strict than the one before
+  enum class Form : uint8_t { kExact, kNumbered, kTransposed };  // forms of keys, from strict to loose
 
   void match(size_t a, size_t b, MatchedBy how);
   void make_keys(Form form);
@@ -54,7 +52,7 @@ class CallMatching {
   const RecordedRun &a_, &b_;
   Keys a_keys_, b_keys_;
   std::vector<int32_t> of_a_, of_b_;
-  std::vector<MatchedBy> how_;  // by calls of B
+  std::vector<MatchedBy> how_;  // index: call of B
 };
 
 }  // namespace opd

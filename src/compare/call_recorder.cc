@@ -11,7 +11,7 @@
 namespace opd {
 namespace {
 
-// Builtins that neither read nor write elements. Looking at their tensors would only cost time.
+// Builtins that neither read nor write elements. Reading their tensors would only cost time.
 bool is_plain(std::string_view name) {
   constexpr std::array kPlain = {"alloc_storage", "alloc_shape_heap", "match_shape",  "shape_of",        "make_tuple",
                                  "tuple_getitem", "tuple_reset_item", "kill_object",  "null_value",      "make_closure",
@@ -26,7 +26,7 @@ struct Range {
   bool is_empty() const { return begin == end; }
 };
 
-// The addresses of a tensor's elements. Empty for a tensor with negative strides: it has no place of its own then.
+// The addresses of a tensor's elements. Empty for negative strides: such a tensor has no separate memory.
 Range range_of(const DLTensor &tensor) {
   const auto begin = reinterpret_cast<uintptr_t>(data_of(tensor));
   uint64_t bytes = bytes_of(tensor);
@@ -71,18 +71,18 @@ RecordedRun CallRecorder::record(std::string_view function, Args args, const Cal
   for (size_t i = 0; i < args.size(); ++i) add_roots(args[i], {Origin::kParameter, static_cast<int64_t>(i)}, 0);
   {
     const Restored restored{vm_, vm_.state().instrument()};
-    // Calls of other threads may keep the instrument after this object has ended. So they do not touch it.
+    // Calls of other threads may keep the instrument after this object is destroyed, so they must not use it.
     vm_.set_instrument(make_function([this, thread = thread_number()](Args shown) {
       if (thread_number() == thread) show(shown);
       return Value();
     }));
     try {
       run_.failure = vm_.run_named(function, args, settings, run_.result);
-    } catch (const Exception &e) {  // limits that the program exceeds; all else is the caller's
+    } catch (const Exception &e) {  // the program exceeds a limit; other errors are the caller's
       if (e.error()->code != OPD_OUT_OF_RANGE && e.error()->code != OPD_OUT_OF_MEMORY) throw;
       run_.failure = e.error();
     }
-    run_.note = vm_.recording_note();  // while the kernels are observed
+    run_.note = vm_.recording_note();  // read while the kernels are observed
   }
   if (!run_.failure) {
     OpenCall last;
@@ -119,7 +119,7 @@ void CallRecorder::begin(std::string_view name, Args args) {
 }
 
 void CallRecorder::end(std::string_view name, Args args, const View &result) {
-  // If a foreign function called a program and caught its error, the nested calls never ended: discard them.
+  // If a foreign function called a program and caught its error, the nested calls never ended, so they are discarded.
   while (!open_.empty() && open_.back().args != args.data()) open_.pop_back();
   if (open_.empty()) return;
   OpenCall open = std::move(open_.back());
@@ -136,7 +136,7 @@ void CallRecorder::end_operator(OpenCall &open, const View &result) {
   for (size_t i = 0; i < slots.size(); ++i) find_write(slots[i], *open.tensors[i], own);
   const bool writes = std::any_of(slots.begin(), slots.end(), [](const CallTensor &slot) { return slot.is_written; });
   if (!writes && !open.is_operator) return;
-  // Parts of the result that are arguments or older values say nothing of this call.
+  // Parts of the result that are arguments or older values are not written by this call.
   for (size_t i = slots.size(); i-- > num_arguments;)
     if (!slots[i].is_written) slots.erase(slots.begin() + static_cast<ptrdiff_t>(i));
   if (run_.calls.size() == kMostCalls) return static_cast<void>(++run_.num_dropped);
@@ -144,7 +144,7 @@ void CallRecorder::end_operator(OpenCall &open, const View &result) {
   run_.calls.push_back(std::move(open.call));
 }
 
-// Whether the call has written the slot's tensor, and the value that is there now.
+// Finds out whether the call has written the slot's tensor, and the value that is there now.
 void CallRecorder::find_write(CallTensor &slot, const DLTensor &tensor, Origin own) {
   const std::optional<Span> known = find(tensor);
   const bool had_contents = !(known && known->value == kNoValue);
@@ -154,7 +154,7 @@ void CallRecorder::find_write(CallTensor &slot, const DLTensor &tensor, Origin o
     const ContentsHash now = read_hash(tensor);
     const auto is_now = [&](uint32_t value) { return value != kNoValue && run_.contents(value).hash == now; };
     if (is_now(slot.before)) return;
-    // A call within this one may have written it. Or it is a result, and a view of another value.
+    // A nested call may have written it. Or it is a result that is a view of another value.
     const bool is_of_other = known && (known->is_exact ? is_now(known->value) : slot.is_result);
     if (is_of_other) return static_cast<void>(slot.after = read(tensor));
   }
@@ -204,7 +204,7 @@ uint32_t CallRecorder::read(const DLTensor &tensor) {
     const Contents &contents = run_.contents(known->value);
     if (!is_readable(tensor) || !contents.is_readable || contents.hash == read_hash(tensor)) return known->value;
   } else if (known) {
-    return add_value(tensor, live, run_.values[known->value].origin);  // a part of it
+    return add_value(tensor, live, run_.values[known->value].origin);  // a part of the value
   } else if (const auto constant = constants_.find(data_of(tensor)); constant != constants_.end()) {
     origin = {Origin::kConstant, constant->second};
     live = vm_.program().constants[static_cast<size_t>(origin.index)];
@@ -214,7 +214,7 @@ uint32_t CallRecorder::read(const DLTensor &tensor) {
   return value;
 }
 
-// Keeps a copy of the elements, unless `live` is the tensor itself.
+// Copies the elements, unless `live` is the tensor itself.
 uint32_t CallRecorder::add_value(const DLTensor &tensor, const View &live, Origin origin) {
   RecordedValue value;
   value.origin = origin;
@@ -242,7 +242,7 @@ void CallRecorder::place(const DLTensor &tensor, uint32_t value) {
   memory_[range.begin] = {range.end, value};
 }
 
-// The value that covers all of the tensor's memory; of several the latest.
+// Returns the value that covers all of the tensor's memory; if there are several, the latest.
 std::optional<CallRecorder::Span> CallRecorder::find(const DLTensor &tensor) const {
   const Range range = range_of(tensor);
   if (range.is_empty()) return std::nullopt;

@@ -14,13 +14,13 @@
 namespace opd {
 namespace {
 
-// 0: none. A time that no clock reaches is the last one.
+// 0: none. If the sum overflows, returns the largest time.
 int64_t deadline_after(int64_t timeout_ns) {
   const auto now = static_cast<int64_t>(monotonic_ns());
   return timeout_ns == 0 ? 0 : timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
 }
 
-// Where tensors go: those on the first device of the VM that they were made for come to that of the one that is called.
+// Moves tensors from the first device of the VM that they were made for to the first device of the called VM.
 struct FirstDevices {
   DLDevice from, to;
   DLDevice of(const DLTensor &tensor) const { return same(tensor.device, from) ? to : tensor.device; }
@@ -81,7 +81,7 @@ void require_count(const FunctionInfo &function, size_t num_args) {
           counted(function.num_args, "argument"), ", but was given ", num_args);
 }
 
-// For each parameter of B the place of A's of the same name. None if a name is missing or there twice.
+// For each parameter of B, the index of A's parameter with the same name. None if a name is missing or occurs twice.
 std::optional<std::vector<size_t>> places_by_name(const FunctionInfo &a, const FunctionInfo &b) {
   std::vector<size_t> places;
   for (const std::string &name : b.param_names) {
@@ -105,17 +105,17 @@ bool same_plain(const View &a, const View &b, const Tolerances &tolerances) {
   return (a.type == b.type || (is_text(a) && is_text(b))) && to_text(a) == to_text(b);
 }
 
-// The description of a result in a message.
+// Describes a result in a message.
 std::string kind_of(const View &value, bool with_type) {
   if (const auto *tuple = try_as<Array>(value)) return concat("a tuple of ", tuple->size());
   if (const DLTensor *tensor = try_dltensor(value)) return concat("a tensor ", describe(*tensor));
   return with_type ? concat(type_key(value.type), " ", to_text(value)) : to_text(value);
 }
 
-// Functions of both sides cannot be compared.
+// Functions cannot be compared.
 bool are_functions(const View &a, const View &b) { return a.type == OPD_FUNCTION && b.type == OPD_FUNCTION; }
 
-// The first place where results differ in anything but the elements of tensors.
+// The first difference between results apart from the elements of tensors.
 std::string plain_difference(const View &a, const View &b, const Tolerances &tolerances, const std::string &place,
                              int depth = 0) {
   const auto *one = try_as<Array>(a), *other = try_as<Array>(b);
@@ -175,7 +175,7 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
   count_agreements();
 }
 
-// Said for both functions at once if they do not fit each other, because a reader must see how they differ.
+// If the functions do not match, the message describes both, because a reader must see how they differ.
 void Comparison::choose_b_arguments() {
   const FunctionInfo &one = function_of(a_vm_, function_, "A"), &other = function_of(b_vm_, function_, "B");
   if (options_.b_args) {
@@ -199,11 +199,12 @@ void Comparison::choose_b_arguments() {
   }
 }
 
-// A's run changes KV states. Unless B was given its own, it gets a copy of A's initial state, with B's kernels.
+// A's run changes KV states. Unless B was given states of its own, it gets copies of A's initial ones, with B's
+// kernels.
 void Comparison::separate_states() {
   const auto counterpart = [this](const Function &kernel) {
     const std::string name = a_vm_.name_of(kernel);
-    if (name.empty()) return Ref<Function>::share(const_cast<Function *>(&kernel));  // of the host
+    if (name.empty()) return Ref<Function>::share(const_cast<Function *>(&kernel));  // a host function
     Ref<Function> found = b_vm_.find_function_named(name);
     if (!found) fail(OPD_NOT_FOUND, "B has no function ", name);
     return found;
@@ -215,11 +216,11 @@ void Comparison::separate_states() {
     try {
       const KvUse alone(*state);
       arg = states_of_b_.emplace_back(copy_of(*state, counterpart)).view();
-    } catch (const Exception &) {}  // the report notes that both share it
+    } catch (const Exception &) {}  // the report notes that both share the state
   }
 }
 
-// Counts how many operators agree, and finds the values that must be known to decide whether the programs agree.
+// Counts the operators that agree, and finds the unknown values that prevent a verdict.
 void Comparison::count_agreements() {
   for (size_t b = 0; b < b_.calls.size(); ++b) {
     const int32_t a = matching_->of_b()[b];
@@ -254,7 +255,7 @@ RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
                 e.error()->kind);
   }
   if (!run.failure) return run;
-  if (run.failure->code == OPD_CANCELLED) throw Exception(run.failure);  // it may hold what a caller's handler raised
+  if (run.failure->code == OPD_CANCELLED) throw Exception(run.failure);  // the error may be from the caller's handler
   if (run.failure->code == OPD_DEADLINE_EXCEEDED)
     throw_error(OPD_DEADLINE_EXCEEDED,
                 std::array<TextPart, 3>{as_part(side), as_part(": "), as_part(run.failure->message)},
@@ -269,7 +270,7 @@ CallSettings Comparison::settings() const {
   return settings;
 }
 
-// Runs are ended by the VM. Between them, comparing may take as long.
+// The VM checks during runs. Comparing values between runs may take equally long.
 void Comparison::check_stop() const {
   for (CancelToken *token : {options_.cancel, static_cast<CancelToken *>(thread_state().cancel)}) {
     if (!token) continue;
@@ -318,7 +319,7 @@ std::string Comparison::verdict() const {
   return out;
 }
 
-// The runs are made in turns, so that what changes on the machine meanwhile changes both.
+// The runs alternate, so that changes on the machine affect both programs.
 Ref<Report> Comparison::measure_times() const {
   if (has_failure() || options_.repeat == 0) return nullptr;
   std::vector<Ref<Report>> reports[2];

@@ -1,4 +1,4 @@
-// A comparison as a report: a row for each operator of either program, in B's order, then a row for each result.
+// Makes a report of a comparison: a row for each operator of either program, in B's order, then a row for each result.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ class ComparisonReport {
     size_t next_a = 0;
     for (size_t b = 0; b < b_.calls.size(); ++b) {
       const int32_t a = matching_.of_b()[b];
-      // Operators of A alone stand before what follows them in A.
+      // Operators only in A come before the next matched one of A.
       for (; a != CallMatching::kNone && next_a < static_cast<size_t>(a); ++next_a) add_only_in_a(next_a);
       if (a == CallMatching::kNone) add_only("only in B", b_, b);
       else add_pair(static_cast<size_t>(a), b);
@@ -66,7 +66,7 @@ class ComparisonReport {
     add_worst(of_.comparer_->outputs(one, other));
   }
 
-  // The numbers of the output that differs most.
+  // Adds the numbers of the output that differs most.
   void add_worst(const std::vector<std::pair<uint32_t, uint32_t>> &outputs) {
     const ComparedValue *worst = nullptr;
     for (const auto &[a, b] : outputs) {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kBlock = 512;
 
-// Source: PyTorch 2.9, torch.testing.assert_close(): table of rtol and atol by dtype. Complex dtypes have those of
-// their parts.
+// Source: PyTorch 2.9, torch.testing.assert_close(): table of rtol and atol by dtype. A complex dtype has the
+// tolerances of its parts.
 Tolerance usual_tolerance(DLDataType dtype) {
   const int bits = dtype.code == kDLComplex ? dtype.bits / 2 : dtype.bits;
   if (!is_real(dtype)) return {};
@@ -23,7 +23,7 @@ Tolerance usual_tolerance(DLDataType dtype) {
   return {1e-7, 1e-7};
 }
 
-// The comparison in numbers of one type: double for real elements, long double where both sides are integers.
+// Compares numbers of one type: double for real elements, long double if both sides are integers.
 template <class Number, class Read>
 void compare_numbers(Difference &out, Read read, const Tolerance &tolerance, bool equal_nan) {
   Number a[kBlock], b[kBlock];
@@ -119,7 +119,7 @@ Difference compare_elements(const char *a, DLDataType a_dtype, const char *b, DL
     data_bytes(elements, a_dtype, a_bytes);
     data_bytes(elements, b_dtype, b_bytes);
     if (a_bytes == b_bytes && same(a_dtype, b_dtype)) return compare_bits(a, b, a_bytes);
-    Difference out;  // there is no rule how the one's bits are to be read as the other's
+    Difference out;  // no rule converts the bits of one dtype to the other
     out.numbers = out.mismatches = elements;
     out.as_bits = true;
     return out;

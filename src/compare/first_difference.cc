@@ -10,14 +10,14 @@
 namespace opd {
 namespace {
 
-// "float32[2, 3]": of values, which have no device.
+// "float32[2, 3]", without a device, which values do not have.
 std::string type_of(const Contents &contents) {
   std::string out = dtype_name(contents.dtype);
   append_dims(out, contents.dims);
   return out;
 }
 
-// The place of the element that the number is a part of.
+// The index of the element that contains the number.
 std::string index_text(uint64_t number, const Contents &contents) {
   number /= numbers_per_element(contents.dtype);
   std::vector<int64_t> index(contents.dims.size());
@@ -40,10 +40,10 @@ std::string names_of(const RecordedRun &run, const std::vector<size_t> &calls) {
   return out;
 }
 
-// The sources of a call's inputs: back to values of matched calls, parameters and constants.
+// The sources of a call's inputs: traced back to values of matched calls, parameters and constants.
 struct Ancestry {
-  std::vector<size_t> unmatched;  // calls without a partner in between, in their order
-  std::vector<uint32_t> values;   // what these and the call itself read from outside
+  std::vector<size_t> unmatched;  // unmatched calls on the way, in their order
+  std::vector<uint32_t> values;   // values that these calls and the call itself read from outside
 };
 
 Ancestry ancestry_of(const RecordedRun &run, const std::vector<int32_t> &partners, size_t call) {
@@ -104,7 +104,7 @@ class Search {
     out_.a_value = one, out_.b_value = other;
     out_.where = concat("result ", i);
     out_.how = how(one, other);
-    // Neither side's call has a partner, or the sides have partners of other values.
+    // Either neither call has a partner, or their partners wrote other values.
     const auto add = [](const RecordedRun &run, const std::vector<int32_t> &partners, uint32_t value,
                         std::vector<size_t> &causes) {
       const Origin &origin = run.origin(value);
@@ -151,13 +151,13 @@ class Search {
     say_causes();
   }
 
-  // A value that one side reads from outside, and that no value of the other side agrees with.
+  // Describes a value that one side reads from outside and that agrees with no value of the other side.
   bool say_differing_origin(const RecordedCall &one, const RecordedCall &other, const Ancestry &of_a,
                             const Ancestry &of_b) {
     const auto agree = [&](uint32_t a_value, uint32_t b_value) {
       return a_value != kNoValue && b_value != kNoValue && comparer_.agrees(a_value, b_value);
     };
-    // An input of A in another place, where it is not known to be the counterpart of B's input there.
+    // Whether B's value is an input of A at another index, where B's own input does not agree with A's.
     const auto is_elsewhere = [&](uint32_t b_value) {
       for (size_t i = 0; i < one.slots.size(); ++i)
         if (agree(one.slots[i].before, b_value) && !agree(one.slots[i].before, other.slots[i].before)) return true;
@@ -175,7 +175,7 @@ class Search {
       }
     }
     for (const uint32_t b_value : of_b.values) {
-      // Weights of a quantised build have no counterpart, because A's are of another dtype.
+      // Weights of a quantised build have no counterpart, because A's have another dtype.
       const auto is_alike = [&](uint32_t a_value) {
         const Contents &a = a_.contents(a_value), &b = b_.contents(b_value);
         return a.elements() == b.elements() && is_real(a.dtype) == is_real(b.dtype);
@@ -223,7 +223,7 @@ std::string shown_number(double number) {
   if (magnitude == 0 || (magnitude >= 0.01 && magnitude < 1e5))
     return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::general, 3).ptr};
   std::string out(text, std::to_chars(text, text + sizeof text, number, std::chars_format::scientific, 1).ptr);
-  // "3.0e-05" becomes "3e-5".
+  // Shortens "3.0e-05" to "3e-5".
   const size_t e = out.find('e');
   std::string fraction = out.substr(0, e), exponent = out.substr(e + 1);
   if (fraction.ends_with(".0")) fraction.resize(fraction.size() - 2);

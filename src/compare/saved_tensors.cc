@@ -1,4 +1,4 @@
-// The tensors around the first difference, as files for numpy: DIR/a.npz and DIR/b.npz.
+// Saves the tensors around the first difference as files for NumPy: DIR/a.npz and DIR/b.npz.
 #include <filesystem>
 
 #include "compare/comparison.h"
@@ -31,7 +31,7 @@ class TensorSaver {
     save_params(*params, path);
   }
 
-  // "softmax1/input_0", "softmax1/output_1": numbered by the places of the arguments.
+  // Names are "softmax1/input_0", "softmax1/output_1", with the index of the argument.
   static void add_call(Params &params, const RecordedRun &run, size_t number) {
     const RecordedCall &call = run.calls[number];
     std::string name = call.name;
@@ -46,7 +46,7 @@ class TensorSaver {
   static void add(Params &params, const std::string &name, const Contents &contents) {
     Ref<Tensor> copy;
     const std::string_view bytes = elements_of(contents, copy);
-    if (!bytes.data()) return;  // it was not kept: there is a note in the report
+    if (!bytes.data()) return;  // it was not kept; the report has a note
     Ref<Tensor> tensor = make_tensor(contents.dims, contents.dtype, kHost);
     if (!bytes.empty()) copy_from_bytes(tensor->dl, bytes.data(), bytes.size());
     params.add(name, std::move(tensor));

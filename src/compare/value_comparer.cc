@@ -25,7 +25,7 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
     return out;
   }
   out.difference.numbers = elements;
-  // NaN is the one number that may differ from its own bits.
+  // NaN is the only number that may differ from equal bits.
   const bool may_differ = !tolerances_.equal_nan && is_real(a.dtype) && (a.kept || a.live);
   if (a.has_same_bits(b) && !may_differ) return out;
   Ref<Tensor> a_copy, b_copy;
@@ -41,7 +41,7 @@ ComparedValue ValueComparer::compare_contents(const Contents &a, const Contents 
   return out;
 }
 
-// Each transposition of `b` to the shape of `a`. `best`: of the numbers as they lie.
+// Compares each transposition of `b` with the shape of `a`. `best`: the result without transposition.
 void ValueComparer::compare_layouts(const Contents &a, std::string_view a_bytes, const Contents &b,
                                     std::string_view b_bytes, Difference &best) const {
   constexpr size_t kMostAxes = 5;
@@ -49,7 +49,7 @@ void ValueComparer::compare_layouts(const Contents &a, std::string_view a_bytes,
   if (a.dims == b.dims || ndim > kMostAxes ||
       !std::is_permutation(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end()))
     return;
-  std::vector<size_t> axes(ndim);  // of B, in the order of A's
+  std::vector<size_t> axes(ndim);  // axes of B, in the order of A's
   std::iota(axes.begin(), axes.end(), size_t{0});
   std::vector<int64_t> strides(ndim, 1);
   for (size_t i = ndim; i-- > 1;) strides[i - 1] = strides[i] * b.dims[i];
@@ -75,7 +75,7 @@ void ValueComparer::compare_layouts(const Contents &a, std::string_view a_bytes,
 
 namespace {
 
-// Whether slot `i` has the same memory as one of `has`: a call may write an argument in the place of another.
+// Whether slot `i` has the same memory as one of `has`: a call may write an output in place of an input.
 bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
   for (size_t j = 0; j < call.slots.size(); ++j)
     if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;
@@ -90,8 +90,8 @@ std::vector<std::pair<uint32_t, uint32_t>> ValueComparer::outputs(const Recorded
     if (one.after != kNoValue && other.after != kNoValue) pairs.emplace_back(one.after, other.after);
   };
   if (a.slots.size() == b.slots.size()) {
-    // A kernel that should write an argument, and does not, differs there, too. An input that only one side writes,
-    // because its output has that place, is none.
+    // If a kernel should write an argument but does not, this is a difference, too. It is none if only one side writes
+    // an input because its output is in place.
     const auto is_in_place = [](const RecordedCall &here, const RecordedCall &there, size_t i) {
       return here.slots[i].is_written && !there.slots[i].is_written &&
              is_alias(here, i, &CallTensor::after, [&](size_t j) { return there.slots[j].is_written; });
@@ -129,7 +129,7 @@ bool ValueComparer::inputs_agree(const RecordedCall &a, const RecordedCall &b) {
     const uint32_t one = a.slots[i].before, other = b.slots[i].before;
     if (one != kNoValue && other != kNoValue && !agrees(one, other)) return false;
     if ((one == kNoValue) == (other == kNoValue)) continue;
-    // The output has the place of an input on one side, and memory without contents on the other.
+    // On one side the output is in place of an input; on the other its memory had no contents.
     const RecordedCall &call = one != kNoValue ? a : b;
     if (!is_alias(call, i, &CallTensor::before, [](size_t) { return true; })) return false;
   }

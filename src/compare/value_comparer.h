@@ -1,6 +1,5 @@
-// Compares values of two runs, each pair once. If the shapes of two values have the same sizes in another order, one
-// may be the other one transposed, as programs of other layouts have it (NCHW, NHWC): then the transposition counts by
-// which they are the most alike.
+// Compares values of two runs, each pair once. If two shapes have the same sizes in another order, one value may be the
+// other one transposed, as in programs of other layouts (NCHW, NHWC). Then the most alike transposition counts.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -25,7 +24,7 @@ struct ComparedValue {
 
 class ValueComparer {
  public:
-  // `check_stop` throws if the comparison is to end.
+  // `check_stop` throws to end the comparison.
   ValueComparer(const RecordedRun &a, const RecordedRun &b, const Tolerances &tolerances,
                 std::function<void()> check_stop)
       : a_(a), b_(b), tolerances_(tolerances), check_stop_(std::move(check_stop)) {}
@@ -37,9 +36,9 @@ class ValueComparer {
 
   // The pairs of values that a call of A and one of B have written.
   std::vector<std::pair<uint32_t, uint32_t>> outputs(const RecordedCall &a, const RecordedCall &b) const;
-  Agreement compare_outputs(const RecordedCall &a, const RecordedCall &b);  // the worst of the outputs
-  double distance(const RecordedCall &a, const RecordedCall &b);  // the greatest one of numbers of the outputs
-  // Whether each argument holds the same before the call. False if the calls have different numbers of tensors.
+  Agreement compare_outputs(const RecordedCall &a, const RecordedCall &b);  // returns the worst agreement
+  double distance(const RecordedCall &a, const RecordedCall &b);  // the largest distance between numbers of the outputs
+  // Whether all arguments are equal before the call. False if the calls have different numbers of tensors.
   bool inputs_agree(const RecordedCall &a, const RecordedCall &b);
   bool inputs_agree_in_any_order(const RecordedCall &a, const RecordedCall &b);
 

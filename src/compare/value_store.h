@@ -1,5 +1,5 @@
-// The contents of tensors at moments of a run: copies within a bound of memory, equal ones once. If a content does not
-// fit, only its hash is kept, which still shows whether two values are equal bit for bit.
+// The contents of tensors at moments of a run: copies within a limit of memory; equal contents are stored once. If a
+// content does not fit, only its hash is kept, which still shows whether two values are equal bit for bit.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,14 +16,14 @@ struct ContentsHash {
   bool operator==(const ContentsHash &) const = default;
 };
 
-// A value: the elements that a tensor had at one moment.
+// A value: the elements of a tensor at one moment.
 struct Contents {
   std::vector<int64_t> dims;
   DLDataType dtype{};
-  ContentsHash hash;                        // of the compact elements
+  ContentsHash hash;                        // hash of the compact elements
   std::shared_ptr<const std::string> kept;  // the elements; null: they did not fit
-  Ref<Tensor> live;         // instead of a copy: a parameter or constant, which the program is not expected to change
-  bool is_readable = true;  // false: its device was capturing a graph, so its contents are not known
+  Ref<Tensor> live;         // instead of a copy: a parameter or constant, which programs do not usually write
+  bool is_readable = true;  // false: the contents are unknown, because the device was capturing a graph
 
   uint64_t elements() const;
   bool has_same_bits(const Contents &other) const { return is_readable && other.is_readable && hash == other.hash; }
@@ -33,7 +33,7 @@ class ValueStore {
  public:
   explicit ValueStore(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Null if the copy would exceed the limit.
+  // Returns null if the copy would exceed the limit.
   std::shared_ptr<const std::string> keep(const ContentsHash &hash, std::string_view bytes);
   uint64_t limit_bytes() const { return limit_; }
   uint64_t kept_bytes() const { return used_; }
@@ -48,10 +48,10 @@ class ValueStore {
   std::unordered_map<ContentsHash, std::shared_ptr<const std::string>, Hash> copies_;
 };
 
-// The compact elements of a tensor in host memory; `copy` holds them if the tensor lies elsewhere or has strides.
+// The compact elements of a tensor in host memory. `copy` owns them if the tensor has strides or is on another device.
 std::string_view host_bytes(const DLTensor &tensor, Ref<Tensor> &copy);
 ContentsHash hash_of(std::string_view bytes, DLDataType dtype);
-// The elements of a value, or a null view if they are not known any more.
+// The elements of a value; a null view if they are unknown.
 std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy);
 
 }  // namespace opd
