@@ -11,11 +11,11 @@ namespace {
 
 using Grid = AutocorrelationGrid;
 
-// Chosen by simulation (diff_calibration_test.cc). With a lower value, five to ten runs find less; with a higher one,
-// more verdicts on autocorrelated runs are wrong.
+// Chosen by simulation (diff_calibration_test.cc). With a lower value, tests of five to ten runs find less. With a
+// higher one, more verdicts on autocorrelated runs are wrong.
 constexpr double kPriorOfIndependence = 0.7;
 
-// All other phi are equally probable: each point of the grid stands for the phi that are nearest to it.
+// All other phi are equally probable. Each point of the grid represents the phi nearest to it.
 constexpr Grid::Weights prior() {
   Grid::Weights weights{kPriorOfIndependence};
   const double least = Grid::kPhi[1] / 2;
@@ -27,8 +27,8 @@ constexpr Grid::Weights prior() {
   return weights;
 }
 
-// A sample of an AR(1) process of known phi: the best estimate of its mean, the information about the mean (the
-// reciprocal of the estimate's variance, in units of the noise's variance), and the remaining sum of squares. The noise
+// A sample of an AR(1) process with known phi: the best estimate of its mean, the information about the mean (the
+// reciprocal of the estimate's variance, in units of the noise's variance), and the residual sum of squares. The noise
 // is the new part of each value: the first value is scaled to the noise's variance; each later one has phi times its
 // predecessor subtracted.
 struct Mean {

@@ -27,15 +27,14 @@ double mean_phi(const AutocorrelationGrid::Weights &weights);
 class SerialFit {
  public:
   using Weights = AutocorrelationGrid::Weights;
-  // Two samples, each with its own mean; or one sample, whose mean is the difference. Values are in the order of time.
+  // Two samples, each with its own mean, or one sample whose mean is the difference. Values are in the order of time.
   SerialFit(std::span<const double> before, std::span<const double> after);
   explicit SerialFit(std::span<const double> differences);
 
   // False if there are too few values, or if all are equal; all phi are then equally likely.
   bool is_informative() const { return freedom_ >= 1; }
   Weights posterior(const Weights &prior) const;
-  // The two-sided p-value of the difference of the samples if they truly differ by `shift`, by the t-test for the i-th
-  // phi.
+  // The two-sided p-value of the hypothesis that the samples differ by `shift`, from the t-test for the i-th phi.
   double p_value(size_t i, double shift) const;
 
  private:
@@ -43,14 +42,14 @@ class SerialFit {
   void set(size_t i, double difference, double information, double squares, double log_determinant);
   void finish();
 
-  double freedom_ = 0;  // of the t-tests
+  double freedom_ = 0;  // degrees of freedom of the t-tests
   std::array<double, AutocorrelationGrid::kSize> log_likelihood_{}, difference_{}, standard_error_{};
 };
 
 // The variance of the mean of `count` values of an AR(1) process, divided by that of independent values.
 double inflation_by(double phi, double count);
-// The same for values that come in groups of `size` in a row (design effect): Kish's 1 + (size - 1) rho, with the
-// correlation rho within groups as the analysis of variance of the ranks estimates it. At least 1.
+// The same for values in groups of `size` consecutive ones (design effect): Kish's 1 + (size - 1) rho. rho is the
+// correlation within groups, estimated by the analysis of variance of the ranks. At least 1.
 double inflation_by_groups(std::span<const double> values, size_t size);
 
 }  // namespace opd

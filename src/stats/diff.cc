@@ -1,5 +1,5 @@
-// The comparison itself: a rank test for each row, autocorrelation estimated from all operators together, and a
-// correction for the number of tests. docs/diff.md gives the reasons.
+// The comparison: a rank test for each row, autocorrelation estimated from all operators together, and a correction for
+// the number of tests. docs/diff.md gives the reasons.
 #include "stats/diff.h"
 
 #include <cfloat>
@@ -13,9 +13,9 @@ namespace opd {
 namespace {
 
 constexpr double kLeastValue = 1e-4;  // in µs; a clock may read 0 for shorter times
-constexpr double kEqualShare = 0.1;   // this share of the false verdicts is divided equally, the rest by time
+constexpr double kEqualShare = 0.1;   // this share of the allowed errors is divided equally, the rest by time
 constexpr double kPower = 0.9;
-// Chosen by simulation. autocorrelation_bound_test.cc shows that no test can do it with fewer than eight.
+// Chosen by simulation. autocorrelation_bound_test.cc shows that no test needs fewer than eight.
 constexpr size_t kLeastThatShowDrift = 15;
 
 double median(std::vector<double> values) {
@@ -33,7 +33,7 @@ std::vector<double> logarithms(const std::vector<double> &values) {
   return logs;
 }
 
-// Standard deviation within the samples; NaN if none of them has two values.
+// The pooled standard deviation within the samples; NaN if no sample has two values.
 double pooled_deviation(std::initializer_list<std::vector<double>> samples) {
   double squares = 0, freedom = 0;
   for (const auto &sample : samples) {
@@ -196,8 +196,8 @@ void Diff::judge(DiffOperator &one) const {
   else one.verdict = one.low >= -matters && one.high <= matters ? Verdict::same : Verdict::undecided;
 }
 
-// The verdict of the diff depends on these rows: the total, and operators with a large enough share of the time on a
-// side.
+// The verdict of the diff depends on these rows: the total, and operators with a large enough share of either side's
+// time.
 void Diff::judge_importance() {
   double before = 0, after = 0;
   for (const DiffOperator &one : operators)
@@ -236,8 +236,8 @@ std::string Diff::condition() const {
   return "";
 }
 
-// By the normal approximation. The noise is taken from the interval if there is one. The result is at least so large
-// that the least possible p-value is small enough.
+// Uses the normal approximation. The noise is estimated from the interval if there is one. The result is at least large
+// enough that the least possible p-value is significant.
 int64_t Diff::runs_needed(const DiffOperator &one, double effect) const {
   constexpr double kMost = 1e9, kRankEfficiency = 3 / 3.141592653589793;  // of the test, for normal noise
   if (!one.is_tested() || !(effect > 0)) return -1;

@@ -10,9 +10,9 @@
 namespace opd {
 
 enum class Verdict {
-  same,         // the interval of the change lies within the minimum effect
+  same,         // the interval of the change is within the minimum effect
   regression,   // slower by the minimum effect or more; the difference is significant
-  improvement,  // faster, in the same sense
+  improvement,  // faster by the minimum effect or more; the difference is significant
   undecided,    // the data do not suffice
   is_new,       // in no run before
   vanished      // in no run after
@@ -52,9 +52,9 @@ struct DiffOperator {
   double before_median, after_median, shift, low, high;  // shift, low and high are logarithms
   double before_calls, after_calls;                      // per run, medians
   double p_value = 1, adjusted_p = 1, autocorrelation = 0;
-  double weight = 1;  // of its p-value: its part of the allowed false verdicts; 1 on average
-  double share = 0;   // of the total, before or after, whichever is larger
-  double effect = 0;  // its change of the total, relative to the total before
+  double weight = 1;  // weight of its p-value: its part of the allowed errors; 1 on average
+  double share = 0;   // share of the total, before or after, whichever is larger
+  double effect = 0;  // its change relative to the total before
   bool decides = false, fails = false;
   bool is_tested() const { return !before.values.empty() && !after.values.empty(); }
   bool is_slower_by_more_than(double limit) const;
@@ -65,26 +65,26 @@ struct Diff : Object {
 
   static Ref<Diff> of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
                               DiffOptions options);
-  // Of one call; `before` and `after` are its times in seconds.
+  // The diff of one call; `before` and `after` are its times in seconds.
   static Ref<Diff> of_times(std::span<const double> before, std::span<const double> after, DiffOptions options);
   explicit Diff(DiffOptions how) : options(std::move(how)) {}
 
   Verdict verdict() const;
-  std::string condition() const;  // on which the verdicts depend; "" if there is none
+  std::string condition() const;  // a condition of the verdicts; "" if there is none
   int64_t runs_needed(const DiffOperator &, double effect) const;
   Ref<Report> to_report() const;
 
   const DiffOptions options;
   std::vector<DiffOperator> operators;  // operators of the reports, then the computed rows
-  DiffOperator total;                   // only while reports are read; then it becomes the last row
-  // For each run, a number that its partner on the other side has, too; -1: it has no partner.
+  DiffOperator total;                   // used while reports are read; then it becomes the last row
+  // For each run, a number shared with its partner on the other side; -1: it has no partner.
   std::vector<int64_t> turns_before, turns_after;
-  // How often each run called the program; 0: not known.
+  // The number of program calls in each run; 0: unknown.
   std::vector<double> program_calls_before, program_calls_after;
   size_t num_before() const { return turns_before.size(); }
   size_t num_after() const { return turns_after.size(); }
   bool is_paired() const { return is_paired_; }
-  const std::string &pairing_note() const { return pairing_note_; }  // why turns made no pairs; "" if they did
+  const std::string &pairing_note() const { return pairing_note_; }  // why turns gave no pairs; "" if they did
   bool is_per_call() const { return is_per_call_; }
 
  private:
@@ -98,7 +98,7 @@ struct Diff : Object {
   void judge_importance();
 
   bool is_paired_ = false, is_per_call_ = false;
-  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // runs, before and after
+  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // indices of the runs before and after
   std::string pairing_note_;
   size_t num_tested_ = 0;
 };

@@ -1,4 +1,4 @@
-// A diff as a report: the total first, then the operators with the largest effect on it.
+// Makes a report of a diff: the total first, then the operators with the largest effect on it.
 #include <cmath>
 
 #include "stats/diff.h"
@@ -50,7 +50,7 @@ class DiffReport {
     if (!one.device.empty()) set("Device", builder_.text(one.device));
     if (!one.shapes.empty()) set("Argument Shapes", builder_.text(one.shapes));
     set("Kind", builder_.text(kind_of(one)));
-    if (is_time_ && one.kind == DiffRow::kOperator)  // with the total in it, the sum of the column would be doubled
+    if (is_time_ && one.kind == DiffRow::kOperator)  // the total would double the column's sum
       number("Duration (us)", std::isnan(one.after_median) ? one.before_median : one.after_median, kind);
     number(is_time_ ? "Before (us)" : "Before", one.before_median, kind);
     number(is_time_ ? "After (us)" : "After", one.after_median, kind);

@@ -28,7 +28,7 @@ double value_of(Metric metric) { return metric.is_integer() ? static_cast<double
 
 int64_t turn_of(Metric metric) { return metric.is_integer() && metric.count() >= 0 ? metric.count() : -1; }
 
-// For a report of one run. A merged report has a column instead.
+// The turn in a report of one run. A merged report has a column instead.
 int64_t turn_of(const Report &report) {
   for (const auto &[key, metric] : report.configuration())
     if (key == kTurn) return turn_of(metric);
@@ -78,8 +78,8 @@ struct RunReader::Row {
 
   std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNoText
   Metric value, self, count, run, turn;
-  // If the metric includes the calls within a call: whether this value is part of that of another row, and of another
-  // row of the same operator.
+  // If the metric includes nested calls: whether this value is included in another row's, and in another row's of the
+  // same operator.
   bool is_nested = false, is_recursive = false;
 
  private:
@@ -117,7 +117,7 @@ void RunReader::add(const Report &report) {
   for (size_t row = 0; row < report.num_rows(); ++row) {
     cells.read(row);
     const auto &key = cells.texts;
-    if (has_runs && !cells.run) continue;                      // a row about all runs together
+    if (has_runs && !cells.run) continue;                      // a row for all runs together
     if (report.row_kind(row) == RowKind::kProfiler) continue;  // the recording's time, not the program's
     const uint32_t run = run_of(report, cells);
     if (!cells.value) continue;
@@ -135,9 +135,9 @@ void RunReader::add(const Report &report) {
       found->second = entry->second;
     }
     const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
-    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // it counts the program's calls
+    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // counts calls of the program
     (diff_.operators[found->second].*side_).add(run, cells.is_recursive ? 0 : value, calls);
-    // Functions that call others contain the time of these; the total must not count that twice.
+    // Functions that call others include the time of these, which the total must not count twice.
     const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
     (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : cells.is_nested ? 0 : value, calls);
   }
@@ -182,8 +182,8 @@ void Diff::divide_by_program_calls() {
   }
 }
 
-// Runs of the same turn are a pair if each run of both sides has a turn of its own. Otherwise runs are paired in their
-// order, if that is wanted.
+// If each run of both sides has a distinct turn, runs of the same turn are pairs. Otherwise runs are paired in their
+// order, if requested.
 void Diff::find_pairs() {
   using Places = std::unordered_map<int64_t, uint32_t>;
   std::string obstacle;

@@ -23,7 +23,7 @@ class RunReader {
         program_calls_(diff.*side.program_calls),
         side_name_(side.name) {}
 
-  void add(const Report &report);  // its runs follow those of the reports before
+  void add(const Report &report);  // its runs follow those of earlier reports
 
  private:
   struct Row;
@@ -31,12 +31,12 @@ class RunReader {
 
   Diff &diff_;
   RunValues DiffOperator::*side_;
-  std::vector<int64_t> &turns_;         // one for each run
-  std::vector<double> &program_calls_;  // likewise
+  std::vector<int64_t> &turns_;         // one per run
+  std::vector<double> &program_calls_;  // one per run
   std::string_view side_name_;
   size_t num_reports_ = 0;
-  std::unordered_map<std::string, size_t> operators_;  // places in the diff by key
-  std::unordered_map<uint64_t, uint32_t> runs_;        // of the report that is read
+  std::unordered_map<std::string, size_t> operators_;  // key to index in the diff
+  std::unordered_map<uint64_t, uint32_t> runs_;        // runs of the current report
 };
 
 }  // namespace opd

@@ -7,7 +7,7 @@
 namespace opd {
 namespace {
 
-// Two-sided P(X <= x), from the number of ways to reach each x up to the middle.
+// Two-sided P(X <= x), computed from the number of ways to reach each x up to the middle.
 std::vector<double> both_tails(std::vector<double> ways, double all) {
   double sum = 0;
   for (double &way : ways) way = std::min(1.0, 2 * (sum += way) / all);
@@ -29,7 +29,7 @@ std::vector<double> tails_of_u(size_t n, size_t m) {
   return both_tails(std::move(ways), all);
 }
 
-// The distribution of W for n pairs without ties: each of the ranks 1 to n either belongs to the sum or not.
+// The distribution of W for n pairs without ties: each of the ranks 1 to n is either in the sum or not.
 std::vector<double> tails_of_w(size_t n) {
   const size_t half = n * (n + 1) / 4;
   std::vector<double> ways(half + 1);

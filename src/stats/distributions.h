@@ -15,7 +15,7 @@ double normal_quantile(double tail);  // z with P(Z > z) = tail, for 0 < tail < 
 // and p above 1e-6. It costs 20 ns instead of 500, and intervals need many of them.
 double student_tails(double t, double freedom);
 
-// Twice the mid-ranks, from 2. `ties` becomes the sum of t^3 - t over the ties.
+// Returns twice the mid-ranks, from 2. Sets `ties` to the sum of t^3 - t over the ties.
 std::vector<size_t> doubled_ranks(std::span<const double> values, double *ties = nullptr);
 
 // The least two-sided p-value of the tests: all values of one sample are below all of the other, or all pairs have the
@@ -39,8 +39,8 @@ class ExactTails {
   size_t most_tied_steps_;
 };
 
-// With ties: the two-sided probability that the sum of `chosen` random ranks is as extreme as `sum`. No sum exceeds
-// `most`.
+// With ties: the two-sided probability that the sum of `chosen` random ranks is as extreme as `sum`. `most`: the
+// largest possible sum.
 double exact_tied_p(std::span<const size_t> ranks, size_t chosen, size_t sum, size_t most);
 // The same for a random choice of any number of the ranks, which is the null distribution of signed ranks.
 double exact_signed_p(std::span<const size_t> ranks, size_t sum);

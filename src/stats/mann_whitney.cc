@@ -8,8 +8,8 @@ namespace opd {
 namespace {
 
 // From this estimate on, the test for a strong autocorrelation must reject, too, because estimates from up to thirty
-// runs are far too low. Chosen by simulation (diff_calibration_test.cc). With a lower limit, five to eight independent
-// runs find less; with a higher one, fifteen runs err more often.
+// runs are far too low. Chosen by simulation (diff_calibration_test.cc). With a lower limit, tests of five to eight
+// independent runs find less. With a higher one, tests of fifteen runs err more often.
 constexpr double kResembling = 0.45;
 constexpr size_t kStrong = 11;
 static_assert(AutocorrelationGrid::kPhi[kStrong] == 0.94);
@@ -63,7 +63,7 @@ RankTest::RankTest(std::span<const double> before, std::span<const double> after
   std::sort(after_.begin(), after_.end());
 }
 
-// Pairs without a difference have no sign; the ranks leave them out, as Wilcoxon does.
+// Pairs without a difference have no sign, so the ranks leave them out, as in Wilcoxon's test.
 RankTest RankTest::of_pairs(std::span<const double> differences, ExactTails &tails) {
   RankTest test{SerialFit(without_outliers(differences))};
   test.after_.assign(differences.begin(), differences.end());
@@ -120,12 +120,11 @@ double RankTest::p_value() const { return fit_.is_informative() ? mixed_p(p_, 0)
 
 double RankTest::p_of(double shift) const { return mixed_p(rank_p(static_cast<double>(count_up_to(shift))), shift); }
 
-// Walks once along both sorted samples (pairs: from both ends of the one), so that no list of all differences is
-// needed.
+// Walks once along both sorted samples (for pairs, from both ends of one), so no list of all differences is needed.
 size_t RankTest::count_up_to(double limit) const {
   size_t count = 0;
   if (is_paired()) {
-    size_t end = after_.size();  // from `end` on, values are too large as partners of the value at `i`
+    size_t end = after_.size();  // values from `end` on are too large as partners of the value at `i`
     for (size_t i = 0; i < after_.size(); ++i) {
       while (end > i && after_[i] + after_[end - 1] > 2 * limit) --end;
       if (end <= i) break;
@@ -141,7 +140,7 @@ size_t RankTest::count_up_to(double limit) const {
   return count;
 }
 
-// Bisects the range of values. The condition ends the loop also if a value is not a number.
+// Bisects the range of values. The condition also ends the loop if a value is NaN.
 double RankTest::difference(size_t rank) const {
   double low = is_paired() ? after_.front() : after_.front() - before_.back();
   double high = is_paired() ? after_.back() : after_.back() - before_.front();
@@ -164,7 +163,7 @@ double RankTest::shift() const {
 RankTest::Interval RankTest::interval(double confidence) const {
   const size_t all = num_differences();
   const double level = (1 - confidence) * (1 + 1e-9);  // 1 - 0.9 is less than 0.1
-  size_t rejected = 0, end = all / 2 + 1;              // how many values of the statistic, from 0, are rejected
+  size_t rejected = 0, end = all / 2 + 1;              // number of rejected values of the statistic, from 0 on
   while (rejected < end) {
     const size_t middle = (rejected + end) / 2;
     if (rank_p(static_cast<double>(middle)) <= level) rejected = middle + 1;
@@ -177,8 +176,8 @@ RankTest::Interval RankTest::interval(double confidence) const {
   return {end_of_interval(made.low, -step, level), end_of_interval(made.high, step, level)};
 }
 
-// `start` is the end of the interval for independent runs. Autocorrelation can only move it outwards; this finds how
-// far.
+// `start` is the end of the interval for independent runs. Autocorrelation can only move it outwards; this finds the
+// distance.
 double RankTest::end_of_interval(double start, double step, double level) const {
   constexpr int kMostDoublings = 40, kHalvings = 12;
   if (p_of(start + step * 1e-3) <= level) return start;  // at `start` itself the rank test still accepts

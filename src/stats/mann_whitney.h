@@ -1,6 +1,6 @@
-// How much do two samples of positive numbers differ, and could the difference be chance? Compared by ranks:
-// Mann-Whitney's test for two independent samples, Wilcoxon's signed ranks for pairs; for both, the Hodges-Lehmann
-// estimate of the shift with its interval. Runs that are similar to their neighbours count less (autocorrelation.h).
+// Tests whether two samples of positive numbers differ, and estimates by how much. It uses ranks: Mann-Whitney's test
+// for two independent samples, Wilcoxon's signed ranks for pairs; for both, the Hodges-Lehmann estimate of the shift
+// and its interval. Runs that are similar to their neighbours count less (autocorrelation.h).
 #pragma once
 #include <limits>
 #include <span>
@@ -18,7 +18,7 @@ class RankTest {
   RankTest(std::span<const double> before, std::span<const double> after, ExactTails &&tails = ExactTails())
       : RankTest(before, after, tails) {}
   RankTest(std::span<const double> before, std::span<const double> after, ExactTails &tails);
-  // Pairs: `differences` are after - before.
+  // For pairs: `differences` are after - before.
   static RankTest of_pairs(std::span<const double> differences, ExactTails &tails);
   static RankTest of_pairs(std::span<const double> differences, ExactTails &&tails = ExactTails()) {
     return of_pairs(differences, tails);
@@ -43,19 +43,19 @@ class RankTest {
   // differences). The shift is their median. The statistic is the number of differences below the tested shift.
   size_t num_differences() const;
   size_t count_up_to(double limit) const;
-  double difference(size_t rank) const;   // the one with `rank` smaller differences
-  double variance(double ties) const;     // of the statistic
+  double difference(size_t rank) const;   // the difference that exceeds `rank` others
+  double variance(double ties) const;     // variance of the statistic
   double rank_p(double statistic) const;  // without ties
-  double p_of(double shift) const;        // p-value of the hypothesis that the true shift is this one
+  double p_of(double shift) const;        // p-value of the hypothesis that this is the true shift
   double mixed_p(double rank_p, double shift) const;
   double end_of_interval(double start, double step, double level) const;
 
-  std::vector<double> before_, after_;  // sorted; of pairs, `after_` are the differences
+  std::vector<double> before_, after_;  // sorted; for pairs, `after_` has the differences
   SerialFit fit_;
   Weights weights_ = AutocorrelationGrid::kIndependent;
   bool resembles_ = false;   // runs are clearly similar to their neighbours
-  double p_ = 1;             // by ranks, for no shift, with ties
-  ExactTails::Tails exact_;  // NULL for large samples
+  double p_ = 1;             // p-value by ranks, for no shift, with ties
+  ExactTails::Tails exact_;  // null for large samples
 };
 
 }  // namespace opd

@@ -1,4 +1,4 @@
-// Decides when a warm-up may end: when the times of consecutive calls have stopped changing.
+// Decides when a warm-up may end: when the times of consecutive calls no longer change.
 //
 // Times are compared in windows of ten, each with the window before it. They are steady if two neighbouring windows do
 // not differ: by Mann-Whitney's test (5 %), or by at most 1 % by the Hodges-Lehmann estimate. Ranks are used, so that a
@@ -24,7 +24,7 @@ class SteadyRule {
   void restart() { logarithms_.clear(); }
 
  private:
-  std::vector<double> logarithms_;  // of up to two windows
+  std::vector<double> logarithms_;  // times of up to two windows
   ExactTails tails_;
 };
 
