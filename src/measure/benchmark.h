@@ -1,4 +1,4 @@
-// Statistics of repeated measurements of a call.
+// Computes statistics of repeated measurements of a call.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct Benchmark : Object {
   // How the times were measured; all 0 for times measured elsewhere.
   struct Course {
     int64_t number = 0, warmup_count = 0;
-    size_t concurrency = 1;       // values of each repeat
+    size_t concurrency = 1;       // number of values per repeat
     bool is_steady = false;       // the warm-up ended because the times stopped changing
     bool is_device_time = false;  // the times are the device's own
     double calls_per_second = 0;
@@ -21,22 +21,22 @@ struct Benchmark : Object {
   static int32_t type();  // "opdyno.Benchmark"
   explicit Benchmark(std::vector<double> results, Course course);
 
-  const std::vector<double> seconds;  // per call, in the order measured; at least one
+  const std::vector<double> seconds;  // per call, in the order of measurement; at least one
   const Course course;
   std::vector<double> repeats() const;  // the mean of each repeat's values
   double mean() const;
-  double std() const;                       // of the population
-  double percentile(double percent) const;  // interpolated; cut to 0 … 100
+  double std() const;                       // population standard deviation
+  double percentile(double percent) const;  // interpolated; `percent` is clamped to 0 … 100
   double min() const { return sorted_.front(); }
   double max() const { return sorted_.back(); }
   struct Reliability {
-    double low, high;  // of the median, at 95 %
+    double low, high;  // 95 % interval of the median
     double autocorrelation;
     int64_t num_outliers;
     bool is_noisy;
   };
   Reliability reliability() const;
-  std::string to_text() const;  // as TVM's BenchmarkResult
+  std::string to_text() const;  // like TVM's BenchmarkResult
 
  private:
   double mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const;

@@ -49,8 +49,8 @@ const std::vector<LoadThreads::Span> &LoadThreads::round(int64_t number) {
   return spans_;
 }
 
-// Only the calling thread may answer a request, so it wakes up now and then to do that. If calls are to end, the token
-// ends the calls of VMs on the other threads.
+// Only the calling thread may answer a request, so it wakes up periodically. If calls are to end, the token ends the VM
+// calls of the other threads.
 void LoadThreads::await_round(std::unique_lock<std::mutex> &lock) {
   constexpr auto kBetweenAnswers = std::chrono::milliseconds(50);
   const auto has_ended = [this] { return working_ == 0; };
@@ -69,7 +69,7 @@ void LoadThreads::await_round(std::unique_lock<std::mutex> &lock) {
   error_ = std::make_exception_ptr(Exception(std::move(answer)));
 }
 
-// A VM's function checks the token itself; any other function would be called to the last repeat.
+// Functions of VMs check the token themselves. Other functions would run to the last repeat.
 void LoadThreads::require_not_cancelled() const {
   auto *token = static_cast<CancelState *>(cancel_.get());
   if (!token) return;
@@ -89,7 +89,7 @@ LoadThreads::Span LoadThreads::call(int64_t number) const {
     opd::call(function_, args_);
   }
   if (timer) {
-    check_stream(device_, stream);  // the function may have ended it
+    check_stream(device_, stream);  // the function may have destroyed the stream
     timer->stop();
   }
   wait_for_device(device_);

@@ -11,16 +11,16 @@
 namespace opd {
 namespace {
 
-// The loops are compiled for each vector width of x86-64 and chosen at run time. Not by indirect functions, because
-// their resolvers run before sanitizers are ready. Other processors have one width.
+// The loops are compiled for each vector width of x86-64 and selected at run time. They are not indirect functions,
+// because resolvers of these run before sanitizers are ready. Other processors have one width.
 #if defined(__clang__)
 #define OPD_FAST
 #else
 #define OPD_FAST __attribute__((optimize("O3")))
 #endif
 
-constexpr int kChains = 192;                   // independent sums: 12 vectors of the widest
-constexpr size_t kElements = size_t{4} << 20;  // of float64 in each of three arrays, 96 MiB
+constexpr int kChains = 192;                   // independent sums: 12 of the widest vectors
+constexpr size_t kElements = size_t{4} << 20;  // float64 elements in each of three arrays, 96 MiB
 constexpr int kTries = 8;
 
 // multiply_add(): `rounds` fused multiply-adds on each of the sums. triad(): STREAM's triad.
@@ -80,8 +80,8 @@ int stream(int task, ParallelGroup *group, void *data) {
   return 0;
 }
 
-// The shortest of several tries, in ns. `spread` becomes the excess of the median over it, if that is larger: on a busy
-// machine even the shortest may be too long.
+// The shortest of several tries, in ns. Raises `spread` to the relative excess of the median: on a busy machine even
+// the shortest may be too long.
 double shortest(ParallelTask task, Work &work, int32_t threads, double &spread) {
   uint64_t times[kTries];
   for (uint64_t &time : times) {

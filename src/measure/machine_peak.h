@@ -9,7 +9,7 @@ namespace opd {
 struct MeasuredPeak {
   MachinePeak peak;
   int32_t num_threads = 0;
-  double spread = 0;  // of the tries: median time over the shortest, less 1
+  double spread = 0;  // median time of the tries divided by the shortest, minus 1
 };
 MeasuredPeak measure_machine_peak();  // takes about half a second
 

@@ -5,7 +5,7 @@
 namespace opd {
 
 struct MachinePeak {
-  double gflops = 0, bandwidth_gbps = 0;  // 0: not known
+  double gflops = 0, bandwidth_gbps = 0;  // 0: unknown
 };
 
 Ref<Report> with_roofline(const Report &report, const MachinePeak &peak);

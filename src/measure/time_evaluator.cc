@@ -18,7 +18,7 @@ void check(const char *name, int64_t value, int64_t least, int64_t most) {
   require(value >= least && value <= most, name, " must be ", least, " to ", most, ", but is ", value);
 }
 
-double elapsed(const std::vector<LoadThreads::Span> &spans) {  // in seconds, from the first begin to the last end
+double elapsed(const std::vector<LoadThreads::Span> &spans) {  // seconds from the first begin to the last end
   uint64_t begin = UINT64_MAX, end = 0;
   for (const LoadThreads::Span &span : spans) begin = std::min(begin, span.begin), end = std::max(end, span.end);
   return static_cast<double>(end - begin) / 1e9;
@@ -79,7 +79,7 @@ Ref<Benchmark> TimeEvaluator::call(Args args) {
   return make_object<Benchmark>(std::move(seconds), course);
 }
 
-// Measures batches that are long enough for the clock: if a batch is too short, the number of its calls is doubled.
+// Measures batches that are long enough for the clock. If a batch is too short, the number of its calls is doubled.
 void TimeEvaluator::warm_up(LoadThreads &callers, Benchmark::Course &course) const {
   constexpr double kBatch = 1e-3;
   if (plan_.warmup > 0) callers.round(plan_.warmup);
@@ -100,7 +100,7 @@ void TimeEvaluator::warm_up(LoadThreads &callers, Benchmark::Course &course) con
   } while (!course.is_steady && monotonic_ns() < end);
 }
 
-// Appends the seconds per call of each thread; returns the time of all. Raises the number of calls until it takes long
+// Appends each thread's seconds per call; returns the total time. Increases the number of calls until it is long
 // enough.
 double TimeEvaluator::measure(LoadThreads &callers, std::vector<double> &seconds) {
   double duration_ms = 0;

@@ -1,5 +1,5 @@
-// Measures a packed function as TVM's time_evaluator does: repeats of many calls each, with nothing else in the
-// measured time.
+// Measures a packed function like TVM's time_evaluator: repeats of many calls each, with nothing else in the measured
+// time.
 #pragma once
 #include <functional>
 
@@ -15,7 +15,7 @@ struct EvaluatorOptions {
   int64_t cooldown_interval_ms = 0, repeats_to_cooldown = 1, cache_flush_bytes = 0;
   Ref<Function> preprocess;  // null: none
   int64_t warmup = 1, steady_ms = 0, concurrency = 1;
-  std::function<Ref<Benchmark>(Args)> there;  // measures on another machine; empty: here
+  std::function<Ref<Benchmark>(Args)> there;  // measures on another machine; empty: measures here
 };
 
 class TimeEvaluator final : public Object {
