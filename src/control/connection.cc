@@ -12,9 +12,9 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kPatienceNs = 30'000'000'000;  // with a client that does not read
+constexpr uint64_t kPatienceNs = 30'000'000'000;  // longest wait for a client that does not read
 
-// Waits for the events until that moment. The result is 0 at its end. An error of the socket is an event, too.
+// Waits for the events until that time. Returns 0 at the deadline. An error of the socket is also an event.
 short poll_until(int fd, short events, uint64_t until_ns) {
   for (;;) {
     const uint64_t now = monotonic_ns();

@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kMostClients = 8;
 constexpr int64_t kMs = 1'000'000;
 
-// A thread that runs until the process ends.
+// Starts a thread that runs until the process ends.
 bool start_thread(const char *name, void *(*body)(void *), void *argument) noexcept {
   pthread_t thread;
   if (!start_library_thread(name, body, argument, thread)) return false;
@@ -41,14 +41,14 @@ void sleep_ns(int64_t ns) {
   nanosleep(&time, nullptr);
 }
 
-// Root may look into every process anyway.
+// Root may inspect every process anyway.
 bool is_of_our_user(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == ::geteuid() || peer.uid == 0);
 }
 
-// All that a fork must know of: sockets, and recordings. They change under `guard` alone.
+// The state that a fork must handle: sockets and recordings. It changes only under `guard`.
 class Server {
  public:
   Server(std::string pattern, WriteTrace write) : pattern_(std::move(pattern)), write_(write) {}
@@ -61,7 +61,7 @@ class Server {
     endpoint_.remove();
   }
 
-  // In the child, where no thread of this is: open descriptors are the parent's.
+  // Called in the child, which has none of these threads. The open descriptors are the parent's.
   void begin_again() noexcept {
     endpoint_.forget();
     for (Client &client : clients_) {
@@ -82,13 +82,13 @@ class Server {
     }
 
     Server *server = nullptr;
-    int fd = -1;  // -1: the place is free
+    int fd = -1;  // -1: the slot is free
     Ref<Recording> recording;
   };
 
   static void *run(void *given) {
     auto &server = *static_cast<Server *>(given);
-    // Most children soon become another program, which this would leave a socket behind for.
+    // Most children soon execute another program, which would leave a stale socket behind.
     if (server.is_child_) sleep_ns(200 * kMs);
     if (server.open())
       for (;;) server.accept_next();
@@ -114,13 +114,13 @@ class Server {
     if (client && !start_thread("opdyno-client", &serve, client)) close(*client);
   }
 
-  // Null if there is no client, or none that may stay.
+  // Null if there is no client, or none that is permitted.
   Client *accept() noexcept {
     std::unique_lock lock(guard_);
     const int fd = ::accept4(endpoint_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       lock.unlock();
-      if (errno != EAGAIN) sleep_ns(100 * kMs);  // such as too many open files, which lasts
+      if (errno != EAGAIN) sleep_ns(100 * kMs);  // for example, too many open files, which lasts
       return nullptr;
     }
     const auto place = std::ranges::find(clients_, -1, &Client::fd);
@@ -171,10 +171,10 @@ void start_control(WriteTrace write) noexcept try {
   const char *const pattern = ::secure_getenv("OPDYNO_CONTROL");
   if (!pattern || !*pattern) return;
   server = new Server(pattern, write);
-  // After the handlers of the locks, which are therefore free in the child.
+  // Registered after the handlers of the locks, which are therefore free in the child.
   pthread_atfork(nullptr, nullptr, [] { server->begin_again(); });
   std::atexit([] { server->end(); });
   server->start();
-} catch (const std::bad_alloc &) {}  // then there is no socket
+} catch (const std::bad_alloc &) {}  // there is no socket then
 
 }  // namespace opd

@@ -49,8 +49,8 @@ int bind_to(int fd, const sockaddr_un &address) {
   return ::bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-// A lock on the directory of a path: of two processes that find the same stale socket, only one replaces it. If
-// another process keeps the lock, or the directory cannot be read, goes on without it.
+// A lock on the directory of a path. If two processes find the same stale socket, only one of them replaces it. If
+// another process keeps the lock, or the directory cannot be read, no lock is held.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string &path)
@@ -65,10 +65,10 @@ class DirectoryLock {
     const size_t slash = path.rfind('/');
     return slash == std::string::npos ? "." : path.substr(0, slash + 1);
   }
-  Descriptor directory_;  // the lock ends with it
+  Descriptor directory_;  // closing it releases the lock
 };
 
-// Removes what is at the path if it is a socket that no process listens on.
+// Removes the path if it is a socket on which no process listens.
 void remove_stale(const std::string &path, const sockaddr_un &address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -89,7 +89,7 @@ void remove_stale(const std::string &path, const sockaddr_un &address) {
 void Endpoint::open(const std::string &path) {
   const sockaddr_un address = address_of(path);
   Descriptor made(new_socket());
-  // Before it is bound, so that no other user can open it at any moment: the path gets the socket's mode.
+  // Set the mode before binding, so that no other user can ever open it: the path gets the socket's mode.
   if (made.get() < 0 || ::fchmod(made.get(), 0600) != 0) fail_errno("cannot listen on", path, errno);
   const DirectoryLock lock(path);
   int error = bind_to(made.get(), address);

@@ -1,4 +1,4 @@
-// The place in the file system at which a process listens.
+// The socket path on which a process listens.
 #pragma once
 #include <sys/types.h>
 
@@ -6,17 +6,16 @@
 
 namespace opd {
 
-// A listening Unix socket that only its user may open, bound to a path.
+// A listening Unix socket, bound to a path, that only its user may open.
 class Endpoint {
  public:
-  // Replaces a socket that no process listens on any more. Nothing is replaced if a process listens, or if the path is
-  // no socket. Takes a fraction of a second at most. Throws OPD_IO, or OPD_INVALID_ARGUMENT for a path that is too
-  // long.
+  // Replaces a stale socket, but neither one on which a process listens nor another file. Takes at most a fraction of a
+  // second. Throws OPD_IO, or OPD_INVALID_ARGUMENT if the path is too long.
   void open(const std::string &path);
   int fd() const { return fd_; }
-  // Removes the path if it is still this socket's.
+  // Removes the path if it still belongs to this socket.
   void remove() noexcept;
-  // In a forked child: the socket and its path are the parent's.
+  // Called in a forked child, where the socket and its path are the parent's.
   void forget() noexcept;
 
  private:

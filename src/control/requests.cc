@@ -16,10 +16,10 @@
 namespace opd {
 namespace {
 
-constexpr uint64_t kRequestNs = 10'000'000'000;  // for a client to send its request
+constexpr uint64_t kRequestNs = 10'000'000'000;  // longest wait for a client's request
 constexpr double kMostSeconds = 86'400, kLeastInterval = 0.01;
 constexpr size_t kMostRows = 1000;
-constexpr uint64_t kMostPending = 1 << 22;  // events of one interval, 256 MiB
+constexpr uint64_t kMostPending = 1 << 22;  // limit of events per interval, 256 MiB
 
 struct Form {
   std::string_view name;
@@ -38,7 +38,7 @@ constexpr std::array kForms{Form{"chrome", OPD_TRACE_CHROME},
                             Form{"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW},
                             Form{"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML}};
 
-// Reads the members of a request, of which each command has some.
+// Reads the members of a request; each command has a subset of them.
 class Reader {
  public:
   explicit Reader(std::string_view line) : document_(line, "request") {
@@ -108,7 +108,7 @@ class Reader {
 
 ControlRequest next_request(Connection &connection) { return ControlRequest::parse(connection.take_line()); }
 
-// Waits until that time or a request to stop. Throws if the client disconnects.
+// Waits until that time or a stop request. Throws if the client disconnects.
 bool is_stopped_before(Connection &connection, uint64_t until_ns) {
   switch (connection.wait(until_ns)) {
     case Connection::Waited::kTime:
@@ -186,13 +186,13 @@ std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {
 void show_activity(Connection &connection, const ControlRequest &request, ControlledRecording &recording) {
   RecordingOptions options = options_of(request);
   options.max_calls = UINT64_MAX;  // events are dropped after each interval
-  options.device_work = false;     // of which it shows nothing
+  options.device_work = false;     // the activity does not show it
   Recording &running = recording.start(options);
   uint64_t from = ticks_of(tick_clock());
   send_begin(connection);
   for (;;) {
     const uint64_t end = monotonic_ns() + request.time_ns;
-    // A busy process fills the memory before a long interval is over, which therefore ends early.
+    // A busy process could fill the memory before a long interval ends, so the interval ends early.
     for (uint64_t now; (now = monotonic_ns()) < end && running.num_pending() < kMostPending;) {
       constexpr uint64_t kLookNs = 100'000'000;
       if (is_stopped_before(connection, std::min(end, now + kLookNs))) return;

@@ -1,5 +1,5 @@
-// Requests of the control socket's clients: for a recording, or for the operators' activity second by second. The
-// protocol is in docs/tracing.md.
+// Handles requests of the control socket's clients: for a recording, or for the operators' activity second by second.
+// docs/tracing.md describes the protocol.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -15,14 +15,14 @@ struct ControlRequest {
   What what;
   opd_trace_format form = OPD_TRACE_CHROME;
   bool gzip = false, memory = false, all_calls = false;
-  uint64_t max_events = 1 << 20;          // of each thread
-  uint64_t time_ns = 86'400'000'000'000;  // of the recording, or of each interval
+  uint64_t max_events = 1 << 20;          // limit per thread
+  uint64_t time_ns = 86'400'000'000'000;  // length of the recording, or of each interval
 
   // Throws OPD_BAD_FORMAT or OPD_INVALID_ARGUMENT.
   static ControlRequest parse(std::string_view line);
 };
 
-// Starts the one recording of a client. The server keeps it, so that a forked child can end it, and ends it with the
+// Starts a client's only recording. The server owns it, so that a forked child can end it, and ends it with the
 // connection.
 class ControlledRecording {
  public:
@@ -30,7 +30,8 @@ class ControlledRecording {
   virtual Recording &start(const RecordingOptions &options) = 0;
 };
 
-// Reads a request and answers it. Throws what ends the conversation; send_control_error() reports it to the client.
+// Reads a request and answers it. Throws errors that end the connection; send_control_error() reports them to the
+// client.
 void serve_control(Connection &connection, ControlledRecording &recording, WriteTrace write);
 void send_control_error(Connection &connection, std::string_view message) noexcept;
 
