@@ -78,7 +78,7 @@ def test_a_report_is_its_summary_on_a_terminal_and_its_table_in_a_pipe(show):
 
 
 def test_a_trace_is_its_times_by_name(show):
-    assert re.search(r"(?m)^add +[\d.]+ .s +[\d.]+ % .* 100 ", show("trace", (24, 100)))
+    assert re.search(r"(?m)^add +<?[\d.]+ .s +[\d.]+ % .* 100 ", show("trace", (24, 100)))
     assert "Self CPU time total: " in show("trace")
 
 
