@@ -44,7 +44,7 @@ fetch_python() { check "install what the Python package's tests need" python_env
 
 # ---- builds
 
-build_library() { configure release -DOPDYNO_BUILD_TESTS=ON && build release opdyno opdyno_tvmffi opdyno_cli; }
+build_library() { configure release -DOPDYNO_BUILD_TESTS=ON && build release opdyno opdyno_static opdyno_tvmffi opdyno_cli; }
 library() { check "library and program" build_library; }
 release_build() { built release; }
 asan_build() { built asan -DOPDYNO_TEST_OBJECTS="$root/build/release"; }
