@@ -26,7 +26,7 @@
 %opd_handle(opd_telemetry, Telemetry)
 
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
-%opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, size_t num_traces)
+%opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, int32_t num_traces)
 
 /* Reference counts are the objects' own affair. */
 %ignore opd_buffer_retain;

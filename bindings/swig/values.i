@@ -7,8 +7,8 @@
 %opd_value_out(opd_value *out_item)
 %opd_value_out(opd_value *out_key)
 %opd_values_in(const opd_value *args, int32_t num_args)
-%opd_values_in(const opd_value *items, size_t count)
-%opd_pairs_in(const opd_value *pairs, size_t count)
+%opd_values_in(const opd_value *items, int32_t count)
+%opd_pairs_in(const opd_value *pairs, int32_t count)
 
 /* Bytes and text. A buffer is text or bytes by its name. */
 %opd_bytes_in(const void *data, size_t size)
@@ -21,20 +21,18 @@
 %opd_bytes_out(opd_buffer **out_bytes)
 
 /* Sequences. */
-%opd_dims_in(const int64_t *dims, size_t ndim)
 %opd_dims_in(const int64_t *dims, int32_t ndim)
 %opd_dims_in(const int64_t *path, int32_t path_size)
-%opd_dims_in(const int64_t *ids, size_t num_ids)
-%opd_dims_in(const int64_t *counts, size_t num_counts)
-%opd_dims_in(const int64_t *parents, size_t num_parents)
+%opd_dims_in(const int64_t *ids, int32_t num_ids)
+%opd_dims_in(const int64_t *counts, int32_t num_counts)
+%opd_dims_in(const int64_t *parents, int32_t num_parents)
 %opd_texts_in(const char *const *func_names, int32_t num_func_names)
-%opd_handles_in(opd_report, Report, const opd_report *const *reports, size_t num)
-%opd_handles_in(opd_report, Report, const opd_report *const *before, size_t num_before)
-%opd_handles_in(opd_report, Report, const opd_report *const *after, size_t num_after)
+%opd_handles_in(opd_report, Report, const opd_report *const *reports, int32_t num)
+%opd_handles_in(opd_report, Report, const opd_report *const *before, int32_t num_before)
+%opd_handles_in(opd_report, Report, const opd_report *const *after, int32_t num_after)
 %opd_signatures_in(const char *const *names, const char *const *signatures, int32_t num_functions)
 
 /* Numbers, which have a range in C. */
-%opd_number(int)
 %opd_number(int32_t)
 %opd_number(uint32_t)
 %opd_number(int64_t)

@@ -86,16 +86,16 @@ static opd_value call(const model *m, const char *function, const opd_value *arg
 static void load_weights(model *m, const char *path) {
   opd_params *params;
   check(opd_params_open(path, NULL, &params), path);
-  const size_t count = opd_params_count(params);
-  opd_value *items = malloc(count * sizeof *items);
-  for (size_t i = 0; i < count; ++i) {
+  const int32_t count = opd_params_count(params);
+  opd_value *items = malloc((size_t)count * sizeof *items);
+  for (int32_t i = 0; i < count; ++i) {
     opd_tensor *tensor;
     check(opd_params_get(params, opd_params_name(params, i), &tensor), path);
     items[i] = opd_value_of_object(tensor);
   }
   m->vocabulary = opd_tensor_view((const opd_tensor *)items[0].u.object)->shape[0];
   check(opd_array_create(items, count, &m->weights), path);
-  for (size_t i = 0; i < count; ++i) opd_value_release(&items[i]);
+  for (int32_t i = 0; i < count; ++i) opd_value_release(&items[i]);
   free(items);
   opd_params_release(params);
 }
@@ -301,7 +301,7 @@ static void divide(const opd_report *report, double *operators, double *attentio
             *depths = column(report, "Depth");
   int64_t run = -1;
   int pass = -1;
-  for (size_t row = 0; row < opd_array_count(names); ++row) {
+  for (int32_t row = 0; row < opd_array_count(names); ++row) {
     opd_value name = cell(names, row), time = cell(times, row), of = cell(runs, row), depth = cell(depths, row);
     const char *text;
     size_t size;

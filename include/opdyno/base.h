@@ -19,6 +19,10 @@
  * filled, and sets the rest to 0. If the caller's options have fields that the library does not know, these must be 0;
  * otherwise the call returns OPD_UNSUPPORTED. An impossible struct_size is OPD_INVALID_ARGUMENT.
  *
+ * Numbers, for all of opdyno. int32_t: a truth value, which is 0 or 1; the number of items of an array; an index; a
+ * number of calls, repeats or threads that is asked for. size_t: the bytes of a block of memory. 64 bits: limits, steps,
+ * statistics, dimensions, tokens, and times, whose unit is in their name. One of an enum has the enum's type.
+ *
  * Comments, for all of opdyno; bindings rely on these words. If an argument may be NULL, its comment contains "NULL".
  * "Blocks." means that the function may run programs or compilers, access files or wait. Bindings let other threads of
  * their language run meanwhile. A comment that begins with "1: …" is on a number that is 0 or 1; one that begins with

@@ -68,6 +68,12 @@ inline void check(opd_error *error) {
   if (error) throw Error(error);
 }
 
+/** The number of items of a container, or an index, as the C functions take it. */
+inline int32_t count_of(size_t count) {
+  if (count > INT32_MAX) throw std::length_error("more than 2^31 - 1 items");
+  return static_cast<int32_t>(count);
+}
+
 /** Calls @p body in a callback of C. An exception of @p body becomes the error to return; NULL if there is none. */
 template <class Body>
 opd_error *guarded(Body body) noexcept {

@@ -21,28 +21,28 @@ typedef struct opd_evaluator_options {
   DLDevice device;                    /**< it is synchronised before the clock is read. If it has events or timestamps,
                                            its own clock measures, in the current stream of each thread; cpu:0 */
   uint32_t reserved;                  /**< 0 */
-  int64_t number;                     /**< calls in each repeat; 10 */
-  int64_t repeat;                     /**< measurements; 1 */
+  int32_t number;                     /**< calls in each repeat; 10 */
+  int32_t repeat;                     /**< measurements; 1 */
+  int32_t limit_zero_time_iterations; /**< tries while the clock reads 0; 100 */
+  int32_t repeats_to_cooldown;        /**< sleeps after every so many repeats; 1 */
+  int32_t warmup;                     /**< calls of each thread before the measured ones; 1 */
+  int32_t concurrency;                /**< threads that call at the same time; they begin each repeat together. Not with
+                            cache_flush_bytes; 1: the calling thread */
   int64_t min_repeat_ms;              /**< a repeat is done again with more calls until it lasts that long; 0 */
-  int64_t limit_zero_time_iterations; /**< tries while the clock reads 0; 100 */
   int64_t cooldown_interval_ms;       /**< sleep; 0: none */
-  int64_t repeats_to_cooldown;        /**< sleeps after every so many repeats; 1 */
-  int64_t cache_flush_bytes;          /**< copied from one array to another before each measurement; 0: none */
-  opd_function *preprocess;           /**< borrowed; called with the arguments before each repeat; NULL: none */
-  int64_t warmup;                     /**< calls of each thread before the measured ones; 1 */
   int64_t steady_ms; /**< longest time for further warm-up calls, which end once their times are steady; a running call
                           is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
                           Times are steady if two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
                           by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
                           Evaluation (windows of calls that agree). 0: none */
-  int64_t concurrency; /**< threads that call at the same time; they begin each repeat together. Not with
-                            cache_flush_bytes; 1: the calling thread */
+  int64_t cache_flush_bytes; /**< copied from one array to another before each measurement; 0: none */
+  opd_function *preprocess;  /**< borrowed; called with the arguments before each repeat; NULL: none */
 } opd_evaluator_options;
 
 /** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
 static inline void opd_evaluator_options_init(opd_evaluator_options *options) {
   const opd_evaluator_options defaults = {
-      (uint32_t)sizeof *options, {kDLCPU, 0}, 0, 10, 1, 0, 100, 0, 1, 0, NULL, 1, 0, 1};
+      (uint32_t)sizeof *options, {kDLCPU, 0}, 0, 10, 1, 100, 1, 1, 1, 0, 0, 0, 0, NULL};
   if (options) *options = defaults;
 }
 
@@ -74,13 +74,14 @@ OPD_API OPD_NODISCARD opd_error *opd_evaluator_call(opd_evaluator *evaluator, co
  * @param num           At least 1.
  * @param out_benchmark New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT: no value, or one that is not at least 0. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark);
+OPD_API OPD_NODISCARD opd_error *opd_benchmark_create(const double *seconds, int32_t num,
+                                                      opd_benchmark **out_benchmark);
 
 /** Returns seconds per call, one value for each repeat, in the order of measurement. With concurrency there is one for
  * each thread of a repeat; for number = 1 these are the latencies of the calls.
  * @param out_count The number of values; NULL if it is not wanted.
  * @return Borrowed; NULL for NULL. Threads: safe. Since: 0.2 */
-OPD_API const double *opd_benchmark_seconds(const opd_benchmark *benchmark, size_t *out_count);
+OPD_API const double *opd_benchmark_seconds(const opd_benchmark *benchmark, int32_t *out_count);
 
 /** Returns a percentile of the seconds per call, interpolated between two repeats.
  * @param percent 0 to 100; numbers outside are taken as the nearer end. Threads: safe. Since: 0.1 */
@@ -89,7 +90,7 @@ OPD_API double opd_benchmark_percentile(const opd_benchmark *benchmark, double p
 /** The figures of a benchmark, and how far they can be relied on. Times are in seconds per call. */
 typedef struct opd_benchmark_stats {
   uint32_t struct_size; /**< sizeof(opd_benchmark_stats), set by the caller; then the bytes that were filled */
-  uint32_t is_noisy;    /**< 1: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
+  int32_t is_noisy;     /**< 1: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
                              the median */
   double median_low;    /**< lower end of the 95 % confidence interval of the median: an order statistic from the
                              binomial distribution. If consecutive repeats or the threads of a repeat are correlated,
@@ -102,18 +103,18 @@ typedef struct opd_benchmark_stats {
                                 elsewhere. */
   int64_t warmup_count;    /**< calls of all threads before the measured ones */
   double calls_per_second; /**< of all threads together, while the repeats ran */
-  uint32_t is_steady; /**< 1: the warm-up ended because the times were steady; 0: they were not within steady_ms, or
+  int32_t is_steady; /**< 1: the warm-up ended because the times were steady; 0: they were not within steady_ms, or
                            steady_ms was 0 */
-  uint32_t reserved;  /**< 0 */
-  double mean;        /**< since 0.2, as the rest */
+  uint32_t reserved; /**< 0 */
+  double mean;       /**< since 0.2, as the rest */
   double median;
   double std; /**< standard deviation of the population */
   double min;
   double max;
-  uint32_t is_device_time; /**< 1: the times are those of the device's own clock, from when its work before the calls of
+  int32_t is_device_time; /**< 1: the times are those of the device's own clock, from when its work before the calls of
                                  a repeat had ended until theirs had; 0: they are the host's, with the device
                                  synchronised, or were measured elsewhere */
-  uint32_t reserved2;      /**< 0 */
+  uint32_t reserved2;     /**< 0 */
 } opd_benchmark_stats;
 
 /** Gives the figures of a benchmark.

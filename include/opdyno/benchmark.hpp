@@ -15,11 +15,11 @@ class Benchmark : public Handle<opd_benchmark> {
   using Handle::Handle;
   /** Of times that were measured elsewhere. */
   static Benchmark of(const std::vector<double> &seconds) {
-    return made<Benchmark>(opd_benchmark_create, seconds.data(), seconds.size());
+    return made<Benchmark>(opd_benchmark_create, seconds.data(), count_of(seconds.size()));
   }
   /** Per call, in the order of measurement. */
   std::vector<double> seconds() const {
-    size_t count = 0;
+    int32_t count = 0;
     const double *first = opd_benchmark_seconds(get(), &count);
     return {first, first + count};
   }
@@ -43,7 +43,7 @@ class Evaluator : public Handle<opd_evaluator> {
     check(opd_evaluator_create(function.get(), options, out()));
   }
   Benchmark call(const Views &args) const {
-    return made<Benchmark>(opd_evaluator_call, get(), args.data(), static_cast<int32_t>(args.size()));
+    return made<Benchmark>(opd_evaluator_call, get(), args.data(), count_of(args.size()));
   }
   template <class... Args>
   Benchmark operator()(const Args &...args) const {

@@ -11,18 +11,18 @@ typedef struct opd_kernel_arg {
   const void *value;   /**< @p size_bytes bytes in the layout of the kernel's parameter; the alignment may be as small
                             as 8 */
   uint32_t size_bytes; /**< of the value */
-  uint32_t is_address; /**< 1: the value is an address on the device, or NULL */
+  int32_t is_address;  /**< 1: the value is an address on the device, or NULL */
 } opd_kernel_arg;
 
 /** How a kernel is launched. All of it is borrowed for the call. */
 typedef struct opd_kernel_launch {
   uint32_t struct_size;          /**< sizeof(opd_kernel_launch) of the library */
-  uint32_t num_args;             /**< of args */
+  int32_t num_args;              /**< of args */
   const opd_kernel_arg *args;    /**< in the order of the kernel's parameters */
   uint32_t grid[3];              /**< blocks along x, y, z; at least 1 */
   uint32_t block[3];             /**< threads of a block along x, y, z; at least 1 */
   uint32_t cluster[3];           /**< blocks of a cluster along x, y, z; at least 1 */
-  uint32_t is_cooperative;       /**< 1: all blocks must run at once */
+  int32_t is_cooperative;        /**< 1: all blocks must run at once */
   uint64_t dynamic_shared_bytes; /**< memory that the threads of a block share, beyond what the code states */
   void *stream;                  /**< of create_stream, or NULL for the default one */
 } opd_kernel_launch;
@@ -83,7 +83,7 @@ typedef struct opd_device_table {
   opd_error *(*copy)(void *user_data, const void *from, DLDevice from_device, void *to, DLDevice to_device,
                      uint64_t size, void *stream);
   /** Waits until the work of a stream is complete. If @p all_streams is 1, it waits for all streams. */
-  opd_error *(*sync)(void *user_data, int32_t id, void *stream, int all_streams);
+  opd_error *(*sync)(void *user_data, int32_t id, void *stream, int32_t all_streams);
   /** Makes a stream. May be NULL. */
   opd_error *(*create_stream)(void *user_data, int32_t id, void **out_stream);
   /** Frees a stream; its work still completes. NULL if create_stream is NULL. */

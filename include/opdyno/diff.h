@@ -24,7 +24,7 @@ OPD_BEGIN_DECLS
 /** How runs are compared. */
 typedef struct opd_diff_options {
   uint32_t struct_size; /**< set by opd_diff_options_init() */
-  uint32_t is_paired;   /**< 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
+  int32_t is_paired;    /**< 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
                              (docs/diff.md); 0 */
   double min_effect;    /**< changes below this share do not matter; 0.01 */
   double level;         /**< largest share of false verdicts among the verdicts of regression or improvement; 0.05 */
@@ -51,8 +51,8 @@ static inline void opd_diff_options_init(opd_diff_options *options) {
  * Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
  * Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
  * weighting, Biometrika 93 (2006). */
-OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before, size_t num_before,
-                                                 const opd_report *const *after, size_t num_after,
+OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before, int32_t num_before,
+                                                 const opd_report *const *after, int32_t num_after,
                                                  const opd_diff_options *options, opd_report **out_report);
 
 /** Compares two benchmarks. Each repeat is a run of the one operator "call"; the threads of a repeat count by their

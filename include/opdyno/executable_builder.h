@@ -41,7 +41,7 @@ typedef enum opd_opcode OPD_ENUM_TYPE {
 /** One instruction. The functions below make it. */
 typedef struct opd_instruction {
   uint32_t struct_size;    /**< sizeof(opd_instruction) */
-  int32_t opcode;          /**< an opd_opcode */
+  opd_opcode opcode;       /**< what it does */
   int64_t reg;             /**< a register: where a call writes (OPD_REGISTER_VOID: nowhere), or what is read */
   int64_t offset;          /**< of a jump, in instructions */
   const char *callee;      /**< borrowed; of a call */
@@ -86,7 +86,7 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_builder_create(opd_executable_bu
  * @return NULL, or OPD_ALREADY_EXISTS for a repeated name, OPD_FAILED_PRECONDITION within a function.
  * Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_begin_function(opd_executable_builder *builder,
-                                                                       const char *name, int64_t num_params,
+                                                                       const char *name, int32_t num_params,
                                                                        const char *const *param_names);
 
 /** Ends the function that was begun.

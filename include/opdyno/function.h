@@ -46,7 +46,8 @@ OPD_API OPD_NODISCARD opd_error *opd_function_call(opd_function *function, const
  * @param function          Borrowed; retained.
  * @param override_existing 1: replaces a function of that name; 0: that is an error.
  * @return NULL, or OPD_ALREADY_EXISTS. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_function_register(const char *name, opd_function *function, int override_existing);
+OPD_API OPD_NODISCARD opd_error *opd_function_register(const char *name, opd_function *function,
+                                                       int32_t override_existing);
 
 /** Finds a registered function.
  * @param name         Borrowed.

@@ -24,7 +24,7 @@ class Function : public Handle<opd_function> {
   }
   Value call(const Views &args) const {
     Value result;
-    check(opd_function_call(get(), args.data(), static_cast<int32_t>(args.size()), result.out()));
+    check(opd_function_call(get(), args.data(), count_of(args.size()), result.out()));
     return result;
   }
 

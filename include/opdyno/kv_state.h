@@ -83,15 +83,15 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t i
  * @return NULL, or OPD_NOT_FOUND; OPD_OUT_OF_RANGE with the pages that are needed and free; OPD_INVALID_ARGUMENT;
  *         OPD_FAILED_PRECONDITION. Threads: one at a time. Cost: some 100 ns, without allocation once warm. Since: 0.2.
  * Source: TVM kv_state_begin_forward. */
-OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, size_t num_ids,
-                                                    const int64_t *counts, size_t num_counts, const int64_t *parents,
-                                                    size_t num_parents);
+OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, int32_t num_ids,
+                                                    const int64_t *counts, int32_t num_counts, const int64_t *parents,
+                                                    int32_t num_parents);
 
 /** Ends the pass. Without one it does nothing.
  * @param keep 0: removes the tokens of the pass, for example after a call that failed or was cancelled. If a sliding
  *             window dropped older tokens for them, those are lost. Any other value keeps the tokens.
  * @return NULL, or OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward. */
-OPD_API OPD_NODISCARD opd_error *opd_kv_state_end(opd_kv_state *state, int keep);
+OPD_API OPD_NODISCARD opd_error *opd_kv_state_end(opd_kv_state *state, int32_t keep);
 
 /* ---- what it holds ---------------------------------------------------------------------------------------------- */
 

@@ -27,8 +27,8 @@ class KvState : public Handle<opd_kv_state> {
   void pop(int64_t id, int64_t num_tokens) const { check(opd_kv_state_pop(get(), id, num_tokens)); }
   void begin(const std::vector<int64_t> &ids, const std::vector<int64_t> &counts,
              const std::vector<int64_t> &parents = {}) const {
-    check(opd_kv_state_begin(get(), ids.data(), ids.size(), counts.data(), counts.size(), parents.data(),
-                             parents.size()));
+    check(opd_kv_state_begin(get(), ids.data(), count_of(ids.size()), counts.data(), count_of(counts.size()),
+                             parents.data(), count_of(parents.size())));
   }
   /** Without @p keep, the tokens of the pass are removed. */
   void end(bool keep = true) const { check(opd_kv_state_end(get(), keep)); }
@@ -37,7 +37,7 @@ class KvState : public Handle<opd_kv_state> {
     Handle<opd_map> lengths;
     check(opd_kv_state_lengths(get(), lengths.out()));
     std::map<int64_t, int64_t> all;
-    for (size_t i = 0; i < opd_map_count(lengths.get()); ++i) {
+    for (int32_t i = 0; i < opd_map_count(lengths.get()); ++i) {
       Value id, length;
       check(opd_map_entry(lengths.get(), i, id.out(), length.out()));
       all[id.view().u.int64] = length.view().u.int64;

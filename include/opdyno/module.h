@@ -45,7 +45,7 @@ typedef enum opd_module_lookup OPD_ENUM_TYPE {
 /** How to load. */
 typedef struct opd_module_options {
   uint32_t struct_size;     /**< set by opd_module_options_init() */
-  int32_t copy;             /**< an opd_copy_policy; OPD_COPY_ALWAYS */
+  opd_copy_policy copy;     /**< OPD_COPY_ALWAYS */
   const char *format;       /**< "so", "vmexec", "c", "o", "a", "tar"; NULL: detected by content, then by suffix */
   const char *compiler;     /**< compiles C sources and links objects; NULL: $CC, then cc */
   const char *c_flags;      /**< its flags, split at spaces; NULL: "-O2" */
@@ -142,7 +142,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_system_lib(const char *prefix, opd_m
 /** Returns 1 if this build can run artifacts for @p target: "cpu", "llvm", "c", "cuda", "gpu", "nvptx", "opencl", "cl",
  * "vulkan", "metal", "mtl", "rocm" …, with or without options after a space. 0 for unknown ones.
  * Threads: safe. Since: 0.1 */
-OPD_API int opd_module_enabled(const char *target);
+OPD_API int32_t opd_module_enabled(const char *target);
 
 /* ---- functions ------------------------------------------------------------------------------------------------- */
 
@@ -153,7 +153,7 @@ OPD_API int opd_module_enabled(const char *target);
  * @param out_function  New reference; keeps the module.
  * @return NULL, or OPD_NOT_FOUND with close names; OPD_UNSUPPORTED for a function that must first be linked, or run by
  * a VM or a device that this build lacks. Threads: safe. Blocks. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
+OPD_API OPD_NODISCARD opd_error *opd_module_get_function(opd_module *module, const char *name, int32_t query_imports,
                                                          opd_function **out_function);
 
 /** Gives a C symbol of a shared library as a packed function.
@@ -169,7 +169,7 @@ OPD_API OPD_NODISCARD opd_error *opd_module_native_function(opd_module *module, 
  * @param flags Bits of opd_module_lookup. OPD_LOOKUP_OWN and OPD_LOOKUP_IMPORTS tell whether opd_module_get_function()
  *              succeeds.
  * Threads: safe. Blocks. Since: 0.1 */
-OPD_API int opd_module_has_function(opd_module *module, const char *name, int flags);
+OPD_API int32_t opd_module_has_function(opd_module *module, const char *name, int32_t flags);
 
 /** Lists the functions that the module itself offers, sorted.
  * @param out_names New reference: an array of strings.
@@ -190,7 +190,7 @@ OPD_API int32_t opd_module_properties(const opd_module *module);
 
 /** Returns 1 if exporting links the module, which is its property OPD_MODULE_COMPILATION_EXPORTABLE.
  * Threads: safe. Since: 0.1 */
-static inline int opd_module_is_dso_exportable(const opd_module *module) {
+static inline int32_t opd_module_is_dso_exportable(const opd_module *module) {
   return (opd_module_properties(module) & OPD_MODULE_COMPILATION_EXPORTABLE) != 0;
 }
 

@@ -21,8 +21,7 @@ class Module : public Handle<opd_module> {
     return made<Module>(opd_module_load_bytes, bytes.data(), bytes.size(), name, options);
   }
   static Module load_static_library(const std::string &path, const std::vector<const char *> &func_names) {
-    return made<Module>(opd_module_load_static_library, path.c_str(), func_names.data(),
-                        static_cast<int32_t>(func_names.size()));
+    return made<Module>(opd_module_load_static_library, path.c_str(), func_names.data(), count_of(func_names.size()));
   }
   /** C functions of a shared library by their signatures: {{"cos", "f64(f64)"}, …}. */
   static Module load_native(const std::string &path,
@@ -30,8 +29,8 @@ class Module : public Handle<opd_module> {
                             const opd_module_options *options = nullptr) {
     std::vector<const char *> names, signatures;
     for (const auto &[name, signature] : functions) names.push_back(name), signatures.push_back(signature);
-    return made<Module>(opd_module_load_native, path.c_str(), names.data(), signatures.data(),
-                        static_cast<int32_t>(names.size()), options);
+    return made<Module>(opd_module_load_native, path.c_str(), names.data(), signatures.data(), count_of(names.size()),
+                        options);
   }
   /** The objects that are linked into the program; see opd_module_system_lib(). */
   static Module system_lib(const std::string &prefix = "") {
@@ -41,7 +40,7 @@ class Module : public Handle<opd_module> {
   static bool enabled(const char *target) { return opd_module_enabled(target) != 0; }
 
   Function function(const char *name, bool query_imports = true) const {
-    return made<Function>(opd_module_get_function, get(), name, static_cast<int>(query_imports));
+    return made<Function>(opd_module_get_function, get(), name, static_cast<int32_t>(query_imports));
   }
   /** The entry function. */
   Function entry() const { return function(nullptr); }
@@ -50,7 +49,7 @@ class Module : public Handle<opd_module> {
     return made<Function>(opd_module_native_function, get(), symbol, signature);
   }
   /** @param flags Bits of opd_module_lookup. */
-  bool has_function(const char *name, int flags = OPD_LOOKUP_IMPORTS) const {
+  bool has_function(const char *name, int32_t flags = OPD_LOOKUP_IMPORTS) const {
     return opd_module_has_function(get(), name, flags) != 0;
   }
   /** Whether there is a function of that name, even if this build cannot run it as it is. */

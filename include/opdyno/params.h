@@ -93,7 +93,7 @@ OPD_API OPD_NODISCARD opd_error *opd_params_save(const opd_params *params, const
 OPD_API OPD_NODISCARD opd_error *opd_params_save_bytes(const opd_params *params, opd_buffer **out_bytes);
 
 /** Returns the number of tensors. Threads: safe. Since: 0.1 */
-OPD_API size_t opd_params_count(const opd_params *params);
+OPD_API int32_t opd_params_count(const opd_params *params);
 
 /** The properties of a tensor in a set, known before the tensor is made. Pointers are borrowed from the set, until it
  * is released or the tensor is replaced. */
@@ -111,10 +111,11 @@ typedef struct opd_tensor_info {
  * @param index    0 to opd_params_count() - 1.
  * @param out_info Written. Its struct_size must be set.
  * @return NULL, or OPD_OUT_OF_RANGE; OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: safe. Since: 0.2 */
-OPD_API OPD_NODISCARD opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tensor_info *out_info);
+OPD_API OPD_NODISCARD opd_error *opd_params_get_info(const opd_params *params, int32_t index,
+                                                     opd_tensor_info *out_info);
 
 /** Returns the name at place @p index; borrowed, NULL past the end. Threads: safe. Since: 0.1 */
-static inline const char *opd_params_name(const opd_params *params, size_t index) {
+static inline const char *opd_params_name(const opd_params *params, int32_t index) {
   opd_tensor_info info;
   opd_error *error;
   info.struct_size = (uint32_t)sizeof info;

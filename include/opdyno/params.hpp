@@ -28,10 +28,10 @@ class Params : public Handle<opd_params> {
   void save(const std::string &path) const { check(opd_params_save(get(), path.c_str())); }
   std::string save_bytes() const { return text_of(opd_params_save_bytes, get()); }
 
-  size_t size() const { return opd_params_count(get()); }
+  size_t size() const { return static_cast<size_t>(opd_params_count(get())); }
   opd_tensor_info info(size_t index) const {
     auto info = sized<opd_tensor_info>();
-    check(opd_params_get_info(get(), index, &info));
+    check(opd_params_get_info(get(), count_of(index), &info));
     return info;
   }
   const char *name(size_t index) const { return info(index).name; }

@@ -87,7 +87,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t s
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports), OPD_UNSUPPORTED (more than 2^32 - 1 rows).
  * Threads: safe. Blocks. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_report_merge(const opd_report *const *reports, size_t num,
+OPD_API OPD_NODISCARD opd_error *opd_report_merge(const opd_report *const *reports, int32_t num,
                                                   opd_report **out_report);
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
@@ -150,10 +150,10 @@ OPD_API OPD_NODISCARD opd_error *opd_report_to_arrow(const opd_report *report, s
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 /** Returns the number of rows of @p section; 0 for an unknown one. Threads: safe. Since: 0.2 */
-OPD_API size_t opd_report_count(const opd_report *report, opd_report_section section);
+OPD_API int32_t opd_report_count(const opd_report *report, opd_report_section section);
 
 /** Returns the number of calls. Threads: safe. Since: 0.1 */
-static inline size_t opd_report_call_count(const opd_report *report) {
+static inline int32_t opd_report_call_count(const opd_report *report) {
   return opd_report_count(report, OPD_REPORT_CALLS);
 }
 
@@ -172,7 +172,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_list(const opd_report *report, opd_r
  * @param out_kind  Written; OPD_METRIC_NONE likewise. NULL if it is not wanted.
  * @return NULL, or OPD_OUT_OF_RANGE; OPD_NOT_FOUND with the names of the section; OPD_INVALID_ARGUMENT for the section.
  * Threads: safe. Since: 0.2 */
-OPD_API OPD_NODISCARD opd_error *opd_report_get(const opd_report *report, opd_report_section section, size_t row,
+OPD_API OPD_NODISCARD opd_error *opd_report_get(const opd_report *report, opd_report_section section, int32_t row,
                                                 const char *name, opd_value *out_value, opd_metric_kind *out_kind);
 
 /** Gives one metric of all rows of a section, as opd_report_get() gives it for one.

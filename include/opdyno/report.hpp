@@ -25,13 +25,13 @@ class Report : public Handle<opd_report> {
   }
   static Report merge(const std::vector<Report> &reports) {
     const auto all = handles(reports);
-    return made<Report>(opd_report_merge, all.data(), all.size());
+    return made<Report>(opd_report_merge, all.data(), count_of(all.size()));
   }
   /** Changes between two sets of runs. */
   static Report diff(const std::vector<Report> &before, const std::vector<Report> &after,
                      const opd_diff_options *options = nullptr) {
     const auto a = handles(before), b = handles(after);
-    return made<Report>(opd_report_diff, a.data(), a.size(), b.data(), b.size(), options);
+    return made<Report>(opd_report_diff, a.data(), count_of(a.size()), b.data(), count_of(b.size()), options);
   }
   /** Adds the operations and memory traffic of the operators; without peaks if these are not given. */
   Report with_roofline(double peak_gflops = 0, double peak_bandwidth_gbps = 0) const {
@@ -51,7 +51,9 @@ class Report : public Handle<opd_report> {
   void to_arrow(ArrowArrayStream *out_stream) const { check(opd_report_to_arrow(get(), out_stream)); }
 
   /** The number of rows of a section. */
-  size_t count(opd_report_section section = OPD_REPORT_CALLS) const { return opd_report_count(get(), section); }
+  size_t count(opd_report_section section = OPD_REPORT_CALLS) const {
+    return static_cast<size_t>(opd_report_count(get(), section));
+  }
   /** The names of a section's metrics. */
   std::vector<std::string> columns(opd_report_section section = OPD_REPORT_CALLS) const {
     return made<Array>(opd_report_list, get(), section).strings();
@@ -63,13 +65,13 @@ class Report : public Handle<opd_report> {
   /** One metric of a row. */
   Value value(opd_report_section section, size_t row, const char *name) const {
     Value found;
-    check(opd_report_get(get(), section, row, name, found.out(), nullptr));
+    check(opd_report_get(get(), section, count_of(row), name, found.out(), nullptr));
     return found;
   }
   opd_metric_kind kind(opd_report_section section, size_t row, const char *name) const {
     Value found;
     opd_metric_kind kind = OPD_METRIC_NONE;
-    check(opd_report_get(get(), section, row, name, found.out(), &kind));
+    check(opd_report_get(get(), section, count_of(row), name, found.out(), &kind));
     return kind;
   }
 

@@ -146,7 +146,7 @@ typedef struct opd_telemetry_stats {
   uint64_t spans_waiting_count;  /**< spans in the queue now */
   uint64_t failed_count;         /**< requests that the collector did not take */
   uint64_t events_dropped_count; /**< events for which there was no room; they are in no other metric */
-  uint32_t is_sending_spans;     /**< 1: spans are sent to a collector. */
+  int32_t is_sending_spans;      /**< 1: spans are sent to a collector. */
   uint32_t reserved2;            /**< 0 */
 } opd_telemetry_stats;
 

@@ -34,11 +34,11 @@ OPD_API DLTensor *opd_tensor_view(const opd_tensor *tensor);
 OPD_API uint64_t opd_tensor_bytes(const opd_tensor *tensor);
 
 /** Returns 1 if the elements lie compactly in row-major order, else 0. Threads: safe. Since: 0.1 */
-OPD_API int opd_tensor_is_contiguous(const opd_tensor *tensor);
+OPD_API int32_t opd_tensor_is_contiguous(const opd_tensor *tensor);
 
 /** Returns 1 if the elements must not be written, else 0. A function that you register must ask before it writes a
  * tensor. Threads: safe. Since: 0.2. Source: DLPack 1.3 DLPACK_FLAG_BITMASK_READ_ONLY. */
-OPD_API int opd_tensor_is_read_only(const opd_tensor *tensor);
+OPD_API int32_t opd_tensor_is_read_only(const opd_tensor *tensor);
 
 /** Copies the elements of a tensor to another one of the same shape and dtype. Strides and devices may differ. If one
  * side is memory of the host, it waits, unless the copy goes from pinned memory (cuda_host) to a device whose current
@@ -88,16 +88,16 @@ OPD_API void opd_tensor_end_borrow(opd_tensor *tensor);
 
 /** Returns 1 for a tensor of opd_tensor_borrow() and its views, also after the end of the loan, else 0.
  * Threads: safe. Since: 0.2 */
-OPD_API int opd_tensor_is_borrowed(const opd_tensor *tensor);
+OPD_API int32_t opd_tensor_is_borrowed(const opd_tensor *tensor);
 
 /** Returns 1 if the tensor is borrowed and opd_tensor_end_borrow() was called, else 0. Threads: safe. Since: 0.2 */
-OPD_API int opd_tensor_has_ended(const opd_tensor *tensor);
+OPD_API int32_t opd_tensor_has_ended(const opd_tensor *tensor);
 
 /** Returns 1 if this is the only reference to the tensor and, as far as opdyno knows, to its memory; else 0. If it is
  * 1, no other part of the program can read or write the tensor through opdyno. Memory that was taken over by DLPack may
  * have further users that opdyno does not know. A borrowed tensor is never unique: its memory is the caller's.
  * Threads: safe. Since: 0.2 */
-OPD_API int opd_tensor_is_unique(const opd_tensor *tensor);
+OPD_API int32_t opd_tensor_is_unique(const opd_tensor *tensor);
 
 /** Takes over a DLPack tensor without a copy.
  * @param managed    Taken over on success only. Its deleter runs after the last reference.

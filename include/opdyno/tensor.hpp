@@ -70,7 +70,7 @@ class Tensor : public Handle<opd_tensor> {
   Tensor() = default;
   /** Uninitialised memory of its own. */
   Tensor(const std::vector<int64_t> &dims, DLDataType dtype, DLDevice device = {kDLCPU, 0}) {
-    check(opd_tensor_create(dims.data(), static_cast<int32_t>(dims.size()), dtype, device, out()));
+    check(opd_tensor_create(dims.data(), count_of(dims.size()), dtype, device, out()));
   }
   Tensor(const std::vector<int64_t> &dims, const char *dtype, DLDevice device = {kDLCPU, 0})
       : Tensor(dims, dtype_of(dtype), device) {}
@@ -125,7 +125,7 @@ class Tensor : public Handle<opd_tensor> {
   void copy_to_bytes(void *data, size_t size) const { check(opd_tensor_copy_to_bytes(get(), data, size)); }
   /** The same elements with another shape. */
   Tensor reshape(const std::vector<int64_t> &dims) const {
-    return made<Tensor>(opd_tensor_reshape, get(), dims.data(), static_cast<int32_t>(dims.size()));
+    return made<Tensor>(opd_tensor_reshape, get(), dims.data(), count_of(dims.size()));
   }
 };
 

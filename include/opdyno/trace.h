@@ -20,7 +20,7 @@ OPD_HANDLE(opd_trace);
 OPD_API OPD_NODISCARD opd_error *opd_trace_load(const char *path, opd_trace **out_trace);
 
 /** Returns the number of recorded calls. Threads: safe. Since: 0.1 */
-OPD_API size_t opd_trace_call_count(const opd_trace *trace);
+OPD_API uint64_t opd_trace_call_count(const opd_trace *trace);
 
 /** Returns the number of dropped events: calls of operators and of programs, and ranges for which there was no room.
  * Threads: safe. Since: 0.1 */
@@ -204,7 +204,7 @@ static inline void opd_trace_merge_options_init(opd_trace_merge_options *options
  * @return NULL, or OPD_INVALID_ARGUMENT (no trace, one recording twice, more than 4096 processes; a list that is not as
  *         long as the traces; two equal labels; offsets of more than 2^60 ns).
  * Threads: safe. Cost: 8 bytes an event. Blocks. Since: 0.2 */
-OPD_API OPD_NODISCARD opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces,
+OPD_API OPD_NODISCARD opd_error *opd_trace_merge(const opd_trace *const *traces, int32_t num_traces,
                                                  const opd_trace_merge_options *options, opd_trace **out_trace);
 
 OPD_END_DECLS

@@ -19,9 +19,9 @@ class Trace : public Handle<opd_trace> {
   static Trace merge(const std::vector<Trace> &traces, const opd_trace_merge_options *options = nullptr) {
     std::vector<const opd_trace *> all;
     for (const Trace &trace : traces) all.push_back(trace.get());
-    return made<Trace>(opd_trace_merge, all.data(), all.size(), options);
+    return made<Trace>(opd_trace_merge, all.data(), count_of(all.size()), options);
   }
-  size_t size() const { return opd_trace_call_count(get()); } /**< the number of calls */
+  uint64_t size() const { return opd_trace_call_count(get()); } /**< the number of calls */
   uint64_t dropped() const { return opd_trace_dropped_count(get()); }
   std::string write(opd_trace_format format, const Options *options = nullptr) const {
     return text_of(opd_trace_write, get(), format, options);

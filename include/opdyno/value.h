@@ -65,7 +65,7 @@ static inline opd_value opd_int(int64_t x) {
   v.u.int64 = x;
   return v;
 }
-static inline opd_value opd_bool(int x) {
+static inline opd_value opd_bool(int32_t x) {
   opd_value v = {OPD_BOOL, 0, {0}};
   v.u.int64 = x != 0;
   return v;
@@ -159,12 +159,12 @@ OPD_HANDLE(opd_shape);
  * @param dims      Borrowed, @p ndim numbers.
  * @param out_shape New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_shape);
+OPD_API OPD_NODISCARD opd_error *opd_shape_create(const int64_t *dims, int32_t ndim, opd_shape **out_shape);
 
 /** Returns the numbers of a shape.
  * @param out_ndim The number of sizes; NULL if it is not wanted.
  * @return Borrowed; NULL for NULL. Threads: safe. Since: 0.2 */
-OPD_API const int64_t *opd_shape_dims(const opd_shape *shape, size_t *out_ndim);
+OPD_API const int64_t *opd_shape_dims(const opd_shape *shape, int32_t *out_ndim);
 
 /* ---- arrays and maps ------------------------------------------------------------------------------------------ */
 
@@ -176,16 +176,16 @@ OPD_HANDLE(opd_array);
  * @param items     Borrowed, @p count values; each is retained.
  * @param out_array New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an OPD_DLTENSOR, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array);
+OPD_API OPD_NODISCARD opd_error *opd_array_create(const opd_value *items, int32_t count, opd_array **out_array);
 
 /** Returns the number of items. Threads: safe. Since: 0.1 */
-OPD_API size_t opd_array_count(const opd_array *array);
+OPD_API int32_t opd_array_count(const opd_array *array);
 
 /** Gives an item.
  * @param index    0 to opd_array_count() - 1.
  * @param out_item New reference.
  * @return NULL, or OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item);
+OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, int32_t index, opd_value *out_item);
 
 /** An immutable map in insertion order. Numbers and strings as keys compare by content, objects by identity.
  * Immutable. */
@@ -197,10 +197,10 @@ OPD_HANDLE(opd_map);
  *                value.
  * @param out_map New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map);
+OPD_API OPD_NODISCARD opd_error *opd_map_create(const opd_value *pairs, int32_t count, opd_map **out_map);
 
 /** Returns the number of entries. Threads: safe. Since: 0.1 */
-OPD_API size_t opd_map_count(const opd_map *map);
+OPD_API int32_t opd_map_count(const opd_map *map);
 
 /** Finds a key.
  * @param key       Borrowed.
@@ -214,7 +214,7 @@ OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value
  * @param out_value New reference.
  * @return NULL, or OPD_OUT_OF_RANGE.
  * Threads: safe. Cost: a step for each entry before it, if the map has more than four. Since: 0.1 */
-OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key,
+OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, int32_t index, opd_value *out_key,
                                                opd_value *out_value);
 
 /* ---- dtypes --------------------------------------------------------------------------------------------------- */

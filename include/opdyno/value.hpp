@@ -167,11 +167,13 @@ class Shape : public Handle<opd_shape> {
  public:
   using Handle::Handle;
   Shape() = default;
-  explicit Shape(const std::vector<int64_t> &dims) { check(opd_shape_create(dims.data(), dims.size(), out())); }
+  explicit Shape(const std::vector<int64_t> &dims) {
+    check(opd_shape_create(dims.data(), count_of(dims.size()), out()));
+  }
   static Shape of(const opd_value &value) { return Shape(object_in<opd_shape>(value, OPD_SHAPE)); }
   static Shape of(const Value &value) { return of(value.view()); }
   std::vector<int64_t> dims() const {
-    size_t count = 0;
+    int32_t count = 0;
     const int64_t *first = opd_shape_dims(get(), &count);
     return {first, first + count};
   }
@@ -182,13 +184,13 @@ class Array : public Handle<opd_array> {
  public:
   using Handle::Handle;
   Array() = default;
-  explicit Array(const Views &items) { check(opd_array_create(items.data(), items.size(), out())); }
+  explicit Array(const Views &items) { check(opd_array_create(items.data(), count_of(items.size()), out())); }
   static Array of(const opd_value &value) { return Array(object_in<opd_array>(value, OPD_ARRAY)); }
   static Array of(const Value &value) { return of(value.view()); }
-  size_t size() const { return opd_array_count(get()); }
+  size_t size() const { return static_cast<size_t>(opd_array_count(get())); }
   Value operator[](size_t index) const {
     Value item;
-    check(opd_array_get(get(), index, item.out()));
+    check(opd_array_get(get(), count_of(index), item.out()));
     return item;
   }
   /** Of an array of strings. */
@@ -207,11 +209,11 @@ class Map : public Handle<opd_map> {
   explicit Map(const Views &pairs) {
     if (pairs.size() % 2)
       throw std::invalid_argument("a map is made of keys and values in turns; the last value lacks");
-    check(opd_map_create(pairs.data(), pairs.size() / 2, out()));
+    check(opd_map_create(pairs.data(), count_of(pairs.size() / 2), out()));
   }
   static Map of(const opd_value &value) { return Map(object_in<opd_map>(value, OPD_MAP)); }
   static Map of(const Value &value) { return of(value.view()); }
-  size_t size() const { return opd_map_count(get()); }
+  size_t size() const { return static_cast<size_t>(opd_map_count(get())); }
   template <class Key>
   Value operator[](const Key &key) const {
     const Converted<Key> converted(key);
@@ -222,7 +224,7 @@ class Map : public Handle<opd_map> {
   /** The key and the value at a place in insertion order. */
   std::pair<Value, Value> entry(size_t index) const {
     std::pair<Value, Value> found;
-    check(opd_map_entry(get(), index, found.first.out(), found.second.out()));
+    check(opd_map_entry(get(), count_of(index), found.first.out(), found.second.out()));
     return found;
   }
 };

@@ -16,12 +16,12 @@ OPD_HANDLE(opd_vm);
 
 /** How to make a VM. */
 typedef struct opd_vm_options {
-  uint32_t struct_size;        /**< set by opd_vm_options_init() */
-  int32_t num_devices;         /**< 0 */
-  const DLDevice *devices;     /**< borrowed for the call. Programs name devices by their place in this list; constants
+  uint32_t struct_size;    /**< set by opd_vm_options_init() */
+  int32_t num_devices;     /**< 0 */
+  const DLDevice *devices; /**< borrowed for the call. Programs name devices by their place in this list; constants
                                     lie on the first. The host is added at the end unless that is a CPU device. NULL:
                                     cpu:0 */
-  const int32_t *allocators;   /**< an opd_allocator_kind for each of @p devices; NULL: pooled */
+  const opd_allocator_kind *allocators; /**< one for each of @p devices; NULL: pooled */
   uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
   int32_t max_depth;           /**< nested program calls; 1000 */
   uint32_t reserved;           /**< 0 */
@@ -119,7 +119,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function 
  * Threads: safe; running calls keep the function they began with. Blocks. Since: 0.1. Source: TVM save_function. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name,
                                                       const opd_value *args, int32_t num_args,
-                                                      const opd_call_options *options, int include_return);
+                                                      const opd_call_options *options, int32_t include_return);
 
 /* ---- calls in three steps --------------------------------------------------------------------------------------- */
 
@@ -191,7 +191,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function 
 
 /** Returns 1 if the program has a function named @p name, or one was saved under that name; else 0.
  * Threads: safe. Blocks. Since: 0.1 */
-OPD_API int opd_vm_has_function(opd_vm *vm, const char *name);
+OPD_API int32_t opd_vm_has_function(opd_vm *vm, const char *name);
 
 /** Lists the program's functions.
  * @param out_names New reference: an array of strings.
@@ -226,7 +226,7 @@ typedef struct opd_profile_options {
   int32_t repeat;                   /**< measured calls; 1 */
   uint32_t reserved;                /**< 0 */
   uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 2^20 */
-  int32_t builtins;                 /**< an opd_profile_builtins; OPD_BUILTINS_WITH_TENSORS */
+  opd_profile_builtins builtins;    /**< OPD_BUILTINS_WITH_TENSORS */
   int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
   uint64_t sample_interval;         /**< opd_vm_profile_start(): records one of so many calls; 1 */
   opd_collector *const *collectors; /**< borrowed; @p num_collectors; around every call, see collector.h; NULL: none */

@@ -80,8 +80,8 @@ inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &col
 inline Function profiled(const Function &function, DLDevice device, const std::vector<Collector> &collectors,
                          int32_t warmup_iters = 0) {
   auto handles = handles_of(collectors);
-  return made<Function>(opd_function_profile, function.get(), device, handles.data(),
-                        static_cast<int32_t>(handles.size()), warmup_iters);
+  return made<Function>(opd_function_profile, function.get(), device, handles.data(), count_of(handles.size()),
+                        warmup_iters);
 }
 
 /** The results of a recording. */
@@ -129,7 +129,7 @@ class Vm : public Handle<opd_vm> {
   /** The result, or the item of nested tuples that @p path leads to. */
   Value outputs(const char *name, const std::vector<int64_t> &path = {}) const {
     Value result;
-    check(opd_vm_get_outputs(get(), name, path.data(), static_cast<int32_t>(path.size()), result.out()));
+    check(opd_vm_get_outputs(get(), name, path.data(), count_of(path.size()), result.out()));
     return result;
   }
 
@@ -166,7 +166,7 @@ class Vm : public Handle<opd_vm> {
   }
 
  private:
-  static int32_t count(const Views &args) { return static_cast<int32_t>(args.size()); }
+  static int32_t count(const Views &args) { return count_of(args.size()); }
 };
 
 /** The differences between two programs. */
@@ -179,8 +179,8 @@ struct Comparison {
 inline Comparison compare(const Vm &a, const Vm &b, const char *function, const Views &args,
                           const opd_compare_options *options = nullptr, bool with_times = true) {
   Comparison found;
-  check(opd_compare(a.get(), b.get(), function, args.data(), static_cast<int32_t>(args.size()), options,
-                    found.report.out(), with_times ? found.times.out() : nullptr));
+  check(opd_compare(a.get(), b.get(), function, args.data(), count_of(args.size()), options, found.report.out(),
+                    with_times ? found.times.out() : nullptr));
   return found;
 }
 

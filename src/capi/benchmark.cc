@@ -39,19 +39,19 @@ opd_error *opd_evaluator_call(opd_evaluator *evaluator, const opd_value *args, i
   });
 }
 
-opd_error *opd_benchmark_create(const double *seconds, size_t num, opd_benchmark **out_benchmark) {
+opd_error *opd_benchmark_create(const double *seconds, int32_t num, opd_benchmark **out_benchmark) {
   return guard([&] {
     OPD_REQUIRE(seconds, out_benchmark);
-    require(num, "num must not be 0");
-    for (size_t i = 0; i < num; ++i)
-      require(seconds[i] >= 0 && seconds[i] <= DBL_MAX, "seconds[", i, "] must be at least 0, but is ", seconds[i]);
-    *out_benchmark =
-        wrap<opd_benchmark>(make_object<Benchmark>(std::vector<double>(seconds, seconds + num), Benchmark::Course()));
+    require(num > 0, "num must be > 0, but is ", num);
+    std::vector<double> all(seconds, seconds + num);
+    for (size_t i = 0; i < all.size(); ++i)
+      require(all[i] >= 0 && all[i] <= DBL_MAX, "seconds[", i, "] must be at least 0, but is ", all[i]);
+    *out_benchmark = wrap<opd_benchmark>(make_object<Benchmark>(std::move(all), Benchmark::Course()));
   });
 }
 
-const double *opd_benchmark_seconds(const opd_benchmark *benchmark, size_t *out_count) {
-  if (out_count) *out_count = benchmark ? unwrap<Benchmark>(benchmark)->seconds.size() : 0;
+const double *opd_benchmark_seconds(const opd_benchmark *benchmark, int32_t *out_count) {
+  if (out_count) *out_count = benchmark ? count_of_items(unwrap<Benchmark>(benchmark)->seconds.size()) : 0;
   return benchmark ? unwrap<Benchmark>(benchmark)->seconds.data() : nullptr;
 }
 

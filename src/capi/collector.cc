@@ -66,11 +66,10 @@ opd_error *opd_function_profile(opd_function *function, DLDevice device, opd_col
                                 int32_t num_collectors, int32_t warmup_iters, opd_function **out_function) {
   return guard([&] {
     OPD_REQUIRE(function, out_function);
-    OPD_REQUIRE_ITEMS(collectors, num_collectors);
+    const auto given = OPD_REQUIRE_ITEMS(collectors, num_collectors);
     require(warmup_iters >= 0, "warmup_iters must not be negative, but is ", warmup_iters);
     device_backend(device);  // throws if the device is absent
     *out_function = wrap<opd_function>(profile_function(Ref<Function>::share(unwrap<Function>(function)), device,
-                                                        share_all<Collector>(collectors, num_collectors, "collectors"),
-                                                        warmup_iters));
+                                                        objects_of<Ref<Collector>>(given, "collectors"), warmup_iters));
   });
 }

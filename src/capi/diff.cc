@@ -21,25 +21,20 @@ DiffOptions options_of(const opd_diff_options *options) {
   expect_between("confidence", how.confidence, 0.5, 1 - 1e-12);
   expect_between("min_share", how.min_share, 0, 1);
   require(how.fail_above <= 1000, "option fail_above is ", how.fail_above, "; it must be at most 1000");  // or NaN
-  require(how.is_paired <= 1, "option is_paired is ", how.is_paired, "; it must be 0 or 1");
+  require(how.is_paired == 0 || how.is_paired == 1, "option is_paired is ", how.is_paired, "; it must be 0 or 1");
   return {how.min_effect, how.level,      how.confidence,    how.metric ? how.metric : kDefaultMetric,
           how.min_share,  how.fail_above, how.is_paired != 0};
 }
 
-std::vector<const Report *> reports_of(const opd_report *const *reports, size_t num, const char *name) {
+std::vector<const Report *> reports_of(const opd_report *const *reports, int32_t num, const char *name) {
   require(reports && num > 0, "at least one report is expected ", name);
-  std::vector<const Report *> out;
-  for (size_t i = 0; i < num; ++i) {
-    require(reports[i], name, "[", i, "] must not be NULL");
-    out.push_back(unwrap<Report>(reports[i]));
-  }
-  return out;
+  return objects_of<const Report *>(std::span(reports, static_cast<size_t>(num)), name);
 }
 
 }  // namespace
 
-opd_error *opd_report_diff(const opd_report *const *before, size_t num_before, const opd_report *const *after,
-                           size_t num_after, const opd_diff_options *options, opd_report **out_report) {
+opd_error *opd_report_diff(const opd_report *const *before, int32_t num_before, const opd_report *const *after,
+                           int32_t num_after, const opd_diff_options *options, opd_report **out_report) {
   return guard([&] {
     OPD_REQUIRE(out_report);
     const auto diff = Diff::of_reports(reports_of(before, num_before, "before"), reports_of(after, num_after, "after"),

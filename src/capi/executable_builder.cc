@@ -11,13 +11,13 @@ opd_error *opd_executable_builder_create(opd_executable_builder **out_builder) {
   });
 }
 
-opd_error *opd_executable_builder_begin_function(opd_executable_builder *builder, const char *name, int64_t num_params,
+opd_error *opd_executable_builder_begin_function(opd_executable_builder *builder, const char *name, int32_t num_params,
                                                  const char *const *param_names) {
   return guard([&] {
     OPD_REQUIRE(builder, name);
     require(num_params >= 0 && num_params <= UINT16_MAX, "num_params must lie in 0 to 65535, but is ", num_params);
     std::vector<std::string> names;
-    for (int64_t i = 0; i < num_params; ++i) {
+    for (int32_t i = 0; i < num_params; ++i) {
       require(!param_names || param_names[i], "param_names[", i, "] must not be NULL");
       names.push_back(param_names ? param_names[i] : concat("param_", i));
     }
@@ -54,10 +54,10 @@ void emit(Builder &builder, const opd_instruction &given) {
   switch (given.opcode) {
     case OPD_OPCODE_CALL: {
       OPD_REQUIRE(given.callee);
-      OPD_REQUIRE_ITEMS(given.args, given.num_args);
+      const auto args = OPD_REQUIRE_ITEMS(given.args, given.num_args);
       static_assert(sizeof(Operand) == sizeof(opd_operand));
-      const auto *operands = reinterpret_cast<const Operand *>(given.args);
-      return builder.emit_call(given.callee, {operands, static_cast<size_t>(given.num_args)}, given.reg);
+      const auto *operands = reinterpret_cast<const Operand *>(args.data());
+      return builder.emit_call(given.callee, {operands, args.size()}, given.reg);
     }
     case OPD_OPCODE_RET:
       return builder.emit_ret(given.reg);
@@ -66,7 +66,7 @@ void emit(Builder &builder, const opd_instruction &given) {
     case OPD_OPCODE_IF:
       return builder.emit_if(given.reg, given.offset);
     default:
-      fail(OPD_INVALID_ARGUMENT, "opcode is ", given.opcode, ", which is no opcode");
+      fail(OPD_INVALID_ARGUMENT, "opcode is ", static_cast<int32_t>(given.opcode), ", which is no opcode");
   }
 }
 

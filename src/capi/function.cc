@@ -48,7 +48,7 @@ opd_error *opd_function_call(opd_function *function, const opd_value *args, int3
   return callback->body(callback->user_data, args, num_args, out_result);
 }
 
-opd_error *opd_function_register(const char *name, opd_function *function, int override_existing) {
+opd_error *opd_function_register(const char *name, opd_function *function, int32_t override_existing) {
   return guard([&] {
     OPD_REQUIRE(name, function);
     register_function(name, Ref<Function>::share(unwrap<Function>(function)), override_existing != 0);

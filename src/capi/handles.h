@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,35 +80,42 @@ template <class... Pointers>
     fail_null(names, {(pointers != nullptr)...});
 }
 template <class Item, class Count>
-[[gnu::always_inline]] inline void require_items(const char *name, const Item *items, const char *count_name,
-                                                 Count count) {
+[[gnu::always_inline]] inline auto require_items(const char *name, Item *items, const char *count_name, Count count) {
   if (std::cmp_less(count, 0)) [[unlikely]]
     fail(OPD_INVALID_ARGUMENT, last_part(count_name), " must be >= 0, but is ", count);
   if (!items && count != 0) [[unlikely]]
     fail_null(name, {false});
+  if constexpr (!std::is_void_v<Item>) return std::span(items, static_cast<size_t>(count));
 }
 
 // Refuses NULL for each argument or struct field. The error names the first one that is NULL.
 #define OPD_REQUIRE(...) ::opd::require_pointers(#__VA_ARGS__, __VA_ARGS__)
 
-// Refuses a negative count, and NULL if the count is not 0.
+// Returns the items of an array. Refuses a negative count, and NULL if the count is not 0.
 #define OPD_REQUIRE_ITEMS(items, count) ::opd::require_items(#items, items, #count, count)
 
-// Returns the objects of an array of handles.
-template <class T, class Handle>
-std::vector<Ref<T>> share_all(Handle *const *handles, int32_t count, const char *what) {
-  std::vector<Ref<T>> objects;
-  for (int32_t i = 0; i < count; ++i) {
-    require(handles[i], what, "[", i, "] must not be NULL");
-    objects.push_back(Ref<T>::share(unwrap<T>(handles[i])));
+// Returns the objects of an array of handles. `Pointer` is a pointer or a Ref.
+template <class Pointer, class Handle>
+std::vector<Pointer> objects_of(std::span<Handle *const> handles, const char *name) {
+  std::vector<Pointer> objects;
+  for (Handle *const handle : handles) {
+    require(handle, name, "[", objects.size(), "] must not be NULL");
+    auto *const object = unwrap<std::remove_cvref_t<decltype(*std::declval<Pointer>())>>(handle);
+    if constexpr (std::is_pointer_v<Pointer>) objects.push_back(object);
+    else objects.push_back(Pointer::share(object));
   }
   return objects;
 }
 
-inline Args args_of(const opd_value *args, int32_t num_args) {
-  OPD_REQUIRE_ITEMS(args, num_args);
-  return {args, static_cast<size_t>(num_args)};
+inline void require_index(int32_t index, size_t count, const char *of, const char *items) {
+  if (index < 0 || static_cast<size_t>(index) >= count)
+    fail(OPD_OUT_OF_RANGE, "index ", index, " of ", of, " of ", count, " ", items);
 }
+
+inline Args args_of(const opd_value *args, int32_t num_args) { return OPD_REQUIRE_ITEMS(args, num_args); }
+
+// A count that the C API returns. Nothing in memory has more items than int32_t can count but a hostile file.
+inline int32_t count_of_items(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, INT32_MAX)); }
 
 // The largest struct that a caller may pass. A larger struct_size is probably uninitialised memory.
 constexpr uint32_t kMaxStructSize = 4096;

@@ -49,19 +49,17 @@ opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t id, int64_t num_tokens)
   return use(state, [&](KvState &object) { object.pop(id, num_tokens); });
 }
 
-opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, size_t num_ids, const int64_t *counts,
-                              size_t num_counts, const int64_t *parents, size_t num_parents) {
+opd_error *opd_kv_state_begin(opd_kv_state *state, const int64_t *ids, int32_t num_ids, const int64_t *counts,
+                              int32_t num_counts, const int64_t *parents, int32_t num_parents) {
   return use(state, [&](KvState &object) {
-    OPD_REQUIRE_ITEMS(ids, num_ids);
-    OPD_REQUIRE_ITEMS(counts, num_counts);
-    OPD_REQUIRE_ITEMS(parents, num_parents);
-    const std::span batch(ids, num_ids), new_tokens(counts, num_counts), tree(parents, num_parents);
+    const auto batch = OPD_REQUIRE_ITEMS(ids, num_ids), new_tokens = OPD_REQUIRE_ITEMS(counts, num_counts),
+               tree = OPD_REQUIRE_ITEMS(parents, num_parents);
     require_batch(batch, new_tokens, "counts", 1);
     object.begin_forward(batch, new_tokens, tree.empty() ? std::nullopt : std::optional(tree));
   });
 }
 
-opd_error *opd_kv_state_end(opd_kv_state *state, int keep) {
+opd_error *opd_kv_state_end(opd_kv_state *state, int32_t keep) {
   return use(state, [&](KvState &object) { keep ? object.end_forward() : object.cancel_forward(); });
 }
 

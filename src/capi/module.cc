@@ -24,11 +24,11 @@ std::string text_or_empty(const char *value) { return value ? value : ""; }
 
 ModuleOptions options_of(const opd_module_options *given) {
   const opd_module_options full = read_options(given, opd_module_options_init);
-  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", full.copy,
+  require(full.copy >= OPD_COPY_ALWAYS && full.copy <= OPD_COPY_NEVER, "copy is ", static_cast<int32_t>(full.copy),
           ", which is no copy policy");
   require(full.inspect_only == 0 || full.inspect_only == 1, "inspect_only is ", full.inspect_only, ", neither 0 nor 1");
   require(full.build_timeout_ms >= 0, "build_timeout_ms is ", full.build_timeout_ms, ", less than 0");
-  return {.copy = static_cast<opd_copy_policy>(full.copy),
+  return {.copy = full.copy,
           .format = text_or_empty(full.format),
           .compiler = text_or_empty(full.compiler),
           .c_flags = text_or_empty(full.c_flags),
@@ -121,9 +121,9 @@ opd_error *opd_module_system_lib(const char *prefix, opd_module **out_module) {
   });
 }
 
-int opd_module_enabled(const char *target) { return target && is_target_enabled(target); }
+int32_t opd_module_enabled(const char *target) { return target && is_target_enabled(target); }
 
-opd_error *opd_module_get_function(opd_module *module, const char *name, int query_imports,
+opd_error *opd_module_get_function(opd_module *module, const char *name, int32_t query_imports,
                                    opd_function **out_function) {
   return guard([&] {
     OPD_REQUIRE(module, out_function);
@@ -145,7 +145,7 @@ opd_error *opd_module_native_function(opd_module *module, const char *symbol, co
   });
 }
 
-int opd_module_has_function(opd_module *module, const char *name, int flags) {
+int32_t opd_module_has_function(opd_module *module, const char *name, int32_t flags) {
   if (!module || !name) return 0;
   try {
     auto &owner = *unwrap<Module>(module);

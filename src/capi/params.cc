@@ -57,13 +57,16 @@ opd_error *opd_params_save_bytes(const opd_params *params, opd_buffer **out_byte
   });
 }
 
-size_t opd_params_count(const opd_params *params) { return params ? unwrap<Params>(params)->size() : 0; }
+int32_t opd_params_count(const opd_params *params) {
+  return params ? count_of_items(unwrap<Params>(params)->size()) : 0;
+}
 
-opd_error *opd_params_get_info(const opd_params *params, size_t index, opd_tensor_info *out_info) {
+opd_error *opd_params_get_info(const opd_params *params, int32_t place, opd_tensor_info *out_info) {
   return guard([&] {
     OPD_REQUIRE(params, out_info);
     const Params &set = *unwrap<Params>(params);
-    if (index >= set.size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of a set of ", set.size(), " tensors");
+    require_index(place, set.size(), "a set", "tensors");
+    const auto index = static_cast<size_t>(place);
     static constexpr int64_t kNone = 0;  // so that `dims` of a scalar is not NULL
     const std::span<const int64_t> dims = set.dims(index);
     write_sized(

@@ -140,9 +140,9 @@ Cell cell(const Report &report, opd_report_section section, size_t row, std::str
 
 }  // namespace
 
-size_t opd_report_count(const opd_report *report, opd_report_section section) {
+int32_t opd_report_count(const opd_report *report, opd_report_section section) {
   if (!report || section < OPD_REPORT_CALLS || section > OPD_REPORT_CONFIGURATION) return 0;
-  return count_of(*unwrap<Report>(report), section);
+  return count_of_items(count_of(*unwrap<Report>(report), section));
 }
 
 opd_error *opd_report_list(const opd_report *report, opd_report_section section, opd_array **out_names) {
@@ -152,11 +152,11 @@ opd_error *opd_report_list(const opd_report *report, opd_report_section section,
   });
 }
 
-opd_error *opd_report_get(const opd_report *report, opd_report_section section, size_t row, const char *name,
+opd_error *opd_report_get(const opd_report *report, opd_report_section section, int32_t row, const char *name,
                           opd_value *out_value, opd_metric_kind *out_kind) {
   return guard([&] {
     OPD_REQUIRE(report, name, out_value);
-    Cell found = cell(*unwrap<Report>(report), section, row, name);
+    Cell found = cell(*unwrap<Report>(report), section, static_cast<size_t>(row), name);
     *out_value = found.value.detach();
     if (out_kind) *out_kind = found.kind;
   });
@@ -184,15 +184,11 @@ opd_error *opd_report_get_column(const opd_report *report, opd_report_section se
   });
 }
 
-opd_error *opd_report_merge(const opd_report *const *reports, size_t num, opd_report **out_report) {
+opd_error *opd_report_merge(const opd_report *const *reports, int32_t num, opd_report **out_report) {
   return guard([&] {
-    require(num, "at least one report is expected");
+    require(num != 0, "at least one report is expected");
     OPD_REQUIRE(reports, out_report);
-    std::vector<const Report *> all;
-    for (size_t i = 0; i < num; ++i) {
-      require(reports[i], "reports[", i, "] must not be NULL");
-      all.push_back(unwrap<Report>(reports[i]));
-    }
+    const auto all = objects_of<const Report *>(OPD_REQUIRE_ITEMS(reports, num), "reports");
     *out_report = wrap<opd_report>(merge_reports(all));
   });
 }

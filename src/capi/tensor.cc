@@ -10,11 +10,6 @@ using namespace opd;
 
 namespace {
 
-std::span<const int64_t> dims_given(const int64_t *dims, int32_t ndim) {
-  OPD_REQUIRE_ITEMS(dims, ndim);
-  return {dims, static_cast<size_t>(ndim)};
-}
-
 Ref<Tensor> shared(opd_tensor *tensor) { return Ref<Tensor>::share(unwrap<Tensor>(tensor)); }
 
 }  // namespace
@@ -23,7 +18,7 @@ opd_error *opd_tensor_create(const int64_t *dims, int32_t ndim, DLDataType dtype
                              opd_tensor **out_tensor) {
   return guard([&] {
     OPD_REQUIRE(out_tensor);
-    *out_tensor = wrap<opd_tensor>(make_tensor(dims_given(dims, ndim), dtype, device));
+    *out_tensor = wrap<opd_tensor>(make_tensor(OPD_REQUIRE_ITEMS(dims, ndim), dtype, device));
   });
 }
 
@@ -37,9 +32,11 @@ uint64_t opd_tensor_bytes(const opd_tensor *tensor) {
   }
 }
 
-int opd_tensor_is_contiguous(const opd_tensor *tensor) { return tensor && is_contiguous(unwrap<Tensor>(tensor)->dl); }
+int32_t opd_tensor_is_contiguous(const opd_tensor *tensor) {
+  return tensor && is_contiguous(unwrap<Tensor>(tensor)->dl);
+}
 
-int opd_tensor_is_read_only(const opd_tensor *tensor) { return tensor && is_read_only(*unwrap<Tensor>(tensor)); }
+int32_t opd_tensor_is_read_only(const opd_tensor *tensor) { return tensor && is_read_only(*unwrap<Tensor>(tensor)); }
 
 opd_error *opd_tensor_copy(const DLTensor *from, opd_tensor *to) {
   return guard([&] {
@@ -69,7 +66,7 @@ opd_error *opd_tensor_copy_to_bytes(const opd_tensor *from, void *data, size_t s
 opd_error *opd_tensor_reshape(opd_tensor *tensor, const int64_t *dims, int32_t ndim, opd_tensor **out_tensor) {
   return guard([&] {
     OPD_REQUIRE(tensor, out_tensor);
-    *out_tensor = wrap<opd_tensor>(reshape(shared(tensor), dims_given(dims, ndim)));
+    *out_tensor = wrap<opd_tensor>(reshape(shared(tensor), OPD_REQUIRE_ITEMS(dims, ndim)));
   });
 }
 
@@ -84,11 +81,11 @@ void opd_tensor_end_borrow(opd_tensor *tensor) {
   if (tensor) end_borrow(*unwrap<Tensor>(tensor));
 }
 
-int opd_tensor_is_borrowed(const opd_tensor *tensor) { return tensor && is_borrowed(*unwrap<Tensor>(tensor)); }
+int32_t opd_tensor_is_borrowed(const opd_tensor *tensor) { return tensor && is_borrowed(*unwrap<Tensor>(tensor)); }
 
-int opd_tensor_has_ended(const opd_tensor *tensor) { return tensor && has_ended(*unwrap<Tensor>(tensor)); }
+int32_t opd_tensor_has_ended(const opd_tensor *tensor) { return tensor && has_ended(*unwrap<Tensor>(tensor)); }
 
-int opd_tensor_is_unique(const opd_tensor *tensor) { return tensor && is_unique(*unwrap<Tensor>(tensor)); }
+int32_t opd_tensor_is_unique(const opd_tensor *tensor) { return tensor && is_unique(*unwrap<Tensor>(tensor)); }
 
 opd_error *opd_tensor_from_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
   return guard([&] {

@@ -19,7 +19,7 @@ opd_error *opd_trace_load(const char *path, opd_trace **out_trace) {
   });
 }
 
-size_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
+uint64_t opd_trace_call_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_calls() : 0; }
 uint64_t opd_trace_dropped_count(const opd_trace *trace) { return trace ? unwrap<Trace>(trace)->num_dropped() : 0; }
 
 namespace {
@@ -161,24 +161,18 @@ opd_error *opd_trace_to_report(const opd_trace *trace, opd_trace_view view, cons
   });
 }
 
-opd_error *opd_trace_merge(const opd_trace *const *traces, size_t num_traces, const opd_trace_merge_options *options,
+opd_error *opd_trace_merge(const opd_trace *const *traces, int32_t num_traces, const opd_trace_merge_options *options,
                            opd_trace **out_trace) {
   return guard([&] {
     OPD_REQUIRE(out_trace);
-    OPD_REQUIRE_ITEMS(traces, num_traces);
-    std::vector<const Trace *> all;
-    for (size_t i = 0; i < num_traces; ++i) {
-      require(traces[i], "traces[", i, "] must not be NULL");
-      all.push_back(unwrap<Trace>(traces[i]));
-    }
+    const auto all = objects_of<const Trace *>(OPD_REQUIRE_ITEMS(traces, num_traces), "traces");
     const opd_trace_merge_options how = read_options(options, opd_trace_merge_options_init);
     TraceMergeOptions given;
-    OPD_REQUIRE_ITEMS(how.offsets_ns, how.num_offsets_ns);
-    OPD_REQUIRE_ITEMS(how.clock_errors_ns, how.num_clock_errors_ns);
-    OPD_REQUIRE_ITEMS(how.labels, how.num_labels);
-    given.shifts_ns = {how.offsets_ns, how.offsets_ns + how.num_offsets_ns};
-    given.clock_errors_ns = {how.clock_errors_ns, how.clock_errors_ns + how.num_clock_errors_ns};
-    for (int32_t i = 0; i < how.num_labels; ++i) given.labels.emplace_back(text(how.labels[i]));
+    const auto shifts = OPD_REQUIRE_ITEMS(how.offsets_ns, how.num_offsets_ns);
+    const auto errors = OPD_REQUIRE_ITEMS(how.clock_errors_ns, how.num_clock_errors_ns);
+    given.shifts_ns = {shifts.begin(), shifts.end()};
+    given.clock_errors_ns = {errors.begin(), errors.end()};
+    for (const char *label : OPD_REQUIRE_ITEMS(how.labels, how.num_labels)) given.labels.emplace_back(text(label));
     *out_trace = wrap<opd_trace>(merge_traces(all, given));
   });
 }

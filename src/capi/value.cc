@@ -48,47 +48,44 @@ opd_error *opd_string_get(const opd_value *value, const char **out_data, size_t 
   });
 }
 
-opd_error *opd_shape_create(const int64_t *dims, size_t ndim, opd_shape **out_shape) {
+opd_error *opd_shape_create(const int64_t *dims, int32_t ndim, opd_shape **out_shape) {
   return guard([&] {
     OPD_REQUIRE(out_shape);
-    OPD_REQUIRE_ITEMS(dims, ndim);
-    *out_shape = wrap<opd_shape>(Shape::make({dims, ndim}));
+    *out_shape = wrap<opd_shape>(Shape::make(OPD_REQUIRE_ITEMS(dims, ndim)));
   });
 }
 
-const int64_t *opd_shape_dims(const opd_shape *shape, size_t *out_ndim) {
-  if (out_ndim) *out_ndim = shape ? unwrap<Shape>(shape)->size : 0;
+const int64_t *opd_shape_dims(const opd_shape *shape, int32_t *out_ndim) {
+  if (out_ndim) *out_ndim = shape ? count_of_items(unwrap<Shape>(shape)->size) : 0;
   return shape ? unwrap<Shape>(shape)->data : nullptr;
 }
 
-opd_error *opd_array_create(const opd_value *items, size_t count, opd_array **out_array) {
+opd_error *opd_array_create(const opd_value *items, int32_t count, opd_array **out_array) {
   return guard([&] {
     OPD_REQUIRE(out_array);
-    OPD_REQUIRE_ITEMS(items, count);
-    *out_array = wrap<opd_array>(Array::make({items, count}));
+    *out_array = wrap<opd_array>(Array::make(OPD_REQUIRE_ITEMS(items, count)));
   });
 }
 
-size_t opd_array_count(const opd_array *array) { return array ? unwrap<Array>(array)->size() : 0; }
+int32_t opd_array_count(const opd_array *array) { return array ? count_of_items(unwrap<Array>(array)->size()) : 0; }
 
-opd_error *opd_array_get(const opd_array *array, size_t index, opd_value *out_item) {
+opd_error *opd_array_get(const opd_array *array, int32_t index, opd_value *out_item) {
   return guard([&] {
     OPD_REQUIRE(array, out_item);
     const auto *items = unwrap<Array>(array);
-    if (index >= items->size()) fail(OPD_OUT_OF_RANGE, "index ", index, " of an array of ", items->size(), " items");
+    require_index(index, items->size(), "an array", "items");
     *out_item = Value(items->items()[index]).detach();
   });
 }
 
-opd_error *opd_map_create(const opd_value *pairs, size_t count, opd_map **out_map) {
+opd_error *opd_map_create(const opd_value *pairs, int32_t count, opd_map **out_map) {
   return guard([&] {
     OPD_REQUIRE(out_map);
-    OPD_REQUIRE_ITEMS(pairs, count);
-    *out_map = wrap<opd_map>(Map::make({pairs, 2 * count}));
+    *out_map = wrap<opd_map>(Map::make({pairs, 2 * OPD_REQUIRE_ITEMS(pairs, count).size()}));
   });
 }
 
-size_t opd_map_count(const opd_map *map) { return map ? unwrap<Map>(map)->count : 0; }
+int32_t opd_map_count(const opd_map *map) { return map ? count_of_items(unwrap<Map>(map)->count) : 0; }
 
 opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value) {
   return guard([&] {
@@ -99,11 +96,11 @@ opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_
   });
 }
 
-opd_error *opd_map_entry(const opd_map *map, size_t index, opd_value *out_key, opd_value *out_value) {
+opd_error *opd_map_entry(const opd_map *map, int32_t index, opd_value *out_key, opd_value *out_value) {
   return guard([&] {
     OPD_REQUIRE(map, out_key, out_value);
     const auto &entries = *unwrap<Map>(map);
-    if (index >= entries.count) fail(OPD_OUT_OF_RANGE, "index ", index, " of a map of ", entries.count, " entries");
+    require_index(index, entries.count, "a map", "entries");
     uint64_t place = entries.begin();
     while (index--) place = entries.next(place);
     *out_key = Value(entries.at(place).key).detach();

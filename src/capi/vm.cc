@@ -15,14 +15,11 @@ namespace {
 VmSettings settings_of(const opd_vm_options *given) {
   const opd_vm_options options = read_options(given, opd_vm_options_init);
   VmSettings settings;
-  OPD_REQUIRE_ITEMS(options.devices, options.num_devices);
-  if (options.num_devices) settings.devices.clear();
-  for (int32_t i = 0; i < options.num_devices; ++i)
-    settings.devices.push_back({options.devices[i], options.allocators
-                                                        ? static_cast<opd_allocator_kind>(options.allocators[i])
-                                                        : OPD_ALLOCATOR_POOLED});
-  if (!options.num_devices && options.allocators)
-    settings.devices[0].allocator = static_cast<opd_allocator_kind>(options.allocators[0]);
+  const auto devices = OPD_REQUIRE_ITEMS(options.devices, options.num_devices);
+  if (!devices.empty()) settings.devices.clear();
+  for (size_t i = 0; i < devices.size(); ++i)
+    settings.devices.push_back({devices[i], options.allocators ? options.allocators[i] : OPD_ALLOCATOR_POOLED});
+  if (devices.empty() && options.allocators) settings.devices[0].allocator = options.allocators[0];
   settings.memory_limit_bytes = options.memory_limit_bytes;
   settings.max_depth = options.max_depth;
   return settings;
@@ -41,8 +38,7 @@ CallSettings settings_of(const opd_call_options *given, int32_t num_args, bool t
   require(options.timeout_ns >= 0, "timeout_ns must not be negative, but is ", options.timeout_ns);
   settings.timeout_ns = options.timeout_ns;
   settings.cancel = options.cancel ? unwrap<CancelToken>(options.cancel) : nullptr;
-  OPD_REQUIRE_ITEMS(options.outputs, options.num_outputs);
-  settings.outputs = {options.outputs, static_cast<size_t>(options.num_outputs)};
+  settings.outputs = OPD_REQUIRE_ITEMS(options.outputs, options.num_outputs);
   return settings;
 }
 
@@ -96,7 +92,7 @@ opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_va
 }
 
 opd_error *opd_vm_save_function(opd_vm *vm, const char *name, const char *saved_name, const opd_value *args,
-                                int32_t num_args, const opd_call_options *options, int include_return) {
+                                int32_t num_args, const opd_call_options *options, int32_t include_return) {
   return guard([&] {
     OPD_REQUIRE(vm, name, saved_name);
     vm_of(vm).save_function(name, saved_name, args_of(args, num_args), settings_of(options, num_args),
@@ -139,7 +135,7 @@ opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument) {
   });
 }
 
-int opd_vm_has_function(opd_vm *vm, const char *name) { return vm && name && vm_of(vm).has_function(name); }
+int32_t opd_vm_has_function(opd_vm *vm, const char *name) { return vm && name && vm_of(vm).has_function(name); }
 
 opd_error *opd_vm_list_functions(opd_vm *vm, opd_array **out_names) {
   return guard([&] {
@@ -167,7 +163,7 @@ namespace {
 VmProfileOptions profile_options_of(const opd_profile_options *options) {
   const opd_profile_options how = read_options(options, opd_profile_options_init);
   require(how.builtins >= OPD_BUILTINS_WITH_TENSORS && how.builtins <= OPD_BUILTINS_FOLDED, "builtins is ",
-          how.builtins, ", but must be 0 (with tensors), 1 (all) or 2 (folded)");
+          static_cast<int32_t>(how.builtins), ", but must be 0 (with tensors), 1 (all) or 2 (folded)");
   require(how.sample_interval >= 1, "sample_interval must be at least 1");
   require(how.turn >= 0, "turn must be at least 0, but is ", how.turn);
   VmProfileOptions given;
@@ -176,8 +172,7 @@ VmProfileOptions profile_options_of(const opd_profile_options *options) {
   given.max_calls = how.max_records;
   given.sample_interval = how.sample_interval;
   given.all_calls = how.builtins != OPD_BUILTINS_WITH_TENSORS;
-  OPD_REQUIRE_ITEMS(how.collectors, how.num_collectors);
-  given.collectors = share_all<Collector>(how.collectors, how.num_collectors, "collectors");
+  given.collectors = objects_of<Ref<Collector>>(OPD_REQUIRE_ITEMS(how.collectors, how.num_collectors), "collectors");
   given.folds_builtins = how.builtins == OPD_BUILTINS_FOLDED;
   given.details = how.details != 0;
   given.turn = how.turn;

@@ -180,7 +180,7 @@ void params(const Inputs &in) {
        {"deflated.npz", "stored.npz", "tvm.params", "library.safetensors", "f32.npy", "tensor-cache"}) {
     std::snprintf(path, sizeof path, "%s/%s", in.params.c_str(), file);
     must(opd_params_open(path, nullptr, set.out()));
-    for (size_t i = 0; i < opd_params_count(set.get()); ++i) {
+    for (int32_t i = 0; i < opd_params_count(set.get()); ++i) {
       Handle<opd_tensor> tensor;
       opd_tensor_info info;
       info.struct_size = sizeof info;

@@ -54,7 +54,7 @@ const bench::AddRow row("record_1us", "%", [] {
     options.warmup = 0;
     check(opd_vm_profile(vm.get(), "main", &arg, 1, nullptr, &options, report.out(), nullptr));
     std::vector<double> recorded;
-    for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
+    for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i) {
       opdyno::Value duration;
       check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Duration (us)", duration.out(), nullptr));
       recorded.push_back(duration.view().u.float64 * 1000);

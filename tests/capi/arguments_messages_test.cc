@@ -66,7 +66,7 @@ TEST(Messages, SayWhatIsWrongWithCollectors) {
   for (const opd_collector_kind none :
        {OPD_COLLECTOR_TIME, OPD_COLLECTOR_MEMORY, OPD_COLLECTOR_NVML, OPD_COLLECTOR_DEVICE}) {
     check(opd_collector_list_events(none, names.out()));
-    EXPECT_EQ(opd_array_count(names.get()), 0u) << none;
+    EXPECT_EQ(opd_array_count(names.get()), 0) << none;
   }
   opd_collector_table table{};
   table.struct_size = sizeof table;
@@ -211,7 +211,7 @@ TEST(Messages, SayWhatIsWrongWithReports) {
   EXPECT_EQ(told(opd_report_get(report.get(), other, 0, "n", value.out(), nullptr)), section);
   EXPECT_EQ(told(opd_report_get_column(report.get(), other, "n", names.out(), nullptr)), section);
   for (const opd_report_section none : {other, static_cast<opd_report_section>(-1)})
-    EXPECT_EQ(opd_report_count(report.get(), none), 0u);
+    EXPECT_EQ(opd_report_count(report.get(), none), 0);
   EXPECT_EQ(told(opd_report_write(report.get(), static_cast<opd_report_format>(9), nullptr, text.out())),
             invalid("format is 9, which is no format of reports"));
   const opd_report *const some[] = {report.get(), nullptr};

@@ -37,7 +37,7 @@ opd_benchmark_stats stats_of(const Handle<opd_benchmark> &benchmark) {
 }
 
 std::vector<double> seconds_of(const Handle<opd_benchmark> &benchmark) {
-  size_t count = 0;
+  int32_t count = 0;
   const double *seconds = opd_benchmark_seconds(benchmark.get(), &count);
   return {seconds, seconds + count};
 }

@@ -131,7 +131,7 @@ TEST(Unique, GivesEachOfItsResultsAlone) {
   const Tensor x = int64s({3, 1, 1});
   const auto second = [&](int index, int inverse, int counts) {
     const Value result = unique()(x, 1, index, inverse, counts);
-    EXPECT_EQ(opd_array_count(reinterpret_cast<const opd_array *>(result.view().u.object)), 2U);
+    EXPECT_EQ(opd_array_count(reinterpret_cast<const opd_array *>(result.view().u.object)), 2);
     return ints_at(result, 1);
   };
   EXPECT_EQ(second(1, 0, 0), (Ints{1, 0}));

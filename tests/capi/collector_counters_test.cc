@@ -154,7 +154,7 @@ TEST(Perf, KnowsItsEventsByName) {
 TEST(Perf, ListsWhatCanBeCountedHere) {
   Handle<opd_array> events;
   check(opd_collector_list_events(OPD_COLLECTOR_PERF, events.out()));
-  for (size_t i = 0; i < opd_array_count(events.get()); ++i) {
+  for (int32_t i = 0; i < opd_array_count(events.get()); ++i) {
     Value name;
     check(opd_array_get(events.get(), i, name.out()));
     Collector collector;
@@ -191,9 +191,9 @@ TEST(Papi, ListsWhatCanBeCountedHere) {
   Handle<opd_array> events;
   if (const std::string why = refusal(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out())); !why.empty())
     GTEST_SKIP() << why;
-  const size_t count = opd_array_count(events.get());
+  const int32_t count = opd_array_count(events.get());
   if (count == 0) GTEST_SKIP() << "PAPI can count nothing on this machine";
-  for (size_t i = 0; i < count; i += 5) {
+  for (int32_t i = 0; i < count; i += 5) {
     Value name;
     check(opd_array_get(events.get(), i, name.out()));
     Collector collector;
@@ -298,5 +298,5 @@ TEST(CounterOptions, AreChecked) {
   Handle<opd_array> events;
   expect_error(opd_collector_list_events(unknown, events.out()), OPD_INVALID_ARGUMENT, "kind is 7");
   check(opd_collector_list_events(OPD_COLLECTOR_TIME, events.out()));
-  EXPECT_EQ(opd_array_count(events.get()), 0u);
+  EXPECT_EQ(opd_array_count(events.get()), 0);
 }

@@ -107,7 +107,7 @@ TEST(Diff, TellsItsOptionsAndAllOfItsRows) {
   };
   const Report made = diff(side(60, "gone", 16), side(158, "fresh", 36), &options);
   std::string rows;
-  for (size_t at = 0; at < opd_report_call_count(made.get()); ++at) {
+  for (int32_t at = 0; at < opd_report_call_count(made.get()); ++at) {
     for (const char *column :
          {"Name", "Device", "Argument Shapes", "Kind", "Duration (us)", "Before (us)", "After (us)", "Verdict",
           "Runs Before", "Runs After", "Calls Before", "Calls After", "Decides", "Fails", "Effect", "Share"}) {

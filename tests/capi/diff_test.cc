@@ -56,7 +56,7 @@ TEST(Diff, TheCallsOfARunAreSummedPerNameShapesAndDevice) {
   const Report made = diff(list(report(call("f", 1) + "," + call("f", 2, on_gpu) + "," + call("f", 4) + "," +
                                        call("f", 8, shaped) + "," + call("g", 16))),
                            list(report(call("f", 5) + "," + call("h", 3))));
-  EXPECT_EQ(opd_report_call_count(made.get()), 7u) << "five operators, the total and what replaced what";
+  EXPECT_EQ(opd_report_call_count(made.get()), 7) << "five operators, the total and what replaced what";
   EXPECT_EQ(Row(made).number("Before (us)"), 5) << "1 + 4";
   EXPECT_EQ(Row(made, "f", "", "cuda0").verdict(), "vanished");
   EXPECT_EQ(Row(made, "f", "i8[2]").number("Before (us)"), 8);
@@ -86,7 +86,7 @@ TEST(Diff, RowsOfNoRunAndWhatTheProfilerTookAreNoPartOfIt) {
                        call("(profiler)", 700, run(0) + ",\"Row Kind\":{\"string\":\"profiler\"}")));
   };
   const Report made = diff(side(), side());
-  ASSERT_EQ(opd_report_call_count(made.get()), 1u);
+  ASSERT_EQ(opd_report_call_count(made.get()), 1);
   EXPECT_EQ(Row(made).number("Runs Before"), 2) << "the rows of all runs together are no third one";
 }
 
@@ -118,7 +118,7 @@ TEST(Diff, BenchmarksAreComparedRepeatByRepeat) {
   check(opd_benchmark_create(after.data(), after.size(), b.out()));
   Report made;
   check(opd_benchmark_diff(a.get(), b.get(), nullptr, made.out()));
-  ASSERT_EQ(opd_report_call_count(made.get()), 1u);
+  ASSERT_EQ(opd_report_call_count(made.get()), 1);
   EXPECT_NEAR(Row(made, "call").number("Before (us)"), 1006, 1e-6) << "µs";
   EXPECT_NEAR(Row(made, "call").number("Change"), 0.05, 1e-9);
   EXPECT_EQ(Row(made, "call").verdict(), "regression");
@@ -216,11 +216,11 @@ TEST(Diff, ASlowerOperatorFailsAlsoIfAnotherOneMakesUpForIt) {
 TEST(Diff, TheTotalComesFirstThenWhatChangesItMost) {
   const Report made = fail_above_3_percent({{"small", 10}, {"same", 5000}, {"large", 1000}, {"gone", 100}},
                                            {{"small", 12}, {"same", 5000}, {"large", 1200}});
-  EXPECT_EQ(Row(made, "(total)").place(), 0u);
-  EXPECT_EQ(Row(made, "large").place(), 1u);
-  EXPECT_EQ(Row(made, "gone").place(), 2u);
-  EXPECT_EQ(Row(made, "small").place(), 3u);
-  EXPECT_EQ(Row(made, "same").place(), 4u);
+  EXPECT_EQ(Row(made, "(total)").place(), 0);
+  EXPECT_EQ(Row(made, "large").place(), 1);
+  EXPECT_EQ(Row(made, "gone").place(), 2);
+  EXPECT_EQ(Row(made, "small").place(), 3);
+  EXPECT_EQ(Row(made, "same").place(), 4);
 }
 
 TEST(Diff, TheTotalDoesNotCountTwiceWhatFunctionsCall) {

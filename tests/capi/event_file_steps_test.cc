@@ -276,7 +276,7 @@ Value cell(const opdyno::Report &report, size_t row, const char *column) try {
 std::vector<std::string> rows_of(const Trace &trace) {
   const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
   std::vector<std::string> rows;
-  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
+  for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i) {
     std::string row = text_value(call_value(report, i, "Name"));
     if (const Value shapes = cell(report, i, "Argument Shapes"); shapes.type() != OPD_NONE)
       if (const std::string text = text_value(shapes); !text.empty()) row += " " + text;

@@ -101,7 +101,7 @@ class AKilledProcess : public testing::Test {
   void check_all(const Trace &trace) const {
     size_t open = 0, kept = 0;
     const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
-    for (size_t row = 0; row < opd_report_call_count(report.get()); ++row) {
+    for (int32_t row = 0; row < opd_report_call_count(report.get()); ++row) {
       const std::string name = text_value(call_value(report, row, "Name"));
       ASSERT_NE(name, "?");
       if (call_value(report, row, "Open").view().u.int64) ++open;

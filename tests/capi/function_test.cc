@@ -102,7 +102,7 @@ TEST(TheRegistry, ListsItsNamesSorted) {
   EXPECT_OK(opd_function_list_global(&names));
   std::vector<std::string> ours;
   std::string before;
-  for (size_t i = 0; i < opd_array_count(names); ++i) {
+  for (int32_t i = 0; i < opd_array_count(names); ++i) {
     opd_value item;
     const char *data;
     size_t size;

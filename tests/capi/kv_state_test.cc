@@ -111,7 +111,7 @@ TEST(KvState, LengthsComeInTheOrderOfTheNumbers) {
   Handle<opd_map> lengths;
   check(opd_kv_state_lengths(state.get(), lengths.out()));
   std::vector<int64_t> ids;
-  for (size_t i = 0; i < opd_map_count(lengths.get()); ++i) {
+  for (int32_t i = 0; i < opd_map_count(lengths.get()); ++i) {
     Value id, length;
     check(opd_map_entry(lengths.get(), i, id.out(), length.out()));
     ids.push_back(id.view().u.int64);

@@ -67,7 +67,7 @@ TEST_F(ExportTest, KeepsATreeWhereTwoImportOne) {
   opd_array *imports = nullptr;
   check(opd_module_list_imports(module.get(), &imports));
   const Handle<opd_array> owned(imports);
-  ASSERT_EQ(opd_array_count(imports), 3u);
+  ASSERT_EQ(opd_array_count(imports), 3);
   const char *const kinds[] = {"relax.VMExecutable", "library", "relax.VMExecutable"};
   for (size_t i = 0; i < 3; ++i) {
     Value item;

@@ -34,7 +34,7 @@ TEST(Module, KeepsItsImportsAliveAndListsThem) {
     call = root.function("call");
     opd_array *imports = nullptr;
     check(opd_module_list_imports(root.get(), &imports));
-    EXPECT_EQ(opd_array_count(imports), 1u);
+    EXPECT_EQ(opd_array_count(imports), 1);
     opd_object_release(imports);
   }
   EXPECT_EQ(as_int(call("count")), 1);

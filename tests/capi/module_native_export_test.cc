@@ -56,7 +56,7 @@ std::vector<std::string> kinds_of_imports(const Module &module) {
   check(opd_module_list_imports(module.get(), &imports));
   const Handle<opd_array> owned(imports);
   std::vector<std::string> kinds;
-  for (size_t i = 0; i < opd_array_count(imports); ++i) {
+  for (int32_t i = 0; i < opd_array_count(imports); ++i) {
     Value item;
     check(opd_array_get(imports, i, item.out()));
     kinds.emplace_back(opd_module_kind(reinterpret_cast<const opd_module *>(item.view().u.object)));

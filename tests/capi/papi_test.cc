@@ -184,7 +184,7 @@ TEST_F(Papi, ListsWhatItCanCount) {
     Handle<opd_array> events;
     check(opd_collector_list_events(OPD_COLLECTOR_PAPI, events.out()));
     std::string text;
-    for (size_t i = 0; i < opd_array_count(events.get()); ++i) {
+    for (int32_t i = 0; i < opd_array_count(events.get()); ++i) {
       Value name;
       check(opd_array_get(events.get(), i, name.out()));
       text += string_of(name) + " ";

@@ -47,12 +47,12 @@ TEST(Params, ReadsDeflatedAndEmptyNpz) {
   const Tensor zeros = params["zeros"];
   EXPECT_EQ(shape_of(zeros), (std::vector<int64_t>{100, 100}));
   for (size_t i = 0; i < 10000; ++i) ASSERT_EQ(zeros.data<float>()[i], 0);
-  EXPECT_EQ(opd_params_count(Params(data_path("empty.npz")).get()), 0u);
+  EXPECT_EQ(opd_params_count(Params(data_path("empty.npz")).get()), 0);
 }
 
 TEST(Params, ReadsAndWritesTvmsParamDictByteForByte) {
   const Params params(data_path("tvm.params"));
-  EXPECT_EQ(opd_params_count(params.get()), 15u);
+  EXPECT_EQ(opd_params_count(params.get()), 15);
   for (const auto &[name, dtype] : kDtypes)
     if (dtype.code != kDLComplex) expect_counting(params[name], dtype, {2, 3});
   EXPECT_EQ(params["scalar"].data<double>()[0], 2.5);

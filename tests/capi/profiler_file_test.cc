@@ -156,7 +156,7 @@ void use(const Vm &vm) {
 std::vector<std::string> event_rows(const Trace &trace) {
   const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
   std::vector<std::string> rows;
-  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
+  for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i) {
     std::string row;
     for (const char *column : {"Name", "Argument Shapes", "Kind", "Thread", "Error"})
       if (const Value value = call_value(report, i, column); value.type() != OPD_NONE) row += text_value(value) + "|";

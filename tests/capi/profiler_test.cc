@@ -160,7 +160,7 @@ TEST(AProfiler, SharesTheProcessWithOthersAndWithProfilesOfVms) {
   EXPECT_EQ(late.size(), 2u);
   EXPECT_EQ(spans(early, "late").size(), 1u);
   EXPECT_EQ(spans(late, "late").size(), 1u);
-  EXPECT_EQ(opd_report_call_count(report.get()), 3u + 2u) << "and two rows that are computed; no ranges";
+  EXPECT_EQ(opd_report_call_count(report.get()), 3 + 2) << "and two rows that are computed; no ranges";
 }
 
 TEST(AProfiler, RefusesWhatIsOutOfTurn) {

@@ -90,7 +90,7 @@ TEST_F(Reload, StartsWithTheDataOfTheFile) {
     EXPECT_EQ(as_int(module.function("count")()), 2);
     opd_array *imports = nullptr;
     check(opd_module_list_imports(module.get(), &imports));
-    EXPECT_EQ(opd_array_count(imports), 0u);
+    EXPECT_EQ(opd_array_count(imports), 0);
     opd_object_release(imports);
     module.add_import(Module::load(path));
     EXPECT_EQ(kept(), 2u);

@@ -150,7 +150,7 @@ TEST(ReportBuilder, RefusesWhatDoesNotFit) {
   builder.set_configuration("k", OPD_METRIC_COUNT, one);
   expect_error(opd_report_builder_set(builder.get(), OPD_REPORT_CONFIGURATION, nullptr, "k", OPD_METRIC_COUNT, &one),
                OPD_ALREADY_EXISTS, "k");
-  EXPECT_EQ(opd_report_call_count(builder.finish().get()), 1u);
+  EXPECT_EQ(opd_report_call_count(builder.finish().get()), 1);
   opd_report *second = nullptr;
   expect_error(opd_report_builder_finish(builder.get(), &second), OPD_FAILED_PRECONDITION, "taken");
   expect_error(opd_report_builder_add_call(builder.get()), OPD_FAILED_PRECONDITION, "taken");

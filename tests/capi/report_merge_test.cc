@@ -54,7 +54,7 @@ TEST(ReportMerge, RunsOfMergedReportsKeepApart) {
   const JsonReport ab = merge({&a, &b});
   EXPECT_EQ(merge({&ab, &c}).json(), merge({&a, &b, &c}).json());
   const JsonReport twice = merge({&ab, &ab});
-  EXPECT_EQ(opd_report_call_count(twice.get()), 4u);
+  EXPECT_EQ(opd_report_call_count(twice.get()), 4);
   for (size_t row = 0; row < 4; ++row) {
     Value run;
     check(opd_report_get(twice.get(), OPD_REPORT_CALLS, row, "Run", run.out(), nullptr));

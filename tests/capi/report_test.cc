@@ -45,7 +45,7 @@ TEST(Report, WritesTheJsonThatTvmPrinted) {
 
 TEST(Report, GivesItsMetrics) {
   const JsonReport report(report_file("sample.json"));
-  EXPECT_EQ(opd_report_call_count(report.get()), 13u);
+  EXPECT_EQ(opd_report_call_count(report.get()), 13);
   EXPECT_EQ(report.call_text(3, "Name"), "matmul");
   EXPECT_EQ(report.call(3, "Count").type(), OPD_INT);
   EXPECT_EQ(report.call(3, "Count").view().u.int64, 1);
@@ -225,7 +225,7 @@ TEST(Report, SaysWhatItsJsonLacks) {
     for (int i = 1; i < count; ++i) json += ",\"s" + std::to_string(i) + "\":1";
     return json + "}";
   };
-  EXPECT_EQ(opd_report_call_count(JsonReport(sections(1000)).get()), 0u);
+  EXPECT_EQ(opd_report_call_count(JsonReport(sections(1000)).get()), 0);
   EXPECT_NE(failure(sections(1001)).second.find("is one of more than 1000 sections"), std::string::npos);
 }
 

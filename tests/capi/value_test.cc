@@ -112,7 +112,7 @@ TEST(Array, KeepsItemsAndChecksIndexes) {
   EXPECT_EQ(untouched.u.int64, 7);
   array = {};
   EXPECT_EQ(get_string(item.view()), "a string on the heap") << "an item outlives its array";
-  EXPECT_EQ(opd_array_count(nullptr), 0u);
+  EXPECT_EQ(opd_array_count(nullptr), 0);
 }
 
 TEST(Map, KeepsInsertionOrderAndTheLastValueOfAKey) {
@@ -121,7 +121,7 @@ TEST(Map, KeepsInsertionOrderAndTheLastValueOfAKey) {
                              opd_int(3),       opd_int(4), opd_cstring("b"), opd_int(5)};
   Handle<opd_map> map;
   check(opd_map_create(pairs, 4, map.out()));
-  ASSERT_EQ(opd_map_count(map.get()), 3u);
+  ASSERT_EQ(opd_map_count(map.get()), 3);
   Value key, value;
   check(opd_map_entry(map.get(), 0, key.out(), value.out()));
   EXPECT_EQ(get_string(key.view()), "b");
@@ -142,11 +142,11 @@ TEST(Shape, HoldsItsSizes) {
   const int64_t dims[] = {2, -1, INT64_MAX};
   Handle<opd_shape> shape;
   check(opd_shape_create(dims, 3, shape.out()));
-  size_t ndim = 0;
+  int32_t ndim = 0;
   EXPECT_EQ(opd_shape_dims(shape.get(), &ndim)[2], INT64_MAX);
-  EXPECT_EQ(ndim, 3u);
+  EXPECT_EQ(ndim, 3);
   EXPECT_EQ(opd_shape_dims(nullptr, &ndim), nullptr);
-  EXPECT_EQ(ndim, 0u);
+  EXPECT_EQ(ndim, 0);
   EXPECT_EQ(Value::retain(arg(shape)).to_string(), "[2, -1, 9223372036854775807]");
 }
 

@@ -37,7 +37,7 @@ double number(const Report &report, size_t row, const char *column) {
 }
 std::string names(const Report &report) {
   std::string all;
-  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) all += text(report, i, "Name") + " ";
+  for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i) all += text(report, i, "Name") + " ";
   return all;
 }
 
@@ -93,7 +93,7 @@ TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
   options.builtins = OPD_BUILTINS_FOLDED;
   options.repeat = 3;
   const Report folded = profile(vm, options);
-  EXPECT_EQ(opd_report_call_count(folded.get()), 3u * 4 + 3);
+  EXPECT_EQ(opd_report_call_count(folded.get()), 3 * 4 + 3);
   EXPECT_EQ(text(folded, 12, "Name"), "\"(builtins)\"");
   EXPECT_EQ(number(folded, 12, "Count"), 3);
   options.builtins = 3;
@@ -299,7 +299,7 @@ TEST(VmProfile, SeesEveryCallOfAnApplicationOnEveryThread) {
   Handle<opd_trace> trace;
   check(opd_vm_profile_stop(vm.get(), report.out(), trace.out()));
   EXPECT_EQ(runs(report), 11);
-  ASSERT_EQ(opd_report_call_count(report.get()), 11u * 3 + 2);
+  ASSERT_EQ(opd_report_call_count(report.get()), 11 * 3 + 2);
   EXPECT_EQ(opd_trace_call_count(trace.get()), 11u * 3);
   std::map<std::string, int> threads, seen;
   for (size_t i = 0; i < 33; ++i) ++threads[text(report, i, "Thread")], ++seen[text(report, i, "Run")];
@@ -364,7 +364,7 @@ TEST(VmProfile, StopWaitsForTheCallsThatAreBeingRecorded) {
   std::thread stopper([&] {
     const Report report = stop(vm);
     EXPECT_EQ(runs(report), 1);
-    EXPECT_EQ(opd_report_call_count(report.get()), 1u + 2);
+    EXPECT_EQ(opd_report_call_count(report.get()), 1 + 2);
   });
   stage = 2;
   caller.join();

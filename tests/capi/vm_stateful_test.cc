@@ -229,7 +229,7 @@ TEST(VmStateful, IsProfiledWithoutArguments) {
   Report report;
   check(set_input(vm, "main", {arg(x), arg(x)}));
   check(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, nullptr, report.out(), nullptr));
-  EXPECT_EQ(opd_report_call_count(report.get()), 1u + 2);  // and (dispatch), (profiler)
+  EXPECT_EQ(opd_report_call_count(report.get()), 1 + 2);  // and (dispatch), (profiler)
   EXPECT_EQ(to_floats(output(vm, "main")), (Numbers{2, 4, 6, 8}));
 }
 

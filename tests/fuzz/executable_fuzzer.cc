@@ -18,7 +18,7 @@ void run_functions(const Executable &executable) {
   Handle<opd_array> names;
   check(opd_vm_list_functions(vm.get(), names.out()));
   static const Tensor x({4}, "float32");
-  for (size_t i = 0; i < opd_array_count(names.get()) && i < 4; ++i) {
+  for (int32_t i = 0; i < opd_array_count(names.get()) && i < 4; ++i) {
     Value name;
     check(opd_array_get(names.get(), i, name.out()));
     const char *data;

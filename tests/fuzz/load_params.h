@@ -8,7 +8,7 @@
 
 // Looks at every tensor. Damage in compressed elements shows only then.
 inline void read_params(opd_params *params) {
-  for (size_t i = 0; i < opd_params_count(params); ++i) {
+  for (int32_t i = 0; i < opd_params_count(params); ++i) {
     opd_tensor_info info{};
     info.struct_size = sizeof info;
     if (opd_params_get_info(params, i, &info) || !info.shape || info.ndim < 0) std::abort();

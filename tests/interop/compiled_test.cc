@@ -41,7 +41,7 @@ Report profile(const Vm &vm, int repeat) {
 // How often each kernel was recorded, and with which shapes.
 std::map<std::string, int> kernels(const Report &report) {
   std::map<std::string, int> counts;
-  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i) {
+  for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i) {
     Value name, shapes;
     check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Name", name.out(), nullptr));
     check(opd_report_get(report.get(), OPD_REPORT_CALLS, i, "Argument Shapes", shapes.out(), nullptr));

@@ -87,7 +87,7 @@ class Program {
     Vm vm;
     if (refused(opd_executable_load_bytes(bytes.data(), bytes.size(), executable.out()))) return false;
     const Module module = executable.to_module();
-    for (size_t i = 0; i < opd_array_count(imports_.get()); ++i) {
+    for (int32_t i = 0; i < opd_array_count(imports_.get()); ++i) {
       Value kernels;
       check(opd_array_get(imports_.get(), i, kernels.out()));
       check(opd_module_add_import(module.get(), reinterpret_cast<opd_module *>(kernels.view().u.object)));

@@ -61,7 +61,7 @@ inline Path parse_path(const std::string &digits) {
 inline std::vector<Case> read_cases(const std::string &file) {
   const Params params = Params::load(file);
   std::vector<Case> cases;
-  for (size_t i = 0; i < opd_params_count(params.get()); ++i) {
+  for (int32_t i = 0; i < opd_params_count(params.get()); ++i) {
     const std::string key = opd_params_name(params.get(), i);
     const size_t slash = key.find('/'), colon = key.find(':', slash);
     const std::string call = key.substr(0, slash), suffix = colon == std::string::npos ? "" : key.substr(colon + 1);
@@ -181,7 +181,7 @@ inline void expect_equal(const opd_value &got, const opd_value &wanted, const st
     const auto *a = reinterpret_cast<const opd_array *>(got.u.object),
                *b = reinterpret_cast<const opd_array *>(wanted.u.object);
     ASSERT_EQ(opd_array_count(a), opd_array_count(b)) << where;
-    for (size_t i = 0; i < opd_array_count(a); ++i) {
+    for (int32_t i = 0; i < opd_array_count(a); ++i) {
       Value x, y;
       check(opd_array_get(a, i, x.out()));
       check(opd_array_get(b, i, y.out()));

@@ -92,7 +92,7 @@ static void test_kernels(void) {
 /* How often a report has a row of that name. */
 static int rows_of(const opd_report *report, const char *name) {
   int count = 0;
-  for (size_t i = 0; i < opd_report_call_count(report); ++i) {
+  for (int32_t i = 0; i < opd_report_call_count(report); ++i) {
     opd_value value = opd_none();
     const char *text = NULL;
     size_t size = 0;

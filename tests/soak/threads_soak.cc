@@ -63,7 +63,7 @@ TEST(ThreadsSoak, ParallelKernelsFromManyCallers) {
   const Vm vm(Module::load(interop_data("/0.27/parallel.so")));
   const Params recorded = Params::load(interop_data("/0.27/parallel.npz"));
   std::vector<std::pair<std::string, std::string>> calls;  // function, key of its only input
-  for (size_t i = 0; i < opd_params_count(recorded.get()); ++i) {
+  for (int32_t i = 0; i < opd_params_count(recorded.get()); ++i) {
     const std::string key = opd_params_name(recorded.get(), i);
     const size_t slash = key.find("/out");
     if (slash == std::string::npos || key.find(':') != std::string::npos || key.find("/out_") != std::string::npos)

@@ -48,7 +48,7 @@ struct RunReport {
     Handle<opd_array> array;
     check(opd_report_list(report.get(), section, array.out()));
     std::set<std::string> names;
-    for (size_t i = 0; i < opd_array_count(array.get()); ++i) {
+    for (int32_t i = 0; i < opd_array_count(array.get()); ++i) {
       Value item;
       check(opd_array_get(array.get(), i, item.out()));
       names.insert(string_of(item));
@@ -97,7 +97,7 @@ struct MetricValue {
 inline std::map<std::string, MetricValue> metrics_of(const Value &given) {
   std::map<std::string, MetricValue> metrics;
   auto *map = reinterpret_cast<const opd_map *>(given.view().u.object);
-  for (size_t i = 0; i < opd_map_count(map); ++i) {
+  for (int32_t i = 0; i < opd_map_count(map); ++i) {
     Value name, pair, kind, value;
     check(opd_map_entry(map, i, name.out(), pair.out()));
     auto *array = reinterpret_cast<const opd_array *>(pair.view().u.object);

@@ -71,7 +71,7 @@ struct Row {
     ADD_FAILURE() << "no row " << wanted;
     place_ = 0;
   }
-  size_t place() const { return place_; }
+  int32_t place() const { return place_; }
   std::string text(const char *column) const {
     const Value value = cell(column);
     return value.view().type == OPD_NONE ? "" : string_of(value);
@@ -89,7 +89,7 @@ struct Row {
     return value;
   }
   const Report *diff_;
-  size_t place_ = 0;
+  int32_t place_ = 0;
 };
 
 inline std::string configured(const Report &diff, const char *key) {

@@ -110,7 +110,7 @@ inline std::vector<std::string> names_of(const Module &module,
   opd_array *array = nullptr;
   check(list(module.get(), &array));
   std::vector<std::string> names;
-  for (size_t i = 0; i < opd_array_count(array); ++i) {
+  for (int32_t i = 0; i < opd_array_count(array); ++i) {
     Value item;
     const char *data;
     size_t size;

@@ -58,7 +58,7 @@ struct Params : opdyno::Params {
   Tensor operator[](const char *name) const { return get_tensor(name); }
   std::vector<std::string> names() const {
     std::vector<std::string> out;
-    for (size_t i = 0; i < opd_params_count(get()); ++i) out.push_back(opd_params_name(get(), i));
+    for (int32_t i = 0; i < opd_params_count(get()); ++i) out.push_back(opd_params_name(get(), i));
     return out;
   }
   std::string bytes() const { return opdyno::text_of(opd_params_save_bytes, get()); }

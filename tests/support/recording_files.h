@@ -69,7 +69,7 @@ inline size_t num_spans(const opdyno::Trace &trace) {
 inline std::vector<std::string> names_of(const opdyno::Trace &trace) {
   const opdyno::Report report = trace.report(OPD_TRACE_EVENTS);
   std::vector<std::string> names;
-  for (size_t i = 0; i < opd_report_call_count(report.get()); ++i)
+  for (int32_t i = 0; i < opd_report_call_count(report.get()); ++i)
     names.push_back(text_value(call_value(report, i, "Name")));
   return names;
 }

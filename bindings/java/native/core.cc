@@ -112,11 +112,11 @@ class HeldBytes {
     if (depth == kDeepest) return sum;
     if (value.type == OPD_ARRAY) {
       const auto *list = reinterpret_cast<const opd_array *>(value.u.object);
-      for (size_t i = 0; i < opd_array_count(list) && looks_ > 0; ++i)
+      for (int32_t i = 0; i < opd_array_count(list) && looks_ > 0; ++i)
         sum += of_item([&](opd_value *item) { return opd_array_get(list, i, item); }, depth);
     } else if (value.type == OPD_MAP) {
       const auto *map = reinterpret_cast<const opd_map *>(value.u.object);
-      for (size_t i = 0; i < opd_map_count(map) && looks_ > 0; ++i) {
+      for (int32_t i = 0; i < opd_map_count(map) && looks_ > 0; ++i) {
         opd_value key = opd_none();
         sum += of_item([&](opd_value *item) { return opd_map_entry(map, i, &key, item); }, depth);
         opd_value_release(&key);
@@ -222,9 +222,9 @@ OPDJAVA_CATCH(void)
 
 OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
   const auto *shape = reinterpret_cast<const opd_shape *>(pointer);
-  size_t ndim = 0;
+  int32_t ndim = 0;
   const int64_t *sizes = opd_shape_dims(shape, &ndim);
-  const jsize count = array_count(env, ndim, sizeof(jlong));
+  const jsize count = array_count(env, static_cast<size_t>(ndim), sizeof(jlong));
   jlongArray dims = count >= 0 ? env->NewLongArray(count) : nullptr;
   if (dims) give_words(env, dims, reinterpret_cast<const jlong *>(sizes), static_cast<size_t>(count));
   return dims;

@@ -92,7 +92,7 @@ OPDJAVA_CATCH(jlong)
 OPDJAVA_NATIVE(jlong, Params, heldBytes, jlong pointer) {
   const auto *params = reinterpret_cast<const opd_params *>(pointer);
   uint64_t sum = 0;
-  for (size_t i = 0; i < opd_params_count(params); ++i) {
+  for (int32_t i = 0; i < opd_params_count(params); ++i) {
     opd_tensor_info info;
     info.struct_size = sizeof info;
     if (opd_error *error = opd_params_get_info(params, i, &info)) opd_error_release(error);
@@ -107,16 +107,16 @@ OPDJAVA_NATIVE(jlong, Benchmark, create, jdoubleArray seconds) {
   std::vector<double> copy(static_cast<size_t>(count));
   env->GetDoubleArrayRegion(seconds, 0, count, copy.data());
   opd_benchmark *made = nullptr;
-  opd_error *error = opd_benchmark_create(copy.data(), copy.size(), &made);
+  opd_error *error = opd_benchmark_create(copy.data(), count, &made);
   if (error) raise(env, error);
   return reinterpret_cast<jlong>(made);
 }
 OPDJAVA_CATCH(jlong)
 
 OPDJAVA_NATIVE(jdoubleArray, Benchmark, secondsOf, jlong pointer) {
-  size_t count = 0;
+  int32_t count = 0;
   const double *seconds = opd_benchmark_seconds(reinterpret_cast<const opd_benchmark *>(pointer), &count);
-  const jsize size = array_count(env, count, sizeof(jdouble));
+  const jsize size = array_count(env, static_cast<size_t>(count), sizeof(jdouble));
   jdoubleArray made = size >= 0 ? env->NewDoubleArray(size) : nullptr;
   if (made) env->SetDoubleArrayRegion(made, 0, size, seconds);
   return made;

@@ -68,7 +68,7 @@ template <class T, class Read>
 void Options::set_list(const Field &field, const opd_value &value, void *options, Read read) {
   if (value.type != OPD_ARRAY) refuse("a List", value);
   const auto *given = reinterpret_cast<const opd_array *>(value.u.object);
-  auto &list = lists_.make<T>(opd_array_count(given));
+  auto &list = lists_.make<T>(static_cast<size_t>(opd_array_count(given)));
   for (size_t i = 0; i < list.size(); ++i) {
     const Item item(given, i);
     try {

@@ -27,7 +27,7 @@ class Record {
   }
   void add(const int64_t *sizes, int32_t count) {
     opd_shape *shape = nullptr;
-    opd_error *error = opd_shape_create(sizes, static_cast<size_t>(count), &shape);
+    opd_error *error = opd_shape_create(sizes, count, &shape);
     if (error) fail(error);
     else *add_empty() = opd_value_of_object(shape);
   }

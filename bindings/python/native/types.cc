@@ -294,7 +294,7 @@ PyObject *seconds_of(PyObject *, PyObject *object) {
   void *benchmark = nullptr;
   if (to_handle(object, kind_of("Benchmark"), "benchmark", &benchmark)) return nullptr;
   auto *results = static_cast<opd_benchmark *>(benchmark);
-  size_t size = 0;
+  int32_t size = 0;
   const double *seconds = opd_benchmark_seconds(results, &size);
   const auto count = static_cast<Py_ssize_t>(size);
   PyObject *list = PyTuple_New(count);
@@ -310,7 +310,8 @@ PyObject *benchmark_of(PyObject *, PyObject *sequence) {
   Py_DECREF(items);
   if (PyErr_Occurred()) return nullptr;
   opd_benchmark *made = nullptr;
-  if (opd_error *error = opd_benchmark_create(seconds.data(), seconds.size(), &made)) return raise(error), nullptr;
+  if (opd_error *error = opd_benchmark_create(seconds.data(), static_cast<int32_t>(seconds.size()), &made))
+    return raise(error), nullptr;
   return new_handle(kind_of("Benchmark"), made);
 }
 

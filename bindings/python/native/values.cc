@@ -432,12 +432,18 @@ bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   return good;
 }
 
+// A container whose items fit into memory has fewer than 2^31 of them: each takes 16 bytes here.
+template <class Items>
+int32_t count_of(const Items &items) {
+  return static_cast<int32_t>(std::min<size_t>(items.size(), INT32_MAX));
+}
+
 bool Arguments::view_container(PyObject *object, opd_value *out) {
   if (is_shape(object)) {
     std::vector<int64_t> dims;
     opd_shape *shape = nullptr;
     if (!to_dims(object, "a shape", dims)) return false;
-    opd_error *error = opd_shape_create(dims.data(), dims.size(), &shape);
+    opd_error *error = opd_shape_create(dims.data(), count_of(dims), &shape);
     return keep(error, error ? opd_none() : opd_value_of_object(shape), out);
   }
   std::vector<opd_value> items;
@@ -457,7 +463,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &item);)
       if (!add_item(key) || !add_item(item)) return false;
     opd_map *map = nullptr;
-    opd_error *error = opd_map_create(items.data(), items.size() / 2, &map);
+    opd_error *error = opd_map_create(items.data(), count_of(items) / 2, &map);
     return keep(error, error ? opd_none() : opd_value_of_object(map), out);
   }
   const Py_ssize_t count = PySequence_Size(object);
@@ -466,7 +472,7 @@ bool Arguments::view_container(PyObject *object, opd_value *out) {
     if (!item || !add_item(item)) return false;
   }
   opd_array *array = nullptr;
-  opd_error *error = opd_array_create(items.data(), items.size(), &array);
+  opd_error *error = opd_array_create(items.data(), count_of(items), &array);
   return keep(error, error ? opd_none() : opd_value_of_object(array), out);
 }
 
@@ -525,7 +531,7 @@ Kind *kind_of_type(int32_t type) {
 }
 
 PyObject *from_shape(const opd_shape *shape) {
-  size_t ndim = 0;
+  int32_t ndim = 0;
   const int64_t *dims = opd_shape_dims(shape, &ndim);
   return shape_of(dims, static_cast<Py_ssize_t>(ndim));
 }

@@ -39,8 +39,8 @@ std::string hint_at_zeros(const Report &report) {
              " all calls, which come after a warm-up; --warmup 0 measures the first call");
 }
 
-int32_t builtins_of(const Args &args) {
-  return static_cast<int32_t>(args.choice("builtins", {"with_tensors", "all", "folded"}));  // opd_profile_builtins
+opd_profile_builtins builtins_of(const Args &args) {
+  return static_cast<opd_profile_builtins>(args.choice("builtins", {"with_tensors", "all", "folded"}));
 }
 
 // If a profiled call fails, there is no report, and a failed warm-up recorded nothing. So the call is made once more

@@ -28,8 +28,7 @@ Executable assemble(const std::string &path) {
 Module load_module(const std::string &path, const Args *args, Loading loading) {
   if (path.ends_with(".opdasm")) return assemble(path).to_module();
   auto options = opdyno::defaults(opd_module_options_init);
-  if (args)
-    options.copy = static_cast<int32_t>(args->choice("copy", {"always", "when-shared", "never"}));  // as the enum
+  if (args) options.copy = static_cast<opd_copy_policy>(args->choice("copy", {"always", "when-shared", "never"}));
   const std::string c_flags = args ? args->value("c-flags").value_or("") : "";
   if (!c_flags.empty()) options.c_flags = c_flags.c_str();
   options.inspect_only = loading == Loading::inspect_only;

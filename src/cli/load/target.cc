@@ -60,7 +60,7 @@ Target::Target(const Program &program, const std::optional<std::string> &functio
 }
 
 void Target::bind_program(const Program &program, const Args &args) {
-  const int32_t kind = args.choice("allocator", {"pooled", "naive"}) == 0 ? OPD_ALLOCATOR_POOLED : OPD_ALLOCATOR_NAIVE;
+  const auto kind = args.choice("allocator", {"pooled", "naive"}) == 0 ? OPD_ALLOCATOR_POOLED : OPD_ALLOCATOR_NAIVE;
   auto options = opdyno::defaults(opd_vm_options_init);
   options.num_devices = 1;
   options.devices = &device_;

@@ -32,7 +32,7 @@ static void print_tensor(const char *what, const opd_value *value) {
 
 static void print_names(const char *what, opd_array *names) {
   printf("%s", what);
-  for (size_t i = 0; i < opd_array_count(names); ++i) {
+  for (int32_t i = 0; i < opd_array_count(names); ++i) {
     opd_value name;
     const char *text;
     size_t size;
@@ -122,7 +122,7 @@ static void profile(opd_vm *vm, const opd_value *args, int32_t num_args, const c
   opd_buffer *json;
   int64_t calls = 0;
   check(opd_vm_profile(vm, "main", args, num_args, NULL, NULL, &report, &trace));
-  for (size_t row = 0; row < opd_report_count(report, OPD_REPORT_CALLS); ++row) {
+  for (int32_t row = 0; row < opd_report_count(report, OPD_REPORT_CALLS); ++row) {
     opd_value name;
     const char *text;
     size_t size;

@@ -102,7 +102,7 @@ void prepare(Driver &d) {
 void add_builtins(Driver &d) {
   opd_array *names = nullptr;
   d.end(opd_function_list_global(&names));
-  for (size_t i = 0; i < opd_array_count(names); ++i) {
+  for (int32_t i = 0; i < opd_array_count(names); ++i) {
     opd_value name = opd_none();
     const char *data = "";
     size_t size = 0;

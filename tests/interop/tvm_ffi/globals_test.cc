@@ -232,7 +232,7 @@ TEST(Globals, TellWhatIsRegistered) {
   EXPECT_EQ(call("ffi.FunctionRemoveGlobal", {"no such function"}).raw.u.int64, 0);
   call("ffi.GetGlobalFuncMetadata", {"no such function"});
   EXPECT_EQ(last_error.rfind("RuntimeError", 0), 0u);
-  EXPECT_GT(opd_array_count(reinterpret_cast<opd_array *>(call("ffi.GetRegisteredTypeKeys", {}).raw.u.object)), 20u);
+  EXPECT_GT(opd_array_count(reinterpret_cast<opd_array *>(call("ffi.GetRegisteredTypeKeys", {}).raw.u.object)), 20);
   call("ffi.ModuleLoadFromFile", {"no/such/file.so"});
   EXPECT_NE(last_error.find("no/such/file.so"), std::string::npos);
 }

@@ -96,7 +96,7 @@ static void maps(int64_t count) {
   const opd_value more[2] = {opd_value_of_object(map), opd_int(50)};
   opd_value grown = called("grown", more, 2), key, value;
   opd_map *made = (opd_map *)grown.u.object; /* the kernel's own object, if it had to copy */
-  EXPECT(opd_map_count(made) == (size_t)count + 49 && opd_map_count(map) == (size_t)count);
+  EXPECT(opd_map_count(made) == count + 49 && opd_map_count(map) == count);
   for (int64_t i = 1; i < 50; ++i) {
     char text[20];
     snprintf(text, sizeof text, "entry %d", (int)i);
@@ -146,7 +146,7 @@ static void functions_and_text(void) {
   check(opd_shape_create(dims, 3, &shape));
   const opd_value argument = opd_value_of_object(shape);
   opd_value doubled = called("doubled", &argument, 1);
-  size_t ndim = 0;
+  int32_t ndim = 0;
   EXPECT(opd_shape_dims((opd_shape *)doubled.u.object, &ndim)[2] == 6 && ndim == 3);
   opd_value_release(&doubled);
   opd_object_release(shape);

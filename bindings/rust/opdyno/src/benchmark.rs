@@ -63,12 +63,12 @@ handle! {
 impl Benchmark {
     /// Of times that were measured elsewhere, in seconds per call, one for each repeat.
     pub fn from_seconds(seconds: &[f64]) -> Result<Self> {
-        create!(Benchmark, opd_benchmark_create(seconds.as_ptr(), seconds.len()))
+        create!(Benchmark, opd_benchmark_create(seconds.as_ptr(), seconds.len() as i32))
     }
     /// Seconds per call, one for each repeat, in the order of measurement.
     pub fn seconds(&self) -> &[f64] {
         let mut count = 0;
-        unsafe { slice_of(ffi::opd_benchmark_seconds(self.as_ptr(), &mut count), count) }
+        unsafe { slice_of(ffi::opd_benchmark_seconds(self.as_ptr(), &mut count), count as usize) }
     }
     /// A percentile of the seconds per call, from 0 to 100.
     pub fn percentile(&self, percent: f64) -> f64 {

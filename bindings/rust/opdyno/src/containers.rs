@@ -4,6 +4,11 @@ use crate::object::{check, create, handle};
 use crate::value::{NONE, Value};
 use crate::{Result, ffi};
 
+/// An index as the C API takes it. One that does not fit lies beyond the last item of everything.
+pub(crate) fn place(index: usize) -> i32 {
+    index.try_into().unwrap_or(i32::MAX)
+}
+
 handle! {
     /// An immutable sequence of values. The tuples of a VM program are arrays.
     Array, opd_array
@@ -13,11 +18,11 @@ impl Array {
     /// Of the items, each of which is kept.
     pub fn new(items: &[Arg<'_>]) -> Result<Self> {
         let raw = as_raw(items)?;
-        create!(Array, opd_array_create(raw.as_ptr(), raw.len()))
+        create!(Array, opd_array_create(raw.as_ptr(), raw.len() as i32))
     }
     /// The number of items.
     pub fn len(&self) -> usize {
-        unsafe { ffi::opd_array_count(self.as_ptr()) }
+        unsafe { ffi::opd_array_count(self.as_ptr()) as usize }
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -26,7 +31,7 @@ impl Array {
     /// An item; an error beyond the last one.
     pub fn get(&self, index: usize) -> Result<Value> {
         let mut item = NONE;
-        check!(opd_array_get(self.as_ptr(), index, &mut item))?;
+        check!(opd_array_get(self.as_ptr(), place(index), &mut item))?;
         Ok(unsafe { Value::from_raw(item) })
     }
     /// The items in their order.
@@ -49,11 +54,11 @@ impl Map {
     pub fn new<'a, K: Into<Arg<'a>>, V: Into<Arg<'a>>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self> {
         let pairs: Vec<Arg<'a>> = pairs.into_iter().flat_map(|(key, value)| [key.into(), value.into()]).collect();
         let raw = as_raw(&pairs)?;
-        create!(Map, opd_map_create(raw.as_ptr(), raw.len() / 2))
+        create!(Map, opd_map_create(raw.as_ptr(), (raw.len() / 2) as i32))
     }
     /// The number of entries.
     pub fn len(&self) -> usize {
-        unsafe { ffi::opd_map_count(self.as_ptr()) }
+        unsafe { ffi::opd_map_count(self.as_ptr()) as usize }
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -68,7 +73,7 @@ impl Map {
     /// The entry at a place in insertion order; an error beyond the last one.
     pub fn entry(&self, index: usize) -> Result<(Value, Value)> {
         let (mut key, mut value) = (NONE, NONE);
-        check!(opd_map_entry(self.as_ptr(), index, &mut key, &mut value))?;
+        check!(opd_map_entry(self.as_ptr(), place(index), &mut key, &mut value))?;
         Ok(unsafe { (Value::from_raw(key), Value::from_raw(value)) })
     }
     /// The entries in insertion order.

@@ -1,4 +1,5 @@
 //! Named tensors in a file or in memory.
+use crate::containers::place;
 use crate::object::{check, create, unique_handle};
 use crate::options::Kept;
 use crate::text::{bytes, c_path, with_text};
@@ -60,7 +61,7 @@ impl Params {
     }
     /// The number of tensors.
     pub fn len(&self) -> usize {
-        unsafe { ffi::opd_params_count(self.as_ptr()) }
+        unsafe { ffi::opd_params_count(self.as_ptr()) as usize }
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -68,7 +69,7 @@ impl Params {
     }
     /// A description of the tensor at a place; an error beyond the last one.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
-        TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), index, raw) })
+        TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), place(index), raw) })
     }
     /// The names in their order.
     pub fn names(&self) -> Result<Vec<String>> {

@@ -1,4 +1,5 @@
 //! Reports: rows of metrics for each call and each device, and a configuration.
+use crate::containers::place;
 use crate::object::{check, create, given, handle, unique_handle};
 use crate::options::Kept;
 use crate::text::{text, with_optional, with_text};
@@ -22,7 +23,7 @@ impl Report {
     /// Joins reports of several runs, machines or ranks into one.
     pub fn merge(reports: &[&Report]) -> Result<Self> {
         let reports = pointers(reports);
-        create!(Report, opd_report_merge(reports.as_ptr(), reports.len()))
+        create!(Report, opd_report_merge(reports.as_ptr(), reports.len() as i32))
     }
     /// As text: JSON, CSV, a table, Markdown or an HTML page.
     pub fn write(&self, format: ReportFormat) -> Result<String> {
@@ -43,7 +44,7 @@ impl Report {
 
     /// The number of rows of a section.
     pub fn count(&self, section: ReportSection) -> usize {
-        unsafe { ffi::opd_report_count(self.as_ptr(), section as _) }
+        unsafe { ffi::opd_report_count(self.as_ptr(), section as _) as usize }
     }
     /// The names of the metrics of a section's rows.
     pub fn list(&self, section: ReportSection) -> Result<Vec<String>> {
@@ -61,7 +62,7 @@ impl Report {
     }
     fn cell(&self, section: ReportSection, row: usize, name: &str) -> Result<(Value, Option<MetricKind>)> {
         let (mut value, mut kind) = (NONE, 0);
-        with_text(name, |name| check!(opd_report_get(self.as_ptr(), section as _, row, name, &mut value, &mut kind)))?;
+        with_text(name, |name| check!(opd_report_get(self.as_ptr(), section as _, place(row), name, &mut value, &mut kind)))?;
         Ok((unsafe { Value::from_raw(value) }, MetricKind::of(kind)))
     }
     /// One metric of all rows of a section; `None` for rows that lack it.
@@ -96,7 +97,7 @@ impl Report {
     pub fn diff(before: &[&Report], after: &[&Report], options: &DiffOptions<'_>) -> Result<Self> {
         let (before, after, mut kept) = (pointers(before), pointers(after), Kept::default());
         let options = options.raw(&mut kept, 0)?;
-        create!(Report, opd_report_diff(before.as_ptr(), before.len(), after.as_ptr(), after.len(), &options))
+        create!(Report, opd_report_diff(before.as_ptr(), before.len() as i32, after.as_ptr(), after.len() as i32, &options))
     }
 }
 

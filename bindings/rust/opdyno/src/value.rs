@@ -189,7 +189,7 @@ pub(crate) unsafe fn text_bytes(raw: &opd_value) -> &[u8] {
 
 pub(crate) unsafe fn shape_of<'a>(shape: *const ffi::opd_shape) -> &'a [i64] {
     let mut ndim = 0;
-    unsafe { slice_of(ffi::opd_shape_dims(shape, &mut ndim), ndim) }
+    unsafe { slice_of(ffi::opd_shape_dims(shape, &mut ndim), ndim as usize) }
 }
 
 pub(crate) fn mismatch(expected: &str, given: &str) -> Error {

@@ -104,7 +104,7 @@ unsafe fn call_measured(
     unsafe { opd_value_release(&mut result) };
     if error.is_null() {
         let mut map = null_mut();
-        unsafe { opd_map_create(metrics.as_ptr(), metrics.len() / 2, &mut map) };
+        unsafe { opd_map_create(metrics.as_ptr(), metrics.len() as i32 / 2, &mut map) };
         unsafe { out.write(opd_value_of_object(map.cast())) };
     }
     metrics.iter_mut().for_each(|part| unsafe { opd_value_release(part) });
@@ -161,7 +161,7 @@ unsafe extern "C" fn opd_params_save_bytes(_: *const opd_params, out: *mut *mut 
     null_mut()
 }
 #[unsafe(no_mangle)]
-extern "C" fn opd_params_count(_: *const opd_params) -> usize {
+extern "C" fn opd_params_count(_: *const opd_params) -> i32 {
     0
 }
 #[unsafe(no_mangle)]

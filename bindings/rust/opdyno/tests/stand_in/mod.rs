@@ -208,14 +208,14 @@ unsafe extern "C" fn opd_buffer_size(buffer: *const opd_buffer) -> usize {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_shape_create(dims: *const i64, ndim: usize, out: *mut *mut opd_shape) -> *mut opd_error {
-    unsafe { out.write(make(OPD_SHAPE as i32, Content::Shape(items(dims, ndim).to_vec()))) };
+unsafe extern "C" fn opd_shape_create(dims: *const i64, ndim: i32, out: *mut *mut opd_shape) -> *mut opd_error {
+    unsafe { out.write(make(OPD_SHAPE as i32, Content::Shape(items(dims, ndim as usize).to_vec()))) };
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_shape_dims(shape: *const opd_shape, out_ndim: *mut usize) -> *const i64 {
+unsafe extern "C" fn opd_shape_dims(shape: *const opd_shape, out_ndim: *mut i32) -> *const i64 {
     let Content::Shape(dims) = &unsafe { object(shape) }.content else { return null() };
-    unsafe { out_ndim.write(dims.len()) };
+    unsafe { out_ndim.write(dims.len() as i32) };
     dims.as_ptr()
 }
 
@@ -231,39 +231,39 @@ pub unsafe fn container(kind: opd_type, from: &[opd_value]) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_array_create(
     from: *const opd_value,
-    count: usize,
+    count: i32,
     out: *mut *mut opd_array,
 ) -> *mut opd_error {
-    unsafe { out.write(container(OPD_ARRAY, items(from, count)).cast()) };
+    unsafe { out.write(container(OPD_ARRAY, items(from, count as usize)).cast()) };
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_array_count(array: *const opd_array) -> usize {
-    unsafe { items_of(array) }.len()
+unsafe extern "C" fn opd_array_count(array: *const opd_array) -> i32 {
+    unsafe { items_of(array) }.len() as i32
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_array_get(array: *const opd_array, index: usize, out: *mut opd_value) -> *mut opd_error {
-    let Some(item) = unsafe { items_of(array) }.get(index) else { return failed(OPD_OUT_OF_RANGE, "no such item") };
+unsafe extern "C" fn opd_array_get(array: *const opd_array, index: i32, out: *mut opd_value) -> *mut opd_error {
+    let Some(item) = unsafe { items_of(array) }.get(index as usize) else { return failed(OPD_OUT_OF_RANGE, "no such item") };
     unsafe { out.write(retained(item)) };
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_map_create(pairs: *const opd_value, count: usize, out: *mut *mut opd_map) -> *mut opd_error {
-    unsafe { out.write(container(OPD_MAP, items(pairs, 2 * count)).cast()) };
+unsafe extern "C" fn opd_map_create(pairs: *const opd_value, count: i32, out: *mut *mut opd_map) -> *mut opd_error {
+    unsafe { out.write(container(OPD_MAP, items(pairs, 2 * count as usize)).cast()) };
     null_mut()
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_map_count(map: *const opd_map) -> usize {
-    unsafe { items_of(map) }.len() / 2
+unsafe extern "C" fn opd_map_count(map: *const opd_map) -> i32 {
+    unsafe { items_of(map) }.len() as i32 / 2
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_map_entry(
     map: *const opd_map,
-    index: usize,
+    index: i32,
     out_key: *mut opd_value,
     out_value: *mut opd_value,
 ) -> *mut opd_error {
-    let pair = &unsafe { items_of(map) }[2 * index..];
+    let pair = &unsafe { items_of(map) }[2 * index as usize..];
     unsafe { out_key.write(retained(&pair[0])) };
     unsafe { out_value.write(retained(&pair[1])) };
     null_mut()
