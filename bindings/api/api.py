@@ -22,7 +22,7 @@ class Field:
     says: str  # the comment
     kind: str
     handle: str | None  # of h and H: the class
-    enum: str | None  # of numbers: C's enum
+    enum: str | None  # of numbers and arrays of them: C's enum
     is_flag: bool  # 0 or 1
     count: str | None  # of arrays: the field with their number of items
     like: str | None  # of arrays without it: the array, or "args" of the call, that has as many
@@ -73,7 +73,7 @@ class Api:
         members = dict(self.tree.structs[struct][1])
         hidden = r"struct_size|reserved\d*" + ("|ndim" if SIZES in members.values() else "")
         return [Result(name, encoded, self.comments.get(f"{struct}.{name}", ""),
-                       name.startswith("is_") and encoded in ("int32_t", "uint32_t"), encoded == SIZES)
+                       name.startswith("is_") and encoded == "int32_t", encoded == SIZES)
                 for name, encoded in members.items() if not re.fullmatch(hidden, name)]
 
     def field(self, struct, name, encoded, count):
@@ -84,14 +84,16 @@ class Api:
         is_array = simple.startswith("p.") and not (encoded == TEXT or handle and simple.count("p.") == 1)
         item = re.sub(r"^p\.(q\(const\)\.)?", "", encoded)
         kind = ("H" if handle else ITEMS.get(item)) if is_array else "h" if handle else "s" if encoded == TEXT else NUMBERS.get(encoded)
-        if encoded in self.tree.enums:
-            kind = "i"
+        enum = item if is_array else encoded
+        if enum not in self.tree.enums:
+            enum = None
+        elif not kind:
+            kind = "I" if is_array else "i"
         if kind is None:
             raise ValueError(f"{struct}.{name}: no rule of bindings/api knows its type {encoded}")
         like = re.search(r"for each of @p (\w+)", text)
         if is_array and not count and not like:
             raise ValueError(f"{struct}.{name}: an array whose number of items neither num_{name} nor \"for each of @p …\" tells")
-        enum = encoded if encoded in self.tree.enums else next(iter(re.findall(r"^an (opd_\w+)", text)), None)
         is_flag = re.search(r"(^|: )1: ", text) is not None and not re.search(r"(^|[;.] )2: ", text)
         return Field(name, encoded, says, kind, handle, enum, is_flag, count,
                      like[1] if like and not count else None, "with NULL for" in text)

@@ -42,14 +42,14 @@ int32_t TimeEvaluator::type() {
 TimeEvaluator::TimeEvaluator(Ref<Function> function, EvaluatorOptions plan)
     : function_(std::move(function)), plan_(std::move(plan)) {
   constexpr int64_t kDay = 24 * 3600 * 1000;
-  check("number", plan_.number, 1, kMostCalls);
+  check("number", plan_.number, 1, INT32_MAX);
   check("repeat", plan_.repeat, 1, 1 << 30);
   check("min_repeat_ms", plan_.min_repeat_ms, 0, kDay);
-  check("limit_zero_time_iterations", plan_.limit_zero_time_iterations, 0, INT64_MAX);
+  check("limit_zero_time_iterations", plan_.limit_zero_time_iterations, 0, INT32_MAX);
   check("cooldown_interval_ms", plan_.cooldown_interval_ms, 0, kDay);
-  check("repeats_to_cooldown", plan_.repeats_to_cooldown, 1, INT64_MAX);
+  check("repeats_to_cooldown", plan_.repeats_to_cooldown, 1, INT32_MAX);
   check("cache_flush_bytes", plan_.cache_flush_bytes, 0, int64_t{1} << 40);
-  check("warmup", plan_.warmup, 0, kMostCalls);
+  check("warmup", plan_.warmup, 0, INT32_MAX);
   check("steady_ms", plan_.steady_ms, 0, kDay);
   check("concurrency", plan_.concurrency, 1, 1024);
   require(plan_.cache_flush_bytes == 0 || plan_.concurrency == 1,

@@ -131,13 +131,14 @@ TEST(Options, HaveRangesForModulesVmsAndCalls) {
     Handle<opd_module> module;
     return opd_module_load("/nonexistent", options, module.out());
   };
-  expect_options<OfModule>(opd_module_options_init, load,
-                           {
-                               {[](OfModule &o) { o.copy = 9; }, "copy is 9, which is no copy policy"},
-                               {[](OfModule &o) { o.copy = -1; }, "copy is -1, which is no copy policy"},
-                               {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
-                               {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
-                           });
+  expect_options<OfModule>(
+      opd_module_options_init, load,
+      {
+          {[](OfModule &o) { o.copy = opd_copy_policy(9); }, "copy is 9, which is no copy policy"},
+          {[](OfModule &o) { o.copy = opd_copy_policy(-1); }, "copy is -1, which is no copy policy"},
+          {[](OfModule &o) { o.inspect_only = 2; }, "inspect_only is 2, neither 0 nor 1"},
+          {[](OfModule &o) { o.build_timeout_ms = -1; }, "build_timeout_ms is -1, less than 0"},
+      });
   const Module module = Executable::assemble(".func main(x) {\n  ret %x\n}").to_module();
   const Vm vm(module);
   using OfVm = opd_vm_options;
@@ -174,8 +175,9 @@ TEST(Options, HaveRangesForModulesVmsAndCalls) {
       opd_profile_options_init, profile,
       {
           {[](OfProfile &) {}, ""},
-          {[](OfProfile &o) { o.builtins = 3; }, "builtins is 3, but must be 0 (with tensors), 1 (all) or 2 (folded)"},
-          {[](OfProfile &o) { o.builtins = -1; },
+          {[](OfProfile &o) { o.builtins = opd_profile_builtins(3); },
+           "builtins is 3, but must be 0 (with tensors), 1 (all) or 2 (folded)"},
+          {[](OfProfile &o) { o.builtins = opd_profile_builtins(-1); },
            "builtins is -1, but must be 0 (with tensors), 1 (all) or 2 (folded)"},
           {[](OfProfile &o) { o.sample_interval = 0; }, "sample_interval must be at least 1"},
           {[](OfProfile &o) { o.turn = -1; }, "turn must be at least 0, but is -1"},
@@ -189,7 +191,7 @@ TEST(Options, NumbersOutOfRangeAreNamed) {
   const double seconds[] = {1, -1, 2};
   expect_error(opd_benchmark_create(seconds, 3, benchmark.out()), OPD_INVALID_ARGUMENT,
                "seconds[1] must be at least 0, but is -1");
-  expect_error(opd_benchmark_create(seconds, 0, benchmark.out()), OPD_INVALID_ARGUMENT, "num must not be 0");
+  expect_error(opd_benchmark_create(seconds, 0, benchmark.out()), OPD_INVALID_ARGUMENT, "num must be > 0, but is 0");
   Handle<opd_executable_builder> builder;
   check(opd_executable_builder_create(builder.out()));
   const char *names[] = {"a", nullptr};

@@ -43,7 +43,7 @@ TEST(Module, MayBeMappedFromItsFile) {
   const auto never = options_with(OPD_COPY_NEVER), shared = options_with(OPD_COPY_WHEN_SHARED);
   expect_error(load(now, &never), OPD_UNSUPPORTED, "without a copy");
   EXPECT_TRUE(holds(json_of(Module::load(now, &shared)), "\"library_copy\":true"));
-  const auto wrong = options_with(3);
+  const auto wrong = options_with(opd_copy_policy(3));
   expect_error(load(path, &wrong), OPD_INVALID_ARGUMENT, "copy is 3");
 }
 

@@ -58,8 +58,9 @@ TEST(ABudget, IsNotExceededByThreadsThatEnded) {
   for (int i = 0; i < 10; ++i) std::thread([] { add_equal_marks(1); }).join();
   const size_t before = resident_bytes();
   for (int i = 0; i < 4'000; ++i) std::thread([] { add_equal_marks(1); }).join();
-  if (!has_sanitizer())  // which take memory for each thread, too
+  if (!has_sanitizer()) {  // which take memory for each thread, too
     EXPECT_LE(resident_bytes(), before + (32 << 20)) << "what is known of each would take 14 kB";
+  }
   const Trace trace = profiler.stop();
   EXPECT_EQ(num_spans(trace), 4u);
   EXPECT_EQ(trace.dropped(), 4'006u);

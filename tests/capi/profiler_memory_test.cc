@@ -146,7 +146,7 @@ TEST(AMemoryTrace, HasTheDevicesPeak) {
 // A program whose storage of 16 bytes leaves it with the result. Naive memory goes back to the system; pooled memory
 // stays reserved.
 TEST(AMemoryTrace, TellsReservedFromAllocatedMemory) {
-  for (const int32_t kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
+  for (const auto kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
     auto options = opdyno::defaults(opd_vm_options_init);
     options.allocators = &kind;
     const Tensor x = floats({1, 2, 3, 4});

@@ -202,7 +202,7 @@ TEST(ReplayReport, HasWhatIsKnownOfTheProcess) {
   EXPECT_EQ(report.value(OPD_REPORT_CONFIGURATION, 0, "Threads").view().u.int64, opd_threads_count());
   EXPECT_EQ(entry(report, "Devices"), "cpu:0");
   const DLDevice cpu{kDLCPU, 0};
-  const int32_t naive = OPD_ALLOCATOR_NAIVE;
+  const opd_allocator_kind naive = OPD_ALLOCATOR_NAIVE;
   auto options = opdyno::defaults(opd_vm_options_init);
   options.devices = &cpu, options.allocators = &naive, options.num_devices = 1;
   auto keeping = opdyno::defaults(opd_record_options_init);

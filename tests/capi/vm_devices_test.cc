@@ -22,7 +22,8 @@ void define_add_one() {
   });
 }
 
-Vm vm_on(const std::vector<DLDevice> &devices, const std::string &program, const int32_t *allocators = nullptr) {
+Vm vm_on(const std::vector<DLDevice> &devices, const std::string &program,
+         const opd_allocator_kind *allocators = nullptr) {
   define_add_one();
   opd_vm_options options;
   opd_vm_options_init(&options);
@@ -104,7 +105,7 @@ TEST(VmOnTwoDevices, TakesSizesThatAreKnownWhileItRuns) {
 }
 
 TEST(VmOnTwoDevices, HasAnAllocatorOfItsOwnKindForEach) {
-  const int32_t kinds[] = {OPD_ALLOCATOR_POOLED, OPD_ALLOCATOR_NAIVE};
+  const opd_allocator_kind kinds[] = {OPD_ALLOCATOR_POOLED, OPD_ALLOCATOR_NAIVE};
   const uint64_t hits[] = {1, 0};  // of the second call, once the first one's result is gone
   for (const int index : {0, 1}) {
     const DLDevice device = index ? kTwo : kOne;

@@ -71,7 +71,7 @@ TEST(VmMessages, SayWhatAVmNeeds) {
     return told(opd_vm_create(module.get(), &options, vm.out()), code);
   };
   const DLDevice cpu{kDLCPU, 0};
-  for (const int32_t kind : {0, 3}) {
+  for (const auto kind : {opd_allocator_kind(0), opd_allocator_kind(3)}) {
     const std::string message = made(
         [&](opd_vm_options &o) { o.devices = &cpu, o.num_devices = 1, o.allocators = &kind; }, OPD_INVALID_ARGUMENT);
     EXPECT_EQ(message, "allocator " + std::to_string(kind) + " does not exist; 1 is naive, 2 is pooled");

@@ -96,7 +96,7 @@ TEST(VmProfile, ShowsBuiltinsOnRequestAndFoldsThem) {
   EXPECT_EQ(opd_report_call_count(folded.get()), 3 * 4 + 3);
   EXPECT_EQ(text(folded, 12, "Name"), "\"(builtins)\"");
   EXPECT_EQ(number(folded, 12, "Count"), 3);
-  options.builtins = 3;
+  options.builtins = opd_profile_builtins(3);
   Report none;
   expect_error(opd_vm_profile(vm.get(), "main", nullptr, 0, nullptr, &options, none.out(), nullptr),
                OPD_INVALID_ARGUMENT, "builtins is 3, but must be");

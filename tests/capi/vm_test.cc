@@ -507,7 +507,7 @@ TEST(Vm, AllocatorsGiveTheSameAnswersAndTrimFreesIdleMemory) {
   opd_memory_stats before{}, held{}, after{};
   before.struct_size = held.struct_size = after.struct_size = sizeof before;
   check(opd_memory_get_stats({kDLCPU, 0}, &before));
-  for (const int32_t kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
+  for (const auto kind : {OPD_ALLOCATOR_NAIVE, OPD_ALLOCATOR_POOLED}) {
     opd_vm_options options;
     opd_vm_options_init(&options);
     options.allocators = &kind;

@@ -97,7 +97,7 @@ inline int64_t as_int(const Value &value) {
   return value.view().u.int64;
 }
 
-inline opd_module_options options_with(int32_t copy) {
+inline opd_module_options options_with(opd_copy_policy copy) {
   opd_module_options options;
   opd_module_options_init(&options);
   options.copy = copy;

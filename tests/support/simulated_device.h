@@ -312,7 +312,7 @@ class SimulatedDevice {
     if (fails()) return fault();
     if (before_launch_) before_launch_();
     std::vector<std::string> args;
-    for (uint32_t i = 0; i < launch.num_args; ++i)
+    for (int32_t i = 0; i < launch.num_args; ++i)
       args.emplace_back(static_cast<const char *>(launch.args[i].value), launch.args[i].size_bytes);
     stream_of(id, launch.stream)
         .add(reported(OPD_ACTIVITY_KERNEL, name_of(kernel), 0, id,

@@ -160,7 +160,7 @@ struct OneInstruction {
   bool is_null;
   explicit OneInstruction(Driver &d) : operands(d), is_null(d.one_in(24)) {
     made.struct_size = d.one_in(12) ? 3 : static_cast<uint32_t>(sizeof made);
-    made.opcode = static_cast<int32_t>(d.below(6));
+    made.opcode = static_cast<opd_opcode>(d.below(6));
     made.reg = static_cast<int64_t>(d.one_in(4) ? kNumbers[d.below(std::size(kNumbers))] : d.below(4));
     made.offset = d.pick(std::array<int64_t, 6>{0x7fff, 1, 2, 3, INT64_MAX, INT64_MIN});  // no loop, which may not end
     made.callee = d.one_in(20) ? nullptr : d.texts[d.below(d.texts.size())].c_str();

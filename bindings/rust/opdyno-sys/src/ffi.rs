@@ -317,18 +317,18 @@ pub struct opd_memory_hooks {
 pub struct opd_kernel_arg {
     pub value: *const c_void,
     pub size_bytes: u32,
-    pub is_address: u32,
+    pub is_address: i32,
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct opd_kernel_launch {
     pub struct_size: u32,
-    pub num_args: u32,
+    pub num_args: i32,
     pub args: *const opd_kernel_arg,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub cluster: [u32; 3],
-    pub is_cooperative: u32,
+    pub is_cooperative: i32,
     pub dynamic_shared_bytes: u64,
     pub stream: *mut c_void,
 }
@@ -364,7 +364,7 @@ pub struct opd_device_table {
             *mut c_void,
         ) -> *mut opd_error,
     >,
-    pub sync: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, c_int) -> *mut opd_error>,
+    pub sync: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void, i32) -> *mut opd_error>,
     pub create_stream: Option<unsafe extern "C" fn(*mut c_void, i32, *mut *mut c_void) -> *mut opd_error>,
     pub free_stream: Option<unsafe extern "C" fn(*mut c_void, i32, *mut c_void)>,
     pub build: Option<
@@ -421,7 +421,7 @@ pub struct opd_params_stats {
 #[derive(Clone, Copy)]
 pub struct opd_module_options {
     pub struct_size: u32,
-    pub copy: i32,
+    pub copy: opd_copy_policy,
     pub format: *const c_char,
     pub compiler: *const c_char,
     pub c_flags: *const c_char,
@@ -469,7 +469,7 @@ impl Default for opd_export_options {
 #[derive(Clone, Copy)]
 pub struct opd_instruction {
     pub struct_size: u32,
-    pub opcode: i32,
+    pub opcode: opd_opcode,
     pub reg: i64,
     pub offset: i64,
     pub callee: *const c_char,
@@ -695,7 +695,7 @@ pub struct opd_vm_options {
     pub struct_size: u32,
     pub num_devices: i32,
     pub devices: *const DLDevice,
-    pub allocators: *const i32,
+    pub allocators: *const opd_allocator_kind,
     pub memory_limit_bytes: u64,
     pub max_depth: i32,
     pub reserved: u32,
@@ -749,7 +749,7 @@ pub struct opd_profile_options {
     pub repeat: i32,
     pub reserved: u32,
     pub max_records: u64,
-    pub builtins: i32,
+    pub builtins: opd_profile_builtins,
     pub details: i32,
     pub sample_interval: u64,
     pub collectors: *const *mut opd_collector,
@@ -792,17 +792,17 @@ pub struct opd_evaluator_options {
     pub struct_size: u32,
     pub device: DLDevice,
     pub reserved: u32,
-    pub number: i64,
-    pub repeat: i64,
+    pub number: i32,
+    pub repeat: i32,
+    pub limit_zero_time_iterations: i32,
+    pub repeats_to_cooldown: i32,
+    pub warmup: i32,
+    pub concurrency: i32,
     pub min_repeat_ms: i64,
-    pub limit_zero_time_iterations: i64,
     pub cooldown_interval_ms: i64,
-    pub repeats_to_cooldown: i64,
+    pub steady_ms: i64,
     pub cache_flush_bytes: i64,
     pub preprocess: *mut opd_function,
-    pub warmup: i64,
-    pub steady_ms: i64,
-    pub concurrency: i64,
 }
 impl Default for opd_evaluator_options {
     fn default() -> Self {
@@ -812,15 +812,15 @@ impl Default for opd_evaluator_options {
             reserved: 0,
             number: 10,
             repeat: 1,
-            min_repeat_ms: 0,
             limit_zero_time_iterations: 100,
-            cooldown_interval_ms: 0,
             repeats_to_cooldown: 1,
+            warmup: 1,
+            concurrency: 1,
+            min_repeat_ms: 0,
+            cooldown_interval_ms: 0,
+            steady_ms: 0,
             cache_flush_bytes: 0,
             preprocess: core::ptr::null_mut(),
-            warmup: 1,
-            steady_ms: 0,
-            concurrency: 1,
         }
     }
 }
@@ -828,7 +828,7 @@ impl Default for opd_evaluator_options {
 #[derive(Clone, Copy)]
 pub struct opd_benchmark_stats {
     pub struct_size: u32,
-    pub is_noisy: u32,
+    pub is_noisy: i32,
     pub median_low: f64,
     pub median_high: f64,
     pub autocorrelation: f64,
@@ -836,14 +836,14 @@ pub struct opd_benchmark_stats {
     pub number: i64,
     pub warmup_count: i64,
     pub calls_per_second: f64,
-    pub is_steady: u32,
+    pub is_steady: i32,
     pub reserved: u32,
     pub mean: f64,
     pub median: f64,
     pub std: f64,
     pub min: f64,
     pub max: f64,
-    pub is_device_time: u32,
+    pub is_device_time: i32,
     pub reserved2: u32,
 }
 #[repr(C)]
@@ -933,7 +933,7 @@ pub struct opd_rpc_serve_options {
 #[derive(Clone, Copy)]
 pub struct opd_diff_options {
     pub struct_size: u32,
-    pub is_paired: u32,
+    pub is_paired: i32,
     pub min_effect: f64,
     pub level: f64,
     pub confidence: f64,
@@ -1133,7 +1133,7 @@ pub struct opd_telemetry_stats {
     pub spans_waiting_count: u64,
     pub failed_count: u64,
     pub events_dropped_count: u64,
-    pub is_sending_spans: u32,
+    pub is_sending_spans: i32,
     pub reserved2: u32,
 }
 #[repr(C)]
@@ -1305,17 +1305,17 @@ unsafe extern "C" {
         out_data: *mut *const c_char,
         out_size: *mut usize,
     ) -> *mut opd_error;
-    pub fn opd_shape_create(dims: *const i64, ndim: usize, out_shape: *mut *mut opd_shape) -> *mut opd_error;
-    pub fn opd_shape_dims(shape: *const opd_shape, out_ndim: *mut usize) -> *const i64;
-    pub fn opd_array_create(items: *const opd_value, count: usize, out_array: *mut *mut opd_array) -> *mut opd_error;
-    pub fn opd_array_count(array: *const opd_array) -> usize;
-    pub fn opd_array_get(array: *const opd_array, index: usize, out_item: *mut opd_value) -> *mut opd_error;
-    pub fn opd_map_create(pairs: *const opd_value, count: usize, out_map: *mut *mut opd_map) -> *mut opd_error;
-    pub fn opd_map_count(map: *const opd_map) -> usize;
+    pub fn opd_shape_create(dims: *const i64, ndim: i32, out_shape: *mut *mut opd_shape) -> *mut opd_error;
+    pub fn opd_shape_dims(shape: *const opd_shape, out_ndim: *mut i32) -> *const i64;
+    pub fn opd_array_create(items: *const opd_value, count: i32, out_array: *mut *mut opd_array) -> *mut opd_error;
+    pub fn opd_array_count(array: *const opd_array) -> i32;
+    pub fn opd_array_get(array: *const opd_array, index: i32, out_item: *mut opd_value) -> *mut opd_error;
+    pub fn opd_map_create(pairs: *const opd_value, count: i32, out_map: *mut *mut opd_map) -> *mut opd_error;
+    pub fn opd_map_count(map: *const opd_map) -> i32;
     pub fn opd_map_get(map: *const opd_map, key: *const opd_value, out_value: *mut opd_value) -> *mut opd_error;
     pub fn opd_map_entry(
         map: *const opd_map,
-        index: usize,
+        index: i32,
         out_key: *mut opd_value,
         out_value: *mut opd_value,
     ) -> *mut opd_error;
@@ -1335,7 +1335,7 @@ unsafe extern "C" {
     pub fn opd_function_register(
         name: *const c_char,
         function: *mut opd_function,
-        override_existing: c_int,
+        override_existing: i32,
     ) -> *mut opd_error;
     pub fn opd_function_get_global(name: *const c_char, out_function: *mut *mut opd_function) -> *mut opd_error;
     pub fn opd_function_remove_global(name: *const c_char) -> *mut opd_error;
@@ -1381,8 +1381,8 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_tensor_view(tensor: *const opd_tensor) -> *mut DLTensor;
     pub fn opd_tensor_bytes(tensor: *const opd_tensor) -> u64;
-    pub fn opd_tensor_is_contiguous(tensor: *const opd_tensor) -> c_int;
-    pub fn opd_tensor_is_read_only(tensor: *const opd_tensor) -> c_int;
+    pub fn opd_tensor_is_contiguous(tensor: *const opd_tensor) -> i32;
+    pub fn opd_tensor_is_read_only(tensor: *const opd_tensor) -> i32;
     pub fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error;
     pub fn opd_tensor_copy_from_bytes(to: *mut opd_tensor, data: *const c_void, size: usize) -> *mut opd_error;
     pub fn opd_tensor_copy_to_bytes(from: *const opd_tensor, data: *mut c_void, size: usize) -> *mut opd_error;
@@ -1394,9 +1394,9 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_tensor_borrow(from: *const DLTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
     pub fn opd_tensor_end_borrow(tensor: *mut opd_tensor);
-    pub fn opd_tensor_is_borrowed(tensor: *const opd_tensor) -> c_int;
-    pub fn opd_tensor_has_ended(tensor: *const opd_tensor) -> c_int;
-    pub fn opd_tensor_is_unique(tensor: *const opd_tensor) -> c_int;
+    pub fn opd_tensor_is_borrowed(tensor: *const opd_tensor) -> i32;
+    pub fn opd_tensor_has_ended(tensor: *const opd_tensor) -> i32;
+    pub fn opd_tensor_is_unique(tensor: *const opd_tensor) -> i32;
     pub fn opd_tensor_from_dlpack(managed: *mut DLManagedTensor, out_tensor: *mut *mut opd_tensor) -> *mut opd_error;
     pub fn opd_tensor_from_dlpack_versioned(
         managed: *mut DLManagedTensorVersioned,
@@ -1423,12 +1423,9 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_params_save(params: *const opd_params, path: *const c_char) -> *mut opd_error;
     pub fn opd_params_save_bytes(params: *const opd_params, out_bytes: *mut *mut opd_buffer) -> *mut opd_error;
-    pub fn opd_params_count(params: *const opd_params) -> usize;
-    pub fn opd_params_get_info(
-        params: *const opd_params,
-        index: usize,
-        out_info: *mut opd_tensor_info,
-    ) -> *mut opd_error;
+    pub fn opd_params_count(params: *const opd_params) -> i32;
+    pub fn opd_params_get_info(params: *const opd_params, index: i32, out_info: *mut opd_tensor_info)
+    -> *mut opd_error;
     pub fn opd_params_get_stats(params: *const opd_params, out_stats: *mut opd_params_stats) -> *mut opd_error;
     pub fn opd_params_get(
         params: *const opd_params,
@@ -1463,11 +1460,11 @@ unsafe extern "C" {
         out_module: *mut *mut opd_module,
     ) -> *mut opd_error;
     pub fn opd_module_system_lib(prefix: *const c_char, out_module: *mut *mut opd_module) -> *mut opd_error;
-    pub fn opd_module_enabled(target: *const c_char) -> c_int;
+    pub fn opd_module_enabled(target: *const c_char) -> i32;
     pub fn opd_module_get_function(
         module: *mut opd_module,
         name: *const c_char,
-        query_imports: c_int,
+        query_imports: i32,
         out_function: *mut *mut opd_function,
     ) -> *mut opd_error;
     pub fn opd_module_native_function(
@@ -1476,7 +1473,7 @@ unsafe extern "C" {
         signature: *const c_char,
         out_function: *mut *mut opd_function,
     ) -> *mut opd_error;
-    pub fn opd_module_has_function(module: *mut opd_module, name: *const c_char, flags: c_int) -> c_int;
+    pub fn opd_module_has_function(module: *mut opd_module, name: *const c_char, flags: i32) -> i32;
     pub fn opd_module_list_functions(module: *mut opd_module, out_names: *mut *mut opd_array) -> *mut opd_error;
     pub fn opd_module_kind(module: *const opd_module) -> *const c_char;
     pub fn opd_module_format(module: *const opd_module) -> *const c_char;
@@ -1527,7 +1524,7 @@ unsafe extern "C" {
     pub fn opd_executable_builder_begin_function(
         builder: *mut opd_executable_builder,
         name: *const c_char,
-        num_params: i64,
+        num_params: i32,
         param_names: *const *const c_char,
     ) -> *mut opd_error;
     pub fn opd_executable_builder_end_function(builder: *mut opd_executable_builder) -> *mut opd_error;
@@ -1566,7 +1563,7 @@ unsafe extern "C" {
     pub fn opd_report_from_json(json: *const c_char, size: usize, out_report: *mut *mut opd_report) -> *mut opd_error;
     pub fn opd_report_merge(
         reports: *const *const opd_report,
-        num: usize,
+        num: i32,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;
     pub fn opd_report_write(
@@ -1576,7 +1573,7 @@ unsafe extern "C" {
         out_text: *mut *mut opd_buffer,
     ) -> *mut opd_error;
     pub fn opd_report_to_arrow(report: *const opd_report, out_stream: *mut c_void) -> *mut opd_error;
-    pub fn opd_report_count(report: *const opd_report, section: opd_report_section) -> usize;
+    pub fn opd_report_count(report: *const opd_report, section: opd_report_section) -> i32;
     pub fn opd_report_list(
         report: *const opd_report,
         section: opd_report_section,
@@ -1585,7 +1582,7 @@ unsafe extern "C" {
     pub fn opd_report_get(
         report: *const opd_report,
         section: opd_report_section,
-        row: usize,
+        row: i32,
         name: *const c_char,
         out_value: *mut opd_value,
         out_kind: *mut opd_metric_kind,
@@ -1623,7 +1620,7 @@ unsafe extern "C" {
         out_function: *mut *mut opd_function,
     ) -> *mut opd_error;
     pub fn opd_trace_load(path: *const c_char, out_trace: *mut *mut opd_trace) -> *mut opd_error;
-    pub fn opd_trace_call_count(trace: *const opd_trace) -> usize;
+    pub fn opd_trace_call_count(trace: *const opd_trace) -> u64;
     pub fn opd_trace_dropped_count(trace: *const opd_trace) -> u64;
     pub fn opd_trace_write(
         trace: *const opd_trace,
@@ -1645,7 +1642,7 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_trace_merge(
         traces: *const *const opd_trace,
-        num_traces: usize,
+        num_traces: i32,
         options: *const opd_trace_merge_options,
         out_trace: *mut *mut opd_trace,
     ) -> *mut opd_error;
@@ -1713,7 +1710,7 @@ unsafe extern "C" {
         args: *const opd_value,
         num_args: i32,
         options: *const opd_call_options,
-        include_return: c_int,
+        include_return: i32,
     ) -> *mut opd_error;
     pub fn opd_vm_set_input(
         vm: *mut opd_vm,
@@ -1735,7 +1732,7 @@ unsafe extern "C" {
         out_value: *mut opd_value,
     ) -> *mut opd_error;
     pub fn opd_vm_set_instrument(vm: *mut opd_vm, instrument: *mut opd_function) -> *mut opd_error;
-    pub fn opd_vm_has_function(vm: *mut opd_vm, name: *const c_char) -> c_int;
+    pub fn opd_vm_has_function(vm: *mut opd_vm, name: *const c_char) -> i32;
     pub fn opd_vm_list_functions(vm: *mut opd_vm, out_names: *mut *mut opd_array) -> *mut opd_error;
     pub fn opd_vm_list_params(vm: *mut opd_vm, name: *const c_char, out_names: *mut *mut opd_array) -> *mut opd_error;
     pub fn opd_vm_trim(vm: *mut opd_vm) -> *mut opd_error;
@@ -1764,13 +1761,13 @@ unsafe extern "C" {
     pub fn opd_kv_state_begin(
         state: *mut opd_kv_state,
         ids: *const i64,
-        num_ids: usize,
+        num_ids: i32,
         counts: *const i64,
-        num_counts: usize,
+        num_counts: i32,
         parents: *const i64,
-        num_parents: usize,
+        num_parents: i32,
     ) -> *mut opd_error;
-    pub fn opd_kv_state_end(state: *mut opd_kv_state, keep: c_int) -> *mut opd_error;
+    pub fn opd_kv_state_end(state: *mut opd_kv_state, keep: i32) -> *mut opd_error;
     pub fn opd_kv_state_lengths(state: *mut opd_kv_state, out_lengths: *mut *mut opd_map) -> *mut opd_error;
     pub fn opd_kv_state_get_stats(state: *mut opd_kv_state, out_stats: *mut opd_kv_stats) -> *mut opd_error;
     pub fn opd_evaluator_create(
@@ -1786,10 +1783,10 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_benchmark_create(
         seconds: *const f64,
-        num: usize,
+        num: i32,
         out_benchmark: *mut *mut opd_benchmark,
     ) -> *mut opd_error;
-    pub fn opd_benchmark_seconds(benchmark: *const opd_benchmark, out_count: *mut usize) -> *const f64;
+    pub fn opd_benchmark_seconds(benchmark: *const opd_benchmark, out_count: *mut i32) -> *const f64;
     pub fn opd_benchmark_percentile(benchmark: *const opd_benchmark, percent: f64) -> f64;
     pub fn opd_benchmark_get_stats(
         benchmark: *const opd_benchmark,
@@ -1854,9 +1851,9 @@ unsafe extern "C" {
     ) -> *mut opd_error;
     pub fn opd_report_diff(
         before: *const *const opd_report,
-        num_before: usize,
+        num_before: i32,
         after: *const *const opd_report,
-        num_after: usize,
+        num_after: i32,
         options: *const opd_diff_options,
         out_report: *mut *mut opd_report,
     ) -> *mut opd_error;

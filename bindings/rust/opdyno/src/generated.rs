@@ -653,7 +653,6 @@ impl<'a> ModuleOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// A [`CopyPolicy`].
     /// Default: [`CopyPolicy::Always`].
     pub fn copy(self, copy: CopyPolicy) -> Self {
         Self { copy: Some(copy), ..self }
@@ -836,7 +835,7 @@ impl<'a> VmOptions<'a> {
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// A [`AllocatorKind`] for each of `devices`.
+    /// One for each of `devices`.
     /// Default: pooled.
     pub fn allocators(self, allocators: &'a [AllocatorKind]) -> Self {
         Self { allocators: Some(allocators), ..self }
@@ -961,7 +960,6 @@ impl<'a> ProfileOptions<'a> {
     pub fn max_records(self, max_records: u64) -> Self {
         Self { max_records: Some(max_records), ..self }
     }
-    /// A [`ProfileBuiltins`].
     /// Default: [`ProfileBuiltins::WithTensors`].
     pub fn builtins(self, builtins: ProfileBuiltins) -> Self {
         Self { builtins: Some(builtins), ..self }
@@ -1591,17 +1589,17 @@ impl ReportWriteOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EvaluatorOptions<'a> {
     device: Option<Device>,
-    number: Option<i64>,
-    repeat: Option<i64>,
+    number: Option<i32>,
+    repeat: Option<i32>,
+    limit_zero_time_iterations: Option<i32>,
+    repeats_to_cooldown: Option<i32>,
+    warmup: Option<i32>,
+    concurrency: Option<i32>,
     min_repeat: Option<Duration>,
-    limit_zero_time_iterations: Option<i64>,
     cooldown_interval: Option<Duration>,
-    repeats_to_cooldown: Option<i64>,
+    steady: Option<Duration>,
     cache_flush_bytes: Option<i64>,
     preprocess: Option<&'a Function>,
-    warmup: Option<i64>,
-    steady: Option<Duration>,
-    concurrency: Option<i64>,
 }
 impl<'a> EvaluatorOptions<'a> {
     /// All defaults.
@@ -1616,48 +1614,44 @@ impl<'a> EvaluatorOptions<'a> {
     }
     /// Calls in each repeat.
     /// Default: 10.
-    pub fn number(self, number: i64) -> Self {
+    pub fn number(self, number: i32) -> Self {
         Self { number: Some(number), ..self }
     }
     /// Measurements.
     /// Default: 1.
-    pub fn repeat(self, repeat: i64) -> Self {
+    pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
+    }
+    /// Tries while the clock reads 0.
+    /// Default: 100.
+    pub fn limit_zero_time_iterations(self, limit_zero_time_iterations: i32) -> Self {
+        Self { limit_zero_time_iterations: Some(limit_zero_time_iterations), ..self }
+    }
+    /// Sleeps after every so many repeats.
+    /// Default: 1.
+    pub fn repeats_to_cooldown(self, repeats_to_cooldown: i32) -> Self {
+        Self { repeats_to_cooldown: Some(repeats_to_cooldown), ..self }
+    }
+    /// Calls of each thread before the measured ones.
+    /// Default: 1.
+    pub fn warmup(self, warmup: i32) -> Self {
+        Self { warmup: Some(warmup), ..self }
+    }
+    /// Threads that call at the same time; they begin each repeat together. Not with
+    /// `cache_flush_bytes`.
+    /// Default: 1 (the calling thread).
+    pub fn concurrency(self, concurrency: i32) -> Self {
+        Self { concurrency: Some(concurrency), ..self }
     }
     /// A repeat is done again with more calls until it lasts that long.
     /// Default: zero.
     pub fn min_repeat(self, min_repeat: Duration) -> Self {
         Self { min_repeat: Some(min_repeat), ..self }
     }
-    /// Tries while the clock reads 0.
-    /// Default: 100.
-    pub fn limit_zero_time_iterations(self, limit_zero_time_iterations: i64) -> Self {
-        Self { limit_zero_time_iterations: Some(limit_zero_time_iterations), ..self }
-    }
     /// Sleep.
     /// Default: zero (none).
     pub fn cooldown_interval(self, cooldown_interval: Duration) -> Self {
         Self { cooldown_interval: Some(cooldown_interval), ..self }
-    }
-    /// Sleeps after every so many repeats.
-    /// Default: 1.
-    pub fn repeats_to_cooldown(self, repeats_to_cooldown: i64) -> Self {
-        Self { repeats_to_cooldown: Some(repeats_to_cooldown), ..self }
-    }
-    /// Copied from one array to another before each measurement.
-    /// Default: 0 (none).
-    pub fn cache_flush_bytes(self, cache_flush_bytes: i64) -> Self {
-        Self { cache_flush_bytes: Some(cache_flush_bytes), ..self }
-    }
-    /// Called with the arguments before each repeat.
-    /// Default: none.
-    pub fn preprocess(self, preprocess: &'a Function) -> Self {
-        Self { preprocess: Some(preprocess), ..self }
-    }
-    /// Calls of each thread before the measured ones.
-    /// Default: 1.
-    pub fn warmup(self, warmup: i64) -> Self {
-        Self { warmup: Some(warmup), ..self }
     }
     /// Longest time for further warm-up calls, which end once their times are steady; a running call
     /// is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
@@ -1668,11 +1662,15 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn steady(self, steady: Duration) -> Self {
         Self { steady: Some(steady), ..self }
     }
-    /// Threads that call at the same time; they begin each repeat together. Not with
-    /// `cache_flush_bytes`.
-    /// Default: 1 (the calling thread).
-    pub fn concurrency(self, concurrency: i64) -> Self {
-        Self { concurrency: Some(concurrency), ..self }
+    /// Copied from one array to another before each measurement.
+    /// Default: 0 (none).
+    pub fn cache_flush_bytes(self, cache_flush_bytes: i64) -> Self {
+        Self { cache_flush_bytes: Some(cache_flush_bytes), ..self }
+    }
+    /// Called with the arguments before each repeat.
+    /// Default: none.
+    pub fn preprocess(self, preprocess: &'a Function) -> Self {
+        Self { preprocess: Some(preprocess), ..self }
     }
 }
 #[allow(unused_variables)] // not all options need both
@@ -1688,32 +1686,32 @@ impl EvaluatorOptions<'_> {
         if let Some(repeat) = self.repeat {
             raw.repeat = repeat;
         }
-        if let Some(min_repeat) = self.min_repeat {
-            raw.min_repeat_ms = min_repeat.as_millis().try_into().unwrap_or(i64::MAX);
-        }
         if let Some(limit_zero_time_iterations) = self.limit_zero_time_iterations {
             raw.limit_zero_time_iterations = limit_zero_time_iterations;
+        }
+        if let Some(repeats_to_cooldown) = self.repeats_to_cooldown {
+            raw.repeats_to_cooldown = repeats_to_cooldown;
+        }
+        if let Some(warmup) = self.warmup {
+            raw.warmup = warmup;
+        }
+        if let Some(concurrency) = self.concurrency {
+            raw.concurrency = concurrency;
+        }
+        if let Some(min_repeat) = self.min_repeat {
+            raw.min_repeat_ms = min_repeat.as_millis().try_into().unwrap_or(i64::MAX);
         }
         if let Some(cooldown_interval) = self.cooldown_interval {
             raw.cooldown_interval_ms = cooldown_interval.as_millis().try_into().unwrap_or(i64::MAX);
         }
-        if let Some(repeats_to_cooldown) = self.repeats_to_cooldown {
-            raw.repeats_to_cooldown = repeats_to_cooldown;
+        if let Some(steady) = self.steady {
+            raw.steady_ms = steady.as_millis().try_into().unwrap_or(i64::MAX);
         }
         if let Some(cache_flush_bytes) = self.cache_flush_bytes {
             raw.cache_flush_bytes = cache_flush_bytes;
         }
         if let Some(preprocess) = self.preprocess {
             raw.preprocess = preprocess.as_ptr();
-        }
-        if let Some(warmup) = self.warmup {
-            raw.warmup = warmup;
-        }
-        if let Some(steady) = self.steady {
-            raw.steady_ms = steady.as_millis().try_into().unwrap_or(i64::MAX);
-        }
-        if let Some(concurrency) = self.concurrency {
-            raw.concurrency = concurrency;
         }
         Ok(raw)
     }
