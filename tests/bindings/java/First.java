@@ -232,8 +232,8 @@ public final class First {
 
   static List<Object> items(ValueList list) {
     List<Object> items = new ArrayList<>();
-    for (long i = 0; i < opd_array_count(list); ++i) {
-      long index = i;
+    for (int i = 0; i < opd_array_count(list); ++i) {
+      int index = i;
       items.add(take(out -> opd_array_get(list, index, out)));
     }
     return items;

@@ -183,7 +183,7 @@ final class WithCollectors {
     }
   }
 
-  private static Object call(Report report, long row, String column) {
+  private static Object call(Report report, int row, String column) {
     return take((Out<Object> out) -> opd_report_get(report, ReportSection.CALLS, row, column, out, null));
   }
 

@@ -134,8 +134,8 @@ final class WithOptions {
 
   static long rows(Report report, String name) {
     long count = 0;
-    for (long i = 0; i < opd_report_call_count(report); ++i) {
-      long row = i;
+    for (int i = 0; i < opd_report_call_count(report); ++i) {
+      int row = i;
       if (name.equals(take((Out<Object> out) -> opd_report_get(report, ReportSection.CALLS, row, "Name", out, null)))) ++count;
     }
     return count;

@@ -214,8 +214,8 @@ final class WithStacks {
 
   private static String stackOf(Report report, String event) {
     ReportSection calls = ReportSection.CALLS;
-    for (long i = 0; i < opd_report_call_count(report); ++i) {
-      long row = i;
+    for (int i = 0; i < opd_report_call_count(report); ++i) {
+      int row = i;
       if (!event.equals(take((Out<Object> out) -> opd_report_get(report, calls, row, "Name", out, null)))) continue;
       Object stack = take((Out<Object> out) -> opd_report_get(report, calls, row, "Stack", out, null));
       First.check(stack instanceof String, event + " has a stack");

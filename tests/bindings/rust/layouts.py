@@ -75,7 +75,7 @@ def signature_in_c(name, parameters, result):
 
 def check_signatures(ffi, out, flags):
     """The C compiler refuses a second declaration of other types than the first one."""
-    functions = re.findall(r"^    pub fn (\w+)\(([^()]*)\)(?: -> ([^;]+))?;", ffi, re.MULTILINE)
+    functions = re.findall(r"^    pub fn (\w+)\(([^()]*)\)(?:\s+-> ([^;]+))?;", ffi, re.MULTILINE)
     callbacks = re.findall(r'^pub type (\w+) =\s+Option<unsafe extern "C" fn\(([^()]*)\)(?: -> (.+))?>;', ffi, re.MULTILINE)
     lines = [signature_in_c(*function) for function in functions]
     lines += ["typedef " + signature_in_c(f"(*{name})", *types) for name, *types in callbacks]

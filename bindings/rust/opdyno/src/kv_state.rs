@@ -48,11 +48,11 @@ impl KvState {
         check!(opd_kv_state_begin(
             self.as_ptr(),
             ids.as_ptr(),
-            ids.len(),
+            ids.len() as i32,
             counts.as_ptr(),
-            counts.len(),
+            counts.len() as i32,
             parents.as_ptr(),
-            parents.len(),
+            parents.len() as i32,
         ))
     }
     /// Ends the pass. Unless its tokens are to be kept, they are taken back.

@@ -62,7 +62,9 @@ impl Report {
     }
     fn cell(&self, section: ReportSection, row: usize, name: &str) -> Result<(Value, Option<MetricKind>)> {
         let (mut value, mut kind) = (NONE, 0);
-        with_text(name, |name| check!(opd_report_get(self.as_ptr(), section as _, place(row), name, &mut value, &mut kind)))?;
+        with_text(name, |name| {
+            check!(opd_report_get(self.as_ptr(), section as _, place(row), name, &mut value, &mut kind))
+        })?;
         Ok((unsafe { Value::from_raw(value) }, MetricKind::of(kind)))
     }
     /// One metric of all rows of a section; `None` for rows that lack it.
@@ -97,7 +99,10 @@ impl Report {
     pub fn diff(before: &[&Report], after: &[&Report], options: &DiffOptions<'_>) -> Result<Self> {
         let (before, after, mut kept) = (pointers(before), pointers(after), Kept::default());
         let options = options.raw(&mut kept, 0)?;
-        create!(Report, opd_report_diff(before.as_ptr(), before.len() as i32, after.as_ptr(), after.len() as i32, &options))
+        create!(
+            Report,
+            opd_report_diff(before.as_ptr(), before.len() as i32, after.as_ptr(), after.len() as i32, &options)
+        )
     }
 }
 

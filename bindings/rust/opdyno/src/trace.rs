@@ -21,7 +21,7 @@ impl Trace {
     }
     /// The number of recorded calls.
     pub fn call_count(&self) -> usize {
-        unsafe { ffi::opd_trace_call_count(self.as_ptr()) }
+        unsafe { ffi::opd_trace_call_count(self.as_ptr()) as usize }
     }
     /// The number of calls and ranges for which there was no room.
     pub fn dropped_count(&self) -> u64 {

@@ -229,11 +229,7 @@ pub unsafe fn container(kind: opd_type, from: &[opd_value]) -> *mut c_void {
     make(kind as i32, Content::Items(from.iter().map(|item| unsafe { retained(item) }).collect()))
 }
 #[unsafe(no_mangle)]
-unsafe extern "C" fn opd_array_create(
-    from: *const opd_value,
-    count: i32,
-    out: *mut *mut opd_array,
-) -> *mut opd_error {
+unsafe extern "C" fn opd_array_create(from: *const opd_value, count: i32, out: *mut *mut opd_array) -> *mut opd_error {
     unsafe { out.write(container(OPD_ARRAY, items(from, count as usize)).cast()) };
     null_mut()
 }
@@ -243,7 +239,9 @@ unsafe extern "C" fn opd_array_count(array: *const opd_array) -> i32 {
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_array_get(array: *const opd_array, index: i32, out: *mut opd_value) -> *mut opd_error {
-    let Some(item) = unsafe { items_of(array) }.get(index as usize) else { return failed(OPD_OUT_OF_RANGE, "no such item") };
+    let Some(item) = unsafe { items_of(array) }.get(index as usize) else {
+        return failed(OPD_OUT_OF_RANGE, "no such item");
+    };
     unsafe { out.write(retained(item)) };
     null_mut()
 }

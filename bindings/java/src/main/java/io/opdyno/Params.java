@@ -55,15 +55,15 @@ public final class Params extends Handle {
   /** In the order of the file. */
   public List<String> names() {
     List<String> names = new ArrayList<>();
-    for (long i = 0, count = Native.opd_params_count(this); i < count; ++i) names.add(Native.opd_params_name(this, i));
+    for (int i = 0, count = Native.opd_params_count(this); i < count; ++i) names.add(Native.opd_params_name(this, i));
     return names;
   }
 
   /** Descriptions of the tensors, in the order of the file; makes no tensor. */
   public List<TensorInfo> info() {
     List<TensorInfo> all = new ArrayList<>();
-    for (long i = 0, count = Native.opd_params_count(this); i < count; ++i) {
-      long place = i;
+    for (int i = 0, count = Native.opd_params_count(this); i < count; ++i) {
+      int place = i;
       all.add(Out.take(out -> Native.opd_params_get_info(this, place, out)));
     }
     return all;

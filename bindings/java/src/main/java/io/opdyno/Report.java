@@ -51,7 +51,7 @@ public final class Report extends Handle {
 
   /** The number of rows. */
   public int count(ReportSection section) {
-    return Math.toIntExact(Native.opd_report_count(this, section));
+    return Native.opd_report_count(this, section);
   }
 
   /** The names of the metrics of the rows. */

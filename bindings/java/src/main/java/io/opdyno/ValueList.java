@@ -17,7 +17,7 @@ public final class ValueList extends Handle {
 
   /** The number of items. */
   public int size() {
-    return Math.toIntExact(Native.opd_array_count(this));
+    return Native.opd_array_count(this);
   }
 
   /** A new object for an item: a handle is the caller's to close. */

@@ -12,7 +12,7 @@ public final class ValueMap extends Handle {
 
   /** The number of entries. */
   public int size() {
-    return Math.toIntExact(Native.opd_map_count(this));
+    return Native.opd_map_count(this);
   }
 
   /** A new object for the value of a key: a handle is the caller's to close. */
