@@ -365,7 +365,7 @@ threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGIN
 module = opdyno.load_source("int __tvm_ffi_step(void *s, const void *a, int n, void *r) { return 0; }", cache_dir=sys.argv[1])
 signal.alarm(60)
 before = opdyno.get_global_func("test.py.step")
-options = {"pause": {"cooldown_interval_ms": 10**7}, "calls": {"number": 1 << 49}, "threads": {"number": 1 << 49, "concurrency": 2}}
+options = {"pause": {"cooldown_interval_ms": 10**7}, "calls": {"number": 2**31 - 1}, "threads": {"number": 2**31 - 1, "concurrency": 2}}
 try:
     module.time_evaluator("step", opdyno.cpu(), f_preproc=before, **options[sys.argv[2]])()
 except KeyboardInterrupt:
