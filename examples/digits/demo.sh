@@ -10,5 +10,5 @@ cat <<END
 Files: $2. Next: cd $2; export PATH=\$PWD/$(realpath -s --relative-to="$2" "$1"):\$PATH
   opdyno run model.so -i images:@digits.npz:images --expect digits.npz
   opdyno profile model.so --dim n=364 --repeat 20 --roofline
-  opdyno trace view digits.events                 # a time line, in a browser
+  opdyno trace view digits.events                 # a page: digits.events.html
 END

@@ -42,7 +42,6 @@ if __name__ == "__main__":
     from run_cases import *
     from screen_cases import *
     from scripted_cases import *
-    from serve_cases import *
     from serve_rpc_cases import *
     from serve_sandbox_cases import *
     from serve_tls_cases import *

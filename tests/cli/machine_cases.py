@@ -1,7 +1,5 @@
 """--on: the commands run, profile and bench on other machines, which here are servers of their own processes."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -20,18 +18,6 @@ SECRET = "0123456789abcdef0123456789abcdef"
 class Machines(ServerCliTest):
     def on(self, *words, key="k"):
         return ("--on", "127.0.0.1:%d,key=%s" % (self.serve(*words, key=key), key))
-
-    def fleet(self, count, with_odd=False):
-        """Servers at a tracker: their ports, and what finds them. The odd one is the last, and has IS_ODD in its environment."""
-        self.tracker = Tracker()
-        self.addCleanup(self.tracker.listener.close)
-        address = "127.0.0.1:%d" % self.tracker.port
-        ports = [self.serve("--tracker", address, key="board") for _ in range(count)]
-        if with_odd:
-            ports.append(self.serve("--tracker", address, key="board", env=dict(os.environ, IS_ODD="1")))
-        with self.tracker.changed:
-            self.assertTrue(self.tracker.changed.wait_for(lambda: len(self.tracker.servers) == len(ports), 60))
-        return ports, "tracker=%s,key=board" % address
 
     def test_a_program_runs_there_as_it_does_here(self):
         on = self.on()
@@ -163,8 +149,6 @@ class Machines(ServerCliTest):
         copies = json.loads(self.succeeds("bench", "--copies=4K", "--json", "--repeat", "2", "--number", "1", *on))["copies"]
         there = "cpu:0 of %s" % re.search(r"127\.0\.0\.1:\d+", on[1])[0]
         self.assertEqual([("cpu:0", there), (there, "cpu:0"), (there, there)], [(copy["from"], copy["to"]) for copy in copies])
-        self.assertIn("leave n out", self.fails(USAGE, "bench", "--copies", "--on", "tracker=127.0.0.1:1,key=k,n=2"))
-        self.assertIn("leave n out", self.fails(USAGE, "info", "--on", "tracker=127.0.0.1:1,key=k,n=2"))
 
     def test_a_kernel_that_crashes_there_is_an_error_here(self):
         crash = (WORK / "kernels.c").read_text() + "KERNEL(crashes) { UNUSED; *(volatile int *)8 = 1; return 0; }\n"
@@ -178,71 +162,21 @@ class Machines(ServerCliTest):
         self.assertIn("does not go with --on", self.fails(USAGE, "bench", "kernels.c", "add_one", *on, "--flush-cache=1M"))
         for text, why in (
             ("", "takes HOST:PORT"), ("host", "takes HOST:PORT"), ("key=k", "the address is missing"),
-            ("1,2", "two addresses"), ("1,tracker=2", "two addresses"), ("1,n=2", "n is for a tracker"),
-            ("tracker=1", "needs the key"), ("tracker=1,key=k,n=0", "n is all, or 1 to 256"),
-            ("tracker=1,key=k,n=x", "n is all, or 1 to 256"), ("1,colour=red", "there is no 'colour'"),
+            ("1,2", "two addresses"), ("1,tracker=2", "two addresses"), ("tracker=1,key=k,n=2", "there is no 'n'"),
+            ("tracker=1", "needs the key"), ("1,colour=red", "there is no 'colour'"),
         ):  # fmt: skip
             self.assertIn(why, self.fails(USAGE, "run", "kernels.c", "add_one", "--on", text))
-        self.assertIn("takes one machine here", self.fails(USAGE, "run", "kernels.c", "--on", "tracker=1,key=k,n=2"))
 
-    def test_a_fleet_is_measured_at_once(self):
-        ports, on = self.fleet(3)
-        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "8", "--on")
-        text = self.succeeds(*words, on + ",n=all")
-        self.assertTrue(text.startswith("main: 8 repeats on each of 3 machines\n"), text)
-        for port in ports:
-            self.assertRegex(text, r"(?m)^ +127\.0\.0\.1:%d +%s +\d.* [+-]\d+\.\d %%" % (port, re.escape(socket.gethostname())))
-        self.assertRegex(text, r"(?m)^  over 3 machines: median .*, from .* to .* \(spread \d+\.\d %\)$")
-        found = json.loads(self.succeeds(*words, on + ",n=2", "--json"))
-        self.assertEqual(2, len({one["address"] for one in found["machines"]} & {"127.0.0.1:%d" % port for port in ports}))
-        medians = sorted(one["rows"][0]["median_us"] for one in found["machines"])
-        (spread,) = found["spread"]
-        self.assertEqual((2, medians[0], medians[1]), (spread["machines"], spread["min_us"], spread["max_us"]))
-        self.assertAlmostEqual(sum(medians) / 2, spread["median_us"])
-        self.assertAlmostEqual((medians[1] - medians[0]) / spread["median_us"], spread["relative"])
-        self.assertEqual([8, 8], [len(one["rows"][0]["results_us"]) for one in found["machines"]])
-        self.assertEqual([False, False], [one["rows"][0]["outlier"] for one in found["machines"]], "two cannot tell")
-
-    def test_a_fleet_sweeps_over_sizes(self):
-        ports, on = self.fleet(2)
-        words = ("bench", "symbolic.opdasm", "--import", "kernels.c", "--repeat", "2", "--sweep", "n=2,5", "--on", on + ",n=2")
-        text = self.succeeds(*words)
-        self.assertEqual(["n=2:", "n=5:"], re.findall(r"(?m)^n=\d:$", text))
-        rows = list(csv.DictReader(io.StringIO(self.succeeds(*words, "--csv"))))
-        self.assertEqual(
-            sorted(("127.0.0.1:%d" % port, n) for port in ports for n in "25"), sorted((row["address"], row["n"]) for row in rows)
-        )
-        self.assertTrue(all(float(row["median_us"]) > 0 and row["error"] == "" for row in rows))
-
-    def test_a_fleet_of_one_is_compared_with_none(self):
-        (port,), on = self.fleet(1)
-        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--number", "3", "--min-repeat-ms", "0", "--on", on + ",n=all")
-        lines = self.succeeds(*words).splitlines()
-        self.assertEqual("main: 2 repeats on each of 1 machine", lines[0])
-        self.assertEqual("machine host median 95 % interval p99 calls/s against the median", " ".join(lines[1].split()))
-        self.assertRegex(lines[2], r"^  127\.0\.0\.1:%d +%s +[\d.]+ [num]?s +unknown +[\d.]+ [num]?s +\d+ +\(noisy\)$" % (
-            port, re.escape(socket.gethostname())))
-        self.assertEqual(3, len(lines), lines)
-        whole = json.loads(self.succeeds(*words, "--json"))
-        self.assertEqual(["function", "machines", "spread"], list(whole))
-        (machine,), (spread,) = whole["machines"], whole["spread"]
-        self.assertEqual(["address", "host", "device", "rows"], list(machine))
-        name = json.loads(self.succeeds("info", "--json"))["devices"][0]["name"]
-        self.assertEqual(("main", "127.0.0.1:%d" % port, socket.gethostname(), name), (
-            whole["function"], machine["address"], machine["host"], machine["device"]))
-        (row,) = machine["rows"]
-        self.assertEqual(({}, ["float32[4]"], 3, 2, False), tuple(row[name] for name in ("sizes", "arguments", "number", "repeat", "outlier")))
-        self.assertEqual(["sizes", "machines", "median_us", "min_us", "max_us", "relative"], list(spread))
-        self.assertEqual((1, 0), (spread["machines"], spread["relative"]))
-        self.assertEqual({row["median_us"]}, {spread[name] for name in ("median_us", "min_us", "max_us")})
-        text = self.succeeds(*words, "--csv")
-        self.assertTrue(text.startswith(
-            "function,address,host,device,repeat,number,median_us,median_low_us,median_high_us,p99_us,calls_per_second,noisy,outlier,error\n"))
-        (row,) = csv.DictReader(io.StringIO(text))
-        self.assertEqual(("main", machine["address"], machine["host"], name, "2", "3", "", "", "1", "0", ""), tuple(row[name] for name in (
-            "function", "address", "host", "device", "repeat", "number", "median_low_us", "median_high_us", "noisy", "outlier", "error")))
-        self.assertLessEqual(float(row["median_us"]), float(row["p99_us"]))
-        self.assertGreater(float(row["calls_per_second"]), 0)
+    def test_a_tracker_gives_the_machine(self):
+        tracker = Tracker()
+        self.addCleanup(tracker.listener.close)
+        address = "127.0.0.1:%d" % tracker.port
+        self.serve("--tracker", address, key="board")
+        with tracker.changed:
+            self.assertTrue(tracker.changed.wait_for(lambda: len(tracker.servers) == 1, 60))
+        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--json")
+        found = json.loads(self.succeeds(*words, "--on", "tracker=%s,key=board" % address))
+        self.assertEqual((socket.gethostname(), 2), (found["machine"], len(found["results_us"])))
 
     def test_files_of_one_name_are_kept_apart_there(self):
         on = self.on()
@@ -256,50 +190,6 @@ class Machines(ServerCliTest):
         words = ("run", "both.opdasm", "--import", "one/same.c", "--import", "two/same.c", "-i", "4xf32=1,2,3,4")
         self.assertEqual("out: float32[4]\n[4 5 6 7]\n", self.succeeds(*words))
         self.assertEqual("out: float32[4]\n[4 5 6 7]\n", self.succeeds(*words, *on))
-
-    def test_a_fleet_has_as_many_machines_as_are_asked_for(self):
-        _, on = self.fleet(2)
-        words = ("bench", "add_one.opdasm", "--import", "kernels.c", "--repeat", "2", "--on")
-        self.assertIn("knows 2 servers of the key board, but 3", self.fails(FAILED, *words, on + ",n=3"))
-        self.assertIn("knows no server of the key pi", self.fails(FAILED, *words, on.replace("board", "pi") + ",n=all"))
-        self.assertIn("--compare is for one machine", self.fails(USAGE, *words, on + ",n=2", "--compare", "x.json"))
-        self.assertIn("missing.so", self.fails(REFUSED, "bench", "missing.so", "--on", on + ",n=2"))
-
-    def test_a_machine_that_fails_does_not_end_the_others(self):
-        (*_, odd), on = self.fleet(2, with_odd=True)
-        source = "#include <stdlib.h>\n%sKERNEL(odd) { UNUSED; if (getenv(\"IS_ODD\")) *(volatile int *)8 = 1; return 0; }\n"
-        (WORK / "odd.c").write_text(source % (WORK / "kernels.c").read_text())
-        words = ("bench", "odd.c", "odd", "--repeat", "2", "--on", on + ",n=3")
-        result = self.check(FAILED, *words)
-        self.assertIn("  over 2 machines: ", result.stdout)
-        self.assertRegex(result.stdout, r"(?m)^  failed: .*127\.0\.0\.1:%d.* odd" % odd)
-        found = json.loads(self.check(FAILED, *words, "--json").stdout)
-        self.assertEqual([2, 2], [len(one["rows"][0]["results_us"]) for one in found["machines"] if "error" not in one])
-        self.assertEqual(["127.0.0.1:%d" % odd], [one["address"] for one in found["machines"] if "error" in one])
-        rows = list(csv.DictReader(io.StringIO(self.check(FAILED, *words, "--csv").stdout)))
-        self.assertEqual(1, sum(bool(row["error"]) for row in rows))
-
-    def test_a_machine_that_fails_amid_a_sweep_has_no_rows(self):
-        (*_, odd), on = self.fleet(1, with_odd=True)
-        begin, fault = "KERNEL(add_one) {\n", '  if (getenv("IS_ODD") && size(tensor(args[0])) > 900) *(volatile int *)8 = 1;\n'
-        source = (WORK / "kernels.c").read_text()
-        self.assertEqual(1, source.count(begin))
-        (WORK / "amid.c").write_text("#include <stdlib.h>\n" + source.replace(begin, begin + fault))
-        words = ("bench", "symbolic.opdasm", "--import", "amid.c", "--repeat", "2", "--sweep", "n=2,1000", "--on", on + ",n=2", "--json")
-        found = json.loads(self.check(FAILED, *words).stdout)
-        self.assertEqual([("127.0.0.1:%d" % odd, 0)], [(one["address"], len(one["rows"])) for one in found["machines"] if "error" in one])
-        self.assertEqual([2], [len(one["rows"]) for one in found["machines"] if "error" not in one])
-
-    def test_a_machine_that_is_unlike_the_others_is_an_outlier(self):
-        (*_, odd), on = self.fleet(3, with_odd=True)
-        source = "#include <stdlib.h>\n#include <unistd.h>\n%sKERNEL(dozes) { UNUSED; usleep(getenv(\"IS_ODD\") ? 100000 : 1000); return 0; }\n"
-        (WORK / "dozes.c").write_text(source % (WORK / "kernels.c").read_text())
-        words = ("bench", "dozes.c", "dozes", "--repeat", "6", "--warmup", "0", "--min-repeat-ms", "0", "--on", on + ",n=4")
-        found = json.loads(self.succeeds(*words, "--json"))
-        self.assertEqual(["127.0.0.1:%d" % odd], [one["address"] for one in found["machines"] if one["rows"][0]["outlier"]])
-        rows = csv.DictReader(io.StringIO(self.succeeds(*words, "--csv")))
-        self.assertEqual(["0", "0", "0", "1"], [row["outlier"] for row in sorted(rows, key=lambda row: row["address"] == "127.0.0.1:%d" % odd)])
-        self.assertRegex(self.succeeds(*words), r"(?m)^ +127\.0\.0\.1:%d .* \+\d+\.\d %% \(outlier\)" % odd)
 
     def test_a_secret_lets_in_who_knows_it(self):
         secret, other = WORK / "secret", WORK / "other"

@@ -53,7 +53,7 @@ class ReportForms(CliTest):
         self.assertIn("standard input, line 2: report: JSON at offset", message)
 
     def test_what_cannot_be_read_is_named(self):
-        self.assertIn("none of table, csv, json, markdown, html and arrow", self.fails(USAGE, "report", JSON, "--as", "pdf"))
+        self.assertIn("none of table, csv, json, markdown and html", self.fails(USAGE, "report", JSON, "--as", "pdf"))
         (WORK / "broken.json").write_text('{"calls":[')
         self.assertIn("broken.json: report: JSON at offset 10", self.fails(FAILED, "report", "broken.json"))
         self.assertIn("JSON at offset 0 is malformed", self.fails(FAILED, "report", "-", stdin="hello\n"))

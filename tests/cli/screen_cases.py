@@ -3,7 +3,6 @@
 import json
 import re
 
-import arrow
 from case import FAILED, USAGE, WORK, CliTest
 
 COLORS = re.compile("\033\\[[0-9;]*m")
@@ -160,103 +159,6 @@ class Suffixes(CliTest):
             self.assertTrue((WORK / ("profiled" + suffix)).read_text().startswith(begin), suffix)
         message = self.kernel(*words, "--runs", "2", "-o", "x.html", command="profile", expect=USAGE).stderr
         self.assertIn("--runs writes a report a line, which only JSON can hold", message)
-
-
-class Arrow(CliTest):
-    def test_a_file_of_arrow_begins_and_ends_as_the_format_says(self):
-        name = write_report()
-        self.succeeds("report", name, "-o", "form.arrow")
-        data = (WORK / "form.arrow").read_bytes()
-        self.assertEqual(b"ARROW1\0\0\xff\xff\xff\xff", data[:12])
-        footer = int.from_bytes(data[-10:-6], "little")
-        self.assertEqual(b"\xff\xff\xff\xff\0\0\0\0", data[-10 - footer - 8 : -10 - footer], "the end of the stream")
-        self.assertEqual(b"ARROW1", data[-6:])
-        rows = [call("f", 1, **({"Percent of Peak": {"percent": 3.0}} if i else {})) for i in range(64)]
-        (WORK / "full_bytes.json").write_text(json.dumps({"calls": rows}))  # the bits of which rows have a metric end with a byte
-        self.succeeds("report", "full_bytes.json", "-o", "full_bytes.arrow")
-
-    def test_its_tables_are_where_they_say(self):
-        """As https://flatbuffers.dev/internals/ has it: a table refers back to the list of its fields' places."""
-        self.succeeds("report", write_report(), "-o", "form.arrow")
-        data = (WORK / "form.arrow").read_bytes()
-
-        def number(at, size):
-            return int.from_bytes(data[at : at + size], "little")
-
-        def field(table, index):
-            places = table - number(table, 4)
-            self.assertEqual(0, number(places, 2) % 2)
-            self.assertLess(4 + 2 * index, number(places, 2), "the list has such a field")
-            return table + number(places + 4 + 2 * index, 2)
-
-        def follow(at):
-            return at + number(at, 4)
-
-        footer = follow(len(data) - 10 - number(len(data) - 10, 4))
-        self.assertEqual(4, number(field(footer, 0), 2), "the version")
-        columns = follow(field(follow(field(footer, 1)), 1))
-        names = []
-        for i in range(number(columns, 4)):
-            name = follow(field(follow(columns + 4 + 4 * i), 0))
-            names.append(data[name + 4 : name + 4 + number(name, 4)].decode())
-        self.assertEqual({"Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes"}, set(names[:6]))
-        for block in (2, 3):  # dictionaries, then batches: where a message begins, how long its head and body are
-            blocks = follow(field(footer, block))
-            self.assertEqual(1, number(blocks, 4))
-            begin, head = number(blocks + 4, 8), number(blocks + 12, 4)
-            self.assertEqual(b"\xff\xff\xff\xff", data[begin : begin + 4])
-            self.assertEqual(head - 8, number(begin + 4, 4))
-            message = follow(begin + 8)
-            self.assertEqual(block, number(field(message, 1), 1), "the kind of its header")
-
-    def test_its_columns_hold_what_the_report_holds(self):
-        rows = [
-            call("conv2d", 810.5, **{"Percent of Peak": {"percent": 3.0}}),
-            call("", 0.25, shapes="", Count={"count": 2**40}),
-            call("größer", 15, shapes="float32[1]", Device={"string": "cpu1"}),
-        ]
-        for count in (3, 2, 1):  # an odd and an even number: a list of n texts has n + 1 places of four bytes
-            (WORK / "rows.json").write_text(json.dumps({"calls": rows[:count], "configuration": {"Executor": {"string": "VM"}}}))
-            self.succeeds("report", "rows.json", "-o", "rows.arrow")
-            columns, metadata, whole = arrow.load((WORK / "rows.arrow").read_bytes())
-            self.assertEqual(["conv2d", "", "größer"][:count], columns["Name"])
-            self.assertEqual([810.5, 0.25, 15.0][:count], columns["Duration (us)"])
-            self.assertEqual([1, 2**40, 1][:count], columns["Count"])
-            self.assertEqual(["cpu0", "cpu0", "cpu1"][:count], columns["Device"])
-            self.assertEqual([LONG_SHAPES, "", "float32[1]"][:count], columns["Argument Shapes"])
-            self.assertEqual([3.0, None, None][:count], columns["Percent of Peak"])
-            self.assertIn("VM", whole["configuration"])
-
-    def test_a_column_says_what_it_counts(self):
-        self.succeeds("report", write_report(), "-o", "form.arrow")
-        columns, metadata, whole = arrow.load((WORK / "form.arrow").read_bytes())
-        self.assertEqual([810.0] + [15.0] * 12 + [10.0], columns["Duration (us)"])
-        self.assertEqual([3.0] + [None] * 13, columns["Percent of Peak"])
-        self.assertIn("cpu0", whole["device_metrics"])
-        kinds = {name: metadata[name]["opdyno.kind"] for name in ("Duration (us)", "Count", "Percent")}
-        self.assertEqual({"Duration (us)": "microseconds", "Count": "count", "Percent": "percent"}, kinds)
-
-    def test_a_report_without_rows_has_no_columns(self):
-        (WORK / "empty.json").write_text('{"calls":[]}')
-        self.succeeds("report", "empty.json", "-o", "empty.arrow")
-        columns, _, _ = arrow.load((WORK / "empty.arrow").read_bytes())
-        self.assertEqual({}, {name: values for name, values in columns.items() if values})
-
-    def test_pyarrow_reads_it(self):
-        try:
-            from pyarrow import feather
-        except ImportError:
-            self.skipTest("pyarrow is not installed")
-        name = write_report()
-        self.succeeds("report", name, "-o", "form.arrow")
-        table = feather.read_table(WORK / "form.arrow")
-        self.assertEqual([810.0] + [15.0] * 12 + [10.0], table["Duration (us)"].to_pylist())
-        self.assertEqual("conv2d", table["Name"].to_pylist()[0])
-        self.assertEqual([3.0] + [None] * 13, table["Percent of Peak"].to_pylist())
-        self.assertIn(b"cpu0", table.schema.metadata[b"device_metrics"])
-        (WORK / "empty.json").write_text('{"calls":[]}')
-        self.succeeds("report", "empty.json", "-o", "empty.arrow")
-        self.assertEqual(0, feather.read_table(WORK / "empty.arrow").num_rows)
 
 
 class Hints(CliTest):

@@ -171,7 +171,7 @@ class Pages(unittest.TestCase):
 
     def test_forms_are_those_of_the_command(self):
         common = ["table", "csv", "json", "markdown"]
-        for command, more in ("report", ["html", "arrow"]), ("diff", []), ("ab", ["sentence"]), ("compare", ["sentence", "html"]):
+        for command, more in ("report", ["html"]), ("diff", []), ("ab", ["sentence"]), ("compare", ["sentence", "html"]):
             self.assertEqual({*common, *more}, set(self.completed("opdyno", command, "a", "--as", "")), command)
 
     def test_bash_completes_files(self):

@@ -46,18 +46,14 @@ struct BenchResult {
 // Pieces of the text form.
 std::string time_text(double seconds);                                         // with a unit that fits
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
-void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan);  // members of an object
-void write_sizes(JsonWriter &json, const Sizes &sizes);                        // a member, with the key "sizes"
 std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host"
 std::string rate_text(double rate);
-std::string interval_text(const opd_benchmark_stats &is);                     // interval of the median
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // one line
 
 // Measures the runner's function with its arguments.
 BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan);
 
-Exit run_bench_copies(const Args &args);                          // --copies
-Exit run_bench_fleet(const Args &args, const MachineSpec &spec);  // --on with several machines
+Exit run_bench_copies(const Args &args);  // --copies
 
 std::string bench_json(const BenchResult &result);
 std::string bench_csv(const BenchResult &result);

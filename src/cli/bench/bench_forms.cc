@@ -18,11 +18,6 @@ std::string clock_name(const opd_benchmark_stats &stats) { return stats.is_devic
 
 std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
-std::string interval_text(const opd_benchmark_stats &is) {
-  if (!std::isfinite(is.median_high)) return "unknown";
-  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
-}
-
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality) {
   std::string text = "  machine:";
   std::string_view between = " ";
@@ -62,6 +57,11 @@ std::vector<Statistic> statistics(const BenchRow &row) {
           {"p99", row.times.percentile(99)},
           {"max", is.max},
           {"std", is.std}};
+}
+
+std::string interval_text(const opd_benchmark_stats &is) {
+  if (!std::isfinite(is.median_high)) return "unknown";
+  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
 }
 
 // The number of warm-up calls, and whether they sufficed.
@@ -134,6 +134,12 @@ std::string sweep_text(const BenchResult &result) {
   return text;
 }
 
+void write_sizes(JsonWriter &json, const Sizes &sizes) {
+  json.key("sizes").begin_object();
+  for (const auto &[name, size] : sizes) json.key(name).number(size);
+  json.end_object();
+}
+
 void write_compared(JsonWriter &json, const DiffRow &is) {
   json.key("compare").begin_object().key("verdict").string(is.verdict);
   if (std::isfinite(is.change)) json.key("change").number(is.change);
@@ -141,8 +147,7 @@ void write_compared(JsonWriter &json, const DiffRow &is) {
   json.end_object();
 }
 
-}  // namespace
-
+// Writes members of an object.
 void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   const opd_benchmark_stats &is = row.stats;
   json.key("arguments").begin_array();
@@ -163,11 +168,7 @@ void write_row(JsonWriter &json, const BenchRow &row, const BenchPlan &plan) {
   if (row.diff) write_compared(json, row.diff->total());
 }
 
-void write_sizes(JsonWriter &json, const Sizes &sizes) {
-  json.key("sizes").begin_object();
-  for (const auto &[name, size] : sizes) json.key(name).number(size);
-  json.end_object();
-}
+}  // namespace
 
 std::string bench_json(const BenchResult &result) {
   JsonWriter json;

@@ -120,7 +120,6 @@ BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benc
 Exit run_bench(const Args &args) {
   if (GenerationPlan::is_wanted(args)) return bench_language(args);
   if (args.has("copies")) return run_bench_copies(args);
-  if (const auto spec = MachineSpec::of(args); spec && spec->count != 1) return run_bench_fleet(args, *spec);
   if (args.words().empty()) fail_usage("expected MOD [FN] or --copies after 'bench', found nothing");
   if (args.has("json") && args.has("csv")) fail_usage("--json and --csv exclude each other");
   for (const char *name : {"fail-above", "min-effect"})

@@ -105,8 +105,7 @@ std::string absent_text() {
 }
 
 Exit show_machine(const MachineSpec &spec, const Args &args) {
-  if (spec.count != 1) fail_usage("info shows one machine: leave n out");
-  const Machine machine = Machine::connect(spec, args);
+  const Machine machine(spec, args);
   const Reach reach = [&](DLDevice there) { return machine.reach(there); };
   attempt(Exit::failed, machine.address(), [&] {
     if (args.has("json")) {

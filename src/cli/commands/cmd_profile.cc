@@ -7,7 +7,6 @@
 #include "cli/language/language.h"
 #include "cli/load/collectors.h"
 #include "cli/load/runner.h"
-#include "cli/show/page_server.h"
 #include "cli/show/report_form.h"
 #include "cli/support/file.h"
 #include "cli/support/screen.h"
@@ -148,7 +147,6 @@ Exit run_profile(const Args &args) {
   }
   if (const uint64_t dropped = recording.trace.dropped())
     print_message(cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out\n"));
-  if (args.has("serve")) serve_trace("profile", recording.trace);
   if (recording.failure) throw *recording.failure;
   return Exit::ok;
 }

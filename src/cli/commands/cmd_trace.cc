@@ -5,7 +5,6 @@
 #include "cli/commands/command.h"
 #include "cli/load/runs.h"
 #include "cli/show/column.h"
-#include "cli/show/page_server.h"
 #include "cli/show/report_form.h"
 #include "cli/show/trace_form.h"
 #include "cli/support/file.h"
@@ -64,12 +63,11 @@ std::string times_by_name(const Args &args, const Trace &trace) {
   return trace.table(&options);
 }
 
-// Without --output the page is served.
-void view(const Args &args, const Trace &trace) {
-  const auto output = args.value("output");
-  if (!output) return serve_trace("trace", trace);
-  const auto name = args.value("form");
-  trace.save(output->c_str(), name ? trace_form(*name).format : OPD_TRACE_HTML);
+void view(const Args &args, const std::string &file, const Trace &trace) {
+  const auto output = args.value("output"), name = args.value("form");
+  const std::string path = output.value_or(file + ".html");
+  trace.save(path.c_str(), name ? trace_form(*name).format : OPD_TRACE_HTML);
+  if (!output) print(summary(path, trace));
 }
 
 void recover(const Args &args, const std::string &file, const Trace &trace) {
@@ -119,7 +117,7 @@ Exit run_trace(const Args &args) {
   check_words(args, files);
   if (action == "merge") return recover(args, file, read_all(args, files)), Exit::ok;
   const Trace trace = read_recording(file);
-  if (action == "view") view(args, trace);
+  if (action == "view") view(args, file, trace);
   else if (action == "recover") recover(args, file, trace);
   else print(cat(times_by_name(args, trace), summary(file, trace)));
   return Exit::ok;

@@ -27,8 +27,6 @@ constexpr Option device = {"device", 0, "DEVICE", "where to run; cpu:0"};
   "and for TLS [,tls-ca=F] [,tls-fingerprint=HASH] [,tls-name=NAME] without spaces"
 constexpr Option on = {"on", 0, "MACHINE", "run on " OPD_ANOTHER_MACHINE};
 constexpr Option on_info = {"on", 0, "MACHINE", "show the devices of " OPD_ANOTHER_MACHINE};
-constexpr Option on_several = {
-    "on", 0, "MACHINES", "measure on " OPD_ANOTHER_MACHINE "; with a tracker and ,n=N (or n=all) on several at once"};
 constexpr Option allocator = {"allocator", 0, "KIND", "pooled or naive; pooled"};
 constexpr Option memory_limit = {"memory-limit", 0, "SIZE", "most memory that the program's tensors may take, as 512M"};
 constexpr Option threads = {"threads", 0, "N", "threads of parallel kernels"};
@@ -102,15 +100,13 @@ constexpr Option sweep = {"sweep", 0, "NAME=SIZES",
                           true};
 
 constexpr Option report_output = {"output", 'o', "FILE",
-                                  "write the report, in the form of the suffix: .html, .csv, .md, .txt, .arrow, "
-                                  "else JSON"};
+                                  "write the report, in the form of the suffix: .html, .csv, .md, .txt, else JSON"};
 constexpr Option top = {"top", 0, "N", "show the N slowest operators on a terminal; 10"};
 constexpr Option wide = {"wide", 0, "", "show the whole table on a terminal, too, as it goes into a pipe"};
 constexpr Option report_csv = {"csv", 0, "FILE", "write the report's calls as CSV; - prints them"};
 constexpr Option chrome = {"chrome", 0, "FILE", "write the calls on a time line, for Perfetto or chrome://tracing"};
 constexpr Option view = {"view", 0, "FILE", "write a page with time line, flame graph and operators: .html"};
 constexpr Option flame = {"flame", 0, "FILE", "write a flame graph: .svg"};
-constexpr Option serve = {"serve", 0, "", "show that page at an address of this machine, until Ctrl-C"};
 constexpr Option profile_repeat = {"repeat", 0, "N", "measured calls; 1"};
 constexpr Option warmup = {
     "warmup", 0, "N",
@@ -128,7 +124,7 @@ constexpr Option details = {"details", 0, "", "columns for the start, thread, ru
 constexpr Option roofline = {"roofline", 0, "",
                              "measure the peaks of the machine, and how near each operator comes to them"};
 constexpr Option measure = {"measure", 0, "", "measure the processors' arithmetic and memory bandwidth"};
-constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown, html or arrow; table"};
+constexpr Option as_form = {"as", 0, "FORM", "table, csv, json, markdown or html; table"};
 constexpr Option diff_form = {"as", 0, "FORM", "table, csv, json or markdown; table"};
 constexpr Option form_output = {"output", 'o', "FILE", "write to a file; without --as in the form of its suffix"};
 constexpr Option turn = {
@@ -187,8 +183,7 @@ constexpr Option compare_times = {
     "the suffix"};
 constexpr Option compare_output = {
     "output", 'o', "FILE",
-    "write the report of all operators, too, in the form of the suffix: .html, .csv, .md, "
-    ".txt, .arrow, else JSON"};
+    "write the report of all operators, too, in the form of the suffix: .html, .csv, .md, .txt, else JSON"};
 constexpr Option bench_compare = {
     "compare", 0, "FILE", "compare with what --json printed before, of the same function, sizes, threads and caches"};
 
@@ -367,7 +362,7 @@ constexpr std::string_view trace_text =
 FILE.live beside it is read, too. A process that still writes is not disturbed.
 
 Actions:
-  view     show it as a page: at an address of this machine until Ctrl-C, or with --output in a file
+  view     write it as a page for a browser, to FILE.html or --output
   recover  write it in another form, by the suffix of --output (FILE.json.gz) or --form
   table    print the times by name: on a terminal the ten slowest, in a pipe all
   merge    join several files, of several processes or machines, to one --output, on the time line of Unix time)";
@@ -445,11 +440,27 @@ const std::vector<Command> &commands() {
                           &record_call, &with_paths, &with_outputs, &with_operators, &without_program, &json, &csv}),
        run_run},
       {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
-       with_call_options(
-           {&on_several,      &bench_repeat,   &number,           &min_repeat_ms,   &bench_warmup, &concurrency,
-            &flush_cache,     &sweep,          &copies,           &prefill,         &decode,       &batch,
-            &create_function, &embed_function, &prefill_function, &decode_function, &json,         &csv,
-            &bench_compare,   &fail_above,     &min_effect}),
+       with_call_options({&on,
+                          &bench_repeat,
+                          &number,
+                          &min_repeat_ms,
+                          &bench_warmup,
+                          &concurrency,
+                          &flush_cache,
+                          &sweep,
+                          &copies,
+                          &prefill,
+                          &decode,
+                          &batch,
+                          &create_function,
+                          &embed_function,
+                          &prefill_function,
+                          &decode_function,
+                          &json,
+                          &csv,
+                          &bench_compare,
+                          &fail_above,
+                          &min_effect}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", profile_text,
        with_call_options({&on,
@@ -472,7 +483,6 @@ const std::vector<Command> &commands() {
                           &chrome,
                           &view,
                           &flame,
-                          &serve,
                           &prefill,
                           &decode,
                           &batch,

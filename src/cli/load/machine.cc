@@ -4,7 +4,6 @@
 
 #include <array>
 #include <filesystem>
-#include <functional>
 
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
@@ -17,7 +16,7 @@ namespace {
 
 constexpr std::string_view kForm =
     "HOST:PORT or tracker=HOST:PORT, then ,key=K ,secret-file=F ,tls-ca=F "
-    ",tls-fingerprint=HASH ,tls-name=NAME ,n=N";
+    ",tls-fingerprint=HASH ,tls-name=NAME";
 
 opd_rpc_connect_options connect_options(const MachineSpec &spec, const Args &args) {
   auto options = opdyno::defaults(opd_rpc_connect_options_init);
@@ -30,27 +29,13 @@ opd_rpc_connect_options connect_options(const MachineSpec &spec, const Args &arg
   return options;
 }
 
-opdyno::RpcSession begin(const MachineSpec &spec, const Args &args) {
+opdyno::RpcSession connect(const MachineSpec &spec, const Args &args) {
   const opd_rpc_connect_options options = connect_options(spec, args);
   const std::string address = spec.address.text();
   return attempt(Exit::failed, address, [&] {
     return spec.is_tracker ? opdyno::RpcSession::request(address, &options)
                            : opdyno::RpcSession::connect(address, &options);
   });
-}
-
-// The number of the tracker's servers with that key, free or not.
-int64_t count_servers(const MachineSpec &spec, const Args &args) {
-  const opd_rpc_connect_options options = connect_options(spec, args);
-  const std::string address = spec.address.text();
-  const std::string summary =
-      attempt(Exit::failed, address, [&] { return opdyno::RpcSession::tracker_summary(address, &options); });
-  const Json json = parse_json(summary, "the tracker's summary");
-  int64_t count = 0;
-  const cJSON *server = nullptr;
-  cJSON_ArrayForEach(server, json_member(json.get(), "server_info")) count +=
-      json_string(server, "key") == cat("server:", spec.key);
-  return count;
 }
 
 }  // namespace
@@ -62,7 +47,7 @@ std::optional<MachineSpec> MachineSpec::of(const Args &args) {
     fail_usage(cat("option '--on' takes ", kForm, ", not '", *text, "': ", why));
   };
   MachineSpec spec;
-  bool has_address = false, has_count = false;
+  bool has_address = false;
   for (const std::string_view part : split(*text, ',')) {
     const size_t equals = part.find('=');
     const std::string_view name = equals == part.npos ? "" : part.substr(0, equals);
@@ -79,47 +64,21 @@ std::optional<MachineSpec> MachineSpec::of(const Args &args) {
     } else if (name == "tls-ca" || name == "tls-fingerprint" || name == "tls-name") {
       if (value.empty()) refuse(cat(name, " is empty"));
       (name == "tls-ca" ? spec.tls_ca : name == "tls-name" ? spec.tls_name : spec.tls_fingerprint) = value;
-    } else if (name == "n") {
-      has_count = true;
-      spec.count = value == "all" ? std::nullopt : read_int(value);
-      constexpr int64_t kMost = 256;  // most sessions of a process
-      if (value != "all" && (!spec.count || *spec.count < 1 || *spec.count > kMost))
-        refuse(cat("n is all, or 1 to ", kMost));
     } else {
       refuse(cat("there is no '", name, "'"));
     }
   }
   if (!has_address) refuse("the address is missing");
-  if (has_count && !spec.is_tracker) refuse("n is for a tracker, which knows several servers");
   if (!spec.tls_name.empty() && spec.tls_ca.empty()) refuse("tls-name goes with tls-ca");
   if (spec.is_tracker && spec.key.empty()) refuse("a tracker needs the key of the servers");
   return spec;
 }
 
-Machine::Machine(opdyno::RpcSession session) : session_(std::move(session)) {
+Machine::Machine(const MachineSpec &spec, const Args &args) : session_(connect(spec, args)) {
   const Json json = parse_json(session_.describe(), "the session");
   address_ = json_string(json.get(), "address");
   host_ = json_string(json.get(), "host");
   server_ = json_string(json.get(), "server");
-}
-
-Machine Machine::connect(const MachineSpec &spec, const Args &args) { return Machine(begin(spec, args)); }
-
-std::vector<Machine> Machine::connect_all(const MachineSpec &spec, const Args &args,
-                                          const std::function<void(const std::string &)> &told) {
-  const int64_t known = spec.is_tracker ? count_servers(spec, args) : 1, wanted = spec.count.value_or(known);
-  if (known == 0)
-    throw Failure(Exit::failed, cat("the tracker at ", spec.address.text(), " knows no server of the key ", spec.key),
-                  OPD_OK, cat("serve --tracker ", spec.address.text(), " --key ", spec.key));
-  if (wanted > known)
-    throw Failure(Exit::failed, cat("the tracker at ", spec.address.text(), " knows ", known, " servers of the key ",
-                                    spec.key, ", but ", wanted, " are asked for"));
-  std::vector<Machine> machines;
-  for (int64_t i = 0; i < wanted; ++i) {
-    told(cat("waiting for machine ", i + 1, " of ", wanted, " to be free"));
-    machines.push_back(connect(spec, args));
-  }
-  return machines;
 }
 
 DLDevice Machine::device(const Args &args) const {

@@ -1,10 +1,8 @@
 // Other machines that run programs: --on.
 #pragma once
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/support/args.h"
 #include "cli/support/face.h"
@@ -12,24 +10,20 @@
 
 namespace opd::cli {
 
-// "HOST:PORT,key=K,secret-file=F" for a server, "tracker=HOST:PORT,key=K,n=N" for servers from a tracker.
+// "HOST:PORT,key=K,secret-file=F" for a server, "tracker=HOST:PORT,key=K" for one from a tracker.
 struct MachineSpec {
   Endpoint address;
   bool is_tracker = false;
   std::string key, secret;
   std::string tls_ca, tls_fingerprint, tls_name;  // "": not given
-  std::optional<int64_t> count = 1;               // nullopt: all servers of the tracker
 
   static std::optional<MachineSpec> of(const Args &args);  // nullopt without --on. Fails with Exit::usage.
 };
 
 class Machine {
  public:
-  // These fail with Exit::failed. connect_all() waits until enough servers are free, and reports to `told` how many it
-  // has.
-  static Machine connect(const MachineSpec &spec, const Args &args);
-  static std::vector<Machine> connect_all(const MachineSpec &spec, const Args &args,
-                                          const std::function<void(const std::string &)> &told);
+  // Connects; a tracker waits until a server is free. Fails with Exit::failed.
+  Machine(const MachineSpec &spec, const Args &args);
 
   const std::string &address() const { return address_; }
   const std::string &host() const { return host_; }  // the machine's own name; "": unknown
@@ -44,8 +38,6 @@ class Machine {
   Module load(const std::string &path);
 
  private:
-  explicit Machine(opdyno::RpcSession session);
-
   opdyno::RpcSession session_;
   std::string address_, host_, server_;
   std::map<std::string, int> sent_;  // number of transfers by file name

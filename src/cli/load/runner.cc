@@ -23,21 +23,11 @@ std::string kind_with_kernels(const Module &module) {
 
 Runner::Runner(const Args &args, const Sizes &sizes) {
   if (const std::optional<MachineSpec> spec = MachineSpec::of(args)) {
-    if (spec->count != 1) fail_usage("option '--on' takes one machine here, without n; bench measures on several");
     progress_.stage(cat("waiting for ", spec->address.text()));
-    machine_ = Machine::connect(*spec, args);
+    machine_.emplace(*spec, args);
+    refuse_local_options(args);
   }
-  load(args, sizes);
-}
-
-Runner::Runner(const Args &args, const Sizes &sizes, Machine machine)
-    : machine_(std::move(machine)), progress_(Progress::Shown::never) {
-  load(args, sizes);
-}
-
-void Runner::load(const Args &args, const Sizes &sizes) {
   const std::vector<std::string> &words = args.words();
-  if (machine_) refuse_local_options(args);
   if (const auto timeout = args.duration_ns("timeout")) timeout_ = std::chrono::nanoseconds(*timeout);
   if (args.has("threads")) opdyno::set_threads_count(static_cast<int32_t>(args.integer("threads", 0, 1, 1024)));
   progress_.stage(cat("loading ", words[0]));

@@ -14,8 +14,6 @@ class Runner {
   // Loads words()[0] and chooses words()[1], or the default function. `sizes` are added to those of --dim.
   // Runs on the machine of --on, if it is given.
   explicit Runner(const Args &args, const Sizes &sizes = {});
-  // Runs on `machine`; several may do so at once, so there is no line of progress.
-  Runner(const Args &args, const Sizes &sizes, Machine machine);
   void resize(const Args &args, const Sizes &sizes);  // makes new arguments
 
   const Program &program() const { return program_; }
@@ -35,8 +33,6 @@ class Runner {
   opd_call_options call_options() const;
 
  private:
-  void load(const Args &args, const Sizes &sizes);
-
   std::optional<std::chrono::nanoseconds> timeout_;
   std::optional<Machine> machine_;
   Program program_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/show/arrow_file.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/screen.h"
@@ -18,11 +17,12 @@ struct NamedForm {
   std::vector<std::string_view> suffixes;
 };
 const std::vector<NamedForm> &forms() {
-  static const std::vector<NamedForm> all = {
-      // in the order of ReportForm
-      {ReportForm::table, "table", {".txt"}},          {ReportForm::csv, "csv", {".csv"}},
-      {ReportForm::json, "json", {".json", ".jsonl"}}, {ReportForm::markdown, "markdown", {".md", ".markdown"}},
-      {ReportForm::html, "html", {".html", ".htm"}},   {ReportForm::arrow, "arrow", {".arrow", ".feather"}}};
+  static const std::vector<NamedForm> all = {// in the order of ReportForm
+                                             {ReportForm::table, "table", {".txt"}},
+                                             {ReportForm::csv, "csv", {".csv"}},
+                                             {ReportForm::json, "json", {".json", ".jsonl"}},
+                                             {ReportForm::markdown, "markdown", {".md", ".markdown"}},
+                                             {ReportForm::html, "html", {".html", ".htm"}}};
   return all;
 }
 
@@ -33,7 +33,7 @@ constexpr int64_t usual_rows = 10;  // usual number of rows of a summary
 ReportForm report_form(std::string_view name) {
   for (const NamedForm &form : forms())
     if (form.name == name) return form.form;
-  fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown, html and arrow"));
+  fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown and html"));
 }
 
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
@@ -57,7 +57,6 @@ opd_report_write_options write_options(const Args &args) {
 }
 
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options) {
-  if (form == ReportForm::arrow) return arrow_file(report);
   const opd_report_format formats[] = {OPD_REPORT_TABLE, OPD_REPORT_CSV, OPD_REPORT_JSON, OPD_REPORT_MARKDOWN,
                                        OPD_REPORT_HTML};  // in the order of ReportForm
   return report.write(formats[static_cast<size_t>(form)], &options) + (form == ReportForm::json ? "\n" : "");

@@ -8,7 +8,7 @@
 
 namespace opd::cli {
 
-enum class ReportForm { table, csv, json, markdown, html, arrow };
+enum class ReportForm { table, csv, json, markdown, html };
 
 ReportForm report_form(std::string_view name);  // a value of --as; fails with Exit::usage
 // The form by the suffix of `path`: x.html, x.csv … Prints a message for another suffix.
