@@ -19,8 +19,6 @@ Ref<Params> load_params(Ref<ByteSource> source, const LoadOptions &options);
 // its directory). For other suffixes, writes a TVM param dict. Files are replaced as a whole.
 void save_params(const Params &params, const std::string &path);
 
-inline constexpr uint64_t kParamDictMagic = 0xF7E58D4F05049CB7;
-Ref<Params> read_param_dict(Ref<ByteSource> source);
 void write_param_dict(const Params &params, ByteSink &out);
 
 bool is_npz(Bytes front);

@@ -166,29 +166,13 @@ void transpose(const uint8_t *from, uint8_t *to, std::span<const int64_t> dims, 
 }
 
 std::string descr(DLDataType dtype) {
-  char kind = 0;
-  switch (dtype.code) {
-    case kDLBool:
-      kind = 'b';
-      break;
-    case kDLInt:
-      kind = 'i';
-      break;
-    case kDLUInt:
-      kind = 'u';
-      break;
-    case kDLFloat:
-      kind = 'f';
-      break;
-    case kDLComplex:
-      kind = 'c';
-      break;
-    case kDLBfloat:
-      kind = 'u';
-      break;
-    default:
-      if (dtype.code >= kDLFloat8_e3m4 && dtype.code <= kDLFloat8_e8m0fnu) kind = 'u';
-  }
+  const bool is_float8 = dtype.code >= kDLFloat8_e3m4 && dtype.code <= kDLFloat8_e8m0fnu;
+  const char kind = dtype.code == kDLBool                                           ? 'b'
+                    : dtype.code == kDLInt                                          ? 'i'
+                    : dtype.code == kDLFloat                                        ? 'f'
+                    : dtype.code == kDLComplex                                      ? 'c'
+                    : dtype.code == kDLUInt || dtype.code == kDLBfloat || is_float8 ? 'u'
+                                                                                    : '\0';
   const unsigned bits = dtype.bits;
   const bool whole = bits >= 8 && bits <= 128 && (bits & (bits - 1)) == 0 && (bits <= 64 || kind == 'c');
   if (!kind || !whole || dtype.lanes != 1 || (kind == 'f' && bits < 16) || (kind == 'c' && bits < 64) ||

@@ -4,6 +4,7 @@
 
 namespace opd {
 namespace {
+
 constexpr uint64_t kTensorMagic = 0xDD5E40F096B4A13F;
 
 struct Header {
