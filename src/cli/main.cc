@@ -4,8 +4,6 @@
 #include <new>
 
 #include "cli/commands/command.h"
-#include "cli/commands/generated.h"
-#include "cli/support/bus_error.h"
 #include "cli/support/face.h"
 #include "cli/support/file.h"
 #include "cli/support/screen.h"

@@ -79,7 +79,8 @@ Rates simulate(const char *name, const Setting &setting) {
     bool is_changed = false;
     for (bool is_last = false; !is_last;) {
       const int64_t count = std::min(rule.next_look(), setting.most_turns);
-      const DiffView diff = DiffView::of_runs(turns.report(0, count), turns.report(1, count), rule.start_look());
+      const opd_diff_options look = rule.start_look();
+      const DiffView diff(Report::diff(turns.report(0, count), turns.report(1, count), &look), look);
       // Who stops at the first change of any row errs most.
       for (const DiffRow &row : diff.rows()) is_changed |= row.is_changed();
       is_last = is_changed || rule.is_clear(diff) || count == setting.most_turns;
@@ -147,7 +148,7 @@ std::string sentence(const std::vector<Report> &before, const std::vector<Report
   opd_diff_options_init(&options);
   options.min_effect = 0.001;
   options.fail_above = fail_above;
-  return ab_sentence(DiffView::of_runs(before, after, options), options);
+  return ab_sentence(DiffView(Report::diff(before, after, &options), options), options);
 }
 
 TEST(AbSentence, SaysThatNothingGotSlowerOnlyIfNothingDid) {

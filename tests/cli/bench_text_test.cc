@@ -8,13 +8,6 @@
 
 namespace opd::cli {
 
-// The program's definition is beside what measures, which needs all of the program.
-BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
-    : sizes(std::move(its_sizes)),
-      arguments(std::move(its_arguments)),
-      times(std::move(its_times)),
-      stats(times.stats()) {}
-
 namespace {
 
 TEST(BenchText, TimesHaveAFittingUnit) {
@@ -96,7 +89,7 @@ TEST(ASweep, IsRefusedIfItIsNone) {
 BenchRow row_of(Sizes sizes, int repeats = 101) {
   std::vector<double> seconds;
   for (int i = repeats; i > 0; --i) seconds.push_back(0.125 * i);
-  BenchRow row(std::move(sizes), {"float32[4]", "a, \"b\""}, Benchmark::of(seconds));
+  BenchRow row{std::move(sizes), {"float32[4]", "a, \"b\""}, Benchmark::of(seconds)};
   opd_benchmark_stats &is = row.stats;
   is.min = 0.125e-6, is.median = 3e-6, is.mean = 4e-3, is.max = 5, is.std = 6e-7;
   is.median_low = 1e-6, is.median_high = 2e-3;

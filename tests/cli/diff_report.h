@@ -35,7 +35,7 @@ class DiffReport {
     opd_diff_options_init(&options);
     options.min_effect = 0.02;
     options.fail_above = fail_above;
-    return DiffView::of_report(report_, options);
+    return DiffView(report_, options);
   }
 
  private:

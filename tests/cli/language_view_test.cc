@@ -1,8 +1,7 @@
 // What is printed of a language model, and how the time of a token is divided.
-#include "cli/language/language_view.h"
-
 #include <gtest/gtest.h>
 
+#include "cli/language/language.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "cli/load/kernel_signature.h"
+#include "cli/load/annotations.h"
 #include "cli/support/args.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"

@@ -6,7 +6,6 @@
 // (Bonferroni's inequality). Twice as many turns make up for the stricter level. The error of the intervals shrinks in
 // the same way, so they hold for the last look, whichever that is.
 #pragma once
-#include <vector>
 
 #include "cli/show/diff_view.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "cli/bench/machine_quality.h"
+#include "cli/load/arguments.h"
 #include "cli/load/runner.h"
 #include "cli/load/runs.h"
-#include "cli/load/sweep.h"
 #include "cli/show/diff_view.h"
 #include "cli/support/face.h"
 #include "cli/support/failure.h"
@@ -25,13 +25,11 @@ struct BenchPlan {
 };
 
 struct BenchRow {
-  BenchRow(Sizes sizes, std::vector<std::string> arguments, Benchmark times);
-
   Sizes sizes;                         // sizes of the sweep; empty without one
   std::vector<std::string> arguments;  // tensors as "float32[2, 3]", other values as text
   Benchmark times;
-  opd_benchmark_stats stats;
-  std::optional<DiffView> diff;  // change since the base
+  opd_benchmark_stats stats = times.stats();
+  std::optional<DiffView> diff = {};  // change since the base
 };
 
 struct BenchResult {
@@ -48,10 +46,9 @@ std::string time_text(double seconds);                                         /
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host"
 std::string rate_text(double rate);
-std::string machine_text(const std::vector<MachineQuality::Entry> &quality);  // one line
-
-// Measures the runner's function with its arguments.
-BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan);
+std::string interval_text(const opd_benchmark_stats &is);                                 // interval of the median
+std::string machine_text(const std::vector<MachineQuality::Entry> &quality);              // one line
+void write_quality(JsonWriter &json, const std::vector<MachineQuality::Entry> &quality);  // a member: "quality"
 
 Exit run_bench_copies(const Args &args);  // --copies
 

@@ -142,7 +142,7 @@ void BenchBase::compare(BenchResult &result, opd_diff_options options) const {
     const Row &base = *find(row.sizes);
     if (base.clock.value_or(clock_name(row.stats)) != clock_name(row.stats))
       refuse(cat("was measured by the ", printable(*base.clock), "'s clock, not by the ", clock_name(row.stats), "'s"));
-    row.diff = DiffView::of_benchmarks(base.times, row.times, options);
+    row.diff.emplace(Benchmark::diff(base.times, row.times, &options), options);
   }
 }
 

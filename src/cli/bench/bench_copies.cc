@@ -96,9 +96,8 @@ std::string copies_text(const std::vector<CopyTimes> &rows, const std::vector<Ma
 std::string copies_json(const std::vector<CopyTimes> &rows, const std::vector<MachineQuality::Entry> &quality,
                         const std::string &machine) {
   JsonWriter json;
-  json.begin_object().key("machine").string(machine).key("quality").begin_object();
-  for (const auto &entry : quality) json.key(entry.name).string(entry.value);
-  json.end_object().key("copies").begin_array();
+  write_quality(json.begin_object().key("machine").string(machine), quality);
+  json.key("copies").begin_array();
   for (const CopyTimes &row : rows) {
     const opd_benchmark_stats &is = row.stats;
     json.begin_object().key("from").string(row.from).key("to").string(row.to).key("bytes").number(row.bytes);

@@ -18,6 +18,11 @@ std::string clock_name(const opd_benchmark_stats &stats) { return stats.is_devic
 
 std::string rate_text(double rate) { return rate < 100 ? significant(rate, 3) : fixed(rate, 0); }
 
+std::string interval_text(const opd_benchmark_stats &is) {
+  if (!std::isfinite(is.median_high)) return "unknown";
+  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
+}
+
 std::string machine_text(const std::vector<MachineQuality::Entry> &quality) {
   std::string text = "  machine:";
   std::string_view between = " ";
@@ -26,6 +31,12 @@ std::string machine_text(const std::vector<MachineQuality::Entry> &quality) {
     between = ", ";
   }
   return text + "\n";
+}
+
+void write_quality(JsonWriter &json, const std::vector<MachineQuality::Entry> &quality) {
+  json.key("quality").begin_object();
+  for (const auto &entry : quality) json.key(entry.name).string(entry.value);
+  json.end_object();
 }
 
 std::string columns_text(const std::vector<std::vector<std::string>> &cells) {
@@ -57,11 +68,6 @@ std::vector<Statistic> statistics(const BenchRow &row) {
           {"p99", row.times.percentile(99)},
           {"max", is.max},
           {"std", is.std}};
-}
-
-std::string interval_text(const opd_benchmark_stats &is) {
-  if (!std::isfinite(is.median_high)) return "unknown";
-  return cat(time_text(is.median_low), " to ", time_text(is.median_high));
 }
 
 // The number of warm-up calls, and whether they sufficed.
@@ -175,9 +181,8 @@ std::string bench_json(const BenchResult &result) {
   json.begin_object().key("function").string(result.function).key("machine").string(result.machine);
   json.key("concurrency").number(result.plan.options.concurrency);
   if (result.threads) json.key("threads").number(result.threads);
-  json.key("flushed_bytes").number(result.plan.options.cache_flush_bytes).key("quality").begin_object();
-  for (const auto &entry : result.quality) json.key(entry.name).string(entry.value);
-  json.end_object();
+  json.key("flushed_bytes").number(result.plan.options.cache_flush_bytes);
+  write_quality(json, result.quality);
   if (result.plan.is_sweep) {
     json.key("rows").begin_array();
     for (const BenchRow &row : result.rows) {

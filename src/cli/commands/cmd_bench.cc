@@ -1,10 +1,9 @@
 // `opdyno bench`: measures the time of a call with the library's time evaluator, for one or several input sizes.
 #include "cli/bench/bench.h"
 #include "cli/commands/command.h"
-#include "cli/language/generation.h"
 #include "cli/language/language.h"
 #include "cli/support/file.h"
-#include "cli/tensors/tensor_text.h"
+#include "cli/tensors/element.h"
 
 namespace opd::cli {
 
@@ -51,16 +50,6 @@ void read_flush(const Args &args, opd_evaluator_options &options) {
   options.min_repeat_ms = 0;
 }
 
-// Counts repeats for the progress line.
-struct Stages {
-  Runner &runner;
-  const std::string what;
-  const int64_t repeat;
-  int64_t done = 0;
-
-  void next() { runner.progress().stage(cat("bench ", what, ", repeat ", ++done, " of ", repeat)); }
-};
-
 std::string argument_text(const opd_value &value) {
   if (value.type == OPD_TENSOR) return tensor_type(Tensor::of(value));
   if (value.type != OPD_ARRAY) return opdyno::to_string(value);
@@ -76,19 +65,23 @@ std::vector<std::string> argument_texts(const std::vector<opd_value> &arguments)
   return texts;
 }
 
-}  // namespace
-
+// Measures the runner's function with its arguments.
 BenchRow measure_row(Runner &runner, const Sizes &sizes, const BenchPlan &plan) {
   opd_evaluator_options options = plan.options;
   const std::string &name = runner.target().name();
-  Stages stages{runner, sizes.empty() ? name : cat(name, ", ", sizes_text(sizes)), options.repeat};
-  const auto before_repeat = Function::of([&stages](const opd_value *, int32_t) { stages.next(); });
+  const std::string what = sizes.empty() ? name : cat(name, ", ", sizes_text(sizes));
+  int64_t done = 0;
+  const auto before_repeat = Function::of([&](const opd_value *, int32_t) {
+    runner.progress().stage(cat("bench ", what, ", repeat ", ++done, " of ", options.repeat));
+  });
   if (!runner.machine()) options.preprocess = before_repeat.get();
   options.device = runner.target().device();
-  runner.progress().stage(cat("warming up ", stages.what));
+  runner.progress().stage(cat("warming up ", what));
   const Evaluator evaluator = attempt(Exit::usage, "", [&] { return Evaluator(runner.function(), &options); });
-  return BenchRow(sizes, argument_texts(runner.arguments()), evaluator.call(runner.arguments()));
+  return {sizes, argument_texts(runner.arguments()), evaluator.call(runner.arguments())};
 }
+
+}  // namespace
 
 BenchPlan BenchPlan::from(const Args &args) {
   BenchPlan plan{opdyno::defaults(opd_evaluator_options_init), args.has("sweep")};
@@ -110,12 +103,6 @@ BenchPlan BenchPlan::for_tvms(const Args &args) const {
   plan.options.steady_ms = 0;
   return plan;
 }
-
-BenchRow::BenchRow(Sizes its_sizes, std::vector<std::string> its_arguments, Benchmark its_times)
-    : sizes(std::move(its_sizes)),
-      arguments(std::move(its_arguments)),
-      times(std::move(its_times)),
-      stats(times.stats()) {}
 
 Exit run_bench(const Args &args) {
   if (GenerationPlan::is_wanted(args)) return bench_language(args);

@@ -1,14 +1,22 @@
 // `opdyno compare`: finds where the values of two builds of a program differ, and which operators became slower.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "cli/ab/ab_rule.h"
 #include "cli/commands/command.h"
-#include "cli/language/compared_generation.h"
+#include "cli/language/language.h"
 #include "cli/load/runner.h"
-#include "cli/show/comparison_view.h"
-#include "cli/show/report_form.h"
+#include "cli/show/column.h"
+#include "cli/show/forms.h"
+#include "cli/support/face.h"
+#include "cli/support/failure.h"
 #include "cli/support/file.h"
+#include "cli/support/progress.h"
 #include "cli/support/screen.h"
 #include "cli/support/text.h"
 #include "cli/tensors/tensor_make.h"
@@ -16,6 +24,38 @@
 namespace opd::cli {
 
 namespace {
+
+// ---- a comparison for people, read from its report
+
+bool is_equal(const Report &report) { return configured(report, "Equal").view().u.int64 > 0; }
+
+bool has_failure(const Report &report) {
+  return !configured_text(report, "Failure of A").empty() || !configured_text(report, "Failure of B").empty();
+}
+
+std::string number_text(double number) { return std::isnan(number) ? "" : significant(number, 3); }
+
+// All operators; the text for a terminal fits its width.
+std::string operators_table(const Report &report, TableStyle style) {
+  const Column names(report, "Name"), in_a(report, "Name in A"), states(report, "State"), inputs(report, "Inputs"),
+      matched(report, "Matched By"), max_abs(report, "Max Abs"), tolerances(report, "Tolerance"),
+      mismatches(report, "Mismatches"), elements(report, "Elements");
+  constexpr size_t state = 1, tolerance = 3, input = 5, matched_by = 6;
+  TextTable table{{{"Operator", "State", "Max abs", "Tolerance", "Differing", "Inputs", "Matched by"}},
+                  {state, input, matched_by},
+                  {matched_by, tolerance}};
+  for (size_t i = 0; i < report.count(); ++i) {
+    const std::string other = in_a.text(i);
+    const double differing = mismatches.number(i);
+    table.lines.push_back({printable(other.empty() ? names.text(i) : cat(names.text(i), " (", other, ")")),
+                           states.text(i), number_text(max_abs.number(i)), number_text(tolerances.number(i)),
+                           std::isnan(differing) ? "" : cat(fixed(differing, 0), " of ", fixed(elements.number(i), 0)),
+                           inputs.text(i), matched.text(i)});
+  }
+  return table.written(style);
+}
+
+// ---- two programs
 
 constexpr int64_t most_runs = 1'000'000;
 
@@ -154,6 +194,87 @@ class Compared {
   std::optional<Target> target_;
 };
 
+// ---- two builds of a language model, which run with the same tokens. Each has its own cache.
+
+struct ComparedPasses {
+  opdyno::Comparison last;  // comparison of the first pass that differs, else of the last pass
+  int64_t count;            // passes that were compared
+  std::string pass;         // the last compared pass: "prefill, pass 1 of 5"
+};
+
+struct Side {
+  Program program;
+  LanguageProgram language;
+  Target target;
+  Generation generation;
+
+  explicit Side(const Args &args)
+      : program(load_program(args.words()[0], args)),
+        language(LanguageProgram::of(program, args)),
+        target(program, language.decode.name, args),
+        generation(language, target, args, [] { return opdyno::defaults(opd_call_options_init); }) {
+    generation.begin();
+  }
+};
+
+class ComparedGeneration {
+ public:
+  // The programs are words()[0] and [1].
+  explicit ComparedGeneration(const Args &args) {
+    Progress progress;
+    const auto load = [&](const Args &of_program) {
+      progress.stage(cat("loading ", of_program.words()[0]));
+      return std::make_unique<Side>(of_program);
+    };
+    a_ = load(args.with_words({args.words()[0]}));
+    b_ = load(args.of_b().with_words({args.words()[1]}));
+    for (const auto function : {&LanguageProgram::prefill, &LanguageProgram::decode})
+      if (const std::string &a = (a_->language.*function).name, &b = (b_->language.*function).name; a != b)
+        fail_usage(cat("the programs' functions have different names, ", a, " and ", b,
+                       "; name one by --prefill-function or --decode-function"));
+    if (a_->generation.vocabulary() != b_->generation.vocabulary())
+      fail_usage(cat("the programs have vocabularies of ", a_->generation.vocabulary(), " and ",
+                     b_->generation.vocabulary(), " tokens"));
+  }
+
+  // `options` returns the options of the next comparison. Operators are measured in the last pass that is compared.
+  ComparedPasses compare(const std::function<opd_compare_options()> &options) {
+    std::vector<LanguagePass> passes = a_->generation.prompt_passes();
+    passes.insert(passes.end(), static_cast<size_t>(a_->generation.plan().decode), a_->generation.decoding_pass());
+    ComparedPasses found{{}, 0, {}};
+    for (Side *side : {a_.get(), b_.get()}) side->generation.restart();
+    Progress progress;
+    bool agrees = true;
+    for (size_t i = 0; i < passes.size() && agrees; ++i) {
+      found.pass = cat(passes[i].is_decoding ? "decoding" : "prefill", ", pass ", i + 1, " of ", passes.size());
+      progress.stage(found.pass);
+      a_->generation.with_pass(passes[i], [&](const LanguageFunction &function, const std::vector<Value> &a_args) {
+        b_->generation.with_pass(passes[i], [&](const LanguageFunction &, const std::vector<Value> &b_args) {
+          const std::vector<opd_value> a_views = views_of(a_args);
+          const Array of_b(views_of(b_args));
+          opd_compare_options how = options();
+          how.b_args = of_b.get();
+          const auto compare = [&](int32_t repeat) {
+            how.repeat = repeat;
+            found.last = opdyno::compare(a_->target.vm(), b_->target.vm(), function.name.c_str(), a_views, &how);
+          };
+          const int32_t repeat = how.repeat;
+          const bool is_last = i + 1 == passes.size();
+          compare(is_last ? repeat : 0);
+          agrees = is_equal(found.last.report);
+          const bool is_last_after_all = !agrees && !is_last && !has_failure(found.last.report);
+          if (is_last_after_all && repeat) compare(repeat);
+        });
+      });
+      ++found.count;
+    }
+    return found;
+  }
+
+ private:
+  std::unique_ptr<Side> a_, b_;
+};
+
 ComparedPasses compare_language(const Args &args) {
   if (args.words().size() > 2)
     fail_usage(cat("--prefill and --decode choose the functions; leave out '", args.words()[2],
@@ -177,7 +298,7 @@ ComparedPasses compare_language(const Args &args) {
 std::string times_text(const Report &times, TableStyle style) {
   if (!times) return "";
   const auto options = opdyno::defaults(opd_diff_options_init);
-  const DiffView diff = DiffView::of_report(times, options);
+  const DiffView diff(times, options);
   if (diff.rows().empty()) return "";
   std::string text = cat("times: ", ab_sentence(diff, options), "\n");
   for (const DiffRow &row : diff.rows()) {
@@ -203,26 +324,27 @@ Exit run_compare(const Args &args) {
   const bool is_language = GenerationPlan::is_wanted(args);
   const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
   const opdyno::Comparison &found = passes.last;
-  const ComparisonView view(found.report);
+  const std::string verdict = configured_text(found.report, "Verdict");
   const TableStyle style = form == ComparisonForm::markdown ? TableStyle::markdown : TableStyle::text;
   if (form == ComparisonForm::json) print(report_text(found.report, ReportForm::json));
   else if (form == ComparisonForm::csv) print(report_text(found.report, ReportForm::csv));
   else if (form == ComparisonForm::html) print(report_text(found.report, ReportForm::html));
   else {
-    std::string text = is_language ? cat(passes.pass, ": ", view.verdict()) : view.verdict();
+    std::string text = is_language ? cat(passes.pass, ": ", verdict) : verdict;
     if (passes.count == 2) text += "; no difference in the pass before";
     if (passes.count > 2) text += cat("; no difference in the ", passes.count - 1, " passes before");
     text += "\n";
-    if (form != ComparisonForm::sentence) text += cat("\n", view.table(style), "\n");
+    if (form != ComparisonForm::sentence) text += cat("\n", operators_table(found.report, style), "\n");
     text += times_text(found.times, style);
-    if (const std::string note = view.note(); !note.empty()) text += cat("note: ", note, "\n");
+    if (const std::string note = configured_text(found.report, "Note"); !note.empty())
+      text += cat("note: ", note, "\n");
     style == TableStyle::text ? print_fitted(text) : print(text);
   }
   if (times && found.times) write_file(*times, report_text(found.times, report_form_of_file(*times, ReportForm::json)));
   else if (times) print_message(cat("opdyno compare: ", *times, " was not written, because a program failed\n"));
   if (output) write_file(*output, report_text(found.report, report_form_of_file(*output, ReportForm::json)));
-  if (view.has_failure()) return Exit::failed;
-  return view.is_equal() ? Exit::ok : Exit::mismatch;
+  if (has_failure(found.report)) return Exit::failed;
+  return is_equal(found.report) ? Exit::ok : Exit::mismatch;
 }
 
 }  // namespace opd::cli

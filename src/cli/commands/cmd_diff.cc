@@ -54,7 +54,7 @@ Exit run_diff(const Args &args) {
   const opd_trace_view view = view_of(args);
   check_recordings(args);
   const std::vector<Report> before = read_runs(args.words()[0], view), after = read_runs(args.words()[1], view);
-  const DiffView diff = DiffView::of_runs(before, after, options);
+  const DiffView diff(Report::diff(before, after, &options), options);
   if (form == DiffForm::json) print(diff.report().json() + "\n");
   else if (form == DiffForm::csv) print(diff.report().csv());
   else {

@@ -39,13 +39,6 @@ Check unpacked(const std::string &name, const Probe::Answer &answer) {
           remedy_of(answer)};
 }
 
-std::vector<std::string> releases(const cJSON *build, const char *member) {
-  std::vector<std::string> found;
-  const cJSON *release = nullptr;
-  cJSON_ArrayForEach(release, json_member(build, member)) found.emplace_back(cJSON_GetStringValue(release));
-  return found;
-}
-
 // Checks of drivers and programs run at the same time, each in its own process.
 Checks examine(std::chrono::nanoseconds within) {
   const Clock::time_point deadline = Clock::now() + within;
@@ -74,8 +67,8 @@ Checks examine(std::chrono::nanoseconds within) {
   for (size_t i = 0; i < probes.size(); ++i) found.push_back(unpacked(slow[i].first, probes[i].wait(deadline)));
   const Json build = parse_json(opdyno::build_info(), "the build");
   const Probe::Answer answer = packages ? packages->wait(deadline) : Probe::Answer{};
-  for (Check &check :
-       judge_python(python, answer, releases(build.get(), "tvm_artifacts"), releases(build.get(), "tvm_tested")))
+  for (Check &check : judge_python(python, answer, json_strings(build.get(), "tvm_artifacts"),
+                                   json_strings(build.get(), "tvm_tested")))
     found.push_back(std::move(check));
   const auto place = [](const Check &check) { return std::ranges::find(names, check.name) - std::begin(names); };
   std::ranges::stable_sort(found, {}, place);

@@ -3,11 +3,10 @@
 
 #include "cli/bench/machine_quality.h"
 #include "cli/commands/command.h"
-#include "cli/language/generation.h"
 #include "cli/language/language.h"
-#include "cli/load/collectors.h"
+#include "cli/load/devices.h"
 #include "cli/load/runner.h"
-#include "cli/show/report_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/file.h"
 #include "cli/support/screen.h"
 #include "cli/support/text.h"
@@ -134,11 +133,7 @@ Exit run_profile(const Args &args) {
   runner.progress().clear();
   if (const auto path = args.value("output"))
     write_file(*path, form == ReportForm::json ? lines : written(recording.report, form, write_options(args)));
-  if (const auto path = args.value("csv"))
-    write_file(*path, written(recording.report, ReportForm::csv, write_options(args)));
-  if (const auto path = args.value("chrome")) write_file(*path, recording.trace.chrome());
-  if (const auto path = args.value("view")) write_file(*path, recording.trace.write(OPD_TRACE_HTML));
-  if (const auto path = args.value("flame")) write_file(*path, recording.trace.write(OPD_TRACE_FLAME_SVG));
+  write_profile(args, recording);
   if (args.has("json")) print(lines);
   if (!is_output_taken) {
     print(shown_table(recording.report, args));

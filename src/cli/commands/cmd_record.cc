@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "cli/commands/command.h"
-#include "cli/show/trace_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/control_client.h"
 #include "cli/support/file.h"
 #include "cli/support/json.h"

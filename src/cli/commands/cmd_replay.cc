@@ -10,23 +10,14 @@
 #include "cli/load/program.h"
 #include "cli/load/target.h"
 #include "cli/show/column.h"
-#include "cli/show/report_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/file.h"
+#include "cli/support/screen.h"
 #include "cli/support/text.h"
-#include "cli/support/text_table.h"
 
 namespace opd::cli {
 
 namespace {
-
-std::string entry(const Report &report, std::string_view name) {
-  for (const std::string &known : report.columns(OPD_REPORT_CONFIGURATION)) {
-    if (known != name) continue;
-    const Value value = report.value(OPD_REPORT_CONFIGURATION, 0, known.c_str());
-    return printable(value.type() == OPD_INT ? value.to_string() : value.string(), false);
-  }
-  return "";
-}
 
 std::set<std::string> host_functions(const Report &report) {
   const Column names(report, "Name"), kinds(report, "Kind");
@@ -127,7 +118,7 @@ std::string values_table(const Report &report) {
 void print_recording(const Report &report) {
   for (const char *const name : {"Function", "Recorded", "Error", "Program", "Path", "Host", "opdyno", "Processor",
                                  "Threads", "Devices", "Environment", "Operators"})
-    if (const std::string text = entry(report, name); !text.empty())
+    if (const std::string text = configured_text(report, name); !text.empty())
       print(cat(pad_right(cat(name, ":"), 13), text, "\n"));
   if (report.count()) print(cat("\n", values_table(report)));
 }
@@ -140,7 +131,7 @@ Exit show(const Args &args, Replayer &replayer) {
     return Exit::ok;
   }
   const opdyno::Replayed made = replayer.run();
-  const bool is_same = entry(made.report, "Same") == "1";
+  const bool is_same = configured_text(made.report, "Same") == "1";
   if (const BoundsCheck *check = replayer.bounds_check()) {
     if (check->finding()) throw Failure(Exit::mismatch, *check->finding());
     print_message(cat("opdyno replay: ", check->summary(), "\n"));
@@ -148,10 +139,10 @@ Exit show(const Args &args, Replayer &replayer) {
   if (args.has("json")) {
     print(written(made.report, ReportForm::json, write_options(args)) + "\n");
   } else {
-    print(entry(made.report, "Verdict") + "\n");
-    if (const std::string kept = entry(made.report, "Minimised"); !kept.empty())
+    print(configured_text(made.report, "Verdict") + "\n");
+    if (const std::string kept = configured_text(made.report, "Minimised"); !kept.empty())
       print(cat("the call of ", kept, " is in ", replayer.minimised(), "\n"));
-    if (const std::string note = entry(made.report, "Note"); !note.empty()) print(cat("note: ", note, "\n"));
+    if (const std::string note = configured_text(made.report, "Note"); !note.empty()) print(cat("note: ", note, "\n"));
     if (made.profile) print(cat("\n", shown_table(made.profile, args)));
   }
   return is_same ? Exit::ok : Exit::mismatch;
@@ -181,7 +172,7 @@ Exit minimise(const Args &args, Replayer &replayer) {
   const int signal = WTERMSIG(status);
   if (::access(replayer.minimised().c_str(), F_OK))
     throw Failure(Exit::failed, cat("the call ended its process by ", signal_name(signal), " before an operator ran"));
-  const std::string recorded = entry(replayer.read().report, "Recorded");
+  const std::string recorded = configured_text(replayer.read().report, "Recorded");
   const bool is_same = recorded == "did not end";
   print(cat("the call ends its process by ", signal_name(signal), ", within ", kept_operator(replayer.minimised()),
             is_same ? "" : cat("; when it was recorded, it ", recorded), "\nthe call of it is in ",

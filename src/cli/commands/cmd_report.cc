@@ -1,7 +1,7 @@
 // `opdyno report`: converts a report file to another form.
 #include "cli/commands/command.h"
 #include "cli/load/runs.h"
-#include "cli/show/report_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/face.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"

@@ -6,9 +6,7 @@
 #include "cli/support/file.h"
 #include "cli/support/json.h"
 #include "cli/tensors/element.h"
-#include "cli/tensors/expectation.h"
 #include "cli/tensors/results.h"
-#include "cli/tensors/tensor_text.h"
 
 namespace opd::cli {
 

@@ -26,44 +26,20 @@ std::string ns_text(double ns) {
   return cat(fixed(ns * 1e-9, 2), " s");
 }
 
-using Cells = std::vector<std::string>;
-
-std::vector<Cells> table_of(const cJSON *interval, size_t most_rows) {
-  std::vector<Cells> table = {{"Name", "Calls/s", "Share", "Mean", "Self", "Threads"}};
+TextTable table_of(const cJSON *interval, size_t most_rows) {
+  TextTable table = {{{"Name", "Calls/s", "Share", "Mean", "Self", "Threads"}}, {}, {5, 4, 3, 2, 1}, 12};
   const double seconds = std::max(number(interval, "ns"), 1.0) * 1e-9, all = number(interval, "recorded_ns");
   const cJSON *row = nullptr;
   cJSON_ArrayForEach(row, json_member(interval, "rows")) {
-    if (table.size() > most_rows) break;
+    if (table.lines.size() > most_rows) break;
     const double count = number(row, "count"), self = number(row, "self_ns");
     const std::string kind = json_string(row, "kind");
-    table.push_back({cat(json_string(row, "name"), kind == "call" ? "" : cat(" (", kind, ")")),
-                     rate_text(count / seconds), cat(fixed(all > 0 ? self / all * 100 : 0, 1), " %"),
-                     count > 0 ? ns_text(number(row, "full_ns") / count) : "", ns_text(self),
-                     fixed(number(row, "threads"), 0)});
+    table.lines.push_back({cat(json_string(row, "name"), kind == "call" ? "" : cat(" (", kind, ")")),
+                           rate_text(count / seconds), cat(fixed(all > 0 ? self / all * 100 : 0, 1), " %"),
+                           count > 0 ? ns_text(number(row, "full_ns") / count) : "", ns_text(self),
+                           fixed(number(row, "threads"), 0)});
   }
   return table;
-}
-
-// Lines are at most `width` wide: names are shortened, and columns that still do not fit are left out.
-std::string text_of(const std::vector<Cells> &table, size_t width) {
-  std::vector<size_t> widths(table[0].size());
-  for (const Cells &cells : table)
-    for (size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], width_of(cells[i]));
-  const size_t least_name = std::min<size_t>(widths[0], 12);
-  size_t others = 0, columns = 1;
-  for (; columns < widths.size() && least_name + others + widths[columns] + 2 <= width; ++columns)
-    others += widths[columns] + 2;
-  widths[0] = std::min(widths[0], width - std::min(width, others));
-  std::vector<std::string> names;
-  for (const Cells &cells : table) names.push_back(cells[0]);
-  names = shortened_apart(names, widths[0]);
-  std::string text;
-  for (size_t number = 0; number < table.size(); ++number) {
-    text += pad_right(names[number], widths[0]);
-    for (size_t i = 1; i < columns; ++i) text += cat("  ", pad_left(table[number][i], widths[i]));
-    text += "\n";
-  }
-  return text;
 }
 
 std::string title_of(const std::string &process, const cJSON *interval) {
@@ -82,11 +58,11 @@ void show(const std::string &process, const cJSON *interval, bool is_first) {
   const Screen screen = output_screen();
   if (!screen.is_terminal)
     return print(
-        cat(is_first ? "" : "\n", title_of(process, interval), text_of(table_of(interval, SIZE_MAX), SIZE_MAX)));
+        cat(is_first ? "" : "\n", title_of(process, interval), table_of(interval, SIZE_MAX).columns(SIZE_MAX)));
   const size_t lines = screen.height > 4 ? static_cast<size_t>(screen.height) : 24;
   const auto width = static_cast<size_t>(screen.width);
   // Each line is replaced and the rest of the screen cleared, so that nothing flickers.
-  std::string text = cat(shortened(title_of(process, interval), width), text_of(table_of(interval, lines - 3), width));
+  std::string text = cat(shortened(title_of(process, interval), width), table_of(interval, lines - 3).columns(width));
   for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 4) text.replace(at, 1, "\033[K\n");
   print(cat(is_first ? "\033[2J" : "", "\033[H", text, "\033[J"));
 }

@@ -5,8 +5,7 @@
 #include "cli/commands/command.h"
 #include "cli/load/runs.h"
 #include "cli/show/column.h"
-#include "cli/show/report_form.h"
-#include "cli/show/trace_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
 

@@ -21,7 +21,7 @@ struct Command {
 const std::vector<Command> &commands();
 const Command *find_command(std::string_view name);
 
-// The commands' functions; one file each.
+// The commands' functions.
 Exit run_info(const Args &args);
 Exit run_doctor(const Args &args);
 Exit run_explain(const Args &args);
@@ -42,7 +42,13 @@ Exit run_as(const Args &args);
 Exit run_dis(const Args &args);
 Exit run_export(const Args &args);
 
-std::vector<std::string> doctor_names();  // names of doctor's checks
+std::vector<std::string> doctor_names();     // names of doctor's checks
+std::vector<std::string> explained_names();  // arguments of explain: names of error codes, and exit-codes
+
+struct ExitCode {
+  std::string_view code, meaning;
+};
+const std::vector<ExitCode> &exit_codes();
 
 struct Example {
   std::string_view command, line, what;
@@ -53,5 +59,8 @@ std::vector<Example> examples_of(std::string_view command);
 std::string help_text();
 std::string help_text(const Command &command);
 std::string version_text();
+
+// Writes man pages and completions to an existing directory: `opdyno --generate-pages DIR`.
+void write_generated(const std::string &directory);
 
 }  // namespace opd::cli

@@ -404,13 +404,16 @@ constexpr std::string_view bench_details =
 Warm-up ends when two consecutive windows of ten calls (or of ten batches that last 1 ms) show no significant difference
 (Mann-Whitney's test, 5 %), or one below 1 %. --timeout is for all sizes and the warm-up together.)";
 
-const std::vector<const Option *> call_options = {&input, &params, &dim,       &seed,         &import_, &c_flags,
-                                                  &copy_, &device, &allocator, &memory_limit, &threads, &timeout};
+using Options = std::vector<const Option *>;
+const Options call_options = {&input,  &params,    &dim,          &seed,    &import_, &c_flags, &copy_,
+                              &device, &allocator, &memory_limit, &threads, &timeout, &help};
+const Options language_options = {&prefill,        &decode,           &batch,          &create_function,
+                                  &embed_function, &prefill_function, &decode_function};
 
-std::vector<const Option *> with_call_options(std::vector<const Option *> own) {
-  own.insert(own.end(), call_options.begin(), call_options.end());
-  own.push_back(&help);
-  return own;
+Options joined(std::initializer_list<Options> parts) {
+  Options all;
+  for (const Options &part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
 }
 
 }  // namespace
@@ -419,14 +422,8 @@ const std::vector<Command> &commands() {
   static const std::string profile_text = std::string(input_text) + std::string(language_details);
   static const std::string bench_text = profile_text + std::string(bench_details);
   static const std::vector<Command> table = {
-      {"info",
-       "[FILE]",
-       0,
-       1,
-       "show what this build and this machine offer, or what a parameter file holds",
-       info_text,
-       {&on_info, &functions, &measure, &collectors, &json, &help},
-       run_info},
+      {"info", "[FILE]", 0, 1, "show what this build and this machine offer, or what a parameter file holds", info_text,
+       std::vector{&on_info, &functions, &measure, &collectors, &json, &help}, run_info},
       {"doctor", "", 0, 0, "tell what works here, and the command that fixes the rest", doctor_text,
        std::vector{&require, &within, &json, &help}, run_doctor},
       {"explain", "[CODE]", 0, 1, "show what an error code means, an example, and the next step", explain_text,
@@ -436,61 +433,24 @@ const std::vector<Command> &commands() {
        std::vector{&tree, &signatures, &sizes, &disasm, &verify_, &load, &json, &import_, &c_flags, &copy_, &help},
        run_inspect},
       {"run", "MOD [FN]", 1, 2, "call a function and show, save or check its results", input_text,
-       with_call_options({&on, &run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds,
-                          &record_call, &with_paths, &with_outputs, &with_operators, &without_program, &json, &csv}),
+       joined({{&on, &run_output, &out_arg, &expect, &rtol, &atol, &equal_nan, &full, &check_bounds, &record_call,
+                &with_paths, &with_outputs, &with_operators, &without_program, &json, &csv},
+               call_options}),
        run_run},
       {"bench", "MOD [FN]", 0, 2, "measure how long a call takes", bench_text,
-       with_call_options({&on,
-                          &bench_repeat,
-                          &number,
-                          &min_repeat_ms,
-                          &bench_warmup,
-                          &concurrency,
-                          &flush_cache,
-                          &sweep,
-                          &copies,
-                          &prefill,
-                          &decode,
-                          &batch,
-                          &create_function,
-                          &embed_function,
-                          &prefill_function,
-                          &decode_function,
-                          &json,
-                          &csv,
-                          &bench_compare,
-                          &fail_above,
-                          &min_effect}),
+       joined(
+           {{&on, &bench_repeat, &number, &min_repeat_ms, &bench_warmup, &concurrency, &flush_cache, &sweep, &copies},
+            language_options,
+            {&json, &csv, &bench_compare, &fail_above, &min_effect},
+            call_options}),
        run_bench},
       {"profile", "MOD [FN]", 1, 2, "measure each operator of a call", profile_text,
-       with_call_options({&on,
-                          &profile_repeat,
-                          &warmup,
-                          &profile_runs,
-                          &turn,
-                          &collector,
-                          &sort,
-                          &no_sort,
-                          &no_aggregate,
-                          &no_sums,
-                          &top,
-                          &wide,
-                          &builtins,
-                          &details,
-                          &roofline,
-                          &report_output,
-                          &report_csv,
-                          &chrome,
-                          &view,
-                          &flame,
-                          &prefill,
-                          &decode,
-                          &batch,
-                          &create_function,
-                          &embed_function,
-                          &prefill_function,
-                          &decode_function,
-                          &json}),
+       joined({{&on,       &profile_repeat, &warmup,     &profile_runs, &turn, &collector, &sort,
+                &no_sort,  &no_aggregate,   &no_sums,    &top,          &wide, &builtins,  &details,
+                &roofline, &report_output,  &report_csv, &chrome,       &view, &flame},
+               language_options,
+               {&json},
+               call_options}),
        run_profile},
       {"replay", "FILE.opdrec", 1, 1, "make a recorded call again, and compare the outcomes", replay_text,
        std::vector{&replay_info, &replay_with, &replay_device, &replay_profile, &check_bounds, &replay_minimise,
@@ -514,11 +474,12 @@ const std::vector<Command> &commands() {
       {"diff", "A B", 2, 2, "tell which operators became slower between two sets of runs", diff_text,
        std::vector{&by, &flame_diff, &fail_above, &min_effect, &min_share, &paired, &diff_form, &help}, run_diff},
       {"ab", "A B [FN]", 2, 3, "tell which of two programs is faster, measured in turns", ab_text,
-       with_call_options({&on, &budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}), run_ab},
+       joined({{&on, &budget, &ab_runs, &fail_above, &min_effect, &min_share, &ab_form}, call_options}), run_ab},
       {"compare", "A B [FN]", 2, 3, "tell where the values of two builds of a program part", compare_text,
-       with_call_options({&b_device, &b_params, &compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep,
-                          &compare_repeat, &compare_form, &compare_output, &compare_times, &prefill, &decode, &batch,
-                          &create_function, &embed_function, &prefill_function, &decode_function}),
+       joined({{&b_device, &b_params, &compare_rtol, &compare_atol, &nan_differs, &save_tensors, &keep, &compare_repeat,
+                &compare_form, &compare_output, &compare_times},
+               language_options,
+               call_options}),
        run_compare},
       {"as", "IN OUT", 2, 2, "assemble a VM program from text", as_text, std::vector{&help}, run_as},
       {"dis", "IN", 1, 1, "print a VM program as assembly text", dis_text, std::vector{&python, &text_output, &help},

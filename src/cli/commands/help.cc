@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "cli/commands/command.h"
-#include "cli/load/collectors.h"
+#include "cli/load/devices.h"
 #include "cli/support/face.h"
 #include "cli/support/json.h"
 #include "cli/support/screen.h"

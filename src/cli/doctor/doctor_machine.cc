@@ -1,8 +1,17 @@
-// Checks of the machine's settings (clock, governor, quota), and the names of its container and hypervisor.
+// Checks of the machine: the processor's counters, PAPI, energy, the settings (clock, governor, quota), and the names of its
+// container and hypervisor.
+#include <link.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "cli/bench/machine_quality.h"
 #include "cli/doctor/doctor.h"
+#include "cli/load/devices.h"
 #include "cli/support/system_files.h"
 #include "cli/support/text.h"
 
@@ -11,6 +20,69 @@ namespace opd::cli {
 namespace {
 
 std::string shown(const std::string &line) { return shortened(printable(line), 64); }
+
+// The error of perf_event_open(2) for an event; 0: it can be opened.
+int error_of_event(uint32_t type, uint64_t config, bool in_kernel) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = type;
+  attr.config = config;
+  attr.exclude_kernel = !in_kernel;
+  attr.exclude_hv = 1;
+  attr.disabled = 1;
+  const long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) return errno;
+  close(static_cast<int>(fd));
+  return 0;
+}
+
+struct Reason {
+  std::string cause, remedy;
+};
+
+// The reason for an error. `most`: the highest level of perf_event_paranoid at which users may count the event.
+Reason reason_of(int error, const CounterFacts &facts, int most) {
+  const std::optional<int64_t> level = read_int(facts.paranoid);
+  const std::string place = facts.container.empty() ? "" : cat(" (", facts.container, ")");
+  const std::string shown = facts.paranoid.empty() ? "" : cat("kernel.perf_event_paranoid is ", facts.paranoid);
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      if (level && *level > most)
+        return {cat(shown, ", and users may count this up to ", most,
+                    facts.container.empty() ? "" : "; the container's host must change it"),
+                cat("sudo sysctl kernel.perf_event_paranoid=", most)};
+      if (!facts.container.empty())
+        return {cat("the container", place, " forbids perf_event_open", shown.empty() ? "" : cat("; ", shown)),
+                "docker run --cap-add PERFMON IMAGE"};
+      return {cat(facts.has_seccomp ? "a seccomp filter" : "a security module", " forbids perf_event_open",
+                  shown.empty() ? "" : cat("; ", shown)),
+              ""};
+    case ENOSYS:
+      return {"the kernel has no perf_event_open, or a sandbox hides it", ""};
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+      if (!facts.hypervisor.empty())
+        return {cat("this virtual machine (", facts.hypervisor,
+                    ") has no PMU: its host must pass the processor's counters on (QEMU/KVM: -cpu host,pmu=on; in a "
+                    "cloud: a bare-metal instance)"),
+                ""};
+      return {"the kernel knows no PMU of this processor", ""};
+    case EMFILE:
+      return {"too many files are open", "ulimit -n 4096"};
+    default:
+      return {std::strerror(error), ""};
+  }
+}
+
+bool has_papi() {  // whether the library is in this process
+  return dl_iterate_phdr(
+             [](dl_phdr_info *info, size_t, void *) {
+               return static_cast<int>(std::string_view(info->dlpi_name).find("/libpapi.so") != std::string_view::npos);
+             },
+             nullptr) != 0;
+}
 
 }  // namespace
 
@@ -92,6 +164,70 @@ Check check_quota() {
           container.empty()           ? "sudo systemctl set-property UNIT CPUQuota="
           : container == "Kubernetes" ? "kubectl set resources deployment NAME --limits=cpu=$(nproc)"
                                       : "docker update --cpus=$(nproc) CONTAINER"};
+}
+
+CounterFacts counter_facts() {
+  CounterFacts facts;
+  facts.hardware_error = error_of_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false);
+  facts.software_error = error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false);
+  facts.kernel_error = error_of_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true);
+  const std::vector<std::string> names = Collector::list_events(OPD_COLLECTOR_PERF);
+  for (const char *name : {"cycles", "instructions", "cache-references", "cache-misses", "branch-misses"})
+    if (!std::ranges::count(names, name)) facts.left_out.emplace_back(name);
+  facts.paranoid = shortened(printable(system_line("/proc/sys/kernel/perf_event_paranoid")), 16);
+  facts.container = container_name();
+  facts.hypervisor = hypervisor_name();
+  const std::string status = system_text("/proc/self/status");
+  if (const size_t at = status.find("\nSeccomp:"); at != status.npos)
+    facts.has_seccomp = trim(std::string_view(status).substr(at + 9).substr(0, 4)).substr(0, 1) != "0";
+  return facts;
+}
+
+Checks judge_counters(const CounterFacts &facts) {
+  Check hardware{"counters", State::ok, "cycles, instructions, cache and branch misses can be counted", ""};
+  if (facts.software_error) {
+    const Reason reason = reason_of(facts.software_error, facts, 2);
+    hardware = {"counters", State::missing, cat("nothing can be counted: ", reason.cause), reason.remedy};
+  } else if (facts.hardware_error) {
+    const Reason reason = reason_of(facts.hardware_error, facts, 2);
+    hardware = {"counters", State::limited,
+                cat("only task-clock and page-faults can be counted, no cycles: ", reason.cause), reason.remedy};
+  } else if (!facts.left_out.empty()) {
+    hardware = {"counters", State::limited,
+                cat("the processor's counters work, but not those of ", join(facts.left_out, ", ")), ""};
+  }
+  Check kernel{"kernel-events", State::ok, "context switches and migrations can be counted", ""};
+  if (facts.kernel_error) {
+    const Reason reason = reason_of(facts.kernel_error, facts, 1);
+    kernel = {"kernel-events", State::missing,
+              cat("context-switches and cpu-migrations cannot be counted: ", reason.cause), reason.remedy};
+  }
+  return {std::move(hardware), std::move(kernel)};
+}
+
+EnergyFacts energy_facts() {
+  return {collector_problem("energy"), has_system_file("/sys/class/powercap/intel-rapl:0/energy_uj"),
+          hypervisor_name()};
+}
+
+Check judge_energy(const EnergyFacts &facts) {
+  if (facts.problem.empty()) return {"energy", State::ok, "the energy of the processor's packages can be read", ""};
+  if (facts.has_domain)
+    return {"energy", State::missing, facts.problem, "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"};
+  if (!facts.hypervisor.empty())
+    return {"energy", State::missing,
+            cat("virtual machines (here: ", facts.hypervisor, ") are not told the energy of their processor"), ""};
+  return {"energy", State::missing, facts.problem, "sudo modprobe intel_rapl_msr"};
+}
+
+Check check_papi() {
+  const std::string problem = collector_problem("papi");
+  if (problem.empty()) return {"papi", State::ok, "PAPI counts TVM's five events", ""};
+  if (!has_papi()) return {"papi", State::missing, problem, "sudo apt install libpapi7.0"};
+  try {
+    make_collector("papi:perf::PAGE-FAULTS");
+  } catch (const std::exception &) { return {"papi", State::missing, problem, ""}; }
+  return {"papi", State::limited, cat("PAPI counts the kernel's events only, as perf::PAGE-FAULTS: ", problem), ""};
 }
 
 }  // namespace opd::cli

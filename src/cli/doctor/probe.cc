@@ -1,5 +1,3 @@
-#include "cli/doctor/probe.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cli/doctor/doctor.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 
@@ -26,16 +25,6 @@ void leave_streams() {
   if (nothing < 0) return;
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, stream);
   if (nothing > STDERR_FILENO) close(nothing);
-}
-
-bool write_whole(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(to, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -61,7 +50,7 @@ Probe Probe::begin(const std::function<int(int to)> &child) {
 Probe Probe::of_function(const std::function<std::string()> &work) {
   return begin([&](int to) {
     try {
-      return write_whole(to, work()) ? 0 : 1;
+      return write_all(to, work()) ? 0 : 1;
     } catch (...) { return 1; }
   });
 }
@@ -83,8 +72,7 @@ Probe::~Probe() {
 
 int Probe::end() {
   kill(-child_, SIGKILL);  // the whole process group
-  int status = 0;
-  while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {}
+  const int status = wait_for(child_);
   child_ = -1;
   return status;
 }

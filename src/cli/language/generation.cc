@@ -1,8 +1,7 @@
-#include "cli/language/generation.h"
-
 #include <algorithm>
 #include <chrono>
 
+#include "cli/language/language.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 
@@ -53,9 +52,7 @@ Generation::Generation(const LanguageProgram &program, const Target &target, con
 }
 
 Value Generation::call(const LanguageFunction &function, const std::vector<Value> &args) const {
-  std::vector<opd_value> views;
-  for (const Value &arg : args) views.push_back(arg.view());
-  return target_.vm().call_with(options_(), function.name.c_str(), views);
+  return target_.vm().call_with(options_(), function.name.c_str(), views_of(args));
 }
 
 void Generation::make_states() {

@@ -1,9 +1,8 @@
 // `opdyno bench` and `opdyno profile` with --prefill or --decode.
 #include "cli/language/language.h"
 
-#include "cli/language/language_view.h"
 #include "cli/load/machine.h"
-#include "cli/show/report_form.h"
+#include "cli/show/forms.h"
 #include "cli/support/file.h"
 #include "cli/support/progress.h"
 #include "cli/support/watchdog.h"
@@ -95,15 +94,6 @@ void refuse(const Args &args, std::initializer_list<std::string_view> names) {
     if (args.has(name)) fail_usage(cat("--", name, " does not go with --prefill and --decode"));
 }
 
-void write_recording(const Args &args, const Profile &profile, ReportForm form) {
-  if (const auto path = args.value("output")) write_file(*path, written(profile.report, form, write_options(args)));
-  if (const auto path = args.value("csv"))
-    write_file(*path, written(profile.report, ReportForm::csv, write_options(args)));
-  if (const auto path = args.value("chrome")) write_file(*path, profile.trace.chrome());
-  if (const auto path = args.value("view")) write_file(*path, profile.trace.write(OPD_TRACE_HTML));
-  if (const auto path = args.value("flame")) write_file(*path, profile.trace.write(OPD_TRACE_FLAME_SVG));
-}
-
 }  // namespace
 
 Exit bench_language(const Args &args) {
@@ -135,7 +125,8 @@ Exit profile_language(const Args &args, bool is_output_taken) {
   if (const uint64_t dropped = profile.trace.dropped())
     print_message(
         cat("opdyno profile: ", dropped, " calls found no room in the trace and are left out; decode fewer\n"));
-  write_recording(args, profile, form);
+  if (const auto path = args.value("output")) write_file(*path, written(profile.report, form, write_options(args)));
+  write_profile(args, profile);
   if (args.has("json")) print(language_json(result));
   else if (!is_output_taken) print(language_text(result, most));
   return Exit::ok;

@@ -1,7 +1,6 @@
-#include "cli/language/language_inputs.h"
-
 #include <numeric>
 
+#include "cli/language/language.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 
@@ -98,9 +97,7 @@ Value LanguageInputs::make_weights(const LanguageFunction &function, const Langu
       items.push_back(Value::of(random_tensor(param.tensors[i], cat(where, "[", i, "]"), i)));
     }
   }
-  std::vector<opd_value> views;
-  for (const Value &item : items) views.push_back(item.view());
-  return Value::of(Array(views));
+  return Value::of(Array(views_of(items)));
 }
 
 // The functions of a program share their weights.
@@ -168,25 +165,13 @@ std::vector<Value> LanguageInputs::arguments(const LanguageFunction &function, c
                                              const std::vector<Value> &states) {
   std::vector<Value> values;
   size_t next_state = 0;
-  for (const LanguageParam &param : function.params) switch (param.role) {
-      case Role::input:
-        values.push_back(input_of(function, param, pass));
-        break;
-      case Role::positions:
-        values.push_back(positions(pass));
-        break;
-      case Role::state:
-        values.push_back(states[next_state++]);
-        break;
-      case Role::weights:
-        values.push_back(weights_of(function, param));
-        break;
-      case Role::weight:
-        values.push_back(weight_of(function, param));
-        break;
-      case Role::size:
-        break;
-    }
+  for (const LanguageParam &param : function.params) {
+    if (param.role == Role::input) values.push_back(input_of(function, param, pass));
+    if (param.role == Role::positions) values.push_back(positions(pass));
+    if (param.role == Role::state) values.push_back(states[next_state++]);
+    if (param.role == Role::weights) values.push_back(weights_of(function, param));
+    if (param.role == Role::weight) values.push_back(weight_of(function, param));
+  }
   return values;
 }
 

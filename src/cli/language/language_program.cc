@@ -1,7 +1,6 @@
-#include "cli/language/language_program.h"
-
 #include <algorithm>
 
+#include "cli/language/language.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 

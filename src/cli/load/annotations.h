@@ -1,7 +1,10 @@
-// TVM's descriptions of a function's parameters for its error messages. Compiled functions keep them, too.
+// What TVM's modules say of parameters in texts: a program's descriptions for its error messages, which compiled functions
+// keep, too, and the signatures of kernels, in a module's JSON.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,5 +30,11 @@ Annotations read_annotations(const Executable &executable);
 // Reads one text: "ErrorContext(fn=decode, loc=param[0], param=x, annotation=R.Tensor((b, 1, 64), dtype="float32"))".
 // Returns false if it is another text.
 bool read_annotation(std::string_view text, Annotations &annotations);
+
+using KernelSignature = std::vector<std::optional<AnnotatedTensor>>;
+
+// Reads "add(x: Tensor([T.int64(4), n], float32), size: T.int64)". An argument is empty if it is not a tensor, or if a
+// size is neither a number nor a name.
+KernelSignature read_kernel_signature(std::string_view text);
 
 }  // namespace opd::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/load/input_probe.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 #include "cli/tensors/input_spec.h"
@@ -85,12 +84,7 @@ class Builder {
   void learn_dims(const Param &param, const opd_value &value) {
     if (value.type == OPD_INT && param.symbol) learn_dim(param, *param.symbol, value.u.int64);
     if (!param.dims || (value.type != OPD_TENSOR && value.type != OPD_SHAPE)) return;
-    std::vector<int64_t> sizes;
-    if (value.type == OPD_TENSOR) {
-      sizes = Tensor::of(value).shape();
-    } else {
-      sizes = Shape::of(value).dims();
-    }
+    const std::vector<int64_t> sizes = value.type == OPD_TENSOR ? Tensor::of(value).shape() : Shape::of(value).dims();
     for (size_t i = 0; i < sizes.size() && sizes.size() == param.dims->size(); ++i)
       if (const auto *name = std::get_if<std::string>(&(*param.dims)[i])) learn_dim(param, *name, sizes[i]);
   }
@@ -151,9 +145,7 @@ class Builder {
   std::vector<Param> whole_params() const {
     const std::vector<Param> &params = target_.params();
     bool is_whole = true;
-    for (size_t i = 0; i < slots_.size(); ++i)
-      is_whole &=
-          slots_[i].is_filled || params[i].symbol || (params[i].dims && (params[i].dtype || params[i].kind == "shape"));
+    for (size_t i = 0; i < slots_.size(); ++i) is_whole &= slots_[i].is_filled || params[i].is_whole();
     if (is_whole) return params;
     std::vector<opd_value> given;
     for (const Slot &slot : slots_) given.push_back(slot.is_filled ? slot.value.view() : opd_none());
@@ -218,24 +210,9 @@ class Builder {
   Value make(const InputSpec &spec, size_t index) {
     using Kind = InputSpec::Kind;
     const std::string what = cat("input '", spec.text, "'");
-    switch (spec.kind) {
-      case Kind::integer:
-        return Value::of(spec.int64);
-      case Kind::real:
-        return Value::of(spec.float64);
-      case Kind::boolean:
-        return Value::of(spec.int64 != 0);
-      case Kind::none:
-        return Value();
-      case Kind::string:
-        return Value::of(spec.string);
-      case Kind::shape:
-        return make_shape(spec.shape, what);
-      case Kind::tuple:
-        return make_tuple(spec, index);
-      case Kind::tensor:
-        break;
-    }
+    if (spec.kind == Kind::plain) return spec.value;
+    if (spec.kind == Kind::shape) return make_shape(spec.shape, what);
+    if (spec.kind == Kind::tuple) return make_tuple(spec, index);
     if (!spec.dims) return Value::of(maker_.to_device(maker_.read(spec.fill.file, what)));
     return Value::of(maker_.make(resolve(*spec.dims, what), *spec.dtype, spec.fill, what, index));
   }
@@ -246,12 +223,8 @@ class Builder {
 
   Value make_tuple(const InputSpec &spec, size_t index) {
     std::vector<Value> items;
-    std::vector<opd_value> views;
-    for (size_t i = 0; i < spec.items.size(); ++i) {
-      items.push_back(make(spec.items[i], (index + 1) * 1000 + i));
-      views.push_back(items.back().view());
-    }
-    return Value::of(Array(views));
+    for (size_t i = 0; i < spec.items.size(); ++i) items.push_back(make(spec.items[i], (index + 1) * 1000 + i));
+    return Value::of(Array(views_of(items)));
   }
 
   // A --dim that no parameter uses is most likely misspelt.
@@ -281,8 +254,6 @@ class Builder {
 }  // namespace
 
 Arguments::Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes, bool is_there)
-    : owned_(Builder(program, target, args, sizes, is_there).build(args)) {
-  for (const Value &value : owned_) views_.push_back(value.view());
-}
+    : owned_(Builder(program, target, args, sizes, is_there).build(args)), views_(views_of(owned_)) {}
 
 }  // namespace opd::cli

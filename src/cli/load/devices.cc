@@ -1,12 +1,41 @@
 #include "cli/load/devices.h"
 
+#include "cli/support/failure.h"
 #include "cli/support/json.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 
 namespace {
 
 constexpr DLDeviceType kinds[] = {kDLCPU, kDLCUDA, kDLOpenCL, kDLVulkan, kDLROCM, kDLMetal, kDLOneAPI, kDLWebGPU};
+
+struct Known {
+  std::string_view name, what;
+  opd_collector_kind kind;
+  bool has_events;
+  const char *fallback = nullptr;  // events to use if the usual ones are unavailable
+};
+const Known known[] = {
+    {"time", "wall time and the processor time of all threads", OPD_COLLECTOR_TIME, false},
+    {"memory", "bytes allocated and freed, and the peak", OPD_COLLECTOR_MEMORY, false},
+    {"perf", "the kernel's counters: cycles, instructions, cache and branch misses", OPD_COLLECTOR_PERF, true,
+     "task-clock,page-faults"},
+    {"papi", "PAPI's events; TVM's five unless others are named", OPD_COLLECTOR_PAPI, true},
+    {"energy", "energy of the processor's packages", OPD_COLLECTOR_ENERGY, false},
+    {"nvml", "power, temperature, clocks and utilization of NVIDIA's GPUs", OPD_COLLECTOR_NVML, false},
+    {"device", "what a device counts of its kernels: threads on Vulkan, CUPTI's metrics on CUDA", OPD_COLLECTOR_DEVICE,
+     true},
+};
+
+const Known &find(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Known &one : known) {
+    if (one.name == name) return one;
+    names.emplace_back(one.name);
+  }
+  fail_usage(cat("there is no collector '", name, "'; there are ", join(names, ", ")));
+}
 
 }  // namespace
 
@@ -57,6 +86,66 @@ std::vector<std::pair<std::string, std::string>> absent_kinds(const Reach &reach
 std::string tls_absence() {
   const Json facts = parse_json(opdyno::rpc_serve_describe(), "the description of sessions");
   return json_string(facts.get(), "tls_absence");
+}
+
+// Commas separate names of events, but not within parentheses. Colons are parts of names.
+Collector make_collector(std::string_view spec, bool elsewhere) {
+  const size_t colon = spec.find(':');
+  const Known &one = find(spec.substr(0, colon));
+  std::vector<std::string> names;
+  if (colon != std::string_view::npos) {
+    if (!one.has_events) fail_usage(cat("the collector ", one.name, " has no events to choose from"));
+    for (const std::string_view name : split(spec.substr(colon + 1), ',')) names.emplace_back(trim(name));
+  }
+  std::vector<const char *> events;
+  for (const std::string &name : names) events.push_back(name.c_str());
+  auto options = opdyno::defaults(opd_counter_options_init);
+  options.best_effort = events.empty();
+  options.elsewhere = elsewhere;
+  options.events = events.data();
+  options.num_events = static_cast<int32_t>(events.size());
+  try {
+    return Collector::builtin(one.kind, &options);
+  } catch (const opdyno::Error &error) {
+    throw Failure(Exit::failed, message_of(error), error.code(), error.code() == OPD_UNSUPPORTED ? "doctor" : "");
+  }
+}
+
+std::string collector_problem(std::string_view name) {
+  try {
+    Collector::builtin(find(name).kind);
+    return "";
+  } catch (const opdyno::Error &error) { return error.message(); }
+}
+
+namespace {
+
+// The state of a collector on this machine. If it works only in part: how to ask for that part.
+std::string state_of(const Known &one) {
+  const std::string problem = collector_problem(one.name);
+  if (problem.empty()) return "yes";
+  if (!one.fallback) return cat("no: ", problem);
+  const std::string spec = cat(one.name, ":", one.fallback);
+  try {
+    make_collector(spec);
+  } catch (const Failure &) { return cat("no: ", problem); }
+  return cat("in part, as --collector ", spec, "; not the usual events: ", problem);
+}
+
+}  // namespace
+
+std::string collectors_text() {
+  std::string text = "collectors:\n";
+  for (const Known &one : known) {
+    text += cat("  ", pad_right(one.name, 8), one.what, "\n          here: ", state_of(one), "\n");
+  }
+  std::vector<std::string> names;
+  try {
+    names = Collector::list_events(OPD_COLLECTOR_PAPI);
+  } catch (const opdyno::Error &) { return text; }
+  text += cat("PAPI events that can be counted here: ", names.empty() ? "none" : "", "\n");
+  for (const std::string &name : names) text += cat("  ", name, "\n");
+  return text;
 }
 
 }  // namespace opd::cli

@@ -1,4 +1,4 @@
-// Finds the devices of this machine or of another one.
+// What a machine has: its devices, on this machine or on another one, and collectors, by their names on the command line.
 #pragma once
 #include <functional>
 #include <string>
@@ -25,5 +25,14 @@ std::vector<std::pair<std::string, std::string>> absent_kinds(const Reach &reach
 std::string absence_of(DLDeviceType kind, const Reach &reach = here);
 // The reason why sessions with other machines cannot use TLS; "": they can.
 std::string tls_absence();
+
+// `spec` is "memory", or "papi:EVENT,EVENT". Fails with Exit::usage for an unknown name, with Exit::failed for events
+// that cannot be measured on this machine. Without events, unavailable ones of the usual set are left out. `elsewhere`:
+// another machine measures, and checks the events itself.
+Collector make_collector(std::string_view spec, bool elsewhere = false);
+// One line per collector: whether it works on this machine, and if not, why.
+std::string collectors_text();
+// The reason why a collector's usual events cannot be measured on this machine; "" if they can.
+std::string collector_problem(std::string_view name);
 
 }  // namespace opd::cli

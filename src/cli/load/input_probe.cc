@@ -1,9 +1,14 @@
-#include "cli/load/input_probe.h"
-
+// Finds out a program's parameters if its instructions do not describe them.
+//
+// TVM checks only the parameters that a model calls its inputs (`num_input`), and compiled functions have no
+// instructions to read checks from. But each kernel's error messages contain its signature. So the function is called
+// with stand-ins for unknown arguments, and an instrument records which checks and kernels get them. All kernels are
+// skipped: nothing is computed, so the content of the stand-ins does not matter.
 #include <map>
 #include <set>
 
-#include "cli/load/kernel_signature.h"
+#include "cli/load/annotations.h"
+#include "cli/load/arguments.h"
 #include "cli/support/failure.h"
 #include "cli/support/json.h"
 #include "cli/tensors/tensor_make.h"
@@ -33,11 +38,8 @@ class ParamProbe {
  private:
   bool is_complete() const {
     for (size_t i = 0; i < params_.size(); ++i)
-      if (given_[i].type == OPD_NONE && !is_known(params_[i])) return false;
+      if (given_[i].type == OPD_NONE && !params_[i].is_whole()) return false;
     return true;
-  }
-  static bool is_known(const Param &param) {
-    return param.symbol || (param.dims && (param.dtype || param.kind == "shape"));
   }
 
   // Makes one call. False if it found nothing new.
@@ -77,7 +79,7 @@ class ParamProbe {
         const auto *size = std::get_if<int64_t>(&dim);
         sizes.push_back(size ? *size : 1);
       }
-    if (param.kind == "shape") { return Value::of(Shape(sizes)); }
+    if (param.kind == "shape") return Value::of(Shape(sizes));
     return Value::of(Tensor(sizes, param.dtype.value_or("float32").c_str(), target_.device()));
   }
 

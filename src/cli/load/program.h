@@ -20,6 +20,8 @@ struct Param {
   std::optional<std::string> dtype;
   std::optional<std::vector<Dim>> dims;
   std::optional<std::string> symbol;  // name of the size, for an int
+
+  bool is_whole() const { return symbol || (dims && (dtype || kind == "shape")); }  // tells how to make an argument
 };
 
 struct FunctionInfo {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
 

@@ -5,7 +5,6 @@
 
 #include "cli/support/args.h"
 #include "cli/support/face.h"
-#include "cli/support/failure.h"
 
 namespace opd::cli {
 

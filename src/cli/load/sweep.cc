@@ -1,8 +1,7 @@
 // The sizes of `bench --sweep`: every combination of the values of each name.
-#include "cli/load/sweep.h"
-
 #include <algorithm>
 
+#include "cli/load/arguments.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 

@@ -1,6 +1,5 @@
 // The function to call: one of the VM program, or a plain packed function of the module tree.
 #pragma once
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,37 +1,24 @@
 #include "cli/serve/serve_metrics.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <new>
 
 #include "cli/support/failure.h"
-#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
 
 namespace {
 
-constexpr std::array outcomes{"done", "bad_key", "bad_format", "limit", "broken"};
-
-// The index of the outcome for a code that opd_rpc_serve() returned.
-size_t outcome_of(opd_code code) {
-  switch (code) {
-    case OPD_OK:
-      return 0;
-    case OPD_FAILED_PRECONDITION:
-      return 1;
-    case OPD_BAD_FORMAT:
-      return 2;
-    case OPD_DEADLINE_EXCEEDED:
-      return 3;
-    default:
-      return 4;
-  }
-}
+// By the code that opd_rpc_serve() returned. The last one is for all other codes.
+struct Outcome {
+  const char *name;
+  opd_code code;
+};
+constexpr std::array<Outcome, ServeMetrics::num_outcomes> outcomes{{{"done", OPD_OK},
+                                                                    {"bad_key", OPD_FAILED_PRECONDITION},
+                                                                    {"bad_format", OPD_BAD_FORMAT},
+                                                                    {"limit", OPD_DEADLINE_EXCEEDED},
+                                                                    {"broken", OPD_INTERNAL}}};
 
 opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
   opd_telemetry_options options = opdyno::defaults(opd_telemetry_options_init);
@@ -42,20 +29,10 @@ opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
 
 }  // namespace
 
-// Clients' programs can write this memory, so its numbers are only shown.
-struct ServeMetrics::Shared {
-  std::array<std::atomic<uint64_t>, outcomes.size()> ended{};
-};
-
 ServeMetrics::ServeMetrics(const std::string &address, const std::string &otlp)
     : telemetry_(started(address, otlp)), sends_spans_(telemetry_.stats().is_sending_spans != 0) {
-  void *const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
-  shared_ = new (memory) Shared;
   show();
 }
-
-ServeMetrics::~ServeMetrics() { munmap(shared_, sizeof(Shared)); }
 
 void ServeMetrics::begin_session(int64_t number, SharedSession &shared) {
   active_[number] = {Clock::now(), &shared};
@@ -111,7 +88,10 @@ void ServeMetrics::Totals::add(const SharedSession &shared) {
   spans_dropped += shared.spans.num_dropped();
 }
 
-void ServeMetrics::note_end(opd_code code) { ++shared_->ended[outcome_of(code)]; }
+void ServeMetrics::note_end(opd_code code) {
+  const auto found = std::ranges::find(outcomes.begin(), outcomes.end() - 1, code, &Outcome::code);
+  ++shared_->ended[static_cast<size_t>(found - outcomes.begin())];
+}
 
 void ServeMetrics::set(const char *name, const char *help, opd_telemetry_kind kind, double value, const char *outcome) {
   static constexpr const char *label = "outcome";
@@ -140,7 +120,7 @@ void ServeMetrics::show() {
   constexpr const char *help = "Sessions that have ended, by how.";
   for (size_t i = 0; i < outcomes.size(); ++i)
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER,
-        static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i]]), outcomes[i]);
+        static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i].name]), outcomes[i].name);
   for (const char *seen : {"crashed", "exited", "no_process"})
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER, static_cast<double>(ended_[seen]), seen);
 }

@@ -1,6 +1,7 @@
 // Metrics of a server's sessions, for Prometheus and collectors of OpenTelemetry.
 #pragma once
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -8,7 +9,7 @@
 #include <opdyno/telemetry.hpp>
 #include <string>
 
-#include "cli/serve/session_share.h"
+#include "cli/serve/session.h"
 
 namespace opd::cli {
 
@@ -16,10 +17,10 @@ namespace opd::cli {
 // server. If the process ends in another way, only the server sees that.
 class ServeMetrics {
  public:
+  static constexpr size_t num_outcomes = 5;  // that a session notes
+
   // Listens at `address`, and sends to the collector at `otlp`. If one of them is "", it does not.
   ServeMetrics(const std::string &address, const std::string &otlp);
-  ~ServeMetrics();
-  ServeMetrics(const ServeMetrics &) = delete;
   std::string address() const { return telemetry_.address(); }
   bool sends_spans() const { return sends_spans_; }
 
@@ -32,7 +33,9 @@ class ServeMetrics {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Shared;
+  struct Shared {  // clients' programs can write it, so its numbers are only shown
+    std::array<std::atomic<uint64_t>, num_outcomes> ended{};
+  };
   struct Session {
     Clock::time_point begin;
     SharedSession *shared;
@@ -48,7 +51,7 @@ class ServeMetrics {
 
   opdyno::Telemetry telemetry_;
   const bool sends_spans_;
-  Shared *shared_;
+  SharedMemory<Shared> shared_ = share_memory<Shared>();
   std::map<int64_t, Session> active_;
   Totals ended_totals_;                    // sums over ended sessions
   std::map<std::string, uint64_t> ended_;  // by outcome, for ends that only the server sees

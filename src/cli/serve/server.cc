@@ -11,24 +11,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <optional>
-#include <vector>
 
 #include "cli/serve/serve_metrics.h"
-#include "cli/serve/session_end.h"
-#include "cli/serve/session_folders.h"
-#include "cli/serve/session_gate.h"
-#include "cli/serve/session_process.h"
-#include "cli/serve/session_share.h"
+#include "cli/serve/session.h"
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/json.h"
-#include "cli/support/net.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
@@ -52,13 +44,8 @@ std::string session_text(const opd_rpc_serve_options &options) {
   const std::string fingerprint = json_string(facts.get(), "tls_fingerprint");
   const std::string tls = fingerprint.empty() ? "" : cat("\nTLS: the certificate's fingerprint is ", fingerprint);
   if (!options.sandbox) return cat("none", tls);
-  const auto phrases = [&](const char *member) {
-    std::string all;
-    const cJSON *one;
-    cJSON_ArrayForEach(one, json_member(facts.get(), member)) all += cat(all.empty() ? "" : ", ", one->valuestring);
-    return all;
-  };
-  const std::string enforced = phrases("enforced"), missing = phrases("missing");
+  const std::string enforced = join(json_strings(facts.get(), "enforced"), ", "),
+                    missing = join(json_strings(facts.get(), "missing"), ", ");
   if (missing.empty()) return cat(enforced, tls);
   return cat(enforced, enforced.empty() ? "" : "; ", "not: ", missing, tls);
 }
@@ -111,7 +98,7 @@ class Server {
     int64_t number;
     std::string match_key;
     SessionGate gate;
-    SessionShare shared;
+    SharedMemory<SharedSession> shared;
     Descriptor connection;  // detects that the client has gone, and tells it the end; empty once it has gone
     bool has_asked = false, has_place = false;
     std::optional<ForcedEnd> end{};
@@ -158,7 +145,7 @@ class Server {
   // ---- sessions that do not end by themselves
 
   static void end(Child &child, ForcedEnd end) {
-    if (child.end && (child.end->has_begun() || child.end->next_step() <= end.next_step())) return;
+    if (child.end && (child.end->has_begun || child.end->next_step <= end.next_step)) return;
     child.end = std::move(end);
   }
 
@@ -193,8 +180,8 @@ class Server {
   // The time in ms until the next forced end, but at most `most`; -1: without a limit.
   int ms_before_an_end(int most) const {
     for (const auto &[process, child] : children_) {
-      if (!child.end || child.end->next_step() == Clock::time_point::max()) continue;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(child.end->next_step() - Clock::now()).count();
+      if (!child.end || child.end->next_step == Clock::time_point::max()) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(child.end->next_step - Clock::now()).count();
       const int ms = static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
       most = most < 0 ? ms : std::min(most, ms);
     }
@@ -203,7 +190,7 @@ class Server {
 
   void end_overdue() {
     for (auto &[process, child] : children_)
-      if (child.end && Clock::now() >= child.end->next_step()) child.end->go_on(process, *child.shared);
+      if (child.end && Clock::now() >= child.end->next_step) child.end->go_on(process, *child.shared);
   }
 
   // ---- places
@@ -272,10 +259,10 @@ class Server {
     print_message(cat("session ", number, " of ", peer_of(connection.get()), " begins\n"));
     std::string folder;
     std::optional<SessionGate> gate;
-    SessionShare shared;
+    SharedMemory<SharedSession> shared;
     try {
       gate.emplace();
-      shared = make_session_share();
+      shared = share_session();
       folder = folders_.make(number);
       if (metrics_) metrics_->begin_session(number, *shared);
     } catch (const Failure &failure) {

@@ -1,19 +1,19 @@
-// One metric of all calls of a report; the report may lack it.
+// Columns and entries of a report, which may lack them.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "cli/support/face.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
 
+// One metric of all calls.
 class Column {
  public:
   Column() = default;
   Column(const Report &report, const std::string &name) {
-    const std::vector<std::string> names = report.columns();
-    if (std::find(names.begin(), names.end(), name) != names.end())
-      values_ = report.column(OPD_REPORT_CALLS, name.c_str());
+    if (std::ranges::count(report.columns(), name)) values_ = report.column(OPD_REPORT_CALLS, name.c_str());
   }
   double number(size_t row, double otherwise = NAN) const {
     const Value value = at(row);
@@ -31,5 +31,17 @@ class Column {
   Value at(size_t row) const { return values_ ? values_[row] : Value(); }
   Array values_;
 };
+
+// An entry of the configuration.
+inline Value configured(const Report &report, const char *name) {
+  if (!std::ranges::count(report.columns(OPD_REPORT_CONFIGURATION), name)) return {};
+  return report.value(OPD_REPORT_CONFIGURATION, 0, name);
+}
+// Its text, safe for the terminal; "" if there is none.
+inline std::string configured_text(const Report &report, const char *name) {
+  const Value value = configured(report, name);
+  if (value.type() == OPD_NONE) return "";
+  return printable(value.type() == OPD_INT ? value.to_string() : value.string(), false);
+}
 
 }  // namespace opd::cli

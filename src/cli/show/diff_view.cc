@@ -7,7 +7,6 @@
 
 #include "cli/show/column.h"
 #include "cli/support/file.h"
-#include "cli/support/screen.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
@@ -95,15 +94,6 @@ DiffView::DiffView(Report diff, const opd_diff_options &options)
   for (DiffRow &row : rows_) row.shown = is_terminal && num_rows[row.name] == 1 ? printable(row.name) : row.label();
 }
 
-DiffView DiffView::of_runs(const std::vector<Report> &before, const std::vector<Report> &after,
-                           const opd_diff_options &options) {
-  return DiffView(Report::diff(before, after, &options), options);
-}
-
-DiffView DiffView::of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options) {
-  return DiffView(Benchmark::diff(before, after, &options), options);
-}
-
 std::string DiffView::table(TableStyle style) const {
   std::vector<const DiffRow *> all;
   for (const DiffRow &row : rows_) all.push_back(&row);
@@ -172,16 +162,10 @@ std::string DiffView::open_text(TableStyle style) const {
 
 std::string DiffView::notes(TableStyle style) const {
   std::string text = calls_text(style) + open_text(style);
-  const auto columns = report_.columns(OPD_REPORT_CONFIGURATION);
-  const auto configured = [&](const char *name) {
-    return std::find(columns.begin(), columns.end(), name) != columns.end()
-               ? report_.value(OPD_REPORT_CONFIGURATION, 0, name)
-               : Value();
-  };
-  if (configured("Per call").view().u.int64 != 0)
+  if (configured(report_, "Per call").view().u.int64 != 0)
     text += "\nThe runs have different numbers of calls of the program; times are per call of it.\n";
   for (const char *name : {"Note", "Condition"})
-    if (const Value sentence = configured(name); sentence.type() != OPD_NONE)
+    if (const Value sentence = configured(report_, name); sentence.type() != OPD_NONE)
       text += cat("\n", sentence.string(), "\n");
   return text;
 }

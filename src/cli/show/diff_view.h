@@ -7,7 +7,7 @@
 
 #include "cli/support/face.h"
 #include "cli/support/failure.h"
-#include "cli/support/text_table.h"
+#include "cli/support/screen.h"
 
 namespace opd::cli {
 
@@ -28,11 +28,7 @@ struct DiffRow {
 
 class DiffView {
  public:
-  static DiffView of_runs(const std::vector<Report> &before, const std::vector<Report> &after,
-                          const opd_diff_options &options);
-  static DiffView of_benchmarks(const Benchmark &before, const Benchmark &after, const opd_diff_options &options);
-
-  static DiffView of_report(Report diff, const opd_diff_options &options) { return DiffView(std::move(diff), options); }
+  DiffView(Report diff, const opd_diff_options &options);  // `options` are those of the diff
 
   const Report &report() const { return report_; }
   const std::vector<DiffRow> &rows() const { return rows_; }  // the total first, then the largest changes of it
@@ -48,7 +44,6 @@ class DiffView {
   Exit judge(std::string_view command) const;
 
  private:
-  explicit DiffView(Report diff, const opd_diff_options &options);
   TextTable table_of(std::span<const DiffRow *const> rows) const;
   std::string calls_text(TableStyle style) const;
   std::string open_text(TableStyle style) const;

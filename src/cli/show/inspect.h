@@ -1,9 +1,7 @@
-// Texts of `opdyno inspect`, made from the library's description of a module tree; and the findings of --verify.
+// Texts of `opdyno inspect`, made from the library's description of a module tree.
 #pragma once
 #include <string>
-#include <vector>
 
-#include "cli/load/program.h"
 #include "cli/support/json.h"
 
 namespace opd::cli {
@@ -20,13 +18,4 @@ std::string module_name(const cJSON *module);
 std::string signature_text(const cJSON *function);
 // A number, text or list of plain items on one line; anything else as JSON.
 std::string plain_text(const cJSON *item);
-
-struct Finding {
-  const char *state;  // "ok"; "open": something required is missing; "warning"; "damaged"
-  std::string text;
-};
-// Finds problems of a readable program that reading alone does not show. If the program was loaded whole, makes a VM of
-// it.
-std::vector<Finding> verify(const Program &program, const cJSON *module, Loading loading);
-
 }  // namespace opd::cli

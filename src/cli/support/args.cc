@@ -103,36 +103,37 @@ const std::vector<std::string> &Args::all(std::string_view name) const {
   return found == values_.end() ? none : found->second;
 }
 
-int64_t Args::integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const {
+// `read` returns nullopt for a text that is not `wanted`.
+template <class Read>
+auto Args::typed(std::string_view name, const Read &read, std::string_view wanted) const {
   const std::optional<std::string> text = value(name);
-  if (!text) return otherwise;
-  const std::optional<int64_t> number = read_int(*text);
-  if (number && *number >= least && *number <= most) return *number;
-  fail_usage(cat("option '--", name, "' takes an integer from ", least, " to ", most, ", not '", *text, "'"));
+  const auto read_value = text ? read(*text) : std::nullopt;
+  if (text && !read_value) fail_usage(cat("option '--", name, "' takes ", wanted, ", not '", *text, "'"));
+  return read_value;
+}
+
+int64_t Args::integer(std::string_view name, int64_t otherwise, int64_t least, int64_t most) const {
+  const auto read = [&](std::string_view text) {
+    const std::optional<int64_t> number = read_int(text);
+    return number && *number >= least && *number <= most ? number : std::nullopt;
+  };
+  return typed(name, read, cat("an integer from ", least, " to ", most)).value_or(otherwise);
 }
 
 double Args::real(std::string_view name, double otherwise) const {
-  const std::optional<std::string> text = value(name);
-  if (!text) return otherwise;
-  const std::optional<double> number = read_double(*text);
-  if (number && *number >= 0) return *number;
-  fail_usage(cat("option '--", name, "' takes a number of at least 0, not '", *text, "'"));
+  const auto read = [](std::string_view text) {
+    const std::optional<double> number = read_double(text);
+    return number && *number >= 0 ? number : std::nullopt;
+  };
+  return typed(name, read, "a number of at least 0").value_or(otherwise);
 }
 
 std::optional<int64_t> Args::duration_ns(std::string_view name) const {
-  const std::optional<std::string> text = value(name);
-  if (!text) return std::nullopt;
-  const std::optional<int64_t> duration = read_duration(*text);
-  if (!duration) fail_usage(cat("option '--", name, "' takes a time as 250ms, 5s or 2m, not '", *text, "'"));
-  return duration;
+  return typed(name, read_duration, "a time as 250ms, 5s or 2m");
 }
 
 std::optional<uint64_t> Args::bytes(std::string_view name) const {
-  const std::optional<std::string> text = value(name);
-  if (!text) return std::nullopt;
-  const std::optional<uint64_t> size = read_bytes(*text);
-  if (!size) fail_usage(cat("option '--", name, "' takes a size as 4096, 64K, 512M or 2G, not '", *text, "'"));
-  return size;
+  return typed(name, read_bytes, "a size as 4096, 64K, 512M or 2G");
 }
 
 size_t Args::choice(std::string_view name, const std::vector<std::string> &names) const {

@@ -43,6 +43,8 @@ class Args {
 
  private:
   void add(const Option &option, std::string value);
+  template <class Read>
+  auto typed(std::string_view name, const Read &read, std::string_view wanted) const;
 
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> words_;

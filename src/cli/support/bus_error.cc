@@ -1,5 +1,3 @@
-#include "cli/support/bus_error.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <cstdint>
 
 #include "cli/support/failure.h"
+#include "cli/support/file.h"
 #include "cli/support/signal_text.h"
 
 // All code here runs in a signal handler: it allocates no memory and uses only system calls.

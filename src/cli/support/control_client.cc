@@ -35,23 +35,19 @@ ControlClient::ControlClient(const std::string &path) : path_(path) {
     fail_usage(cat("the path of a socket has at most ", sizeof address.sun_path - 1, " bytes, but ", path, " has ",
                    path.size()));
   std::memcpy(address.sun_path, path.data(), path.size());
-  fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd_ < 0 || connect(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
-    const int error = errno;
-    if (fd_ >= 0) close(fd_);
-    if (error == ENOENT || error == ECONNREFUSED)
+  socket_ = Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket_ || connect(fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
+    if (errno == ENOENT || errno == ECONNREFUSED)
       throw Failure(Exit::failed, cat("no process listens at ", path, "; start it with OPDYNO_CONTROL=", path));
-    fail_errno("connect to", path, error);
+    fail_errno("connect to", path, errno);
   }
-  refuse_ourselves(fd_, path);
+  refuse_ourselves(fd(), path);
 }
-
-ControlClient::~ControlClient() { close(fd_); }
 
 void ControlClient::send(std::string line) {
   line += '\n';
   for (std::string_view rest = line; !rest.empty();) {
-    const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(fd(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return;  // the process has sent the reason, which is read next
     rest.remove_prefix(static_cast<size_t>(sent));
@@ -60,10 +56,10 @@ void ControlClient::send(std::string line) {
 
 bool ControlClient::fill() {
   char block[1 << 16];
-  pollfd waiting{fd_, POLLIN, 0};  // ThreadSanitizer runs signal handlers here, but not in recv()
+  pollfd waiting{fd(), POLLIN, 0};  // ThreadSanitizer runs signal handlers here, but not in recv()
   while (poll(&waiting, 1, -1) < 0 && errno == EINTR) {}
   ssize_t got;
-  while ((got = recv(fd_, block, sizeof block, 0)) < 0 && errno == EINTR) {}
+  while ((got = recv(fd(), block, sizeof block, 0)) < 0 && errno == EINTR) {}
   if (got > 0) received_.append(block, static_cast<size_t>(got));
   return got > 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "cli/support/file.h"
 #include "cli/support/json.h"
 
 namespace opd::cli {
@@ -10,10 +11,7 @@ class ControlClient {
  public:
   // Fails with Exit::failed if no process listens there.
   explicit ControlClient(const std::string &path);
-  ~ControlClient();
-  ControlClient(const ControlClient &) = delete;
-
-  int fd() const { return fd_; }
+  int fd() const { return socket_.get(); }
   void send(std::string line);
   // The next line of the process, with texts that are safe for the terminal; null at its end. Fails with Exit::failed
   // if the process reports an error, or if the line is not an answer.
@@ -27,7 +25,7 @@ class ControlClient {
   bool fill();  // false: the process sends no more
 
   const std::string path_;
-  int fd_ = -1;
+  Descriptor socket_;
   std::string received_;
 };
 

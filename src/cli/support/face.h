@@ -1,4 +1,4 @@
-// Imports the names of the library's C++ API that the program uses.
+// The names of the library's C++ API that the program uses.
 #pragma once
 #include <opdyno/opdyno.hpp>
 
@@ -23,5 +23,11 @@ using opdyno::Tensor;
 using opdyno::Trace;
 using opdyno::Value;
 using opdyno::Vm;
+
+inline std::vector<opd_value> views_of(const std::vector<Value> &values) {
+  std::vector<opd_value> views;
+  for (const Value &value : values) views.push_back(value.view());
+  return views;
+}
 
 }  // namespace opd::cli

@@ -4,10 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 
 #include "cli/support/failure.h"
@@ -16,16 +15,6 @@
 namespace opd::cli {
 
 namespace {
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
 
 constexpr size_t most_of_a_pipe = size_t{1} << 30;
 
@@ -67,6 +56,16 @@ std::string read_all(int fd, const std::string &path) {
 
 }  // namespace
 
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 std::string read_file(const std::string &path) {
   if (path == "-") return read_all(STDIN_FILENO, "standard input");
   // Opening a device may have effects, and opening a FIFO without a writer would block.
@@ -87,12 +86,7 @@ void write_file(const std::string &path, std::string_view content) {
   opdyno::write_file(path, content);
 }
 
-std::string suffix_of(const std::string &path) {
-  std::string suffix = std::filesystem::path(path).extension().string();
-  for (char &c : suffix)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return suffix;
-}
+std::string suffix_of(const std::string &path) { return lower_case(std::filesystem::path(path).extension().string()); }
 
 void refuse_overwriting(const std::string &input, const std::string &output) {
   std::error_code error;  // set if a file does not exist yet
@@ -113,6 +107,12 @@ void print_message(std::string_view text) { write_all(STDERR_FILENO, text); }
 
 void close_output() {
   if (close(STDOUT_FILENO) != 0 && errno != EBADF) fail_errno("write to", "standard output", errno);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return status;
 }
 
 bool has_terminal() { return isatty(STDERR_FILENO) == 1; }

@@ -1,5 +1,6 @@
 // Files and standard streams. Every failed read or write is an error with the system's reason.
 #pragma once
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <string>
@@ -38,15 +39,21 @@ std::string suffix_of(const std::string &path);
 // Fails with Exit::usage if both are the same file: writing the output would destroy the input.
 void refuse_overwriting(const std::string &input, const std::string &output);
 
+bool write_all(int fd, std::string_view text);  // errno has the reason of a failure
 // Writes to standard output at once. A closed pipe or a full disk ends the program with Exit::failed.
 void print(std::string_view text);
 // Writes to standard error. Failures are ignored, because they cannot be reported anywhere.
 void print_message(std::string_view text);
+// If a mapped file is cut short, reading it ends the process with SIGBUS. The program then names the file. Called once,
+// before anything is read.
+void report_bus_errors();
 // Gives a closed standard stream a descriptor that can be neither read nor written, as before. Otherwise the next
 // opened file would get its number, and would be read or written in its place. Called once, at the start.
 void occupy_standard_streams();
 // Reports write errors that the system delayed; called once, at the end.
 void close_output();
+
+int wait_for(pid_t child);  // waits until it ends; the status of waitpid()
 
 // Whether standard error is a terminal, where progress may be shown.
 bool has_terminal();

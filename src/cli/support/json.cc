@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "cli/support/failure.h"
-#include "cli/support/text.h"
 
 namespace opd::cli {
 
@@ -28,6 +27,13 @@ int64_t json_number(const cJSON *object, const char *member) {
 std::string json_string(const cJSON *object, const char *member) {
   const char *text = cJSON_GetStringValue(json_member(object, member));
   return text ? text : "";
+}
+
+std::vector<std::string> json_strings(const cJSON *object, const char *member) {
+  std::vector<std::string> texts;
+  const cJSON *item = nullptr;
+  cJSON_ArrayForEach(item, json_member(object, member)) if (cJSON_IsString(item)) texts.emplace_back(item->valuestring);
+  return texts;
 }
 
 void make_printable(cJSON *item) {

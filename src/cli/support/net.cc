@@ -15,7 +15,6 @@
 #include <optional>
 
 #include "cli/support/failure.h"
-#include "cli/support/file.h"
 #include "cli/support/json.h"
 #include "cli/support/text.h"
 
@@ -39,10 +38,15 @@ Addresses addresses_of(const Endpoint &endpoint, int flags) {
   return Addresses(found);
 }
 
-uint16_t port_of(int socket) {
+sockaddr_storage own_address(int socket) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   getsockname(socket, reinterpret_cast<sockaddr *>(&own), &size);
+  return own;
+}
+
+uint16_t port_of(int socket) {
+  auto own = own_address(socket);
   return ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 *>(&own)->sin6_port
                                          : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
 }
@@ -106,9 +110,7 @@ Descriptor listen_at(Endpoint &endpoint) {
 }
 
 bool is_loopback(int listener) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  getsockname(listener, reinterpret_cast<sockaddr *>(&own), &size);
+  auto own = own_address(listener);
   if (own.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<sockaddr_in6 *>(&own)->sin6_addr);
   return ntohl(reinterpret_cast<sockaddr_in *>(&own)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }

@@ -1,7 +1,5 @@
 // Common parts of the program's servers: addresses as text, names that cannot be guessed, messages of TVM's tracker.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -10,17 +10,13 @@ namespace opd::cli {
 
 using namespace std::chrono_literals;
 
-Progress::Progress(Shown shown) {
-  if (shown == Shown::on_terminal && has_terminal()) thread_ = std::thread([this] { draw_until_stopped(); });
+Progress::Progress() {
+  if (has_terminal()) thread_ = std::jthread([this](const std::stop_token &stopped) { draw_until(stopped); });
 }
 
 Progress::~Progress() {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
-  }
-  changed_.notify_all();
+  thread_.request_stop();
   thread_.join();
   clear();
 }
@@ -38,10 +34,12 @@ void Progress::clear() {
   what_.clear();  // else the line could be drawn again before the next output
 }
 
-void Progress::draw_until_stopped() {
+void Progress::draw_until(const std::stop_token &stopped) {
   const auto start = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
-  for (auto wait = 2000ms; !changed_.wait_for(lock, wait, [this] { return is_stopped_; }); wait = 500ms) {
+  for (auto wait = 2000ms;; wait = 500ms) {
+    changed_.wait_for(lock, stopped, wait, [] { return false; });
+    if (stopped.stop_requested()) return;
     if (what_.empty()) continue;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     print_message(cat("\r\033[K", what_, detail_ ? detail_() : "", ", ", fixed(elapsed.count(), 1), " s"));

@@ -10,8 +10,7 @@ namespace opd::cli {
 
 class Progress {
  public:
-  enum class Shown { on_terminal, never };
-  explicit Progress(Shown shown = Shown::on_terminal);  // shows nothing if standard error is not a terminal
+  Progress();  // shows nothing if standard error is not a terminal
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
@@ -22,14 +21,14 @@ class Progress {
   void clear();
 
  private:
-  void draw_until_stopped();
+  void draw_until(const std::stop_token &stopped);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::string what_;
   std::function<std::string()> detail_;
-  bool is_shown_ = false, is_stopped_ = false;
-  std::thread thread_;
+  bool is_shown_ = false;
+  std::jthread thread_;
 };
 
 }  // namespace opd::cli

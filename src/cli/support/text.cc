@@ -41,6 +41,12 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string lower_case(std::string text) {
+  for (char &c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
 size_t width_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -190,34 +196,25 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-std::optional<int64_t> read_int(std::string_view text) {
+template <class T>
+static std::optional<T> read_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  int64_t number = 0;
+  T number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-std::optional<double> read_double(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
+std::optional<int64_t> read_int(std::string_view text) { return read_number<int64_t>(text); }
+std::optional<double> read_double(std::string_view text) { return read_number<double>(text); }
 
 std::optional<int64_t> read_duration(std::string_view text) {
-  struct Unit {
-    std::string_view suffix;
-    double seconds;
-  };
-  constexpr Unit units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  constexpr std::pair<std::string_view, double> units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+                                                           {"s", 1},     {"m", 60},    {"h", 3600}};
   double factor = 1;
-  for (const Unit &unit : units) {
-    if (!text.ends_with(unit.suffix)) continue;
-    factor = unit.seconds;
-    text.remove_suffix(unit.suffix.size());
-    break;
+  if (const auto unit = std::ranges::find_if(units, [&](const auto &one) { return text.ends_with(one.first); });
+      unit != std::end(units)) {
+    factor = unit->second;
+    text.remove_suffix(unit->first.size());
   }
   const std::optional<double> number = read_double(text);
   if (!number || !(*number > 0) || *number * factor > 1e9)

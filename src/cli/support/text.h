@@ -39,6 +39,7 @@ std::string join(const std::vector<std::string> &parts, std::string_view between
 std::vector<std::string_view> split(std::string_view text, char separator);
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 std::string_view trim(std::string_view text);
+std::string lower_case(std::string text);  // of letters in ASCII
 
 // Widths are in code points.
 size_t width_of(std::string_view text);

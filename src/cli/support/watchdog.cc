@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
@@ -19,26 +21,20 @@ Watchdog::Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::str
       deadline_(std::chrono::steady_clock::now() + timeout),
       token_(std::move(token)),
       function_(std::move(function)),
-      thread_([this] { watch(); }) {}
-
-Watchdog::~Watchdog() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
-  }
-  stopped_.notify_all();
-  thread_.join();
-}
+      thread_([this](const std::stop_token &stopped) { watch(stopped); }) {}
 
 std::chrono::nanoseconds Watchdog::remaining() const {
   return std::max<std::chrono::nanoseconds>(1ns, deadline_ - std::chrono::steady_clock::now());
 }
 
-void Watchdog::watch() {
+void Watchdog::watch(const std::stop_token &stopped) const {
   // Grace time, so that the VM can notice its deadline first and end the call in good order.
   constexpr auto grace = 250ms;
-  std::unique_lock lock(mutex_);
-  if (stopped_.wait_until(lock, deadline_ + grace, [this] { return is_stopped_; })) return;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any wakes;
+  wakes.wait_until(lock, stopped, deadline_ + grace, [] { return false; });
+  if (stopped.stop_requested()) return;
   const char *running = token_ ? token_.current_operator() : nullptr;
   print_message(
       cat(has_terminal() ? "\r\033[K" : "", "opdyno: ", running ? "operator '" : "function '",

@@ -2,8 +2,6 @@
 // interrupted.
 #pragma once
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -15,24 +13,17 @@ class Watchdog {
  public:
   // `token` belongs to the watched call. If no operator is known, the message names `function`.
   Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::string function);
-  ~Watchdog();
-  Watchdog(const Watchdog &) = delete;
-  Watchdog &operator=(const Watchdog &) = delete;
-
   // The time until the deadline; at least 1 ns, since 0 would mean no deadline.
   std::chrono::nanoseconds remaining() const;
 
  private:
-  void watch();
+  void watch(const std::stop_token &stopped) const;
 
   std::chrono::nanoseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
   CancelToken token_;
   std::string function_;
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool is_stopped_ = false;
-  std::thread thread_;
+  std::jthread thread_;  // last: it uses the members above
 };
 
 }  // namespace opd::cli

@@ -1,4 +1,4 @@
-// Reads, writes and prints elements of tensors as numbers, for every dtype that the program can show.
+// Reads, writes and prints tensors and their elements as numbers, for every dtype that the program can show.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -28,5 +28,12 @@ std::string print_scalar(const void *data, size_t index, Scalar scalar, int digi
 // The first element of a CPU tensor.
 void *data_of(const DLTensor &view);
 size_t element_count(const DLTensor &view);
+
+// Rows of aligned numbers. `tensor` must be on the CPU. With `full` every element is shown. Otherwise a tensor of more than 1000 elements shows
+// the first and last three of each dimension. A dtype without numbers gives "".
+std::string tensor_text(const Tensor &tensor, bool full);
+
+// "float32[2, 3]".
+std::string tensor_type(const Tensor &tensor);
 
 }  // namespace opd::cli

@@ -105,33 +105,27 @@ Fill parse_fill(const InputSpec &spec, std::string_view text) {
 
 // Parses plain values; false if `type` is another one.
 bool parse_plain(InputSpec &spec, std::string_view type, std::optional<std::string_view> value) {
-  using Kind = InputSpec::Kind;
   const auto needs = [&](bool is_good, std::string_view example) {
     if (!is_good) fail_spec(spec, cat("write ", type, "=", example));
   };
   if (type == "i64") {
     const std::optional<int64_t> number = value ? read_int(*value) : std::nullopt;
     needs(number.has_value(), "7");
-    spec.kind = Kind::integer;
-    spec.int64 = *number;
+    spec.value = Value::of(*number);
   } else if (type == "f64") {
     const std::optional<double> number = value ? read_double(*value) : std::nullopt;
     needs(number.has_value(), "0.5");
-    spec.kind = Kind::real;
-    spec.float64 = *number;
+    spec.value = Value::of(*number);
   } else if (type == "bool") {
     const bool is_true = value == "true" || value == "1";
     needs(is_true || value == "false" || value == "0", "true");
-    spec.kind = Kind::boolean;
-    spec.int64 = is_true;
+    spec.value = Value::of(is_true);
   } else if (type == "str") {
-    spec.kind = Kind::string;
-    spec.string = value.value_or("");
-  } else if (type == "none" && !value) {
-    spec.kind = Kind::none;
-  } else {
+    spec.value = Value::of(std::string(value.value_or("")));
+  } else if (type != "none" || value) {
     return false;
   }
+  spec.kind = InputSpec::Kind::plain;
   return true;
 }
 

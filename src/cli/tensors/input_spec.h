@@ -25,7 +25,7 @@ struct Fill {
 };
 
 struct InputSpec {
-  enum class Kind { tensor, integer, real, boolean, string, none, shape, tuple } kind = Kind::tensor;
+  enum class Kind { tensor, plain, shape, tuple } kind = Kind::tensor;
   std::string text;  // as given, for messages
   std::string name;  // "" if positional
 
@@ -33,9 +33,7 @@ struct InputSpec {
   std::optional<DLDataType> dtype;
   Fill fill;
 
-  int64_t int64 = 0;  // integer, boolean
-  double float64 = 0;
-  std::string string;
+  Value value;  // plain: a number, a text, or none
   std::vector<int64_t> shape;
   std::vector<InputSpec> items;
 };

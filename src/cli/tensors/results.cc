@@ -1,9 +1,14 @@
-// A call's result as named leaves: `out`, or `out_0`, `out_1_2` for the items of (nested) tuples.
 #include "cli/tensors/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
+#include "cli/tensors/dim.h"
+#include "cli/tensors/element.h"
 #include "cli/tensors/tensor_make.h"
 
 namespace opd::cli {
@@ -19,24 +24,14 @@ Tensor from_bytes(const void *data, size_t size, const std::vector<int64_t> &dim
 }
 
 Tensor tensor_of(const opd_value &value) {
-  switch (value.type) {
-    case OPD_TENSOR:
-      return to_cpu(Tensor::of(value));
-    case OPD_INT:
-      return from_bytes(&value.u.int64, 8, {}, int64_type);
-    case OPD_FLOAT:
-      return from_bytes(&value.u.float64, 8, {}, float64_type);
-    case OPD_BOOL: {
-      const char byte = value.u.int64 != 0;
-      return from_bytes(&byte, 1, {}, bool_type);
-    }
-    case OPD_SHAPE: {
-      const std::vector<int64_t> dims = Shape::of(value).dims();
-      return from_bytes(dims.data(), 8 * dims.size(), {static_cast<int64_t>(dims.size())}, int64_type);
-    }
-    default:
-      return {};
-  }
+  if (value.type == OPD_TENSOR) return to_cpu(Tensor::of(value));
+  if (value.type == OPD_INT) return from_bytes(&value.u.int64, 8, {}, int64_type);
+  if (value.type == OPD_FLOAT) return from_bytes(&value.u.float64, 8, {}, float64_type);
+  const char byte = value.u.int64 != 0;
+  if (value.type == OPD_BOOL) return from_bytes(&byte, 1, {}, bool_type);
+  if (value.type != OPD_SHAPE) return {};
+  const std::vector<int64_t> dims = Shape::of(value).dims();
+  return from_bytes(dims.data(), 8 * dims.size(), {static_cast<int64_t>(dims.size())}, int64_type);
 }
 
 constexpr int most_nested = 16;  // nested tuples; deeper ones are shown as text
@@ -49,6 +44,121 @@ void flatten_into(std::vector<Leaf> &leaves, const std::string &name, Value valu
   }
   const Array array = Array::of(value);
   for (size_t i = 0; i < array.size(); ++i) flatten_into(leaves, cat(name, "_", i), array[i], depth + 1);
+}
+
+std::string index_text(size_t element, const DLTensor &view) {
+  std::vector<int64_t> place(static_cast<size_t>(view.ndim));
+  for (int i = view.ndim; i-- > 0;) {
+    place[static_cast<size_t>(i)] = static_cast<int64_t>(element % static_cast<size_t>(view.shape[i]));
+    element /= static_cast<size_t>(view.shape[i]);
+  }
+  return dims_text(place.data(), view.ndim);
+}
+
+// Older TVM wrote bool as uint1. Frameworks without bfloat16 store its numbers in wider floats.
+bool fits(DLDataType got, DLDataType wanted) {
+  const auto is_bool = [](DLDataType dtype) {
+    return dtype.code == kDLBool || (dtype.code == kDLUInt && dtype.bits == 1);
+  };
+  if (is_bool(got) && is_bool(wanted)) return true;
+  if (got.code == kDLBfloat && wanted.code == kDLFloat && wanted.bits >= 32) return got.lanes == wanted.lanes;
+  return got.code == wanted.code && got.bits == wanted.bits && got.lanes == wanted.lanes;
+}
+
+class Elements {
+ public:
+  Elements(const DLTensor &got, const DLTensor &wanted, const Expectation &expectation)
+      : got_view_(got),
+        got_(data_of(got)),
+        wanted_(data_of(wanted)),
+        got_scalar_(scalar_of(got.dtype, "comparing")),
+        wanted_scalar_(scalar_of(wanted.dtype, "comparing")),
+        expectation_(expectation) {}
+
+  void compare(Comparison &out) {
+    out.elements = element_count(got_view_);
+    const size_t count = out.elements * static_cast<size_t>(got_scalar_.per_element);
+    size_t worst = 0;
+    long double worst_excess = -1;
+    for (size_t i = 0; i < count; ++i) {
+      const long double excess = excess_at(i, out);
+      if (excess <= 0) continue;
+      ++out.mismatches;
+      if (excess > worst_excess) {
+        worst_excess = excess;
+        worst = i;
+      }
+    }
+    if (out.mismatches) out.worst = describe(worst);
+  }
+
+ private:
+  // The amount by which element `i` exceeds the tolerance; infinite for NaN and infinities that differ; 0 if it fits.
+  long double excess_at(size_t i, Comparison &out) const {
+    const long double got = read_scalar(got_, i, got_scalar_), wanted = read_scalar(wanted_, i, wanted_scalar_);
+    if (got == wanted) return 0;
+    if (std::isnan(got) && std::isnan(wanted)) return expectation_.equal_nan ? 0 : INFINITY;
+    const long double difference = std::fabs(got - wanted);
+    if (!std::isfinite(difference)) return INFINITY;
+    out.largest_difference = std::max(out.largest_difference, static_cast<double>(difference));
+    const bool is_exact = !got_scalar_.is_real() && !expectation_.has_tolerance;
+    const long double allowed = is_exact ? 0 : expectation_.atol + expectation_.rtol * std::fabs(wanted);
+    return std::max(0.0L, difference - allowed);
+  }
+
+  std::string describe(size_t i) const {
+    const long double difference =
+        std::fabs(read_scalar(got_, i, got_scalar_) - read_scalar(wanted_, i, wanted_scalar_));
+    std::string text =
+        cat("worst at ", index_text(i / static_cast<size_t>(got_scalar_.per_element), got_view_), ": got ",
+            print_scalar(got_, i, got_scalar_, 0), ", expected ", print_scalar(wanted_, i, wanted_scalar_, 0));
+    if (std::isfinite(difference)) text += cat(", off by ", significant(static_cast<double>(difference), 4));
+    return text;
+  }
+
+  const DLTensor &got_view_;
+  const void *got_, *wanted_;
+  Scalar got_scalar_, wanted_scalar_;
+  const Expectation &expectation_;
+};
+
+Comparison compare_leaf(const Leaf &leaf, Tensor wanted, const Expectation &expectation) {
+  Comparison out;
+  out.name = leaf.name;
+  if (!leaf.tensor) {
+    out.problem = "the result is no tensor, number or shape";
+    return out;
+  }
+  Tensor got = to_cpu(leaf.tensor);
+  const DLDataType wanted_dtype = wanted.dtype(), got_dtype = got.dtype();
+  if (is_stored_as(wanted_dtype, got_dtype)) {
+    if (has_scalars(got_dtype)) wanted = reinterpret(wanted, got_dtype);
+    else got = reinterpret(got, wanted_dtype);  // numbers of an unknown format are compared as bits
+  }
+  const DLTensor &got_view = got.view(), &wanted_view = wanted.view();
+  const bool is_same_shape = got_view.ndim == wanted_view.ndim &&
+                             std::equal(got_view.shape, got_view.shape + got_view.ndim, wanted_view.shape);
+  if (!is_same_shape || !fits(got_view.dtype, wanted_view.dtype)) {
+    out.problem = cat("got ", tensor_type(got), ", expected ", tensor_type(wanted));
+    return out;
+  }
+  Elements(got_view, wanted_view, expectation).compare(out);
+  return out;
+}
+
+// Maps names of outputs to the file's keys. "out_1:shape" belongs to out_1: the part after the colon is the kind of the
+// value.
+std::map<std::string, std::string> output_keys(const Params &params, const std::string &prefix) {
+  std::map<std::string, std::string> keys;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const std::string_view key = params.name(i);
+    if (key.empty()) keys["out"] = "";  // a .npy file holds one tensor without a name
+    if (!key.starts_with(prefix)) continue;
+    const std::string_view output = key.substr(prefix.size()), name = output.substr(0, output.find(':'));
+    const bool is_empty = output.ends_with(":none") || output.ends_with(":tuple");
+    if (!is_empty && (name == "out" || name.starts_with("out_"))) keys[std::string(name)] = key;
+  }
+  return keys;
 }
 
 }  // namespace
@@ -83,6 +193,57 @@ void save_leaves(const std::vector<Leaf> &leaves, const std::string &path) {
   if (!others.empty())
     print_message(
         cat("opdyno: ", path, " lacks ", join(others, ", "), ": a file holds only tensors, numbers and shapes\n"));
+}
+
+Expectation Expectation::from(const Args &args) {
+  Expectation out;
+  const FileKey file(*args.value("expect"));
+  out.path = file.path;
+  out.prefix = file.key.value_or("");
+  if (!out.prefix.empty() && !out.prefix.ends_with('/')) out.prefix += '/';
+  out.rtol = args.real("rtol", 1e-5);
+  out.atol = args.real("atol", 1e-6);
+  out.has_tolerance = args.has("rtol") || args.has("atol");
+  out.equal_nan = args.has("equal-nan");
+  return out;
+}
+
+std::string Comparison::text() const {
+  if (!problem.empty()) return cat(name, ": ", problem);
+  if (!is_compared) return cat(name, ": not compared, since a file holds only tensors, numbers and shapes");
+  if (mismatches) return cat(name, ": ", mismatches, " of ", elements, " elements differ, ", worst);
+  return cat(name, ": as expected (largest difference ", significant(largest_difference, 3), ")");
+}
+
+std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation) {
+  const Params params = load_params(expectation.path);
+  std::map<std::string, std::string> wanted = output_keys(params, expectation.prefix);
+  if (wanted.empty())
+    throw Failure(Exit::failed,
+                  cat(expectation.path, " has no tensor ", expectation.prefix, "out or ", expectation.prefix,
+                      "out_0 to compare with"),
+                  OPD_OK, cat("info ", expectation.path));
+  std::vector<Comparison> comparisons;
+  const auto add_problem = [&](const std::string &name, std::string problem) {
+    Comparison &added = comparisons.emplace_back();
+    added.name = name;
+    added.problem = std::move(problem);
+  };
+  for (const Leaf &leaf : leaves) {
+    if (const auto found = wanted.find(leaf.name); found != wanted.end()) {
+      Tensor tensor = attempt(Exit::failed, expectation.path, [&] { return params.get_tensor(found->second.c_str()); });
+      comparisons.push_back(compare_leaf(leaf, std::move(tensor), expectation));
+      wanted.erase(found);
+    } else if (leaf.tensor) {
+      add_problem(leaf.name, cat("is not in ", expectation.path));
+    } else if (leaf.value.type() != OPD_NONE) {
+      Comparison &added = comparisons.emplace_back();
+      added.name = leaf.name, added.is_compared = false;
+    }
+  }
+  for (const auto &[name, key] : wanted)
+    add_problem(name, cat("is in ", expectation.path, ", but the function does not return it"));
+  return comparisons;
 }
 
 }  // namespace opd::cli

@@ -10,7 +10,6 @@
 #include "cli/support/text.h"
 #include "cli/tensors/dim.h"
 #include "cli/tensors/element.h"
-#include "cli/tensors/random.h"
 
 namespace opd::cli {
 
@@ -81,16 +80,10 @@ Tensor TensorMaker::make(const std::vector<int64_t> &dims, DLDataType dtype, con
   const DLTensor &view = tensor.view();
   void *const data = data_of(view);
   const size_t count = element_count(view) * static_cast<size_t>(scalar.per_element);
-  switch (fill.kind) {
-    case Fill::Kind::random:
-      fill_random(data, count, scalar, fill, Random(seed, stream), what);
-      break;
-    case Fill::Kind::range:
-      for (size_t i = 0; i < count; ++i) write_scalar(data, i, scalar, static_cast<double>(i));
-      break;
-    default:
-      fill_numbers(data, count, scalar, fill, what);
-  }
+  if (fill.kind == Fill::Kind::random) fill_random(data, count, scalar, fill, Random(seed, stream), what);
+  if (fill.kind == Fill::Kind::numbers) fill_numbers(data, count, scalar, fill, what);
+  if (fill.kind == Fill::Kind::range)
+    for (size_t i = 0; i < count; ++i) write_scalar(data, i, scalar, static_cast<double>(i));
   return to_device(std::move(tensor));
 }
 

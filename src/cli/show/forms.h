@@ -1,7 +1,8 @@
-// Output forms of reports. Files get the form of their suffix; a terminal gets a form that fits its width.
+// Forms of reports and traces, by name and by the suffix of a file. On a terminal, a report gets a form that fits its width.
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/support/args.h"
 #include "cli/support/face.h"
@@ -22,5 +23,19 @@ bool wants_summary(const Args &args);
 std::string summary_of(const Report &report, const Args &args, opd_report_write_options options);
 // The table for standard output, or its summary.
 std::string shown_table(const Report &report, const Args &args);
+
+// Writes the files of --csv, --chrome, --view and --flame.
+void write_profile(const Args &args, const Profile &profile);
+
+struct TraceForm {
+  std::string_view name;  // of --form, and in requests to other processes
+  opd_trace_format format;
+  std::vector<std::string_view> suffixes;  // without ".gz"
+};
+
+// Both fail with Exit::usage if there is none.
+const TraceForm &trace_form(std::string_view name);
+const TraceForm &trace_form_of_file(const std::string &path);
+bool is_gzip_file(const std::string &path);  // "….gz"
 
 }  // namespace opd::cli

@@ -1,4 +1,4 @@
-#include "cli/show/report_form.h"
+#include "cli/show/forms.h"
 
 #include <algorithm>
 
@@ -27,6 +27,28 @@ const std::vector<NamedForm> &forms() {
 }
 
 constexpr int64_t usual_rows = 10;  // usual number of rows of a summary
+
+const std::vector<TraceForm> &trace_forms() {
+  static const std::vector<TraceForm> all = {{"speedscope", OPD_TRACE_SPEEDSCOPE, {".speedscope.json", ".speedscope"}},
+                                             {"memory_raw", OPD_TRACE_MEMORY_TIMELINE_RAW, {".memory.raw.json"}},
+                                             {"memory", OPD_TRACE_MEMORY_TIMELINE, {".memory.json"}},
+                                             {"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML, {".memory.html"}},
+                                             {"chrome", OPD_TRACE_CHROME, {".json"}},
+                                             {"perfetto", OPD_TRACE_PERFETTO, {".pftrace", ".perfetto-trace"}},
+                                             {"otlp", OPD_TRACE_OTLP, {".otlp", ".otlp.pb"}},
+                                             {"pprof", OPD_TRACE_PPROF, {".pb", ".pprof"}},
+                                             {"html", OPD_TRACE_HTML, {".html", ".htm"}},
+                                             {"flame", OPD_TRACE_FLAME_SVG, {".svg"}},
+                                             {"stacks", OPD_TRACE_STACKS, {".stacks", ".folded"}},
+                                             {"table", OPD_TRACE_TABLE, {".txt"}}};
+  return all;
+}
+
+std::string names_of_all() {
+  std::string names;
+  for (const TraceForm &form : trace_forms()) names += cat(names.empty() ? "" : ", ", form.name);
+  return names;
+}
 
 }  // namespace
 
@@ -79,6 +101,31 @@ std::string summary_of(const Report &report, const Args &args, opd_report_write_
 std::string shown_table(const Report &report, const Args &args) {
   const opd_report_write_options options = write_options(args);
   return wants_summary(args) ? summary_of(report, args, options) : written(report, ReportForm::table, options);
+}
+
+void write_profile(const Args &args, const Profile &profile) {
+  if (const auto path = args.value("csv"))
+    write_file(*path, written(profile.report, ReportForm::csv, write_options(args)));
+  if (const auto path = args.value("chrome")) write_file(*path, profile.trace.chrome());
+  if (const auto path = args.value("view")) write_file(*path, profile.trace.write(OPD_TRACE_HTML));
+  if (const auto path = args.value("flame")) write_file(*path, profile.trace.write(OPD_TRACE_FLAME_SVG));
+}
+
+const TraceForm &trace_form(std::string_view name) {
+  for (const TraceForm &form : trace_forms())
+    if (form.name == name) return form;
+  fail_usage(cat("--form: '", name, "' is none of ", names_of_all()));
+}
+
+bool is_gzip_file(const std::string &path) { return lower_case(path).ends_with(".gz"); }
+
+const TraceForm &trace_form_of_file(const std::string &path) {
+  std::string name = lower_case(path);
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  for (const TraceForm &form : trace_forms())
+    for (const std::string_view suffix : form.suffixes)
+      if (name.ends_with(suffix)) return form;
+  fail_usage(cat("the suffix of ", path, " names no form of a trace; name it by --form: ", names_of_all()));
 }
 
 }  // namespace opd::cli

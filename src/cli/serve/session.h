@@ -1,0 +1,150 @@
+// What the server of `opdyno serve` has of each session: its process, the channel that lets its client in, the memory that
+// they share, its directory, and its end.
+#pragma once
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <opdyno/rpc.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/serve/span_channel.h"
+#include "cli/support/failure.h"
+#include "cli/support/file.h"
+
+namespace opd::cli {
+
+// ---- processes
+
+// If a descendant loses its parent, it becomes a child of this process.
+void adopt_orphans();
+std::vector<pid_t> children_of_this_process();  // children of its main thread
+void end_all_children();                        // with their children; waits for their end
+
+// Drops the code of the program and its library from this process's memory. Code that runs again is read from the page
+// cache. A server never runs most of its starting code again.
+void forget_code() noexcept;
+
+// Called in a session: the process gets no input, cannot read what is typed at the server's terminal, and leaves no
+// core files.
+void detach_session();
+
+// ---- the gate
+
+// A channel between the server and a session's process whose client is not authenticated yet. Anyone may connect. So a
+// client takes no session's place until it has sent the key and was admitted here.
+class SessionGate {
+ public:
+  SessionGate();  // before the process begins
+
+  // In the session's process: asks the server, and waits for its answer. False: the client is not let in.
+  bool ask();
+  // These are for the server.
+  void keep_servers_end() { sessions_.reset(); }
+  int descriptor() const { return servers_.get(); }  // has input once the session has asked, or has ended
+  bool has_asked();                                  // consumes that input
+  void answer(bool is_let_in);
+
+ private:
+  Descriptor servers_, sessions_;
+};
+
+// ---- shared memory
+
+// Memory that a session's process shares with the server: its progress and its spans. Clients' programs run in that
+// process and can write anything there.
+struct SharedSession {
+  opd_rpc_progress progress;
+  SpanChannel spans;
+};
+
+template <class T>
+struct Unmap {
+  void operator()(T *shared) const noexcept { munmap(shared, sizeof *shared); }
+};
+template <class T>
+using SharedMemory = std::unique_ptr<T, Unmap<T>>;
+// Memory that this process shares with the processes that it begins later.
+template <class T>
+SharedMemory<T> share_memory() {
+  void *const memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail_errno("share", "memory", errno);
+  return SharedMemory<T>(new (memory) T);
+}
+SharedMemory<SharedSession> share_session();
+
+// The operator that ran, according to the process; "": none.
+std::string noted_operator(const SharedSession &shared);
+// Notes the reason for the message to the client. Called if the server ends the process, or if the process has ended.
+void note_reason(SharedSession &shared, const std::string &reason);
+// Tells the client why the process has ended, unless the process has done so. Does not wait.
+void tell_end(int connection, const SharedSession &shared);
+
+// ---- directories
+
+// The directories of a server's sessions. The server removes them, because a session in a sandbox cannot remove its
+// own.
+class SessionFolders {
+ public:
+  // `user`: owner of the directories; "": the server's user. Removes the directories of servers that were killed.
+  explicit SessionFolders(const std::string &user);
+  ~SessionFolders();
+  SessionFolders(const SessionFolders &) = delete;
+
+  std::string make(int64_t session);
+  void remove(int64_t session);
+  // The size on disk of all files of the session. Counts up to about `most`. UINT64_MAX: the session hides files.
+  uint64_t bytes_of(int64_t session, uint64_t most) const;
+  void forget() { lock_.reset(); }  // in a child: only the server holds the lock
+
+ private:
+  std::string path_of(int64_t session) const;
+
+  const std::string user_;
+  std::string path_;
+  Descriptor lock_;  // on the directory, as long as the server lives
+};
+
+// ---- the end
+
+// The end of a process that the server decides on. SIGTERM comes first, so that the process can tell its client what
+// ran; SIGKILL comes later.
+struct ForcedEnd {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_step;  // Clock::time_point::max(): no further step
+  std::string why;              // for the server's messages
+  const char *outcome;          // for metrics
+  bool has_client = true;       // the client is still connected
+  bool has_begun = false;
+
+  void go_on(pid_t process, SharedSession &shared);  // called at next_step
+};
+
+// Notices whether the kernel ends processes of this machine for lack of memory.
+class MemoryWatch {
+ public:
+  void look();                       // called now and then
+  bool has_ended_a_process() const;  // recently
+
+ private:
+  std::optional<uint64_t> known_;  // number of ended processes since the machine's start
+  std::chrono::steady_clock::time_point changed_{};
+};
+
+struct SessionEnd {
+  std::string why;      // "": the session's process has reported it
+  const char *outcome;  // for metrics; "": the process has noted it
+};
+
+// `status` and `used`: from wait4(). Also writes the reason for the client to `shared`.
+SessionEnd end_of_session(int status, const rusage &used, const std::optional<ForcedEnd> &forced, int32_t cpu_limit_s,
+                          const MemoryWatch &memory, SharedSession &shared);
+
+}  // namespace opd::cli
