@@ -20,9 +20,7 @@ Exit help(const std::vector<std::string> &words) {
     return Exit::ok;
   }
   const Command *command = find_command(words[0]);
-  std::vector<std::string> names;
-  for (const Command &known : commands()) names.emplace_back(known.name);
-  if (!command) fail_usage(cat("there is no command '", words[0], "'.", suggest(words[0], names)));
+  if (!command) fail_usage(cat("there is no command '", words[0], "'.", suggest(words[0], names_of(commands()))));
   print_fitted(help_text(*command));
   return Exit::ok;
 }
@@ -39,8 +37,8 @@ Exit dispatch(const std::string &name, const std::vector<std::string> &words) {
   if (name == "help" || name == "--help" || name == "-h") return help(words);
   const Command *command = find_command(name);
   if (!command) {
-    std::vector<std::string> names = {"help", "--help", "--version"};
-    for (const Command &known : commands()) names.emplace_back(known.name);
+    std::vector<std::string> names = names_of(commands());
+    names.insert(names.begin(), {"help", "--help", "--version"});
     fail_usage(
         cat(name.starts_with('-') ? "unknown option '" : "there is no command '", name, "'.", suggest(name, names)));
   }

@@ -69,7 +69,7 @@ TEST(ATokensTime, HasTheCallsOfAPassTogether) {
 }
 
 LanguageResult result() {
-  LanguageResult result{{20, 2, 3}, {"create", "decode"}, 97, 4, {}, {{0.5, {}}, {1.5, {}}}, {}, {}, "board"};
+  LanguageResult result{{20, 2, 3}, 97, 4, {}, {{0.5, {}}, {1.5, {}}}, "board", {"create", "decode"}};
   result.runs[0].decoding = {{0.25, 2.5}, {0.125, 0.125}}, result.runs[1].decoding = {{0.25, 1}, {0.125, 0.5}};
   result.cache.num_pages = 7, result.cache.free_pages = 2, result.cache.page_size = 16, result.cache.bytes = 1536 << 10;
   return result;

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "cli/bench/machine_quality.h"
-#include "cli/support/system_files.h"
+#include "cli/support/file.h"
 #include "doctor_machine.h"
 
 namespace opd::cli {

@@ -1,11 +1,11 @@
 // Spans between a session's process and the server. The other side may be a program of a client.
-#include "cli/serve/span_channel.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
 #include <vector>
+
+#include "cli/serve/session.h"
 
 namespace opd::cli {
 namespace {

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "cli/bench/machine_quality.h"
-#include "cli/load/arguments.h"
 #include "cli/load/runner.h"
-#include "cli/load/runs.h"
+#include "cli/load/target.h"
 #include "cli/show/diff_view.h"
 #include "cli/support/face.h"
 #include "cli/support/failure.h"
@@ -57,36 +56,5 @@ std::string bench_csv(const BenchResult &result);
 std::string bench_text(const BenchResult &result);
 // The changes against the base; "" without a base.
 std::string bench_changes(const BenchResult &result);
-
-// An earlier output of --json, for comparison.
-class BenchBase {
- public:
-  // Fails with Exit::failed if the file is not such an output.
-  explicit BenchBase(const std::string &path);
-  // These fail with Exit::usage if the base was measured in another way; settings that the file lacks count as equal.
-  // The base must have a row for each of `rows`.
-  void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const;
-  void check_function(const std::string &function, int64_t threads) const;
-  void check_arguments(const Sizes &sizes, const std::vector<std::string> &arguments) const;
-  // Adds the change to each row. Fails with Exit::usage if another clock measured the base.
-  void compare(BenchResult &result, opd_diff_options options) const;
-
- private:
-  struct Row {
-    Sizes sizes;
-    std::optional<std::vector<std::string>> arguments;
-    std::optional<std::string> clock;
-    Benchmark times;
-  };
-  const Row *find(const Sizes &sizes) const;
-  [[noreturn]] void refuse(const std::string &why) const;
-
-  std::string path_;
-  std::vector<Row> rows_;
-  bool is_sweep_ = false;
-  int64_t concurrency_ = 1;
-  std::optional<int64_t> flushed_bytes_, threads_;
-  std::optional<std::string> function_;
-};
 
 }  // namespace opd::cli

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/support/system_files.h"
+#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {
@@ -120,8 +120,6 @@ uint64_t last_level_cache_bytes() {
 #endif
   return bytes;
 }
-
-MachineQuality::MachineQuality() : begin_(read_ticks()) {}
 
 // Fields: user nice system idle iowait irq softirq steal. The first two include the guests' times, which follow.
 std::optional<MachineQuality::Ticks> MachineQuality::read_ticks() {

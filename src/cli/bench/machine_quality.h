@@ -13,8 +13,6 @@ uint64_t last_level_cache_bytes();  // cache of the first processor; 0: not repo
 
 class MachineQuality {
  public:
-  MachineQuality();  // starts the observation
-
   struct Entry {
     std::string name, value;  // "unknown" if the system does not report it
     bool is_doubtful;         // makes timings scatter or drift
@@ -29,7 +27,7 @@ class MachineQuality {
     double all, stolen;
   };
   static std::optional<Ticks> read_ticks();
-  std::optional<Ticks> begin_;
+  std::optional<Ticks> begin_ = read_ticks();  // when the observation started
 };
 
 // A warning if the machine was busy while the peak was measured; else "".

@@ -252,9 +252,6 @@ class AbWorker {
     wait_for(child_);
   }
 
-  AbWorker(const AbWorker &) = delete;
-  AbWorker &operator=(const AbWorker &) = delete;
-
   // If the child fails, these fail with its exit code and its message, after the program's name.
   struct Size {
     double seconds = 0;  // per call
@@ -309,12 +306,6 @@ class AbWorker {
 // ---- the measurement in turns
 
 using Clock = std::chrono::steady_clock;
-
-enum class AbForm { sentence, table, markdown, csv, json };
-
-AbForm ab_form_of(const Args &args) {
-  return static_cast<AbForm>(args.choice("as", {"sentence", "table", "markdown", "csv", "json"}));
-}
 
 // Chooses the number of calls so that a turn takes 3 ms. Much shorter turns would measure the first calls after a
 // pause. In longer ones, other processes would interrupt nearly every turn, and a disturbed turn counts only as an
@@ -400,7 +391,7 @@ class Contest {
 
 Exit run_ab(const Args &args) {
   const auto start = Clock::now();
-  const AbForm form = ab_form_of(args);
+  const std::string form = args.chosen("as", {"sentence", "table", "markdown", "csv", "json"});
   const opd_diff_options options = diff_options(args);
   Contest contest(args, start);
   contest.warm_up();
@@ -415,11 +406,11 @@ Exit run_ab(const Args &args) {
   const std::string sentence = cat(ab_sentence(*diff, options), "\n"),
                     effort = cat("(", counted(contest.turns(), "turn"), " of ", counted(contest.calls(), "call"),
                                  " each, ", fixed(seconds, 1), " s)\n");
-  if (form == AbForm::json) print(diff->report().json() + "\n");
-  else if (form == AbForm::csv) print(diff->report().csv());
-  else if (form == AbForm::sentence) print_fitted(sentence + effort);
+  if (form == "json") print(diff->report().json() + "\n");
+  else if (form == "csv") print(diff->report().csv());
+  else if (form == "sentence") print_fitted(sentence + effort);
   else {
-    const TableStyle style = form == AbForm::table ? TableStyle::text : TableStyle::markdown;
+    const TableStyle style = form == "table" ? TableStyle::text : TableStyle::markdown;
     const std::string text = sentence + effort + "\n" + diff->table(style) + diff->notes(style);
     style == TableStyle::text ? print_fitted(text) : print(text);
   }

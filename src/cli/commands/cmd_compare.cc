@@ -59,12 +59,6 @@ std::string operators_table(const Report &report, TableStyle style) {
 
 constexpr int64_t most_runs = 1'000'000;
 
-enum class ComparisonForm { sentence, table, csv, json, markdown, html };
-
-ComparisonForm comparison_form_of(const Args &args) {
-  return static_cast<ComparisonForm>(args.choice("as", {"sentence", "table", "csv", "json", "markdown", "html"}));
-}
-
 // Lists operators in the order of the program, each in its own row.
 std::string report_text(const Report &report, ReportForm form) {
   auto options = opdyno::defaults(opd_report_write_options_init);
@@ -161,38 +155,25 @@ class OwnArguments {
   bool is_used_ = false;
 };
 
-class Compared {
- public:
-  explicit Compared(const Args &args) : args_(args), runner_(args.of_program(0)) {
-    require_program(runner_.target(), args.words()[0]);
-    runner_.progress().stage(cat("loading ", args.words()[1]));
-    other_ = load_program(args.words()[1], args);
-    // If no function is named, B's function is the one that was chosen for A.
-    const std::string &name = runner_.target().name();
-    if (other_.vm_module && !other_.find(name) && !other_.root.has_function(name.c_str()))
-      fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
-                     " has; name one that both have"));
-    target_.emplace(other_, name, args.of_b());
-    require_program(*target_, args.words()[1]);
-  }
-
-  opdyno::Comparison compare() {
-    const CompareOptions options(args_);
-    runner_.start();
-    opd_compare_options how = options.with(runner_.call_options());
-    Array of_b;
-    if (args_.has("b-params")) how.b_args = (of_b = OwnArguments(args_, runner_, *target_).make()).get();
-    const Target &a = runner_.target();
-    return with_usage_errors(
-        [&] { return opdyno::compare(a.vm(), target_->vm(), a.name().c_str(), runner_.arguments(), &how); });
-  }
-
- private:
-  const Args &args_;
-  Runner runner_;
-  Program other_;
-  std::optional<Target> target_;
-};
+opdyno::Comparison compare_programs(const Args &args) {
+  Runner a(args.of_program(0));
+  require_program(a.target(), args.words()[0]);
+  a.progress().stage(cat("loading ", args.words()[1]));
+  const Program other = load_program(args.words()[1], args);
+  // If no function is named, B's function is the one that was chosen for A.
+  const std::string &name = a.target().name();
+  if (other.vm_module && !other.find(name) && !other.root.has_function(name.c_str()))
+    fail_usage(cat(args.words()[1], " has no function '", name, "', which ", args.words()[0],
+                   " has; name one that both have"));
+  const Target b(other, name, args.of_b());
+  require_program(b, args.words()[1]);
+  const CompareOptions options(args);
+  a.start();
+  opd_compare_options how = options.with(a.call_options());
+  Array of_b;
+  if (args.has("b-params")) how.b_args = (of_b = OwnArguments(args, a, b).make()).get();
+  return with_usage_errors([&] { return opdyno::compare(a.target().vm(), b.vm(), name.c_str(), a.arguments(), &how); });
+}
 
 // ---- two builds of a language model, which run with the same tokens. Each has its own cache.
 
@@ -217,63 +198,58 @@ struct Side {
   }
 };
 
-class ComparedGeneration {
- public:
-  // The programs are words()[0] and [1].
-  explicit ComparedGeneration(const Args &args) {
-    Progress progress;
-    const auto load = [&](const Args &of_program) {
-      progress.stage(cat("loading ", of_program.words()[0]));
-      return std::make_unique<Side>(of_program);
-    };
-    a_ = load(args.with_words({args.words()[0]}));
-    b_ = load(args.of_b().with_words({args.words()[1]}));
-    for (const auto function : {&LanguageProgram::prefill, &LanguageProgram::decode})
-      if (const std::string &a = (a_->language.*function).name, &b = (b_->language.*function).name; a != b)
-        fail_usage(cat("the programs' functions have different names, ", a, " and ", b,
-                       "; name one by --prefill-function or --decode-function"));
-    if (a_->generation.vocabulary() != b_->generation.vocabulary())
-      fail_usage(cat("the programs have vocabularies of ", a_->generation.vocabulary(), " and ",
-                     b_->generation.vocabulary(), " tokens"));
-  }
+// The programs are words()[0] and [1].
+std::pair<std::unique_ptr<Side>, std::unique_ptr<Side>> load_sides(const Args &args) {
+  Progress progress;
+  const auto load = [&](const Args &of_program) {
+    progress.stage(cat("loading ", of_program.words()[0]));
+    return std::make_unique<Side>(of_program);
+  };
+  auto a = load(args.with_words({args.words()[0]}));
+  auto b = load(args.of_b().with_words({args.words()[1]}));
+  for (const auto function : {&LanguageProgram::prefill, &LanguageProgram::decode})
+    if (const std::string &of_a = (a->language.*function).name, &of_b = (b->language.*function).name; of_a != of_b)
+      fail_usage(cat("the programs' functions have different names, ", of_a, " and ", of_b,
+                     "; name one by --prefill-function or --decode-function"));
+  if (a->generation.vocabulary() != b->generation.vocabulary())
+    fail_usage(cat("the programs have vocabularies of ", a->generation.vocabulary(), " and ",
+                   b->generation.vocabulary(), " tokens"));
+  return {std::move(a), std::move(b)};
+}
 
-  // `options` returns the options of the next comparison. Operators are measured in the last pass that is compared.
-  ComparedPasses compare(const std::function<opd_compare_options()> &options) {
-    std::vector<LanguagePass> passes = a_->generation.prompt_passes();
-    passes.insert(passes.end(), static_cast<size_t>(a_->generation.plan().decode), a_->generation.decoding_pass());
-    ComparedPasses found{{}, 0, {}};
-    for (Side *side : {a_.get(), b_.get()}) side->generation.restart();
-    Progress progress;
-    bool agrees = true;
-    for (size_t i = 0; i < passes.size() && agrees; ++i) {
-      found.pass = cat(passes[i].is_decoding ? "decoding" : "prefill", ", pass ", i + 1, " of ", passes.size());
-      progress.stage(found.pass);
-      a_->generation.with_pass(passes[i], [&](const LanguageFunction &function, const std::vector<Value> &a_args) {
-        b_->generation.with_pass(passes[i], [&](const LanguageFunction &, const std::vector<Value> &b_args) {
-          const std::vector<opd_value> a_views = views_of(a_args);
-          const Array of_b(views_of(b_args));
-          opd_compare_options how = options();
-          how.b_args = of_b.get();
-          const auto compare = [&](int32_t repeat) {
-            how.repeat = repeat;
-            found.last = opdyno::compare(a_->target.vm(), b_->target.vm(), function.name.c_str(), a_views, &how);
-          };
-          const int32_t repeat = how.repeat;
-          const bool is_last = i + 1 == passes.size();
-          compare(is_last ? repeat : 0);
-          agrees = is_equal(found.last.report);
-          const bool is_last_after_all = !agrees && !is_last && !has_failure(found.last.report);
-          if (is_last_after_all && repeat) compare(repeat);
-        });
+// `options` returns the options of the next comparison. Operators are measured in the last pass that is compared.
+ComparedPasses compare_passes(Side &a, Side &b, const std::function<opd_compare_options()> &options) {
+  std::vector<LanguagePass> passes = a.generation.prompt_passes();
+  passes.insert(passes.end(), static_cast<size_t>(a.generation.plan().decode), a.generation.decoding_pass());
+  ComparedPasses found{{}, 0, {}};
+  for (Side *side : {&a, &b}) side->generation.restart();
+  Progress progress;
+  bool agrees = true;
+  for (size_t i = 0; i < passes.size() && agrees; ++i) {
+    found.pass = cat(passes[i].is_decoding ? "decoding" : "prefill", ", pass ", i + 1, " of ", passes.size());
+    progress.stage(found.pass);
+    a.generation.with_pass(passes[i], [&](const LanguageFunction &function, const std::vector<Value> &a_args) {
+      b.generation.with_pass(passes[i], [&](const LanguageFunction &, const std::vector<Value> &b_args) {
+        const std::vector<opd_value> a_views = views_of(a_args);
+        const Array of_b(views_of(b_args));
+        opd_compare_options how = options();
+        how.b_args = of_b.get();
+        const auto compare = [&](int32_t repeat) {
+          how.repeat = repeat;
+          found.last = opdyno::compare(a.target.vm(), b.target.vm(), function.name.c_str(), a_views, &how);
+        };
+        const int32_t repeat = how.repeat;
+        const bool is_last = i + 1 == passes.size();
+        compare(is_last ? repeat : 0);
+        agrees = is_equal(found.last.report);
+        const bool is_last_after_all = !agrees && !is_last && !has_failure(found.last.report);
+        if (is_last_after_all && repeat) compare(repeat);
       });
-      ++found.count;
-    }
-    return found;
+    });
+    ++found.count;
   }
-
- private:
-  std::unique_ptr<Side> a_, b_;
-};
+  return found;
+}
 
 ComparedPasses compare_language(const Args &args) {
   if (args.words().size() > 2)
@@ -285,9 +261,9 @@ ComparedPasses compare_language(const Args &args) {
   using Clock = std::chrono::steady_clock;
   const auto timeout = args.duration_ns("timeout");
   const auto end = Clock::now() + std::chrono::nanoseconds(timeout.value_or(0));
-  ComparedGeneration generation(args);
+  const auto sides = load_sides(args);
   return with_usage_errors([&] {
-    return generation.compare([&] {
+    return compare_passes(*sides.first, *sides.second, [&] {
       auto call = opdyno::defaults(opd_call_options_init);
       if (timeout) call.timeout_ns = std::max<int64_t>(1, std::chrono::nanoseconds(end - Clock::now()).count());
       return options.with(call);
@@ -313,7 +289,7 @@ std::string times_text(const Report &times, TableStyle style) {
 }  // namespace
 
 Exit run_compare(const Args &args) {
-  const ComparisonForm form = comparison_form_of(args);
+  const std::string form = args.chosen("as", {"sentence", "table", "csv", "json", "markdown", "html"});
   const std::optional<std::string> output = args.value("output"), times = args.value("times");
   if (times && args.integer("repeat", 20, 0, most_runs) == 0)
     fail_usage("--times needs measured runs, but --repeat is 0");
@@ -322,19 +298,19 @@ Exit run_compare(const Args &args) {
       if (path) refuse_overwriting(args.words()[program], *path);
   device_option(args, "b-device");  // reports its errors before A is loaded
   const bool is_language = GenerationPlan::is_wanted(args);
-  const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{Compared(args).compare(), 1, {}};
+  const ComparedPasses passes = is_language ? compare_language(args) : ComparedPasses{compare_programs(args), 1, {}};
   const opdyno::Comparison &found = passes.last;
   const std::string verdict = configured_text(found.report, "Verdict");
-  const TableStyle style = form == ComparisonForm::markdown ? TableStyle::markdown : TableStyle::text;
-  if (form == ComparisonForm::json) print(report_text(found.report, ReportForm::json));
-  else if (form == ComparisonForm::csv) print(report_text(found.report, ReportForm::csv));
-  else if (form == ComparisonForm::html) print(report_text(found.report, ReportForm::html));
+  const TableStyle style = form == "markdown" ? TableStyle::markdown : TableStyle::text;
+  if (form == "json") print(report_text(found.report, ReportForm::json));
+  else if (form == "csv") print(report_text(found.report, ReportForm::csv));
+  else if (form == "html") print(report_text(found.report, ReportForm::html));
   else {
     std::string text = is_language ? cat(passes.pass, ": ", verdict) : verdict;
     if (passes.count == 2) text += "; no difference in the pass before";
     if (passes.count > 2) text += cat("; no difference in the ", passes.count - 1, " passes before");
     text += "\n";
-    if (form != ComparisonForm::sentence) text += cat("\n", operators_table(found.report, style), "\n");
+    if (form != "sentence") text += cat("\n", operators_table(found.report, style), "\n");
     text += times_text(found.times, style);
     if (const std::string note = configured_text(found.report, "Note"); !note.empty())
       text += cat("note: ", note, "\n");

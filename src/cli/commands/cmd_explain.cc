@@ -1,5 +1,5 @@
-// `opdyno explain`: the page of an error code, read from the text of docs/errors.md. tests/docs/errors_test.py reads that
-// text independently, compares the pages, and executes the examples.
+// `opdyno explain`: the page of an error code, read from the text of docs/errors.md. tests/docs/errors_test.py reads
+// that text independently, compares the pages, and executes the examples.
 #include <algorithm>
 
 #include "cli/commands/command.h"

@@ -9,7 +9,7 @@
 #include "cli/support/json.h"
 #include "cli/support/screen.h"
 #include "cli/support/text.h"
-#include "cli/tensors/dim.h"
+#include "cli/tensors/element.h"
 #include "cli/tensors/tensor_make.h"
 
 namespace opd::cli {

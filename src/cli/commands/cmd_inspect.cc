@@ -24,8 +24,8 @@ struct Finding {
   std::string text;
 };
 
-// --verify: finds problems of a readable program that reading alone does not show. If the program was loaded whole, makes
-// a VM of it.
+// --verify: finds problems of a readable program that reading alone does not show. If the program was loaded whole,
+// makes a VM of it.
 class Verification {
  public:
   Verification(const Program &program, Loading loading) : program_(program), loading_(loading) {}

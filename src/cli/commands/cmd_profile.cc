@@ -37,10 +37,6 @@ std::string hint_at_zeros(const Report &report) {
              " all calls, which come after a warm-up; --warmup 0 measures the first call");
 }
 
-opd_profile_builtins builtins_of(const Args &args) {
-  return static_cast<opd_profile_builtins>(args.choice("builtins", {"with_tensors", "all", "folded"}));
-}
-
 // If a profiled call fails, there is no report, and a failed warm-up recorded nothing. So the call is made once more
 // and recorded like an application's calls.
 void record_failure(const Runner &runner, const opd_profile_options &options, Recording &recording) {
@@ -61,7 +57,7 @@ Recording record(Runner &runner, const Args &args, std::string &lines) {
   auto options = opdyno::defaults(opd_profile_options_init);
   options.warmup = static_cast<int32_t>(args.integer("warmup", 1, 0, 1'000'000));
   options.repeat = static_cast<int32_t>(args.integer("repeat", 1, 1, 1'000'000));
-  options.builtins = builtins_of(args);
+  options.builtins = static_cast<opd_profile_builtins>(args.choice("builtins", {"with_tensors", "all", "folded"}));
   options.details = args.has("details");
   const bool roofline = args.has("roofline");
   const opd_machine_peak peak = roofline ? opdyno::measure_peak() : opd_machine_peak{};

@@ -144,16 +144,9 @@ std::string results_json(const Runner &runner, const std::vector<Leaf> &leaves,
   if (!comparisons.empty()) {
     json.key("comparisons").begin_object();
     for (const Comparison &comparison : comparisons) {
-      json.key(comparison.name)
-          .begin_object()
-          .key("ok")
-          .boolean(comparison.is_good())
-          .key("elements")
-          .number(comparison.elements);
-      json.key("mismatches")
-          .number(comparison.mismatches)
-          .key("largest_difference")
-          .number(comparison.largest_difference);
+      json.key(comparison.name).begin_object().key("ok").boolean(comparison.is_good());
+      json.key("elements").number(comparison.elements).key("mismatches").number(comparison.mismatches);
+      json.key("largest_difference").number(comparison.largest_difference);
       json.key("text").string(comparison.text()).end_object();
     }
     json.end_object();

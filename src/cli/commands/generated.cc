@@ -1,4 +1,6 @@
 // Files generated from the table of commands when opdyno is built: man pages and shell completions.
+#include <algorithm>
+
 #include "cli/commands/command.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
@@ -12,16 +14,14 @@ namespace {
 // Escapes text for roff: lines may break at hyphens, a dot or quote at a line's begin is a request, and letters beyond
 // ASCII need their code points.
 std::string roff(std::string_view text) {
+  constexpr std::pair<char, std::string_view> special[] = {{'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"},
+                                                           {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (out.empty() && (byte == '.' || byte == '\'')) out += "\\&";
-    if (byte == '\\') out += "\\e";
-    else if (byte == '-') out += "\\-";
-    else if (byte == '\'') out += "\\(aq";
-    else if (byte == '`') out += "\\(ga";
-    else if (byte == '^') out += "\\(ha";
-    else if (byte == '~') out += "\\(ti";
+    const auto found = std::ranges::find(special, text[i], [](const auto &one) { return one.first; });
+    if (found != std::end(special)) out += found->second;
     else if (byte < 0x80) out += text[i];
     else {  // UTF-8
       const int more = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
@@ -61,7 +61,7 @@ std::string body(std::string_view text) {
 
 std::string option_text(const Option &option) {
   std::string text = ".TP\n";
-  if (option.letter) text += cat("\\fB\\-", std::string(1, option.letter), "\\fR, ");
+  if (option.letter) text += cat("\\fB\\-", option.letter, "\\fR, ");
   text += cat("\\fB\\-\\-", roff(option.name), "\\fR");
   if (option.may_lack_value) text += cat("[=\\fI", roff(option.value), "\\fR]");
   else if (!option.value.empty()) text += cat(" \\fI", roff(option.value), "\\fR");
@@ -104,8 +104,8 @@ std::string man_page(const Command &command) {
   return cat(text, exit_status(), ".SH SEE ALSO\n.BR opdyno (1)\n");
 }
 
-// ---- completions for bash, zsh and fish: commands, their options, and which options take a value. Other words complete to
-// files, unless the table has choices.
+// ---- completions for bash, zsh and fish: commands, their options, and which options take a value. Other words
+// complete to files, unless the table has choices.
 
 // In fish, backslashes are special between quotes, too.
 std::string fish_quoted(std::string_view text) {
@@ -158,11 +158,10 @@ std::string bash_completion() {
     std::string names;
     for (const Option *option : command.options) {
       names += cat(names.empty() ? "" : " ", "--", option->name);
-      if (option->letter) names += cat(" -", std::string(1, option->letter));
+      if (option->letter) names += cat(" -", option->letter);
       if (option->value.empty() || option->may_lack_value) continue;
-      const std::string pattern = option->letter
-                                      ? cat("--", option->name, "|", command.name, ":-", std::string(1, option->letter))
-                                      : cat("--", option->name);
+      const std::string pattern =
+          option->letter ? cat("--", option->name, "|", command.name, ":-", option->letter) : cat("--", option->name);
       const std::vector<std::string> choices = choices_of(*option);
       values +=
           cat("    ", command.name, ":", pattern,
@@ -240,7 +239,7 @@ std::string zsh_completion() {
                 shell_quoted(cat(option->repeatable ? "*" : "", name, sign, "[", escaped(option->help), "]", value)));
       };
       add(cat("--", option->name), option->value.empty() ? "" : option->may_lack_value ? "=-" : "=");
-      if (option->letter) add(cat("-", std::string(1, option->letter)), option->value.empty() ? "" : "+");
+      if (option->letter) add(cat("-", option->letter), option->value.empty() ? "" : "+");
     }
     const std::vector<std::string> choices = choices_of(command);
     if (!choices.empty()) specs += cat(" \\\n        ", shell_quoted(cat("1::word:(", join(choices, " "), ")")));
@@ -281,7 +280,7 @@ std::string fish_completion() {
     const std::string condition = cat("complete -c opdyno -n '__fish_seen_subcommand_from ", command.name, "'");
     for (const Option *option : command.options) {
       text += cat(condition, " -l ", option->name);
-      if (option->letter) text += cat(" -s ", std::string(1, option->letter));
+      if (option->letter) text += cat(" -s ", option->letter);
       const std::vector<std::string> choices = choices_of(*option);
       if (!option->value.empty() && !option->may_lack_value)
         text += is_file(*option) && choices.empty() ? " -r -F" : " -x";

@@ -1,5 +1,5 @@
-// Checks of the machine: the processor's counters, PAPI, energy, the settings (clock, governor, quota), and the names of its
-// container and hypervisor.
+// Checks of the machine: the processor's counters, PAPI, energy, the settings (clock, governor, quota), and the names
+// of its container and hypervisor.
 #include <link.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -12,7 +12,7 @@
 #include "cli/bench/machine_quality.h"
 #include "cli/doctor/doctor.h"
 #include "cli/load/devices.h"
-#include "cli/support/system_files.h"
+#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {

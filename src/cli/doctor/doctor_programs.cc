@@ -1,5 +1,5 @@
-// Checks of the needs of programs: the cache directory, the compiler, devices and their drivers, and the active Python with
-// TVM and tvm-ffi, whose artifacts may load here.
+// Checks of the needs of programs: the cache directory, the compiler, devices and their drivers, and the active Python
+// with TVM and tvm-ffi, whose artifacts may load here.
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/load/devices.h"
 #include "cli/support/failure.h"
-#include "cli/support/system_files.h"
+#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {

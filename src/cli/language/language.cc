@@ -5,7 +5,6 @@
 #include "cli/show/forms.h"
 #include "cli/support/file.h"
 #include "cli/support/progress.h"
-#include "cli/support/watchdog.h"
 
 namespace opd::cli {
 
@@ -52,15 +51,8 @@ class LanguageRunner {
   }
 
   LanguageResult result(std::vector<GenerationRun> runs) const {
-    LanguageResult result{generation_->plan(),
-                          {},
-                          generation_->vocabulary(),
-                          opdyno::threads_count(),
-                          generation_->stats(),
-                          std::move(runs),
-                          {},
-                          {},
-                          machine_name(nullptr)};
+    LanguageResult result{generation_->plan(),  generation_->vocabulary(), opdyno::threads_count(),
+                          generation_->stats(), std::move(runs),           machine_name(nullptr)};
     for (const LanguageFunction &create : language_.creates) result.functions.push_back(create.name);
     if (language_.embed) result.functions.push_back(language_.embed->name);
     result.functions.insert(result.functions.end(), {language_.prefill.name, language_.decode.name});

@@ -53,8 +53,8 @@ struct TokenProfile {
   double host_share() const { return share(bookkeeping + dispatch); }
 };
 
-// ---- The program of a language model: the functions that make its caches, embed tokens, compute prompts and decode, and
-// the roles of their parameters. They are found by the conventions of TVM's and MLC's compilers
+// ---- The program of a language model: the functions that make its caches, embed tokens, compute prompts and decode,
+// and the roles of their parameters. They are found by the conventions of TVM's and MLC's compilers
 // (docs/language_models.md); options name other functions.
 
 enum class Role {
@@ -134,8 +134,8 @@ class LanguageInputs {
   int64_t vocabulary_ = 1;
 };
 
-// ---- Drives the program of a language model: makes its caches, computes prompts of random tokens, and decodes further ones
-// in a batch.
+// ---- Drives the program of a language model: makes its caches, computes prompts of random tokens, and decodes further
+// ones in a batch.
 
 struct GenerationPlan {
   int64_t prefill, decode, batch;  // tokens of each prompt, tokens decoded after it, sequences
@@ -201,14 +201,14 @@ class Generation {
 
 struct LanguageResult {
   GenerationPlan plan;
-  std::vector<std::string> functions;  // called functions: for caches, embed, prefill, decode
   int64_t vocabulary;
   int64_t threads;
   opd_kv_stats cache;
   std::vector<GenerationRun> runs;
-  std::optional<TokenProfile> profile;
-  std::vector<MachineQuality::Entry> quality;
-  std::string machine = {};  // the machine's name
+  std::string machine;                      // the machine's name
+  std::vector<std::string> functions = {};  // called functions: for caches, embed, prefill, decode
+  std::optional<TokenProfile> profile = {};
+  std::vector<MachineQuality::Entry> quality = {};
 
   Benchmark first_tokens() const;  // one time per run
   DecodingTimes tokens() const;    // one time per pass of all runs

@@ -1,5 +1,5 @@
-// What TVM's modules say of parameters in texts: a program's descriptions for its error messages, which compiled functions
-// keep, too, and the signatures of kernels, in a module's JSON.
+// What TVM's modules say of parameters in texts: a program's descriptions for its error messages, which compiled
+// functions keep, too, and the signatures of kernels, in a module's JSON.
 #pragma once
 #include <map>
 #include <optional>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/support/face.h"
-#include "cli/tensors/dim.h"
+#include "cli/tensors/element.h"
 
 namespace opd::cli {
 

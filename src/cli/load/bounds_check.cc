@@ -18,7 +18,7 @@
 #include "cli/support/failure.h"
 #include "cli/support/signal_text.h"
 #include "cli/support/text.h"
-#include "cli/tensors/dim.h"
+#include "cli/tensors/element.h"
 
 namespace opd::cli {
 

@@ -29,12 +29,21 @@ const Known known[] = {
 };
 
 const Known &find(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Known &one : known) {
+  for (const Known &one : known)
     if (one.name == name) return one;
-    names.emplace_back(one.name);
-  }
-  fail_usage(cat("there is no collector '", name, "'; there are ", join(names, ", ")));
+  fail_usage(cat("there is no collector '", name, "'; there are ", join(names_of(known), ", ")));
+}
+
+// The state of a collector on this machine. If it works only in part: how to ask for that part.
+std::string state_of(const Known &one) {
+  const std::string problem = collector_problem(one.name);
+  if (problem.empty()) return "yes";
+  if (!one.fallback) return cat("no: ", problem);
+  const std::string spec = cat(one.name, ":", one.fallback);
+  try {
+    make_collector(spec);
+  } catch (const Failure &) { return cat("no: ", problem); }
+  return cat("in part, as --collector ", spec, "; not the usual events: ", problem);
 }
 
 }  // namespace
@@ -117,22 +126,6 @@ std::string collector_problem(std::string_view name) {
     return "";
   } catch (const opdyno::Error &error) { return error.message(); }
 }
-
-namespace {
-
-// The state of a collector on this machine. If it works only in part: how to ask for that part.
-std::string state_of(const Known &one) {
-  const std::string problem = collector_problem(one.name);
-  if (problem.empty()) return "yes";
-  if (!one.fallback) return cat("no: ", problem);
-  const std::string spec = cat(one.name, ":", one.fallback);
-  try {
-    make_collector(spec);
-  } catch (const Failure &) { return cat("no: ", problem); }
-  return cat("in part, as --collector ", spec, "; not the usual events: ", problem);
-}
-
-}  // namespace
 
 std::string collectors_text() {
   std::string text = "collectors:\n";

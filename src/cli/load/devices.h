@@ -1,4 +1,5 @@
-// What a machine has: its devices, on this machine or on another one, and collectors, by their names on the command line.
+// What a machine has: its devices, on this machine or on another one, and collectors, by their names on the command
+// line.
 #pragma once
 #include <functional>
 #include <string>

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/load/annotations.h"
-#include "cli/load/arguments.h"
+#include "cli/load/target.h"
 #include "cli/support/failure.h"
 #include "cli/support/json.h"
 #include "cli/tensors/tensor_make.h"

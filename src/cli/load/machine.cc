@@ -18,7 +18,7 @@ constexpr std::string_view kForm =
     "HOST:PORT or tracker=HOST:PORT, then ,key=K ,secret-file=F ,tls-ca=F "
     ",tls-fingerprint=HASH ,tls-name=NAME";
 
-opd_rpc_connect_options connect_options(const MachineSpec &spec, const Args &args) {
+opdyno::RpcSession connect(const MachineSpec &spec, const Args &args) {
   auto options = opdyno::defaults(opd_rpc_connect_options_init);
   options.key = spec.key.c_str();
   const auto given = [](const std::string &text) { return text.empty() ? nullptr : text.c_str(); };
@@ -26,11 +26,6 @@ opd_rpc_connect_options connect_options(const MachineSpec &spec, const Args &arg
   options.tls_ca_file = given(spec.tls_ca), options.tls_name = given(spec.tls_name);
   options.tls_fingerprint = given(spec.tls_fingerprint);
   options.answer_timeout_ns = args.duration_ns("timeout").value_or(0);
-  return options;
-}
-
-opdyno::RpcSession connect(const MachineSpec &spec, const Args &args) {
-  const opd_rpc_connect_options options = connect_options(spec, args);
   const std::string address = spec.address.text();
   return attempt(Exit::failed, address, [&] {
     return spec.is_tracker ? opdyno::RpcSession::request(address, &options)

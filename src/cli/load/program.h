@@ -7,7 +7,7 @@
 #include "cli/load/machine.h"
 #include "cli/support/args.h"
 #include "cli/support/face.h"
-#include "cli/tensors/dim.h"
+#include "cli/tensors/element.h"
 
 namespace opd::cli {
 

@@ -2,10 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "cli/load/arguments.h"
 #include "cli/load/target.h"
 #include "cli/support/progress.h"
-#include "cli/support/watchdog.h"
 
 namespace opd::cli {
 

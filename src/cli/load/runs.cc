@@ -19,14 +19,17 @@ std::optional<Report> try_parse(std::string_view json) {
   } catch (const opdyno::Error &) { return std::nullopt; }
 }
 
+}  // namespace
+
 // A report may span several lines; if the file has one report per line,
 // its first line is a complete one.
-void read_into(std::vector<Report> &reports, const std::string &path) {
+std::vector<Report> read_reports(const std::string &path) {
   const std::string text = read_file(path), name = path == "-" ? "standard input" : path;
   const std::string_view all = trim(text);
   const size_t first_end = all.find('\n');
   if (first_end == std::string_view::npos || !try_parse(all.substr(0, first_end)))
-    return reports.push_back(attempt(Exit::failed, name, [&] { return Report::from_json(all); }));
+    return {attempt(Exit::failed, name, [&] { return Report::from_json(all); })};
+  std::vector<Report> reports;
   size_t number = 1;
   for (size_t begin = 0, end; begin < all.size(); begin = end + 1, ++number) {
     end = std::min(all.find('\n', begin), all.size());
@@ -34,13 +37,6 @@ void read_into(std::vector<Report> &reports, const std::string &path) {
     if (line.empty()) continue;
     reports.push_back(attempt(Exit::failed, cat(name, ", line ", number), [&] { return Report::from_json(line); }));
   }
-}
-
-}  // namespace
-
-std::vector<Report> read_reports(const std::string &path) {
-  std::vector<Report> reports;
-  read_into(reports, path);
   return reports;
 }
 
@@ -65,6 +61,9 @@ Trace read_recording(const std::string &path) {
 std::vector<Report> read_runs(const std::string &words, opd_trace_view view) {
   namespace fs = std::filesystem;
   std::vector<Report> reports;
+  const auto add = [&](const std::string &path) {
+    for (Report &report : read_reports(path)) reports.push_back(std::move(report));
+  };
   for (const std::string_view word : split(words, ',')) {
     if (word.empty()) fail_usage(cat("'", words, "' has an empty file name; separate names by a comma alone"));
     if (are_recordings(std::string(word))) {
@@ -73,7 +72,7 @@ std::vector<Report> read_runs(const std::string &words, opd_trace_view view) {
     }
     std::error_code error;
     if (!fs::is_directory(fs::path(word), error)) {
-      read_into(reports, std::string(word));
+      add(std::string(word));
       continue;
     }
     std::vector<std::string> files;
@@ -83,7 +82,7 @@ std::vector<Report> read_runs(const std::string &words, opd_trace_view view) {
     if (error) fail_errno("read", word, error.value());
     if (files.empty()) throw Failure(Exit::failed, cat("the directory ", word, " holds no .json or .jsonl files"));
     std::sort(files.begin(), files.end());
-    for (const std::string &file : files) read_into(reports, file);
+    for (const std::string &file : files) add(file);
   }
   return reports;
 }

@@ -1,7 +1,7 @@
 // The sizes of `bench --sweep`: every combination of the values of each name.
 #include <algorithm>
 
-#include "cli/load/arguments.h"
+#include "cli/load/target.h"
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
 

@@ -1,7 +1,10 @@
-// The function to call: one of the VM program, or a plain packed function of the module tree.
+// The call: its function, which is one of the VM program or a plain packed function of the module tree, and its
+// arguments, which come from -i and --params; missing ones are made to fit the checks of the program and its kernels.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/load/bounds_check.h"
@@ -35,7 +38,6 @@ class Target {
  private:
   void bind_program(const Program &program, const Args &args);
   void bind_plain(const Program &program, const std::optional<std::string> &function);
-  Value checked_call(const std::vector<opd_value> &args, const opd_call_options &options) const;
 
   std::string name_;
   DLDevice device_;
@@ -44,5 +46,31 @@ class Target {
   std::vector<Param> params_;
   std::unique_ptr<BoundsCheck> bounds_check_;
 };
+
+// Values of sizes that the program leaves open, in the order given.
+using Sizes = std::vector<std::pair<std::string, int64_t>>;
+
+// The rows of --sweep; a single row without sizes if it is absent. Fails with Exit::usage.
+std::vector<Sizes> sweep_of(const Args &args);
+std::string sizes_text(const Sizes &sizes);  // "n=8, m=4"
+
+class Arguments {
+ public:
+  // Fails with Exit::usage, naming the parameter and a fitting argument. `sizes` are added to those of --dim.
+  // `is_there`: the program is on another machine.
+  Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {},
+            bool is_there = false);
+
+  // Borrowed views, in order.
+  const std::vector<opd_value> &views() const { return views_; }
+
+ private:
+  std::vector<Value> owned_;
+  std::vector<opd_value> views_;
+};
+
+// Completes the parameters of a program's function as far as possible. `given` holds a value for each known parameter,
+// and OPD_NONE for the others.
+std::vector<Param> probe_params(const Program &program, const Target &target, const std::vector<opd_value> &given);
 
 }  // namespace opd::cli

@@ -10,15 +10,12 @@ namespace opd::cli {
 namespace {
 
 // By the code that opd_rpc_serve() returned. The last one is for all other codes.
-struct Outcome {
-  const char *name;
-  opd_code code;
-};
-constexpr std::array<Outcome, ServeMetrics::num_outcomes> outcomes{{{"done", OPD_OK},
-                                                                    {"bad_key", OPD_FAILED_PRECONDITION},
-                                                                    {"bad_format", OPD_BAD_FORMAT},
-                                                                    {"limit", OPD_DEADLINE_EXCEEDED},
-                                                                    {"broken", OPD_INTERNAL}}};
+constexpr std::array<std::pair<const char *, opd_code>, ServeMetrics::num_outcomes> outcomes{
+    {{"done", OPD_OK},
+     {"bad_key", OPD_FAILED_PRECONDITION},
+     {"bad_format", OPD_BAD_FORMAT},
+     {"limit", OPD_DEADLINE_EXCEEDED},
+     {"broken", OPD_INTERNAL}}};
 
 opdyno::Telemetry started(const std::string &address, const std::string &otlp) {
   opd_telemetry_options options = opdyno::defaults(opd_telemetry_options_init);
@@ -89,7 +86,8 @@ void ServeMetrics::Totals::add(const SharedSession &shared) {
 }
 
 void ServeMetrics::note_end(opd_code code) {
-  const auto found = std::ranges::find(outcomes.begin(), outcomes.end() - 1, code, &Outcome::code);
+  const auto found =
+      std::ranges::find(outcomes.begin(), outcomes.end() - 1, code, [](const auto &one) { return one.second; });
   ++shared_->ended[static_cast<size_t>(found - outcomes.begin())];
 }
 
@@ -120,7 +118,7 @@ void ServeMetrics::show() {
   constexpr const char *help = "Sessions that have ended, by how.";
   for (size_t i = 0; i < outcomes.size(); ++i)
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER,
-        static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i].name]), outcomes[i].name);
+        static_cast<double>(shared_->ended[i].load() + ended_[outcomes[i].first]), outcomes[i].first);
   for (const char *seen : {"crashed", "exited", "no_process"})
     set("rpc_sessions", help, OPD_TELEMETRY_COUNTER, static_cast<double>(ended_[seen]), seen);
 }

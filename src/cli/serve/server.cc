@@ -76,7 +76,10 @@ class Server {
   void run() {
     print(cat("serving at ", settings_.listen.text(), settings_.key.empty() ? "" : ", key " + settings_.key,
               "\nsandbox: ", sandbox_, "\n"));
-    if (!is_loopback(listener_.get())) warn_of_the_network();
+    const bool is_reachable = !is_loopback(listener_.get()), has_secret = settings_.session.secret;
+    if (is_reachable && !has_secret) warn("who reaches this address may run programs here");
+    if (is_reachable && has_secret && settings_.certificate.empty())
+      warn("sessions are not encrypted; --tls-cert or an ssh tunnel does that");
     if (!settings_.session.sandbox) warn("without a sandbox, programs of clients can do all that this user can");
     if (geteuid() == 0 && settings_.user.empty())
       warn("sessions run as root; --user NAME has them run as another user");
@@ -103,12 +106,6 @@ class Server {
     bool has_asked = false, has_place = false;
     std::optional<ForcedEnd> end{};
   };
-
-  void warn_of_the_network() const {
-    const bool has_secret = settings_.session.secret, is_encrypted = !settings_.certificate.empty();
-    if (!has_secret) warn("who reaches this address may run programs here");
-    else if (!is_encrypted) warn("sessions are not encrypted; --tls-cert or an ssh tunnel does that");
-  }
 
   void wait_for_events() {
     const size_t unknown =

@@ -21,7 +21,7 @@
 #include <opdyno/tensor.hpp>
 #include <string_view>
 
-#include "cli/support/system_files.h"
+#include "cli/support/file.h"
 #include "cli/support/text.h"
 
 namespace opd::cli {

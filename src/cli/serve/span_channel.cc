@@ -1,8 +1,8 @@
-#include "cli/serve/span_channel.h"
-
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+
+#include "cli/serve/session.h"
 
 namespace opd::cli {
 

@@ -12,17 +12,16 @@ namespace opd::cli {
 namespace {
 
 struct NamedForm {
-  ReportForm form;
   std::string_view name;
+  opd_report_format format;
   std::vector<std::string_view> suffixes;
 };
-const std::vector<NamedForm> &forms() {
-  static const std::vector<NamedForm> all = {// in the order of ReportForm
-                                             {ReportForm::table, "table", {".txt"}},
-                                             {ReportForm::csv, "csv", {".csv"}},
-                                             {ReportForm::json, "json", {".json", ".jsonl"}},
-                                             {ReportForm::markdown, "markdown", {".md", ".markdown"}},
-                                             {ReportForm::html, "html", {".html", ".htm"}}};
+const std::vector<NamedForm> &forms() {  // in the order of ReportForm
+  static const std::vector<NamedForm> all = {{"table", OPD_REPORT_TABLE, {".txt"}},
+                                             {"csv", OPD_REPORT_CSV, {".csv"}},
+                                             {"json", OPD_REPORT_JSON, {".json", ".jsonl"}},
+                                             {"markdown", OPD_REPORT_MARKDOWN, {".md", ".markdown"}},
+                                             {"html", OPD_REPORT_HTML, {".html", ".htm"}}};
   return all;
 }
 
@@ -44,25 +43,18 @@ const std::vector<TraceForm> &trace_forms() {
   return all;
 }
 
-std::string names_of_all() {
-  std::string names;
-  for (const TraceForm &form : trace_forms()) names += cat(names.empty() ? "" : ", ", form.name);
-  return names;
-}
-
 }  // namespace
 
 ReportForm report_form(std::string_view name) {
   for (const NamedForm &form : forms())
-    if (form.name == name) return form.form;
+    if (form.name == name) return static_cast<ReportForm>(&form - forms().data());
   fail_usage(cat("--as: '", name, "' is none of table, csv, json, markdown and html"));
 }
 
 ReportForm report_form_of_file(const std::string &path, ReportForm otherwise) {
   const std::string given = suffix_of(path);
   for (const NamedForm &form : forms())
-    for (const std::string_view suffix : form.suffixes)
-      if (given == suffix) return form.form;
+    if (std::ranges::count(form.suffixes, given)) return report_form(form.name);
   if (!given.empty())
     print_message(cat("opdyno: no form of reports has the suffix ", given, ", so ", path, " is written as ",
                       forms()[static_cast<size_t>(otherwise)].name, "\n"));
@@ -79,9 +71,7 @@ opd_report_write_options write_options(const Args &args) {
 }
 
 std::string written(const Report &report, ReportForm form, const opd_report_write_options &options) {
-  const opd_report_format formats[] = {OPD_REPORT_TABLE, OPD_REPORT_CSV, OPD_REPORT_JSON, OPD_REPORT_MARKDOWN,
-                                       OPD_REPORT_HTML};  // in the order of ReportForm
-  return report.write(formats[static_cast<size_t>(form)], &options) + (form == ReportForm::json ? "\n" : "");
+  return report.write(forms()[static_cast<size_t>(form)].format, &options) + (form == ReportForm::json ? "\n" : "");
 }
 
 bool wants_summary(const Args &args) {
@@ -114,7 +104,7 @@ void write_profile(const Args &args, const Profile &profile) {
 const TraceForm &trace_form(std::string_view name) {
   for (const TraceForm &form : trace_forms())
     if (form.name == name) return form;
-  fail_usage(cat("--form: '", name, "' is none of ", names_of_all()));
+  fail_usage(cat("--form: '", name, "' is none of ", join(names_of(trace_forms()), ", ")));
 }
 
 bool is_gzip_file(const std::string &path) { return lower_case(path).ends_with(".gz"); }
@@ -125,7 +115,8 @@ const TraceForm &trace_form_of_file(const std::string &path) {
   for (const TraceForm &form : trace_forms())
     for (const std::string_view suffix : form.suffixes)
       if (name.ends_with(suffix)) return form;
-  fail_usage(cat("the suffix of ", path, " names no form of a trace; name it by --form: ", names_of_all()));
+  fail_usage(cat("the suffix of ", path,
+                 " names no form of a trace; name it by --form: ", join(names_of(trace_forms()), ", ")));
 }
 
 }  // namespace opd::cli

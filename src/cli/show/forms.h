@@ -1,4 +1,5 @@
-// Forms of reports and traces, by name and by the suffix of a file. On a terminal, a report gets a form that fits its width.
+// Forms of reports and traces, by name and by the suffix of a file. On a terminal, a report gets a form that fits its
+// width.
 #pragma once
 #include <string>
 #include <string_view>

@@ -143,34 +143,32 @@ class Overview {
   std::string out_;
 };
 
-// A table with a label, a number of bytes and a note per row.
-class SizeTable {
- public:
+// A row of a table with a label, a number of bytes and a note. A heading has no number.
+struct SizeRow {
+  std::string label, bytes, note;
+};
+
+struct SizeTable {
+  std::vector<SizeRow> rows;
+
   void add(std::string label, int64_t bytes, std::string note = "") {
-    rows_.push_back({std::move(label), cat(bytes), std::move(note)});
+    rows.push_back({std::move(label), cat(bytes), std::move(note)});
   }
-  void heading(std::string text) { rows_.push_back({std::move(text), "", ""}); }
 
   std::string text() const {
     size_t labels = 0, numbers = 0;
-    for (const Row &row : rows_) {
+    for (const SizeRow &row : rows) {
       if (!row.bytes.empty()) labels = std::max(labels, width_of(row.label));
       numbers = std::max(numbers, row.bytes.size());
     }
     std::string out;
-    for (const Row &row : rows_) {
+    for (const SizeRow &row : rows) {
       if (row.bytes.empty()) out += row.label;
       else out += cat(pad_right(row.label, labels), "  ", pad_left(row.bytes, numbers), " bytes");
       out += cat(row.note.empty() ? "" : "  ", row.note, "\n");
     }
     return out;
   }
-
- private:
-  struct Row {
-    std::string label, bytes, note;
-  };
-  std::vector<Row> rows_;
 };
 
 void add_program_sizes(SizeTable &table, const cJSON *program) {
@@ -265,7 +263,7 @@ std::string sizes_text(const cJSON *module) {
   SizeTable table;
   each_module(module, [&](const cJSON *each) {
     if (is_named_only(each)) return;
-    table.heading(module_name(each));
+    table.rows.push_back({module_name(each), "", ""});
     if (const cJSON *program = json_member(each, "program")) add_program_sizes(table, program);
     else add_library_sizes(table, each);
   });

@@ -40,6 +40,9 @@ class Args {
   std::optional<uint64_t> bytes(std::string_view name) const;
   // The index of the value in `names`. The first name is the default.
   size_t choice(std::string_view name, const std::vector<std::string> &names) const;
+  std::string chosen(std::string_view name, const std::vector<std::string> &names) const {
+    return names[choice(name, names)];
+  }
 
  private:
   void add(const Option &option, std::string value);

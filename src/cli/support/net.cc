@@ -130,10 +130,8 @@ Tracker::Tracker(Endpoint at, std::string key, int port) : at_(std::move(at)), k
   const Addresses addresses = addresses_of(at_, 0);
   socket_ = Descriptor(socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval patience{patience_s, 0};
-  if (socket_) {
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  }
+  for (const int limit : {SO_RCVTIMEO, SO_SNDTIMEO})
+    if (socket_) setsockopt(socket_.get(), SOL_SOCKET, limit, &patience, sizeof patience);
   if (!socket_ || connect(socket_.get(), addresses->ai_addr, addresses->ai_addrlen) != 0)
     fail_errno("connect to the tracker at", at_.text(), errno);
   send(number_bytes(tracker_magic));

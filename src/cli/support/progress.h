@@ -1,19 +1,21 @@
-// A line on the terminal that names the current activity, shown if it takes more than two seconds.
+// What goes on beside a long call: a line on the terminal, and the end of the process beyond the time limit.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "cli/support/face.h"
+
 namespace opd::cli {
 
+// A line on the terminal that names the current activity, shown if it takes more than two seconds.
 class Progress {
  public:
   Progress();  // shows nothing if standard error is not a terminal
   ~Progress();
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
 
   // Sets the activity. `detail` is called from another thread each time the line is drawn; its text is appended.
   void stage(std::string what, std::function<std::string()> detail = nullptr);
@@ -29,6 +31,25 @@ class Progress {
   std::function<std::string()> detail_;
   bool is_shown_ = false;
   std::jthread thread_;
+};
+
+// Ends the process if a call exceeds its time limit. The VM stops between operators, but a running kernel cannot be
+// interrupted.
+class Watchdog {
+ public:
+  // `token` belongs to the watched call. If no operator is known, the message names `function`.
+  Watchdog(std::chrono::nanoseconds timeout, CancelToken token, std::string function);
+  // The time until the deadline; at least 1 ns, since 0 would mean no deadline.
+  std::chrono::nanoseconds remaining() const;
+
+ private:
+  void watch(const std::stop_token &stopped) const;
+
+  std::chrono::nanoseconds timeout_;
+  std::chrono::steady_clock::time_point deadline_;
+  CancelToken token_;
+  std::string function_;
+  std::jthread thread_;  // last: it uses the members above
 };
 
 }  // namespace opd::cli

@@ -8,6 +8,55 @@
 
 namespace opd::cli {
 
+namespace {
+
+// Keeps `left` code points at the begin, and as many at the end as then fit.
+std::string without_middle(std::string_view text, size_t most, size_t left) {
+  const size_t width = width_of(text), kept = most > 0 ? most - 1 : 0;
+  if (width <= most) return std::string(text);
+  size_t point = 0;
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) != 0x80) ++point;
+    if (point == left + 1 && (text[i] & 0xC0) != 0x80) out += "…";
+    if (point <= left || point > width - (kept - left)) out += text[i];
+  }
+  return out;
+}
+
+bool are_apart(const std::vector<std::string> &shown, const std::vector<std::string> &names) {
+  std::map<std::string_view, std::string_view> name_of;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (name_of.emplace(shown[i], names[i]).first->second != names[i]) return false;
+  return true;
+}
+
+// Optimal string alignment: Levenshtein distance, but two swapped neighbours count once.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+template <class T>
+std::optional<T> read_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  T number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 std::string counted(int64_t number, std::string_view noun) { return cat(number, " ", noun, number == 1 ? "" : "s"); }
 
 std::string join(const std::vector<std::string> &parts, std::string_view between) {
@@ -93,31 +142,6 @@ std::string fitted(std::string_view text, size_t width) {
   return out;
 }
 
-namespace {
-
-// Keeps `left` code points at the begin, and as many at the end as then fit.
-std::string without_middle(std::string_view text, size_t most, size_t left) {
-  const size_t width = width_of(text), kept = most > 0 ? most - 1 : 0;
-  if (width <= most) return std::string(text);
-  size_t point = 0;
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) != 0x80) ++point;
-    if (point == left + 1 && (text[i] & 0xC0) != 0x80) out += "…";
-    if (point <= left || point > width - (kept - left)) out += text[i];
-  }
-  return out;
-}
-
-bool are_apart(const std::vector<std::string> &shown, const std::vector<std::string> &names) {
-  std::map<std::string_view, std::string_view> name_of;
-  for (size_t i = 0; i < names.size(); ++i)
-    if (name_of.emplace(shown[i], names[i]).first->second != names[i]) return false;
-  return true;
-}
-
-}  // namespace
-
 std::string shortened(std::string_view text, size_t most) {
   const size_t kept = most > 0 ? most - 1 : 0;
   return without_middle(text, most, kept - kept / 3);
@@ -196,14 +220,6 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-template <class T>
-static std::optional<T> read_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  T number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 std::optional<int64_t> read_int(std::string_view text) { return read_number<int64_t>(text); }
 std::optional<double> read_double(std::string_view text) { return read_number<double>(text); }
 
@@ -237,26 +253,6 @@ std::optional<uint64_t> read_bytes(std::string_view text) {
   if (!number || *number <= 0 || *number > (INT64_MAX >> shift)) return std::nullopt;
   return static_cast<uint64_t>(*number) << shift;
 }
-
-namespace {
-
-// Optimal string alignment: Levenshtein distance, but two swapped neighbours count once.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  std::iota(last.begin(), last.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(row);
-  }
-  return last[b.size()];
-}
-
-}  // namespace
 
 std::string suggest(std::string_view wanted, const std::vector<std::string> &names) {
   const std::string *best = nullptr;

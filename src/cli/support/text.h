@@ -35,6 +35,12 @@ std::string cat(const Parts &...parts) {
 // "1 register", "2 registers"
 std::string counted(int64_t number, std::string_view noun);
 std::string join(const std::vector<std::string> &parts, std::string_view between);
+template <class Range>
+std::vector<std::string> names_of(const Range &all) {
+  std::vector<std::string> names;
+  for (const auto &one : all) names.emplace_back(one.name);
+  return names;
+}
 // Splits at `separator` where no parenthesis is open; "" gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }

@@ -7,7 +7,6 @@
 
 #include "cli/support/failure.h"
 #include "cli/support/text.h"
-#include "cli/tensors/dim.h"
 
 namespace opd::cli {
 

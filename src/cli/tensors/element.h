@@ -1,11 +1,28 @@
 // Reads, writes and prints tensors and their elements as numbers, for every dtype that the program can show.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "cli/support/face.h"
+#include "cli/support/text.h"
 
 namespace opd::cli {
+
+// A size of a tensor: a number, or a name whose number comes from --dim or another argument.
+using Dim = std::variant<int64_t, std::string>;
+using DimValues = std::map<std::string, int64_t, std::less<>>;
+
+inline std::string dims_text(const std::vector<Dim> &dims) {
+  std::vector<std::string> parts;
+  for (const Dim &dim : dims) parts.push_back(std::visit([](const auto &size) { return cat(size); }, dim));
+  return cat("[", join(parts, ", "), "]");
+}
+
+inline std::string dims_text(const int64_t *dims, int ndim) { return dims_text(std::vector<Dim>(dims, dims + ndim)); }
 
 // One number of a tensor: an element, a lane of a vector element, or half of a complex one.
 struct Scalar {
@@ -29,8 +46,8 @@ std::string print_scalar(const void *data, size_t index, Scalar scalar, int digi
 void *data_of(const DLTensor &view);
 size_t element_count(const DLTensor &view);
 
-// Rows of aligned numbers. `tensor` must be on the CPU. With `full` every element is shown. Otherwise a tensor of more than 1000 elements shows
-// the first and last three of each dimension. A dtype without numbers gives "".
+// Rows of aligned numbers. `tensor` must be on the CPU. With `full` every element is shown. Otherwise a tensor of more
+// than 1000 elements shows the first and last three of each dimension. A dtype without numbers gives "".
 std::string tensor_text(const Tensor &tensor, bool full);
 
 // "float32[2, 3]".

@@ -7,7 +7,6 @@
 #include "cli/support/failure.h"
 #include "cli/support/file.h"
 #include "cli/support/text.h"
-#include "cli/tensors/dim.h"
 #include "cli/tensors/element.h"
 #include "cli/tensors/tensor_make.h"
 

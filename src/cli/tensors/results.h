@@ -1,5 +1,5 @@
-// A call's result as named leaves: `out`, or `out_0`, `out_1_2` for the items of (nested) tuples. They are saved to a file,
-// or compared with a file of expected tensors, element by element.
+// A call's result as named leaves: `out`, or `out_0`, `out_1_2` for the items of (nested) tuples. They are saved to a
+// file, or compared with a file of expected tensors, element by element.
 #pragma once
 #include <string>
 #include <vector>

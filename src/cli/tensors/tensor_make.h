@@ -1,17 +1,50 @@
-// Makes tensors for inputs: random, counted, with given numbers, or from a file.
+// Inputs: the text after -i, which tells the type of an argument and the source of its elements, and the tensors made
+// of it: random, counted, with given numbers, or from a file.
+//
+//     [name:]4x8xf32[=FILL]      a tensor; 0dxf32 is one without dimensions, nxf32 takes n from --dim
+//     [name:]@x.npy  @f.npz:key  a tensor with the file's shape and dtype
+//     [name:]i64=7  f64=0.5  bool=true  str=text  none
+//     [name:]shape(2,3)
+//     [name:]tuple(SPEC;SPEC)
+//     FILL: rand  rand(lo,hi)  range  a number  numbers with commas between  @x.npy  @f.npz:key
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/support/face.h"
-#include "cli/tensors/input_spec.h"
+#include "cli/tensors/element.h"
 
 namespace opd::cli {
 
-// Random numbers that are the same on every machine: integers only, until one exact conversion at the end. The generator is
-// SplitMix64 (Steele, Lea and Flood 2014).
+struct Fill {
+  enum class Kind { random, range, numbers, file } kind = Kind::random;
+  double low = 0, high = 1;          // random: [low, high) for reals, [low, high] for integers
+  std::vector<std::string> numbers;  // one for all elements, or one per element
+  std::string file;                  // path, or path:key
+};
+
+struct InputSpec {
+  enum class Kind { tensor, plain, shape, tuple } kind = Kind::tensor;
+  std::string text;  // as given, for messages
+  std::string name;  // "" if positional
+
+  std::optional<std::vector<Dim>> dims;  // tensor: as given; none for a plain file
+  std::optional<DLDataType> dtype;
+  Fill fill;
+
+  Value value;  // plain: a number, a text, or none
+  std::vector<int64_t> shape;
+  std::vector<InputSpec> items;
+};
+
+// Fails with Exit::usage.
+InputSpec parse_input(std::string_view text);
+
+// Random numbers that are the same on every machine: integers only, until one exact conversion at the end. The
+// generator is SplitMix64 (Steele, Lea and Flood 2014).
 class Random {
  public:
   // `stream` separates the arguments of one seed, so that the numbers of one do not depend on the others.
