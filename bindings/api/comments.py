@@ -41,8 +41,7 @@ def result_text(comment):
 
 def split_default(comment):
     """The comment of an option as what it says of it, its default, and what that means: "A limit. Default: 0: none" gives
-    ("A limit", "0", "none"). The word may be absent: "calls; 2^20" gives ("calls", "2^20", "")."""
-    text = re.sub(r"\.?\s+Since: \d+\.\d+$", "", comment.strip()).rstrip(".")
-    end = re.split(r"(?<=[;.])\s+", text)[-1]
-    default, _, means = " ".join(end.split()).removeprefix("Default: ").partition(": ")
-    return text.removesuffix(end).rstrip().rstrip(";"), default, means
+    ("A limit.", "0", "none"). "Since: …" before the default is left out."""
+    about, _, end = comment.strip().rpartition("Default:")
+    default, _, means = " ".join(end.split()).rstrip(".").partition(": ")
+    return re.sub(r"\s*Since: \d+\.\d+\.$", "", about.rstrip()), default, means

@@ -1,8 +1,8 @@
-/** @file arrow.h  The structs of the Arrow C data and C stream interfaces, in which columns are handed to others.
+/** @file arrow.h  The structs of the Arrow C data and C stream interfaces, which export columns to other libraries.
  *
- * Their layout is Arrow's, frozen, and every library declares it for itself, under the guards that Arrow names; so this
- * header may be included beside any other that has them. Source: the Arrow Columnar Format, "C data interface" and
- * "C stream interface".
+ * Arrow defines the layout, and it is frozen. Every library declares these structs itself, under the guards that Arrow
+ * prescribes. So this header may be included beside another one that declares them. Source: the Arrow Columnar Format,
+ * "C data interface" and "C stream interface".
  */
 #ifndef OPDYNO_ARROW_H_
 #define OPDYNO_ARROW_H_

@@ -20,14 +20,15 @@
  * otherwise the call returns OPD_UNSUPPORTED. An impossible struct_size is OPD_INVALID_ARGUMENT.
  *
  * Numbers, for all of opdyno. int32_t: a truth value, which is 0 or 1; the number of items of an array; an index; a
- * number of calls, repeats or threads that is asked for. size_t: the bytes of a block of memory. 64 bits: limits, steps,
- * statistics, dimensions, tokens, and times, whose unit is in their name. One of an enum has the enum's type.
+ * requested number of calls, repeats or threads. size_t: the bytes of a block of memory. 64 bits: limits, steps,
+ * statistics, dimensions, tokens, and times, whose unit is in their name. A value of an enum has the enum's type.
  *
  * Comments, for all of opdyno; bindings rely on these words. If an argument may be NULL, its comment contains "NULL".
  * "Blocks." means that the function may run programs or compilers, access files or wait. Bindings let other threads of
- * their language run meanwhile. A comment that begins with "1: …" is on a number that is 0 or 1; one that begins with
- * "an opd_x" is on a value of that enum. "For each of @p x" means that an array has as many items as x. An option's
- * comment ends with its default, behind "Default: " or a semicolon. */
+ * their language run meanwhile. A comment that begins with "1: …" describes a number that is 0 or 1; one that begins
+ * with "an opd_x" describes a value of that enum. "For each of @p x" means that an array has as many items as x. An
+ * option's comment ends with "Default: " and the default. If the default needs a meaning, it follows: "Default: 0: no
+ * limit". */
 #ifndef OPDYNO_BASE_H_
 #define OPDYNO_BASE_H_
 
@@ -121,7 +122,7 @@ typedef enum opd_code OPD_ENUM_TYPE {
 /** Returns the code of @p error; OPD_OK for NULL. Threads: safe. Since: 0.1 */
 OPD_API opd_code opd_error_code(const opd_error *error);
 
-/** Returns the name of @p code, as "OPD_NOT_FOUND"; static storage. Threads: safe. Since: 0.1 */
+/** Returns the name of @p code, such as "OPD_NOT_FOUND"; static storage. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_code_name(opd_code code);
 
 /** Returns the kind of @p error: "TypeError", "ValueError", "IndexError" … Bindings choose the class of their exception
@@ -138,7 +139,8 @@ OPD_API const char *opd_error_message(const opd_error *error);
 OPD_API const opd_error *opd_error_cause(const opd_error *error);
 
 /** Returns the native frames at the place where @p error was made: one a line, most recent first.
- * @return Borrowed. Empty unless OPDYNO_BACKTRACE is set (as to 1) or the raising function attached a backtrace.
+ * @return Borrowed. Empty unless OPDYNO_BACKTRACE is set (for example to 1) or the raising function attached a
+ *         backtrace.
  * Threads: safe. Cost: symbols are looked up at the first request. Since: 0.1 */
 OPD_API const char *opd_error_backtrace(const opd_error *error);
 
@@ -190,19 +192,19 @@ typedef void (*opd_log_fn)(void *user_data, opd_log_level level, const char *mes
 /** Releases a callback's user_data. Called once, on any thread. */
 typedef void (*opd_deleter)(void *user_data);
 
-/** Sets the function that receives warnings. Without one they are dropped: the library itself never prints.
+/** Sets the function that receives warnings. Without such a function they are dropped: the library itself never prints.
  * @param callback  NULL ends logging.
- * @param user_data Handed to @p callback; taken over.
+ * @param user_data Passed to @p callback; taken over.
  * @param deleter   Called with @p user_data once @p callback was replaced and no call of it runs; may be NULL.
  * Threads: safe. Since: 0.1 */
 OPD_API void opd_log_set_callback(opd_log_fn callback, void *user_data, opd_deleter deleter);
 
 /* ---- about the library -------------------------------------------------------------------------------------- */
 
-/** Returns the library's version, as "0.2.0"; static storage. Threads: safe. Since: 0.1 */
+/** Returns the library's version, such as "0.2.0"; static storage. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_version(void);
 
-/** Describes how the library was built, as one JSON object: version, compiler, build_type, architecture, features (name
+/** Describes the build of the library as one JSON object: version, compiler, build_type, architecture, features (name
  * to true or false), tvm_artifacts (TVM releases whose artifacts it loads), tvm_tested (TVM releases that its tests
  * run).
  * @param out_json New reference.

@@ -22,7 +22,7 @@ OPD_API OPD_NODISCARD opd_error *opd_cancel_token_create(opd_cancel_token **out_
  * kernel was to write are undefined. Threads: safe. Since: 0.2 */
 OPD_API void opd_cancel_token_cancel(opd_cancel_token *token);
 
-/** Makes the token usable again. Threads: safe. Since: 0.2 */
+/** Makes the token usable again after it was cancelled. Threads: safe. Since: 0.2 */
 OPD_API void opd_cancel_token_reset(opd_cancel_token *token);
 
 /** Sets the default cancel token of the calling thread. It ends calls of VMs on that thread, also calls with a token of

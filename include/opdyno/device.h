@@ -6,8 +6,8 @@
 
 OPD_BEGIN_DECLS
 
-/** Reads a device: "cpu", "cpu:0", "cuda:1", or a DLPack number as "2:0". TVM's other names are read, too: "gpu" is
- * cuda, "cl" opencl, "mtl" metal, "llvm" and "c" cpu.
+/** Reads a device: "cpu", "cpu:0", "cuda:1", or a DLPack number such as "2:0". TVM's other names are accepted, too:
+ * "gpu" is cuda, "cl" opencl, "mtl" metal, "llvm" and "c" cpu.
  * @param text       Borrowed.
  * @param out_device Written. The device need not exist.
  * @return NULL, or OPD_INVALID_ARGUMENT with the text.
@@ -15,7 +15,7 @@ OPD_BEGIN_DECLS
 OPD_API OPD_NODISCARD opd_error *opd_device_from_string(const char *text, DLDevice *out_device);
 
 /** Writes a device as "cpu:0": opd_value_to_string() of its value.
- * @param device   Any, also an absent one.
+ * @param device   Any device, also an absent one.
  * @param out_text New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_device_to_string(DLDevice device, opd_buffer **out_text) {
@@ -48,17 +48,17 @@ typedef enum opd_device_attr OPD_ENUM_TYPE {
 } opd_device_attr;
 
 /** Gives a property of a device.
- * @param device    Any, also an absent one.
- * @param attr      Which property; see opd_device_attr.
+ * @param device    Any device, also an absent one.
+ * @param attr      The property; see opd_device_attr.
  * @param out_value New reference; OPD_NONE if the device does not report it. An absent device has only OPD_ATTR_EXIST
  *                  and OPD_ATTR_ABSENCE.
  * @return NULL, or OPD_UNSUPPORTED for any other property of an absent device; the message says why it is absent and
  *         lists the present ones.
- * Threads: safe. Cost: the first question for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1 */
+ * Threads: safe. Cost: the first call for a kind starts its driver (OpenCL: up to a second). Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_get_attr(DLDevice device, opd_device_attr attr, opd_value *out_value);
 
 /** Waits until a device has completed the work of all its streams. The CPU never has pending work.
- * @param device A present one.
+ * @param device A present device.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 
@@ -69,33 +69,34 @@ OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
  * stream is not handed out to another before the work has ended. Source: TVM DeviceAPI. */
 
 /** Makes a stream.
- * @param device     A present one.
+ * @param device     A present device.
  * @param out_stream Written: the device's own pointer. opd_stream_free() ends it.
- * @return NULL, or OPD_UNSUPPORTED for an absent device or one without streams, as the CPU.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device or one without streams, such as the CPU.
  * Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_create(DLDevice device, void **out_stream);
 
 /** Waits for the work in a stream and frees the stream. It must not be any thread's current stream.
- * @param device A present one.
- * @param stream Of opd_stream_create() for the same device; NULL does nothing.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; the device's error
- *         if work in the stream failed; the stream is freed then, too.
+ * @param device A present device.
+ * @param stream A stream of opd_stream_create() for the same device; NULL does nothing.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT if @p stream is not one of its streams;
+ *         the device's error if work in the stream failed. The stream is freed then, too.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_free(DLDevice device, void *stream);
 
 /** Sets the calling thread's current stream of a device.
- * @param device     A present one.
- * @param stream     Of opd_stream_create() for the same device, or NULL for the default one.
+ * @param device     A present device.
+ * @param stream     A stream of opd_stream_create() for the same device, or NULL for the default one.
  * @param out_before Written: the stream that was current before.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it. Threads: safe.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT if @p stream is not one of its streams.
+ *         Threads: safe.
  * Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_set(DLDevice device, void *stream, void **out_before);
 
 /** Waits until the work in a stream has ended.
- * @param device A present one.
- * @param stream Of opd_stream_create() for the same device, or NULL for the default one.
- * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for no stream of it; the device's error
- *         if work in the stream failed.
+ * @param device A present device.
+ * @param stream A stream of opd_stream_create() for the same device, or NULL for the default one.
+ * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT if @p stream is not one of its streams;
+ *         the device's error if work in the stream failed.
  * Threads: safe. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_stream_sync(DLDevice device, void *stream);
 
@@ -110,46 +111,47 @@ typedef enum opd_allocator_kind OPD_ENUM_TYPE {
 
 /** Memory in use on a device by the whole process. Sizes in bytes. */
 typedef struct opd_memory_stats {
-  uint32_t struct_size;    /**< sizeof(opd_memory_stats), set by the caller; then the bytes that were filled */
-  uint32_t reserved;       /**< 0 */
-  uint64_t live_bytes;     /**< held by tensors, storages and workspaces */
-  uint64_t peak_bytes;     /**< greatest live_bytes since the start or the last opd_memory_reset_peak() */
-  uint64_t reserved_bytes; /**< taken from the system: live and pooled */
-  uint64_t alloc_count;    /**< requests */
-  uint64_t pool_hit_count; /**< requests served from a pool */
-  uint64_t idle_bytes;     /**< the part of live_bytes that VMs keep for their next call and that is not in use now.
-                                opd_vm_trim() frees it; so does a VM that runs short of memory */
+  uint32_t struct_size; /**< Set by the caller to sizeof(opd_memory_stats). The library sets it to the number of bytes
+                             that it filled. */
+  uint32_t reserved;    /**< Always 0. */
+  uint64_t live_bytes;  /**< Bytes held by tensors, storages and workspaces. */
+  uint64_t peak_bytes;  /**< Greatest live_bytes since the start or the last opd_memory_reset_peak(). */
+  uint64_t reserved_bytes; /**< Bytes taken from the system: live and pooled. */
+  uint64_t alloc_count;    /**< Number of requests. */
+  uint64_t pool_hit_count; /**< Number of requests served from a pool. */
+  uint64_t idle_bytes;     /**< The part of live_bytes that VMs keep for their next call and that is not in use now.
+                                opd_vm_trim() frees it, and so does a VM that needs more memory than there is. */
 } opd_memory_stats;
 
 /** Reads the statistics of a device's memory.
- * @param device    A present one.
+ * @param device    A present device.
  * @param out_stats Written. Its struct_size must be set.
  * @return NULL, or OPD_UNSUPPORTED for an absent device, OPD_INVALID_ARGUMENT for a wrong struct_size.
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_get_stats(DLDevice device, opd_memory_stats *out_stats);
 
 /** Sets peak_bytes of a device to its present live_bytes.
- * @param device A present one.
+ * @param device A present device.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_reset_peak(DLDevice device);
 
 /** Returns pooled blocks to the system. For the CPU this includes the copies of unloaded libraries that are kept for
  * their next load (docs/environment.md, OPDYNO_KEPT_LIBRARIES_MB).
- * @param device A present one.
+ * @param device A present device.
  * @return NULL, or OPD_UNSUPPORTED for an absent device. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_memory_trim(DLDevice device);
 
 /** An allocator for CPU memory, for programs with an arena of their own. Both functions must be thread-safe. */
 typedef struct opd_memory_hooks {
-  uint32_t struct_size; /**< sizeof(opd_memory_hooks) */
-  uint32_t reserved;    /**< 0 */
+  uint32_t struct_size; /**< Must be sizeof(opd_memory_hooks). */
+  uint32_t reserved;    /**< Must be 0. */
   /** Returns @p size bytes at a multiple of @p alignment (a power of two, at least 64), or NULL. */
   void *(*allocate)(void *user_data, size_t size, size_t alignment);
   /** Frees a block that allocate returned, with the same size and alignment. */
   void (*deallocate)(void *user_data, void *data, size_t size, size_t alignment);
-  void *user_data;     /**< handed to both */
-  opd_deleter deleter; /**< called with user_data once the hooks were replaced and all their blocks were freed; may be
-                            NULL */
+  void *user_data;     /**< Passed to both functions. */
+  opd_deleter deleter; /**< Called with user_data once the hooks were replaced and all their blocks were freed. May be
+                            NULL. */
 } opd_memory_hooks;
 
 /** Sets the allocator of CPU memory. Blocks in use are later freed by the hooks that allocated them.
@@ -164,8 +166,8 @@ OPD_API OPD_NODISCARD opd_error *opd_memory_set_hooks(const opd_memory_hooks *ho
  * process may use (affinity and cgroup quota). Threads: safe. Since: 0.1 */
 OPD_API int32_t opd_threads_count(void);
 
-/** Sets that number. Kernels that are running keep theirs.
- * @param count 1 to 1024; 0 restores the default, which is read anew.
+/** Sets the number of threads that a parallel kernel may use. Running kernels keep their threads.
+ * @param count 1 to 1024; 0 restores the default, which is then read again.
  * @return NULL, or OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_threads_set_count(int32_t count);
 

@@ -1,17 +1,17 @@
-/** @file diff.h  Compares two sets of runs: which operators became slower, and for which the data cannot tell.
+/** @file diff.h  Compares two sets of runs: which operators became slower, and for which operators the data cannot tell.
  *
  * The unit is a run, not a call. For each operator, the durations of its calls are summed per run. Mann-Whitney's rank
- * test compares the two sets of sums; for runs made in turns, Wilcoxon's signed ranks do. The change is the
+ * test compares the two sets of sums; for paired runs, it is Wilcoxon's signed-rank test. The change is the
  * Hodges-Lehmann shift of the logarithms, with its confidence interval. If runs call the program different numbers of
- * times, times are per call of the program. With fewer than 15 runs on a side, these must be independent of each other:
- * so few runs do not show how similar consecutive runs are. docs/diff.md says more.
+ * times, times are per call of the program. If a side has fewer than 15 runs, they must be independent of each other,
+ * because so few runs do not show the correlation of consecutive runs. docs/diff.md says more.
  *
  * A diff is a report. It has a row for each operator, then rows for replaced operators and for the total. The columns
  * Name, Argument Shapes and Device identify the operator. Verdict and Change, with its interval, are the result. Other
  * columns are the medians, runs and calls of both sides, the p-values, and the number of runs needed to see a change.
- * The last columns say whether the row decides and whether it fails. A verdict is "same", "regression", "improvement",
- * "undecided", "new" or "vanished". The configuration has the verdict on all ("Verdict"), how many rows fail ("Fails"),
- * and the options.
+ * The last columns say whether the row counts for the overall verdict ("decides") and whether it fails. A verdict is
+ * "same", "regression", "improvement", "undecided", "new" or "vanished". The configuration has the overall verdict
+ * ("Verdict"), the number of rows that fail ("Fails"), and the options.
  */
 #ifndef OPDYNO_DIFF_H_
 #define OPDYNO_DIFF_H_
@@ -23,18 +23,21 @@ OPD_BEGIN_DECLS
 
 /** How runs are compared. */
 typedef struct opd_diff_options {
-  uint32_t struct_size; /**< set by opd_diff_options_init() */
-  int32_t is_paired;    /**< 1: run i before belongs to run i after; 0: only runs whose turns are recorded are paired
-                             (docs/diff.md); 0 */
-  double min_effect;    /**< changes below this share do not matter; 0.01 */
-  double level;         /**< largest share of false verdicts among the verdicts of regression or improvement; 0.05 */
-  double confidence;    /**< of the intervals; 0.95 */
-  const char *metric;   /**< the column that is compared, counts or durations; NULL: "Duration (us)" */
-  double min_share;     /**< an operator decides if it takes this share of the total, before or after; 0.01 */
-  double fail_above;    /**< a row fails if it decides and is slower by more; negative: none fails; -1 */
+  uint32_t struct_size; /**< Set by opd_diff_options_init(). */
+  int32_t is_paired; /**< 1: run i before is paired with run i after; 0: only runs whose turns are recorded are paired
+                          (docs/diff.md). Default: 0 */
+  double min_effect; /**< Smallest relative change that matters. Default: 0.01 */
+  double level; /**< Largest share of false verdicts among the verdicts of regression or improvement. Default: 0.05 */
+  double confidence;  /**< Confidence level of the intervals. Default: 0.95 */
+  const char *metric; /**< Name of the column that is compared: counts or durations. Default: NULL: "Duration (us)" */
+  double min_share;   /**< An operator decides if it takes at least this share of the total, before or after. Default:
+                           0.01 */
+  double fail_above;  /**< A row fails if it decides and is slower by more than this share. Negative: no row fails.
+                           Default: -1 */
 } opd_diff_options;
 
-/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+/** Writes struct_size and the defaults: min_effect 0.01, level 0.05, confidence 0.95, min_share 0.01, fail_above -1;
+ * the rest is 0 or NULL. NULL is allowed. Threads: safe. Since: 0.1 */
 static inline void opd_diff_options_init(opd_diff_options *options) {
   const opd_diff_options defaults = {(uint32_t)sizeof *options, 0, 0.01, 0.05, 0.95, NULL, 0.01, -1};
   if (options) *options = defaults;
@@ -47,7 +50,7 @@ static inline void opd_diff_options_init(opd_diff_options *options) {
  * @param options    Borrowed; NULL means all defaults.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports on one side; an option out of range; a value of the metric that is
- *         negative or no number, with report and row), OPD_NOT_FOUND (a report with calls lacks the metric).
+ *         negative or not a number, with report and row), OPD_NOT_FOUND (a report with calls lacks the metric).
  * Threads: safe. Cost: 10 ms for two reports of 30,000 rows. Blocks. Since: 0.2. Source: Hollander, Wolfe, Chicken:
  * Nonparametric Statistical Methods, 4.1-4.3; Genovese, Roeder, Wasserman: False discovery control with p-value
  * weighting, Biometrika 93 (2006). */
@@ -55,8 +58,8 @@ OPD_API OPD_NODISCARD opd_error *opd_report_diff(const opd_report *const *before
                                                  const opd_report *const *after, int32_t num_after,
                                                  const opd_diff_options *options, opd_report **out_report);
 
-/** Compares two benchmarks. Each repeat is a run of the one operator "call"; the threads of a repeat count by their
- * mean.
+/** Compares two benchmarks. Each repeat is a run of the one operator "call". If a repeat has several threads, their
+ * mean counts.
  * @param before     Borrowed.
  * @param after      Borrowed.
  * @param options    Borrowed; NULL means all defaults.

@@ -1,4 +1,4 @@
-/** @file executable.h  VM programs: read, verified, printed, assembled from text. executable_builder.h makes them
+/** @file executable.h  VM programs: reads, verifies, prints and assembles them. executable_builder.h makes them
  * instruction by instruction. */
 #ifndef OPDYNO_EXECUTABLE_H_
 #define OPDYNO_EXECUTABLE_H_
@@ -34,16 +34,16 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_assemble(const char *text, size_
 
 /** A text form of a program. */
 typedef enum opd_executable_format OPD_ENUM_TYPE {
-  OPD_EXECUTABLE_ASSEMBLY = 0, /**< text that assembles to the same program; source: TVM VMExecutable.as_text */
-  OPD_EXECUTABLE_PYTHON = 1,   /**< a Python script that builds the same program with TVM's relax.ExecBuilder, constants
-                                    included; compiled functions are named in comments; source: TVM as_python */
-  OPD_EXECUTABLE_JSON = 2,     /**< for programs. Of each function: name, kind, parameters (with dtype and shape as far
-                                    as the program checks them) and result (of a tuple its items, as far as the
-                                    instructions tell). Then its registers, instructions, bytes of code, and the
-                                    instructions that may read a register which no path has written. Of the program: the
-                                    packed functions it needs, constants, bytes of each section */
-  OPD_EXECUTABLE_STATS = 3,    /**< for people: functions, those it needs, instructions by kind, constants, and their
-                                    bytes; source: TVM VMExecutable.stats */
+  OPD_EXECUTABLE_ASSEMBLY = 0, /**< Text that assembles to the same program. Source: TVM VMExecutable.as_text. */
+  OPD_EXECUTABLE_PYTHON = 1,   /**< Python script that builds the same program with TVM's relax.ExecBuilder, constants
+                                    included. Compiled functions are named in comments. Source: TVM as_python. */
+  /** JSON for programs. A function has: name, kind, parameters (with the dtype and shape that the program checks),
+   * result (the items of a tuple, if the instructions tell them), registers, instructions, bytes of code, and the
+   * instructions that may read a register which no path has written. The program has: the packed functions that it
+   * needs, constants, and the bytes of each section. */
+  OPD_EXECUTABLE_JSON = 2,
+  OPD_EXECUTABLE_STATS = 3, /**< Text for people: functions, the functions that they need, instructions by kind,
+                                 constants, and their bytes. Source: TVM VMExecutable.stats. */
   OPD_EXECUTABLE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_executable_format;
 
@@ -59,7 +59,7 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_write(const opd_executable *exec
  * @return NULL, or OPD_INVALID_ARGUMENT for another kind. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_from_module(opd_module *module, opd_executable **out_executable);
 
-/** Makes a module of a program. Add the modules with its kernels by opd_module_add_import().
+/** Makes a module from a program. Add the modules with its kernels by opd_module_add_import().
  * @param out_module New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_to_module(opd_executable *executable, opd_module **out_module);

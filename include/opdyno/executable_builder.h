@@ -9,7 +9,7 @@
 
 OPD_BEGIN_DECLS
 
-/** A program in the making. One at a time. Source: TVM relax.ExecBuilder. */
+/** A program under construction. May be used by one thread at a time. Source: TVM relax.ExecBuilder. */
 typedef struct opd_executable_builder opd_executable_builder;
 OPD_HANDLE(opd_executable_builder);
 
@@ -21,7 +21,7 @@ typedef int64_t opd_operand;
 /** The register that reads as the running VM. */
 #define OPD_REGISTER_VM (((int64_t)1 << 54) + 1)
 
-/** Makes an operand of the register of number @p index. Threads: safe. Since: 0.1 */
+/** Makes an operand for register @p index. Threads: safe. Since: 0.1 */
 static inline opd_operand opd_operand_register(int64_t index) { return index & (((int64_t)1 << 56) - 1); }
 
 /** Makes an immediate operand of @p value, a signed number of 56 bits. Threads: safe. Since: 0.1 */
@@ -31,23 +31,24 @@ static inline opd_operand opd_operand_immediate(int64_t value) {
 
 /** Kinds of instructions. */
 typedef enum opd_opcode OPD_ENUM_TYPE {
-  OPD_OPCODE_CALL = 0,             /**< `reg = callee(args…)`; the callee is declared by its first use */
-  OPD_OPCODE_RET = 1,              /**< returns the value of `reg` from the function */
-  OPD_OPCODE_GOTO = 2,             /**< jumps by `offset` instructions from this one */
-  OPD_OPCODE_IF = 3,               /**< goes on if the integer in `reg` is not 0, else jumps by `offset` (> 1) */
+  OPD_OPCODE_CALL = 0, /**< `reg = callee(args…)`. The callee is declared by its first use. */
+  OPD_OPCODE_RET = 1,  /**< Returns the value of `reg` from the function. */
+  OPD_OPCODE_GOTO = 2, /**< Jumps by `offset` instructions from this one. */
+  OPD_OPCODE_IF = 3, /**< If the integer in `reg` is not 0, goes on with the next instruction. Else jumps by `offset` (>
+                          1). */
   OPD_OPCODE_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_opcode;
 
 /** One instruction. The functions below make it. */
 typedef struct opd_instruction {
-  uint32_t struct_size;    /**< sizeof(opd_instruction) */
-  opd_opcode opcode;       /**< what it does */
-  int64_t reg;             /**< a register: where a call writes (OPD_REGISTER_VOID: nowhere), or what is read */
-  int64_t offset;          /**< of a jump, in instructions */
-  const char *callee;      /**< borrowed; of a call */
-  const opd_operand *args; /**< borrowed; @p num_args operands of a call */
-  int32_t num_args;        /**< 0 */
-  uint32_t reserved;       /**< 0 */
+  uint32_t struct_size;    /**< Must be sizeof(opd_instruction). */
+  opd_opcode opcode;       /**< Kind of the instruction. */
+  int64_t reg;             /**< Register that a call writes (OPD_REGISTER_VOID: none), or that is read. */
+  int64_t offset;          /**< Offset of a jump, in instructions. */
+  const char *callee;      /**< Borrowed. Name of the called function. */
+  const opd_operand *args; /**< Borrowed. @p num_args operands of a call. */
+  int32_t num_args;        /**< Number of @p args. */
+  uint32_t reserved;       /**< Must be 0. */
 } opd_instruction;
 
 /** Makes `dst = callee(args…)`, with @p num_args arguments and register @p dst for the result. Borrows @p callee and
@@ -89,8 +90,8 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_builder_begin_function(opd_execu
                                                                        const char *name, int32_t num_params,
                                                                        const char *const *param_names);
 
-/** Ends the function that was begun.
- * @return NULL, or OPD_FAILED_PRECONDITION if none was. Threads: one at a time. Since: 0.2 */
+/** Ends the current function.
+ * @return NULL, or OPD_FAILED_PRECONDITION outside of a function. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_end_function(opd_executable_builder *builder);
 
 /** Adds a constant (tensor, shape, string, dtype, int, float), or finds an equal one.
@@ -100,14 +101,14 @@ OPD_API OPD_NODISCARD opd_error *opd_executable_builder_end_function(opd_executa
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_add_constant(opd_executable_builder *builder,
                                                                      const opd_value *value, opd_operand *out_operand);
 
-/** Declares or finds the function of a name as an operand.
+/** Makes an operand for a function. If the name is new, the function is declared.
  * @param name        Borrowed.
  * @param out_operand Written.
  * @return NULL, or OPD_INVALID_ARGUMENT. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_executable_builder_add_function(opd_executable_builder *builder, const char *name,
                                                                      opd_operand *out_operand);
 
-/** Appends an instruction to the function that was begun.
+/** Appends an instruction to the current function.
  * @param instruction Borrowed for the call.
  * @return NULL, or OPD_FAILED_PRECONDITION outside of a function, OPD_INVALID_ARGUMENT for an unknown opcode, or a
  *         register or number that does not fit. Threads: one at a time. Since: 0.2 */

@@ -8,8 +8,8 @@
 OPD_BEGIN_DECLS
 
 /** A paged attention cache, or the states of a recurrent network. A function of the program makes it, and the program's
- * functions take it as an argument: opd_value_of_object(state). It holds sequences of tokens, each under a number of
- * the caller's choice.
+ * functions take it as an argument: opd_value_of_object(state). It holds sequences of tokens. The caller chooses a
+ * number for each.
  *
  *     opd_kv_state_add(state, 7);                        sequence 7, empty
  *     opd_kv_state_begin(state, &id, 1, &count, 1, NULL, 0);   count tokens of it come now
@@ -33,16 +33,16 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_from_value(const opd_value *value,
 
 /* ---- sequences -------------------------------------------------------------------------------------------------- */
 
-/* Each of these, if it fails, changes nothing. All but opd_kv_state_add() may end the pass that runs. */
+/* If one of these functions fails, it changes nothing. All but opd_kv_state_add() may end the running pass. */
 
 /** Adds an empty sequence.
- * @param id Its number.
- * @return NULL, or OPD_INVALID_ARGUMENT if there is one of that number; OPD_OUT_OF_RANGE if an RNN state is full;
+ * @param id The sequence's number.
+ * @return NULL, or OPD_INVALID_ARGUMENT if a sequence has that number; OPD_OUT_OF_RANGE if an RNN state is full;
  *         OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_add_sequence. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_add(opd_kv_state *state, int64_t id);
 
 /** Removes a sequence and frees its pages, except pages that other sequences share.
- * @param id Its number.
+ * @param id The sequence's number.
  * @return NULL, or OPD_NOT_FOUND, OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM
  * kv_state_remove_sequence. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_remove(opd_kv_state *state, int64_t id);
@@ -55,7 +55,7 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_clear(opd_kv_state *state);
  * is copied. An RNN state is copied as a whole.
  * @param parent       The number of the existing sequence.
  * @param child        The number of the new one.
- * @param num_tokens   How many of the parent's tokens it begins with; -1: all. An RNN state always gives all.
+ * @param num_tokens   Number of the parent's tokens with which it begins; -1: all. An RNN state always gives all.
  * @return NULL, or OPD_NOT_FOUND (@p parent), OPD_INVALID_ARGUMENT (@p child exists), OPD_OUT_OF_RANGE (@p num_tokens
  *         is out of range; no page is free), OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM
  *         kv_state_fork_sequence. */
@@ -63,19 +63,19 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_fork(opd_kv_state *state, int64_t 
                                                    int64_t num_tokens);
 
 /** Removes the last tokens of a sequence.
- * @param id         Its number.
- * @param num_tokens How many. An RNN state can go back only as far as the states that its program keeps.
+ * @param id         The sequence's number.
+ * @param num_tokens Number of tokens. An RNN state can go back only as far as the states that its program keeps.
  * @return NULL, or OPD_NOT_FOUND, OPD_OUT_OF_RANGE, OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2.
  * Source: TVM kv_state_popn. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_pop(opd_kv_state *state, int64_t id, int64_t num_tokens);
 
 /* ---- passes ----------------------------------------------------------------------------------------------------- */
 
-/** Begins a pass: sets the tokens that the program computes next. Their places are taken at once. If it fails, nothing
- * has changed.
+/** Begins a pass: sets the tokens that the program computes next. Their places are reserved at once. If it fails,
+ * nothing has changed.
  * @param ids         Borrowed: @p num_ids numbers of sequences, each once.
- * @param num_ids     At least 1, and as many as the state takes in a pass.
- * @param counts      Borrowed: for each of them the number of its new tokens, at least 1.
+ * @param num_ids     At least 1, and at most the number of sequences that the state takes in a pass.
+ * @param counts      Borrowed: the number of new tokens of each sequence, at least 1.
  * @param num_counts  Equal to @p num_ids.
  * @param parents     Borrowed: the parent of each new token, one sequence after the other. A parent is an index from 0
  *                    into the tree of the token's sequence; -1 makes a root. NULL: each token follows the one before.
@@ -87,7 +87,7 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const i
                                                     const int64_t *counts, int32_t num_counts, const int64_t *parents,
                                                     int32_t num_parents);
 
-/** Ends the pass. Without one it does nothing.
+/** Ends the pass. If there is none, it does nothing.
  * @param keep 0: removes the tokens of the pass, for example after a call that failed or was cancelled. If a sliding
  *             window dropped older tokens for them, those are lost. Any other value keeps the tokens.
  * @return NULL, or OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward. */
@@ -101,21 +101,22 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_end(opd_kv_state *state, int32_t k
  * @return NULL, or OPD_FAILED_PRECONDITION, OPD_OUT_OF_MEMORY. Threads: one at a time. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_lengths(opd_kv_state *state, opd_map **out_lengths);
 
-/** How full a state is. A page of a paged cache holds `page_size` tokens. A page of an RNN state holds one sequence of
- * any length. */
+/** Counts of a state: sequences, tokens, pages and bytes. A page of a paged cache holds `page_size` tokens. A page of
+ * an RNN state holds one sequence of any length. */
 typedef struct opd_kv_stats {
-  uint32_t struct_size;  /**< sizeof(opd_kv_stats), set by the caller; then the bytes that were filled */
-  uint32_t reserved;     /**< 0 */
-  int64_t num_sequences; /**< that it holds */
-  int64_t num_tokens;    /**< of all sequences; a shared token counts for each sequence that has it */
-  int64_t max_batch;     /**< largest number of sequences in a pass */
-  int64_t page_size;     /**< tokens in a page; 0: any number */
-  int64_t num_pages;     /**< in all */
-  int64_t free_pages;    /**< that no sequence has */
-  uint64_t bytes;        /**< of its device's memory, taken when it was made */
+  uint32_t struct_size;  /**< Set by the caller to sizeof(opd_kv_stats). The library sets it to the number of bytes that
+                              it filled. */
+  uint32_t reserved;     /**< Always 0. */
+  int64_t num_sequences; /**< Number of sequences. */
+  int64_t num_tokens;    /**< Number of tokens of all sequences. A shared token counts for each sequence that has it. */
+  int64_t max_batch;     /**< Largest number of sequences in a pass. */
+  int64_t page_size;     /**< Number of tokens in a page; 0: any number. */
+  int64_t num_pages;     /**< Number of pages. */
+  int64_t free_pages;    /**< Number of pages that no sequence uses. */
+  uint64_t bytes;        /**< Device memory, allocated when the state was made. */
 } opd_kv_stats;
 
-/** Gives how full a state is.
+/** Gives the counts of a state.
  * @param out_stats Written. Its struct_size must be set.
  * @return NULL, or OPD_FAILED_PRECONDITION; OPD_INVALID_ARGUMENT for a wrong struct_size. Threads: one at a time.
  * Since: 0.2. Source: TVM attention_kv_cache_get_num_available_pages, …_get_total_sequence_length. */

@@ -14,29 +14,29 @@ OPD_HANDLE(opd_report);
 /** The type of a metric. Append-only. TVM knows the first five. In TVM's forms, bytes are counts whose names end in
  * " (bytes)", and hertz are ratios whose names end in " (Hz)"; they are read back as bytes and hertz. */
 typedef enum opd_metric_kind OPD_ENUM_TYPE {
-  OPD_METRIC_NONE = 0,                  /**< the row has no such metric */
-  OPD_METRIC_COUNT = 1,                 /**< an int */
-  OPD_METRIC_DURATION = 2,              /**< a float, in microseconds */
-  OPD_METRIC_PERCENT = 3,               /**< a float, 100 for all */
-  OPD_METRIC_RATIO = 4,                 /**< a float */
-  OPD_METRIC_STRING = 5,                /**< a string */
-  OPD_METRIC_BYTES = 6,                 /**< an int */
-  OPD_METRIC_HERTZ = 7,                 /**< a float */
-  OPD_METRIC_JSON = 8,                  /**< a string: the JSON of a metric of a newer writer, kept as it is */
+  OPD_METRIC_NONE = 0,                  /**< The row has no such metric. */
+  OPD_METRIC_COUNT = 1,                 /**< An int. */
+  OPD_METRIC_DURATION = 2,              /**< A float, in microseconds. */
+  OPD_METRIC_PERCENT = 3,               /**< A float; 100 is the whole. */
+  OPD_METRIC_RATIO = 4,                 /**< A float. */
+  OPD_METRIC_STRING = 5,                /**< A string. */
+  OPD_METRIC_BYTES = 6,                 /**< An int. */
+  OPD_METRIC_HERTZ = 7,                 /**< A float. */
+  OPD_METRIC_JSON = 8,                  /**< A string: the JSON of a metric from a newer writer, kept unchanged. */
   OPD_METRIC_KIND_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_metric_kind;
 
 /** A part of a report. Each is a table: rows of named metrics. */
 typedef enum opd_report_section OPD_ENUM_TYPE {
-  OPD_REPORT_CALLS = 0,                    /**< a row for each call, in program order */
-  OPD_REPORT_DEVICES = 1,                  /**< a row for each device, whose name (as "cpu0") is the metric "Device" */
-  OPD_REPORT_CONFIGURATION = 2,            /**< one row */
+  OPD_REPORT_CALLS = 0,         /**< One row for each call, in program order. */
+  OPD_REPORT_DEVICES = 1,       /**< One row for each device. Its name, such as "cpu0", is the metric "Device". */
+  OPD_REPORT_CONFIGURATION = 2, /**< One row. */
   OPD_REPORT_SECTION_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_report_section;
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */
 
-/** A report in the making. One at a time. */
+/** A report under construction. May be used by one thread at a time. */
 typedef struct opd_report_builder opd_report_builder;
 OPD_HANDLE(opd_report_builder);
 
@@ -51,15 +51,15 @@ OPD_API OPD_NODISCARD opd_error *opd_report_builder_add_call(opd_report_builder 
 
 /** Sets a metric of the newest call, a device or the configuration.
  *
- * @param section Whose metric: that of the newest call, a device or the configuration.
- * @param device  Borrowed; for OPD_REPORT_DEVICES the device's name, as "cpu0"; else NULL.
+ * @param section The part of the report: the newest call, a device or the configuration.
+ * @param device  Borrowed; for OPD_REPORT_DEVICES the device's name, such as "cpu0"; else NULL.
  * @param name    Borrowed UTF-8: "Name", "Duration (us)" … For bytes and hertz, " (bytes)" or " (Hz)" is appended
  *                unless the name ends with it.
  * @param kind    The kind of @p value; neither NONE nor JSON.
  * @param value   Borrowed: an int for counts and bytes, a string, else a float or int.
  * @return NULL, or OPD_ALREADY_EXISTS (the row has that metric), OPD_INVALID_ARGUMENT (the value does not fit the kind,
  *         or is not UTF-8; a device is missing or not expected), OPD_FAILED_PRECONDITION (no call was added, or the
- *         report was taken).
+ *         report was finished).
  * Threads: one at a time. Cost: a look-up of the column; none if calls have the same columns in the same order.
  * Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_report_builder_set(opd_report_builder *builder, opd_report_section section,
@@ -82,7 +82,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_from_json(const char *json, size_t s
  * Configuration entries that are equal in all reports stay in the configuration. The others become columns of the rows
  * (and metrics of the devices) of their reports. If the rows already have a column of that name, " (configuration)" is
  * appended to the name. The column "Run" counts the runs from 0; runs of reports that were merged before stay apart.
- * Devices are listed for each run, as "cpu0 (run 1)".
+ * Devices are listed for each run, for example as "cpu0 (run 1)".
  * @param reports    Borrowed, @p num of them, at least one.
  * @param out_report New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT (no reports), OPD_UNSUPPORTED (more than 2^32 - 1 rows).
@@ -94,32 +94,32 @@ OPD_API OPD_NODISCARD opd_error *opd_report_merge(const opd_report *const *repor
 
 /** A form of a report. */
 typedef enum opd_report_format OPD_ENUM_TYPE {
-  OPD_REPORT_JSON = 0,                    /**< one line with calls, device_metrics and configuration, as TVM's */
-  OPD_REPORT_CSV = 1,                     /**< the calls */
-  OPD_REPORT_TABLE = 2,                   /**< a text table of the calls and devices, and the configuration */
-  OPD_REPORT_MARKDOWN = 3,                /**< the same rows as a Markdown table, the configuration as a list */
-  OPD_REPORT_HTML = 4,                    /**< the same rows as an HTML page that needs no other file: a table to sort,
-                                               the time of each operator as bars, and a roofline if the calls have
-                                               "GFLOP/s" and "Arithmetic Intensity (FLOP/byte)" and the configuration
-                                               has "Peak GFLOP/s" and "Peak Bandwidth (GB/s)" */
+  OPD_REPORT_JSON = 0,     /**< One line of JSON with calls, device_metrics and configuration, as TVM writes it. */
+  OPD_REPORT_CSV = 1,      /**< The calls as comma-separated values. */
+  OPD_REPORT_TABLE = 2,    /**< A text table of the calls and devices, and the configuration. */
+  OPD_REPORT_MARKDOWN = 3, /**< The same rows as a Markdown table, and the configuration as a list. */
+  OPD_REPORT_HTML = 4, /**< The same rows as an HTML page that needs no other file: a sortable table, the time of each
+                            operator as bars, and a roofline if the calls have "GFLOP/s" and "Arithmetic Intensity
+                            (FLOP/byte)" and the configuration has "Peak GFLOP/s" and "Peak Bandwidth (GB/s)". */
   OPD_REPORT_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_report_format;
 
-/** How tables look; for OPD_REPORT_TABLE, OPD_REPORT_MARKDOWN and OPD_REPORT_HTML. */
+/** Options of opd_report_write(), for OPD_REPORT_TABLE, OPD_REPORT_MARKDOWN and OPD_REPORT_HTML. */
 typedef struct opd_report_write_options {
-  uint32_t struct_size; /**< set by opd_report_write_options_init() */
-  int32_t sort;         /**< 1: by descending duration; 0: program order; 1 */
-  int32_t aggregate;    /**< 1: calls of one operator with equal shapes on one device make one row; 1 */
-  int32_t col_sums;     /**< 1: a row of sums; 1 */
-  /** For OPD_REPORT_TABLE. 0: every column, as wide as needed, as TVM writes it. Any other number, at least 40: a
-   * summary in lines of at most so many characters: the slowest operators, times with units, and a sentence on what
-   * would help. A summary is for people and cannot be read back. 0 */
+  uint32_t struct_size; /**< Set by opd_report_write_options_init(). */
+  int32_t sort;         /**< 1: rows are sorted by descending duration; 0: rows are in program order. Default: 1 */
+  int32_t aggregate;    /**< 1: calls of one operator with equal shapes on one device make one row. Default: 1 */
+  int32_t col_sums;     /**< 1: adds a row of sums. Default: 1 */
+  /** Width of OPD_REPORT_TABLE. 0: all columns, as wide as needed, as TVM writes them. At least 40: a summary in lines
+   * of at most this number of characters: the slowest operators, times with units, and a sentence on what would help. A
+   * summary is for people and cannot be read back. Default: 0 */
   int32_t width;
-  int32_t max_rows; /**< rows of operators in a summary; 0: all; 0 */
-  int32_t colored;  /**< 1: a summary has bars and the colours of a terminal (ECMA-48); 0 */
+  int32_t max_rows; /**< Limit of rows of operators in a summary. Default: 0: all */
+  int32_t colored;  /**< 1: a summary has bars and the colours of a terminal (ECMA-48). Default: 0 */
 } opd_report_write_options;
 
-/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+/** Writes struct_size and the defaults: sort 1, aggregate 1, col_sums 1; the rest is 0 or NULL. NULL is allowed.
+ * Threads: safe. Since: 0.1 */
 static inline void opd_report_write_options_init(opd_report_write_options *options) {
   const opd_report_write_options defaults = {(uint32_t)sizeof *options, 1, 1, 1, 0, 0, 0};
   if (options) *options = defaults;
@@ -134,14 +134,14 @@ static inline void opd_report_write_options_init(opd_report_write_options *optio
 OPD_API OPD_NODISCARD opd_error *opd_report_write(const opd_report *report, opd_report_format format,
                                                   const opd_report_write_options *options, opd_buffer **out_text);
 
-/** Gives the calls as one batch of an Arrow stream, with the report's own memory if its layout is Arrow's.
+/** Gives the calls as one batch of an Arrow stream. If a column's layout is Arrow's, the stream shares its memory.
  *
  * Counts and bytes are int64; durations, percentages, ratios and hertz are float64; text is a dictionary of int64 and
  * utf8, which all text columns share. A column of different kinds is float64 if all its values are numbers, else utf8.
  * A missing metric is null. The metadata of each field has "opdyno.kind", as TVM's JSON names it; the metadata of the
  * schema has "device_metrics" and "configuration" as JSON.
- * @param out_stream Written, not read. It and its arrays keep the memory alive until they are released, on any thread,
- *                   also after @p report.
+ * @param out_stream Written, not read. The stream and its arrays keep the memory alive until they are released, on any
+ *                   thread, also after @p report.
  * @return NULL, or OPD_OUT_OF_MEMORY.
  * Threads: safe. Cost: no copy of columns that have a number or a text in each row. Since: 0.1. Source: the Arrow C
  * data and C stream interfaces. */

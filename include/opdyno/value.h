@@ -1,7 +1,7 @@
 /** @file value.h  The 16-byte tagged value, and the objects it can hold: strings, shapes, arrays, maps.
  *
- * An opd_value has the layout and the type numbers of TVMFFIAny, so compiled artifacts need no conversion. As an
- * argument it is a borrowed view. In an out_ parameter it is owned: end it with one opd_value_release().
+ * An opd_value has the layout and the type numbers of TVMFFIAny, so compiled artifacts need no conversion. An argument
+ * is a borrowed view. The value in an out_ parameter is owned: release it with one opd_value_release().
  */
 #ifndef OPDYNO_VALUE_H_
 #define OPDYNO_VALUE_H_
@@ -40,8 +40,8 @@ typedef enum opd_type OPD_ENUM_TYPE {
 
 /** A tagged value. Frozen: 16 bytes, these offsets. Unused bytes are 0. */
 typedef struct opd_value {
-  int32_t type;    /**< an opd_type, or a kind made at run time */
-  uint32_t length; /**< bytes used of u.bytes for the two small kinds, else 0 */
+  int32_t type;    /**< An opd_type, or a kind made at run time. */
+  uint32_t length; /**< Bytes used of u.bytes for the two small kinds, else 0. */
   union {
     int64_t int64;
     double float64;
@@ -55,7 +55,7 @@ typedef struct opd_value {
   } u;
 } opd_value;
 
-/* Makers of plain values and of borrowed views, which own nothing. Threads: safe. Cost: a store. Since: 0.1 */
+/* These functions make plain values and borrowed views, which own nothing. Threads: safe. Cost: a store. Since: 0.1 */
 static inline opd_value opd_none(void) {
   opd_value v = {OPD_NONE, 0, {0}};
   return v;
@@ -101,12 +101,12 @@ static inline opd_value opd_device_value(DLDevice x) {
   return v;
 }
 
-/** Makes the view of a handle whose object a value can hold: a tensor, function, module, error, array …
+/** Makes a view of a handle whose object a value can hold: a tensor, function, module, error, array …
  * @param object_handle Borrowed: must outlive the view. NULL gives OPD_NONE.
  * Threads: safe. Since: 0.2 */
 OPD_API opd_value opd_value_of_object(const void *object_handle);
 
-/** Makes an owned value of a view: counts objects, copies C strings and byte views into strings.
+/** Makes an owned value from a view: retains objects, and copies C strings and byte views into strings.
  * @param value     Borrowed.
  * @param out_value New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT for an OPD_DLTENSOR, which cannot be owned, and for an object's type with the
@@ -114,7 +114,8 @@ OPD_API opd_value opd_value_of_object(const void *object_handle);
  * Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_value_retain(const opd_value *value, opd_value *out_value);
 
-/** Ends an owned value and sets it to OPD_NONE. If the value has an object's type with the object NULL, nothing ends.
+/** Releases an owned value and sets it to OPD_NONE. If the value has an object's type with the object NULL, nothing is
+ * released.
  * Threads: safe. Cost: none for plain kinds. Since: 0.1 */
 OPD_API void opd_value_release(opd_value *value);
 
@@ -122,7 +123,8 @@ OPD_API void opd_value_release(opd_value *value);
  * Threads: safe. Since: 0.1 */
 OPD_API const char *opd_type_key(int32_t type);
 
-/** Writes any value for people: numbers, "strings", shapes, dtypes, "Tensor(float32[2, 3], cpu:0)", nested containers.
+/** Writes any value as text for people: numbers, "strings", shapes, dtypes, "Tensor(float32[2, 3], cpu:0)", nested
+ * containers.
  * @param value    Borrowed.
  * @param out_text New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT. Threads: safe. Since: 0.1 */
@@ -131,7 +133,7 @@ OPD_API OPD_NODISCARD opd_error *opd_value_to_string(const opd_value *value, opd
 /* ---- strings and bytes --------------------------------------------------------------------------------------- */
 
 /** Makes a string. Up to 7 bytes lie in the value itself.
- * @param data      Borrowed, @p size bytes, which may be 0 bytes.
+ * @param data      Borrowed, @p size bytes, which may include zero bytes.
  * @param out_value New reference.
  * @return NULL, or OPD_INVALID_ARGUMENT, OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_string_create(const char *data, size_t size, opd_value *out_value);
@@ -143,7 +145,7 @@ OPD_API OPD_NODISCARD opd_error *opd_string_create(const char *data, size_t size
 OPD_API OPD_NODISCARD opd_error *opd_bytes_create(const void *data, size_t size, opd_value *out_value);
 
 /** Gives the bytes of a string or a byte string of any kind.
- * @param value    Borrowed. The bytes of the small kinds lie in it, so it must not be moved.
+ * @param value    Borrowed. The bytes of the small kinds lie in the value, so it must not be moved.
  * @param out_data Borrowed from @p value: a pointer to plain data.
  * @param out_size Number of bytes.
  * @return NULL, or OPD_INVALID_ARGUMENT for other kinds. Threads: safe. Since: 0.1 */
@@ -151,7 +153,7 @@ OPD_API OPD_NODISCARD opd_error *opd_string_get(const opd_value *value, const ch
 
 /* ---- shapes --------------------------------------------------------------------------------------------------- */
 
-/** An immutable sequence of int64. Immutable. */
+/** A sequence of int64. Immutable. */
 typedef struct opd_shape opd_shape;
 OPD_HANDLE(opd_shape);
 
@@ -168,7 +170,7 @@ OPD_API const int64_t *opd_shape_dims(const opd_shape *shape, int32_t *out_ndim)
 
 /* ---- arrays and maps ------------------------------------------------------------------------------------------ */
 
-/** An immutable sequence of values. The tuples of a VM program are arrays. Immutable. */
+/** A sequence of values. The tuples of a VM program are arrays. Immutable. */
 typedef struct opd_array opd_array;
 OPD_HANDLE(opd_array);
 
@@ -187,8 +189,7 @@ OPD_API int32_t opd_array_count(const opd_array *array);
  * @return NULL, or OPD_OUT_OF_RANGE. Threads: safe. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_array_get(const opd_array *array, int32_t index, opd_value *out_item);
 
-/** An immutable map in insertion order. Numbers and strings as keys compare by content, objects by identity.
- * Immutable. */
+/** A map in insertion order. Keys that are numbers or strings compare by content, objects by identity. Immutable. */
 typedef struct opd_map opd_map;
 OPD_HANDLE(opd_map);
 
@@ -208,7 +209,7 @@ OPD_API int32_t opd_map_count(const opd_map *map);
  * @return NULL, or OPD_NOT_FOUND. Threads: safe. Cost: one hash. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_map_get(const opd_map *map, const opd_value *key, opd_value *out_value);
 
-/** Gives the entry at a place in insertion order.
+/** Gives the entry at an index in insertion order.
  * @param index     0 to opd_map_count() - 1.
  * @param out_key   New reference.
  * @param out_value New reference.
@@ -219,8 +220,8 @@ OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, int32_t index
 
 /* ---- dtypes --------------------------------------------------------------------------------------------------- */
 
-/** Reads a dtype: "float32", "int8x4", "bool", "bfloat16", "float8_e4m3fn", "handle" … as TVM writes them, or short as
- * "f32", "i8", "u16", "bf16".
+/** Reads a dtype: "float32", "int8x4", "bool", "bfloat16", "float8_e4m3fn", "handle" … as TVM writes them, or short
+ * forms such as "f32", "i8", "u16", "bf16".
  * @param text      Borrowed.
  * @param out_dtype Written.
  * @return NULL, or OPD_INVALID_ARGUMENT with the text.
@@ -228,7 +229,7 @@ OPD_API OPD_NODISCARD opd_error *opd_map_entry(const opd_map *map, int32_t index
 OPD_API OPD_NODISCARD opd_error *opd_dtype_from_string(const char *text, DLDataType *out_dtype);
 
 /** Writes a dtype as opd_dtype_from_string() reads it: opd_value_to_string() of its value.
- * @param dtype    Of any kind.
+ * @param dtype    Any dtype.
  * @param out_text New reference.
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_dtype_to_string(DLDataType dtype, opd_buffer **out_text) {

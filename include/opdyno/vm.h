@@ -14,28 +14,30 @@ OPD_BEGIN_DECLS
 typedef struct opd_vm opd_vm;
 OPD_HANDLE(opd_vm);
 
-/** How to make a VM. */
+/** Options of opd_vm_create(). */
 typedef struct opd_vm_options {
-  uint32_t struct_size;    /**< set by opd_vm_options_init() */
-  int32_t num_devices;     /**< 0 */
-  const DLDevice *devices; /**< borrowed for the call. Programs name devices by their place in this list; constants
-                                    lie on the first. The host is added at the end unless that is a CPU device. NULL:
-                                    cpu:0 */
-  const opd_allocator_kind *allocators; /**< one for each of @p devices; NULL: pooled */
-  uint64_t memory_limit_bytes; /**< largest sum of live storages of one VM; 0: the cgroup's or machine's memory */
-  int32_t max_depth;           /**< nested program calls; 1000 */
-  uint32_t reserved;           /**< 0 */
+  uint32_t struct_size;    /**< Set by opd_vm_options_init(). */
+  int32_t num_devices;     /**< Number of @p devices. Default: 0 */
+  const DLDevice *devices; /**< Borrowed for the call. Programs name devices by their index in this list. Constants lie
+                                on the first device. If the last device is not a CPU, the host is added at the end.
+                                Default: NULL: cpu:0 */
+  const opd_allocator_kind *allocators; /**< Kind of allocator for each of @p devices. Default: NULL: pooled */
+  uint64_t memory_limit_bytes; /**< Limit of the live storages of one VM together. Default: 0: the memory of the cgroup
+                                    or machine */
+  int32_t max_depth;           /**< Limit of nested program calls. Default: 1000 */
+  uint32_t reserved;           /**< Default: 0 */
 } opd_vm_options;
 
-/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+/** Writes struct_size and the defaults: max_depth 1000; the rest is 0 or NULL. NULL is allowed. Threads: safe. Since:
+ * 0.1 */
 static inline void opd_vm_options_init(opd_vm_options *options) {
   const opd_vm_options defaults = {(uint32_t)sizeof *options, 0, NULL, NULL, 0, 1000, 0};
   if (options) *options = defaults;
 }
 
 /** Makes a VM of a module of kind "relax.VMExecutable". Kernels are looked up in its imports, then among the global
- * functions. If the module is of a session (rpc.h), the VM is on the server: its devices are the session's, cpu:0 if
- * none is given, and memory_limit_bytes and max_depth must have their defaults.
+ * functions. If the module belongs to a session (rpc.h), the VM is on the server. Its devices are then the session's,
+ * or cpu:0 if none is given, and memory_limit_bytes and max_depth must have their defaults.
  * @param module  Borrowed; retained.
  * @param options Borrowed; NULL means all defaults.
  * @param out_vm  New reference.
@@ -46,25 +48,26 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_create(opd_module *module, const opd_vm_
 
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
-/** How to make one call. */
+/** Options of one call. */
 typedef struct opd_call_options {
-  uint32_t struct_size;       /**< set by opd_call_options_init() */
-  uint32_t reserved;          /**< 0 */
-  const char *const *names;   /**< borrowed; a parameter name for each of @p args, with NULL for positional ones; NULL:
-                                   all are positional */
-  int64_t timeout_ns;         /**< from the beginning of the call. Checked at calls, backward jumps and where a kernel
-                                   starts parallel tasks; a running task is not interrupted. 0: none */
-  opd_cancel_token *cancel;   /**< borrowed; cancels the call, as the thread's default token also does; NULL: the
-                                   default token only */
-  opd_tensor *const *outputs; /**< borrowed, num_outputs tensors. The results are copied into them in their order once
-                                   the program has run; NULL: none */
-  int32_t num_outputs;        /**< 0 */
-  uint32_t reserved2;         /**< 0 */
-  opd_module *param_module;   /**< borrowed; for opd_vm_set_input() only: the result of its function `get_params` is the
-                                   last argument; NULL: none. Since: 0.2 */
+  uint32_t struct_size;     /**< Set by opd_call_options_init(). */
+  uint32_t reserved;        /**< Default: 0 */
+  const char *const *names; /**< Borrowed. A parameter name for each of @p args, with NULL for positional ones. Default:
+                                 NULL: all are positional */
+  int64_t timeout_ns; /**< Limit of time from the beginning of the call. It is checked at calls, at backward jumps, and
+                           where a kernel starts parallel tasks. A running task is not interrupted. Default: 0: no
+                           limit */
+  opd_cancel_token *cancel;   /**< Borrowed. Token that cancels the call. The thread's default token cancels it, too.
+                                   Default: NULL: only the default token */
+  opd_tensor *const *outputs; /**< Borrowed. @p num_outputs tensors. Once the program has run, the results are copied
+                                   into them in order. Default: NULL: none */
+  int32_t num_outputs;        /**< Number of @p outputs. Default: 0 */
+  uint32_t reserved2;         /**< Default: 0 */
+  opd_module *param_module;   /**< Borrowed. For opd_vm_set_input() only: the result of its function `get_params` is the
+                                   last argument. Since: 0.2. Default: NULL: none */
 } opd_call_options;
 
-/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+/** Writes struct_size and the defaults, which are all 0 or NULL. NULL is allowed. Threads: safe. Since: 0.1 */
 static inline void opd_call_options_init(opd_call_options *options) {
   const opd_call_options defaults = {(uint32_t)sizeof *options, 0, NULL, 0, NULL, NULL, 0, 0, NULL};
   if (options) *options = defaults;
@@ -74,10 +77,11 @@ static inline void opd_call_options_init(opd_call_options *options) {
  *
  * @param vm        Borrowed. May be called from several threads at once.
  * @param name      Borrowed.
- * @param args      Borrowed, @p num_args values. Tensors must lie on a device of the VM. An OPD_TENSOR is handed on as
- * it is, with its strides and byte offset, which kernels check; its data must be 64-byte aligned. An OPD_DLTENSOR may
- * have any alignment: it is copied into a compact tensor on every call, and writes of the program do not reach the
- * original. To avoid the copy, make a tensor of it once by opd_tensor_from_dlpack().
+ * @param args      Borrowed, @p num_args values. Tensors must lie on a device of the VM. An OPD_TENSOR is passed on
+ *                  unchanged, with its strides and byte offset, which kernels check. Its data must be 64-byte aligned.
+ *                  An OPD_DLTENSOR may have any alignment: it is copied into a compact tensor on every call, and writes
+ *                  of the program do not reach the original. To avoid the copy, make a tensor from it once by
+ *                  opd_tensor_from_dlpack().
  * @param options   Borrowed; NULL means all defaults.
  * @param out_value New reference; a tuple arrives as an array, nested as the program returns it.
  * @return NULL, or
@@ -102,13 +106,13 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_get_function(opd_vm *vm, const char *nam
  * @param args      As in opd_vm_call(): @p num_args values.
  * @param options   Borrowed; without names and outputs; NULL means all defaults.
  * @param out_value New reference.
- * @return NULL, or an error as opd_vm_call(): OPD_CANCELLED, OPD_CALL_FAILED …
+ * @return NULL, or an error of opd_vm_call(): OPD_CANCELLED, OPD_CALL_FAILED …
  * Threads: safe. Blocks. Since: 0.1. Source: TVM invoke_closure. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function *closure, const opd_value *args,
                                                        int32_t num_args, const opd_call_options *options,
                                                        opd_value *out_value);
 
-/** Saves a function with its arguments under a name, by which it is then called without arguments.
+/** Saves a function with its arguments under a name. Calls by this name need no arguments.
  * @param name           Borrowed: a function of the program.
  * @param saved_name     Borrowed. A saved function of that name is replaced.
  * @param args           As in opd_vm_call(): @p num_args values; kept until the name is saved anew or the VM ends.
@@ -124,7 +128,8 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_save_function(opd_vm *vm, const char *na
 /* ---- calls in three steps --------------------------------------------------------------------------------------- */
 
 /* opd_vm_set_input(), opd_vm_invoke_stateful(), opd_vm_get_outputs(): for each function, one thread at a time. Once its
- * inputs are set, a plain call without its arguments is OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine. */
+ * inputs are set, a plain call without arguments fails with OPD_FAILED_PRECONDITION. Source: TVM relax.VirtualMachine.
+ */
 
 /** Keeps the arguments of a function for opd_vm_invoke_stateful(). Tensors on the VM's device are not copied.
  * @param name    Borrowed.
@@ -138,7 +143,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_input(opd_vm *vm, const char *name, 
 /** Runs a function on its inputs and keeps the result.
  * @param name    Borrowed.
  * @param options Borrowed; NULL means all defaults.
- * @return NULL, or OPD_FAILED_PRECONDITION if its inputs were not set; errors as opd_vm_call().
+ * @return NULL, or OPD_FAILED_PRECONDITION if its inputs were not set; errors of opd_vm_call().
  * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *name, const opd_call_options *options);
 
@@ -146,17 +151,17 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_stateful(opd_vm *vm, const char *
  * @param name      Borrowed.
  * @param path      Borrowed: @p path_size indices into nested tuples; none for the whole result.
  * @param out_value New reference.
- * @return NULL, or OPD_FAILED_PRECONDITION before it ran, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index into
- *         anything but a tuple.
+ * @return NULL, or OPD_FAILED_PRECONDITION if it did not run yet, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT for an index
+ *         into a value that is not a tuple.
  * Threads: one at a time. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_get_outputs(opd_vm *vm, const char *name, const int64_t *path,
                                                     int32_t path_size, opd_value *out_value);
 
-/** Gives the number of items of a tuple in the result; -1 if it is no tuple.
+/** Gives the number of items of a tuple in the result; -1 if it is not a tuple.
  * @param name      Borrowed.
  * @param path      As in opd_vm_get_outputs(): @p path_size indices.
  * @param out_arity Written.
- * @return NULL, or an error as opd_vm_get_outputs(): OPD_FAILED_PRECONDITION, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT.
+ * @return NULL, or an error of opd_vm_get_outputs(): OPD_FAILED_PRECONDITION, OPD_OUT_OF_RANGE, OPD_INVALID_ARGUMENT.
  * Threads: one at a time. Blocks. Since: 0.1 */
 static inline OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const char *name, const int64_t *path,
                                                                int32_t path_size, int64_t *out_arity) {
@@ -173,9 +178,9 @@ static inline OPD_NODISCARD opd_error *opd_vm_get_output_arity(opd_vm *vm, const
 
 /** Return values of an instrument before a call. Source: TVM VMInstrumentReturnKind. */
 typedef enum opd_instrument_action OPD_ENUM_TYPE {
-  OPD_INSTRUMENT_NO_OP = 0,    /**< The call runs. So it does for any other result. */
-  OPD_INSTRUMENT_SKIP_RUN = 1, /**< The call is skipped, its result is OPD_NONE, and the instrument is not
-                                    called after it. */
+  OPD_INSTRUMENT_NO_OP = 0,    /**< The call runs. It also runs after any other result. */
+  OPD_INSTRUMENT_SKIP_RUN = 1, /**< The call is skipped, its result is OPD_NONE, and the instrument is not called after
+                                    it. */
   OPD_INSTRUMENT_ACTION_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_instrument_action;
 
@@ -189,7 +194,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function 
 
 /* ---- what it has ----------------------------------------------------------------------------------------------- */
 
-/** Returns 1 if the program has a function named @p name, or one was saved under that name; else 0.
+/** Returns 1 if the program has a function named @p name, or if a function was saved under that name; else 0.
  * Threads: safe. Blocks. Since: 0.1 */
 OPD_API int32_t opd_vm_has_function(opd_vm *vm, const char *name);
 
@@ -210,32 +215,36 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_trim(opd_vm *vm);
 
 /* ---- profiles -------------------------------------------------------------------------------------------------- */
 
-/** Which calls a profile shows beside calls of kernels and of the program's own functions. */
+/** Which calls a profile shows in addition to calls of kernels and of the program's own functions. */
 typedef enum opd_profile_builtins OPD_ENUM_TYPE {
-  OPD_BUILTINS_WITH_TENSORS = 0, /**< calls with a tensor among their arguments, as TVM's profiler */
-  OPD_BUILTINS_ALL = 1,          /**< every call */
-  OPD_BUILTINS_FOLDED = 2,       /**< every call; outermost calls of vm.builtin.* share one row, "(builtins)";
-                                      others count in the row of the function that made them */
+  OPD_BUILTINS_WITH_TENSORS = 0, /**< Calls with a tensor among their arguments, as in TVM's profiler. */
+  OPD_BUILTINS_ALL = 1,          /**< Every call. */
+  OPD_BUILTINS_FOLDED = 2, /**< Every call. Outermost calls of vm.builtin.* share one row, "(builtins)". Others count in
+                                the row of the function that made them. */
   OPD_PROFILE_BUILTINS_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_profile_builtins;
 
-/** How to profile. */
+/** Options of opd_vm_profile() and opd_vm_profile_start(). */
 typedef struct opd_profile_options {
-  uint32_t struct_size;             /**< set by opd_profile_options_init() */
-  int32_t warmup;                   /**< calls before the measured ones, as in TVM; 1 */
-  int32_t repeat;                   /**< measured calls; 1 */
-  uint32_t reserved;                /**< 0 */
-  uint64_t max_records;             /**< calls kept for each thread; later ones are counted and dropped; 2^20 */
-  opd_profile_builtins builtins;    /**< OPD_BUILTINS_WITH_TENSORS */
-  int32_t details;                  /**< 1: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path; 0 */
-  uint64_t sample_interval;         /**< opd_vm_profile_start(): records one of so many calls; 1 */
-  opd_collector *const *collectors; /**< borrowed; @p num_collectors; around every call, see collector.h; NULL: none */
-  int32_t num_collectors;           /**< 0 */
-  int32_t turn; /**< from 1: opd_report_diff() compares this run with the run of the same turn on the
-                     other side; 0: it has no turn; 0 */
+  uint32_t struct_size; /**< Set by opd_profile_options_init(). */
+  int32_t warmup;       /**< Number of calls before the measured calls, as in TVM. Default: 1 */
+  int32_t repeat;       /**< Number of measured calls. Default: 1 */
+  uint32_t reserved;    /**< Default: 0 */
+  uint64_t max_records; /**< Limit of calls that are kept for each thread. Later calls are counted and dropped. Default:
+                             2^20 */
+  opd_profile_builtins builtins; /**< Which calls have rows, in addition to kernels and functions. Default:
+                                      OPD_BUILTINS_WITH_TENSORS */
+  int32_t details; /**< 1: adds columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path. Default: 0 */
+  uint64_t sample_interval; /**< For opd_vm_profile_start(): one call in this number of calls is recorded. Default: 1 */
+  opd_collector *const *collectors; /**< Borrowed. @p num_collectors collectors, which run around every call, see
+                                         collector.h. Default: NULL: none */
+  int32_t num_collectors;           /**< Number of @p collectors. Default: 0 */
+  int32_t turn; /**< Turn of this run, from 1. opd_report_diff() compares it with the run of the same turn on the other
+                     side. Default: 0: no turn */
 } opd_profile_options;
 
-/** Writes the defaults, and the size of the struct in this header. NULL is allowed. Threads: safe. Since: 0.1 */
+/** Writes struct_size and the defaults: warmup 1, repeat 1, max_records 2^20, sample_interval 1; the rest is 0 or NULL.
+ * NULL is allowed. Threads: safe. Since: 0.1 */
 static inline void opd_profile_options_init(opd_profile_options *options) {
   const opd_profile_options defaults = {
       (uint32_t)sizeof *options, 1, 1, 0, (uint64_t)1 << 20, OPD_BUILTINS_WITH_TENSORS, 0, 1, NULL, 0, 0};
@@ -257,27 +266,29 @@ static inline void opd_profile_options_init(opd_profile_options *options) {
  * order, then the collectors' columns. The rows "(dispatch)" and "(profiler)" are the time of the VM and of the
  * recording; with them the outermost rows add up to the total.
  * @param out_trace    New reference: the same calls on a time line; NULL if it is not wanted.
- * @return NULL, or an error as opd_vm_call(); OPD_INVALID_ARGUMENT also for an option; OPD_UNSUPPORTED for a VM of a
- * session if the server is TVM's. Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
+ * @return NULL, or an error of opd_vm_call(); OPD_INVALID_ARGUMENT also for an option; OPD_UNSUPPORTED for a VM of a
+ *         session if the server is TVM's. Threads: safe. Blocks. Since: 0.1. Source: TVM 0.23 vm.profile. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile(opd_vm *vm, const char *name, const opd_value *args, int32_t num_args,
                                                 const opd_call_options *call_options,
                                                 const opd_profile_options *options, opd_report **out_report,
                                                 opd_trace **out_trace);
 
-/** Records every call of @p vm from now on, on any thread, until opd_vm_profile_stop(): an application is profiled
- * without a change of its calls. Runs that opd_vm_profile() makes meanwhile belong to both.
+/** Records every call of @p vm from now on, on any thread, until opd_vm_profile_stop(). So an application can be
+ * profiled without a change of its calls. Runs that opd_vm_profile() makes meanwhile are in both profiles.
  * @param options Borrowed; NULL means all defaults; warmup and repeat are not used. Collectors are prepared here and
  *                retained until opd_vm_profile_stop(). They run on the threads of the recorded calls, several at once.
  * @return NULL, or OPD_FAILED_PRECONDITION if the VM is being profiled already, or 16 recordings run in the process;
- *         OPD_INVALID_ARGUMENT for an option. Of a VM of a session (rpc.h): as opd_vm_profile(), or OPD_CALL_FAILED.
- * Threads: safe. Cost: for recorded calls that of a profile; some 25 ns for others. Blocks. Since: 0.1 */
+ *         OPD_INVALID_ARGUMENT for an option. For a VM of a session (rpc.h): the errors of opd_vm_profile(), or
+ *         OPD_CALL_FAILED.
+ * Threads: safe. Cost: a recorded call costs as much as in a profile; other calls cost some 25 ns. Blocks. Since:
+ * 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_start(opd_vm *vm, const opd_profile_options *options);
 
-/** Ends the recording, once the calls that are being recorded have ended.
+/** Ends the recording as soon as the calls that are being recorded have ended.
  * @param out_report New reference: as opd_vm_profile()'s, thread by thread; Run counts the calls.
  * @param out_trace  New reference; NULL if it is not wanted.
- * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or inside of a call of the VM, collectors included.
- * Of a VM of a session: OPD_CALL_FAILED. Threads: safe. Blocks. Since: 0.1 */
+ * @return NULL, or OPD_FAILED_PRECONDITION if it was not started, or within a call of the VM, also in a collector. For
+ *         a VM of a session: OPD_CALL_FAILED. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_vm_profile_stop(opd_vm *vm, opd_report **out_report, opd_trace **out_trace);
 
 OPD_END_DECLS
