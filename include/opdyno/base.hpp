@@ -15,7 +15,7 @@
 
 namespace opdyno {
 
-/** Owns one reference of a C handle. Copies count; moves do not. */
+/** Owns one reference to a C handle. A copy adds a reference; a move does not. */
 template <class T>
 class Handle {
  public:
@@ -33,9 +33,9 @@ class Handle {
   T **out() {
     opd_object_release(std::exchange(handle_, nullptr));
     return &handle_;
-  } /**< for out_ parameters */
+  } /**< For out_ parameters. */
   explicit operator bool() const { return handle_ != nullptr; }
-  int32_t type() const { return opd_object_type(handle_); } /**< an opd_type, or a kind made at run time */
+  int32_t type() const { return opd_object_type(handle_); } /**< An opd_type, or a kind made at run time. */
 
  private:
   T *handle_ = nullptr;
@@ -50,8 +50,8 @@ class Error : public std::runtime_error {
   opd_code code() const { return opd_error_code(get()); }
   const char *code_name() const { return opd_code_name(code()); }
   std::string kind() const { return opd_error_kind(get()); }           /**< "TypeError", "ValueError" … */
-  std::string message() const { return opd_error_message(get()); }     /**< without the kind */
-  std::string backtrace() const { return opd_error_backtrace(get()); } /**< "" unless one was taken */
+  std::string message() const { return opd_error_message(get()); }     /**< Without the kind. */
+  std::string backtrace() const { return opd_error_backtrace(get()); } /**< "" unless a backtrace was taken. */
   /** The error that led to this one. */
   std::optional<Error> cause() const {
     const opd_error *cause = opd_error_cause(get());
@@ -68,7 +68,7 @@ inline void check(opd_error *error) {
   if (error) throw Error(error);
 }
 
-/** The number of items of a container, or an index, as the C functions take it. */
+/** Converts the number of items of a container, or an index, to the type of the C functions. */
 inline int32_t count_of(size_t count) {
   if (count > INT32_MAX) throw std::length_error("more than 2^31 - 1 items");
   return static_cast<int32_t>(count);
@@ -87,19 +87,19 @@ opd_error *guarded(Body body) noexcept {
   } catch (...) { return opd_error_create(OPD_CALL_FAILED, "RuntimeError", "an exception that is no std::exception"); }
 }
 
-/** A handle of type @p H that a C function gives as its last parameter: `made<Tensor>(opd_tensor_reshape, …)`. */
+/** Returns the handle of type @p H that a C function gives as its last parameter: `made<Tensor>(opd_tensor_reshape, …)`. */
 template <class H, class F, class... Args>
 H made(F function, Args... args) {
   H handle;
   check(function(args..., handle.out()));
   return handle;
 }
-/** An owned buffer's bytes. */
+/** Returns the bytes of a buffer, and releases it. */
 inline std::string take(opd_buffer *owned) {
   const Handle<opd_buffer> buffer(owned);
   return {opd_buffer_data(owned), opd_buffer_size(owned)};
 }
-/** Calls a C function whose last parameter is an opd_buffer **, and gives its text. */
+/** Calls a C function whose last parameter is an opd_buffer **, and returns its text. */
 template <class F, class... Args>
 std::string text_of(F function, Args... args) {
   opd_buffer *buffer = nullptr;
@@ -107,14 +107,14 @@ std::string text_of(F function, Args... args) {
   return take(buffer);
 }
 
-/** Options with their defaults, written by an _init function: `defaults(opd_vm_options_init)`. */
+/** Returns options with their defaults, written by an _init function: `defaults(opd_vm_options_init)`. */
 template <class Options>
 Options defaults(void (*init)(Options *)) {
   Options options;
   init(&options);
   return options;
 }
-/** A struct of results for the library to fill. */
+/** Returns a struct of results for the library to fill. */
 template <class Result>
 Result sized() {
   Result result{};
@@ -122,7 +122,7 @@ Result sized() {
   return result;
 }
 
-/** Ends a copy of a C++ object that C code holds as user_data. */
+/** Deletes a copy of a C++ object that C code holds as user_data. */
 template <class T>
 void delete_as(void *user_data) {
   delete static_cast<T *>(user_data);
@@ -145,9 +145,9 @@ inline void write_file(const std::string &path, std::string_view bytes) {
 }
 
 inline const char *version() { return opd_version(); }
-/** The name of a code, as "OPD_NOT_FOUND". */
+/** Returns the name of a code, such as "OPD_NOT_FOUND". */
 inline const char *code_name(opd_code code) { return opd_code_name(code); }
-inline std::string build_info() { return text_of(opd_build_info); } /**< JSON */
+inline std::string build_info() { return text_of(opd_build_info); } /**< JSON. */
 
 }  // namespace opdyno
 #endif

@@ -1,4 +1,4 @@
-/** @file benchmark.hpp  How long calls take. */
+/** @file benchmark.hpp  Benchmarks: how long calls take. */
 #ifndef OPDYNO_BENCHMARK_HPP_
 #define OPDYNO_BENCHMARK_HPP_
 
@@ -13,11 +13,11 @@ namespace opdyno {
 class Benchmark : public Handle<opd_benchmark> {
  public:
   using Handle::Handle;
-  /** Of times that were measured elsewhere. */
+  /** Makes a benchmark from times that were measured elsewhere. */
   static Benchmark of(const std::vector<double> &seconds) {
     return made<Benchmark>(opd_benchmark_create, seconds.data(), count_of(seconds.size()));
   }
-  /** Per call, in the order of measurement. */
+  /** Seconds per call, in the order of measurement. */
   std::vector<double> seconds() const {
     int32_t count = 0;
     const double *first = opd_benchmark_seconds(get(), &count);

@@ -1,4 +1,4 @@
-/** @file function.hpp  Packed functions: called, made of lambdas and of C functions, registered. */
+/** @file function.hpp  Packed functions: calls them, makes them from lambdas and C functions, registers them. */
 #ifndef OPDYNO_FUNCTION_HPP_
 #define OPDYNO_FUNCTION_HPP_
 
@@ -37,17 +37,17 @@ class Function : public Handle<opd_function> {
 
   static Function of(const opd_value &value) { return Function(object_in<opd_function>(value, OPD_FUNCTION)); }
   static Function of(const Value &value) { return of(value.view()); }
-  /** Makes a packed function of anything that can be called with (const opd_value *args, int32_t num_args) and returns
+  /** Makes a packed function from anything that can be called with (const opd_value *args, int32_t num_args) and returns
    * nothing, a Value, or something that arg() takes. Exceptions become errors. */
   template <class F, std::enable_if_t<is_packed_v<F>, int> = 0>
   static Function of(F callable);
-  /** Makes one of a C function by its signature, as "f64(f64, i32)". @p keep_alive is a handle that the result retains,
+  /** Makes one from a C function by its signature, such as "f64(f64, i32)". @p keep_alive is a handle that the result retains,
    * of the module that the code lies in, say. */
   static Function native(void *pointer, const char *signature, const char *name = nullptr, void *keep_alive = nullptr) {
     return made<Function>(opd_function_create_native, pointer, signature, name, keep_alive);
   }
 
-  /** Calls @p call with the views of @p args, their number and where the result goes. */
+  /** Calls @p call with the views of @p args, their number, and the place of the result. */
   template <class Call, class... Args>
   static Value with_views(Call call, const Args &...args) {
     const std::tuple<Converted<Args>...> kept(args...);
@@ -98,12 +98,12 @@ class Closure : public Handle<opd_closure> {
   Closure(const Function &function, const char *signature) {
     check(opd_closure_create(function.get(), signature, out()));
   }
-  /** `pointer<int (*)(const void *, const void *)>()`; valid while this lives. */
+  /** `pointer<int (*)(const void *, const void *)>()`. Valid while this object lives. */
   template <class F>
   F pointer() const {
     return reinterpret_cast<F>(opd_closure_pointer(get()));
   }
-  /** Throws the first error that a call could not pass on since the last request. */
+  /** Throws the first error that a call could not return since the previous call of this function. */
   void throw_error() const { check(opd_closure_take_error(get())); }
 };
 

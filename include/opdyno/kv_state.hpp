@@ -15,12 +15,12 @@ namespace opdyno {
 class KvState : public Handle<opd_kv_state> {
  public:
   using Handle::Handle;
-  /** Takes the value that the program's function returned. */
+  /** Makes a state from the value that the program's function returned. */
   explicit KvState(const Value &value) { check(opd_kv_state_from_value(&value.view(), out())); }
   void add(int64_t id) const { check(opd_kv_state_add(get(), id)); }
   void remove(int64_t id) const { check(opd_kv_state_remove(get(), id)); }
   void clear() const { check(opd_kv_state_clear(get())); }
-  /** The child begins with @p num_tokens tokens of the parent; -1: all. */
+  /** The new sequence begins with @p num_tokens tokens of the parent; -1: all. */
   void fork(int64_t parent, int64_t child, int64_t num_tokens = -1) const {
     check(opd_kv_state_fork(get(), parent, child, num_tokens));
   }
@@ -30,9 +30,9 @@ class KvState : public Handle<opd_kv_state> {
     check(opd_kv_state_begin(get(), ids.data(), count_of(ids.size()), counts.data(), count_of(counts.size()),
                              parents.data(), count_of(parents.size())));
   }
-  /** Without @p keep, the tokens of the pass are removed. */
+  /** If @p keep is false, the tokens of the pass are removed. */
   void end(bool keep = true) const { check(opd_kv_state_end(get(), keep)); }
-  /** The tokens of each sequence, by its number. */
+  /** Returns the number of tokens of each sequence, by the sequence's number. */
   std::map<int64_t, int64_t> lengths() const {
     Handle<opd_map> lengths;
     check(opd_kv_state_lengths(get(), lengths.out()));

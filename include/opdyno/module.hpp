@@ -1,4 +1,4 @@
-/** @file module.hpp  Modules and VM programs: loaded, looked into, exported. */
+/** @file module.hpp  Modules and VM programs: loads, inspects and exports them. */
 #ifndef OPDYNO_MODULE_HPP_
 #define OPDYNO_MODULE_HPP_
 
@@ -23,7 +23,7 @@ class Module : public Handle<opd_module> {
   static Module load_static_library(const std::string &path, const std::vector<const char *> &func_names) {
     return made<Module>(opd_module_load_static_library, path.c_str(), func_names.data(), count_of(func_names.size()));
   }
-  /** C functions of a shared library by their signatures: {{"cos", "f64(f64)"}, …}. */
+  /** Loads C functions of a shared library by their signatures: {{"cos", "f64(f64)"}, …}. */
   static Module load_native(const std::string &path,
                             const std::vector<std::pair<const char *, const char *>> &functions,
                             const opd_module_options *options = nullptr) {
@@ -32,7 +32,7 @@ class Module : public Handle<opd_module> {
     return made<Module>(opd_module_load_native, path.c_str(), names.data(), signatures.data(), count_of(names.size()),
                         options);
   }
-  /** The objects that are linked into the program; see opd_module_system_lib(). */
+  /** Returns the module of the object files that are linked into the program; see opd_module_system_lib(). */
   static Module system_lib(const std::string &prefix = "") {
     return made<Module>(opd_module_system_lib, prefix.c_str());
   }
@@ -42,9 +42,9 @@ class Module : public Handle<opd_module> {
   Function function(const char *name, bool query_imports = true) const {
     return made<Function>(opd_module_get_function, get(), name, static_cast<int32_t>(query_imports));
   }
-  /** The entry function. */
+  /** Returns the entry function. */
   Function entry() const { return function(nullptr); }
-  /** A C symbol of a shared library by its signature, as "f64(f64, i32)". */
+  /** Returns a C symbol of a shared library by its signature, such as "f64(f64, i32)". */
   Function native_function(const char *symbol, const char *signature) const {
     return made<Function>(opd_module_native_function, get(), symbol, signature);
   }
@@ -52,11 +52,11 @@ class Module : public Handle<opd_module> {
   bool has_function(const char *name, int32_t flags = OPD_LOOKUP_IMPORTS) const {
     return opd_module_has_function(get(), name, flags) != 0;
   }
-  /** Whether there is a function of that name, even if this build cannot run it as it is. */
+  /** Whether the module has a function of that name, even if this build cannot run it. */
   bool implements(const char *name, bool query_imports = true) const {
     return has_function(name, OPD_LOOKUP_UNCALLABLE | (query_imports ? OPD_LOOKUP_IMPORTS : OPD_LOOKUP_OWN));
   }
-  /** The names of its own functions. */
+  /** Returns the names of its own functions. */
   std::vector<std::string> functions() const { return made<Array>(opd_module_list_functions, get()).strings(); }
 
   const char *kind() const { return opd_module_kind(get()); }
@@ -74,11 +74,11 @@ class Module : public Handle<opd_module> {
   }
   void add_import(const Module &other) const { check(opd_module_add_import(get(), other.get())); }
 
-  /** Of this module alone. */
+  /** Writes this module without its imports. */
   void save(const std::string &path, const char *format = nullptr) const {
     check(opd_module_save(get(), path.c_str(), format));
   }
-  /** With all that it imports, as a library (.so) or an archive of objects (.tar). */
+  /** Writes this module and its imports, as a library (.so) or an archive of object files (.tar). */
   void export_to(const std::string &path, const opd_export_options *options = nullptr) const {
     check(opd_module_export(get(), path.c_str(), options));
   }
@@ -94,7 +94,7 @@ class Executable : public Handle<opd_executable> {
   static Executable load(std::string_view bytes) {
     return made<Executable>(opd_executable_load_bytes, bytes.data(), bytes.size());
   }
-  /** Of a module of kind "relax.VMExecutable". */
+  /** Makes a program from a module of kind "relax.VMExecutable". */
   static Executable of(const Module &module) { return made<Executable>(opd_executable_from_module, module.get()); }
   Module to_module() const { return made<Module>(opd_executable_to_module, get()); }
   std::string save() const { return text_of(opd_executable_save_bytes, get()); }

@@ -11,13 +11,13 @@ namespace opdyno {
 class Params : public Handle<opd_params> {
  public:
   using Handle::Handle;
-  /** An empty set. */
+  /** Makes an empty set. */
   static Params create() { return made<Params>(opd_params_create); }
   static Params load(const std::string &path) { return open(path, nullptr); }
   static Params open(const std::string &path, const opd_params_options *options) {
     return made<Params>(opd_params_open, path.c_str(), options);
   }
-  /** Views of tensors keep the bytes alive. */
+  /** Opens the bytes of a file. Views of tensors keep the bytes alive. */
   static Params open_bytes(std::string bytes, const opd_params_options *options = nullptr) {
     auto kept = std::make_unique<std::string>(std::move(bytes));
     auto params = made<Params>(opd_params_open_bytes, static_cast<void *>(kept->data()), kept->size(), options,

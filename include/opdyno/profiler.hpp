@@ -15,25 +15,26 @@ class Profiler : public Handle<opd_profiler> {
   explicit Profiler(const opd_profiler_options *options = nullptr) { check(opd_profiler_create(options, out())); }
   void start() const { check(opd_profiler_start(get())); }
   void set_action(opd_profiler_action action) const { check(opd_profiler_set_action(get(), action)); }
-  /** The trace of a cycle that ends with the step; else empty. */
+  /** Returns the trace of a cycle that ends with the step; else an empty one. */
   Trace step() const { return made<Trace>(opd_profiler_step, get()); }
-  /** Empty if the schedule was not recording. */
+  /** Returns the trace; an empty one if the schedule was not recording. */
   Trace stop() const { return made<Trace>(opd_profiler_stop, get()); }
-  /** The events recorded so far. */
+  /** Returns the events recorded so far. */
   Trace snapshot() const { return made<Trace>(opd_profiler_snapshot, get()); }
-  /** Sets when it dumps its events while it records; from the next start() on. */
+  /** Sets when the profiler dumps its events while it records, from the next start() on. */
   void set_dumps(const opd_profiler_dump_options &options) const { check(opd_profiler_set_dumps(get(), &options)); }
   void dump(const char *reason = nullptr) const { check(opd_profiler_dump(get(), reason)); }
   uint64_t dump_count() const { return opd_profiler_dump_count(get()); }
 };
 
-/** A number for the name of ranges. */
+/** Returns a number for the name of ranges. */
 inline uint32_t range_name(const char *name) { return opd_range_name(name); }
 
 /** Whether a profiler, or a tool, records ranges now. */
 inline bool range_is_recorded() { return opd_range_is_recorded() != 0; }
 
-/** A range of the program, from here to the end of the object. Keep the name's number where a range is frequent. */
+/** A range of the program, from the construction to the end of the object. For frequent ranges, keep the number of the
+ * name. */
 class Range {
  public:
   explicit Range(uint32_t name) : range_(opd_range_begin(name)) {}
@@ -53,7 +54,7 @@ class Range {
 /** Whether a profiler records stacks now. */
 inline bool stack_is_recorded() { return opd_stack_is_recorded() != 0; }
 
-/** Says which functions of a language run on the calling thread, from here to the end of the object. */
+/** Sets which functions of a language run on the calling thread, as long as the object lives. */
 class LanguageStack {
  public:
   LanguageStack(const opd_stack_frame *frames, int32_t num_frames) { opd_stack_push(frames, num_frames); }
@@ -62,11 +63,11 @@ class LanguageStack {
   ~LanguageStack() { opd_stack_pop(); }
 };
 
-/** Marks a moment. */
+/** Marks a moment on the calling thread. */
 inline void mark(uint32_t name) { opd_range_mark(name); }
 inline void mark(const char *name) { opd_range_mark(range_name(name)); }
 
-/** Whether a tool listens to ranges and marks by Intel's ITT API. */
+/** Whether a tool receives ranges and marks through Intel's ITT API. */
 inline bool itt_is_available() { return opd_itt_is_available() != 0; }
 
 }  // namespace opdyno

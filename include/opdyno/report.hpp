@@ -1,4 +1,4 @@
-/** @file report.hpp  Reports: read, written, made by hand, compared, set against the machine's peak. */
+/** @file report.hpp  Reports: reads, writes, builds and compares them, and adds a roofline. */
 #ifndef OPDYNO_REPORT_HPP_
 #define OPDYNO_REPORT_HPP_
 
@@ -27,13 +27,13 @@ class Report : public Handle<opd_report> {
     const auto all = handles(reports);
     return made<Report>(opd_report_merge, all.data(), count_of(all.size()));
   }
-  /** Changes between two sets of runs. */
+  /** Returns the changes between two sets of runs. */
   static Report diff(const std::vector<Report> &before, const std::vector<Report> &after,
                      const opd_diff_options *options = nullptr) {
     const auto a = handles(before), b = handles(after);
     return made<Report>(opd_report_diff, a.data(), count_of(a.size()), b.data(), count_of(b.size()), options);
   }
-  /** Adds the operations and memory traffic of the operators; without peaks if these are not given. */
+  /** Adds the operations and memory traffic of the operators. Peaks are added only if they are given. */
   Report with_roofline(double peak_gflops = 0, double peak_bandwidth_gbps = 0) const {
     return made<Report>(opd_report_add_roofline, get(), peak_gflops, peak_bandwidth_gbps);
   }
@@ -50,19 +50,19 @@ class Report : public Handle<opd_report> {
   /** Fills @p out_stream, which the caller releases. */
   void to_arrow(ArrowArrayStream *out_stream) const { check(opd_report_to_arrow(get(), out_stream)); }
 
-  /** The number of rows of a section. */
+  /** Returns the number of rows of a section. */
   size_t count(opd_report_section section = OPD_REPORT_CALLS) const {
     return static_cast<size_t>(opd_report_count(get(), section));
   }
-  /** The names of a section's metrics. */
+  /** Returns the names of a section's metrics. */
   std::vector<std::string> columns(opd_report_section section = OPD_REPORT_CALLS) const {
     return made<Array>(opd_report_list, get(), section).strings();
   }
-  /** One metric of all rows of a section. */
+  /** Returns one metric of all rows of a section. */
   Array column(opd_report_section section, const char *name) const {
     return made<Array>([](auto... args) { return opd_report_get_column(args..., nullptr); }, get(), section, name);
   }
-  /** One metric of a row. */
+  /** Returns one metric of a row. */
   Value value(opd_report_section section, size_t row, const char *name) const {
     Value found;
     check(opd_report_get(get(), section, count_of(row), name, found.out(), nullptr));
@@ -83,7 +83,7 @@ class Report : public Handle<opd_report> {
   }
 };
 
-/** Makes a report by hand. */
+/** Builds a report row by row. */
 class ReportBuilder : public Handle<opd_report_builder> {
  public:
   ReportBuilder() { check(opd_report_builder_create(out())); }

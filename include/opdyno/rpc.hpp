@@ -10,18 +10,18 @@
 
 namespace opdyno {
 
-/** A session on another machine. Its devices, modules and functions are used as local ones: see opd_rpc_session. */
+/** A session on another machine. Its devices, modules and functions are used like local ones: see opd_rpc_session. */
 class RpcSession : public Handle<opd_rpc_session> {
  public:
   using Handle::Handle;
   static RpcSession connect(const std::string &address, const opd_rpc_connect_options *options = nullptr) {
     return made<RpcSession>(opd_rpc_connect, address.c_str(), options);
   }
-  /** A server that a tracker gives out; its key is that of the options. */
+  /** Connects to a server that a tracker chooses by the key of the options. */
   static RpcSession request(const std::string &tracker, const opd_rpc_connect_options *options = nullptr) {
     return made<RpcSession>(opd_rpc_request, tracker.c_str(), options);
   }
-  /** JSON. */
+  /** Returns JSON. */
   static std::string tracker_summary(const std::string &tracker, const opd_rpc_connect_options *options = nullptr) {
     return text_of(opd_rpc_tracker_summary, tracker.c_str(), options);
   }
@@ -36,7 +36,7 @@ class RpcSession : public Handle<opd_rpc_session> {
   }
   std::string download(const char *name) const { return text_of(opd_rpc_session_download, get(), name); }
   Module load_module(const char *name) const { return made<Module>(opd_rpc_session_load_module, get(), name); }
-  /** JSON. */
+  /** Returns JSON. */
   std::string describe() const { return text_of(opd_rpc_session_describe, get()); }
   void close() const { opd_rpc_session_close(get()); }
 };
@@ -49,7 +49,7 @@ inline void rpc_serve(int32_t socket, const opd_rpc_serve_options *options = nul
 inline void rpc_tell_end(int32_t socket, const opd_rpc_progress &progress) {
   check(opd_rpc_tell_end(socket, &progress));
 }
-/** JSON. */
+/** Returns JSON. */
 inline std::string rpc_serve_describe(const opd_rpc_serve_options *options = nullptr) {
   return text_of(opd_rpc_serve_describe, options);
 }

@@ -8,7 +8,7 @@
 
 namespace opdyno {
 
-/** Measures, listens and sends until the last copy ends. */
+/** Measures, and offers or sends the metrics, until the last copy is destroyed. */
 class Telemetry : public Handle<opd_telemetry> {
  public:
   using Handle::Handle;
@@ -27,7 +27,7 @@ class Telemetry : public Handle<opd_telemetry> {
   }
 };
 
-/** Sets the request that the calling thread works for, as long as the object lives. */
+/** Sets the request for which the calling thread works, as long as the object lives. */
 class TraceParent {
  public:
   explicit TraceParent(const std::string &traceparent) { check(opd_telemetry_set_parent(traceparent.c_str())); }

@@ -9,13 +9,13 @@
 
 namespace opdyno {
 
-/** "cpu", "cuda:1" … */
+/** Reads a device: "cpu", "cuda:1" … */
 inline DLDevice device_of(const std::string &text) {
   DLDevice device{};
   check(opd_device_from_string(text.c_str(), &device));
   return device;
 }
-/** None if the device does not tell. */
+/** Returns a property; none if the device does not report it. */
 inline Value device_attr(DLDevice device, opd_device_attr attr) {
   Value value;
   check(opd_device_get_attr(device, attr, value.out()));
@@ -23,7 +23,7 @@ inline Value device_attr(DLDevice device, opd_device_attr attr) {
 }
 inline void sync(DLDevice device) { check(opd_device_sync(device)); }
 
-/** A stream of a device, which ends with the object. */
+/** A stream of a device. The object frees it. */
 class Stream {
  public:
   explicit Stream(DLDevice device) : device_(device) { check(opd_stream_create(device, &stream_)); }
@@ -37,13 +37,13 @@ class Stream {
   DLDevice device_;
   void *stream_ = nullptr;
 };
-/** Sets the calling thread's current stream, NULL for the default one; returns the one before. */
+/** Sets the calling thread's current stream; NULL: the default one. Returns the previous one. */
 inline void *set_stream(DLDevice device, void *stream) {
   void *before = nullptr;
   check(opd_stream_set(device, stream, &before));
   return before;
 }
-/** Adds a kind of devices; returns its number. */
+/** Adds a kind of devices, and returns its number. */
 inline DLDeviceType register_device(const std::string &kind, const opd_device_table &table) {
   int32_t type = 0;
   check(opd_device_register(kind.c_str(), &table, &type));
@@ -57,10 +57,10 @@ inline opd_memory_stats memory_stats(DLDevice device) {
 }
 inline void reset_memory_peak(DLDevice device) { check(opd_memory_reset_peak(device)); }
 inline void trim_memory(DLDevice device) { check(opd_memory_trim(device)); }
-/** Of the CPU. NULL restores the system's allocator. */
+/** Sets the allocator of CPU memory. NULL restores the system's allocator. */
 inline void set_memory_hooks(const opd_memory_hooks *hooks) { check(opd_memory_set_hooks(hooks)); }
 
-/** Of parallel kernels. */
+/** Number of threads that a parallel kernel may use. */
 inline int32_t threads_count() { return opd_threads_count(); }
 inline void set_threads_count(int32_t count) { check(opd_threads_set_count(count)); }
 
@@ -68,13 +68,13 @@ class Tensor : public Handle<opd_tensor> {
  public:
   using Handle::Handle;
   Tensor() = default;
-  /** Uninitialised memory of its own. */
+  /** Makes a tensor with its own uninitialised memory. */
   Tensor(const std::vector<int64_t> &dims, DLDataType dtype, DLDevice device = {kDLCPU, 0}) {
     check(opd_tensor_create(dims.data(), count_of(dims.size()), dtype, device, out()));
   }
   Tensor(const std::vector<int64_t> &dims, const char *dtype, DLDevice device = {kDLCPU, 0})
       : Tensor(dims, dtype_of(dtype), device) {}
-  /** The tensor that a value holds. */
+  /** Returns the tensor that a value holds. */
   static Tensor of(const opd_value &value) { return Tensor(object_in<opd_tensor>(value, OPD_TENSOR)); }
   static Tensor of(const Value &value) { return of(value.view()); }
   /** Takes @p managed over, unless it throws. */
@@ -82,7 +82,7 @@ class Tensor : public Handle<opd_tensor> {
   static Tensor from_dlpack(DLManagedTensorVersioned *managed) {
     return made<Tensor>(opd_tensor_from_dlpack_versioned, managed);
   }
-  /** The consumer calls the result's deleter. */
+  /** Exports the tensor. The consumer calls the result's deleter. */
   DLManagedTensor *to_dlpack() const {
     DLManagedTensor *managed = nullptr;
     check(opd_tensor_to_dlpack(get(), &managed));
@@ -94,7 +94,7 @@ class Tensor : public Handle<opd_tensor> {
     return managed;
   }
 
-  /** A tensor of memory that its owner lends until end_borrow(). */
+  /** Makes a tensor of memory that its owner lends until end_borrow(). */
   static Tensor borrow(const DLTensor &from) { return made<Tensor>(opd_tensor_borrow, &from); }
   void end_borrow() const { opd_tensor_end_borrow(get()); }
   bool is_borrowed() const { return opd_tensor_is_borrowed(get()) != 0; }
@@ -107,7 +107,7 @@ class Tensor : public Handle<opd_tensor> {
   T *data() const {
     return reinterpret_cast<T *>(static_cast<char *>(view().data) + view().byte_offset);
   }
-  /** The number of elements. */
+  /** Returns the number of elements. */
   int64_t size() const {
     int64_t count = 1;
     for (int32_t i = 0; i < view().ndim; ++i) count *= view().shape[i];
@@ -123,7 +123,7 @@ class Tensor : public Handle<opd_tensor> {
   void copy_from(const Tensor &from) const { copy_from(from.view()); }
   void copy_from_bytes(const void *data, size_t size) const { check(opd_tensor_copy_from_bytes(get(), data, size)); }
   void copy_to_bytes(void *data, size_t size) const { check(opd_tensor_copy_to_bytes(get(), data, size)); }
-  /** The same elements with another shape. */
+  /** Returns a tensor with the same elements and another shape. */
   Tensor reshape(const std::vector<int64_t> &dims) const {
     return made<Tensor>(opd_tensor_reshape, get(), dims.data(), count_of(dims.size()));
   }

@@ -1,4 +1,4 @@
-/** @file trace.hpp  Traces: written for other tools, joined to reports. */
+/** @file trace.hpp  Traces: writes them for other tools, merges them, makes reports. */
 #ifndef OPDYNO_TRACE_HPP_
 #define OPDYNO_TRACE_HPP_
 
@@ -13,15 +13,15 @@ class Trace : public Handle<opd_trace> {
  public:
   using Handle::Handle;
   using Options = opd_trace_write_options;
-  /** The file of a recording. */
+  /** Reads the file of a recording. */
   static Trace load(const char *path) { return made<Trace>(opd_trace_load, path); }
-  /** Several processes on one time line. */
+  /** Joins traces of several processes on one time line. */
   static Trace merge(const std::vector<Trace> &traces, const opd_trace_merge_options *options = nullptr) {
     std::vector<const opd_trace *> all;
     for (const Trace &trace : traces) all.push_back(trace.get());
     return made<Trace>(opd_trace_merge, all.data(), count_of(all.size()), options);
   }
-  uint64_t size() const { return opd_trace_call_count(get()); } /**< the number of calls */
+  uint64_t size() const { return opd_trace_call_count(get()); } /**< Number of calls. */
   uint64_t dropped() const { return opd_trace_dropped_count(get()); }
   std::string write(opd_trace_format format, const Options *options = nullptr) const {
     return text_of(opd_trace_write, get(), format, options);

@@ -13,7 +13,7 @@
 
 namespace opdyno {
 
-/** A new reference to the object of kind @p type that a value holds. */
+/** Returns a new reference to the object of kind @p type that a value holds. */
 template <class T>
 T *object_in(const opd_value &value, opd_type type) {
   if (value.type != type)
@@ -22,7 +22,7 @@ T *object_in(const opd_value &value, opd_type type) {
   return static_cast<T *>(opd_object_retain(value.u.object));
 }
 
-/** The text of a string or byte string. */
+/** Returns the text of a string or byte string. */
 inline std::string string_of(const opd_value &value) {
   const char *data = nullptr;
   size_t size = 0;
@@ -33,7 +33,7 @@ inline std::string to_string(const opd_value &value) { return text_of(opd_value_
 inline std::string to_string(DLDataType dtype) { return text_of(opd_dtype_to_string, dtype); }
 inline std::string to_string(DLDevice device) { return text_of(opd_device_to_string, device); }
 
-/** "float32", "f32" … */
+/** Reads a dtype: "float32", "f32" … */
 inline DLDataType dtype_of(const std::string &text) {
   DLDataType dtype{};
   check(opd_dtype_from_string(text.c_str(), &dtype));
@@ -56,7 +56,7 @@ class Value {
     check(opd_value_retain(&view, &v.raw_));
     return v;
   }
-  /** Of anything that a call takes as an argument. */
+  /** Makes a value from anything that a call takes as an argument. */
   template <class T>
   static Value of(const T &x);
   static Value bytes(std::string_view x) {
@@ -69,10 +69,10 @@ class Value {
   opd_value *out() {
     opd_value_release(&raw_);
     return &raw_;
-  } /**< for out_ parameters */
+  } /**< For out_ parameters. */
   int32_t type() const { return raw_.type; }
-  std::string to_string() const { return opdyno::to_string(raw_); } /**< for people */
-  std::string string() const { return string_of(raw_); }            /**< of a string or byte string */
+  std::string to_string() const { return opdyno::to_string(raw_); } /**< For people. */
+  std::string string() const { return string_of(raw_); }            /**< Of a string or byte string. */
 
  private:
   opd_value raw_;
@@ -132,7 +132,7 @@ opd_value arg(const Handle<T> &x) {
   return opd_value_of_object(x.get());
 }
 template <class T>
-opd_value arg(T *) = delete;  // a pointer to anything else: its meaning would be a guess
+opd_value arg(T *) = delete;  // a pointer to another type has no known meaning
 
 /** One argument for the duration of a call: its view, and the value that was made for it if one was needed. */
 template <class T, class = void>
@@ -160,7 +160,7 @@ Value Value::of(const T &x) {
   return retain(Converted<T>(x).view);
 }
 
-/** The arguments of a call as borrowed views, for calls with a number of arguments that is known only at run time. */
+/** The arguments of a call as borrowed views, for calls whose number of arguments is known only at run time. */
 using Views = std::vector<opd_value>;
 
 class Shape : public Handle<opd_shape> {
@@ -179,7 +179,7 @@ class Shape : public Handle<opd_shape> {
   }
 };
 
-/** An immutable sequence of values; tuples of programs are such. */
+/** An immutable sequence of values. Tuples of programs are arrays. */
 class Array : public Handle<opd_array> {
  public:
   using Handle::Handle;
@@ -193,7 +193,7 @@ class Array : public Handle<opd_array> {
     check(opd_array_get(get(), count_of(index), item.out()));
     return item;
   }
-  /** Of an array of strings. */
+  /** Returns the items of an array of strings. */
   std::vector<std::string> strings() const {
     std::vector<std::string> texts;
     for (size_t i = 0; i < size(); ++i) texts.push_back((*this)[i].string());
@@ -221,7 +221,7 @@ class Map : public Handle<opd_map> {
     check(opd_map_get(get(), &converted.view, found.out()));
     return found;
   }
-  /** The key and the value at a place in insertion order. */
+  /** Returns the key and the value at an index in insertion order. */
   std::pair<Value, Value> entry(size_t index) const {
     std::pair<Value, Value> found;
     check(opd_map_entry(get(), count_of(index), found.first.out(), found.second.out()));

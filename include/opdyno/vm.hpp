@@ -1,4 +1,4 @@
-/** @file vm.hpp  VMs: called, cancelled, profiled with collectors. */
+/** @file vm.hpp  VMs: calls, cancels and profiles them. */
 #ifndef OPDYNO_VM_HPP_
 #define OPDYNO_VM_HPP_
 
@@ -20,13 +20,13 @@ class CancelToken : public Handle<opd_cancel_token> {
   static CancelToken create() { return made<CancelToken>(opd_cancel_token_create); }
   void cancel() const { opd_cancel_token_cancel(get()); }
   void reset() const { opd_cancel_token_reset(get()); }
-  /** The operator that is running; NULL if there is none. */
+  /** Returns the running operator; NULL if there is none. */
   const char *current_operator() const { return opd_cancel_token_current_operator(get()); }
   /** Makes this the default token of the calling thread. A token without a handle removes the default. */
   void set_default() const { check(opd_cancel_token_set_default(get())); }
 };
 
-/** Where a collector writes what it measured, until it returns. */
+/** Receives the metrics of a collector. Valid until the collector's stop() returns. */
 class Metrics {
  public:
   explicit Metrics(opd_metrics *metrics) : metrics_(metrics) {}
@@ -40,7 +40,7 @@ class Metrics {
   opd_metrics *metrics_;
 };
 
-/** Measures something around calls. */
+/** A collector, which measures something around calls. */
 class Collector : public Handle<opd_collector> {
  public:
   using Handle::Handle;
@@ -50,7 +50,7 @@ class Collector : public Handle<opd_collector> {
   static std::vector<std::string> list_events(opd_collector_kind kind) {
     return made<Array>(opd_collector_list_events, kind).strings();
   }
-  /** Makes one of an object with `void *start(DLDevice)` and `void stop(void *state, const Metrics &)`, which have the
+  /** Makes a collector from an object with `void *start(DLDevice)` and `void stop(void *state, const Metrics &)`, which have the
    * meaning that opd_collector_table gives them. Exceptions become errors. */
   template <class T>
   static Collector of(const char *name, T object) {
@@ -76,7 +76,7 @@ inline std::vector<opd_collector *> handles_of(const std::vector<Collector> &col
   return handles;
 }
 
-/** A function that measures one call of @p function: opd_function_profile(). */
+/** Returns a function that measures one call of @p function: opd_function_profile(). */
 inline Function profiled(const Function &function, DLDevice device, const std::vector<Collector> &collectors,
                          int32_t warmup_iters = 0) {
   auto handles = handles_of(collectors);
@@ -126,7 +126,7 @@ class Vm : public Handle<opd_vm> {
   void invoke_stateful(const char *name, const opd_call_options *options = nullptr) const {
     check(opd_vm_invoke_stateful(get(), name, options));
   }
-  /** The result, or the item of nested tuples that @p path leads to. */
+  /** Returns the result, or the item of nested tuples at @p path. */
   Value outputs(const char *name, const std::vector<int64_t> &path = {}) const {
     Value result;
     check(opd_vm_get_outputs(get(), name, path.data(), count_of(path.size()), result.out()));
@@ -137,7 +137,7 @@ class Vm : public Handle<opd_vm> {
   void set_instrument(const Function &instrument) const { check(opd_vm_set_instrument(get(), instrument.get())); }
   bool has_function(const char *name) const { return opd_vm_has_function(get(), name) != 0; }
   std::vector<std::string> functions() const { return made<Array>(opd_vm_list_functions, get()).strings(); }
-  /** The names of a function's parameters. */
+  /** Returns the names of a function's parameters. */
   std::vector<std::string> params(const char *name) const {
     return made<Array>(opd_vm_list_params, get(), name).strings();
   }
@@ -169,10 +169,10 @@ class Vm : public Handle<opd_vm> {
   static int32_t count(const Views &args) { return count_of(args.size()); }
 };
 
-/** The differences between two programs. */
+/** The result of a comparison of two programs. */
 struct Comparison {
-  Report report; /**< the operators of both, with the verdict in its configuration */
-  Report times;  /**< as Report::diff() gives it; without a handle if a program failed, or nothing was measured */
+  Report report; /**< The operators of both programs. Its configuration has the verdict. */
+  Report times;  /**< As Report::diff() gives it. Without a handle if a program failed or nothing was measured. */
 };
 
 /** Runs a function of two programs on the same arguments, and compares what their operators read and write. */
@@ -186,9 +186,9 @@ inline Comparison compare(const Vm &a, const Vm &b, const char *function, const 
 
 /** The outcome of a replayed call. */
 struct Replayed {
-  Module module;  /**< the program; without a handle if the recording has only hashes */
-  Report report;  /**< with the verdict in its configuration */
-  Report profile; /**< without a handle if it is not wanted, or the call did not return */
+  Module module;  /**< The program. Without a handle if the recording has only hashes. */
+  Report report;  /**< Its configuration has the verdict. */
+  Report profile; /**< Without a handle if it is not wanted or the call did not return. */
 };
 
 /** Makes a recorded call again. */
