@@ -1,4 +1,4 @@
-"""opdyno runs what Apache TVM and plain compilers produced, and shows where time and memory went.
+"""opdyno runs programs that Apache TVM or plain compilers made, and shows where time and memory go.
 
     import numpy, opdyno
 
@@ -8,8 +8,8 @@
     print(vm.profile("main", x))                        # a table of the operators' times
 
 Names and behaviour are those of `tvm.runtime`, `tvm.runtime.vm` (here `opdyno.vm`) and `tvm.runtime.profiling`
-(`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`). `opdyno.runtime` and `opdyno.relax` have them where TVM does, so
-that `import opdyno as tvm` is enough. `opdyno.tvm` works with an installed TVM. Where to begin:
+(`opdyno.profiling`), and of `torch.profiler` (`opdyno.profiler`). `opdyno.runtime` and `opdyno.relax` have the names of
+TVM's modules, so `import opdyno as tvm` is sufficient. `opdyno.tvm` works with an installed TVM. Where to begin:
 
     programs      VirtualMachine, Executable, load_module, Module
     tensors       tensor, empty, from_dlpack, Tensor; load_params, Params
@@ -17,9 +17,9 @@ that `import opdyno as tvm` is enough. `opdyno.tvm` works with an installed TVM.
     devices       device, cpu, cuda …, Device; of other machines by rpc.connect
     errors        Error and its code; every error is also the Python exception of its kind
 
-Shapes are sequences of ints, times are in seconds unless a name says otherwise, sizes of memory in bytes. A native
-object is owned by its Python object, and keeps alive what it needs. Any thread may use anything here unless its description
-says otherwise. NumPy is only imported by functions that return its arrays.
+Shapes are sequences of ints. Times are in seconds unless a name says otherwise, and sizes of memory are in bytes. A
+Python object owns its native object, which keeps alive everything that it needs. Any thread may use everything here
+unless its description says otherwise. NumPy is only imported by functions that return its arrays.
 """
 
 import json as _json
@@ -97,7 +97,7 @@ if _typing.TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """`opdyno.tvm` without an import of its own."""
+        """Imports `opdyno.tvm` at its first use."""
         if name == "tvm":
             import importlib
 
@@ -106,7 +106,8 @@ else:
 
 
 def _take_from_tvm(value: object) -> object:
-    """Takes over what TVM compiled. `opdyno.tvm` is above the other modules, and only imported where TVM is used."""
+    """Converts a program that TVM compiled. `opdyno.tvm` is above the other modules, and is imported only if TVM is
+    used."""
     if type(value).__module__.startswith("tvm"):
         from .tvm import load
 
@@ -118,33 +119,34 @@ _takers.append(_take_from_tvm)
 
 
 def memory_stats(device: "Device | None" = None) -> MemoryStats:
-    """Memory in use on a device, over all of the process; on cpu:0 without one."""
+    """Memory that the process uses on a device. Default: cpu:0."""
     return _native.opd_memory_get_stats(device if device is not None else cpu())
 
 
 def reset_peak_memory_stats(device: "Device | None" = None) -> None:
-    """Makes the memory that is in use now the peak of a device, of cpu:0 without one. Source: torch.cuda's function."""
+    """Sets the peak of a device to the memory that is in use now. Default: cpu:0. Source: torch.cuda's function."""
     _native.opd_memory_reset_peak(device if device is not None else cpu())
 
 
 def empty_cache(device: "Device | None" = None) -> None:
-    """Gives memory that is kept for later tensors of a device, of cpu:0 without one, back to the system.
+    """Returns memory that is kept for later tensors of a device to the system. Default: cpu:0.
 
-    VMs keep theirs: `VirtualMachine.trim` is for that. Source: torch.cuda's function.
+    It does not affect memory that VMs keep; see `VirtualMachine.trim`. Source: torch.cuda's function.
     """
     _native.opd_memory_trim(device if device is not None else cpu())
 
 
 def build_info() -> "dict[str, _typing.Any]":
-    """How the library was built: its version, compiler, architecture and features, and TVM's releases that it loads."""
+    """Returns how the library was built: its version, compiler, architecture and features, and the TVM releases that it
+    loads."""
     return dict(_json.loads(_native.opd_build_info()))
 
 
 def set_log_callback(callback: "_Callable[[int, str], object] | None") -> None:
-    """Sets who gets warnings; None drops them, as at the start: the library itself never prints.
+    """Sets the function that receives warnings. None, the initial state, drops them: the library itself never prints.
 
-    `callback(level, message)`: level 0 debug, 1 information, 2 warning, 3 error. It may come on any thread; what it raises
-    goes to `sys.unraisablehook`.
+    `callback(level, message)`: level 0 debug, 1 information, 2 warning, 3 error. It may be called on any thread. Its
+    exceptions go to `sys.unraisablehook`.
     """
     _native.opd_log_set_callback(callback)
 
@@ -239,7 +241,7 @@ __all__ = [
     "vulkan",
 ]
 
-for _name in __all__:  # help() and tracebacks name things as users do, not by the file that they happen to be in
+for _name in __all__:  # help() and tracebacks show the public names, not the files of the definitions
     _object = globals()[_name]
     if getattr(_object, "__module__", "").startswith("opdyno._"):
         _object.__module__ = "opdyno"

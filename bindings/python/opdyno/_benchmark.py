@@ -1,4 +1,4 @@
-"""How long functions take."""
+"""Benchmarks: how long functions take."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ class BenchmarkResult(_native.Handle):
 
     @property
     def mean(self) -> float:
-        """Their mean, in seconds."""
+        """The mean of the samples, in seconds."""
         return self.stats.mean
 
     @property
     def median(self) -> float:
-        """Their median, in seconds."""
+        """The median of the samples, in seconds."""
         return self.stats.median
 
     @property
     def std(self) -> float:
-        """Their standard deviation, that of the population, in seconds."""
+        """The standard deviation of the samples (of the population), in seconds."""
         return self.stats.std
 
     @property
     def min(self) -> float:
-        """The shortest of them, in seconds."""
+        """The shortest sample, in seconds."""
         return self.stats.min
 
     @property
     def max(self) -> float:
-        """The longest of them, in seconds."""
+        """The longest sample, in seconds."""
         return self.stats.max
 
     def percentile(self, percent: float) -> float:
-        """The seconds that `percent` (0 to 100) of the samples do not exceed; between two samples it is interpolated."""
+        """The percentile of the samples at `percent` (0 to 100), in seconds, interpolated between two samples."""
         return _native.opd_benchmark_percentile(self, percent)
 
     def diff(
@@ -64,7 +64,8 @@ class BenchmarkResult(_native.Handle):
         fail_above: float | None = None,
         paired: bool = False,
     ) -> Report:
-        """Compares these times with those of another result: a report with one row, of the change and the verdict.
+        """Compares these times with those of another result. Returns a report with one row, which has the change and
+        the verdict.
 
         The options are those of `opdyno.profiling.diff`.
         """
@@ -74,10 +75,10 @@ class BenchmarkResult(_native.Handle):
 
     @property
     def stats(self) -> BenchmarkStats:
-        """All figures, and how far they can be relied on: the interval of the median, outliers, calls per second …"""
+        """All statistics: the interval of the median, outliers, calls per second …"""
         return _native.opd_benchmark_get_stats(self)
 
-    def __reduce__(self) -> Any:  # the results only: how they came about is not known to the copy
+    def __reduce__(self) -> Any:  # only the results: the copy does not know how they were measured
         return _benchmark_of, (self.results,)
 
     def __str__(self) -> str:
@@ -103,7 +104,7 @@ class _Evaluator(_native.CollectedHandle):
 def evaluator(
     function: Function, dev: Device | None, f_preproc: str | Callable[..., Any], **options: int
 ) -> Callable[..., BenchmarkResult]:
-    """Makes the function that `Module.time_evaluator` gives; `options` are its further parameters."""
+    """Makes the function that `Module.time_evaluator` returns; `options` are its further parameters."""
     before = get_global_func(f_preproc) if isinstance(f_preproc, str) and f_preproc else f_preproc
     return _native.opd_evaluator_create(
         function, {**options, "device": dev, "preprocess": Function(before) if before else None}

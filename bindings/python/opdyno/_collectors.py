@@ -13,7 +13,7 @@ from ._report import kind_and_value, metric_of
 
 
 class DeviceWrapper:
-    """A device as collectors get it at their preparation; `device` is the device itself."""
+    """The device that collectors get in `Init`; `device` is the device itself."""
 
     __slots__ = ("device",)
 
@@ -22,7 +22,7 @@ class DeviceWrapper:
 
     @property
     def device_type(self) -> int:
-        """The device's kind, as DLPack counts them."""
+        """The device's kind, as DLPack's number."""
         return self.device.device_type
 
     @property
@@ -35,22 +35,23 @@ class DeviceWrapper:
 
 
 class MetricCollector:
-    """Measures something around each call. Derive from it for a measurement of your own.
+    """Measures something around each call. Derive from this class for your own measurement.
 
-    `VirtualMachine.profile` calls all three on its own thread; `VirtualMachine.profiling` calls Start and Stop on the threads of
-    the calls, between each other: data of one call is best kept in its state. If one of them raises, the collector is not started
-    any more, but the run goes on: the exception is in the report's configuration.
+    `VirtualMachine.profile` calls all three methods on its own thread. `VirtualMachine.profiling` calls Start and Stop
+    on the threads of the calls, several at once, so keep the data of a call in its state. If a method raises, the
+    collector is not started again, but the run continues. The exception is in the report's configuration.
     """
 
     def Init(self, devs: list[DeviceWrapper]) -> None:
-        """Prepares what is expensive; once, after the warm-up calls or when the recording starts."""
+        """Makes expensive preparations. Called once, after the warm-up calls or when the recording starts."""
 
     def Start(self, dev: Device) -> Any:
-        """Begins to measure a call on `dev`: a state, or None if the device is not supported."""
+        """Begins to measure a call on `dev`. Returns a state, or None if the device is not supported."""
         raise NotImplementedError
 
     def Stop(self, obj: Any) -> Mapping[str, Any]:
-        """Ends what gave the state `obj`: the metrics by name, each a Duration, Percent, Count, Ratio, Bytes, Hertz or str."""
+        """Ends the measurement with the state `obj`. Returns the metrics by name, each a Duration, Percent, Count,
+        Ratio, Bytes, Hertz or str."""
         raise NotImplementedError
 
     def _init(self, devices: list[Device]) -> None:
@@ -67,7 +68,7 @@ class MetricCollector:
 
 
 class _BuiltIn(MetricCollector):
-    """One that runs without Python."""
+    """A native collector, which runs without Python."""
 
     __module__ = "opdyno.profiling"
 
@@ -96,21 +97,22 @@ def _options_of(
 
 
 class TimeMetricCollector(_BuiltIn):
-    """ "Wall time (us)", and "CPU time (us)" of all threads together; per thread the least and the most, too."""
+    """"Wall time (us)", and "CPU time (us)" of all threads together. `per_thread` adds the least and the most of a
+    thread."""
 
     def __init__(self, *, per_thread: bool = False) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_TIME, {"per_thread": int(per_thread)})
 
 
 class MemoryMetricCollector(_BuiltIn):
-    """Bytes of tensor memory that a call allocates and frees, and its peak above what was in use."""
+    """Bytes of tensor memory that a call allocates and frees, and its peak minus the memory in use before the call."""
 
     def __init__(self) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_MEMORY, None)
 
 
 class _Counters(_BuiltIn):
-    """One of events."""
+    """A collector of events."""
 
     __module__ = "opdyno.profiling"
 
@@ -131,17 +133,17 @@ class _Counters(_BuiltIn):
 class PerfMetricCollector(_Counters):
     """The kernel's counters on every thread: cycles, instructions, cache-references, cache-misses, branch-misses.
 
-    Others can be named for each device. An event that cannot be counted here is an error, or is left out with `best_effort`.
-    With `elsewhere` the collector is for VMs on other machines; they look whether they have the events.
+    Other events can be named for each device. If an event cannot be counted here, that is an error; with `best_effort`,
+    it is left out. With `elsewhere`, the collector is for VMs on other machines, which check the events themselves.
     """
 
     _kind = _native.OPD_COLLECTOR_PERF
 
 
 class PAPIMetricCollector(_Counters):
-    """PAPI's events, for each device; without names TVM's five for the CPU. `events()` lists what there is here.
+    """PAPI's events, for each device. Default: TVM's five events for the CPU. `events()` lists the available events.
 
-    With `elsewhere` the collector is for VMs on other machines; they look whether they have the events.
+    With `elsewhere`, the collector is for VMs on other machines, which check the events themselves.
     """
 
     _kind = _native.OPD_COLLECTOR_PAPI
@@ -153,24 +155,25 @@ class PAPIMetricCollector(_Counters):
 
 
 class EnergyMetricCollector(_BuiltIn):
-    """Energy that the processor's packages used during a call, in microjoules. `elsewhere`: those of another machine, for
-    VMs on it."""
+    """Energy that the processor's packages used during a call, in microjoules. `elsewhere`: the packages of another
+    machine, for VMs on it."""
 
     def __init__(self, *, elsewhere: bool = False) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_ENERGY, {"elsewhere": int(elsewhere)})
 
 
 class NVMLMetricCollector(_BuiltIn):
-    """Power, temperature, clocks, utilization and energy of NVIDIA's GPUs, read by NVML. `elsewhere`: those
-    of another machine, for VMs on it."""
+    """Power, temperature, clocks, utilization and energy of NVIDIA GPUs, read by NVML. `elsewhere`: the GPUs of another
+    machine, for VMs on it."""
 
     def __init__(self, *, elsewhere: bool = False) -> None:
         self._made = _native.opd_collector_create_builtin(_native.OPD_COLLECTOR_NVML, {"elsewhere": int(elsewhere)})
 
 
 class DeviceMetricCollector(_BuiltIn):
-    """What a device counts of the kernels in a call: on Vulkan their threads, "Compute shader invocations"; on CUDA
-    `metrics` of CUPTI that end with ".sum". `elsewhere`: those of another machine, for VMs on it."""
+    """The device's own counters for the kernels in a call: on Vulkan "Compute shader invocations", the number of their
+    threads; on CUDA the `metrics` of CUPTI, which end with ".sum". `elsewhere`: devices of another machine, for VMs on
+    it."""
 
     def __init__(self, metrics: Iterable[str] = (), *, elsewhere: bool = False) -> None:
         options = {"events": list(metrics), "elsewhere": int(elsewhere)}
@@ -178,7 +181,7 @@ class DeviceMetricCollector(_BuiltIn):
 
 
 def handles_of(collectors: Iterable[MetricCollector] | None) -> list[Any]:
-    """Their handles in the C API."""
+    """The collectors' handles in the C API."""
     return [collector._collector() for collector in collectors or ()]
 
 
@@ -189,10 +192,10 @@ def profile_function(
     func_name: str | None = None,
     warmup_iters: int = 10,
 ) -> Callable[..., dict[str, Any]]:
-    """Makes a function that measures one call of a function of a module or a VM, after some that are not measured.
+    """Makes a function that measures one call of a function of a module or a VM, after unmeasured warm-up calls.
 
-    It takes the function's arguments and returns the metrics by name, "Duration (us)" always. Without `func_name` it is
-    the function that the module is called by.
+    It takes the function's arguments and returns the metrics by name, always with "Duration (us)". Without `func_name`,
+    it measures the module's entry function.
     """
     mod, dev = module_of(mod), device_of(dev)
     if isinstance(mod, Function):

@@ -1,4 +1,4 @@
-"""Where the values of two builds of a program part."""
+"""Comparison of the values of two builds of a program."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from .vm import VirtualMachine
 
 
 class Comparison(Outcome):
-    """What `compare` found. True if nothing differs."""
+    """The result of `compare`. True if nothing differs."""
 
     _HOLDS = "Equal"
 
@@ -24,22 +24,22 @@ class Comparison(Outcome):
 
     @property
     def cause(self) -> str | None:
-        """The operators of B of which one caused the first difference; None if there is none."""
+        """The operators of B, one of which caused the first difference; None if there is no difference."""
         return self._entry("Cause")
 
     @property
     def report(self) -> Report:
-        """A row for each operator of both programs and for each tensor of the result."""
+        """A report with a row for each operator of both programs and for each tensor of the result."""
         return self._report
 
     @property
     def times(self) -> Report | None:
-        """Which operators became slower, as the report of `profiling.diff`; None if nothing was measured."""
+        """The operators that became slower, as a report of `profiling.diff`; None if nothing was measured."""
         return self._times
 
 
 def _kept(value: Any) -> Any:
-    """Arrays of other libraries are borrowed for a call; an array of values needs tensors of its own."""
+    """Arrays of other libraries are borrowed for a call only, but an array of values needs its own tensors."""
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, _native.Handle)):
         return Array(_kept(item) for item in value)
     is_foreign = not isinstance(value, _native.Handle) and (hasattr(value, "__dlpack__") or hasattr(value, "__array__"))
@@ -63,11 +63,11 @@ def compare(
 ) -> Comparison:
     """Runs `function` of two programs on the same `inputs`, and compares what their operators read and write.
 
-    `rtol`, `atol`: a number for all real dtypes, or numbers by dtype as {"float16": 1e-2}; without, those of PyTorch's
-    assert_close. `repeat`: measured runs of each program, for `Comparison.times`. `keep_bytes`: most memory for copies of
-    values. `save`: the directory where the tensors around the first difference go, as a.npz and b.npz. `timeout`: seconds;
-    0: none. The arguments are copied, so the programs may write theirs; an object that cannot be copied, such as a KV
-    cache, must be another one for `b`: `b_inputs` are its arguments, as many as it takes. docs/compare.md says more.
+    `rtol`, `atol`: a number for all real dtypes, or numbers by dtype, such as {"float16": 1e-2}. Default: the
+    tolerances of PyTorch's assert_close. `repeat`: number of measured runs of each program, for `Comparison.times`.
+    `keep_bytes`: limit of memory for copies of values. `save`: directory for a.npz and b.npz, the tensors around the
+    first difference. `timeout`: seconds; 0: no limit. The arguments are copied, so the programs may write to them. If
+    an object cannot be copied, `b` needs another one: `b_inputs` are the arguments of `b`. docs/compare.md says more.
     """
     options = {"repeat": repeat, "rtol": tolerance_text(rtol), "atol": tolerance_text(atol), "keep_bytes": keep_bytes,
                "save_directory": path_text(save), "timeout_ns": nanoseconds("timeout", timeout), "equal_nan": int(equal_nan),

@@ -18,11 +18,11 @@ _REMOTE = 128  # TVM's numbers for kinds of devices of remote sessions begin her
 
 
 class Device(Frozen):
-    """A place that owns memory and runs kernels, as `cpu:0`: `Device("cuda", 1)`, `Device(2, 1)`, or by `device()`.
+    """A place that owns memory and runs kernels, such as `cpu:0`: `Device("cuda", 1)`, `Device(2, 1)`, or `device()`.
 
-    Immutable; equal and hashed by kind and number; may be pickled. It need not exist: see `exist`. The other properties
-    are None where the device does not say, and raise an `Error` for a device that does not exist. Source: TVM's
-    tvm.runtime.Device; kinds and their numbers are DLPack's.
+    Immutable; compared and hashed by kind and number; can be pickled. It need not exist: see `exist`. The other
+    properties are None if the device does not report them, and raise an `Error` if the device does not exist. Source:
+    TVM's tvm.runtime.Device; kinds and their numbers are DLPack's.
     """
 
     __slots__ = ("device_type", "device_id")
@@ -46,7 +46,7 @@ class Device(Frozen):
 
     @property
     def type(self) -> str:
-        """The kind's name, as "cpu"; "remote[0]:cpu" of a session of `opdyno.rpc`."""
+        """The kind's name, such as "cpu"; in a session of `opdyno.rpc`, "remote[0]:cpu"."""
         return str(self).rpartition(":")[0]
 
     @property
@@ -64,7 +64,7 @@ class Device(Frozen):
 
     @property
     def exist(self) -> bool:
-        """Whether support is compiled in, the hardware is there and its driver usable."""
+        """Whether the device exists: support is compiled in, and the hardware and its driver are usable."""
         return bool(self._number(_native.OPD_ATTR_EXIST))
 
     @property
@@ -74,22 +74,22 @@ class Device(Frozen):
 
     @property
     def warp_size(self) -> int | None:
-        """Threads that run in step; 1 for Metal and OpenCL."""
+        """Number of threads that run in lockstep; 1 for Metal and OpenCL."""
         return self._number(_native.OPD_ATTR_WARP_SIZE)
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
-        """Memory that the threads of a block share at most, in bytes."""
+        """Limit of the memory that the threads of a block share, in bytes."""
         return self._number(_native.OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK)
 
     @property
     def compute_version(self) -> str | None:
-        """The version of the hardware's abilities, as "8.6"."""
+        """The compute version of the hardware, such as "8.6"."""
         return self._text(_native.OPD_ATTR_COMPUTE_VERSION)
 
     @property
     def device_name(self) -> str | None:
-        """The name that its maker gave it."""
+        """The vendor's name for the device."""
         return self._text(_native.OPD_ATTR_DEVICE_NAME)
 
     @property
@@ -110,7 +110,7 @@ class Device(Frozen):
 
     @property
     def api_version(self) -> int | None:
-        """The version of the interface that support was compiled with, as CUDA_VERSION or VK_HEADER_VERSION count it."""
+        """The version of the interface that opdyno was compiled with, as in CUDA_VERSION or VK_HEADER_VERSION."""
         return self._number(_native.OPD_ATTR_API_VERSION)
 
     @property
@@ -125,12 +125,12 @@ class Device(Frozen):
 
     @property
     def total_global_memory(self) -> int | None:
-        """The device's memory, in bytes; of a CPU, what the process may use."""
+        """The size of the device's memory, in bytes; for a CPU, the memory that the process may use."""
         return self._number(_native.OPD_ATTR_TOTAL_GLOBAL_MEMORY)
 
     @property
     def available_global_memory(self) -> int | None:
-        """The part of it that is free now, in bytes."""
+        """The free part of the device's memory, in bytes."""
         return self._number(_native.OPD_ATTR_AVAILABLE_GLOBAL_MEMORY)
 
     def texture_spatial_limit(self) -> int | None:
@@ -140,22 +140,23 @@ class Device(Frozen):
     def create_raw_stream(self) -> ctypes.c_void_p:
         """Makes a stream: a queue of work of the device. `free_raw_stream` ends it.
 
-        The CPU has none, an `Error` with code UNSUPPORTED: its work has ended when a call returns.
+        The CPU has no streams, because its work has ended when a call returns: an `Error` with code UNSUPPORTED.
         """
         import ctypes  # here, since few programs need it
 
         return ctypes.c_void_p(_native.opd_stream_create(self))
 
     def free_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
-        """Ends a stream that `create_raw_stream` made. None and 0 are the default one: nothing is done."""
+        """Frees a stream that `create_raw_stream` made. None and 0 are the default stream: nothing is done."""
         _native.opd_stream_free(self, stream)
 
     def set_raw_stream(self, stream: ctypes.c_void_p | int | None) -> None:
-        """Sets the stream that work of the calling thread goes to; None is the device's default one."""
+        """Sets the stream for work of the calling thread; None is the device's default stream."""
         _native.opd_stream_set(self, stream)
 
     def sync(self, stream: ctypes.c_void_p | int | None = None) -> None:
-        """Waits until the work in a stream has ended, or in all of them if none is given. Other Python threads run meanwhile."""
+        """Waits until the work in a stream has ended, or in all streams if none is given. Other Python threads run
+        meanwhile."""
         if stream is None:
             _native.opd_device_sync(self)
         else:
@@ -163,7 +164,7 @@ class Device(Frozen):
 
 
 def device_of(value: Any) -> Device:
-    """A device, also of TVM; a ValueError for one of TVM's sessions, a TypeError for anything else."""
+    """Converts a device, also TVM's. ValueError for a device of TVM's sessions, TypeError for any other object."""
     if isinstance(value, Device):
         return value
     if isinstance(value, str):
@@ -180,14 +181,14 @@ def device_of(value: Any) -> Device:
 def device(dev_type: str | int | Device, dev_id: int | None = None) -> Device:
     """Makes a device by kind and number: `device("cuda", 1)`, `device("cuda:1")`, `device(2, 1)`.
 
-    Kinds are named as in the functions `cpu`, `cuda`, `opencl` …; targets as "llvm -mcpu=…" mean the device they are for,
-    numbers are DLPack's. A ValueError for an unknown name. The device need not exist.
+    Kinds have the names of the functions `cpu`, `cuda`, `opencl` …. A target such as "llvm -mcpu=…" means its device.
+    Numbers are DLPack's. ValueError for an unknown name. The device need not exist.
     """
     if not isinstance(dev_type, (int, str)):
         return device_of(dev_type)
     if isinstance(dev_type, int):
         return Device(dev_type, dev_id or 0)
-    text = (dev_type.split() or [""])[0]  # a target, as "llvm -mcpu=…"
+    text = (dev_type.split() or [""])[0]  # a target, such as "llvm -mcpu=…"
     text = {"llvm": "cpu", "c": "cpu", "test": "cpu"}.get(text, text)
     if dev_id is not None and ":" in text and dev_id != 0:
         raise ValueError(f"{dev_type!r} has a number already, so dev_id must not be given")
@@ -252,15 +253,15 @@ _native.register_class("Device", Device)
 def num_threads() -> int:
     """Number of threads that a parallel kernel may use, its caller included.
 
-    What `set_num_threads` set, else the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or OMP_NUM_THREADS, else
-    the processors that the process may use. Source: TVM's num_threads.
+    The number comes from `set_num_threads`, else from the environment variable OPDYNO_NUM_THREADS, TVM_NUM_THREADS or
+    OMP_NUM_THREADS, else it is the number of processors that the process may use. Source: TVM's num_threads.
     """
     return _native.opd_threads_count()
 
 
 def set_num_threads(count: int) -> None:
-    """Sets the number that `num_threads` gives: 1 to 1024, or 0 for the default; else an IndexError.
+    """Sets the number that `num_threads` returns: 1 to 1024, or 0 for the default. IndexError for any other number.
 
-    Kernels that run finish as they began.
+    Running kernels keep their threads.
     """
     _native.opd_threads_set_count(count)

@@ -1,4 +1,4 @@
-"""When a recording is written down while it goes on."""
+"""Dumps: files that a profiler writes while it records."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def _form_of(path: str) -> int:
 
 @dataclass(frozen=True)
 class Dumps:
-    """When `profile(dumps=…)` writes down what it has, and where; the recording goes on meanwhile.
+    """When and where `profile(dumps=…)` writes a dump of its events. The recording continues meanwhile.
 
-    `path`: of each file. "%p" is the number of the process, "%n" that of the dump, from 1; "%%" is "%". Its suffix says the form:
-    .json, .pftrace, .html …, also with .gz. `signal`: this one asks for a dump, such as `signal.SIGUSR2`; the program must have no
-    handler of its own for it. `slow_ms`: a range or a run of a program that takes at least so long does. `on_error`: a run that fails
-    does. Of dumps for slow spans and errors, at least `min_interval` seconds lie between two, and there are at most `most` of a
-    recording. The thread that requests it is not delayed.
+    `path`: path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is "%". The
+    suffix selects the format: .json, .pftrace, .html …, also with .gz. `signal`: signal that triggers a dump, such as
+    `signal.SIGUSR2`; the program must have no handler for it. `slow_ms`: a range or a run of a program that takes at
+    least this time triggers a dump. `on_error`: a run that fails triggers a dump. Dumps for slow spans and errors are
+    at least `min_interval` seconds apart, and there are at most `most` of them in a recording. A trigger does not delay
+    its thread.
     """
 
     path: str | os.PathLike[str]

@@ -1,4 +1,4 @@
-"""Errors: each exception of opdyno is an `Error`, and at once the Python exception of its kind."""
+"""Errors: each exception of opdyno is an `Error`, and also the Python exception of its kind."""
 
 import builtins
 import enum
@@ -24,10 +24,10 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """Base of all errors that native code raises. Each is at once the Python exception of its kind.
+    """Base of all errors that native code raises. Each is also the Python exception of its kind.
 
-    So `except ValueError` catches one of that kind, and `except opdyno.Error` all. Kinds that Python does not have are
-    RuntimeErrors. Exceptions of Python callables that pass native code are not changed. Can be pickled.
+    So `except ValueError` catches errors of that kind, and `except opdyno.Error` catches all. Kinds that Python does
+    not have are RuntimeErrors. Exceptions of Python callables pass through native code unchanged. Can be pickled.
     """
 
     _facts: "tuple[int, str, str | None, str | None]" = (Code.INTERNAL, "RuntimeError", None, None)  # as made natively
@@ -39,17 +39,17 @@ class Error(Exception):
 
     @property
     def kind(self) -> str:
-        """The name that the error was raised with, as "ValueError"."""
+        """The name of the error's kind, such as "ValueError"."""
         return self._facts[1]
 
     @property
     def native_cause(self) -> "str | None":
-        """The message of the error behind this one."""
+        """The message of the error that caused this one."""
         return self._facts[2]
 
     @property
     def native_backtrace(self) -> str:
-        """The native frames at the place where it was made, if OPDYNO_BACKTRACE is set."""
+        """The native frames at the place where the error was made, if OPDYNO_BACKTRACE is set."""
         return self._facts[3] or ""
 
     def __reduce__(self) -> "tuple[Any, ...]":
@@ -68,14 +68,14 @@ def class_of(kind: str) -> type[Error]:
             base = RuntimeError
         try:
             found = type(kind, (Error, base), {"__module__": "opdyno", "__doc__": f"A {kind} of opdyno."})
-        except TypeError:  # layouts of the two do not go together
+        except TypeError:  # the layouts of the two classes conflict
             found = type(kind, (Error, RuntimeError), {"__module__": "opdyno"})
         _classes[kind] = found
     return found
 
 
 def make(code: Code, kind: str, message: str) -> Error:
-    """An error of the package's own making."""
+    """Makes an error of the Python package."""
     error = class_of(kind)(message)
     error._facts = (code, kind, None, None)
     return error

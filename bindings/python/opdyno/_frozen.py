@@ -1,4 +1,5 @@
-"""Plain values, without the standard library's dataclasses, which take longer to import than all of opdyno."""
+"""Value classes. The standard library's dataclasses are not used, because their import takes longer than all of
+opdyno."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any, dataclass_transform
 
 
 class Frozen:
-    """Immutable; equal, hashed, shown and pickled by class and fields: the `__slots__`, in the order of the parameters."""
+    """An immutable value, compared, hashed, shown and pickled by class and fields. The fields are the `__slots__`, in
+    the order of the parameters."""
 
     __slots__: Collection[str] = ()
 
@@ -41,9 +43,9 @@ class Frozen:
         return type(self), self._fields()
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)  # so type checkers know that fields are not to be set
+@dataclass_transform(kw_only_default=True, frozen_default=True)  # tells type checkers that fields cannot be set
 class Record(Frozen):
-    """A result with the fields of a struct of the C API. `_asdict()` gives them as a dict, as of a namedtuple."""
+    """A result with the fields of a struct of the C API. `_asdict()` returns them as a dict, as for a namedtuple."""
 
     __slots__ = ()
 
@@ -51,5 +53,5 @@ class Record(Frozen):
         """The fields by their names, in the order of the C struct."""
         return dict(zip(type(self).__slots__, self._fields()))
 
-    def __reduce__(self) -> Any:  # by names: a later version may have more fields
+    def __reduce__(self) -> Any:  # by name, because a later version may have more fields
         return partial(type(self), **self._asdict()), ()

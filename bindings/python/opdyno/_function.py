@@ -1,4 +1,4 @@
-"""Packed functions: any number of values in, one out; and their registry."""
+"""Packed functions, which take any number of values and return one, and their registry."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from ._objects import Object
 
 
 class Function(_native.FunctionBase):
-    """A packed function: any number of values in, one out. `Function(callable)` makes one of a Python callable.
+    """A packed function, which takes any number of values and returns one. `Function(callable)` makes one from a Python
+    callable.
 
     Called as `function(x, 2, "text")`, by position only. It takes None, numbers, text, bytes, dtypes, devices, shapes,
-    tensors, arrays of other libraries and buffers (without a copy: it writes into them; a compiled function
-    refuses read-only ones, see `reads_only`), lists, tuples, dicts, callables and objects; anything else is a TypeError that
-    names the argument. It returns numbers as int, float or bool, text as str, tuples as `Array`, and objects of their classes.
+    tensors, arrays of other libraries and buffers (without a copy: it writes into them; a compiled function refuses
+    read-only ones, see `reads_only`), lists, tuples, dicts, callables and objects. Any other argument is a TypeError
+    that names it. It returns numbers as int, float or bool, text as str, tuples as `Array`, and other objects as
+    instances of their classes.
 
-    Many threads may call it at once if the wrapped code allows that; other Python threads run while native code does. A native
-    error is raised as an `Error` that is also the Python exception of its kind; an exception of a Python callable comes
-    out as itself, with its traceback, through any native frames between. It keeps its origin alive. Source: TVM's
-    PackedFunc, tvm-ffi's Function.
+    Many threads may call it at once if the wrapped code allows that. Other Python threads run during native code. A
+    native error is raised as an `Error` that is also the Python exception of its kind. An exception of a Python
+    callable passes through native frames unchanged, with its traceback. The function keeps its origin alive. Source:
+    TVM's PackedFunc, tvm-ffi's Function.
     """
 
     __slots__ = ("__name__", "__weakref__")
@@ -29,16 +31,16 @@ class Function(_native.FunctionBase):
     same_as = Object.same_as
 
     def __new__(cls, callable: Callable[..., Any]) -> Function:
-        """Makes a function of a callable, which lives as long as it does; a Function is given back as it is."""
+        """Makes a function from a callable, and keeps the callable alive. A Function is returned unchanged."""
         made = _native.function_from(callable)
         return named(made, callable.__name__) if hasattr(callable, "__name__") else made
 
     @staticmethod
     def from_pointer(pointer: int, signature: str, name: str | None = None, keep_alive: Any = None) -> Function:
-        """A C function at an address as a packed function: `from_pointer(address, "f64(f64, ptr)")`.
+        """Makes a packed function from the address of a C function: `from_pointer(address, "f64(f64, ptr)")`.
 
-        `Module.native_function` says how signatures are written. Nothing checks that the function has this one. It must
-        outlive the result, unless `keep_alive`, an object of opdyno such as its module, holds it.
+        `Module.native_function` says how signatures are written. The signature is not checked against the C function.
+        The C function must outlive the result, unless `keep_alive`, an object of opdyno such as its module, holds it.
         """
         made = _native.opd_function_create_native(pointer, signature, name, keep_alive)
         return made if name is None else named(made, name)
@@ -52,7 +54,7 @@ PackedFunc = Function
 
 
 def named(function: Function, name: str) -> Function:
-    """Notes the name by which a function was found, for its repr."""
+    """Stores the name by which a function was found, for its repr."""
     function.__name__ = name
     return function
 
@@ -69,11 +71,12 @@ def register_func(name: str, f: None = None, override: bool = False) -> Callable
 def register_func(
     name: str | Callable[..., Any], f: Callable[..., Any] | None = None, override: bool = False
 ) -> Any:
-    """Registers a function under a name that programs and native code can call it by, in the whole process.
+    """Registers a function under a name, by which all programs and native code of the process can call it.
 
-    `register_func("my.add", add)`, or a decorator: `@register_func("my.add")`; `@register_func` alone takes the function's
-    own name. Gives `f` back. It is kept until it is replaced or removed, and is called on whatever thread calls it.
-    Raises a ValueError (code ALREADY_EXISTS) if the name is taken, unless `override`. Source: TVM's register_func.
+    `register_func("my.add", add)`, or a decorator: `@register_func("my.add")`; `@register_func` alone takes the
+    function's own name. Returns `f`. The function is kept until it is replaced or removed, and runs on the thread of
+    the caller. ValueError (code ALREADY_EXISTS) if the name is taken, unless `override` is true. Source: TVM's
+    register_func.
     """
     if callable(name):
         f, name = name, name.__name__
@@ -93,10 +96,10 @@ def get_global_func(name: str, allow_missing: Literal[False] = False) -> Functio
 @overload
 def get_global_func(name: str, allow_missing: bool) -> Function | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
-    """Gives a registered function.
+    """Returns a registered function.
 
-    Without one of that name it raises a ValueError (code NOT_FOUND) that names close ones, or returns None if
-    `allow_missing`. Source: TVM's get_global_func.
+    If there is none of that name, it raises a ValueError (code NOT_FOUND) with close names, or returns None if
+    `allow_missing` is true. Source: TVM's get_global_func.
     """
     try:
         return named(_native.opd_function_get_global(name), name)
@@ -112,7 +115,7 @@ def list_global_func_names() -> list[str]:
 
 
 def remove_global_func(name: str) -> None:
-    """Removes a registered function; what holds it keeps it. A ValueError (code NOT_FOUND) if there is none."""
+    """Removes a registered function. Programs that hold it keep it. ValueError (code NOT_FOUND) if there is none."""
     _native.opd_function_remove_global(name)
 
 

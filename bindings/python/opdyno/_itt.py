@@ -1,6 +1,7 @@
 """Ranges and marks with the names of `torch.profiler.itt`: `from opdyno.profiler import itt`.
 
-A tool that names its collector by INTEL_LIBITTNOTIFY64 sees them, as VTune does, and so does a `profile` that records.
+A tool that names its collector by INTEL_LIBITTNOTIFY64, such as VTune, receives them, and so does a `profile` that
+records.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from . import _native
 
 
 def is_available() -> bool:
-    """Whether a tool listens."""
+    """Whether a tool receives ranges and marks."""
     return bool(_native.opd_itt_is_available())
 
 
@@ -23,7 +24,7 @@ def mark(msg: str) -> None:
 
 
 def range_push(msg: str) -> int:
-    """Begins a range that `range_pop` ends on the same thread. The number of those around it, from 0."""
+    """Begins a range that `range_pop` ends on the same thread. Returns the number of ranges around it, from 0."""
     return _native.opd_range_push(msg)
 
 

@@ -1,4 +1,4 @@
-"""The state that the program of a language model keeps of its sequences between calls."""
+"""The state that a language model's program keeps for its sequences between calls."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ._results import KVStats
 
 
 class KVState(Object):
-    """A paged attention cache, or the states of a recurrent network: what a program's function made of that name returns.
+    """A paged attention cache, or the states of a recurrent network. A function of the program makes it.
 
         cache = vm["create_tir_paged_kv_cache"](...)
         cache.add(0)
         with cache.forward([0], [len(prompt)]):
             logits, _ = vm["prefill"](embeddings, cache, params)
 
-    Sequences have numbers of the caller's choice. One thread at a time: a use of the state while another thread uses it, a call of
-    the program among them, is an error. Source: TVM's KVState.
+    The caller chooses the numbers of sequences. Only one thread at a time may use the state: if another thread uses it,
+    also in a call of the program, a method raises an error. Source: TVM's KVState.
     """
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class KVState(Object):
         _native.opd_kv_state_add(self, seq_id)
 
     def remove(self, seq_id: int) -> None:
-        """Removes a sequence. Its pages are free, but for those that others share."""
+        """Removes a sequence and frees its pages, except pages that other sequences share."""
         _native.opd_kv_state_remove(self, seq_id)
 
     def clear(self) -> None:
@@ -41,27 +41,28 @@ class KVState(Object):
         _native.opd_kv_state_clear(self)
 
     def fork(self, parent: int, child: int, num_tokens: int | None = None) -> None:
-        """Makes the sequence `child`, which begins with so many tokens of `parent`, or with all."""
+        """Makes the sequence `child`, which begins with the given number of tokens of `parent`, or with all."""
         _native.opd_kv_state_fork(self, parent, child, -1 if num_tokens is None else num_tokens)
 
     def pop(self, seq_id: int, num_tokens: int) -> None:
-        """Takes the last tokens of a sequence back."""
+        """Removes the last tokens of a sequence."""
         _native.opd_kv_state_pop(self, seq_id, num_tokens)
 
     def begin(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> None:
-        """Begins a pass, which computes so many new tokens of each sequence. If it fails, nothing has changed.
+        """Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has
+        changed.
 
-        `parents`: for each new token the one in its sequence's tree that it follows, -1 for a root; None: no trees.
+        `parents`: the parent of each new token, as an index into the tree of its sequence; -1: a root. None: no trees.
         """
         _native.opd_kv_state_begin(self, seq_ids, counts, () if parents is None else parents)
 
     def end(self, keep: bool = True) -> None:
-        """Ends the pass. Without `keep`, its tokens are taken back."""
+        """Ends the pass. If `keep` is false, its tokens are removed."""
         _native.opd_kv_state_end(self, keep)
 
     @contextmanager
     def forward(self, seq_ids: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> Iterator[None]:
-        """A pass, for a with statement. If its body raises, the tokens of the pass are taken back."""
+        """A pass, for a with statement. If its body raises, the tokens of the pass are removed."""
         self.begin(seq_ids, counts, parents)
         try:
             yield
@@ -72,11 +73,11 @@ class KVState(Object):
 
     @property
     def lengths(self) -> dict[int, int]:
-        """The tokens of each sequence, by its number."""
+        """The number of tokens of each sequence, by the sequence's number."""
         return dict(_native.opd_kv_state_lengths(self))
 
     def stats(self) -> KVStats:
-        """How full it is."""
+        """Returns the counts of the state: sequences, tokens, pages and bytes."""
         return _native.opd_kv_state_get_stats(self)
 
 

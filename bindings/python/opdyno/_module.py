@@ -33,9 +33,9 @@ class Module(Object):
     """A loaded artifact: a library, a VM program, a C source … `module["name"]` gives a function, `module(…)` calls the
     entry function.
 
-    Made by `load_module`, `load_source`, `load_native`, `load_static_library`, `system_lib` and `Executable.jit`. Any number of
-    threads may use it. It stays loaded while anything that came from it lives: functions, results, VMs. Equal to another
-    if both are the same native module. Source: TVM's runtime.Module; old and new names are both there.
+    Made by `load_module`, `load_source`, `load_native`, `load_static_library`, `system_lib` and `Executable.jit`. Any
+    number of threads may use it. It stays loaded as long as anything from it lives: functions, results, VMs. Two are
+    equal if they are the same native module. Source: TVM's runtime.Module, with its old and new names.
     """
 
     __slots__ = ()
@@ -49,20 +49,20 @@ class Module(Object):
 
     @property
     def format(self) -> str:
-        """The format of its content: "so", "c", "o", "vmexec" …; "" if that is not known."""
+        """The format of its content: "so", "c", "o", "vmexec" …; "" if it is not known."""
         return _native.opd_module_format(self)
 
     @property
     def entry_func(self) -> Function:
-        """The function that the module is called by: its "main", or an import's.
+        """The entry function: "main" of the module or of an import.
 
-        An `Error` if there is none (code NOT_FOUND), or if it needs a VM (UNSUPPORTED).
+        `Error` if there is none (code NOT_FOUND), or if it needs a VM (code UNSUPPORTED).
         """
         return _native.opd_module_get_function(self, None, True)
 
     @property
     def imports(self) -> list[Module]:
-        """The modules that it imports: a list of this moment."""
+        """A snapshot of the modules that it imports."""
         return list(_native.opd_module_list_imports(self))
 
     imported_modules = imports
@@ -73,7 +73,7 @@ class Module(Object):
         return _native.opd_module_properties(self)
 
     def get_property_mask(self) -> int:
-        """The same; newer TVM's name."""
+        """`property_mask`, under the name of newer TVM."""
         return self.property_mask
 
     @property
@@ -94,18 +94,19 @@ class Module(Object):
         return bool(self.property_mask & ModulePropertyMask.RUNNABLE)
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
-        """Whether it, or with `query_imports` a module that it imports, has a function of that name.
+        """Whether the module, or with `query_imports` an imported module, has a function of that name.
 
-        Even one that has to be compiled, run by a VM or by an absent device first, so that `get_function` refuses it.
+        True also for functions that `get_function` refuses, because they must first be compiled, or need a VM or an
+        absent device.
         """
         flags = _native.OPD_LOOKUP_UNCALLABLE | (_native.OPD_LOOKUP_IMPORTS if query_imports else _native.OPD_LOOKUP_OWN)
         return bool(_native.opd_module_has_function(self, name, flags))
 
     def get_function(self, name: str, query_imports: bool = False) -> Function:
-        """Gives a function of it; with `query_imports` also of the modules that it imports, depth first.
+        """Returns a function of the module; with `query_imports`, also of imported modules, depth first.
 
-        Without one an AttributeError (code NOT_FOUND) that names close ones. An `Error` with code UNSUPPORTED for a function
-        that has to be linked, run by a VM or by a device that this build lacks.
+        If there is none, AttributeError (code NOT_FOUND) with close names. `Error` with code UNSUPPORTED for a function
+        that must first be linked, or needs a VM or a device that this build lacks.
         """
         try:
             return named(_native.opd_module_get_function(self, name, query_imports), name)
@@ -129,19 +130,20 @@ class Module(Object):
         return list(_native.opd_module_list_functions(self))
 
     def import_module(self, module: Module) -> None:
-        """Lets this module look functions up in another, which it keeps loaded. A cycle is a ValueError."""
+        """Lets this module look functions up in another module, which it keeps loaded. ValueError for a cycle."""
         _native.opd_module_add_import(self, module)
 
     def native_function(self, symbol: str, signature: str) -> Function:
-        """Gives a C symbol of a shared library as a packed function: `native_function("hypot", "f64(f64, f64)")`.
+        """Returns a C symbol of a shared library as a packed function: `native_function("hypot", "f64(f64, f64)")`.
 
-        A signature's types are void, bool, i8 … i64, u8 … u64, f32, f64, ptr, str, tensor (a DLTensor *), and structs by
-        value as {f64, f64}. A wrong signature is a ValueError with the place of the mistake.
+        A signature's types are void, bool, i8 … i64, u8 … u64, f32, f64, ptr, str, tensor (a DLTensor *), and structs
+        by value as {f64, f64}. ValueError, with the place of the mistake, for a wrong signature.
         """
         return named(_native.opd_module_native_function(self, symbol, signature), symbol)
 
     def get_source(self, fmt: str = "") -> str:
-        """The source: a C module's text, a VM program's assembly. An `Error` (code UNSUPPORTED) for a binary module."""
+        """Returns the source: a C module's text, a VM program's assembly. `Error` (code UNSUPPORTED) for a binary
+        module."""
         return _native.opd_module_get_source(self, fmt or None)
 
     inspect_source = get_source
@@ -151,9 +153,9 @@ class Module(Object):
         return list(_native.opd_module_list_formats(self))
 
     def save(self, file_name: _Path, fmt: str = "") -> None:
-        """Writes a file of this module alone, without its imports; one of that name is replaced.
+        """Writes a file of this module alone, without its imports. An existing file is replaced.
 
-        `fmt`: one of `get_write_formats()`; without it, by the file's suffix. An `Error` for a format that there is not.
+        `fmt`: one of `get_write_formats()`. Default: the format of the file's suffix. `Error` for an unknown format.
         """
         _native.opd_module_save(self, os.fspath(file_name), fmt or None)
 
@@ -167,16 +169,16 @@ class Module(Object):
         workspace_dir: _Path | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Writes one file of the module and all that it imports, which opdyno and TVM load.
+        """Writes the module and all its imports to one file, which opdyno and TVM can load.
 
-        `file_name`: ends in `.so` for a shared library, in `.tar` for an archive of objects; else a ValueError.
-        `addons`: further objects, archives of them and C sources. `workspace_dir`: keeps intermediate files; else that
-        lies in a temporary directory.
+        `file_name`: ends in `.so` for a shared library, or in `.tar` for an archive of objects; else ValueError.
+        `addons`: further objects, archives of objects and C sources. `workspace_dir`: directory for intermediate files,
+        which are kept. Default: a temporary directory.
 
-        `fcompile(target, files, **kwargs)` links in place of the compiler; its result is returned. It gets objects; an
-        attribute `object_format` of it can only be "o". Without it, `kwargs` may be `cc`, the compiler in place of $CC or
-        cc, and `options`, a list of its flags in place of "-O2"; an `Error` with its message if it fails. Source: TVM's
-        Module.export_library.
+        `fcompile(target, files, **kwargs)` links instead of the compiler, and its result is returned. It gets object
+        files; its attribute `object_format`, if any, must be "o". Without `fcompile`, `kwargs` may be `cc`, the
+        compiler instead of $CC or cc, and `options`, a list of flags instead of "-O2". If the compiler fails, `Error`
+        with its message. Source: TVM's Module.export_library.
         """
         arguments: dict[str, Any] = {
             "addons": [os.fspath(a) for a in addons] if addons else None,
@@ -210,19 +212,21 @@ class Module(Object):
         steady_ms: int = 0,
         concurrency: int = 1,
     ) -> Callable[..., BenchmarkResult]:
-        """Makes a function that times `self[func_name]`: it takes that function's arguments, and gives a `BenchmarkResult`.
+        """Makes a function that times `self[func_name]`. It takes that function's arguments, and returns a
+        `BenchmarkResult`.
 
-        The function is called 1 + number × repeat times, the first call not being measured; each of the `repeat` results is
-        the mean of `number` calls, in seconds. `dev`: the device that is waited for before the clock is read; cpu:0 without
-        one. `min_repeat_ms` raises `number` until one repeat lasts that long, in ms. `limit_zero_time_iterations` ends the
-        tries where the clock reads 0. After every `repeats_to_cooldown` repeats it sleeps `cooldown_interval_ms`.
-        `cache_flush_bytes` are copied before each repeat, to empty the caches. `f_preproc`, a callable or the name of a
-        registered function, is called with the arguments before each repeat. One thread at a time may call the result.
+        The function is called 1 + number × repeat times; the first call is not measured. Each of the `repeat` results
+        is the mean of `number` calls, in seconds. `dev`: the device that is synchronised before the clock is read.
+        Default: cpu:0. `min_repeat_ms`: least duration of a repeat, in ms; a shorter repeat is made again with more
+        calls. `limit_zero_time_iterations`: limit of attempts at a repeat whose time is 0. After every
+        `repeats_to_cooldown` repeats it pauses for `cooldown_interval_ms`. `cache_flush_bytes` are copied before each
+        repeat, to flush the caches. `f_preproc`, a callable or the name of a registered function, is called with the
+        arguments before each repeat. One thread at a time may call the result.
 
-        Beyond TVM's: `warmup` calls come before the measured ones; with `steady_ms` further ones until their times are
-        steady, for no longer than that (docs/benchmarks.md has the rule). `concurrency` threads call at once, each of which
-        returns a result for each repeat; the function must bear that, as those of a `VirtualMachine` do.
-        Exceptions of the function come out. Source: TVM's Module.time_evaluator.
+        Parameters that TVM lacks: `warmup` calls are made before the measured calls. With `steady_ms`, further calls
+        are made until their times are steady, for at most this time (docs/benchmarks.md has the rule). `concurrency`
+        threads call at once, and each gives a result for each repeat. The function must be thread-safe, like those of a
+        `VirtualMachine`. Exceptions of the function are passed on. Source: TVM's Module.time_evaluator.
         """
         return evaluator(
             self.get_function(func_name, True),
@@ -241,13 +245,14 @@ class Module(Object):
         )
 
     def describe(self) -> Any:
-        """Describes the module and its imports by dicts and lists: kind, file, TVM release if known, functions, imports."""
+        """Describes the module and its imports by dicts and lists: kind, file, TVM release if it is known, functions,
+        imports."""
         return json.loads(_native.opd_module_to_json(self))
 
     def __repr__(self) -> str:
         try:
             names = brief(self.function_names())
-        except Error:  # of another machine, which does not tell, or is gone
+        except Error:  # on another machine, which does not say, or is not reachable
             names = "not known"
         return f'<Module "{self.kind}" at {self._address:#x}, functions: {names}>'
 
@@ -268,7 +273,7 @@ def _checked(fcompile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _export_with(module: Module, path: str, fcompile: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Links with the caller's function: what the library would link is made as an archive of objects first."""
+    """Links with the caller's function: the objects are first written to an archive."""
     import contextlib
     import tarfile
     import tempfile
@@ -290,15 +295,16 @@ def _options(fmt: str = "", **more: Any) -> dict[str, Any]:
 def load_module(path: _Path | bytes, fmt: str = "", **options: Any) -> Module:
     """Loads an artifact from a file, or from bytes.
 
-    A shared library with its embedded modules, a VM executable, a C source, or objects (`.o`, `.a`, `.tar`); the last
-    three are compiled and linked first, and the result is kept in a cache. Its kind is found by its content, then by its
-    suffix; `fmt` ("so", "vmexec", "c", "o", "a", "tar") sets it instead. `options`: `copy` (0: a library is loaded from a
-    private copy, 1: only if its file is in use already, 2: never), `compiler`, `c_flags`, `cache_dir`, `inspect_only` (1: the
-    file is read, and none of its code runs: the module can be described and exported, not called), `build_timeout_ms`.
+    It may be a shared library with embedded modules, a VM executable, a C source, or objects (`.o`, `.a`, `.tar`).
+    Sources and objects are first compiled and linked, and the result is kept in a cache. The kind is found by the
+    content, then by the suffix; `fmt` ("so", "vmexec", "c", "o", "a", "tar") sets it instead. `options`: `copy` (0: a
+    library is loaded from a private copy, 1: only if its file is in use already, 2: never), `compiler`, `c_flags`,
+    `cache_dir`, `inspect_only` (1: the file is read, and none of its code runs: the module can be described and
+    exported, not called), `build_timeout_ms`.
 
-    Raises an `Error`: FileNotFoundError without such a file; ValueError for bytes that are not what they claim to be;
-    RuntimeError with the compiler's message, or naming a dependency that this machine lacks; TypeError for an
-    unknown option. Source: TVM's load_module.
+    Raises an `Error`: FileNotFoundError if there is no such file; ValueError if the bytes are damaged or of another
+    format; RuntimeError with the compiler's message, or with the name of a dependency that this machine lacks;
+    TypeError for an unknown option. Source: TVM's load_module.
     """
     if isinstance(path, (bytes, bytearray, memoryview)):
         return _native.opd_module_load_bytes(path, None, _options(fmt, **options))
@@ -308,17 +314,17 @@ def load_module(path: _Path | bytes, fmt: str = "", **options: Any) -> Module:
 def load_source(source: str, **options: Any) -> Module:
     """Compiles and loads C source. `options` are those of `load_module`.
 
-    Functions named `__tvm_ffi_<name>` are offered as `<name>`, others by `Module.native_function`. An `Error` with the
-    compiler's message if it does not compile.
+    Functions named `__tvm_ffi_<name>` have the name `<name>`; `Module.native_function` gives the others. If it does not
+    compile, `Error` with the compiler's message.
     """
     return _native.opd_module_load_bytes(source.encode(), None, _options("c", **options))
 
 
 def load_static_library(path: _Path, func_names: Iterable[str]) -> Module:
-    """Keeps an object file (`.o`), or an archive of them (`.a`), as it is: a module of kind "static_library".
+    """Keeps an object file (`.o`), or an archive of them (`.a`), unchanged, as a module of kind "static_library".
 
-    It is not run, but linked into what a tree that imports it is exported to. `func_names`: the functions that it
-    implements. Source: TVM's load_static_library.
+    It cannot run. If a tree that imports it is exported, it is linked into the exported file. `func_names`: the
+    functions that it implements. Source: TVM's load_static_library.
     """
     return _native.opd_module_load_static_library(os.fspath(path), list(func_names))
 
@@ -326,30 +332,31 @@ def load_static_library(path: _Path, func_names: Iterable[str]) -> Module:
 def load_native(path: _Path, functions: Mapping[str, str], **options: Any) -> Module:
     """Loads functions of any C library by their signatures: `load_native("./libfft.so", {"norm": "f64(f64, f64)"})`.
 
-    Signatures are those of `Module.native_function`, `options` those of `load_module`. An `Error` for a function that is
-    not there (code NOT_FOUND) or a wrong signature.
+    Signatures are those of `Module.native_function`, `options` those of `load_module`. `Error` for a missing function
+    (code NOT_FOUND) or a wrong signature.
     """
     return _native.opd_module_load_native(os.fspath(path), dict(functions), _options(**options))
 
 
-# Each takes a program over from another package, or gives back what is none of that package's.
+# Each converts a program of another package, or returns its argument if it is not of that package.
 takers: list[Callable[[Any], Any]] = []
 
 
 def module_of(value: Any) -> Module:
-    """A module, also one that a taker makes of another package's program."""
+    """Converts an argument to a module; a program of another package by one of the takers."""
     if not isinstance(value, Module):
         for take in takers:
             value = take(value)
-    module: Module = value  # what else there is, the caller refuses
+    module: Module = value  # the caller refuses other objects
     return module
 
 
 def system_lib(prefix: str = "") -> Module:
-    """The module of what is linked into the program and registered itself at its start; the same each time.
+    """The module of the object files that are linked into the program and register themselves at its start. It is the
+    same module each time.
 
-    `prefix`: the system_lib_prefix that it was compiled with. Without any such object the module is empty. It lives as long
-    as the process. Source: TVM's system_lib.
+    `prefix`: the system_lib_prefix with which they were compiled. If there is no such object file, the module is empty.
+    It lives as long as the process. Source: TVM's system_lib.
     """
     return _native.opd_module_system_lib(prefix)
 

@@ -11,10 +11,10 @@ from ._errors import Code, Error
 
 
 class Object(_native.Handle):
-    """A native object; those without a class of their own are just this. Source: TVM's runtime.Object.
+    """A native object. Objects without a specific class have this class. Source: TVM's runtime.Object.
 
-    Counted: it lives as long as something holds it, here or in native code, and may end on any thread. Equal to another, and
-    hashed, by identity: the same native object may come as several objects of Python.
+    It is reference counted: it lives as long as Python or native code holds it, and may end on any thread. It is
+    compared and hashed by the identity of the native object, which several Python objects may share.
     """
 
     __slots__ = ("__weakref__",)
@@ -28,17 +28,18 @@ class Object(_native.Handle):
 
 
 class ObjectGeneric:
-    """Base of classes whose instances can be arguments of functions: they define `asobject()`. Source: TVM's."""
+    """Base of classes whose instances can be arguments of functions, because they define `asobject()`. Source:
+    TVM's."""
 
     def asobject(self) -> Any:
-        """Gives what is passed in its place: an object, or any value that can be converted to one."""
+        """Returns the value that is passed instead: an object, or any value that can be converted to one."""
         raise NotImplementedError
 
 
 class Array(_native.CollectedHandle, Object, Sequence[Any]):
-    """An immutable sequence of values, as tuples of a program are. `Array([1, "two", tensor])`; a slice gives a list.
+    """An immutable sequence of values, such as a tuple of a program. `Array([1, "two", tensor])`; a slice is a list.
 
-    Equal to lists, tuples and arrays with equal items. Each access makes items anew for Python.
+    Equal to lists, tuples and arrays with equal items. Each access makes a new Python object for an item.
     """
 
     __slots__ = ("__weakref__",)
@@ -77,7 +78,7 @@ class Array(_native.CollectedHandle, Object, Sequence[Any]):
         return Array, (tuple(self),)
 
     def __getattr__(self, name: str) -> Any:
-        """Says what to do where a result is a tuple of tensors and is used as a tensor."""
+        """Says what to do if a result is a tuple of tensors but is used as a tensor."""
         if name.startswith("__"):
             raise AttributeError(name)
         tensors = [i for i, item in enumerate(self) if hasattr(type(item), name) and isinstance(item, _native.TensorBase)]
@@ -86,9 +87,9 @@ class Array(_native.CollectedHandle, Object, Sequence[Any]):
 
 
 class Map(_native.CollectedHandle, Object, Mapping[Any, Any]):
-    """An immutable mapping in the order of its making: `Map({"a": 1})`. Equal to dicts and maps with equal items.
+    """An immutable mapping in insertion order: `Map({"a": 1})`. Equal to dicts and maps with equal items.
 
-    Keys compare by content for numbers and text, by identity for objects.
+    Keys that are numbers or text compare by content, objects by identity.
     """
 
     __slots__ = ("__weakref__",)
@@ -128,22 +129,22 @@ class Map(_native.CollectedHandle, Object, Mapping[Any, Any]):
         return _map_of, ([part for pair in self.items() for part in pair],)
 
 
-def _map_of(pairs: list[Any]) -> Map:  # keys that a dict joins, as 1 and True, stay apart
+def _map_of(pairs: list[Any]) -> Map:  # keys that are equal in a dict, such as 1 and True, stay separate
     return _native.opd_map_create(pairs)
 
 
 def brief(names: Sequence[str]) -> str:
-    """Names for a repr: the first eight, and how many there are more."""
+    """Names for a repr: the first eight, and the number of further ones."""
     more = [f"… {len(names) - 8} more"] if len(names) > 8 else []
     return f"[{', '.join([*names[:8], *more])}]"
 
 
 def convert_to_object(value: Any, span: Any = None) -> Any:
-    """Converts a value to what a native function would get, as it comes back from one.
+    """Converts a value as if it were passed to a native function and returned.
 
     Lists and tuples become an `Array`, dicts a `Map`, arrays of other libraries a `Tensor` that shares their elements;
-    numbers, text, bytes, None and objects stay as they are. A TypeError for anything else, a callable included. `span` is
-    not used. Source: TVM's convert_to_object.
+    numbers, text, bytes, None and objects stay unchanged. TypeError for any other value, including a callable. `span`
+    is not used. Source: TVM's convert_to_object.
     """
     if callable(value) and not isinstance(value, (_native.Handle, ObjectGeneric)):
         raise TypeError(f"a {type(value).__name__} is no object; convert() makes a function of a callable")
@@ -151,7 +152,7 @@ def convert_to_object(value: Any, span: Any = None) -> Any:
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """As `convert_to_object`, but a callable becomes a `Function`. Source: TVM's convert."""
+    """Like `convert_to_object`, but a callable becomes a `Function`. Source: TVM's convert."""
     return _native.convert(value)
 
 

@@ -1,4 +1,4 @@
-"""The common base of comparisons of calls: a sentence at the top of a report, and how their options are written."""
+"""The common base of comparisons of calls, and the conversion of their options."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from ._report import Report
 
 
 class Outcome:
-    """A report that is summed up in a sentence. True if its entry `_HOLDS` is."""
+    """A report with a sentence as its verdict. True if its entry `_HOLDS` is true."""
 
     _HOLDS: str
 
@@ -16,7 +16,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """One sentence: whether the same came of both, and what did not."""
+        """One sentence: whether both gave the same, and what differs."""
         return str(self._report.configuration["Verdict"])
 
     def _entry(self, name: str) -> str | None:
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def tolerance_text(given: float | Mapping[str, float] | None) -> str | None:
-    """As opd_compare_options has it."""
+    """Converts a tolerance to the form of opd_compare_options."""
     if given is None or given == {}:
         return None
     if isinstance(given, Mapping):

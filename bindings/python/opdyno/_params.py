@@ -15,9 +15,10 @@ from ._tensor import Tensor, tensor
 class Params(_native.Handle, Mapping[str, Tensor]):
     """Tensors by name, in the order of their file: a mapping. `Params({"w": array})`, or `load_params(path)`.
 
-    A file is mapped, and a tensor of it made at its first use: a view of the file where that is possible, whose
-    changes stay in this process; else a copy. Until it and its tensors are gone, the file may be replaced, but not be cut
-    short in place. Threads that ask for a tensor at once get the same one; adding is for one thread at a time.
+    A file is mapped, and each of its tensors is made at its first use. The tensor is a view of the file if possible,
+    else a copy. Changes of a view stay in this process. As long as the mapping or its tensors exist, the file may be
+    replaced, but must not be truncated in place. If threads request the same tensor at once, they get the same object.
+    Only one thread at a time may add tensors.
     """
 
     __slots__ = ("__weakref__",)
@@ -46,20 +47,20 @@ class Params(_native.Handle, Mapping[str, Tensor]):
         _native.opd_params_set(self, name, value if isinstance(value, Tensor) else tensor(value))
 
     def info(self) -> dict[str, TensorInfo]:
-        """Shape, dtype and bytes of each tensor by name, without making any."""
+        """Shape, dtype and bytes of each tensor by name. Makes no tensors."""
         infos = (_native.opd_params_get_info(self, i) for i in range(len(self)))
         return {info.name: info for info in infos}
 
     @property
     def stats(self) -> ParamsStats:
-        """Bytes in all, given as views of the file, and copied."""
+        """The bytes of all tensors, of views of the file, and of copies."""
         return _native.opd_params_get_stats(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file; readers see the old one or the new one, never a part.
+        """Writes a file. Readers see the old file or the new one, never a part.
 
-        Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files beside
-        it), else TVM's param dict. An `Error` for a dtype or a name that the format cannot hold.
+        Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor), tensor-cache.json (with files
+        beside it), else TVM's param dict. `Error` for a dtype or a name that the format cannot hold.
         """
         _native.opd_params_save(self, os.fspath(path))
 
@@ -75,9 +76,9 @@ def load_params(
 ) -> Params:
     """Opens a parameter file: a TVM param dict, .npz, .npy, .safetensors, or a tensor cache by its directory.
 
-    Its content decides the format. `copy`: copies all tensors at once and lets go of the file. `prefetch`: has the system
-    read it ahead. `verify_checksums`: compares those that the file has. An `Error` without such a file, for damage (with
-    the offset), or for elements that no tensor can hold.
+    The content decides the format. `copy`: copies all tensors at once and closes the file. `prefetch`: asks the system
+    to read the file ahead. `verify_checksums`: compares the checksums in the file. `Error` if there is no such file,
+    for damage (with the offset), or for elements that no tensor can hold.
     """
     options = {"copy": copy, "prefetch": prefetch, "verify_checksums": verify_checksums}
     return _native.opd_params_open(os.fspath(path), options)
@@ -89,9 +90,10 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Tensor]:
-    """Reads what `save_param_dict` wrote, here or in TVM: bytes, or anything like them. Tensors are copies, on the CPU.
+    """Reads the output of `save_param_dict` of opdyno or TVM: bytes, or a bytes-like object. Tensors are copies on the
+    CPU.
 
-    For damage an `Error` with the offset. Source: TVM's load_param_dict.
+    If it is damaged, `Error` with the offset. Source: TVM's load_param_dict.
     """
     return dict(_native.opd_params_load_bytes(param_bytes))
 

@@ -1,4 +1,4 @@
-"""Calls that are kept in files, and made again."""
+"""Replays of calls that were recorded in files."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ._time import nanoseconds
 
 
 class Replayed(Outcome):
-    """The result of `replay`: a recorded call that was made again. True if it ended as it did when it was recorded."""
+    """The result of `replay`. True if the call ended as recorded."""
 
     _HOLDS = "Same"
 
@@ -29,17 +29,18 @@ class Replayed(Outcome):
 
     @property
     def report(self) -> Report:
-        """A row for each argument, function of the host, operator that differs, and part of the result."""
+        """A report with a row for each argument, function of the host, operator that differs, and part of the
+        result."""
         return self._report
 
     @property
     def profile(self) -> Report | None:
-        """As `VirtualMachine.profile` gives it; None if nothing was measured."""
+        """A report like that of `VirtualMachine.profile`; None if nothing was measured."""
         return self._profile
 
     @property
     def minimised(self) -> str | None:
-        """The operator that `minimise` has kept."""
+        """The operator that `minimise` kept."""
         return self._entry("Minimised")
 
 
@@ -55,12 +56,13 @@ def replay(
     timeout: float = 0.0,
     device: Device | None = None,
 ) -> Replayed:
-    """Makes a recorded call again, and compares what comes of it. It runs the code of the file.
+    """Makes a recorded call again, and compares the outcome. It runs the code in the file.
 
     `module`: the program that runs instead of the recorded one. `instrument`: as for `VirtualMachine.set_instrument`.
-    `minimise`: where a recording of the one operator goes that fails, ends the process, or is the first that differs.
-    `rtol`, `atol`: of results whose elements were kept, as for `compare`. `repeat`: measured calls, for `Replayed.profile`. `timeout`:
-    seconds; 0: none. `device`: takes the place of the first device of the recorded VM. docs/replay.md says more.
+    `minimise`: path for a recording of the one operator that fails, ends the process, or is the first that differs.
+    `rtol`, `atol`: tolerances for results whose elements were kept, as for `compare`. `repeat`: number of measured
+    calls, for `Replayed.profile`. `timeout`: seconds; 0: no limit. `device`: replaces the first device of the recorded
+    VM. docs/replay.md says more.
     """
     options = {"module": module, "instrument": None if instrument is None else Function(instrument),
                "minimise": path_text(minimise), "rtol": tolerance_text(rtol), "atol": tolerance_text(atol),

@@ -1,4 +1,4 @@
-"""Metrics, and what has them: reports, their differences, traces. `opdyno.profiling` has them for users."""
+"""Metrics, reports, differences of reports, and traces. Users find them in `opdyno.profiling`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ._results import MachinePeak
 
 
 class _Metric(Frozen):
-    """A number with a unit: ordered, added and subtracted among its own kind, scaled by numbers, and `float(metric)`."""
+    """A number with a unit. Metrics of one kind can be compared, added and subtracted; numbers scale them;
+    `float(metric)` is the number."""
 
     __module__ = "opdyno.profiling"  # in help()
     __slots__ = ()
@@ -47,7 +48,7 @@ class _Metric(Frozen):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        """By a number: such a metric. By one of its kind: their quotient, a float."""
+        """Divided by a number: a metric. Divided by a metric of its kind: a float."""
         if type(other) is type(self):
             return self._number / other._number
         return type(self)(self._number / other) if isinstance(other, (int, float)) else NotImplemented
@@ -66,28 +67,28 @@ class _Metric(Frozen):
 
 
 class Count(_Metric):
-    """A number of things: `value`."""
+    """A count: `value`."""
 
     __slots__ = ("value",)
     value: int
 
 
 class Duration(_Metric):
-    """A time: `microseconds`."""
+    """A duration: `microseconds`."""
 
     __slots__ = ("microseconds",)
     microseconds: float
 
 
 class Percent(_Metric):
-    """A share: `percent`, from 0 to 100."""
+    """A percentage: `percent`, from 0 to 100."""
 
     __slots__ = ("percent",)
     percent: float
 
 
 class Ratio(_Metric):
-    """A quotient: `ratio`."""
+    """A ratio: `ratio`."""
 
     __slots__ = ("ratio",)
     ratio: float
@@ -121,14 +122,14 @@ _KINDS = {number: metric for metric, number in METRIC_KINDS.items()}
 
 
 def metric_of(kind: int, value: Any) -> Any:
-    """A metric of a report by its kind; text as it is, and kinds of a newer writer by their JSON."""
+    """Makes the metric for a kind of a report. Text stays unchanged; kinds of a newer writer are their JSON."""
     if kind == _native.OPD_METRIC_JSON:
         return json.loads(value)
     return _KINDS[kind](value) if kind in _KINDS else value
 
 
 def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
-    """A metric as native code takes it."""
+    """Converts a metric for native code."""
     if isinstance(metric, str):
         return _native.OPD_METRIC_STRING, metric
     for kind, number in METRIC_KINDS.items():
@@ -142,8 +143,8 @@ def kind_and_value(name: str, metric: Any) -> tuple[int, Any]:
 class Report(_native.Handle):
     """Metrics of each call, of each device, and the configuration of a run. `print(report)` shows it.
 
-    On a terminal that is `summary()`, in a pipe `table()`, in a notebook a sentence, bars and the table. Immutable; any thread may
-    read it; may be pickled. Source: TVM's profiling.Report.
+    A terminal shows `summary()`, a pipe `table()`, a notebook a sentence, bars and the table. Immutable; any thread may
+    read it; can be pickled. Source: TVM's profiling.Report.
     """
 
     __slots__ = ("__weakref__",)
@@ -154,10 +155,10 @@ class Report(_native.Handle):
         device_metrics: Mapping[str | Device, Mapping[str, Any]],
         configuration: Mapping[str, Any],
     ) -> Report:
-        """Makes a report of what its attributes of these names give: metrics by name, or text.
+        """Makes a report from the values of its attributes with these names: metrics by name, or text.
 
-        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; a TypeError for another kind. Devices may be
-        named as "cpu0".
+        Metrics are `Duration`, `Percent`, `Count`, `Ratio`, `Bytes` and `Hertz`; TypeError for another kind. Names of
+        devices are like "cpu0".
         """
         builder = _native.opd_report_builder_create()
         for call in calls:
@@ -176,11 +177,11 @@ class Report(_native.Handle):
 
     @classmethod
     def from_json(cls, s: str | bytes) -> Report:
-        """Reads what `json()` wrote, here or in TVM. Malformed text is a ValueError that gives the offset."""
+        """Reads the output of `json()` of opdyno or TVM. ValueError with the offset for malformed text."""
         return _native.opd_report_from_json(s)
 
     def json(self) -> str:
-        """One line of JSON: calls, device_metrics and configuration, in TVM's form."""
+        """One line of JSON in TVM's format: calls, device_metrics and configuration."""
         return _native.opd_report_write(self, _native.OPD_REPORT_JSON, None)
 
     def csv(self) -> str:
@@ -190,16 +191,17 @@ class Report(_native.Handle):
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """A text table of the calls.
 
-        `sort`: by descending duration, else in the program's order. `aggregate`: calls of one operator with equal shapes on
-        one device make one row. `col_sums`: adds lines of sums.
+        `sort`: rows are sorted by descending duration, else in the program's order. `aggregate`: calls of one operator
+        with equal shapes on one device make one row. `col_sums`: adds rows of sums.
         """
         return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, self._options(sort, aggregate, col_sums))
 
     def summary(self, width: int = 100, max_rows: int = 10, colored: bool = False) -> str:
-        """What `opdyno profile` shows: the slowest operators, times with units, and a sentence on what would help.
+        """The summary that `opdyno profile` shows: the slowest operators, times with units, and a sentence on what
+        would help.
 
-        `width`: characters of a line at most, 40 or more. `max_rows`: rows of operators; 0: all. `colored`: bars, and the
-        colours of a terminal.
+        `width`: limit of characters in a line, at least 40. `max_rows`: limit of rows of operators; 0: all. `colored`:
+        adds bars and the colours of a terminal.
         """
         options = {"width": width, "max_rows": max_rows, "colored": int(colored)}
         return _native.opd_report_write(self, _native.OPD_REPORT_TABLE, options)
@@ -209,8 +211,8 @@ class Report(_native.Handle):
         return _native.opd_report_write(self, _native.OPD_REPORT_MARKDOWN, self._options(sort, aggregate, col_sums))
 
     def to_html(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
-        """A page that needs no other file: the table's rows to sort, the time of each operator as bars, and a roofline
-        where the report has its numbers."""
+        """An HTML page that needs no other file: a sortable table, the time of each operator as bars, and a roofline if
+        the report has its numbers."""
         return _native.opd_report_write(self, _native.OPD_REPORT_HTML, self._options(sort, aggregate, col_sums))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -219,7 +221,7 @@ class Report(_native.Handle):
         import_module("pyarrow.parquet").write_table(table, path)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The calls for pyarrow, Polars, DuckDB and others, without a copy of columns that have no gaps."""
+        """Exports the calls to pyarrow, Polars, DuckDB and others, without a copy of columns that have no gaps."""
         return _native.opd_report_to_arrow(self)
 
     @staticmethod
@@ -228,15 +230,16 @@ class Report(_native.Handle):
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """For each call, in the program's order, its metrics by name: `Duration`, `Percent`, `Count`, `Ratio` … or text.
+        """The metrics of each call by name, in the program's order: `Duration`, `Percent`, `Count`, `Ratio` … or text.
 
-        Those of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument Shapes".
+        The metrics of `VirtualMachine.profile` are "Name", "Duration (us)", "Percent", "Device", "Count" and "Argument
+        Shapes".
         """
         return self._rows(_native.OPD_REPORT_CALLS)
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """For each device, as "cpu0", its metrics by name."""
+        """The metrics of each device by name. Names of devices are like "cpu0"."""
         return {row.pop("Device"): row for row in self._rows(_native.OPD_REPORT_DEVICES)}
 
     @property
@@ -269,7 +272,8 @@ class Report(_native.Handle):
         return f"<Report of {len(self)} calls{''.join(times)}>"
 
     def with_roofline(self, peak: MachinePeak | None = None) -> Report:
-        """The report with columns for what its operators compute and move, as far as their names and shapes tell.
+        """The report with columns for the operations and the memory traffic of its operators, if their names and shapes
+        tell these.
 
         They are FLOP, Tensors (bytes), GFLOP/s, Arithmetic Intensity (FLOP/byte) and, with the machine's peaks, Percent of Peak.
         A global function "opdyno.flop.<name>" counts the operations of an operator of your own: it gets the text of
@@ -287,8 +291,8 @@ class Report(_native.Handle):
 
 
 class Diff:
-    """The changes between two sets of runs, operator by operator. `print(diff)` shows them: on a terminal those that matter, the
-    total and a sentence; in a pipe all."""
+    """The changes between two sets of runs, operator by operator. `print(diff)` shows them: on a terminal the important
+    ones, the total and a sentence; in a pipe all."""
 
     def __init__(self, before: list[Report], after: list[Report], options: dict[str, Any]) -> None:
         self._runs, self._options = (before, after), options
@@ -296,16 +300,18 @@ class Diff:
 
     @property
     def verdict(self) -> str:
-        """Of the total and the operators that matter: "regression" if one has it, else "undecided", "improvement" or "same"."""
+        """The verdict on the total and the deciding operators: "regression" if one of them has it, else "undecided",
+        "improvement" or "same"."""
         return str(self._report.configuration["Verdict"])
 
     @property
     def report(self) -> Report:
-        """A row for each operator: before, after, change with its interval, verdict, runs, p-values."""
+        """The rows, one for each operator: before, after, change with its interval, verdict, runs, p-values."""
         return self._report
 
     def runs_needed(self, index: int, effect: float) -> int:
-        """How many runs on each side would show such a change (0.03 is 3 %) of the operator in 9 of 10 diffs."""
+        """The number of runs on each side with which 9 of 10 diffs would find such a change (0.03 is 3 %) of the
+        operator."""
         options = {**self._options, "min_effect": effect, "fail_above": -1.0}
         report: Report = _native.opd_report_diff(*self._runs, options)
         number, _kind = _native.opd_report_get(report, _native.OPD_REPORT_CALLS, index, "Runs Needed")
@@ -327,7 +333,7 @@ class Diff:
 
 
 def merge(reports: Iterable[Report]) -> Report:
-    """Joins reports of several runs, machines or ranks. Entries of their configurations that differ become columns."""
+    """Joins reports of several runs, machines or ranks. Different entries of their configurations become columns."""
     return _native.opd_report_merge(list(reports))
 
 
@@ -343,12 +349,12 @@ def diff(
     fail_above: float | None = None,
     paired: bool = False,
 ) -> Diff:
-    """Compares two sets of runs. Each report is one run, or as many as its column "Run" counts.
+    """Compares two sets of runs. Each report is one run, or has the number of runs that its column "Run" counts.
 
-    `min_effect`: changes below it do not matter. `level`: most false verdicts, as a share of all that are given.
-    `metric`: the column that is compared; "Duration (us)". `fail_above`: 0.03 marks rows that are slower by more than
-    3 % in the column "Fails", if they take `min_share` of the time. `paired`: the runs were made in turns. docs/diff.md
-    says which test is made and why.
+    `min_effect`: smallest relative change that matters. `level`: largest share of false verdicts. `metric`: the column
+    that is compared. Default: "Duration (us)". `fail_above`: 0.03 marks rows that are slower by more than 3 % in the
+    column "Fails", if they take at least `min_share` of the time. `paired`: the runs were made in turns. docs/diff.md
+    describes the test.
     """
     sides = [[side] if isinstance(side, Report) else list(side) for side in (before, after)]
     options = {"min_effect": min_effect, "level": level, "confidence": confidence, "metric": metric,
@@ -368,7 +374,8 @@ class Trace(_native.Handle):
 
     @property
     def dropped(self) -> int:
-        """Number of calls that found no room; see `max_records` of `VirtualMachine.profile`."""
+        """Number of calls that were dropped because there was no room; see `max_records` of
+        `VirtualMachine.profile`."""
         return _native.opd_trace_dropped_count(self)
 
     def chrome(self) -> str:

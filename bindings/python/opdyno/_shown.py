@@ -1,4 +1,4 @@
-"""How reports, diffs and traces show themselves: a summary that fits a terminal, bars in a notebook."""
+"""Output of reports, diffs and traces: a summary that fits a terminal, bars in a notebook."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Screen(NamedTuple):
 
 
 def screen() -> Screen | None:
-    """What standard output is, if it is a terminal."""
-    stream = sys.stdout  # what programs put in its place may only have write()
+    """The terminal of standard output; None if it is not a terminal."""
+    stream = sys.stdout  # a replacement of a program may only have write()
     is_terminal = getattr(stream, "isatty", None)
     if is_terminal is None or getattr(stream, "closed", False) or not is_terminal():
         return None
@@ -36,7 +36,7 @@ def summary(report: Report, shown: Screen) -> str:
     return report.summary(max(40, shown.columns), colored=shown.has_colors).rstrip("\n")  # print() ends the last line
 
 
-# The page's own style would change the rest of a notebook.
+# The page's style would change the rest of a notebook.
 _STYLE = """<style>
 .opdyno .row{display:grid;grid-template-columns:minmax(0,15em) 1fr 12em;gap:0 12px;align-items:center;margin:3px 0}
 .opdyno .who{text-align:right;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
@@ -64,14 +64,14 @@ def _percent(share: float | None, digits: int = 1) -> str:
 
 
 def _split(report: Report) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The rows of the operators and that of the total; a single operator is the total."""
+    """The rows of the operators, and the row of the total. If there is only one operator, it is the total."""
     rows = report.calls
     total = next((row for row in rows if row.get("Kind") == "total"), rows[0] if rows else None)
     return [row for row in rows if row is not total], total
 
 
 def diff_sentence(report: Report) -> str:
-    """Whether it became slower, by how much, and what changed most."""
+    """A sentence: whether the program became slower, by how much, and what changed most."""
     rows, total = _split(report)
     if total is None:
         return "no run has an operator"
@@ -100,7 +100,7 @@ def _labels(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _fitted(names: list[str], width: int) -> list[str]:
-    """Names without their middle, so cut that different ones stay different; numbered where no cut does that."""
+    """Shortens names in the middle. Different names stay different; if that is not possible, they get numbers."""
     cut = names
     for head in [2 * width // 3, *range(width - 1, -1, -1)]:
         tail = width - 1 - head
@@ -112,7 +112,7 @@ def _fitted(names: list[str], width: int) -> list[str]:
 
 
 def diff_text(report: Report, shown: Screen) -> str:
-    """The rows that change the total most, as many as the terminal has lines for, then the total and a sentence."""
+    """The rows that change the total most, as many as fit the terminal, then the total and a sentence."""
     rows, total = _split(report)
     sentence = textwrap.wrap(diff_sentence(report), shown.columns)
     room = max(3, shown.lines - 4 - len(sentence))  # not for the head, the number of further rows, the total and the prompt
@@ -127,7 +127,7 @@ def diff_text(report: Report, shown: Screen) -> str:
     widths = [max(len(line[i]) for line in table) for i in range(3)]
     verdicts = ["Verdict", *(str(row["Verdict"]) for row in lines)]
     labels = ["Operator", *_labels(lines)]
-    least = 20  # of the names; on a narrow terminal the times go, those before first
+    least = 20  # of the names; on a narrow terminal the times are left out, those of before first
     while (most := shown.columns - sum(w + 2 for w in widths) - max(map(len, verdicts)) - 2) < least and len(widths) > 1:
         widths, table = widths[1:], [cells[1:] for cells in table]
     most = max(least, most)

@@ -1,4 +1,4 @@
-"""Structural equality, and paths that say where two values differ."""
+"""Structural equality, and paths to the difference of two values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._types import DataType, Shape
 class ObjectPath(Frozen):
     """A path from a root object to a part of it: `ObjectPath.root().attr("shape").array_index(0)`.
 
-    Immutable; equal and hashed by its steps. `str(path)` is as `<root>.shape[0]`. Source: TVM's ObjectPath.
+    Immutable; compared and hashed by its steps. `str(path)` is like `<root>.shape[0]`. Source: TVM's ObjectPath.
 
     `kind` is that of the last step: "root", "attribute", "unknown_attribute", "array_index", "missing_array_element",
     "map_value" or "missing_map_entry"; `key` is its name, index or key; `parent` the path without it.
@@ -32,11 +32,11 @@ class ObjectPath(Frozen):
 
     @classmethod
     def root(cls, name: str | None = None) -> ObjectPath:
-        """The path to the root itself; `name` is how it is written, in place of `<root>`."""
+        """The path to the root itself. `name` replaces `<root>` in its text."""
         return cls("root", name)
 
     def attr(self, name: str | None) -> ObjectPath:
-        """The path to an attribute; None is one whose name is not known."""
+        """The path to an attribute; None: its name is not known."""
         return ObjectPath("unknown_attribute" if name is None else "attribute", name, self)
 
     def array_index(self, index: int) -> ObjectPath:
@@ -44,7 +44,7 @@ class ObjectPath(Frozen):
         return ObjectPath("array_index", index, self)
 
     def missing_array_element(self, index: int) -> ObjectPath:
-        """The path to an item that this array lacks, and the one it is compared with has."""
+        """The path to an item that is missing in this array, but not in the other one."""
         return ObjectPath("missing_array_element", index, self)
 
     def map_value(self, key: Any) -> ObjectPath:
@@ -52,7 +52,7 @@ class ObjectPath(Frozen):
         return ObjectPath("map_value", key, self)
 
     def missing_map_entry(self) -> ObjectPath:
-        """The path to an entry that this map lacks, and the one it is compared with has."""
+        """The path to an entry that is missing in this map, but not in the other one."""
         return ObjectPath("missing_map_entry", None, self)
 
     def steps(self) -> list[ObjectPath]:
@@ -65,7 +65,7 @@ class ObjectPath(Frozen):
         return found[::-1]
 
     def get_prefix(self, length: int) -> ObjectPath:
-        """The path's first `length` steps, of which the root is one. An IndexError unless 1 <= length <= len(path)."""
+        """The first `length` steps of the path, including the root. IndexError unless 1 <= length <= len(path)."""
         steps = self.steps()
         if not 1 <= length <= len(steps):
             raise IndexError(f"a path of {len(steps)} steps has no prefix of {length}")
@@ -97,7 +97,7 @@ _STEPS: dict[str, Callable[[Any], str]] = {
 
 
 class ObjectPathPair(Frozen):
-    """Where two objects differ: a path in each. Source: TVM's ObjectPathPair."""
+    """The place where two objects differ: a path in each. Source: TVM's ObjectPathPair."""
 
     __slots__ = ("lhs_path", "rhs_path")
     lhs_path: ObjectPath
@@ -113,24 +113,24 @@ class ObjectPathPair(Frozen):
 def structural_equal(lhs: Any, rhs: Any) -> bool:
     """Whether two values have the same structure and content.
 
-    Values are compared as a native function would get them (see `convert_to_object`): lists, tuples and arrays by items;
-    dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape and the bits of their
-    elements, on whatever device; text, bytes, None, shapes, dtypes and devices by content. Numbers are equal if kind and
-    value are: 1, 1.0 and True all differ; a NaN is equal to another. Any other object is only equal to itself. A
-    TypeError names a value that no native function takes. Source: TVM's structural_equal.
+    Values are compared as a native function would get them (see `convert_to_object`): lists, tuples and arrays by
+    items; dicts and maps by keys, in any order; tensors and arrays of other libraries by dtype, shape and the bits of
+    their elements, on any device; text, bytes, None, shapes, dtypes and devices by content. Numbers are equal if their
+    kinds and values are equal: 1, 1.0 and True differ, but NaN equals NaN. Any other object is equal only to itself.
+    TypeError for a value that native functions do not accept. Source: TVM's structural_equal.
     """
     return get_first_structural_mismatch(lhs, rhs) is None
 
 
 def get_first_structural_mismatch(lhs: Any, rhs: Any) -> ObjectPathPair | None:
-    """Where two values first differ, in the order of the items; None if they are structurally equal.
+    """The first place where two values differ, in the order of the items; None if they are structurally equal.
 
-    Where one has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
+    If one value has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
     """
     return next(_mismatches(lhs, rhs, ObjectPath.root(), ObjectPath.root()), None)
 
 
-_KINDS: tuple[tuple[str, Any], ...] = (  # classes before those that they derive from
+_KINDS: tuple[tuple[str, Any], ...] = (  # derived classes before their bases
     ("shape", Shape),
     ("dtype", DataType),
     ("string", str),
@@ -147,7 +147,7 @@ _KINDS: tuple[tuple[str, Any], ...] = (  # classes before those that they derive
 
 
 def _kind_and_content(value: Any) -> tuple[str, Any]:
-    """The kind of a value for a native function, and the part of it that is compared."""
+    """The kind that a value has for a native function, and the part of it that is compared."""
     if isinstance(value, ObjectGeneric):
         value = value.asobject()
     if _kind_of(value) is None and value is not None and not callable(value):
@@ -186,7 +186,7 @@ def _array_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -
 
 
 def _map_mismatches(lhs: Any, rhs: Any, left: ObjectPath, right: ObjectPath) -> Iterator[ObjectPathPair]:
-    # Python takes 1, 1.0 and True for one key.
+    # In Python, 1, 1.0 and True are one key.
     ours, theirs = ({(_kind_of(key), key): value for key, value in one.items()} for one in (lhs, rhs))
     for key, value in ours.items():
         at = left.map_value(key[1])

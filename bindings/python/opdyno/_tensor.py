@@ -1,4 +1,4 @@
-"""Tensors: memory with a shape and a dtype on a device. NumPy is imported only where it is used."""
+"""Tensors: memory with a shape and a dtype on a device. NumPy is imported at its first use."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ _CPU = cpu()
 
 
 class Tensor(_native.TensorBase):
-    """Elements of one dtype in memory of a device. Made by `tensor`, `empty`, `from_dlpack`, and by what gives results.
+    """Elements of one dtype in memory of a device. `tensor`, `empty` and `from_dlpack` make tensors, and calls return
+    them.
 
-    Its shape, dtype and device do not change; its elements do, and are the user's to guard against other threads. On the
-    CPU it is a buffer (`memoryview(t)`, `numpy.asarray(t)`), and everywhere it speaks DLPack (`numpy.from_dlpack(t)`,
-    `torch.from_dlpack(t)`): both share the elements and keep them alive. Pickling copies them. Equal to another if both
-    are the same native tensor; elements are compared by `structural_equal` or by NumPy. Source: TVM's runtime.Tensor.
+    Its shape, dtype and device are immutable. Its elements can be changed, and the user must synchronise access of
+    several threads. On the CPU it supports the buffer protocol (`memoryview(t)`, `numpy.asarray(t)`), and on all
+    devices DLPack (`numpy.from_dlpack(t)`, `torch.from_dlpack(t)`). Both share the elements and keep them alive.
+    Pickling copies them. Two are equal if they are the same native tensor; `structural_equal` or NumPy compare
+    elements. Source: TVM's runtime.Tensor.
 
-    A function of Python that is called with an array gets a tensor of the caller's memory, which ends with the call: a
-    RuntimeError if it is used later. NumPy arrays of `view()` do not know of that end, so they must not be kept.
+    If a Python function is called with an array, it gets a tensor of the caller's memory, which is valid only during
+    the call. Later use of the tensor is a RuntimeError. NumPy arrays of `view()` cannot detect this, so they must not
+    be kept.
     """
 
     __slots__ = ("__weakref__",)
@@ -46,9 +49,9 @@ class Tensor(_native.TensorBase):
         return count
 
     def numpy(self) -> Any:
-        """A NumPy array with a copy of the elements, from any device.
+        """Returns a NumPy array with a copy of the elements, from any device.
 
-        A TypeError for a dtype that NumPy lacks, as bfloat16, unless the package ml_dtypes is there and has it.
+        TypeError for a dtype that NumPy lacks, such as bfloat16, unless the package ml_dtypes is installed and has it.
         """
         import numpy
 
@@ -61,19 +64,19 @@ class Tensor(_native.TensorBase):
     asnumpy = numpy
 
     def view(self) -> Any:
-        """A NumPy array of the same elements, which it keeps alive.
+        """Returns a NumPy array that shares the elements and keeps them alive.
 
-        A BufferError if they do not lie in the CPU's memory, or if Python's buffers have no such dtype.
+        BufferError if the elements are not in the CPU's memory, or if Python's buffers have no such dtype.
         """
         import numpy
 
         array = numpy.asarray(self)
-        return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # the former says why it cannot be
+        return numpy.asarray(memoryview(self)) if array.dtype.hasobject else array  # memoryview() gives the reason
 
     def copyto(self, target: Any, mem_scope: Any = None) -> Tensor:
-        """Copies the elements, and gives the copy.
+        """Copies the elements, and returns the copy.
 
-        `target`: a tensor of the same shape and dtype (else a ValueError that names both), or a device on which a new one
+        `target`: a tensor of the same shape and dtype (else ValueError, with both), or a device on which a new tensor
         is made. `mem_scope` is not used. Source: TVM's Tensor.copyto.
         """
         to = target if isinstance(target, Tensor) else empty(self.shape, self.dtype, target)
@@ -81,15 +84,15 @@ class Tensor(_native.TensorBase):
         return to
 
     def to(self, device: Device | str) -> Tensor:
-        """This tensor if it lies on the device, else a copy there."""
+        """Returns this tensor if it is on the device, else a copy on the device."""
         place = device if isinstance(device, Device) else make_device(device)
         return self if self.device == place else self.copyto(place)
 
     def copyfrom(self, source: Any) -> Tensor:
-        """Copies the elements of an array into this tensor, and gives the tensor.
+        """Copies the elements of an array into this tensor, and returns the tensor.
 
-        `source`: a tensor, an array of another library, or an object that NumPy makes an array of. A ValueError if shape or dtype
-        differ.
+        `source`: a tensor, an array of another library, or an object that NumPy can convert to an array. ValueError if
+        shape or dtype differ.
         """
         if not isinstance(source, _native.TensorBase) and not hasattr(source, "__dlpack__"):
             import numpy
@@ -99,26 +102,27 @@ class Tensor(_native.TensorBase):
         return self
 
     def reshape(self, *shape: Any) -> Tensor:
-        """A tensor of the same elements in another shape: `t.reshape(2, 3)` or `t.reshape((2, 3))`.
+        """Returns a tensor with the same elements and another shape: `t.reshape(2, 3)` or `t.reshape((2, 3))`.
 
-        Shares them if they lie contiguously, else copies them. A ValueError if the numbers of elements differ.
+        It shares the elements if they are contiguous, else it copies them. ValueError if the numbers of elements
+        differ.
         """
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return _native.opd_tensor_reshape(self, sizes)
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         return bool(_native.opd_tensor_is_contiguous(self))
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the elements must not be written, as those of a read-only array that it shares."""
+        """Whether the elements must not be written, for example because they are shared with a read-only array."""
         return bool(_native.opd_tensor_is_read_only(self))
 
     def item(self) -> Any:
-        """The only element, as a bool, int, float or complex. A ValueError if there is not exactly one.
+        """Returns the only element, as a bool, int, float or complex. ValueError unless there is exactly one element.
 
-        `bool(t)`, `int(t)` and `float(t)` return it, too.
+        `bool(t)`, `int(t)` and `float(t)` also return it.
         """
         if self.size != 1:
             raise ValueError(f"only a tensor of one element is a number, but the shape is {list(self.shape)}")
@@ -135,7 +139,7 @@ class Tensor(_native.TensorBase):
         return float(self.item())
 
     def tobytes(self) -> bytes:
-        """A copy of the elements' bytes, in row-major order, from any device."""
+        """Returns a copy of the elements' bytes, in row-major order, from any device."""
         source = self if self.is_contiguous() and self.device.device_type == 1 else self.copyto(_CPU)
         return _native.tensor_bytes(source)
 
@@ -185,13 +189,13 @@ def _with_ml_dtypes(source: Tensor) -> Any:
 def tensor(array: Any, device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
     """Makes a tensor with a copy of an array's elements.
 
-    `array`: a buffer, an object with DLPack, or one that NumPy makes an array of, as nested lists. `device`: where it is made, a
-    Device or its name; the CPU without one. `mem_scope` is not used. Errors are those of NumPy, or an `Error` for a device
-    that is not there. Source: TVM's runtime.tensor. `from_dlpack` shares the elements instead.
+    `array`: a buffer, an object with DLPack, or an object that NumPy can convert to an array, such as nested lists.
+    `device`: the tensor's device, a Device or its name. Default: the CPU. `mem_scope` is not used. Errors are those of
+    NumPy, or an `Error` for an absent device. Source: TVM's runtime.tensor. `from_dlpack` shares the elements instead.
     """
     try:
         return _native.tensor_from(array, device)
-    except (AttributeError, BufferError, TypeError):  # no buffer that DLPack can say, no __dlpack__
+    except (AttributeError, BufferError, TypeError):  # neither a buffer that DLPack can describe nor __dlpack__
         return _tensor_by_numpy(array, device if device is not None else _CPU)
 
 
@@ -210,24 +214,24 @@ array = tensor
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | str | None = None, mem_scope: Any = None) -> Tensor:
-    """Makes a tensor whose elements are not set: compact, and aligned to 64 bytes.
+    """Makes a tensor with uninitialised elements, compact and aligned to 64 bytes.
 
-    `shape`: ints; `dtype`: see `DataType`; `device`: a Device or its name, the CPU without one. `mem_scope` is not used. A
-    ValueError for a negative size; an `Error` without memory or device. Source: TVM's runtime.empty.
+    `shape`: ints; `dtype`: see `DataType`; `device`: a Device or its name. Default: the CPU. `mem_scope` is not used.
+    ValueError for a negative size; `Error` if memory is short or the device is absent. Source: TVM's runtime.empty.
     """
     return _native.opd_tensor_create(shape, dtype, device if device is not None else _CPU)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """Makes a tensor that shares the elements of an object that speaks DLPack, or of its capsule, and keeps them alive.
+    """Makes a tensor that shares the elements of an object with DLPack, or of its capsule, and keeps them alive.
 
-    A ValueError for a capsule that was used already. Source: DLPack 1.3, TVM's from_dlpack.
+    ValueError for a capsule that was used already. Source: DLPack 1.3, TVM's from_dlpack.
     """
     return _native.tensor_from_dlpack(ext_tensor)
 
 
 class ReadsOnly:
-    """An array that a function only reads, although it may be read-only; made by `reads_only`."""
+    """An array that a function only reads, so it may be read-only; made by `reads_only`."""
 
     __slots__ = ("array",)
 
@@ -236,11 +240,11 @@ class ReadsOnly:
 
 
 def reads_only(array: Any) -> ReadsOnly:
-    """Vouches that the called function does not write a read-only array: `kernel(opdyno.reads_only(x), out)`.
+    """Declares that the called function does not write a read-only array: `kernel(opdyno.reads_only(x), out)`.
 
-    A compiled function does not say which of its arguments it writes, so it refuses read-only arrays and tensors without
-    this: NumPy's with `flags.writeable` False, maps of files opened for reading, JAX's. If it writes to them
-    nevertheless, the process may end.
+    A compiled function does not say which of its arguments it writes. So read-only arrays and tensors are refused
+    without this declaration: NumPy arrays with `flags.writeable` False, maps of files opened for reading, JAX arrays.
+    If the function writes to them nevertheless, the process may crash.
     """
     return ReadsOnly(array)
 
@@ -248,8 +252,8 @@ def reads_only(array: Any) -> ReadsOnly:
 def const(value: Any, dtype: Any = None, span: Any = None) -> Tensor:
     """Makes a tensor without axes, on the CPU.
 
-    Without `dtype` it is that of a NumPy scalar, and bool, int32 and float32 for Python's bool, int and float. An
-    OverflowError for an int that does not fit. `span` is not used. Source: TVM's const.
+    Default of `dtype`: that of a NumPy scalar; bool, int32 and float32 for Python's bool, int and float. OverflowError
+    for an int that does not fit. `span` is not used. Source: TVM's const.
     """
     import numpy
 

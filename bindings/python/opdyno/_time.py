@@ -1,10 +1,10 @@
-"""Times in the user's units, and in the library's."""
+"""Conversion of times from the user's units to the library's."""
 
 import numbers
 
 
 def nanoseconds(name: str, amount: float, unit: float = 1e9) -> int:
-    """`amount` of units, by default seconds. 0 is no limit, so any more is at least 1."""
+    """Converts `amount` of units, by default seconds. 0 means no limit, so a positive amount is at least 1."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"{name} must be a number, not {type(amount).__name__}")
     if not amount >= 0:

@@ -9,7 +9,7 @@ from typing import Any
 from . import _native
 from ._report import Report, Trace
 
-# The dimensions of a tensor end its text; its dtype may have brackets, too.
+# The dimensions are the last brackets of a tensor's text, because its dtype may have brackets, too.
 _SHAPE = re.compile(r"\[([-\d, ]*)\](?:, |$)")
 
 
@@ -18,7 +18,7 @@ def _shapes(text: str) -> list[list[int]]:
 
 
 class Interval:
-    """From `start` to `end`, in µs since the begin of the trace."""
+    """The time from `start` to `end`, in µs since the begin of the trace."""
 
     __slots__ = ("end", "start")
 
@@ -34,14 +34,14 @@ class Interval:
 
 
 def _time_text(us: float) -> str:
-    """As PyTorch's tables have it."""
+    """Formats a time as in PyTorch's tables."""
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
 class _Columns:
-    """The columns of a report of a trace, read at once."""
+    """The columns of a report of a trace, read all at once."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -60,7 +60,7 @@ class _Columns:
 
 
 class _Row:
-    """The common base of a single span and of several ones of a name. Times are in µs."""
+    """The common base of a single span and of all spans of a name. Times are in µs."""
 
     __slots__ = ("_columns", "_row")
 
@@ -82,12 +82,12 @@ class _Row:
 
     @property
     def cpu_time_total(self) -> float:
-        """With the spans within, in µs."""
+        """The time on the host, nested spans included, in µs."""
         return float(self._cell("Duration (us)"))
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Without the spans within, in µs."""
+        """The time on the host without nested spans, in µs."""
         return float(self._cell("Self (us)"))
 
     @property
@@ -97,27 +97,28 @@ class _Row:
 
     @property
     def cpu_time_str(self) -> str:
-        """`cpu_time` as tables have it: "1.234ms"."""
+        """`cpu_time` as in tables: "1.234ms"."""
         return _time_text(self.cpu_time)
 
     @property
     def cpu_time_total_str(self) -> str:
-        """`cpu_time_total` as tables have it."""
+        """`cpu_time_total` as in tables."""
         return _time_text(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
-        """`self_cpu_time_total` as tables have it."""
+        """`self_cpu_time_total` as in tables."""
         return _time_text(self.self_cpu_time_total)
 
     @property
     def device_time_total(self) -> float:
-        """On other devices than the host, of what it gave them, with the spans within, in µs; of a kernel or copy its own."""
+        """The time on other devices of the work that it submitted, nested spans included, in µs; for a kernel or copy
+        its own time."""
         return float(self._cell("Device Duration (us)") or 0)
 
     @property
     def self_device_time_total(self) -> float:
-        """The same without the spans within."""
+        """`device_time_total` without nested spans."""
         return float(self._cell("Self Device Duration (us)") or 0)
 
     @property
@@ -127,46 +128,47 @@ class _Row:
 
     @property
     def device_time_str(self) -> str:
-        """`device_time` as tables have it."""
+        """`device_time` as in tables."""
         return _time_text(self.device_time)
 
     @property
     def device_time_total_str(self) -> str:
-        """`device_time_total` as tables have it."""
+        """`device_time_total` as in tables."""
         return _time_text(self.device_time_total)
 
     @property
     def self_device_time_total_str(self) -> str:
-        """`self_device_time_total` as tables have it."""
+        """`self_device_time_total` as in tables."""
         return _time_text(self.self_device_time_total)
 
     cuda_time, cuda_time_total, self_cuda_time_total = device_time, device_time_total, self_device_time_total
 
     @property
     def cpu_memory_usage(self) -> int:
-        """The bytes that its thread allocated on the host less those that it freed; 0 if memory was not recorded."""
+        """The bytes that its thread allocated on the host minus the bytes that it freed; 0 if memory was not
+        recorded."""
         return self._cell("Memory (bytes)") or 0
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """The same without the spans within."""
+        """`cpu_memory_usage` without nested spans."""
         return self._cell("Self Memory (bytes)") or 0
 
     @property
     def device_memory_usage(self) -> int:
-        """As `cpu_memory_usage`, on other devices than the host."""
+        """Like `cpu_memory_usage`, for devices other than the host."""
         return self._cell("Device Memory (bytes)") or 0
 
     @property
     def self_device_memory_usage(self) -> int:
-        """The same without the spans within."""
+        """`device_memory_usage` without nested spans."""
         return self._cell("Self Device Memory (bytes)") or 0
 
     cuda_memory_usage, self_cuda_memory_usage = device_memory_usage, self_device_memory_usage
 
     @property
     def flops(self) -> int:
-        """The floating-point operations; 0 if they are not known."""
+        """The number of floating-point operations; 0 if it is not known."""
         return self._cell("FLOP") or 0
 
     @property
@@ -176,7 +178,7 @@ class _Row:
 
     @property
     def kind(self) -> str:
-        """One of call, run, range, step and mark; device for a kernel or copy on a device."""
+        """The kind of span: call, run, range, step or mark; device for a kernel or copy on a device."""
         return str(self._cell("Kind"))
 
     @property
@@ -186,15 +188,16 @@ class _Row:
 
     @property
     def device_type(self) -> str:
-        """The kind of device that it ran on, as "OPENCL"; of what ran on the host "CPU"."""
+        """The kind of the device on which it ran, such as "OPENCL"; "CPU" for the host."""
         return str(self._cell("Device")).rstrip("0123456789").upper() if self.kind == "device" else "CPU"
 
     @property
     def stack(self) -> list[str]:
-        """With `with_stack`: the host's functions that called when it began, from the innermost on, as "file(line): function"."""
+        """With `with_stack`: the host's call stack at its begin, innermost function first, as "file(line):
+        function"."""
         return str(self._cell("Stack") or "").split(";")[:-1]
 
-    # Further attributes of torch's: of calls that are asynchronous, on other devices, or part of a backward pass.
+    # Further attributes of torch's events: asynchronous calls, other devices, backward passes.
     is_async = is_remote = is_legacy = False
     node_id = -1
     use_device = None
@@ -202,12 +205,12 @@ class _Row:
 
     @property
     def scope(self) -> int:
-        """Torch's RecordScope: 7 for what the program marked, else 0."""
+        """Torch's RecordScope: 7 for a range or mark of the program, else 0."""
         return 7 if self.is_user_annotation else 0
 
 
 class _Spans:
-    """Each span by its number, whatever the program does with the list that it got."""
+    """The spans by their numbers. Changes of the user's list have no effect on it."""
 
     __slots__ = ("_children_of", "_launched_in", "all")
 
@@ -217,7 +220,7 @@ class _Spans:
         self._launched_in: dict[int, list[FunctionEvent]] | None = None
 
     def _by(self, column: str) -> dict[int, list[FunctionEvent]]:
-        """The spans by the row that they have in the column."""
+        """The spans, grouped by the row in the column."""
         found: dict[int, list[FunctionEvent]] = {}
         for event in self.all:
             row = event._cell(column)
@@ -247,7 +250,7 @@ class FunctionEvent(_Row):
 
     @property
     def id(self) -> int:
-        """Its place in `events()`."""
+        """Its index in `events()`."""
         return self._row
 
     sequence_nr = -1
@@ -255,13 +258,13 @@ class FunctionEvent(_Row):
 
     @property
     def device_index(self) -> int:
-        """The number of the device that it ran on; of the host 0."""
+        """The number of the device on which it ran; 0 for the host."""
         device = str(self._cell("Device"))
         return int(device[len(device.rstrip("0123456789")) :] or 0) if self.kind == "device" else 0
 
     @property
     def kernels(self) -> list[FunctionEvent]:
-        """The kernels and copies on devices that it launched itself, without those of the spans within."""
+        """The kernels and copies on devices that it launched itself, without those of nested spans."""
         return self._spans.launched_in(self._row)
 
     @property
@@ -271,31 +274,31 @@ class FunctionEvent(_Row):
 
     @property
     def device_resource_id(self) -> int:
-        """On a device its stream, on the host its thread."""
+        """Its stream on a device, or its thread on the host."""
         return int(self._cell("Stream")) if self.kind == "device" else self.thread
 
     name = _Row.key
 
     @property
     def trace_name(self) -> str:
-        """As in files, where steps have numbers."""
+        """The name as in files, where steps have numbers."""
         step = self._cell("Step")
         return self.name if step is None else f"ProfilerStep#{step}"
 
     @property
     def time_range(self) -> Interval:
-        """When it ran."""
+        """The interval in which it ran."""
         start = self._cell("Start (us)")
         return Interval(start, start + (self.device_time_total if self.kind == "device" else self.cpu_time_total))
 
     @property
     def thread(self) -> int:
-        """The system's number of its thread."""
+        """The system's ID of its thread."""
         return int(self._cell("Thread ID"))
 
     @property
     def is_open(self) -> bool:
-        """Whether it had not ended when the recording did."""
+        """Whether it was unfinished when the recording ended."""
         return bool(self._cell("Open"))
 
     @property
@@ -312,7 +315,7 @@ class FunctionEvent(_Row):
 
     @property
     def module_hierarchy(self) -> str:
-        """The functions of the program that it ran in, from the outermost on: "main.block.layer"; "" outside of programs."""
+        """The functions of the program in which it ran, outermost first: "main.block.layer"; "" outside of programs."""
         path, event = [], self.cpu_parent
         while event is not None:
             if event.kind in ("run", "call"):
@@ -330,7 +333,7 @@ class FunctionEvent(_Row):
 
 
 class FunctionEventAvg(_Row):
-    """All spans of one name, and of the same shapes or functions of the host if asked for."""
+    """All spans of one name, and, if requested, of the same shapes or functions of the host."""
 
     __slots__ = ()
 
@@ -381,7 +384,7 @@ class TotalAverage:
 
 
 class EventList(list[Any]):
-    """Spans of a trace, one by one or joined. `print(list.table())` shows them."""
+    """Spans of a trace, single or joined. `print(list.table())` shows them."""
 
     def __init__(self, trace: Trace, with_flops: bool, options: dict[str, Any]) -> None:
         super().__init__()
@@ -389,7 +392,7 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time that is recorded, in µs."""
+        """The recorded time, in µs."""
         return float(sum(row.self_cpu_time_total for row in self))
 
     def table(
@@ -421,11 +424,11 @@ class EventList(list[Any]):
             raise AttributeError(str(error.args[0] if error.args else error)) from None
 
     def total_average(self) -> TotalAverage:
-        """The sums of all."""
+        """The sums of all spans."""
         return TotalAverage(self)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **_: Any) -> EventList:
-        """The spans of the trace, joined by name, and by shapes and stacks if asked to."""
+        """The spans of the trace, joined by name, and, if requested, by shapes and stacks."""
         return averages_of(self._trace, group_by_input_shape, group_by_stack_n, bool(self._options["with_flops"]))
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:

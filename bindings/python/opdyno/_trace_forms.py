@@ -1,4 +1,4 @@
-"""The forms of a recording: lists of events, tables, files of other tools."""
+"""The formats of a recording: lists of events, tables, files for other tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._trace_events import EventList, averages_of, events_of
 
 
 class Forms:
-    """Of the trace that it has."""
+    """Methods of a class with a trace."""
 
     _trace: Trace | None = None
     with_flops = False  # whether tables have the operations that operators need
@@ -42,10 +42,10 @@ class Forms:
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The same, joined by name, and by shapes if asked to.
+        """The events, joined by name, and, if requested, by shapes.
 
-        With `group_by_stack_n`, and `with_stack` of the profile, also by the innermost functions of the host, so many of them. The
-        other arguments have no effect here.
+        With `group_by_stack_n`, and `with_stack` of the profile, also by this number of innermost functions of the
+        host. The other arguments have no effect here.
         """
         return averages_of(self.trace, bool(group_by_input_shape), group_by_stack_n, self.with_flops)
 
@@ -60,15 +60,16 @@ class Forms:
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, per_event: bool = False
     ) -> None:
-        """Writes lines for flame graphs: names from the outermost inwards joined by ";", and the self time of the innermost in µs.
+        """Writes lines for flame graphs: names, outermost first, joined by ";", and the self time of the innermost span
+        in µs.
 
-        One line for each stack, its µs rounded up; with `per_event` one for each span, its µs rounded down, as PyTorch does.
-        `metric` may be "self_cuda_time_total". ValueError for another.
+        One line for each stack, its µs rounded up; with `per_event` one for each span, its µs rounded down, as PyTorch
+        does. `metric` may be "self_cuda_time_total". ValueError for any other text.
         """
         self._save(path, _native.OPD_TRACE_STACKS, metric=metric, per_event=int(per_event))
 
     def export_perfetto(self, path: str | os.PathLike[str]) -> None:
-        """Writes Perfetto's own form, an eighth of Chrome's in size. Files are named .pftrace or .pftrace.gz."""
+        """Writes Perfetto's format, an eighth of the size of Chrome's. Files are named .pftrace or .pftrace.gz."""
         self._save(path, _native.OPD_TRACE_PERFETTO)
 
     def export_speedscope(self, path: str | os.PathLike[str]) -> None:
@@ -76,11 +77,11 @@ class Forms:
         self._save(path, _native.OPD_TRACE_SPEEDSCOPE)
 
     def export_pprof(self, path: str | os.PathLike[str]) -> None:
-        """Writes a profile for pprof, of the number of spans and the time of each stack."""
+        """Writes a profile for pprof with the number of spans and the time of each stack."""
         self._save(path, _native.OPD_TRACE_PPROF)
 
     def export_otlp(self, path: str | os.PathLike[str]) -> None:
-        """Writes OpenTelemetry's profiles. Experimental: that form is still in development."""
+        """Writes OpenTelemetry's profiles. Experimental: the format is still in development."""
         self._save(path, _native.OPD_TRACE_OTLP)
 
     def export_html(self, path: str | os.PathLike[str]) -> None:
@@ -90,13 +91,14 @@ class Forms:
     def export_flame_graph(self, path: str | os.PathLike[str], *, before: Forms | Trace | None = None) -> None:
         """Writes a flame graph as SVG. Titles of its boxes have the times and the numbers of spans.
 
-        `before`: an earlier recording. Then the picture is of both: boxes are red if their own time in a part of the trace grew and
-        blue if it fell, as `diff(before, self, by="path")` tells.
+        `before`: an earlier recording. The picture then compares both: a box is red if its self time in a part of the
+        trace grew, and blue if it fell, according to `diff(before, self, by="path")`.
         """
         self._save(path, _native.OPD_TRACE_FLAME_SVG, before=None if before is None else _trace_of(before))
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
-        """Writes the memory in use over time by category, of a device such as "cuda:0"; None: the one that is not the host.
+        """Writes the memory in use over time by category, of a device such as "cuda:0". None: the device that is not
+        the host.
 
         Paths: "….html": a page; "….raw.json.gz": a list of (ns, action, bytes, category), with torch's actions, INCREMENT_VERSION
         included; else a list of times and of sizes by category, compressed if the path ends in ".gz". ValueError without `profile_memory=True`.
@@ -126,7 +128,7 @@ class Forms:
         self._metadata[str(key)] = json.dumps(str(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds the value of a JSON text. ValueError if it is no JSON."""
+        """Adds the value of a JSON text. ValueError if it is not JSON."""
         if not isinstance(value, str):  # json.loads() takes bytes, too
             raise TypeError(f"the metadata {key!r} must be JSON as str, not {type(value).__name__}")
         try:
@@ -138,11 +140,11 @@ class Forms:
     preset_metadata_json = add_metadata_json
 
 
-_MOST_LEVELS = 99  # that the library reads, within the object of all metadata
+_MOST_LEVELS = 99  # of the library's parser, within the object of all metadata
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-# A text that is accepted here must not be refused when a file is written: then there would be no way to the trace any more.
+# Text that is accepted here must not be refused when a file is written, because then the trace could not be written.
 def _check_json(text: str) -> None:
     text.encode()  # UnicodeEncodeError, a ValueError, for half of a surrogate pair
     level = 0
@@ -158,7 +160,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class LoadedTrace(Forms):
-    """A trace that was read from a file, or taken while its recording went on: `trace`, and what a `profile` gives of it."""
+    """A trace from a file, or from a recording that continued: `trace`, and the formats that a `profile` has."""
 
     _is_of_this_host = False
 
@@ -167,17 +169,18 @@ class LoadedTrace(Forms):
 
 
 def load(path: str | os.PathLike[str], *, with_flops: bool = False) -> LoadedTrace:
-    """Reads the file of a recording (`profile(file=…)`): a finished one, one that a process is writing, or what a process that was
-    killed has left: that is in the file and in another one beside it, with the suffix ".live".
+    """Reads the file of a recording (`profile(file=…)`): a finished one, one that a process is writing, or one that a
+    killed process has left. Such a process leaves the file and another one beside it, with the suffix ".live".
 
-    A damaged block of 64 KiB is left out; its events are counted (`trace.dropped`). FileNotFoundError, or a ValueError if the file is
-    no recording.
+    A damaged block of 64 KiB is left out, and its events are counted (`trace.dropped`). FileNotFoundError, or
+    ValueError if the file is not a recording.
     """
     return LoadedTrace(_native.opd_trace_load(os.fspath(path)), with_flops)
 
 
 class MergedTrace(Forms):
-    """The recordings of several processes on one time line; `merge` makes it. It has the events and the files of a `profile`."""
+    """The recordings of several processes on one time line, made by `merge`. It has the events and the formats of a
+    `profile`."""
 
     _is_of_this_host = False
 
@@ -203,12 +206,13 @@ def merge(
     offsets_ns: Iterable[int] | None = None,
     clock_errors_ns: Iterable[int] | None = None,
 ) -> MergedTrace:
-    """Joins what several processes and machines recorded, on one time line, that of Unix time.
+    """Joins recordings of several processes and machines on one time line, which is Unix time.
 
-    Each list has an item for each recording. `labels`: names of the processes in all forms, such as "rank 0"; "": their own.
-    `offsets_ns`: added to the times. `clock_errors_ns`: how far times may be wrong, which Chrome traces and the page state; -1: what
-    the system says. Processes of one machine share its monotonic clock. A `MergedTrace` may be merged again. ValueError for no
-    recording, for the same one twice, and for lists that do not fit.
+    Each list has an item for each recording. `labels`: names of the processes in all formats, such as "rank 0"; "": the
+    process keeps its own name. `offsets_ns`: offsets that are added to the times. `clock_errors_ns`: errors of the
+    clocks, which Chrome traces and the page show; -1: the error that the system states. Processes of one machine share
+    its monotonic clock. A `MergedTrace` can be merged again. ValueError if there is no recording, for the same
+    recording twice, and for lists of another length.
     """
     given = list(recordings)
     lists = {"labels": labels, "offsets_ns": offsets_ns, "clock_errors_ns": clock_errors_ns}
@@ -226,10 +230,11 @@ def diff(
     by: str = "name",
     **options: Any,
 ) -> Diff:
-    """Compares what was recorded before and after a change: by the names of spans, or by "path", the names around them, too.
+    """Compares recordings from before and after a change: by the names of spans, or, with "path", also by the names
+    around them.
 
-    Each step of a schedule is a run; without steps each outermost run of a program, and without these each outermost range.
-    `options` and the statistics are those of `opdyno.profiling.diff`.
+    Each step of a schedule is a run. Without steps, each outermost run of a program is one; without these, each
+    outermost range. `options` and the statistics are those of `opdyno.profiling.diff`.
     """
     if by not in _VIEWS:
         raise ValueError(f"by must be one of {', '.join(_VIEWS)}, not {by!r}")

@@ -32,11 +32,11 @@ class DataTypeCode(enum.IntEnum):
 
 
 class DataType(str):
-    """The type of a tensor's elements: a str, as "float32" or "int8x4", with attributes for its parts.
+    """The type of a tensor's elements: a str, such as "float32" or "int8x4", with attributes for its parts.
 
-    Made of such text, also short as "f32" or "bf16", of NumPy's dtypes and scalar types, and of anything with a `name`. A
-    ValueError for text that is no dtype, a TypeError for objects without one. `type_code`: its `DataTypeCode`; `bits` of a lane;
-    `lanes`: 1 unless it is a vector. Source: TVM's DataType; DLPack.
+    Made from such text, also in short forms such as "f32" or "bf16", from NumPy's dtypes and scalar types, and from any
+    object with a `name`. ValueError for text that is not a dtype, TypeError for an object without one. `type_code`: its
+    `DataTypeCode`; `bits` of a lane; `lanes`: 1 unless it is a vector. Source: TVM's DataType; DLPack.
     """
 
     __slots__ = ("type_code", "bits", "lanes")
@@ -45,7 +45,7 @@ class DataType(str):
     lanes: int
 
     def __new__(cls, type_str: Any) -> DataType:
-        """Makes a dtype of text, or of what has a dtype's name."""
+        """Makes a dtype from text, or from an object with a dtype's name."""
         if isinstance(type_str, DataType):
             return type_str
         name, code, bits, lanes = _native.dtype_parts(type_str)
@@ -57,7 +57,7 @@ class DataType(str):
 
     @property
     def itemsize(self) -> int:
-        """Bytes that an element takes, rounded up."""
+        """Size of an element in bytes, rounded up."""
         return (self.bits * self.lanes + 7) // 8
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class DataType(str):
 
 
 class Shape(tuple[int, ...]):
-    """An immutable sequence of ints, as a tensor's sizes: a tuple. Source: TVM's ShapeTuple."""
+    """An immutable sequence of ints, such as a tensor's sizes: a tuple. Source: TVM's ShapeTuple."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ ShapeTuple = Shape
 
 
 class String(str):
-    """A str, under TVM's name. Text that native code gives is a plain str."""
+    """A str, under TVM's name. Text from native code is a plain str."""
 
     __slots__ = ()
 

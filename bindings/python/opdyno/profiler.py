@@ -63,28 +63,29 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What `profile` records by default: of devices, the kernels and copies. It does not say whether there is such a device."""
+    """The activities that `profile` records by default; for devices, the kernels and copies. They do not say whether
+    such a device exists."""
     return {ProfilerActivity.CPU, ProfilerActivity.CUDA, ProfilerActivity.OPENCL, ProfilerActivity.PrivateUse1}
 
 
 def kineto_available() -> bool:
-    """Whether traces can be recorded: always. Torch's name, which scripts ask before they use a profiler."""
+    """Whether traces can be recorded: always. Torch's scripts check this before they use a profiler."""
     return True
 
 
 def _expect(condition: Any, message: str) -> None:
-    if not condition:  # an assert statement would vanish under -O
+    if not condition:  # -O would remove an assert statement
         raise AssertionError(message)
 
 
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A function that gives the action of a step by its number, for `profile(schedule=…)`.
+    """Returns a function that gives the action of a step by its number, for `profile(schedule=…)`.
 
-    The first `skip_first` steps are left out; then cycles follow of `wait` steps that are left out, `warmup` ones and `active` ones
-    that are recorded, `repeat` of them; 0: without end. With `skip_first_wait`, the first cycle does not wait. AssertionError for
-    negative numbers and for no active step.
+    The first `skip_first` steps are left out. Then `repeat` cycles follow (0: no limit). Each has `wait` steps that are
+    left out, `warmup` steps, and `active` steps that are recorded. With `skip_first_wait`, the first cycle does not
+    wait. AssertionError for negative numbers, or if there is no active step.
     """
     _expect(
         wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0,
@@ -115,7 +116,8 @@ def schedule(
 def tensorboard_trace_handler(
     dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[Any], None]:
-    """A function for `profile(on_trace_ready=…)` that writes each trace to a new file of a directory, as TensorBoard reads it."""
+    """Returns a function for `profile(on_trace_ready=…)` that writes each trace to a new file in a directory, for
+    TensorBoard."""
 
     def handler(prof: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -127,7 +129,8 @@ def tensorboard_trace_handler(
 
 
 class _KinetoProfile(Forms):
-    """Records between `start` and `stop`, and gives what it recorded in many forms. `profile` adds steps and a schedule."""
+    """Records between `start` and `stop`, and gives the recording in many formats. `profile` adds steps and a
+    schedule."""
 
     def __init__(
         self,
@@ -151,23 +154,25 @@ class _KinetoProfile(Forms):
         flush_interval_ms: float = 0.0,
         cupti: bool = False,
     ) -> None:
-        """`activities`: `ProfilerActivity` members; those that are not supported here are left out, with a warning. With the CPU
-        alone, kernels and copies of devices are not recorded.
+        """`activities`: members of `ProfilerActivity`. Activities that are not supported here are left out, with a
+        warning. If only the CPU is given, kernels and copies of devices are not recorded.
 
-        Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also each block of
-        memory that tensors and kernels get from a device, or give back, and that gets new contents. `with_stack`: also which
-        functions of Python and native ones call when a run of a program or a range begins. `with_flops` adds the operations that
-        operators need to tables. `all_calls`: also calls without a tensor among their arguments. `max_events`: of each thread, calls
-        and ranges together; further ones are counted (`trace.dropped`). `parallel_tasks`: also the tasks of parallel loops, on
-        the tracks of the threads that run them.
+        Shapes are always recorded; `record_shapes` and the other flags are noted in files. `profile_memory`: also
+        records each block of memory that a device allocates or frees for tensors and kernels, and new contents of
+        blocks. `with_stack`: also records the call stack of Python and native functions when a run of a program or a
+        range begins. `with_flops`: adds the operations of operators to tables. `all_calls`: also records calls without
+        a tensor among their arguments. `max_events`: limit of calls and ranges of each thread; further ones are counted
+        (`trace.dropped`). `parallel_tasks`: also records the tasks of parallel loops, on the tracks of their threads.
 
-        `file`: a path that events are written to while they are recorded, so that they take no memory and are there if the process
-        is killed: see `load`. `max_bytes`: of the file, or else of memory for events of all threads; 0: no limit. `ring`: beyond it,
-        the oldest events make room for new ones (64 MiB if `max_bytes` is 0); else the newest are left out. Either are counted.
-        `ring_file=path` is short for `file=path, ring=True`. `flush_interval_ms`: how often the file is written to the disk, for
-        the case that the machine loses power; 0: when the system does it. `last_seconds`: traces lack events that ended earlier
-        before they are made; 0: nothing. `dumps`: see `Dumps`. `cupti`: events of CUDA devices by CUPTI, and of
-        plug-ins that report their work, also of other code in the process; `start` fails if there is neither, or one refuses.
+        `file`: path of a file to which events are written while they are recorded. They then take no memory, and
+        survive if the process is killed: see `load`. `max_bytes`: limit of the file's size, or else of memory for
+        events of all threads; 0: no limit. `ring`: beyond this limit (64 MiB if `max_bytes` is 0), the oldest events
+        are overwritten; without `ring`, the newest events are left out. Both are counted. `ring_file=path` is short for
+        `file=path, ring=True`. `flush_interval_ms`: interval at which the file is written to the disk, in case the
+        machine loses power; 0: the system decides when. `last_seconds`: age limit of the events in a trace when it is
+        made; 0: no limit. `dumps`: see `Dumps`. `cupti`: CUPTI reports the work of CUDA devices, and plug-ins that can
+        do so report theirs, including work of other code in the process. If there is neither, or one of them refuses,
+        `start` fails.
         """
         self.activities = supported_activities() if activities is None else set(_known_activities(activities))
         _expect(self.activities, "activities must have at least one member that is supported here, as CPU is")
@@ -204,7 +209,7 @@ class _KinetoProfile(Forms):
         self._is_in_file = False
 
     def start(self) -> None:
-        """Records from now on; an `Error` (code FAILED_PRECONDITION) if it was started already."""
+        """Begins to record. `Error` (code FAILED_PRECONDITION) if it was started already."""
         _native.opd_profiler_start(self._profiler)
 
     def stop(self) -> None:
@@ -212,14 +217,14 @@ class _KinetoProfile(Forms):
         self._stop()
 
     def prepare_trace(self) -> None:
-        """Does nothing. Torch's `start` is this and `start_trace`; here there is nothing to prepare."""
+        """Does nothing, because opdyno needs no preparation. Torch's `start` consists of this and `start_trace`."""
 
     def start_trace(self) -> None:
-        """As `start`."""
+        """Like `start`."""
         self.start()
 
     def stop_trace(self) -> None:
-        """As `stop`, but calls no `on_trace_ready`."""
+        """Like `stop`, but does not call `on_trace_ready`."""
         self._stop()
 
     def _stop(self) -> bool:
@@ -232,11 +237,11 @@ class _KinetoProfile(Forms):
     def _state_of_file(self) -> tuple[int, ...]:
         try:
             info = os.stat(self._file) if self._file is not None else None
-        except OSError:  # reading it says why
+        except OSError:  # reading it gives the reason
             info = None
         return () if info is None else (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
-    def _has_no_steps(self) -> bool:  # then a file is read when somebody asks for the trace
+    def _has_no_steps(self) -> bool:  # a file is read at the first access of the trace
         return True
 
     def _keep(self, trace: Trace | None) -> bool:
@@ -245,15 +250,16 @@ class _KinetoProfile(Forms):
         return trace is not None
 
     def snapshot(self) -> LoadedTrace:
-        """The events recorded so far; the recording goes on. AssertionError if the schedule is not recording."""
+        """Returns the events recorded so far, and continues to record. AssertionError if the schedule is not
+        recording."""
         trace = _native.opd_profiler_snapshot(self._profiler)
         if trace is None:
             raise AssertionError("the schedule is not recording")
         return LoadedTrace(trace, self.with_flops)
 
     def dump(self, reason: str = "") -> None:
-        """Asks for a dump (`Dumps`), and does not wait for it; an `Error` (code FAILED_PRECONDITION) if it does not record, or has
-        no dumps."""
+        """Requests a dump (`Dumps`), and does not wait for it. `Error` (code FAILED_PRECONDITION) if it does not
+        record, or has no dumps."""
         _native.opd_profiler_dump(self._profiler, reason)
 
     @property
@@ -271,12 +277,12 @@ class _KinetoProfile(Forms):
         return super().trace
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
-        """Does nothing: what is recorded costs too little to be switched while it is."""
+        """Does nothing: recording costs too little to be switched on and off."""
         _known_activities(activities)
 
 
 def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
-    """Torch's own members are known by their names."""
+    """Converts members of torch's enum by their names."""
     found = []
     for activity in activities:
         name = getattr(activity, "name", None)
@@ -291,7 +297,8 @@ def _known_activities(activities: Iterable[Any]) -> list[ProfilerActivity]:
 
 
 class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
-    """Records the process between `start` and `stop`; a context manager. May be started again. Any thread may use it.
+    """Records the process between `start` and `stop`; a context manager. It can be started again. Any thread may use
+    it.
 
     With a `schedule`, `step()` ends a step of the program, and the schedule chooses the action of the next one by its number.
     `on_trace_ready(profile)` is called whenever a trace is complete, also at the end of the `with` block.
@@ -377,7 +384,8 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             _native.opd_profiler_set_action(self._profiler, 0 if quiet else self.current_action.value)
 
     def start(self) -> None:
-        """Records from now on, or by the schedule; an `Error` (code FAILED_PRECONDITION) if it was started already."""
+        """Begins to record, at once or by the schedule. `Error` (code FAILED_PRECONDITION) if it was started
+        already."""
         self._set_action()
         super().start()
 
@@ -387,7 +395,7 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Ends a step of the program, which the next one follows."""
+        """Ends a step of the program, and begins the next one."""
         self.step_num += 1
         self.current_action = self._action()
         self._set_action()
@@ -395,14 +403,14 @@ class profile(_KinetoProfile):  # noqa: N801  torch.profiler's name
             self.on_trace_ready(self)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """The text that `callback` gives is the member "trace_id" of files."""
+        """Sets the function that gives the member "trace_id" of files."""
         self._trace_id = callback()
         self.add_metadata("trace_id", self._trace_id)
 
     _trace_id: str | None = None
 
     def get_trace_id(self) -> str | None:
-        """The text that a custom callback gave; None without one."""
+        """The text that a custom callback returned; None if there is no callback."""
         return self._trace_id
 
     def __enter__(self) -> profile:

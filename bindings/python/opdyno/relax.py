@@ -1,4 +1,4 @@
-"""The names of `tvm.relax` that run programs. Compiling them is TVM's part."""
+"""The names of `tvm.relax` that run programs. TVM compiles programs."""
 
 from . import vm
 from .vm import Executable, VirtualMachine, VMInstrumentReturnKind

@@ -1,4 +1,4 @@
-"""Other machines: programs are sent there, run and timed there. The names are those of tvm.rpc.
+"""Other machines: programs are sent to them, and run and timed there. The names are those of tvm.rpc.
 
     session = opdyno.rpc.connect("board", 9090, key="pi4")       # `opdyno serve` runs there, or a server of TVM's
     session.upload("model.so")                                   # built for the board
@@ -7,9 +7,9 @@
     y = vm["main"](opdyno.tensor(x, dev)).numpy()
     print(vm.time_evaluator("main", dev, repeat=3)(opdyno.tensor(x, dev)))
 
-A session's objects are used as if they were here: its devices wherever there is a device, tensors on them, modules, VMs and
-functions. Errors are those of the other side, with the address behind the message. Ctrl-C ends a request early; the server's
-work goes on, and the next request waits for it. All that came from a session keeps it open.
+A session's objects are used like local ones: its devices, tensors on them, modules, VMs and functions. Errors are those
+of the server, with the address behind the message. Ctrl-C ends a request early. The server's work continues, and the
+next request waits for it. All objects from a session keep it open.
 """
 
 from __future__ import annotations
@@ -48,30 +48,31 @@ def _refuse_constructor(arguments: Sequence[Any] | None) -> None:
 class RPCSession(_native.Handle):
     """A session on another machine: made by `connect`, or by `TrackerSession.request`.
 
-    Any thread may use it; one request is made at a time. It is of the process that connected: in a child of fork() its
-    requests are errors. Source: TVM's RPCSession.
+    Any thread may use it. Requests are made one at a time. It belongs to the process that connected: in a child of
+    fork() its requests fail. Source: TVM's RPCSession.
     """
 
     __slots__ = ("__weakref__",)
 
     def describe(self) -> dict[str, Any]:
-        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), its `host` name ("" if
-        it does not tell), and `absence`: why the session has ended, "" as long as it has not."""
+        """`address`, the server's `key`, the session's `index`, the `server` ("opdyno 0.2.0" or "tvm"), its `host` name
+        ("" if it is not known), and `absence`: the reason why the session has ended, "" while it is open."""
         described: dict[str, Any] = json.loads(_native.opd_rpc_session_describe(self))
         return described
 
     def get_function(self, name: str) -> Function:
-        """A global function of the server. A ValueError (code NOT_FOUND) if there is none."""
+        """Returns a global function of the server. ValueError (code NOT_FOUND) if there is none."""
         return named(_native.opd_rpc_session_get_function(self, name), name)
 
     def device(self, dev_type: str | int | Device, dev_id: int = 0) -> Device:
-        """A device of the server, as this process calls it: `session.device("cuda", 1)`. It need not exist: see its `exist`."""
+        """Returns a device of the server, by this process's name: `session.device("cuda", 1)`. It need not exist: see
+        its `exist`."""
         return _native.opd_rpc_session_device(self, device(dev_type, dev_id))
 
     def upload(self, data: str | os.PathLike[str] | bytes | bytearray, target: str | None = None) -> None:
-        """Writes a file of the session: that of a path, or bytes, for which `target` is needed.
+        """Writes a file of the session. `data` is a path, or bytes, which need a `target`.
 
-        `target`: its relative path there; without it the file's own name.
+        `target`: its relative path on the server. Default: the file's own name.
         """
         if isinstance(data, (bytes, bytearray)):
             if not target:
@@ -84,7 +85,7 @@ class RPCSession(_native.Handle):
         _native.opd_rpc_session_upload(self, target, content)
 
     def download(self, path: str) -> bytearray:
-        """The content of a file of the session."""
+        """Returns the content of a file of the session."""
         return bytearray(_native.opd_rpc_session_download(self, path))
 
     def remove(self, path: str) -> None:
@@ -92,25 +93,27 @@ class RPCSession(_native.Handle):
         self.get_function("tvm.rpc.server.remove")(path)
 
     def listdir(self, path: str = ".") -> str:
-        """The names of the session's files, with commas between."""
+        """Returns the names of the session's files, separated by commas."""
         names: str = self.get_function("tvm.rpc.server.listdir")(path)
         return names
 
     def load_module(self, path: str) -> Module:
-        """Loads a file of the session there. The module's kind is "rpc"; its functions run there."""
+        """Loads a file of the session on the server. The module's kind is "rpc", and its functions run on the
+        server."""
         return _native.opd_rpc_session_load_module(self, path)
 
     def download_linked_module(self, path: str) -> bytearray:
-        """Links a file of the session there, and gives the library. An `Error` if the server has no such function."""
+        """Links a file of the session on the server, and returns the library. `Error` if the server has no such
+        function."""
         return bytearray(self.get_function("tvm.rpc.server.download_linked_module")(path))
 
     def system_lib(self) -> Module:
-        """The module of what is linked into the server."""
+        """Returns the module of the object files that are linked into the server."""
         module: Module = self.get_function("ffi.SystemLib")()
         return module
 
     def close(self) -> None:
-        """Ends the session; also a request that another thread waits for. All later ones are errors (code IO)."""
+        """Ends the session, and also a request for which another thread waits. All later requests fail (code IO)."""
         _native.opd_rpc_session_close(self)
 
     def __enter__(self) -> RPCSession:
@@ -162,7 +165,7 @@ class RPCSession(_native.Handle):
 
 
 class TrackerSession:
-    """A tracker (`python -m tvm.exec.rpc_tracker`), which hands out servers: made by `connect_tracker`.
+    """A tracker (`python -m tvm.exec.rpc_tracker`), which assigns servers. Made by `connect_tracker`.
 
     Source: TVM's TrackerSession.
     """
@@ -172,13 +175,13 @@ class TrackerSession:
         self.summary()  # there must be one
 
     def summary(self) -> dict[str, Any]:
-        """The state of the tracker: `server_info`, a list of its servers, and `queue_info`, for each key the number of `free`
-        servers and of `pending` requests."""
+        """Returns the state of the tracker: `server_info`, a list of its servers, and `queue_info`, the number of
+        `free` servers and of `pending` requests for each key."""
         known: dict[str, Any] = json.loads(_native.opd_rpc_tracker_summary(self._tracker, None))
         return known
 
     def text_summary(self) -> str:
-        """The same as a table of servers and one of keys."""
+        """Returns the state as a table of servers and a table of keys."""
         known = self.summary()
         servers = sorted((one["key"], ":".join(map(str, one["addr"]))) for one in known["server_info"])
         total: dict[str, int] = {}
@@ -206,11 +209,11 @@ class TrackerSession:
         tls_fingerprint: str | None = None,
         tls_name: str | None = None,
     ) -> RPCSession:
-        """Waits until a server of the key is free, and begins a session with it.
+        """Waits until a server with the key is free, and begins a session with it.
 
-        Of two requests, that with the greater `priority` is served first. `session_timeout`: in seconds, after which the
-        server may end the session; 0: never. `max_retry`: how often it is tried, since a server may be gone when it is
-        given. `wait`: the most seconds to wait, also for each later request of the session; 0: without end. `secret` and
+        Of two requests, the one with the greater `priority` is served first. `session_timeout`: seconds after which the
+        server may end the session; 0: never. `max_retry`: number of attempts, because an assigned server may be lost.
+        `wait`: limit of the wait in seconds, also for each later request of the session; 0: no limit. `secret` and
         `tls_…`: as in `connect`; the tracker's messages are not encrypted.
         """
         _refuse_constructor(session_constructor_args)
@@ -239,9 +242,10 @@ class TrackerSession:
         session_timeout: float = 0,
         max_retry: int = 2,
     ) -> _Result:
-        """Requests a server and gives `func(session)`; if the session breaks meanwhile, with another server once more.
+        """Requests a server and returns `func(session)`. If the session breaks meanwhile, it tries again with another
+        server.
 
-        `func` must have no state that a first, failed call would leave behind.
+        `func` must not leave any state behind if a call fails.
         """
         for left in range(max(1, max_retry) - 1, -1, -1):
             session = self.request(key, priority=priority, session_timeout=session_timeout)
@@ -273,13 +277,14 @@ def connect(
 ) -> RPCSession:
     """Begins a session with a server: `opdyno serve`, or `python -m tvm.exec.rpc_server`.
 
-    `key`: the server's key. `session_timeout`: in seconds, after which the server may end the session; 0: never.
-    `connect_timeout`, `answer_timeout`: the most seconds to connect, and to wait for each answer (0: without end).
-    `secret`: one of both sides (`opdyno serve --secret-file`), at least 16 bytes; each proves it to the other without sending
-    it. With `tls_ca` or `tls_fingerprint` the session goes through TLS (`opdyno serve --tls-cert`): the server's certificate must
-    be signed by an authority of that file (PEM) for `tls_name`, which is `url` unless given, or its SHA-256 must be the
-    fingerprint. `enable_logging` is accepted for TVM's sake. An `Error` names the address: IO if nobody listens there,
-    FAILED_PRECONDITION for another key, secret or certificate. Source: TVM's rpc.connect.
+    `key`: the server's key. `session_timeout`: seconds after which the server may end the session; 0: never.
+    `connect_timeout`, `answer_timeout`: limits in seconds to connect, and to wait for each answer (0: no limit).
+    `secret`: the secret of both sides (`opdyno serve --secret-file`), at least 16 bytes. Each side proves that it knows
+    the secret, without sending it. With `tls_ca` or `tls_fingerprint`, the session uses TLS (`opdyno serve
+    --tls-cert`). An authority of the file `tls_ca` (PEM) must have signed the server's certificate for `tls_name`, by
+    default `url`; or the certificate's SHA-256 must be the fingerprint. `enable_logging` is accepted for compatibility
+    with TVM. The `Error` names the address: IO if no server listens there, FAILED_PRECONDITION for another key, secret
+    or certificate. Source: TVM's rpc.connect.
     """
     _refuse_constructor(session_constructor_args)
     options = {
@@ -295,7 +300,7 @@ def connect(
 
 
 def connect_tracker(url: str, port: int) -> TrackerSession:
-    """Asks a tracker for the first time. An `Error` (code IO, BAD_FORMAT) if there is none at that address."""
+    """Connects to a tracker. `Error` (code IO, BAD_FORMAT) if there is none at that address."""
     return TrackerSession((url, port))
 
 

@@ -1,10 +1,10 @@
-"""Telemetry: metrics for Prometheus, metrics and spans for OpenTelemetry, of a program that goes on for months.
+"""Telemetry: metrics for Prometheus, metrics and spans for OpenTelemetry, of a program that runs for months.
 
     with opdyno.telemetry.start(prometheus="127.0.0.1:9464", otlp="http://127.0.0.1:4318", service_name="translator"):
         with opdyno.telemetry.parent(request.headers.get("traceparent")):
             y = vm["main"](x)
 
-docs/telemetry.md lists the metrics. While no telemetry runs, nothing is added to a call.
+docs/telemetry.md lists the metrics. While no telemetry runs, calls have no extra cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _pairs(pairs: Mapping[str, str] | None) -> str | None:
 
 
 class Telemetry:
-    """Made by `start`. Measures, listens and sends until `stop` or the end of the with statement. Thread-safe."""
+    """Telemetry that `start` began. It runs until `stop` or the end of the with statement. Thread-safe."""
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle: _native.Handle | None = handle
@@ -41,21 +41,21 @@ class Telemetry:
         return self._handle
 
     def stop(self) -> None:
-        """Sends what there is, which takes a second at most, and ends."""
+        """Sends all pending data, which takes a second at most, and ends the telemetry."""
         self._handle = None
 
     @property
     def address(self) -> str:
-        """Where Prometheus finds the metrics, as "127.0.0.1:9464"; "" if nowhere."""
+        """The address at which Prometheus finds the metrics, such as "127.0.0.1:9464"; "" if there is none."""
         return _native.opd_telemetry_address(self._running())
 
     def text(self, *, open_metrics: bool = False) -> str:
-        """The metrics as text, for programs that have a server themselves."""
+        """Returns the metrics as text, for programs with a server of their own."""
         form = _native.OPD_TELEMETRY_OPEN_METRICS if open_metrics else _native.OPD_TELEMETRY_PROMETHEUS
         return _native.opd_telemetry_to_text(self._running(), form)
 
     def set_value(self, name: str, value: float, *, help: str = "", counter: bool = False, labels: Mapping[str, str] | None = None) -> None:
-        """Sets a metric of the program's own. The name of a `counter` gets "_total" in texts."""
+        """Sets a metric of the program. In texts, the name of a `counter` ends in "_total"."""
         given = {
             "kind": _native.OPD_TELEMETRY_COUNTER if counter else _native.OPD_TELEMETRY_GAUGE,
             "name": name,
@@ -78,11 +78,11 @@ class Telemetry:
         span_kind: int = 1,
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """Adds a span of the program's own that has ended, from and to a time of `time.time_ns()`.
+        """Adds a span of the program that has ended. Its begin and end are times of `time.time_ns()`.
 
-        `traceparent` is the span's own context, as those whom it calls get it; `parent_span` the 16 digits of its parent. A span
-        with an `error` has failed. `span_kind`: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. If there is no collector, or
-        the trace is not kept, nothing is sent.
+        `traceparent`: the span's own W3C traceparent, which is passed on to callees. `parent_span`: the span id of its
+        parent, 16 digits. `error`: the message, if the span failed. `span_kind`: 1 internal, 2 server, 3 client, 4
+        producer, 5 consumer. If there is no collector, or the trace is not kept, nothing is sent.
         """
         given = {
             "kind": _native.OPD_TELEMETRY_SPAN,
@@ -99,11 +99,12 @@ class Telemetry:
         _native.opd_telemetry_set_value(self._running(), {key: value for key, value in given.items() if value is not None})
 
     def flush(self, timeout: float = 10) -> None:
-        """Sends what there is to the collector, and waits until it has taken it: at most `timeout` seconds."""
+        """Sends all pending data to the collector, and waits until the collector has accepted it, at most `timeout`
+        seconds."""
         _native.opd_telemetry_flush(self._running(), nanoseconds("timeout", timeout))
 
     def stats(self) -> TelemetryStats:
-        """How much has been sent and dropped so far."""
+        """Returns the counts of sent and dropped data so far."""
         return _native.opd_telemetry_get_stats(self._running())
 
 
@@ -122,11 +123,11 @@ def start(
     max_series: int = 1000,
     max_bytes: int = 64 << 20,
 ) -> Telemetry:
-    """Starts to measure, to listen and to send.
+    """Starts to measure, to listen for Prometheus, and to send to the collector.
 
-    `prometheus`: "HOST:PORT" to listen at; the port 0 takes a free one. `otlp`: a collector, as "http://127.0.0.1:4318".
-    `interval`: seconds between two sendings of metrics. The others are those of opd_telemetry_options. If one is None, it
-    comes from OpenTelemetry's environment variables.
+    `prometheus`: "HOST:PORT" for Prometheus; port 0 selects a free port. `otlp`: a collector, such as
+    "http://127.0.0.1:4318". `interval`: seconds between two transmissions of metrics. The others are those of
+    opd_telemetry_options. If one is None, OpenTelemetry's environment variables set it.
     """
     options = {
         "prometheus_address": prometheus,
@@ -146,13 +147,13 @@ def start(
 
 
 def set_parent(traceparent: str | None) -> None:
-    """Says which request the calling thread works for: the value of its header `traceparent`; None: none."""
+    """Sets the request for which the calling thread works: the value of its header `traceparent`; None: no request."""
     _native.opd_telemetry_set_parent(traceparent)
 
 
 @contextmanager
 def parent(traceparent: str | None) -> Iterator[None]:
-    """The same for a with statement."""
+    """Sets the request for the duration of a with statement."""
     set_parent(traceparent)
     try:
         yield

@@ -31,7 +31,7 @@ from .profiling import Profiling, profile_options
 
 
 class VMInstrumentReturnKind(enum.IntEnum):
-    """The answers of an instrument before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
+    """The results of an instrument before a call; see `VirtualMachine.set_instrument`. Source: TVM's."""
 
     NO_OP = 0
     """The call runs, as it does for any other answer."""
@@ -40,7 +40,8 @@ class VMInstrumentReturnKind(enum.IntEnum):
 
 
 class Executable(_native.Handle):
-    """A verified VM program: `Executable(module)` takes that of a module, `Executable.assemble(text)` makes one.
+    """A verified VM program: `Executable(module)` is the program of a module, `Executable.assemble(text)` makes one
+    from text.
 
     Immutable; any thread may use it. Source: TVM's VMExecutable.
     """
@@ -52,12 +53,12 @@ class Executable(_native.Handle):
 
     @classmethod
     def load_bytes(cls, data: bytes) -> Executable:
-        """Reads an executable's bytes and verifies it. A ValueError names what is wrong, and the offset."""
+        """Reads an executable's bytes and verifies it. ValueError with the defect and the offset."""
         return _native.opd_executable_load_bytes(data)
 
     @classmethod
     def assemble(cls, text: str) -> Executable:
-        """Assembles text, as `as_text()` writes it (docs/assembly.md). A ValueError gives line and column."""
+        """Assembles text in the form of `as_text()` (docs/assembly.md). ValueError with line and column."""
         return _native.opd_executable_assemble(text)
 
     def save_bytes(self) -> bytes:
@@ -73,20 +74,20 @@ class Executable(_native.Handle):
         return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_PYTHON)
 
     def stats(self) -> str:
-        """Figures of the program, as TVM prints them."""
+        """Statistics of the program, as TVM prints them."""
         return _native.opd_executable_write(self, _native.OPD_EXECUTABLE_STATS)
 
     def __reduce__(self) -> Any:
         return Executable.load_bytes, (self.save_bytes(),)
 
     def jit(self) -> Module:
-        """A module of the program, ready for a VM. It has no kernels but those of the modules that it imports."""
+        """A module of the program for a VM. Its only kernels are those of the modules that it imports."""
         return _native.opd_executable_to_module(self)
 
     to_module = jit
 
     def describe(self) -> Any:
-        """Functions, parameters and constants, as dicts and lists."""
+        """The functions, parameters and constants, as dicts and lists."""
         return json.loads(_native.opd_executable_write(self, _native.OPD_EXECUTABLE_JSON))
 
     def __repr__(self) -> str:
@@ -104,9 +105,11 @@ class Cancel(_native.Handle):
         return _native.opd_cancel_token_create()
 
     def cancel(self) -> None:
-        """Ends every call with this token before its next operator, and later ones at once: an InterruptedError there.
+        """Ends every call with this token before its next operator, and later calls immediately. The call raises an
+        InterruptedError.
 
-        A kernel that runs is not interrupted, but for parallel tasks that it has not begun. The VM stays usable.
+        A running kernel is not interrupted, but its parallel tasks that have not begun are skipped. The VM stays
+        usable.
         """
         _native.opd_cancel_token_cancel(self)
 
@@ -116,13 +119,13 @@ class Cancel(_native.Handle):
 
     @property
     def current_operator(self) -> str | None:
-        """The operator that a call with this token runs at the moment, for messages about calls that hang; or None."""
+        """The operator that a call with this token is running, for messages about calls that hang; or None."""
         name = _native.opd_cancel_token_current_operator(self)
         return None if name is None else str(name)
 
 
 def _program_of(mod: Module) -> Module:
-    """The module of the program in a tree."""
+    """Finds the module of the program in a tree."""
     if not isinstance(mod, Module):
         raise TypeError(f"a module is needed, not {type(mod).__name__}")
     if mod.kind == "relax.VMExecutable":
@@ -153,16 +156,16 @@ def _allocators(devices: list[Device], memory_cfg: str | Mapping[Device, str] | 
 class VirtualMachine(_native.CollectedHandle):
     """A program bound to devices: `VirtualMachine(module, opdyno.cpu())["main"](x)`.
 
-    Arguments are those that a `Function` takes. A `Tensor` on one of the VM's devices is taken as it is; an array of NumPy,
-    or another buffer, is copied at each call, and the program's writes to it are lost. `opdyno.from_dlpack` makes a tensor
-    that shares the elements of an array, which must begin at a multiple of 64. Results are new: tensors, numbers, and tuples
-    as `Array`.
+    Arguments are those that a `Function` accepts. A `Tensor` on one of the VM's devices is used without a copy. A NumPy
+    array or another buffer is copied at each call, and the program's writes to it are lost. `opdyno.from_dlpack` makes
+    a tensor that shares the elements of an array; these must begin at a multiple of 64. Results are new objects:
+    tensors, numbers, and tuples as `Array`.
 
-    Any number of threads may call it, and other Python threads run meanwhile. Only `set_input`, `invoke_stateful` and
-    `get_outputs` of one function are for one thread at a time. It works after a fork. Handlers of signals run during calls of
-    the main thread. An exception of one, as Ctrl-C's KeyboardInterrupt, ends the call before its next operator; after one
-    that returns the call goes on. If arguments do not fit, an `Error` names the parameter, the expected and the given
-    value. Source: TVM's relax.VirtualMachine.
+    Any number of threads may call it, and other Python threads run meanwhile. Only one thread at a time may use
+    `set_input`, `invoke_stateful` and `get_outputs` of one function. A VM works after a fork. Signal handlers run
+    during calls of the main thread. If a handler raises, as for Ctrl-C (KeyboardInterrupt), the call ends before its
+    next operator; if it returns, the call continues. If arguments do not fit, an `Error` names the parameter, the
+    expected and the given value. Source: TVM's relax.VirtualMachine.
     """
 
     NAIVE_ALLOCATOR = 1
@@ -181,11 +184,12 @@ class VirtualMachine(_native.CollectedHandle):
     ) -> VirtualMachine:
         """Binds a program to devices.
 
-        `rt_mod`: a module, an executable, or the file of one. `device`: one or several, which the program names by their
-        place; its constants lie on the first. cpu:0 without any; the CPU is added at the end if it is not among them.
-        `memory_cfg`: "pooled" (blocks are kept for the next request) or "naive", for all or by device. `profile` is accepted
-        for TVM's sake: every VM can profile. `memory_limit_bytes`: of all that is alive at once; 0: the machine's memory.
-        `max_depth`: of nested calls in the program. An `Error` names functions that nobody offers, or an absent device.
+        `rt_mod`: a module, an executable, or the path of one. `device`: one or several devices, which the program names
+        by their index; constants lie on the first. Default: cpu:0. If the CPU is not among them, it is added at the
+        end. `memory_cfg`: "pooled" (blocks are kept for the next request) or "naive", for all devices or by device.
+        `profile` is accepted for compatibility with TVM: every VM can profile. `memory_limit_bytes`: limit of live
+        memory; 0: the machine's memory. `max_depth`: limit of nested calls in the program. An `Error` names missing
+        functions, or an absent device.
         """
         if isinstance(rt_mod, (str, os.PathLike)):
             rt_mod = load_module(rt_mod)
@@ -203,18 +207,19 @@ class VirtualMachine(_native.CollectedHandle):
         return made
 
     def __getitem__(self, name: str) -> VMFunction:
-        """A function of the program, or a saved one, called as `vm["main"](x)` or by names as `vm["main"](x=x)`.
+        """Returns a function of the program, or a saved one, which is called as `vm["main"](x)` or, with names, as
+        `vm["main"](x=x)`.
 
-        An `Error` (code NOT_FOUND) that names close ones if there is none.
+        If there is none, `Error` (code NOT_FOUND) with close names.
         """
         return VMFunction(self, name)
 
     def function(self, name: str) -> Function:
-        """The function bound once, for the shortest call: by position only."""
+        """Returns the function, looked up once, for the fastest calls, with positional arguments only."""
         return named(_native.owned_by(_native.opd_vm_get_function(self, name), self), name)
 
     def has_function(self, name: str) -> bool:
-        """Whether the program has such a function, or one was saved under the name."""
+        """Whether the program has such a function, or a function was saved under this name."""
         return bool(_native.opd_vm_has_function(self, name))
 
     def function_names(self) -> list[str]:
@@ -222,7 +227,7 @@ class VirtualMachine(_native.CollectedHandle):
         return list(_native.opd_vm_list_functions(self))
 
     def parameter_names(self, func_name: str) -> list[str]:
-        """The names of a function's parameters. An `Error` (code NOT_FOUND) if there is no such function."""
+        """The names of a function's parameters. `Error` (code NOT_FOUND) if there is no such function."""
         return list(_native.opd_vm_list_params(self, func_name))
 
     def call(
@@ -236,9 +241,9 @@ class VirtualMachine(_native.CollectedHandle):
     ) -> Any:
         """Calls a function, as `vm[func_name](…)`, with further options.
 
-        `timeout`: in seconds, after which the call ends before its next operator with a TimeoutError (code DEADLINE_EXCEEDED).
-        `cancel`: a token that ends it, with an InterruptedError (code CANCELLED). `outputs`: tensors that the results are
-        copied into, in the order of the tuple's leaves.
+        `timeout`: limit in seconds. After it, the call ends before its next operator with a TimeoutError (code
+        DEADLINE_EXCEEDED). `cancel`: a token that ends the call with an InterruptedError (code CANCELLED). `outputs`:
+        tensors into which the results are copied, in the order of the tuple's leaves.
         """
         all_args, options = _call_arguments(args, kwargs)
         if timeout is not None:
@@ -248,9 +253,9 @@ class VirtualMachine(_native.CollectedHandle):
         return self._result(_native.opd_vm_call(self, func_name, all_args, options))
 
     def invoke_closure(self, closure: Function, *args: Any) -> Any:
-        """Calls a closure that a function of the program returned, or any function; gives its result.
+        """Calls a closure that a function of the program returned, or any function, and returns its result.
 
-        It is seen by profiles and by the instrument, as a plain call `closure(…)` is not. Source: TVM's invoke_closure.
+        Profiles and the instrument see this call, unlike a plain call `closure(…)`. Source: TVM's invoke_closure.
         """
         return self._result(_native.opd_vm_invoke_closure(self, closure, args, None))
 
@@ -260,46 +265,49 @@ class VirtualMachine(_native.CollectedHandle):
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Saves a function with its arguments, which are kept: `vm[saved_name]()` calls it without any.
+        """Saves a function with its arguments: `vm[saved_name]()` then calls it without arguments.
 
-        A saved name is overwritten; that of a function of the program is an `Error` (code ALREADY_EXISTS). With
-        `include_return=False` the calls give None. Source: TVM's save_function.
+        An existing saved name is replaced. `Error` (code ALREADY_EXISTS) for the name of a function of the program.
+        With `include_return=False`, the calls return None. Source: TVM's save_function.
         """
         all_args, options = _call_arguments(args, kwargs)
         _native.opd_vm_save_function(self, func_name, saved_name, all_args, options, include_return)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keeps the arguments of a function for `invoke_stateful`; tensors are taken as they are, and arrays copied, as in a
-        call.
+        """Keeps the arguments of a function for `invoke_stateful`. As in a call, tensors are not copied, and arrays
+        are.
 
-        From then on a plain call of the function without its arguments is a RuntimeError (code FAILED_PRECONDITION). Source: TVM's set_input.
+        From then on, a plain call of the function without arguments is a RuntimeError (code FAILED_PRECONDITION).
+        Source: TVM's set_input.
         """
         all_args, options = _call_arguments(args, kwargs)
         _native.opd_vm_set_input(self, func_name, all_args, options)
 
     def set_input_with_param_module(self, func_name: str, *args: Any) -> None:
-        """As `set_input`; the last argument is a module whose function `get_params` gives the further ones."""
+        """Like `set_input`. The last argument is a module whose function `get_params` returns the further arguments."""
         _native.opd_vm_set_input(self, func_name, args[:-1], {"param_module": args[-1]})
 
     def invoke_stateful(self, func_name: str) -> None:
-        """Runs a function on the inputs that were set, and keeps the result. An `Error` without any, even for none."""
+        """Runs a function on the inputs that were set, and keeps the result. `Error` if inputs were not set, even for a
+        function without parameters."""
         _native.opd_vm_invoke_stateful(self, func_name, None)
 
     def get_outputs(self, func_name: str) -> Any:
-        """The result of the last `invoke_stateful`; a tuple as nested tuples. An `Error` before it ran."""
+        """Returns the result of the last `invoke_stateful`; a tuple as nested tuples. `Error` if it did not run yet."""
         return _nested(_native.opd_vm_get_outputs(self, func_name, ()))
 
     def get_output_arity(self, func_name: str, *path: int) -> int:
-        """Number of items of a tuple in the result, or -1 where there is no tuple; `path`: indices into nested tuples."""
+        """Returns the number of items of a tuple in the result, or -1 if it is not a tuple. `path`: indices into nested
+        tuples."""
         return _native.opd_vm_get_output_arity(self, func_name, path)
 
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
-        """Shows every call of the program to a function, before it and after it; None ends that.
+        """Sets a function that is called before and after every call of the program; None removes it.
 
-        `instrument(func, func_symbol, before_run, ret_value, *args)`: the function and its name, whether it is before the
-        call, the result (None before it), and the arguments. Before a call it may answer a `VMInstrumentReturnKind`. It
-        runs on the thread of the call; an exception of it ends the call. Calls that it makes itself are not shown. Source:
-        TVM's set_instrument.
+        `instrument(func, func_symbol, before_run, ret_value, *args)`: the function and its name, whether it is before
+        the call, the result (None before it), and the arguments. Before a call, it may return a
+        `VMInstrumentReturnKind`. It runs on the thread of the call. If it raises an exception, the call ends. Its own
+        calls are not shown. Source: TVM's set_instrument.
         """
         _native.opd_vm_set_instrument(self, None if instrument is None else Function(instrument))
 
@@ -320,10 +328,10 @@ class VirtualMachine(_native.CollectedHandle):
         steady_ms: int = 0,
         concurrency: int = 1,
     ) -> Callable[..., BenchmarkResult]:
-        """Makes a function that times a function of the VM; parameters and result are those of `Module.time_evaluator`.
+        """Makes a function that times a function of the VM. Parameters and result are those of `Module.time_evaluator`.
 
-        Three uses: on a function, with its arguments; on "invoke_stateful", with a function's name, after `set_input`; on
-        a function that `save_function` made, without arguments.
+        It can time a function, with its arguments; "invoke_stateful", with a function's name, after `set_input`; or a
+        function that `save_function` made, without arguments.
         """
         stateful = func_name == "invoke_stateful" and not self.has_function(func_name)
         if stateful and concurrency != 1:
@@ -346,14 +354,15 @@ class VirtualMachine(_native.CollectedHandle):
         return _native.owned_by(measure, self)
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
-        """Calls a function and measures every operator; after `set_input` without arguments.
+        """Calls a function and measures every operator. After `set_input`, it takes no arguments.
 
-        Keywords that are options: `warmup` (1), calls before the measured ones, of which there are `repeat` (1);
-        `max_records` (2**20), operator calls of a thread, of which later ones are counted and dropped; `builtins`, the calls
-        that are rows beside those of kernels and of the program's functions: "with_tensors" (TVM's choice), "all" or "folded"
-        into one row; `details` (False), whether there are columns for when, where and within what a call ran;
-        `collectors`, whose metrics of each call make further columns; `turn` (0, none), from 1: `profiling.diff`
-        compares the run with that of the same turn on the other side. All others are the function's parameters. The rows "(dispatch)" and "(profiler)" make the outermost ones add up to the total.
+        Keywords that are options: `warmup` (1), number of calls before the measured calls; `repeat` (1), number of
+        measured calls; `max_records` (2**20), limit of operator calls of a thread; later ones are counted and dropped;
+        `builtins`, the calls that have rows in addition to kernels and functions of the program: "with_tensors" (TVM's
+        choice), "all", or "folded" into one row; `details` (False), whether there are columns for the time, thread and
+        call path of each call; `collectors`, whose metrics of each call become further columns; `turn` (0, none), from
+        1: `profiling.diff` compares the run with the run of the same turn on the other side. All other keywords are the
+        function's parameters. With the rows "(dispatch)" and "(profiler)", the outermost rows add up to the total.
         Source: TVM 0.23's profile.
         """
         return self.profile_with_trace(func_name, *args, **options)[0]
@@ -371,7 +380,7 @@ class VirtualMachine(_native.CollectedHandle):
         turn: int = 0,
         **kwargs: Any,
     ) -> tuple[Report, Trace]:
-        """As `profile`; gives also the calls on a time line."""
+        """Like `profile`, but also returns the calls on a time line."""
         all_args, call_options = _call_arguments(args, kwargs)
         options = profile_options(max_records, builtins, details) | {"warmup": warmup, "repeat": repeat, "turn": turn}
         return _native.opd_vm_profile(
@@ -387,11 +396,12 @@ class VirtualMachine(_native.CollectedHandle):
         sample_interval: int = 1,
         collectors: Iterable[MetricCollector] | None = None,
     ) -> Profiling:
-        """Measures what others call: `with vm.profiling() as run: …`, then `run.report`.
+        """Measures all calls of the VM in a block: `with vm.profiling() as run: …`, then `run.report`.
 
-        Every call of the VM between the two ends is a run of the report, on whatever thread; with `sample_interval` one of so
-        many. At its end it waits for the calls that are being recorded. Options as `profile` has them. Each of the collectors
-        is started and stopped on the thread of the call, by several threads at once; not around calls that are not sampled.
+        Every call of the VM in the block, on any thread, is a run of the report; with `sample_interval`, one call in
+        this number of calls. The end of the block waits for the calls that are being recorded. The options are those of
+        `profile`. Each collector is started and stopped on the thread of the call, by several threads at once, but not
+        for calls that are not sampled.
         """
         options = profile_options(max_records, builtins, details) | {"sample_interval": sample_interval}
         return Profiling(self, options, list(collectors or ()))
@@ -406,11 +416,12 @@ class VirtualMachine(_native.CollectedHandle):
         with_operators: bool = False,
         with_paths: bool = False,
     ) -> Iterator[None]:
-        """Keeps a call in a file, for `opdyno.replay`: `with vm.recording_call("call.opdrec"): vm["main"](x)`.
+        """Records a call in a file, for `opdyno.replay`: `with vm.recording_call("call.opdrec"): vm["main"](x)`.
 
-        It is the next call of the VM, from any thread; the end raises an Error if there was none, or it could not be kept.
-        `with_program`: the bytes of program and kernels, not only their hashes. `with_outputs`: the elements of the result.
-        `with_operators`: a hash of each operator's results. `with_paths`: paths, and the machine's name.
+        It records the next call of the VM, from any thread. If there was no call, or it could not be kept, the end of
+        the block raises an Error. `with_program`: keeps the bytes of program and kernels, not only their hashes.
+        `with_outputs`: keeps the elements of the result. `with_operators`: keeps a hash of each operator's results.
+        `with_paths`: keeps paths and the machine's name.
         """
         options = {"with_program": int(with_program), "with_outputs": int(with_outputs),
                    "with_operators": int(with_operators), "with_paths": int(with_paths)}
@@ -418,25 +429,25 @@ class VirtualMachine(_native.CollectedHandle):
         try:
             yield
         except BaseException:
-            with contextlib.suppress(Error):  # what the call raised tells more
+            with contextlib.suppress(Error):  # the exception of the call says more
                 _native.opd_vm_record_next_call(self, None, None)
             raise
         _native.opd_vm_record_next_call(self, None, None)
 
     def trim(self) -> None:
-        """Gives back memory that the VM keeps for its next call."""
+        """Frees the memory that the VM keeps for its next call."""
         _native.opd_vm_trim(self)
 
     def __repr__(self) -> str:
         try:
             names = brief(self.function_names())
-        except Error:  # of another machine, which does not tell, or is gone
+        except Error:  # on another machine, which does not say, or is not reachable
             names = "not known"
         return f"<VirtualMachine at {self._address:#x}, functions: {names}>"
 
 
 class VMFunction(_native.VMFunctionBase):
-    """A function of a VM: `vm["main"]`. Called by position and by parameters' names.
+    """A function of a VM: `vm["main"]`. Arguments can be positional or named.
 
     Keeps the VM alive; any thread may call it.
     """
@@ -451,8 +462,8 @@ _watches_signals = False
 
 
 def _watch_signals() -> None:
-    """Makes handlers of signals run during calls: once, by the main thread, unless other code (an event loop) has the
-    signals' file."""
+    """Makes signal handlers run during calls. The main thread does this once, unless other code (an event loop) uses
+    the wake-up file descriptor of signals."""
     global _watches_signals
     if _watches_signals or threading.current_thread() is not threading.main_thread():
         return
@@ -463,7 +474,7 @@ def _watch_signals() -> None:
 
 def _after_fork() -> None:
     global _watches_signals
-    if _watches_signals:  # the thread that reads is the parent's
+    if _watches_signals:  # the reading thread exists only in the parent
         _watches_signals = False
         signal.set_wakeup_fd(-1)
         _watch_signals()

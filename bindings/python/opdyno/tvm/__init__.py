@@ -1,4 +1,4 @@
-"""opdyno beside an installed Apache TVM, 0.25 to 0.27: programs go over without files of yours, tensors without a copy.
+"""opdyno with an installed Apache TVM, 0.25 to 0.27: programs are passed without files, tensors without a copy.
 
     import tvm, opdyno.tvm
 
@@ -6,11 +6,11 @@
     vm = opdyno.VirtualMachine(opdyno.tvm.load(executable))
     result = opdyno.tvm.to_tvm(vm["main"](tvm.runtime.tensor(x)))
 
-`install()` gives TVM itself back what it lost with 0.24: `tvm.relax.VirtualMachine(…, profile=True)`, `.profile()` and
+`install()` restores what TVM removed in 0.24: `tvm.relax.VirtualMachine(…, profile=True)`, `.profile()` and
 `tvm.runtime.profiling`.
 
-TVM is imported when one of the functions is first called. Each raises an ImportError where it is not installed, or is of a
-release that opdyno was not tested with.
+TVM is imported when one of the functions is first called. They raise an ImportError if TVM is not installed, or if
+opdyno was not tested with its release.
 """
 
 from ._install import install, uninstall

@@ -1,4 +1,4 @@
-"""What TVM lost with its release 0.24, put back into its own classes."""
+"""Restores what TVM removed in its release 0.24, in TVM's own classes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _undo: list[Callable[[], None]] = []
 
 
 def install() -> None:
-    """Gives TVM its profiler back: `tvm.relax.VirtualMachine(…, profile=True)`, `vm.profile(func_name, *args)` with an
+    """Restores TVM's profiler: `tvm.relax.VirtualMachine(…, profile=True)`, `vm.profile(func_name, *args)` with an
     `opdyno.profiling.Report`, and the module `tvm.runtime.profiling`.
 
-    The VM runs as before; only `profile()` runs the same program in opdyno, which the first call hands over (`load`), or
-    the constructor with `profile=True`. It can be had for every VM made after this call. Files that
+    The VM runs as before. Only `profile()` runs the same program in opdyno; its first call, or the constructor with
+    `profile=True`, loads the program (`load`). All VMs that are made after this call can profile. Files that
     `tvm.runtime.load_module` loads from now on can be profiled, too. A second call does nothing.
     """
     tvm = find_tvm()
@@ -47,7 +47,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes `install()`. A second call does nothing."""
+    """Reverts `install()`. A second call does nothing."""
     with lock:
         while _undo:
             _undo.pop()()
@@ -63,7 +63,7 @@ _ALLOCATORS: dict[Any, str] = {VirtualMachine.NAIVE_ALLOCATOR: "naive", VirtualM
 
 
 class _Twin:
-    """The same program in opdyno, for a VM of TVM."""
+    """Returns the same program in opdyno, for a VM of TVM."""
 
     def __init__(self, program: Any, device: Any, memory_cfg: Any) -> None:
         self._made_of = program, device, memory_cfg
@@ -75,7 +75,7 @@ class _Twin:
             if self._vm is None:
                 program, device, memory = self._made_of
                 devices = [device_of(one) for one in (device if isinstance(device, (list, tuple)) else [device])]
-                if isinstance(memory, dict):  # whose values TVM takes as numbers only, whatever its documentation says
+                if isinstance(memory, dict):  # TVM accepts only numbers as its values, in contrast to its documentation
                     memory = {device_of(one): _ALLOCATORS.get(kind, str(kind)) for one, kind in memory.items()}
                 self._vm = VirtualMachine(load(program), devices, memory)
             return self._vm
@@ -121,9 +121,9 @@ def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _profile(self: Any, func_name: str, *args: Any) -> Report:
-    """Calls a function twice, once to warm up, and measures every operator of the second call.
+    """Calls a function twice, the first time as a warm-up, and measures every operator of the second call.
 
-    `args` as for `set_input`; after `set_input` without any. Gives an `opdyno.profiling.Report`.
+    `args`: as for `set_input`; none after `set_input`. Returns an `opdyno.profiling.Report`.
     """
     twin: _Twin | None = getattr(self, "_opdyno", None)
     if twin is None:

@@ -23,16 +23,17 @@ lock = threading.RLock()
 
 
 def load(executable_or_module: Any) -> Module:
-    """Takes over a program that TVM compiled in this process.
+    """Loads a program that TVM compiled in this process.
 
-    `executable_or_module`: a result of `tvm.compile`, `tvm.relax.build` or `tvm.tirx.build`. TVM exports it to a temporary
-    library, which needs a C++ compiler as its `export_library` does; opdyno loads a copy bound to opdyno itself, and nothing
-    stays on disk. To keep the program as a file, export it by TVM.
+    `executable_or_module`: a result of `tvm.compile`, `tvm.relax.build` or `tvm.tirx.build`. TVM exports it to a
+    temporary library, which needs a C++ compiler, like `export_library`. opdyno loads a copy that is bound to opdyno
+    itself, and nothing stays on disk. To keep the program as a file, export it by TVM.
 
-    Functions of TVM's registry that the program calls by name, and that opdyno does not have, are registered in opdyno, too:
-    those of this moment, in place of those of an earlier `load`.
+    Functions of TVM's registry that the program calls by name, and that opdyno does not have, are also registered in
+    opdyno. They replace those of an earlier `load`.
 
-    Raises TypeError for anything else, ValueError for a module that cannot be exported, as one that TVM loaded from a file.
+    Raises TypeError for any other object, and ValueError for a module that cannot be exported, such as one that TVM
+    loaded from a file.
     """
     tvm = find_tvm()
     module = _module_of(tvm, executable_or_module)
@@ -66,7 +67,7 @@ def _module_of(tvm: Any, value: Any) -> Any:
 
 
 def _check_exportable(module: Any) -> None:
-    """Refuses the kinds that TVM's export fails on with a message about something else."""
+    """Refuses the kinds for which TVM's export fails with a misleading message."""
     waiting, seen = [module], {module}
     while waiting:
         at = waiting.pop()
@@ -94,7 +95,8 @@ def _linker(names: set[str]) -> Callable[..., Any]:
 
 
 def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
-    """All texts that could be a function's name in object files or C sources: compiled code looks functions up by text."""
+    """All texts in object files or C sources that could be a function's name, because compiled code looks functions up
+    by text."""
     found: set[str] = set()
     for file in files:
         with open(file, "rb") as opened:
@@ -103,7 +105,7 @@ def _names_in(files: Iterable[str | os.PathLike[str]]) -> set[str]:
 
 
 def stamp_of(path: str) -> tuple[int, ...] | None:
-    """A stamp that differs between a file and one that replaced it."""
+    """A stamp of a file, which differs after the file is replaced."""
     try:
         found = os.stat(path)
     except OSError:
@@ -121,9 +123,9 @@ _bridged: dict[str, Function] = {}
 
 
 def _bridge(tvm: Any, loaded: Module, names: set[str]) -> None:
-    """Registers the functions of TVM that programs call, or compiled code with these names in it, in opdyno.
+    """Registers TVM functions in opdyno: those that programs call, and those whose names are in compiled code.
 
-    Only where opdyno has none of the name, or one that came from here.
+    A function is registered only if opdyno has none of that name, or one that was registered here.
     """
     texts: set[str] = set()
     for program in _programs_of(loaded):
@@ -142,12 +144,12 @@ def _bridge(tvm: Any, loaded: Module, names: set[str]) -> None:
 
 
 def _bridge_py_funcs(tvm: Any, names: set[str]) -> None:
-    """The same for `R.call_py_func`, which names functions of a registry of its own by text."""
+    """Does the same for `R.call_py_func`, which names functions of a separate registry by text."""
     register = get_global_func("vm.builtin.register_py_func")
     for name in names:
         try:
             function = tvm.get_global_func("vm.builtin.get_py_func")(name)
-        except Exception:  # which kind, differs between releases: the text is of something else
+        except Exception:  # the kind of exception differs between releases; the text is not a function's name
             continue
         if register is not None:
             register(name, function_of(tvm, function))

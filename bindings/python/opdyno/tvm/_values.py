@@ -1,4 +1,4 @@
-"""TVM's values as opdyno's and back."""
+"""Conversion of TVM's values to opdyno's and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def error(code: Code, kind: str, text: str) -> Error:
 
 
 def find_tvm() -> Any:
-    """The package tvm, if it is of a release that is known."""
+    """Imports the package tvm, if its release is known."""
     try:
         tvm = importlib.import_module("tvm")
     except ModuleNotFoundError as missing:
@@ -45,15 +45,15 @@ def to_tvm(value: Any) -> Any:
 
     A tensor is copied only if its elements do not begin at a multiple of 64 bytes, which TVM needs.
 
-    Tuples, arrays and lists become tuples, maps dicts; in them, too. A value that is not opdyno's is returned as it is.
-    A TypeError for objects that TVM has no counterpart for, as a VM.
+    Tuples, arrays and lists become tuples, and maps become dicts, also when nested. A value that is not opdyno's is
+    returned unchanged. TypeError for objects without a counterpart in TVM, such as a VM.
     """
     return value_to_tvm(find_tvm(), value)
 
 
 def value_to_tvm(tvm: Any, value: Any) -> Any:
     ffi = sys.modules["tvm_ffi"]
-    if isinstance(value, Tensor):  # TVM's kernels read 64 bytes at once
+    if isinstance(value, Tensor):  # TVM's kernels access 64 bytes at once
         return tvm.runtime.from_dlpack(value.copyto(value.device) if _is_unaligned(value) else value)
     if isinstance(value, Shape):
         return ffi.Shape(tuple(value))
@@ -73,10 +73,10 @@ def value_to_tvm(tvm: Any, value: Any) -> Any:
 
 
 def from_tvm(value: Any) -> Any:
-    """Converts a value of TVM to opdyno's: the way back of `to_tvm`.
+    """Converts a value of TVM to opdyno's, the inverse of `to_tvm`.
 
-    Arguments of opdyno's functions need it only for TVM's arrays, maps, shapes and dtypes: they take TVM's tensors as they
-    are. A TypeError for objects that opdyno has no counterpart for, as a module.
+    Arguments of opdyno's functions need this conversion only for TVM's arrays, maps, shapes and dtypes; TVM's tensors
+    can be passed directly. TypeError for objects without a counterpart in opdyno, such as a module.
     """
     return value_from_tvm(find_tvm(), value)
 
@@ -107,7 +107,8 @@ def values_from_tvm(tvm: Any, values: Iterable[Any]) -> list[Any]:
 
 
 def function_of(tvm: Any, function: Any) -> Function:
-    """A function of TVM as one of opdyno. Its exceptions come out as they are; its writes reach the arguments."""
+    """Converts a TVM function to an opdyno function. Its exceptions stay unchanged, and its writes reach the
+    arguments."""
 
     def call(*args: Any) -> Any:
         given = [value_to_tvm(tvm, arg) for arg in args]
@@ -124,7 +125,7 @@ def _is_unaligned(tensor: Tensor) -> bool:
 
 
 def _copy_back(arg: Any, passed: Any) -> None:
-    """Brings what a function of TVM wrote into the copies of unaligned tensors."""
+    """Copies the writes of a TVM function from the copies of unaligned tensors back to the tensors."""
     if isinstance(arg, Tensor):
         if _is_unaligned(arg) and not arg.is_read_only:
             arg.copyfrom(from_dlpack(passed))
