@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * Memory outside of the heap through which a thread and native code exchange values, 16 bytes each, as an
- * opd_value lies in the memory of a little-endian machine. Calls need neither an array nor boxes this way.
+ * Memory outside of the heap through which a thread and native code exchange values. Each has 16 bytes, in the layout of an
+ * opd_value on a little-endian machine. So calls need neither an array nor boxes.
  *
- * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs to
- * Java's thread, since a virtual thread may go on on another native one between calls. The memory for callbacks belongs
- * to the native thread; native code passes its address, and the view of it is made anew where that is another one.
+ * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs to Java's
+ * thread, because a virtual thread may continue on another native thread between calls. The memory for callbacks belongs to the
+ * native thread. Native code passes its address, and if the address changes, a new view is made.
  */
 final class Area {
   static {
@@ -47,7 +47,7 @@ final class Area {
     return new WeakReference<>(made);
   }
 
-  /** The place of a new frame, which close() ends; -1 if there is no room for it. */
+  /** Returns the offset of a new frame, which close() ends; -1 if there is no room for it. */
   int open(int count) {
     int frame = top;
     int end = frame + VALUE * Math.max(2, count + 1);

@@ -10,14 +10,14 @@ public final class Benchmark extends Handle {
   }
 
   /**
-   * Of times that were measured elsewhere: seconds per call, one for each repeat, in the order of measurement. None, or one
-   * below 0, is an {@link OpdynoException.InvalidArgument}.
+   * Makes a benchmark from times that were measured elsewhere: seconds per call, one for each repeat, in the order of
+   * measurement. Throws {@link OpdynoException.InvalidArgument} if there is no value, or a negative one.
    */
   public static Benchmark ofSeconds(double... seconds) {
     return new Benchmark(create(Objects.requireNonNull(seconds, "seconds must not be null")));
   }
 
-  /** Seconds per call, one for each repeat, and with concurrency for each thread of it, in the order of measurement. */
+  /** Seconds per call, one for each repeat (with concurrency, for each of its threads), in the order of measurement. */
   public double[] seconds() {
     long pointer = Handle.begin(this);
     try {
@@ -27,12 +27,12 @@ public final class Benchmark extends Handle {
     }
   }
 
-  /** The figures, and how far they can be relied on. */
+  /** The statistics. */
   public BenchmarkStats stats() {
     return Out.take(out -> Native.opd_benchmark_get_stats(this, out));
   }
 
-  /** A percentile of the seconds per call, 0 to 100. */
+  /** A percentile (0 to 100) of the seconds per call. */
   public double percentile(double percent) {
     return Native.opd_benchmark_percentile(this, percent);
   }
@@ -42,7 +42,7 @@ public final class Benchmark extends Handle {
     return percentile(50);
   }
 
-  /** How it differs from another one. */
+  /** Compares it with another benchmark. */
   public Report diff(Benchmark after, @Nullable DiffOptions options) {
     return Out.take(out -> Native.opd_benchmark_diff(this, after, DiffOptions.map(options), out));
   }

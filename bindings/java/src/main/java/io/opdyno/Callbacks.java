@@ -13,14 +13,14 @@ final class Callbacks {
 
   private Callbacks() {}
 
-  /** With the values in the native thread's memory for callbacks, whose address is given. */
+  /** Calls a function whose values are in the native thread's memory for callbacks, at the given address. */
   static void callThrough(PackedFunction function, long address, int at, int count) throws Throwable {
     call(function, Area.get().callbacks(address), at, count);
   }
 
   /**
-   * The result comes to a place in memory, as the caller's; behind it lie the arguments, which are borrowed. Native code
-   * calls this itself where the thread's memory has no room.
+   * Writes the result to memory; the caller owns it. The borrowed arguments follow it in memory. If the thread's memory has no
+   * room, native code calls this directly.
    */
   static void call(PackedFunction function, ByteBuffer memory, int at, int count) throws Throwable {
     memory.order(ByteOrder.nativeOrder());
@@ -46,7 +46,7 @@ final class Callbacks {
     }
   }
 
-  /** The tensors of memory that the caller lends: close() ends the loan, so a callback that kept one gets an exception. */
+  /** The tensors whose memory the caller lends. close() ends the loan; then the use of a kept tensor throws an exception. */
   private static final class Loans implements AutoCloseable {
     private java.util.Map<Tensor, Long> lent;
 
@@ -90,7 +90,7 @@ final class Callbacks {
     }
   }
 
-  /** What is thrown for an error that is made of these; a kind of null is the usual one. */
+  /** Returns the exception for an error with these properties; null means the usual kind. */
   static native OpdynoException error(int code, byte[] kind, byte[] message);
 
   private static native void setMetric(long metrics, byte[] name, int kind, long[] value);

@@ -3,7 +3,10 @@ package io.opdyno;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Calls of functions through {@link Area}. Arguments that must become objects first, or that find no room, go through {@link Values}. */
+/**
+ * Calls of functions through {@link Area}. Arguments that must first become objects, or for which there is no room, go through
+ * {@link Values}.
+ */
 final class Calls {
   static {
     Library.load();
@@ -16,7 +19,7 @@ final class Calls {
   static Object call(PackedFn function, Object... given) {
     if (given == null) return call(function, (Object) null);
     int count = given.length;
-    // If the function or another thread changes the caller's array, end() must still let the same handles go.
+    // If the function or another thread changes the caller's array, end() must still release the same handles.
     Object[] args = count == 0 ? NONE : given.clone();
     Area area = Area.get();
     int frame = area.open(count);
@@ -50,12 +53,12 @@ final class Calls {
     }
   }
 
-  /** Java hands over no array for {@code f(null)}: that is one argument. */
+  /** For {@code f(null)}, Java passes no array: it is one argument. */
   static Object[] args(Object[] given) {
     return given == null ? new Object[] {null} : given;
   }
 
-  /** With up to two whole numbers. */
+  /** Calls a function with up to two whole numbers. */
   static long callLong(PackedFn function, int count, long a, long b) {
     Area area = Area.get();
     int frame = area.open(count);
@@ -68,7 +71,7 @@ final class Calls {
     }
   }
 
-  /** With up to two numbers. */
+  /** Calls a function with up to two numbers. */
   static double callDouble(PackedFn function, int count, double a, double b) {
     Area area = Area.get();
     int frame = area.open(count);
@@ -110,7 +113,7 @@ final class Calls {
     }
   }
 
-  /** False if the value must be made into an object first. A handle is begun, which end() ends. */
+  /** Writes an argument. Returns false if the value must first become an object. A use of a handle begins, which end() ends. */
   private static boolean put(ByteBuffer memory, int at, Object value) {
     if (!(value instanceof Handle handle)) return Values.putPlain(memory, at, value);
     long pointer = Handle.begin(handle);
@@ -122,7 +125,7 @@ final class Calls {
     if (value instanceof Handle handle) Handle.end(handle);
   }
 
-  /** The result; native code has put the size of a tensor behind it. */
+  /** Returns the result. Native code has written the size of a tensor behind it. */
   private static Object take(ByteBuffer memory, int at) {
     int kind = (int) memory.getLong(at);
     if (kind == Values.TENSOR) return new Tensor(memory.getLong(at + 8), memory.getLong(at + Area.VALUE));
@@ -163,6 +166,6 @@ final class Calls {
     return new ClassCastException("the function gave " + given + ", where " + expected + " is expected");
   }
 
-  /** Count arguments lie behind the frame's first value, which becomes the result. */
+  /** The frame's first value becomes the result; the arguments follow it. */
   private static native void call(long function, long frame, int count);
 }

@@ -13,12 +13,12 @@ public final class CancelToken extends Handle {
     return Out.take(Native::opd_cancel_token_create);
   }
 
-  /** Ends all calls that use it, and those to come. */
+  /** Cancels all running and future calls that use this token. */
   public void cancel() {
     Native.opd_cancel_token_cancel(this);
   }
 
-  /** Makes it usable again. */
+  /** Makes the token usable again. */
   public void reset() {
     Native.opd_cancel_token_reset(this);
   }
@@ -29,10 +29,10 @@ public final class CancelToken extends Handle {
   }
 
   /**
-   * Sets the token of the calling thread, which ends all its calls; null: none. It takes the place of the one by which
-   * Thread.interrupt() ends calls of a {@link PackedFn} and of an {@link Evaluator}; those of a {@link Vm} without a token in their
-   * options end by either. The thread must not be virtual, since the token belongs to the native one. Inside of a call it is an
-   * {@link OpdynoException.FailedPrecondition}.
+   * Sets the default token of the calling thread, which ends all its calls; null: none. It replaces the token by which
+   * Thread.interrupt() ends calls of a {@link PackedFn} and of an {@link Evaluator}. Calls of a {@link Vm} without a token in
+   * their options end by either. The thread must not be virtual, because the token belongs to the native thread. Within a call,
+   * this throws {@link OpdynoException.FailedPrecondition}.
    */
   public static void setDefault(@Nullable CancelToken token) {
     Native.opd_cancel_token_set_default(token);

@@ -3,7 +3,7 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A C function pointer that calls a packed function, for libraries that take callbacks. Any threads may call it if the function
+ * A C function pointer that calls a packed function, for libraries that take callbacks. Any thread may call it if the function
  * allows that.
  */
 public final class Closure extends Handle {
@@ -12,8 +12,8 @@ public final class Closure extends Handle {
   }
 
   /**
-   * Of a signature as {@code "i32(ptr, ptr)"}; {@link PackedFn#ofPointer} explains it. A mistake in it is an
-   * {@link OpdynoException.InvalidArgument} with its place.
+   * Makes a C function with a signature such as {@code "i32(ptr, ptr)"}; {@link PackedFn#ofPointer} explains signatures. Throws
+   * {@link OpdynoException.InvalidArgument}, with the place of the mistake, for a wrong signature.
    */
   public static Closure of(PackedFn function, String signature) {
     return Out.take(out -> Native.opd_closure_create(function, signature, out));
@@ -25,8 +25,8 @@ public final class Closure extends Handle {
   }
 
   /**
-   * The first failure since the last request, or null: C has no way to pass one on, so the pointer returned 0. It is what the
-   * function threw, or an OpdynoException if the result does not fit the signature.
+   * Returns the first failure since the previous call of this method, or null. C cannot receive an exception, so the C function
+   * returned 0. The failure is the exception of the function, or an OpdynoException if the result does not fit the signature.
    */
   public @Nullable Throwable takeError() {
     long pointer = Handle.begin(this);

@@ -3,8 +3,8 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The result of {@link Vm#compare}: a row for each operator of both programs and for each tensor of the results, and which operators became
- * slower (null if nothing was measured). It prints as its verdict.
+ * The result of {@link Vm#compare}: a report with a row for each operator of both programs and for each tensor of the results,
+ * and a report of the operators that became slower (null if nothing was measured). It prints as its verdict.
  */
 public record Comparison(Report report, @Nullable Report times) implements AutoCloseable {
   /** One sentence: the first difference and the operator that caused it, or that there is none. */
@@ -17,7 +17,7 @@ public record Comparison(Report report, @Nullable Report times) implements AutoC
     return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Equal")).longValue() == 1;
   }
 
-  /** The operators of B of which one caused the first difference; null if there is none. */
+  /** The operators of B, one of which caused the first difference; null if there is no difference. */
   public @Nullable String cause() {
     return report.entry("Cause");
   }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
  * The type of a tensor's elements, in DLPack's numbers.
  *
  * @param code the kind: 0 is signed, 1 unsigned, 2 floating-point …
- * @param bits of one lane
+ * @param bits the bits of one lane
  * @param lanes the numbers in an element, usually 1; a number for which DLPack has no bits is an IllegalArgumentException
  */
 public record DType(int code, int bits, int lanes) {
@@ -32,12 +32,12 @@ public record DType(int code, int bits, int lanes) {
   /** Long. */
   public static final DType INT64 = new DType(0, 64, 1);
 
-  /** Of "float32", "uint8", "float32x4" …; an {@link OpdynoException.InvalidArgument} for other text. */
+  /** Reads "float32", "uint8", "float32x4" …. Throws {@link OpdynoException.InvalidArgument} for other text. */
   public static DType of(String text) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
   }
 
-  /** The bytes that an element takes, rounded up. */
+  /** The size of an element in bytes, rounded up. */
   public int itemSize() {
     return (bits * lanes + 7) / 8;
   }
@@ -61,7 +61,7 @@ public record DType(int code, int bits, int lanes) {
     return new DType((int) (word & 0xFF), (int) (word >> 8 & 0xFF), (int) (word >> 16 & 0xFFFF));
   }
 
-  /** As "float32". */
+  /** Text such as "float32". */
   @Override
   public String toString() {
     return Out.take(out -> Native.opd_dtype_to_string(this, out));

@@ -3,8 +3,8 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. The use of an absent one
- * is an {@link OpdynoException.Unsupported}, which lists the present ones. All methods are safe on any thread.
+ * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. The use of an absent
+ * device throws {@link OpdynoException.Unsupported}, which lists the present devices. All methods are safe on any thread.
  *
  * @param type the kind: 1 is the CPU, 2 is CUDA
  * @param id the number among the devices of the kind
@@ -13,27 +13,27 @@ public record Device(int type, int id) {
   /** The first CPU, "cpu:0". */
   public static final Device CPU = new Device(1, 0);
 
-  /** Of "cpu", "cuda:1", "2:0" …; an {@link OpdynoException.InvalidArgument} for other text. */
+  /** Reads "cpu", "cuda:1", "2:0" …. Throws {@link OpdynoException.InvalidArgument} for other text. */
   public static Device of(String text) {
     return Out.take(out -> Native.opd_device_from_string(text, out));
   }
 
-  /** Whether the device is there and can be used. */
+  /** Whether the device is present and usable. */
   public boolean exists() {
     return attribute(DeviceAttribute.EXIST) instanceof Boolean there && there;
   }
 
-  /** A property: a Long, String, Boolean or, of sizes along axes, a long[]; null if the device does not tell. */
+  /** A property: a Long, String, Boolean or, for sizes along axes, a long[]; null if the device does not report it. */
   public @Nullable Object attribute(DeviceAttribute attr) {
     return Out.<Object>take(out -> Native.opd_device_get_attr(this, attr, out));
   }
 
-  /** Waits until all work that was given to it has ended. */
+  /** Waits until all work of the device has ended. */
   public void sync() {
     Native.opd_device_sync(this);
   }
 
-  /** Its memory that the process uses. */
+  /** The device memory that the process uses. */
   public MemoryStats memoryStats() {
     return Out.take(out -> Native.opd_memory_get_stats(this, out));
   }
@@ -43,7 +43,9 @@ public record Device(int type, int id) {
     Native.opd_memory_reset_peak(this);
   }
 
-  /** Returns pooled memory to the system; of the CPU also the copies of unloaded libraries that are kept for their next load. */
+  /**
+   * Returns pooled memory to the system; for the CPU, also the copies of unloaded libraries that are kept for their next load.
+   */
   public void trim() {
     Native.opd_memory_trim(this);
   }
@@ -56,7 +58,7 @@ public record Device(int type, int id) {
     return new Device((int) word, (int) (word >> 32));
   }
 
-  /** As "cpu:0". */
+  /** Text such as "cpu:0". */
   @Override
   public String toString() {
     return Out.take(out -> Native.opd_device_to_string(this, out));

@@ -1,8 +1,8 @@
 package io.opdyno;
 
 /**
- * A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default one; kernels
- * and copies that it starts go there. The CPU has no other than that. All methods are safe on any thread.
+ * A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default one;
+ * kernels and copies that it starts go there. The CPU has only this stream. All methods are safe on any thread.
  *
  * <pre>{@code
  * try (DeviceStream stream = new DeviceStream(device)) {
@@ -14,21 +14,21 @@ package io.opdyno;
 public final class DeviceStream implements AutoCloseable {
   private final Device device;
   private final long address;
-  private int uses = 1; // its own until it is closed, and one for each call
+  private int uses = 1; // one until it is closed, and one for each call
   private boolean isClosed;
 
-  /** Makes one; an {@link OpdynoException.Unsupported} if the device is absent or has no streams. */
+  /** Makes a stream. Throws {@link OpdynoException.Unsupported} if the device is absent or has no streams. */
   public DeviceStream(Device device) {
     this.device = device;
     address = Out.<Long>take(out -> Native.opd_stream_create(device, out));
   }
 
-  /** Whose it is. */
+  /** The device of the stream. */
   public Device device() {
     return device;
   }
 
-  /** Waits until its work has ended. */
+  /** Waits until the stream's work has ended. */
   public void sync() {
     begin();
     try {
@@ -38,7 +38,7 @@ public final class DeviceStream implements AutoCloseable {
     }
   }
 
-  /** Does the work with this as the calling thread's current stream. */
+  /** Runs the work with this as the calling thread's current stream. */
   public void run(Runnable work) {
     begin();
     try {
@@ -53,7 +53,7 @@ public final class DeviceStream implements AutoCloseable {
     }
   }
 
-  /** Waits for its work and ends it, when no call runs with it any more. Closing it again does nothing. */
+  /** Waits for the stream's work and frees the stream, once no call uses it. Closing it again does nothing. */
   @Override
   public void close() {
     synchronized (this) {

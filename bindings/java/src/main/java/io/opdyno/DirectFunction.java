@@ -2,8 +2,8 @@ package io.opdyno;
 
 import java.nio.ByteBuffer;
 
-/** A function that reads its arguments where they lie in memory, without objects for them. */
+/** A function that reads its arguments from memory, without objects for them. */
 abstract class DirectFunction implements PackedFunction {
-  /** The result comes to a place in memory, behind which the arguments lie. They are borrowed. */
+  /** Writes the result to memory. The borrowed arguments follow it. */
   abstract void call(ByteBuffer memory, int at, int count);
 }

@@ -8,19 +8,19 @@ public final class Evaluator extends Handle {
     super(pointer);
   }
 
-  /** With all defaults. */
+  /** Makes an evaluator with all defaults. */
   public static Evaluator of(PackedFn function) {
     return of(function, null);
   }
 
-  /** No options (null) are all defaults. */
+  /** Makes an evaluator; null: all defaults. */
   public static Evaluator of(PackedFn function, @Nullable EvaluatorOptions options) {
     return Out.take(out -> Native.opd_evaluator_create(function, EvaluatorOptions.map(options), out));
   }
 
   /**
-   * Calls the function with these arguments, as often as the options say. If the thread is interrupted, and the function calls a
-   * VM, this ends with an {@link OpdynoException.Cancelled}.
+   * Calls the function with these arguments, as often as the options say. If the thread is interrupted and the function calls a
+   * VM, this throws {@link OpdynoException.Cancelled}.
    */
   public Benchmark call(@Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();

@@ -8,34 +8,34 @@ public final class Executable extends Handle {
     super(pointer);
   }
 
-  /** Of its text form: docs/assembly.md. */
+  /** Assembles a program from its text form: docs/assembly.md. */
   public static Executable assemble(String text) {
     return Out.take(out -> Native.opd_executable_assemble(Values.encoded(Objects.requireNonNull(text, "text must not be null")), out));
   }
 
-  /** Of its binary form. */
+  /** Reads a program in its binary form. */
   public static Executable load(byte[] bytes) {
     Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_executable_load_bytes(bytes, out));
   }
 
-  /** The program that a module holds. */
+  /** Returns the program of a module. */
   public static Executable of(Program program) {
     Objects.requireNonNull(program, "program must not be null");
     return Out.take(out -> Native.opd_executable_from_module(program, out));
   }
 
-  /** A module, of which VMs can be made. */
+  /** Makes a module, from which VMs can be made. */
   public Program toProgram() {
     return Out.take(out -> Native.opd_executable_to_module(this, out));
   }
 
-  /** As text. */
+  /** Writes the program as text. */
   public String write(ExecutableFormat format) {
     return Out.take(out -> Native.opd_executable_write(this, format, out));
   }
 
-  /** In its binary form. */
+  /** Writes the program in its binary form. */
   public byte[] toBytes() {
     return Out.take(out -> Native.opd_executable_save_bytes(this, out));
   }

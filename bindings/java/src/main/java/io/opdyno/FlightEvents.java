@@ -4,18 +4,18 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Operators as events of the JVM's Flight Recorder, so that JDK Mission Control and `jfr` show them beside what the JVM does:
- * calls while they run, "io.opdyno.Call", and spans of a trace, "io.opdyno.Span". It needs the JDK's module jdk.jfr.
+ * Operators as events of the JVM's Flight Recorder, so that JDK Mission Control and `jfr` show them together with the JVM's
+ * events: calls while they run, "io.opdyno.Call", and spans of a trace, "io.opdyno.Span". It needs the JDK's module jdk.jfr.
  */
 public final class FlightEvents {
   private FlightEvents() {}
 
   /**
-   * Writes an event for each call of an operator or function that a program makes in this VM, with its begin, duration and thread,
-   * while a recording of the Flight Recorder runs in which the event is enabled. A call that fails has none. While no such
-   * recording runs, calls cost nothing more. It takes the place of the VM's instrument until it is closed.
+   * Writes an event for each call of an operator or function that a program makes in this VM, with its begin, duration and
+   * thread, while a recording of the Flight Recorder runs in which the event is enabled. A call that fails has no event. While no
+   * such recording runs, calls have no extra cost. The observer replaces the VM's instrument until it is closed.
    *
-   * <p>Enable the event before the recording starts: a running recording that is changed is looked at when it, or another one,
+   * <p>Enable the event before the recording starts: a change of a running recording takes effect when it, or another recording,
    * starts or stops.
    */
   public static FlightObserver observe(Vm vm) {
@@ -23,8 +23,8 @@ public final class FlightEvents {
   }
 
   /**
-   * Writes an event for each span. Their times are fields: an event's own time is when it was written. Without a recording of
-   * the Flight Recorder nothing is written. Returns the number of events.
+   * Writes an event for each span. The times of a span are fields, because an event's own time is that of its writing. Without a
+   * recording of the Flight Recorder, nothing is written. Returns the number of events.
    */
   public static int commit(Trace trace) {
     Objects.requireNonNull(trace, "trace must not be null");

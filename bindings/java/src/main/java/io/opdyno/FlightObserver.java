@@ -40,7 +40,7 @@ public final class FlightObserver implements AutoCloseable {
     return instrument != null;
   }
 
-  /** Ends it; the VM has no instrument then. */
+  /** Ends the observer. The VM has no instrument then. */
   @Override
   public void close() {
     if (FlightRecorder.isAvailable()) FlightRecorder.removeListener(listener);
@@ -56,7 +56,7 @@ public final class FlightObserver implements AutoCloseable {
       instrument = now;
     } finally {
       PackedFn unused = instrument == now ? before : now;
-      if (unused != null) unused.close(); // calls that run keep theirs
+      if (unused != null) unused.close(); // running calls keep their instrument
     }
   }
 
@@ -72,9 +72,9 @@ public final class FlightObserver implements AutoCloseable {
     instrument = null;
   }
 
-  /** Called before a call and after it; not after one that failed. Calls within each other are in the thread's {@link Area}. */
+  /** Called before and after each call, but not after a call that failed. Nested calls are in the thread's {@link Area}. */
   private static final class Instrument extends DirectFunction {
-    private static final int MOST_OPEN = 1 << 10; // of calls that failed, most
+    private static final int MOST_OPEN = 1 << 10; // limit of failed calls
 
     @Override
     void call(ByteBuffer memory, int at, int count) {
@@ -97,7 +97,7 @@ public final class FlightObserver implements AutoCloseable {
       event.begin();
     }
 
-    /** Those that were begun within the call and have not ended have failed. */
+    /** Calls that began within the call and have not ended have failed. */
     private static void end(ArrayDeque<Object> open, Object owner, ByteBuffer memory, int name) {
       long head = memory.getLong(name), content = memory.getLong(name + 8);
       CallEvent ended = null;

@@ -16,7 +16,7 @@ public final class Gauges {
 
   /** Registers the memory of a device, a {@link MemoryMXBean}. Does nothing if it is registered already. */
   public static ObjectName register(Device device) {
-    device.memoryStats(); // an absent device is an error now, not when somebody looks
+    device.memoryStats(); // an absent device is an error now, not at the first read
     ObjectName name = nameOf(device);
     try {
       ManagementFactory.getPlatformMBeanServer().registerMBean(new StandardMBean(new Memory(device), MemoryMXBean.class, true), name);
@@ -28,7 +28,7 @@ public final class Gauges {
     return name;
   }
 
-  /** Ends that. Does nothing if it is not registered. */
+  /** Removes the memory of a device. Does nothing if it is not registered. */
   public static void unregister(Device device) {
     ObjectName name = nameOf(device);
     try {

@@ -7,15 +7,15 @@ import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * An object of the library. close() ends it at once; an object that is not closed ends after it became unreachable. A call that
- * runs with a handle keeps it, also when another thread closes it.
+ * An object of the library. close() ends it immediately; an object that is not closed ends after it becomes unreachable. A
+ * running call keeps its handles, even if another thread closes them.
  */
 public class Handle implements AutoCloseable {
   static {
     Library.load();
   }
 
-  /** Handles that are not closed, by the thread that made them, so that threads seldom wait for each other. */
+  /** Open handles, grouped by the thread that made them, so that threads seldom wait for each other. */
   private static final class Open {
     private static final Open[] ALL = new Open[16];
 
@@ -24,7 +24,7 @@ public class Handle implements AutoCloseable {
     }
 
     private Owned first;
-    private long uncounted; // of memory outside of the heap: OffHeap counts large amounts only
+    private long uncounted; // bytes outside of the heap: OffHeap counts only large amounts
 
     static Open ofThread() {
       return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
@@ -82,9 +82,8 @@ public class Handle implements AutoCloseable {
   }
 
   /**
-   * The library's object; a reference that is queued when its handle was dropped. It does the work of a Cleaner, but
-   * closing needs no call of the JVM's native code. A handle that left the list of open ones is not queued any more, or is
-   * queued in vain.
+   * The library's object, and a reference that is queued when its handle was dropped. It works like a Cleaner, but closing needs
+   * no call of the JVM's native code. If a handle is no longer in the list of open handles, queuing it has no effect.
    */
   private static final class Owned extends PhantomReference<Object> {
     private static final int CLOSED = 1 << 31;
@@ -106,8 +105,8 @@ public class Handle implements AutoCloseable {
     private long bytes; // of memory outside of the heap; `open` guards it
     private final Open open = Open.ofThread();
     private Owned previous, next; // in `open`, which guards them
-    // CLOSED, and the number of uses: the handle's own until it is closed, and one for each call. Only STATE changes it. A volatile
-    // field would cost a fence when it is made, which is not needed: the handle's own field is final.
+    // CLOSED, or the number of uses: one until it is closed, and one for each call. Only STATE changes it. A volatile field would
+    // cost a fence at its construction, which is not needed because the handle's field is final.
     private int state = 1;
 
     Owned(Object holder, long pointer, long bytes) {
@@ -118,7 +117,7 @@ public class Handle implements AutoCloseable {
       ENDS.start();
     }
 
-    /** The handle, whose class the refusal names. */
+    /** The handle, whose class the message names. */
     long begin(Handle handle) {
       for (int now; (now = (int) STATE.getVolatile(this)) >= 0; ) {
         if (STATE.compareAndSet(this, now, now + 1)) return pointer;
@@ -157,17 +156,17 @@ public class Handle implements AutoCloseable {
     owned = new Owned(this, pointer, bytes);
   }
 
-  /** Ends an object of the library when its holder, a view of memory, has become unreachable. */
+  /** Ends an object of the library after its holder, a view of memory, became unreachable. */
   static void endWith(Object holder, long pointer, long bytes) {
     new Owned(holder, pointer, bytes);
   }
 
-  /** The address, which end() lets go; 0 of null. */
+  /** Begins a use, which end() ends, and returns the address; 0 for null. */
   static long begin(Handle handle) {
     return handle == null ? 0 : handle.owned.begin(handle);
   }
 
-  /** Of the address that begin() returned; does nothing for 0: null, or an argument that was not come to. */
+  /** Ends a use. `address` is the result of begin(); 0 does nothing: it means null, or an argument that was not reached. */
   static void end(Handle handle, long begun) {
     if (begun != 0) end(handle);
   }
@@ -177,7 +176,7 @@ public class Handle implements AutoCloseable {
     Reference.reachabilityFence(handle);
   }
 
-  /** It holds more memory outside of the heap now, or less than before. */
+  /** Notes that it holds more or less memory outside of the heap than before. */
   static void count(Handle handle, long bytes) {
     handle.owned.open.count(handle.owned, Math.min(bytes, Owned.MOST_BYTES));
     Reference.reachabilityFence(handle);

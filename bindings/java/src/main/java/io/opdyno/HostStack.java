@@ -7,9 +7,9 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
- * Which methods of Java run on the calling thread, for the stacks that profilers record. It has no lambda and no
- * concatenation, since Java makes these when they are first reached: every program would wait for that while the
- * library is loaded, and a thread whose stack is nearly full could not make them.
+ * Which methods of Java run on the calling thread, for the stacks that profilers record. It has no lambda and no string
+ * concatenation, because Java creates their code at the first use. Every program would wait for this while the library is loaded,
+ * and a thread whose stack is nearly full could not do it.
  */
 final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]> {
   private static final int MOST_FRAMES = 256, MOST_KNOWN = 1 << 14;
@@ -20,7 +20,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
 
   private HostStack() {}
 
-  /** Called by native code: function, file and line of each method as an opd_stack_frame has them, the innermost first. */
+  /** Called by native code. Returns function, file and line of each method as in an opd_stack_frame, innermost first. */
   static int[] frames() {
     return WALKER.walk(READ);
   }
@@ -39,7 +39,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
     return Arrays.copyOf(words, size);
   }
 
-  /** The binding's classes: those of this package, but not of packages within it. */
+  /** Whether a class belongs to the binding: it is in this package, but not in a nested package. */
   private static boolean isOwn(String className) {
     return className.startsWith("io.opdyno.") && className.indexOf('.', 10) < 0;
   }
@@ -53,7 +53,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
       number(file == null ? "?" : file),
       Math.max(method.getLineNumber(), 0) // of a native method it is negative
     };
-    // A program that makes classes without end must not fill the memory. A method that is described again gets the same numbers.
+    // A program that keeps making classes must not fill the memory. A method that is described again gets the same numbers.
     if (KNOWN.size() >= MOST_KNOWN) KNOWN.clear();
     KNOWN.put(method, made);
     return made;

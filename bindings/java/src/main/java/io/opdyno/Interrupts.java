@@ -10,19 +10,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Lets Thread.interrupt() end calls of VMs. Java has no callback for an interrupt, so a thread of its own polls the calling
- * threads. If one is interrupted, it cancels the token of that thread's calls. The token is the default of the native thread,
- * so that functions called without options end by it, too.
+ * Lets Thread.interrupt() end calls of VMs. Java has no callback for an interrupt, so a separate thread polls the calling
+ * threads. If one is interrupted, it cancels the token of that thread's calls. The token is the default of the native thread, so
+ * it also ends functions that are called without options.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
   private static final int MOST_VAIN_LOOKS = 100;
-  // If threads of a pool referred to these objects, they would keep the class loader. So this set keeps those of the threads
-  // that call, and the looking ends.
+  // If threads of a pool referred to these objects, they would keep the class loader. So this set keeps the objects of calling
+  // threads, and polling ends.
   private static final Set<Running> THREADS = ConcurrentHashMap.newKeySet();
   private static final IdleThread LOOKER = new IdleThread("opdyno-interrupts", Interrupts::look, () -> !THREADS.isEmpty());
   private static final VarHandle DEPTH;
-  private static int vainLooks; // of the looking thread
+  private static int vainLooks; // of the polling thread
 
   static {
     Library.load();
@@ -35,10 +35,10 @@ final class Interrupts {
 
   private Interrupts() {}
 
-  /** The calls of one thread: within each other they have one token. The thread's {@link Area} has it. */
+  /** The calls of one thread. Nested calls have one token. The thread's {@link Area} has it. */
   static final class Running {
     private final WeakReference<Thread> thread = new WeakReference<>(Thread.currentThread());
-    // A carrier runs other virtual threads between the calls of one, so its token is set for each of its outermost calls.
+    // A carrier thread runs other virtual threads between the calls of one, so the token is set for each outermost call.
     private final boolean isVirtual = Thread.currentThread().getThreadGroup() != null
         && Thread.currentThread().getThreadGroup().getName().equals("VirtualThreads");
     private Map<String, Object> options;
@@ -47,7 +47,7 @@ final class Interrupts {
     private volatile boolean isCancelled; // written within this
     private volatile boolean isListed; // written within this, and by a look
     private boolean isSet; // as the native thread's default, for the calls that run now
-    private boolean isDefault; // likewise, and for those to come
+    private boolean isDefault; // as the default for future calls, too
     private boolean hasOther; // the thread has a default token by CancelToken.setDefault()
 
     /** Counts a call, which end() ends. */
@@ -61,8 +61,8 @@ final class Interrupts {
     void end() {
       int now = depth - 1;
       DEPTH.setOpaque(this, now);
-      // A look sets isCancelled, and cancels only if the thread is still interrupted then. So the thread sees one of the two
-      // here, or begins its next call with isCancelled set, and waits for the end of the look.
+      // A poll sets isCancelled, and cancels only if the thread is still interrupted then. So the thread sees one of the two
+      // here, or begins its next call with isCancelled set, and waits for the end of the poll.
       if (now == 0 && (isCancelled || Thread.currentThread().isInterrupted())) reset();
     }
 
@@ -78,7 +78,7 @@ final class Interrupts {
         if (isDefault || hasOther) return;
         isSet = setDefaultToken();
         isDefault = isSet && !isVirtual;
-      } catch (Throwable failed) { // the stack is full, say
+      } catch (Throwable failed) { // for example because the stack is full
         DEPTH.setOpaque(this, 0);
         throw failed;
       }
@@ -104,7 +104,7 @@ final class Interrupts {
       isListed = true;
     }
 
-    /** Of a call: where the thread's default token is another one, the call has this one. */
+    /** The token of a call, if the thread's default token is another one. */
     Map<String, ?> options(CallOptions given) {
       if (isSet) return CallOptions.map(given);
       if (given == null) return options;
@@ -117,14 +117,14 @@ final class Interrupts {
       return (int) DEPTH.getOpaque(this) > 0;
     }
 
-    /** If a look at one thread fails, the others are looked at all the same. */
+    /** If the poll of one thread fails, the others are still polled. */
     private void tryLook() {
       try {
         Thread known = thread.get();
         if (known == null || !known.isAlive()) forget();
         else if (isCalling() && known.isInterrupted()) cancel(known);
       } catch (Throwable failed) {
-        // A later look may succeed.
+        // A later poll may succeed.
       }
     }
 
@@ -149,7 +149,7 @@ final class Interrupts {
     }
   }
 
-  /** Calls of this thread have another default token; null: not any more. */
+  /** Sets another default token for calls of this thread; null: none. */
   static void setDefault(CancelToken token) {
     Running running = Area.get().running();
     running.isSet = running.isDefault = false;
@@ -161,7 +161,7 @@ final class Interrupts {
     return Area.get().running().begin();
   }
 
-  /** A part of the looking thread's work; false if no thread called for some time. */
+  /** Does a part of the polling thread's work. Returns false if no thread called for some time. */
   private static boolean look() {
     LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
     THREADS.forEach(Running::tryLook);
@@ -180,6 +180,6 @@ final class Interrupts {
     return false;
   }
 
-  /** Makes the token the native thread's default; false within a call of a VM, which has its own. */
+  /** Makes the token the native thread's default. Returns false within a call of a VM, which has its own token. */
   private static native boolean trySetDefault(long token);
 }

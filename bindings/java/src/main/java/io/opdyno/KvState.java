@@ -6,16 +6,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state that a language model's program keeps of its sequences between calls: a paged attention cache, or those of a recurrent
- * network. A function of the program makes it, and others take it as an argument. Sequences have numbers of the caller's choice. One
- * thread at a time: if another thread uses the state, the error is {@link OpdynoException.FailedPrecondition}.
+ * The state that a language model's program keeps for its sequences between calls: a paged attention cache, or the states of a
+ * recurrent network. A function of the program makes it, and others take it as an argument. The caller chooses the numbers of
+ * sequences. Only one thread at a time may use it: if another thread uses the state, {@link OpdynoException.FailedPrecondition}
+ * is thrown.
  */
 public final class KvState extends Handle {
   KvState(long pointer) {
     super(pointer);
   }
 
-  /** Of the result of a function of the program, which stays the caller's to close. */
+  /** Makes a state from the result of a function of the program. The caller still has to close the result. */
   public static KvState of(Object value) {
     return Out.take(out -> Native.opd_kv_state_from_value(value, out));
   }
@@ -25,7 +26,7 @@ public final class KvState extends Handle {
     Native.opd_kv_state_add(this, id);
   }
 
-  /** Removes a sequence. Its pages are free, but for those that others share. */
+  /** Removes a sequence and frees its pages, except pages that other sequences share. */
   public void remove(long id) {
     Native.opd_kv_state_remove(this, id);
   }
@@ -40,23 +41,23 @@ public final class KvState extends Handle {
     fork(parent, child, -1);
   }
 
-  /** Makes the sequence {@code child}, which begins with so many tokens of {@code parent}; -1: all. */
+  /** Makes the sequence {@code child}, which begins with the given number of tokens of {@code parent}; -1: all. */
   public void fork(long parent, long child, long numTokens) {
     Native.opd_kv_state_fork(this, parent, child, numTokens);
   }
 
-  /** Takes the last tokens of a sequence back. */
+  /** Removes the last tokens of a sequence. */
   public void pop(long id, long numTokens) {
     Native.opd_kv_state_pop(this, id, numTokens);
   }
 
-  /** Begins a pass, which computes so many new tokens of each sequence. If it fails, nothing has changed. */
+  /** Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has changed. */
   public void begin(long[] ids, long[] counts) {
     begin(ids, counts, null);
   }
 
   /**
-   * Begins a pass of trees: {@code parents} has for each new token the one in its sequence's tree that it follows, -1 for a root.
+   * Begins a pass of trees: {@code parents} has the parent of each new token, as an index into its sequence's tree; -1: a root.
    */
   public void begin(long[] ids, long[] counts, long @Nullable [] parents) {
     Objects.requireNonNull(ids, "ids must not be null");
@@ -69,12 +70,12 @@ public final class KvState extends Handle {
     Native.opd_kv_state_end(this, 1);
   }
 
-  /** Ends the pass, and takes its tokens back, as after a call that failed. */
+  /** Ends the pass and removes its tokens, for example after a call that failed. */
   public void cancel() {
     Native.opd_kv_state_end(this, 0);
   }
 
-  /** Runs a pass. If {@code body} throws, the tokens of the pass are taken back. */
+  /** Runs a pass. If {@code body} throws, the tokens of the pass are removed. */
   public void forward(long[] ids, long[] counts, Runnable body) {
     Objects.requireNonNull(body, "body must not be null");
     begin(ids, counts);
@@ -87,7 +88,7 @@ public final class KvState extends Handle {
     }
   }
 
-  /** The tokens of each sequence, by its number. */
+  /** The number of tokens of each sequence, by the sequence's number. */
   public Map<Long, Long> lengths() {
     try (ValueMap lengths = Out.take(out -> Native.opd_kv_state_lengths(this, out))) {
       Map<Long, Long> all = new TreeMap<>();
@@ -96,7 +97,7 @@ public final class KvState extends Handle {
     }
   }
 
-  /** How full it is. */
+  /** The counts of the state: sequences, tokens, pages and bytes. */
   public KvStats stats() {
     return Out.take(out -> Native.opd_kv_state_get_stats(this, out));
   }

@@ -13,14 +13,13 @@ import java.util.List;
 import java.util.zip.CRC32;
 
 /**
- * The native part. Each class with native methods loads it, since any of them may be the first that a program uses.
+ * The native library. Each class with native methods loads it, because any of them may be the first that a program uses.
  *
- * <p>The property "opdyno.library.path" names the file or its directory. Without it, the jar's file is laid once into a
- * cache directory, under the hash of its content: "opdyno.cache.dir", else $XDG_CACHE_HOME, else ~/.cache. A file there is
- * never changed, only replaced, so that any number of programs can start at once. A damaged one is replaced: its CRC-32 is
- * compared, which takes half a millisecond, where SHA-256 takes 75 at the start of a JVM. A cache that others can write is
- * not used, since the file is run. Where the cache does not serve, a copy in a temporary directory does, which is removed
- * as soon as it is loaded.
+ * <p>The property "opdyno.library.path" names the file or its directory. Without it, the jar's file is copied once to a cache
+ * directory, under the hash of its content: "opdyno.cache.dir", else $XDG_CACHE_HOME, else ~/.cache. A file there is never
+ * changed, only replaced, so any number of programs can start at once. A damaged file is replaced. The check compares the CRC-32,
+ * which takes half a millisecond; SHA-256 takes 75 ms at the start of a JVM. A cache that others can write is not used, because
+ * the file is executed. If the cache cannot be used, a copy in a temporary directory is loaded and then removed.
  */
 final class Library {
   private static final String NAME = "libopdyno_java.so";
@@ -61,7 +60,7 @@ final class Library {
     Path kept = cacheDirectory(known[0]);
     if (kept != null && !isOwn(kept)) kept = null;
     if (kept != null && loadKept(resource, kept, Long.parseLong(known[1]), Long.parseLong(known[2], 16))) return;
-    // The cache's directory comes first, since it serves where only another class loader has its file already.
+    // The cache's directory comes first, because it also works if another class loader has already loaded its file.
     for (Path parent : new Path[] {kept, Path.of(System.getProperty("java.io.tmpdir")), Path.of("/dev/shm")}) {
       if (parent != null && loadCopy(resource, parent)) return;
     }
@@ -73,7 +72,7 @@ final class Library {
     Path file = directory.resolve(NAME);
     try {
       if (!isGood(file, size, crc)) {
-        Path made = Files.createTempFile(directory, NAME, ".part"); // which only its owner may write
+        Path made = Files.createTempFile(directory, NAME, ".part"); // only its owner may write it
         try {
           extract(resource, made);
           Files.move(made, file, StandardCopyOption.ATOMIC_MOVE);
@@ -88,7 +87,7 @@ final class Library {
     return isLoaded(file);
   }
 
-  /** The directory DIRECTORY/opdyno/java/HASH, which is made if there is none. */
+  /** The directory DIRECTORY/opdyno/java/HASH. It is created if it does not exist. */
   private boolean isOwn(Path directory) {
     try {
       Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -114,7 +113,10 @@ final class Library {
     return found.getValue() == crc;
   }
 
-  /** Throws if a user other than the superuser could replace it. In a directory with the sticky bit, others cannot replace our files. */
+  /**
+   * Throws if a user other than the superuser could replace the file. In a directory with the sticky bit, others cannot replace
+   * our files.
+   */
   private static void checkOwn(Path path) throws IOException {
     java.util.Map<String, Object> found = Files.readAttributes(path, "unix:uid,mode");
     int mode = (Integer) found.get("mode"), owner = (Integer) found.get("uid");
@@ -146,7 +148,7 @@ final class Library {
     try {
       if (directory != null) Files.deleteIfExists(directory);
     } catch (IOException e) {
-      // what is loaded serves
+      // the loaded library is used
     }
   }
 
@@ -167,7 +169,7 @@ final class Library {
     }
   }
 
-  /** Null where there is none, as in a container without a home. */
+  /** Null if there is none, for example in a container without a home directory. */
   private Path cacheDirectory(String hash) {
     String given = System.getProperty("opdyno.cache.dir"), ofUser = System.getenv("XDG_CACHE_HOME");
     Path base;

@@ -15,7 +15,7 @@ public final class Metric {
     this.value = value;
   }
 
-  /** Of the pairs of kind and value by name that {@code opd_function_profile} returns. */
+  /** Converts the pairs of kind and value by name that {@code opd_function_profile} returns. */
   static Map<String, Metric> all(ValueMap pairs) {
     Map<String, Metric> metrics = new LinkedHashMap<>();
     pairs.toMap().forEach((name, pair) -> {
@@ -31,12 +31,12 @@ public final class Metric {
     return new Metric(MetricKind.COUNT, value);
   }
 
-  /** Of a time. */
+  /** A duration. */
   public static Metric duration(double microseconds) {
     return new Metric(MetricKind.DURATION, microseconds);
   }
 
-  /** Of 100 for all. */
+  /** A percentage; 100 is the whole. */
   public static Metric percent(double percent) {
     return new Metric(MetricKind.PERCENT, percent);
   }
@@ -51,12 +51,12 @@ public final class Metric {
     return new Metric(MetricKind.STRING, Objects.requireNonNull(text, "text must not be null"));
   }
 
-  /** The names of such columns end in " (bytes)". */
+  /** A number of bytes. The names of such columns end in " (bytes)". */
   public static Metric bytes(long value) {
     return new Metric(MetricKind.BYTES, value);
   }
 
-  /** The names of such columns end in " (Hz)". */
+  /** A frequency. The names of such columns end in " (Hz)". */
   public static Metric hertz(double hertz) {
     return new Metric(MetricKind.HERTZ, hertz);
   }

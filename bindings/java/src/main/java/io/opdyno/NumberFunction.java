@@ -7,7 +7,7 @@ import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** A function of numbers, which is called without boxes for them. */
+/** A function of numbers that is called without boxes. */
 abstract class NumberFunction extends DirectFunction {
   private final int kind;
   private final int count;
@@ -17,7 +17,7 @@ abstract class NumberFunction extends DirectFunction {
     this.count = count;
   }
 
-  /** The result's bits; the second argument's are 0 where there is one. */
+  /** Returns the bits of the result. If there is only one argument, the bits of the second are 0. */
   abstract long bits(long a, long b);
 
   @Override
@@ -45,7 +45,7 @@ abstract class NumberFunction extends DirectFunction {
     return argument(Values.copy(memory, from), place);
   }
 
-  /** Whole numbers and truth values are taken for either kind, as C takes them. */
+  /** Accepts whole numbers and truth values for either kind, as in C. */
   private long argument(Object value, int place) {
     if (value instanceof Boolean truth) value = truth ? 1L : 0L;
     if (value instanceof Long number) return kind == Values.INT ? number : Double.doubleToRawLongBits(number);

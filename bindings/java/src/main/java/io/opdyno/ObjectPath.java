@@ -7,11 +7,11 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A path from a root object to a part of it: {@code ObjectPath.root().attr("shape").arrayIndex(0)}, written {@code <root>.shape[0]}.
- * Immutable; equal by its steps. Source: TVM's ObjectPath.
+ * A path from a root object to a part of it: {@code ObjectPath.root().attr("shape").arrayIndex(0)}, written {@code
+ * <root>.shape[0]}. Immutable; compared by its steps. Source: TVM's ObjectPath.
  */
 public final class ObjectPath {
-  /** What a step is. */
+  /** The kind of a step. */
   public enum Kind {
     /** The root itself. */
     ROOT,
@@ -21,11 +21,11 @@ public final class ObjectPath {
     UNKNOWN_ATTRIBUTE,
     /** An item of an array, by its index. */
     ARRAY_INDEX,
-    /** An item that this array lacks, and the one it is compared with has. */
+    /** An item that is missing in this array, but not in the other one. */
     MISSING_ARRAY_ELEMENT,
     /** The value of a key of a map. */
     MAP_VALUE,
-    /** An entry that this map lacks, and the one it is compared with has. */
+    /** An entry that is missing in this map, but not in the other one. */
     MISSING_MAP_ENTRY
   }
 
@@ -44,12 +44,12 @@ public final class ObjectPath {
     return root(null);
   }
 
-  /** The same; the name is how the root is written, in place of {@code <root>}. */
+  /** The path to the root itself; the name replaces {@code <root>} in its text. */
   public static ObjectPath root(@Nullable String name) {
     return new ObjectPath(Kind.ROOT, name, null);
   }
 
-  /** The path to an attribute; null is one whose name is not known. */
+  /** The path to an attribute; null: its name is not known. */
   public ObjectPath attr(@Nullable String name) {
     return new ObjectPath(name == null ? Kind.UNKNOWN_ATTRIBUTE : Kind.ATTRIBUTE, name, this);
   }
@@ -59,7 +59,7 @@ public final class ObjectPath {
     return new ObjectPath(Kind.ARRAY_INDEX, index, this);
   }
 
-  /** The path to an item that this array lacks, and the one it is compared with has. */
+  /** The path to an item that is missing in this array, but not in the other one. */
   public ObjectPath missingArrayElement(int index) {
     return new ObjectPath(Kind.MISSING_ARRAY_ELEMENT, index, this);
   }
@@ -69,12 +69,12 @@ public final class ObjectPath {
     return new ObjectPath(Kind.MAP_VALUE, key, this);
   }
 
-  /** The path to an entry that this map lacks, and the one it is compared with has. */
+  /** The path to an entry that is missing in this map, but not in the other one. */
   public ObjectPath missingMapEntry() {
     return new ObjectPath(Kind.MISSING_MAP_ENTRY, null, this);
   }
 
-  /** What the last step is. */
+  /** The kind of the last step. */
   public Kind kind() {
     return kind;
   }
@@ -84,7 +84,7 @@ public final class ObjectPath {
     return key;
   }
 
-  /** The path without the last step; null of a root. */
+  /** The path without the last step; null for a root. */
   public @Nullable ObjectPath parent() {
     return parent;
   }
@@ -97,7 +97,7 @@ public final class ObjectPath {
     return found;
   }
 
-  /** The first so many steps, of which the root is one; an IndexOutOfBoundsException unless there are so many. */
+  /** The first steps, including the root. Throws IndexOutOfBoundsException if the path has fewer steps. */
   public ObjectPath prefix(int length) {
     return steps().get(length - 1);
   }
@@ -118,7 +118,7 @@ public final class ObjectPath {
     return Objects.hash(kind, key, parent);
   }
 
-  /** As {@code <root>.body[3]["key"]}. */
+  /** Text such as {@code <root>.body[3]["key"]}. */
   @Override
   public String toString() {
     String before = parent == null ? "" : parent.toString();

@@ -1,13 +1,13 @@
 package io.opdyno;
 
 /**
- * Where two objects differ: a path in each. Source: TVM's ObjectPathPair.
+ * The place where two objects differ: a path in each. Source: TVM's ObjectPathPair.
  *
- * @param lhsPath in the first one
- * @param rhsPath in the second one
+ * @param lhsPath the path in the first object
+ * @param rhsPath the path in the second object
  */
 public record ObjectPathPair(ObjectPath lhsPath, ObjectPath rhsPath) {
-  /** As {@code <root>[1] and <root>[1]}. */
+  /** Text such as {@code <root>[1] and <root>[1]}. */
   @Override
   public String toString() {
     return lhsPath + " and " + rhsPath;

@@ -3,12 +3,15 @@ package io.opdyno;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The memory of tensors, and of those in lists, maps and params, which the garbage collector does not see: a program that
- * drops tensors without close() would fill the machine while its heap is nearly empty. Above a limit, the garbage collector
- * is started to find dropped tensors.
+ * Counts the memory of tensors, also of those in lists, maps and params, which the garbage collector does not see. A program that
+ * drops tensors without close() would fill the machine while its heap is nearly empty. So above a limit, the garbage collector is
+ * started to find dropped tensors.
  */
 final class OffHeap {
-  /** In bytes; the property "opdyno.offHeapLimit" sets it. If the memory in use exceeds it, the next limit is twice that. */
+  /**
+   * The limit in bytes; the property "opdyno.offHeapLimit" sets it. If the memory in use exceeds the limit, the next limit is
+   * twice that memory.
+   */
   private static final long LIMIT = Math.max(1, Long.getLong("opdyno.offHeapLimit", 256L << 20));
 
   /** Smaller amounts need not be added one by one: 16 of them do not matter. */
@@ -20,12 +23,12 @@ final class OffHeap {
 
   private OffHeap() {}
 
-  /** Less than 0 for memory that ended. */
+  /** Adds bytes; negative: memory that ended. */
   static void add(long bytes) {
     if (bytes == 0) return;
     long now = total.addAndGet(bytes), most = limit;
     if (now > most && bytes > 0) collect();
-    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // memory of long use has ended
+    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // memory that was in use for long has ended
   }
 
   /** Waits some milliseconds for the cleaner to end dropped objects. */

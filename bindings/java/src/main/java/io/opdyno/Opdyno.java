@@ -8,12 +8,14 @@ import org.jspecify.annotations.Nullable;
 public final class Opdyno {
   private Opdyno() {}
 
-  /** The library's version, as "0.2.0". */
+  /** The library's version, such as "0.2.0". */
   public static String version() {
     return Native.opd_version();
   }
 
-  /** How the library was built, as a JSON object: version, compiler, architecture, features, TVM's releases that it loads. */
+  /**
+   * How the library was built, as a JSON object: version, compiler, architecture, features, and the TVM releases that it loads.
+   */
   public static String buildInfo() {
     return Out.take(Native::opd_build_info);
   }
@@ -24,16 +26,17 @@ public final class Opdyno {
   }
 
   /**
-   * Sets that number, 1 to 1024; 0 restores the default, which the environment and the processors give. Kernels that run keep
-   * theirs. Another number is an {@link OpdynoException.OutOfRange}.
+   * Sets the number of threads that a parallel kernel may use, 1 to 1024. 0 restores the default, which depends on the
+   * environment and the processors. Running kernels keep their threads. Throws {@link OpdynoException.OutOfRange} for another
+   * number.
    */
   public static void setThreadCount(int count) {
     Native.opd_threads_set_count(count);
   }
 
   /**
-   * Sets the function that receives the library's warnings, in the place of the one before; null: none does. The library lets
-   * go of the one before as soon as no call of it runs.
+   * Sets the function that receives the library's warnings, and replaces the previous one; null: none. The library releases the
+   * previous function as soon as no call of it runs.
    */
   public static void setLog(@Nullable LogCallback callback) {
     Native.opd_log_set_callback(callback);
@@ -41,15 +44,13 @@ public final class Opdyno {
 
   /**
    * Writes a file as the library writes its own: a regular file is replaced as a whole, so that its readers see the old content
-   * or the new one. Without the directory it is an {@link OpdynoException.NotFound}.
+   * or the new one. Throws {@link OpdynoException.NotFound} if the directory does not exist.
    */
   public static void writeFile(Path path, byte[] content) {
     Native.opd_file_write(path, Objects.requireNonNull(content, "content must not be null"));
   }
 
-  /**
-   * Whether this build can run programs for a target: "llvm", "cuda", "opencl -device=mali" …; false for one that is not known.
-   */
+  /** Whether this build can run programs for a target: "llvm", "cuda", "opencl -device=mali" …; false for an unknown target. */
   public static boolean isEnabled(String target) {
     return Native.opd_module_enabled(target) != 0;
   }

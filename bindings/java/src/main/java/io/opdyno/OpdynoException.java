@@ -9,7 +9,7 @@ public class OpdynoException extends RuntimeException {
   private final int code;
   private final String kind;
   private final String backtrace;
-  private transient boolean isOfCrossing; // it shows the way of another exception through native code
+  private transient boolean isOfCrossing; // it stands for another exception that passed through native code
 
   private OpdynoException(int code, String kind, String message, String backtrace) {
     super(message);
@@ -18,7 +18,7 @@ public class OpdynoException extends RuntimeException {
     this.backtrace = backtrace;
   }
 
-  /** Of the class for the code. */
+  /** Makes an exception of the class for the code. */
   private static OpdynoException create(int code, String kind, String message, String backtrace) {
     switch (codeOf(code)) {
       case INVALID_ARGUMENT:
@@ -77,8 +77,8 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * An error for functions of Java to throw. Who calls them in another language gets its code and kind, where other exceptions are
-   * {@link Code#CALL_FAILED}. The kind is a name as "IndexError"; "": the usual one of the code.
+   * Makes an error for functions of Java to throw. Callers in another language get its code and kind; other exceptions become
+   * {@link Code#CALL_FAILED}. The kind is a name such as "IndexError"; "": the usual kind of the code.
    */
   public static OpdynoException of(Code code, String kind, String message) {
     Objects.requireNonNull(kind, "kind must not be null");
@@ -93,8 +93,8 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * The exception to throw for an error. If a callback threw, it is the callback's exception, with the error of its first crossing
-   * added as suppressed. There is a code for the error and each of its causes, and three texts: kind, message, backtrace.
+   * Returns the exception to throw for an error. If a callback threw, it is the callback's exception, with the error of its first
+   * crossing added as suppressed. The error and each of its causes have a code and three texts: kind, message, backtrace.
    */
   static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
     OpdynoException made = null;
@@ -112,7 +112,7 @@ public class OpdynoException extends RuntimeException {
     return crossed;
   }
 
-  /** One error is enough, for a program may throw the same exception again and again, on any threads. */
+  /** One error is sufficient, because a program may throw the same exception repeatedly, on any threads. */
   private static boolean hasCrossed(Throwable thrown) {
     for (Throwable suppressed : thrown.getSuppressed())
       if (suppressed instanceof OpdynoException error && error.isOfCrossing) return true;
@@ -139,7 +139,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** There is nothing of that name. */
+  /** Nothing has that name. */
   public static final class NotFound extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -148,7 +148,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** There is something of that name already. */
+  /** The name is already taken. */
   public static final class AlreadyExists extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -175,7 +175,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** This build or machine cannot do that. */
+  /** This build or machine does not support the request. */
   public static final class Unsupported extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -193,7 +193,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** A call took longer than it may. */
+  /** A call exceeded its deadline. */
   public static final class DeadlineExceeded extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -202,7 +202,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** That is not possible now. */
+  /** The object is not in a state that allows the call. */
   public static final class FailedPrecondition extends OpdynoException {
     private static final long serialVersionUID = 1;
 

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A row of a report: a call of an operator, or the sum of some. "(dispatch)" and "(profiler)" are the time of the VM and of the
- * recording. Percent is 100 for all.
+ * A row of a report: a call of an operator, or the sum of several calls. "(dispatch)" and "(profiler)" are the time of the VM and
+ * of the recording. A percentage of 100 is the whole.
  */
 public record Operator(String name, Duration duration, double percent, long count) {
-  /** One row for each name, with the sums of its rows, the longest first; without those whose names begin with "(". */
+  /** Joins rows: one for each name, with the sums of its rows, the longest first. Names that begin with "(" are left out. */
   public static List<Operator> join(Collection<Operator> rows) {
     Map<String, Operator> sums = new LinkedHashMap<>();
     for (Operator row : rows) {

@@ -3,11 +3,11 @@ package io.opdyno;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Where a function puts an output. */
+/** Receives an output of a function. */
 public final class Out<T extends @Nullable Object> {
   private @Nullable T content;
 
-  /** The value that was put there; null if none was. */
+  /** The value; null if the function wrote none. */
   public @Nullable T get() {
     return content;
   }
@@ -16,7 +16,7 @@ public final class Out<T extends @Nullable Object> {
     if (out != null) out.content = content;
   }
 
-  /** The output of a call: {@code Tensor t = take(out -> opd_tensor_create(dims, dtype, device, out))}. */
+  /** Returns the output of a call: {@code Tensor t = take(out -> opd_tensor_create(dims, dtype, device, out))}. */
   public static <T extends @Nullable Object> T take(Consumer<Out<T>> call) {
     Out<T> out = new Out<>();
     call.accept(out);

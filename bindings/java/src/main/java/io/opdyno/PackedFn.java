@@ -6,13 +6,13 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function of any values. Any threads may call it at once if the code behind it allows that.
+ * A packed function, which takes any values. Several threads may call it at once if its code allows that.
  *
  * <p>Arguments, items of lists and results of a {@link PackedFunction} are null, Boolean, Byte to Long, Float and Double, String,
  * byte[], long[] (a shape), {@link DType}, {@link Device}, {@link Pointer}, handles, Object[] and List (a {@link ValueList}),
- * java.util.Map (a {@link ValueMap}) and PackedFunction (a PackedFn). Other objects are an IllegalArgumentException, and so is a
- * String with half of a pair of surrogates. Back come null, Boolean, Long, Double, String, byte[], long[], DType, Device, Pointer
- * and handles, which are the caller's to close.
+ * java.util.Map (a {@link ValueMap}) and PackedFunction (a PackedFn). For other objects, and for a String with an unpaired
+ * surrogate, IllegalArgumentException is thrown. Results are null, Boolean, Long, Double, String, byte[], long[], DType, Device,
+ * Pointer and handles, which the caller has to close.
  */
 public final class PackedFn extends Handle {
   PackedFn(long pointer) {
@@ -24,7 +24,7 @@ public final class PackedFn extends Handle {
     return Calls.call(this, args);
   }
 
-  /** Calls without values, and without an array for none. */
+  /** Calls without values, and without an empty array. */
   public @Nullable Object call() {
     return Calls.call(this, Calls.NONE);
   }
@@ -34,19 +34,20 @@ public final class PackedFn extends Handle {
     return Calls.call(this, value);
   }
 
-  /** A function of Java. */
+  /** Makes a packed function from a function of Java. */
   public static PackedFn of(PackedFunction code) {
     Objects.requireNonNull(code, "code must not be null");
     return Out.take(out -> Native.opd_function_create(code, out));
   }
 
   /**
-   * A C function at an address, called by its signature: {@code "f64(f64, i32)"}. Its types are void, bool, i8 to i64, u8 to u64,
-   * f32, f64, ptr, str, tensor, and structs as {@code {f64, f64}}; {@code ...} stands for further arguments. A wrong address or
-   * signature breaks the process. A mistake in the text is an {@link OpdynoException.InvalidArgument} with its place.
+   * Makes a packed function from the address of a C function and its signature: {@code "f64(f64, i32)"}. The types are void,
+   * bool, i8 to i64, u8 to u64, f32, f64, ptr, str, tensor, and structs as {@code {f64, f64}}; {@code ...} stands for further
+   * arguments. A wrong address or signature breaks the process. Throws {@link OpdynoException.InvalidArgument}, with the place,
+   * for a mistake in the text.
    *
-   * @param name stands in messages; null: "function"
-   * @param keepAlive is kept as long as the function is, a module or {@link Closure} say; null: the code lasts anyway
+   * @param name the name in messages; null: "function"
+   * @param keepAlive an object that is kept as long as the function, such as a module or {@link Closure}; null: none is needed
    */
   public static PackedFn ofPointer(Pointer pointer, String signature, @Nullable String name, @Nullable Handle keepAlive) {
     long kept = Handle.begin(keepAlive);
@@ -57,7 +58,7 @@ public final class PackedFn extends Handle {
     }
   }
 
-  /** A registered function of the process. */
+  /** Returns a registered function of the process. */
   public static PackedFn global(String name) {
     return Out.take(out -> Native.opd_function_get_global(name, out));
   }
@@ -67,12 +68,12 @@ public final class PackedFn extends Handle {
     return ValueList.texts(Out.take(Native::opd_function_list_global));
   }
 
-  /** Registers it for the whole process, in the place of one of that name. */
+  /** Registers it for the whole process, and replaces a function of that name. */
   public void register(String name) {
     register(name, true);
   }
 
-  /** Likewise; if it may not replace one of that name, that is an {@link OpdynoException.AlreadyExists}. */
+  /** Registers it. If it must not replace a function of that name, throws {@link OpdynoException.AlreadyExists}. */
   public void register(String name, boolean mayReplace) {
     Native.opd_function_register(name, this, mayReplace ? 1 : 0);
   }
@@ -83,8 +84,8 @@ public final class PackedFn extends Handle {
   }
 
   /**
-   * Calls it some times to warm up, then once with collectors around it. Returns their metrics by name; "Duration (us)" is
-   * always there. A collector that fails throws here. The result of the calls is dropped.
+   * Calls it several times to warm up, then once with collectors around it. Returns their metrics by name, always with "Duration
+   * (us)". If a collector fails, this throws. The results of the calls are dropped.
    */
   public Map<String, Metric> profile(Device device, int warmup, List<Collector> collectors, @Nullable Object... args) {
     Collector[] all = collectors.toArray(Collector[]::new);
@@ -94,32 +95,32 @@ public final class PackedFn extends Handle {
     }
   }
 
-  /** Calls for a tensor; a ClassCastException if the result is something else. */
+  /** Calls it and returns a tensor. ClassCastException if the result is something else. */
   public Tensor callTensor(@Nullable Object... args) {
     return Calls.asTensor(call(args));
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
+  /** Calls it and returns a whole number or a truth value, 0 or 1. ClassCastException if the result is something else. */
   public long callLong() {
     return Calls.callLong(this, 0, 0, 0);
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
+  /** Calls it and returns a whole number or a truth value, 0 or 1. ClassCastException if the result is something else. */
   public long callLong(long a) {
     return Calls.callLong(this, 1, a, 0);
   }
 
-  /** Calls for a whole number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
+  /** Calls it and returns a whole number or a truth value, 0 or 1. ClassCastException if the result is something else. */
   public long callLong(long a, long b) {
     return Calls.callLong(this, 2, a, b);
   }
 
-  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
+  /** Calls it and returns a number or a truth value, 0 or 1. ClassCastException if the result is something else. */
   public double callDouble(double a) {
     return Calls.callDouble(this, 1, a, 0);
   }
 
-  /** Calls for a number or a truth value, 0 or 1; a ClassCastException if the result is something else. */
+  /** Calls it and returns a number or a truth value, 0 or 1. ClassCastException if the result is something else. */
   public double callDouble(double a, double b) {
     return Calls.callDouble(this, 2, a, b);
   }

@@ -8,7 +8,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** Named tensors, in a file or in memory. Any threads may ask for tensors; set() is for one thread at a time. */
+/** Named tensors, in a file or in memory. Any thread may request tensors, but only one thread at a time may call set(). */
 public final class Params extends Handle {
   private final java.util.Map<String, Long> bytesSet = new ConcurrentHashMap<>(); // of tensors, by their names
 
@@ -16,25 +16,25 @@ public final class Params extends Handle {
     super(pointer, heldBytes(pointer));
   }
 
-  /** None yet. */
+  /** Makes an empty set. */
   public static Params create() {
     return Out.take(Native::opd_params_create);
   }
 
-  /** Of a file; no options (null) are all defaults. */
+  /** Opens a file; null: all defaults. */
   public static Params open(Path path, @Nullable ParamsOptions options) {
     return Out.take(out -> Native.opd_params_open(path, ParamsOptions.map(options), out));
   }
 
-  /** Of a file. */
+  /** Opens a file. */
   public static Params open(Path path) {
     return open(path, null);
   }
 
   /**
-   * Of the bytes of a file, from the position of a direct buffer to its limit. Tensors are views of the buffer where that is
-   * possible, and a write into them goes there; it is kept as long as anything views it. Without {@code copy} it must not
-   * be read-only.
+   * Opens the bytes of a file, from the position of a direct buffer to its limit. Tensors are views of the buffer if possible,
+   * and a write to a view changes the buffer. The buffer is kept as long as there are views. Without {@code copy}, it must not be
+   * read-only.
    */
   public static Params open(ByteBuffer bytes, @Nullable ParamsOptions options) {
     java.util.Map<String, Object> map = ParamsOptions.map(options);
@@ -52,7 +52,7 @@ public final class Params extends Handle {
     return Out.take(out -> Native.opd_params_load_bytes(bytes, out));
   }
 
-  /** In the order of the file. */
+  /** The names, in the order of the file. */
   public List<String> names() {
     List<String> names = new ArrayList<>();
     for (int i = 0, count = Native.opd_params_count(this); i < count; ++i) names.add(Native.opd_params_name(this, i));
@@ -69,7 +69,7 @@ public final class Params extends Handle {
     return all;
   }
 
-  /** How the tensors have been made so far. */
+  /** Counts of how the tensors were made so far. */
   public ParamsStats stats() {
     return Out.take(out -> Native.opd_params_get_stats(this, out));
   }
@@ -100,7 +100,7 @@ public final class Params extends Handle {
     return Out.take(out -> Native.opd_params_save_bytes(this, out));
   }
 
-  /** Of the tensors that are not views of a file. */
+  /** The bytes of the tensors that are not views of a file. */
   private static native long heldBytes(long params);
 
   private static native long openBytes(ByteBuffer bytes, long[] options);

@@ -8,12 +8,12 @@ public final class Profiler extends Handle {
     super(pointer);
   }
 
-  /** Not yet started, with all defaults. */
+  /** Makes a profiler with all defaults. It is not started yet. */
   public static Profiler create() {
     return create(null);
   }
 
-  /** Not yet started; no options (null) are all defaults. */
+  /** Makes a profiler; null: all defaults. It is not started yet. */
   public static Profiler create(@Nullable ProfilerOptions options) {
     return Out.take(out -> Native.opd_profiler_create(ProfilerOptions.map(options), out));
   }
@@ -23,7 +23,9 @@ public final class Profiler extends Handle {
     Native.opd_profiler_start(this);
   }
 
-  /** Sets the action of the step that the next start() or step() begins, in place of the schedule: for schedules of your own. */
+  /**
+   * Sets the action of the step that the next start() or step() begins, instead of the schedule. Use it for your own schedules.
+   */
   public void setAction(ProfilerAction action) {
     Native.opd_profiler_set_action(this, action);
   }
@@ -38,26 +40,27 @@ public final class Profiler extends Handle {
     return Out.take(out -> Native.opd_profiler_stop(this, out));
   }
 
-  /** A trace of the events recorded so far; the recording goes on. */
+  /** Returns a trace of the events recorded so far. The recording continues. */
   public Trace snapshot() {
     return Out.take(out -> Native.opd_profiler_snapshot(this, out));
   }
 
   /**
-   * Makes it a flight recorder, from the next start() on: when a dump is requested, a thread of the library writes a file,
-   * while the recording goes on. Null: no dumps. Options name a path, and the causes of a dump: a signal, slow calls, errors, or dump().
-   * After start() it is an {@link OpdynoException.FailedPrecondition}. If a file cannot be written, a message goes to the log.
+   * Makes it a flight recorder, from the next start() on: when a dump is requested, a thread of the library writes a file, while
+   * the recording continues. Null: no dumps. The options have a path, and the triggers of a dump: a signal, slow calls, errors,
+   * or dump(). Throws {@link OpdynoException.FailedPrecondition} after start(). If a file cannot be written, a message goes to
+   * the log.
    */
   public void setDumps(@Nullable DumpOptions options) {
     Native.opd_profiler_set_dumps(this, DumpOptions.map(options));
   }
 
-  /** Asks for a dump and does not wait for it; stop() does. The reason stands in the file. */
+  /** Requests a dump and does not wait for it; stop() does. The file has the reason. */
   public void dump(String reason) {
     Native.opd_profiler_dump(this, reason);
   }
 
-  /** The number of dumps that were written so far. */
+  /** The number of dumps written so far. */
   public long dumpCount() {
     return Native.opd_profiler_dump_count(this);
   }

@@ -7,44 +7,47 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A module, loaded of a file or made. */
+/** A module, loaded from a file or made. */
 public final class Program extends Handle {
   Program(long pointer) {
     super(pointer);
   }
 
-  /** Of a file that TVM or a compiler exported, or of one of the library's own. */
+  /** Loads a file that TVM, a compiler or opdyno wrote. */
   public static Program load(Path path) {
     return load(path, null);
   }
 
-  /** Likewise; no options (null) are all defaults. */
+  /** The same with options; null: all defaults. */
   public static Program load(Path path, @Nullable ProgramOptions options) {
     return Out.take(out -> Native.opd_module_load(path, ProgramOptions.map(options), out));
   }
 
-  /** Of the bytes of such a file; the name is for messages. */
+  /** Loads the bytes of such a file; the name is for messages. */
   public static Program load(byte[] bytes, @Nullable String name, @Nullable ProgramOptions options) {
     Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_module_load_bytes(bytes, name, ProgramOptions.map(options), out));
   }
 
   /**
-   * Of a shared library, with C functions of it by name and signature: {@code Map.of("scaled", "f64(f64, i32)")}. A wrong signature
-   * breaks the process. An absent function is an {@link OpdynoException.NotFound}.
+   * Loads C functions of a shared library by name and signature: {@code Map.of("scaled", "f64(f64, i32)")}. A wrong signature
+   * breaks the process. Throws {@link OpdynoException.NotFound} for a missing function.
    */
   public static Program loadNative(Path path, java.util.Map<String, String> signatures, @Nullable ProgramOptions options) {
     Objects.requireNonNull(signatures, "signatures must not be null");
     return Out.take(out -> Native.opd_module_load_native(path, signatures, ProgramOptions.map(options), out));
   }
 
-  /** Of an object file or an archive of them, which is not run, but linked into the file that export() writes. */
+  /** Keeps an object file or an archive of them. It cannot run, but is linked into the file that export() writes. */
   public static Program loadStaticLibrary(Path path, String... functions) {
     Objects.requireNonNull(functions, "functions must not be null");
     return Out.take(out -> Native.opd_module_load_static_library(path, functions, out));
   }
 
-  /** The objects that are linked into the process and registered themselves by a prefix, usually "": the same module each time. */
+  /**
+   * The module of the object files that are linked into the process and registered themselves under a prefix, usually "". It is
+   * the same module each time.
+   */
   public static Program systemLib(@Nullable String prefix) {
     return Out.take(out -> Native.opd_module_system_lib(prefix, out));
   }
@@ -67,7 +70,7 @@ public final class Program extends Handle {
     return properties;
   }
 
-  /** The modules that it imports; new handles, which are the caller's to close. */
+  /** The modules that it imports, as new handles, which the caller has to close. */
   public List<Program> imports() {
     return ValueList.items(Out.take(out -> Native.opd_module_list_imports(this, out))).stream().map(Program.class::cast).toList();
   }
@@ -77,33 +80,33 @@ public final class Program extends Handle {
     return ValueList.texts(Out.take(out -> Native.opd_module_list_functions(this, out)));
   }
 
-  /** Whether function(name) finds one. */
+  /** Whether function(name) finds a function. */
   public boolean hasFunction(String name) {
     return hasFunction(name, Set.of(ProgramLookup.IMPORTS));
   }
 
-  /** Whether there is a function of that name; none (an empty set): of its own that can be called. */
+  /** Whether there is a function of that name. An empty set: only its own functions that can be called. */
   public boolean hasFunction(String name, Set<ProgramLookup> lookup) {
     int bits = lookup.stream().mapToInt(ProgramLookup::swigValue).reduce(0, (all, bit) -> all | bit);
     return Native.opd_module_has_function(this, name, bits) != 0;
   }
 
-  /** A function of it or of its imports; null: the one that it is called by, "main". */
+  /** Returns a function of the module or of its imports; null: the entry function, "main". */
   public PackedFn function(@Nullable String name) {
     return Out.take(out -> Native.opd_module_get_function(this, name, 1, out));
   }
 
-  /** A C symbol, called by its signature: {@code "f64(f64, i32)"}. A wrong one breaks the process. */
+  /** Returns a C symbol by its signature: {@code "f64(f64, i32)"}. A wrong signature breaks the process. */
   public PackedFn function(String symbol, String signature) {
     return Out.take(out -> Native.opd_module_native_function(this, symbol, signature, out));
   }
 
-  /** A VM of it, on the CPU. */
+  /** Makes a VM of it on the CPU. */
   public Vm vm() {
     return vm(null);
   }
 
-  /** Likewise; no options (null) are all defaults. */
+  /** The same with options; null: all defaults. */
   public Vm vm(@Nullable VmOptions options) {
     return Out.take(out -> Native.opd_vm_create(this, VmOptions.map(options), out));
   }
@@ -118,7 +121,7 @@ public final class Program extends Handle {
     return Out.take(out -> Native.opd_module_to_json(this, out));
   }
 
-  /** Adds another module, where functions are looked for, too. */
+  /** Adds an import, in which functions are looked up, too. */
   public void addImport(Program imported) {
     Native.opd_module_add_import(this, imported);
   }
@@ -129,8 +132,8 @@ public final class Program extends Handle {
   }
 
   /**
-   * Writes a file of it alone, without its imports, in a format; null: by the path's suffix, then the usual one. A format that it
-   * has not is an {@link OpdynoException.Unsupported}, which lists those that it has.
+   * Writes a file of the module alone, without its imports, in a format; null: the format of the path's suffix, else the usual
+   * one. Throws {@link OpdynoException.Unsupported}, with the possible formats, for another format.
    */
   public void save(Path path, @Nullable String format) {
     Native.opd_module_save(this, path, format);

@@ -12,13 +12,13 @@ public final class Range implements AutoCloseable {
     this.begun = begun;
   }
 
-  /** Begins a range; it costs little while nothing records. */
+  /** Begins a range. While nothing records, it costs little. */
   public static Range open(String name) {
     if (!isRecorded()) return new Range(0); // its name needs no number
     return new Range(Native.opd_range_begin(Native.opd_range_name(name)));
   }
 
-  /** Begins a range that pop() ends. The number of ranges that were pushed around it on this thread, from 0. */
+  /** Begins a range that pop() ends. Returns the number of pushed ranges around it on this thread, from 0. */
   public static int push(String name) {
     return Native.opd_range_push(name);
   }
@@ -28,17 +28,20 @@ public final class Range implements AutoCloseable {
     return Native.opd_range_pop();
   }
 
-  /** Records a moment. */
+  /** Marks a moment. */
   public static void mark(String name) {
     if (isRecorded()) Native.opd_range_mark(Native.opd_range_name(name));
   }
 
-  /** Whether a profiler, or a tool by {@link #isIttAvailable}, records ranges now. */
+  /** Whether a profiler, or a tool of {@link #isIttAvailable}, records ranges now. */
   public static boolean isRecorded() {
     return Native.opd_range_is_recorded() != 0;
   }
 
-  /** Whether a tool listens by Intel's ITT API (INTEL_LIBITTNOTIFY64 of the environment): ranges are its tasks then. */
+  /**
+   * Whether a tool receives ranges through Intel's ITT API (environment variable INTEL_LIBITTNOTIFY64): ranges are then tasks of
+   * the tool.
+   */
   public static boolean isIttAvailable() {
     return Native.opd_itt_is_available() != 0;
   }

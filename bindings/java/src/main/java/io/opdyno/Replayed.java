@@ -4,12 +4,12 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The result of a recorded call that was made again: the program, a row for each argument and part of the result, and a profile.
- * The program is null if the recording has only its hash, the profile if nothing was measured. It prints as its verdict, and as its
- * report if the file was only read: see {@link ReplayOptions#run}.
+ * The result of a replay: the program, a report with a row for each argument and part of the result, and a profile. The program
+ * is null if the recording has only its hash, the profile if nothing was measured. It prints as its verdict, and as its report if
+ * the file was only read: see {@link ReplayOptions#run}.
  */
 public record Replayed(@Nullable Program program, Report report, @Nullable Report profile) implements AutoCloseable {
-  /** Makes the call again that {@link Vm#recordNextCall} kept. It runs the code of the file. */
+  /** Makes the call again that {@link Vm#recordNextCall} recorded. It runs the code in the file. */
   public static Replayed of(Path path, @Nullable ReplayOptions options) {
     Out<Program> program = new Out<>();
     Out<Report> report = new Out<>(), profile = new Out<>();
@@ -27,12 +27,12 @@ public record Replayed(@Nullable Program program, Report report, @Nullable Repor
     return report.entry("Verdict");
   }
 
-  /** Whether the call was made again and ended as it did when it was recorded. */
+  /** Whether the call was made again and ended as recorded. */
   public boolean isSame() {
     return "1".equals(report.entry("Same"));
   }
 
-  /** The operator that {@link ReplayOptions#minimise} has kept; null without one. */
+  /** The operator that {@link ReplayOptions#minimise} kept; null if there is none. */
   public @Nullable String minimised() {
     return report.entry("Minimised");
   }

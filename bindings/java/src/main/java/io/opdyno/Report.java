@@ -14,7 +14,7 @@ public final class Report extends Handle {
     super(pointer);
   }
 
-  /** Of its JSON, as TVM and write() write it. */
+  /** Reads a report from JSON that TVM or write() wrote. */
   public static Report fromJson(String json) {
     return Out.take(out -> Native.opd_report_from_json(Values.encoded(Objects.requireNonNull(json, "json must not be null")), out));
   }
@@ -30,20 +30,20 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_diff(old, now, DiffOptions.map(options), out));
   }
 
-  /** As text. */
+  /** Writes the report as text. */
   public String write(ReportFormat format) {
     return write(format, null);
   }
 
-  /** Likewise; no options (null) are all defaults. */
+  /** The same with options; null: all defaults. */
   public String write(ReportFormat format, @Nullable ReportWriteOptions options) {
     return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
   }
 
   /**
-   * Gives the calls as a stream of Arrow, in one batch: fills the C struct ArrowArrayStream at an address, as
-   * {@code org.apache.arrow.c.ArrowArrayStream.memoryAddress()} gives it. The stream keeps its memory, also after close(); its
-   * consumer releases it.
+   * Exports the calls as an Arrow stream, in one batch: fills the C struct ArrowArrayStream at an address, as returned by {@code
+   * org.apache.arrow.c.ArrowArrayStream.memoryAddress()}. The stream keeps its memory, also after close(); its consumer releases
+   * it.
    */
   public void toArrow(long address) {
     Native.opd_report_to_arrow(this, address);
@@ -93,8 +93,8 @@ public final class Report extends Handle {
   }
 
   /**
-   * The rows of calls, by the columns that every report of a VM has: one for each call of an operator, so that an operator may have
-   * many, and those of "(dispatch)" and "(profiler)". {@link Operator#join} makes one for each name.
+   * The rows of calls, with the columns that every report of a VM has. Each call of an operator has a row, so an operator may
+   * have many; there are also the rows "(dispatch)" and "(profiler)". {@link Operator#join} makes one row for each name.
    */
   public List<Operator> operators() {
     if (count(ReportSection.CALLS) == 0) return List.of();
@@ -112,7 +112,7 @@ public final class Report extends Handle {
     return metric instanceof Number given ? given : 0;
   }
 
-  /** With the operations and bytes of its operators, as far as known by their names and shapes; 0: a peak that is not known. */
+  /** Adds the operations and bytes of operators that are known from their names and shapes; 0: the peak is not known. */
   public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
   }

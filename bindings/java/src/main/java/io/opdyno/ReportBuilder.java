@@ -1,15 +1,16 @@
 package io.opdyno;
 
 /**
- * A report in the making, for one thread at a time: {@code builder.addCall().set("Name", Metric.string("add"))}. A metric that the
- * row has already is an {@link OpdynoException.AlreadyExists}; after finish() all is an {@link OpdynoException.FailedPrecondition}.
+ * A report under construction, for one thread at a time: {@code builder.addCall().set("Name", Metric.string("add"))}. Throws
+ * {@link OpdynoException.AlreadyExists} for a metric that the row has already, and {@link OpdynoException.FailedPrecondition}
+ * after finish().
  */
 public final class ReportBuilder extends Handle {
   ReportBuilder(long pointer) {
     super(pointer);
   }
 
-  /** A report without rows. */
+  /** Begins a report without rows. */
   public static ReportBuilder create() {
     return Out.take(Native::opd_report_builder_create);
   }
@@ -25,7 +26,7 @@ public final class ReportBuilder extends Handle {
     return set(ReportSection.CALLS, null, name, metric);
   }
 
-  /** Sets a metric of a device, whose name is as "cpu0". */
+  /** Sets a metric of a device, whose name is like "cpu0". */
   public ReportBuilder setDevice(String device, String name, Metric metric) {
     return set(ReportSection.DEVICES, device, name, metric);
   }
@@ -40,7 +41,7 @@ public final class ReportBuilder extends Handle {
     return this;
   }
 
-  /** The report; once only. */
+  /** Returns the report. It can be called only once. */
   public Report finish() {
     return Out.take(out -> Native.opd_report_builder_finish(this, out));
   }

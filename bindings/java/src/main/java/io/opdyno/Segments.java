@@ -10,9 +10,9 @@ public final class Segments {
   private Segments() {}
 
   /**
-   * The memory itself, not a copy, of a tensor of any size. It lasts as long as somebody has the segment or a slice of it, also when
-   * the tensor is closed. The memory must lie on the CPU and without gaps, and not be lent for a call. A segment of a tensor that
-   * is read-only is read-only.
+   * Returns the memory of a tensor of any size, without a copy. It lasts as long as the segment or a slice of it is reachable,
+   * even if the tensor is closed. The memory must be on the CPU and without gaps, and must not be lent for a call. The segment of
+   * a read-only tensor is read-only.
    */
   public static MemorySegment of(Tensor tensor) {
     boolean isReadOnly = tensor.isReadOnly();

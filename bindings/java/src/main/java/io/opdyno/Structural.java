@@ -4,13 +4,13 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Structural equality: whether two values have the same structure and content, and where they differ. Source: TVM's
+ * Structural equality: compares the structure and content of two values, and finds the difference. Source: TVM's
  * structural_equal.
  *
- * <p>Values are compared as a function would get them ({@link PackedFn} lists them): lists and arrays by items; maps by keys, in any
- * order; tensors by dtype, shape and the bits of their elements, on whatever device; text, bytes, null, shapes, dtypes and devices by
- * content. Numbers are equal if kind and value are: 1, 1.0 and true all differ; a NaN is equal to another. Any other object is only
- * equal to itself, and so is a function of Java only as one {@link PackedFn}.
+ * <p>Values are compared as a function would get them ({@link PackedFn} lists them): lists and arrays by items; maps by keys, in
+ * any order; tensors by dtype, shape and the bits of their elements, on any device; text, bytes, null, shapes, dtypes and devices
+ * by content. Numbers are equal if their kinds and values are equal: 1, 1.0 and true differ, but NaN equals NaN. Any other object
+ * is equal only to itself; a function of Java only as the same {@link PackedFn}.
  */
 public final class Structural {
   private Structural() {}
@@ -21,8 +21,8 @@ public final class Structural {
   }
 
   /**
-   * Where two values first differ, in the order of the items; null if they are structurally equal. Where one has an item or a key
-   * that the other lacks, the path in the other ends in a missing element or entry.
+   * Returns the first place where two values differ, in the order of the items; null if they are structurally equal. If one value
+   * has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
    */
   public static @Nullable ObjectPathPair firstMismatch(@Nullable Object lhs, @Nullable Object rhs) {
     try (ValueList both = ValueList.of(lhs, rhs)) {

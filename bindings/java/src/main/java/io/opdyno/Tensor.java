@@ -9,7 +9,7 @@ import java.nio.LongBuffer;
 import java.util.Objects;
 import java.util.function.LongFunction;
 
-/** Memory with a shape and a type of its elements. A tensor made by of() is a copy that lies on the CPU. */
+/** Memory with a shape and an element type. A tensor made by of() is a copy on the CPU. */
 public final class Tensor extends Handle {
   Tensor(long pointer) {
     super(pointer, sizeOf(pointer));
@@ -19,45 +19,45 @@ public final class Tensor extends Handle {
     super(pointer, bytes);
   }
 
-  /** Of elements that are not set yet. */
+  /** Makes a tensor with uninitialised elements. */
   public static Tensor create(DType dtype, long... shape) {
     return create(Device.CPU, dtype, shape);
   }
 
-  /** Likewise, on a device. */
+  /** Makes a tensor with uninitialised elements on a device. */
   public static Tensor create(Device device, DType dtype, long... shape) {
     return Out.take(out -> Native.opd_tensor_create(shape, dtype, device, out));
   }
 
-  /** Of float32. */
+  /** Makes a tensor of float32. */
   public static Tensor of(float[] elements, long... shape) {
     ByteBuffer bytes = room(elements.length, 4);
     bytes.asFloatBuffer().put(elements);
     return of(bytes.array(), DType.FLOAT32, shape);
   }
 
-  /** Of float64. */
+  /** Makes a tensor of float64. */
   public static Tensor of(double[] elements, long... shape) {
     ByteBuffer bytes = room(elements.length, 8);
     bytes.asDoubleBuffer().put(elements);
     return of(bytes.array(), DType.FLOAT64, shape);
   }
 
-  /** Of int32. */
+  /** Makes a tensor of int32. */
   public static Tensor of(int[] elements, long... shape) {
     ByteBuffer bytes = room(elements.length, 4);
     bytes.asIntBuffer().put(elements);
     return of(bytes.array(), DType.INT32, shape);
   }
 
-  /** Of int64. */
+  /** Makes a tensor of int64. */
   public static Tensor of(long[] elements, long... shape) {
     ByteBuffer bytes = room(elements.length, 8);
     bytes.asLongBuffer().put(elements);
     return of(bytes.array(), DType.INT64, shape);
   }
 
-  /** Of elements as they lie in memory, row by row. */
+  /** Makes a tensor from the bytes of its elements, row by row. */
   public static Tensor of(byte[] elements, DType dtype, long... shape) {
     Objects.requireNonNull(elements, "elements must not be null");
     Tensor made = create(dtype, shape);
@@ -71,8 +71,8 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * Of the memory of a direct buffer, from its position to its limit, row by row: not a copy. What writes the tensor writes the
-   * buffer; a tensor of a buffer that is read-only is read-only. The buffer is kept until nothing shares its memory any more. Memory
+   * Makes a tensor that shares the memory of a direct buffer, from its position to its limit, row by row. Writes to the tensor
+   * change the buffer. The tensor of a read-only buffer is read-only. The buffer is kept as long as its memory is shared. Memory
    * of a MemorySegment must not be freed before. Programs refuse arguments that do not begin at a multiple of 64 bytes: see
    * {@link ByteBuffer#alignedSlice}.
    */
@@ -98,12 +98,12 @@ public final class Tensor extends Handle {
     return with(Tensor::dimsOf);
   }
 
-  /** How many elements lie between neighbours along each dimension. */
+  /** The stride of each dimension, in elements. */
   public long[] strides() {
     return with(Tensor::stridesOf);
   }
 
-  /** Where the elements lie. */
+  /** The device of the elements. */
   public Device device() {
     return Device.of(with(Tensor::deviceOf));
   }
@@ -118,12 +118,12 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_bytes(this);
   }
 
-  /** A copy of the elements; an IllegalStateException if they have more bytes than an array of Java, which has 2147483647 at most. */
+  /** A copy of the elements. IllegalStateException if they have more than 2147483647 bytes, the limit of an array of Java. */
   public byte[] toBytes() {
     return with(Tensor::bytesOf);
   }
 
-  /** A copy of the elements; an IllegalArgumentException if they are no float32. */
+  /** A copy of the elements. IllegalArgumentException if they are not float32. */
   public float[] toFloatArray() {
     FloatBuffer copy = copy(DType.FLOAT32).asFloatBuffer();
     float[] elements = new float[copy.capacity()];
@@ -131,7 +131,7 @@ public final class Tensor extends Handle {
     return elements;
   }
 
-  /** A copy of the elements; an IllegalArgumentException if they are no float64. */
+  /** A copy of the elements. IllegalArgumentException if they are not float64. */
   public double[] toDoubleArray() {
     DoubleBuffer copy = copy(DType.FLOAT64).asDoubleBuffer();
     double[] elements = new double[copy.capacity()];
@@ -139,7 +139,7 @@ public final class Tensor extends Handle {
     return elements;
   }
 
-  /** A copy of the elements; an IllegalArgumentException if they are no int32. */
+  /** A copy of the elements. IllegalArgumentException if they are not int32. */
   public int[] toIntArray() {
     IntBuffer copy = copy(DType.INT32).asIntBuffer();
     int[] elements = new int[copy.capacity()];
@@ -147,7 +147,7 @@ public final class Tensor extends Handle {
     return elements;
   }
 
-  /** A copy of the elements; an IllegalArgumentException if they are no int64. */
+  /** A copy of the elements. IllegalArgumentException if they are not int64. */
   public long[] toLongArray() {
     LongBuffer copy = copy(DType.INT64).asLongBuffer();
     long[] elements = new long[copy.capacity()];
@@ -160,7 +160,7 @@ public final class Tensor extends Handle {
     return ByteBuffer.wrap(toBytes()).order(ByteOrder.nativeOrder());
   }
 
-  /** The same elements, in the same memory, with another shape. */
+  /** Returns a tensor with the same elements, in the same memory, and another shape. */
   public Tensor reshape(long... shape) {
     return Out.take(out -> Native.opd_tensor_reshape(this, shape, out));
   }
@@ -183,9 +183,9 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * The memory itself, not a copy. It lasts as long as somebody has the buffer or a view of it, also when the tensor is
-   * closed. The memory must lie on the CPU and without gaps, and not be lent for a call. A buffer of Java has at most 2147483647
-   * bytes: {@code Segments.of(tensor)} shows larger ones.
+   * Returns the memory, without a copy. It lasts as long as the buffer or a view of it is reachable, even if the tensor is
+   * closed. The memory must be on the CPU and without gaps, and must not be lent for a call. A buffer of Java has at most
+   * 2147483647 bytes: for larger tensors, use {@code Segments.of(tensor)}.
    */
   public ByteBuffer buffer() {
     boolean isReadOnly = isReadOnly();
@@ -198,40 +198,40 @@ public final class Tensor extends Handle {
         });
   }
 
-  /** Another handle of the same tensor, whose memory may be shown beyond a call: see buffer(). */
+  /** Another handle of the same tensor, whose memory may be used after a call: see buffer(). */
   Tensor shared() {
     return with(pointer -> new Tensor(share(pointer)));
   }
 
-  /** Where the first element lies. */
+  /** The address of the first element. */
   long address() {
     return with(Tensor::addressOf);
   }
 
-  /** As buffer(), of float32; an IllegalArgumentException if they are something else. */
+  /** Like buffer(), for float32. IllegalArgumentException for another dtype. */
   public FloatBuffer floats() {
     return of(DType.FLOAT32).asFloatBuffer();
   }
 
-  /** As buffer(), of float64; an IllegalArgumentException if they are something else. */
+  /** Like buffer(), for float64. IllegalArgumentException for another dtype. */
   public DoubleBuffer doubles() {
     return of(DType.FLOAT64).asDoubleBuffer();
   }
 
-  /** As buffer(), of int32; an IllegalArgumentException if they are something else. */
+  /** Like buffer(), for int32. IllegalArgumentException for another dtype. */
   public IntBuffer ints() {
     return of(DType.INT32).asIntBuffer();
   }
 
-  /** As buffer(), of int64; an IllegalArgumentException if they are something else. */
+  /** Like buffer(), for int64. IllegalArgumentException for another dtype. */
   public LongBuffer longs() {
     return of(DType.INT64).asLongBuffer();
   }
 
   /**
    * Takes over a DLPack tensor without a copy: the address of a C struct DLManagedTensorVersioned, or of the older
-   * DLManagedTensor. Its deleter is called once, on any thread, when neither the tensor nor a buffer of it is in use any more;
-   * until then its code must stay loaded. If this throws, the struct is still the caller's.
+   * DLManagedTensor. Its deleter is called once, on any thread, when neither the tensor nor a buffer of it is in use; until then
+   * its code must stay loaded. If this throws, the caller still owns the struct.
    */
   public static Tensor ofDlpack(long managed, boolean isVersioned) {
     return new Tensor(fromDlpack(managed, isVersioned));
@@ -240,8 +240,8 @@ public final class Tensor extends Handle {
   /**
    * Lends the memory to a consumer of DLPack, without a copy: the address of a new C struct DLManagedTensorVersioned, or of the
    * older DLManagedTensor, which keeps the memory also after close(). The consumer must call the deleter in the struct once;
-   * where there is none, {@code Tensor.ofDlpack(address, isVersioned).close()} does. The older struct cannot say that a tensor is
-   * read-only: one that is is an {@link OpdynoException.Unsupported}.
+   * without a consumer, use {@code Tensor.ofDlpack(address, isVersioned).close()}. The older struct has no flag for read-only
+   * tensors, so {@link OpdynoException.Unsupported} is thrown for them.
    */
   public long toDlpack(boolean isVersioned) {
     return with(pointer -> toDlpack(pointer, isVersioned));
@@ -252,12 +252,12 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_is_read_only(this) != 0;
   }
 
-  /** Whether the elements lie row by row, without gaps. */
+  /** Whether the elements are in row-major order without gaps. */
   public boolean isContiguous() {
     return Native.opd_tensor_is_contiguous(this) != 0;
   }
 
-  /** Whether nothing else refers to the tensor, nor to its memory as far as opdyno knows: buffers and views do. */
+  /** Whether nothing else refers to the tensor or, as far as opdyno knows, to its memory. Buffers and views do. */
   public boolean isUnique() {
     return Native.opd_tensor_is_unique(this) != 0;
   }
@@ -281,7 +281,7 @@ public final class Tensor extends Handle {
     }
   }
 
-  /** As "Tensor(float32[4], cpu:0)". */
+  /** Text such as "Tensor(float32[4], cpu:0)". */
   @Override
   public String toString() {
     return Out.take(out -> Native.opd_value_to_string(this, out));

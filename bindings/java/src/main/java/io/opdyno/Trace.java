@@ -11,7 +11,7 @@ public final class Trace extends Handle {
     super(pointer);
   }
 
-  /** Of a file that a profiler wrote. */
+  /** Reads a file that a profiler wrote. */
   public static Trace load(Path path) {
     return Out.take(out -> Native.opd_trace_load(path, out));
   }
@@ -32,22 +32,22 @@ public final class Trace extends Handle {
     return Native.opd_trace_dropped_count(this);
   }
 
-  /** For ui.perfetto.dev, as JSON. */
+  /** Returns the trace as JSON for ui.perfetto.dev. */
   public String toChrome() {
     return toText(TraceFormat.CHROME, null);
   }
 
-  /** The bytes of a file in a format; no options (null) are all defaults. */
+  /** Returns the bytes of a file in a format; null: all defaults. */
   public byte[] write(TraceFormat format, @Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_write(this, format, TraceWriteOptions.map(options), out));
   }
 
-  /** Likewise, of a format that is text: a table, stacks, JSON, a page. */
+  /** Returns the text of a format: a table, stacks, JSON, a page. */
   public String toText(TraceFormat format, @Nullable TraceWriteOptions options) {
     return new String(write(format, options), StandardCharsets.UTF_8);
   }
 
-  /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; no options (null) are all defaults. */
+  /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; null: all defaults. */
   public void save(Path path, TraceFormat format, @Nullable TraceWriteOptions options) {
     Native.opd_trace_save(this, path, format, TraceWriteOptions.map(options));
   }
@@ -57,14 +57,14 @@ public final class Trace extends Handle {
     save(path, TraceFormat.CHROME, null);
   }
 
-  /** A report of its calls. */
+  /** Makes a report of its calls. */
   public Report toReport(TraceView view) {
     return Out.take(out -> Native.opd_trace_to_report(this, view, null, out));
   }
 
   /**
-   * A report of its calls, ranges and runs, joined by name, and by what {@code groupByInputShape} and {@code groupByStackN} of the
-   * options say; null: by name only.
+   * Makes a report of its calls, ranges and runs, joined by name, and according to {@code groupByInputShape} and {@code
+   * groupByStackN} of the options; null: by name only.
    */
   public Report averages(@Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_to_report(this, TraceView.KEY_AVERAGES, TraceWriteOptions.map(options), out));

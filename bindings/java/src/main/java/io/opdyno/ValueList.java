@@ -10,7 +10,7 @@ public final class ValueList extends Handle {
     super(pointer, Values.heldBytes(pointer));
   }
 
-  /** Of any values: {@link PackedFn} lists them. An array that is null is one item: null. */
+  /** Makes a list of values; {@link PackedFn} lists the possible ones. An array that is null is one item: null. */
   public static ValueList of(@Nullable Object... items) {
     return Out.take(out -> Native.opd_array_create(Calls.args(items), out));
   }
@@ -20,13 +20,13 @@ public final class ValueList extends Handle {
     return Native.opd_array_count(this);
   }
 
-  /** A new object for an item: a handle is the caller's to close. */
+  /** Returns a new object for an item. If it is a handle, the caller has to close it. */
   public @Nullable Object get(int place) {
     checkIndex(place);
     return Out.<Object>take(out -> Native.opd_array_get(this, place, out));
   }
 
-  /** An item that is a tensor; a ClassCastException if it is none. */
+  /** Returns an item that is a tensor. ClassCastException if it is not. */
   public Tensor tensor(int place) {
     return Calls.asTensor(get(place));
   }
@@ -38,12 +38,12 @@ public final class ValueList extends Handle {
     return items;
   }
 
-  /** C's indices are not below 0; those too large are refused likewise. */
+  /** Indices of C are not negative; an index that is too large is refused in the same way. */
   static void checkIndex(int index) {
     if (index < 0) throw OpdynoException.of(Code.OUT_OF_RANGE, "IndexError", "index " + index + " is below 0", null);
   }
 
-  /** As "[1, 2.5]". */
+  /** Text such as "[1, 2.5]". */
   @Override
   public String toString() {
     return Out.take(out -> Native.opd_value_to_string(this, out));

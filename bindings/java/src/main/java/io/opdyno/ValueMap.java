@@ -15,12 +15,12 @@ public final class ValueMap extends Handle {
     return Native.opd_map_count(this);
   }
 
-  /** A new object for the value of a key: a handle is the caller's to close. */
+  /** Returns a new object for the value of a key. If it is a handle, the caller has to close it. */
   public @Nullable Object get(@Nullable Object key) {
     return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
   }
 
-  /** As "{"a": 1}". */
+  /** Text such as "{"a": 1}". */
   @Override
   public String toString() {
     return Out.take(out -> Native.opd_value_to_string(this, out));

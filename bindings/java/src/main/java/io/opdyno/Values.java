@@ -7,10 +7,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Objects of Java as values of the library, two words each: kind (and length) and content, as an opd_value lies in the
- * memory of a little-endian machine. They are views, which close() ends.
+ * Objects of Java as values of the library. Each has two words: kind (and length) and content, in the layout of an opd_value on a
+ * little-endian machine. They are views, which close() ends.
  *
- * <p>{@link PackedFn} lists them.
+ * <p>{@link PackedFn} lists the possible values.
  */
 final class Values implements AutoCloseable {
   static {
@@ -38,7 +38,7 @@ final class Values implements AutoCloseable {
     return words;
   }
 
-  /** Names and values in turns; null of no options. */
+  /** Returns alternating names and values; null if there are no options. */
   long[] options(java.util.Map<String, ?> options) {
     if (options == null) return null;
     List<java.util.Map.Entry<String, ?>> entries = new ArrayList<>(options.entrySet());
@@ -55,7 +55,7 @@ final class Values implements AutoCloseable {
     return words;
   }
 
-  /** The first value, as one that outlives this. */
+  /** Returns the first value as an owned one, which outlives this object. */
   long[] owned() {
     long[] value = Arrays.copyOf(words, 2);
     own(value);
@@ -88,7 +88,7 @@ final class Values implements AutoCloseable {
     else viewHandle(keep(convert(object)), at);
   }
 
-  /** An object of the library, made of one of Java's. */
+  /** Makes an object of the library from an object of Java. */
   private static Handle convert(Object object) {
     if (object instanceof long[]) {
       return Out.<Shape>take(out -> Native.opd_shape_create((long[]) object, out));
@@ -147,7 +147,7 @@ final class Values implements AutoCloseable {
     memory.putLong(at + 8, content);
   }
 
-  /** False for a handle, or an object that must be made into one. */
+  /** Writes a value. Returns false for a handle, or for an object that must become one. */
   static boolean putPlain(ByteBuffer memory, int at, Object object) {
     if (object == null) put(memory, at, NONE, 0);
     else if (object instanceof Long || object instanceof Integer || object instanceof Short || object instanceof Byte)
@@ -162,7 +162,7 @@ final class Values implements AutoCloseable {
     return true;
   }
 
-  /** The object of an owned value, which it takes over. */
+  /** Returns the object of an owned value, which it takes over. */
   static Object take(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
     switch ((int) head) {
@@ -177,7 +177,7 @@ final class Values implements AutoCloseable {
     }
   }
 
-  /** The object of a borrowed value. */
+  /** Returns the object of a borrowed value. */
   static Object copy(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
     if ((int) head <= DEVICE) return take(memory, at);
@@ -187,7 +187,9 @@ final class Values implements AutoCloseable {
     return take(value);
   }
 
-  /** The objects of owned values, which it takes over; null if the first is none, as where a call failed. */
+  /**
+   * Returns the objects of owned values, which it takes over; null if there is no first value, for example after a failed call.
+   */
   static Object[] takeAll(long[] values) {
     if (values[0] == NONE) return null;
     Object[] objects = new Object[values.length / 2];
@@ -195,7 +197,7 @@ final class Values implements AutoCloseable {
     return objects;
   }
 
-  /** The object of an owned value, which it takes over. */
+  /** Returns the object of an owned value, which it takes over. */
   static Object take(long[] value) {
     long content = value[1];
     switch ((int) value[0]) {
@@ -260,7 +262,7 @@ final class Values implements AutoCloseable {
     return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
   }
 
-  /** In UTF-8, which has no half of a pair of surrogates. */
+  /** Encodes in UTF-8, which has no unpaired surrogates. */
   static byte[] encoded(String text) {
     for (int i = 0; i < text.length(); ++i) {
       if (!Character.isSurrogate(text.charAt(i))) continue;
@@ -271,7 +273,7 @@ final class Values implements AutoCloseable {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Of an option, in nanoseconds; a longer time than there can be is the longest. */
+  /** Converts an option to nanoseconds; a time that is too long becomes the longest one. */
   static long nanos(java.time.Duration time) {
     try {
       return time.toNanos();
@@ -280,7 +282,7 @@ final class Values implements AutoCloseable {
     }
   }
 
-  /** With the 0 byte that C expects. */
+  /** Returns the bytes with the 0 byte that C expects. */
   static byte[] utf8(String text) {
     if (text == null) return null;
     if (text.indexOf('\0') >= 0) throw new IllegalArgumentException("text with a NUL character: " + text);
@@ -292,7 +294,7 @@ final class Values implements AutoCloseable {
     return Arrays.stream(texts).map(Values::utf8).toArray(byte[][]::new);
   }
 
-  /** All keys, then all values. */
+  /** Returns all keys, then all values. */
   static byte[][] utf8(java.util.Map<String, String> texts) {
     List<java.util.Map.Entry<String, String>> entries = new ArrayList<>(texts.entrySet()); // as many of each
     List<String> all = new ArrayList<>();
@@ -319,6 +321,6 @@ final class Values implements AutoCloseable {
 
   private static native int typeOf(long object);
 
-  /** Of the tensors in a list or map. */
+  /** Returns the bytes of the tensors in a list or map. */
   static native long heldBytes(long object);
 }

@@ -4,9 +4,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A program that is bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call},
- * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, or in a function that calls a VM, these end
- * with an {@link OpdynoException.Cancelled}, and the thread stays interrupted. So do calls with a {@link CancelToken} in their options.
+ * A program bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call}, {@link
+ * #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, or in a function that calls a VM, these
+ * throw {@link OpdynoException.Cancelled}, and the thread stays interrupted. The same applies to calls with a {@link CancelToken}
+ * in their options.
  */
 public final class Vm extends Handle {
   Vm(long pointer) {
@@ -18,7 +19,7 @@ public final class Vm extends Handle {
     return call(null, name, args);
   }
 
-  /** Likewise, with options. */
+  /** The same with options. */
   public @Nullable Object call(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
@@ -28,20 +29,20 @@ public final class Vm extends Handle {
     }
   }
 
-  /** Calls a function that returns a tensor; a ClassCastException if it returns something else. */
+  /** Calls a function that returns a tensor. ClassCastException if it returns something else. */
   public Tensor callTensor(String name, @Nullable Object... args) {
     return Calls.asTensor(call(name, args));
   }
 
   /**
-   * Calls a closure that a function of the program returned, or any function, as call() calls one of the program: profiles and the
-   * instrument see it, and Thread.interrupt() ends it.
+   * Calls a closure that a function of the program returned, or any function, like call(): profiles and the instrument see it,
+   * and Thread.interrupt() ends it.
    */
   public @Nullable Object invokeClosure(PackedFn closure, @Nullable Object... args) {
     return invokeClosure(null, closure, args);
   }
 
-  /** Likewise, with options. */
+  /** The same with options. */
   public @Nullable Object invokeClosure(@Nullable CallOptions options, PackedFn closure, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
@@ -51,9 +52,7 @@ public final class Vm extends Handle {
     }
   }
 
-  /**
-   * A function of the program, which keeps the VM, and is called without a look-up by name.
-   */
+  /** Returns a function of the program. It keeps the VM, and its calls need no look-up by name. */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
   }
@@ -68,7 +67,7 @@ public final class Vm extends Handle {
     return ValueList.texts(Out.take(out -> Native.opd_vm_list_params(this, name, out)));
   }
 
-  /** Whether the program has such a function, or one was saved under that name. */
+  /** Whether the program has such a function, or a function was saved under that name. */
   public boolean hasFunction(String name) {
     return Native.opd_vm_has_function(this, name) != 0;
   }
@@ -78,7 +77,7 @@ public final class Vm extends Handle {
     setInput(null, name, args);
   }
 
-  /** Likewise, with names of the arguments. */
+  /** The same with names of the arguments. */
   public void setInput(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Native.opd_vm_set_input(this, name, Calls.args(args), CallOptions.map(options));
   }
@@ -93,12 +92,12 @@ public final class Vm extends Handle {
     }
   }
 
-  /** The result of the last invokeStateful(), or an item of it by its places in nested lists. */
+  /** Returns the result of the last invokeStateful(), or an item of it by its indices in nested lists. */
   public @Nullable Object output(String name, long... path) {
     return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
   }
 
-  /** The number of results of the last invokeStateful(), or of the items of one of them; -1 if it is no list. */
+  /** Returns the number of results of the last invokeStateful(), or of the items of one of them; -1 if it is not a list. */
   public long outputArity(String name, long... path) {
     return Out.take(out -> Native.opd_vm_get_output_arity(this, name, path, out));
   }
@@ -108,7 +107,7 @@ public final class Vm extends Handle {
     return profile(null, name, args);
   }
 
-  /** Likewise, with options. */
+  /** The same with options. */
   public Profile profile(@Nullable ProfileOptions options, String name, @Nullable Object... args) {
     Out<Report> report = new Out<>();
     Out<Trace> trace = new Out<>();
@@ -133,13 +132,13 @@ public final class Vm extends Handle {
     return new Comparison(report.get(), times.get());
   }
 
-  /** Keeps the next call, of any thread, in a file for {@link Replayed#of}. */
+  /** Records the next call, from any thread, in a file for {@link Replayed#of}. */
   public void recordNextCall(java.nio.file.Path path, @Nullable RecordOptions options) {
     java.util.Objects.requireNonNull(path, "path must not be null");
     Native.opd_vm_record_next_call(this, path, RecordOptions.map(options));
   }
 
-  /** Ends recordNextCall(). Throws if there was no call since, or it could not be kept. */
+  /** Ends recordNextCall(). Throws if there was no call since then, or if the call could not be kept. */
   public void endRecording() {
     Native.opd_vm_record_next_call(this, null, null);
   }
@@ -158,24 +157,24 @@ public final class Vm extends Handle {
   }
 
   /**
-   * Shows every call of the program to a function: (function, name, before, result, arguments …), before the call and after
-   * it; null: to none. An {@link InstrumentAction}'s number as its result before the call may skip it.
+   * Sets a function that is called before and after every call of the program: (function, name, before, result, arguments …);
+   * null: none. If it returns the number of an {@link InstrumentAction} before the call, the call can be skipped.
    */
   public void setInstrument(@Nullable PackedFn instrument) {
     Native.opd_vm_set_instrument(this, instrument);
   }
 
-  /** Saves a function with its arguments under a name, by which it is then called without arguments. */
+  /** Saves a function with its arguments under a name. Calls by this name need no arguments. */
   public void saveFunction(String name, String savedName, @Nullable Object... args) {
     saveFunction(null, true, name, savedName, args);
   }
 
-  /** Likewise, with names of the arguments; a call of it returns null if it does not return the result. */
+  /** The same with names of the arguments. Unless {@code isReturned}, its calls return null. */
   public void saveFunction(@Nullable CallOptions options, boolean isReturned, String name, String savedName, @Nullable Object... args) {
     Native.opd_vm_save_function(this, name, savedName, Calls.args(args), CallOptions.map(options), isReturned ? 1 : 0);
   }
 
-  /** Returns the memory that the VM keeps for its next call. */
+  /** Frees the memory that the VM keeps for its next call. */
   public void trim() {
     Native.opd_vm_trim(this);
   }
