@@ -2,11 +2,11 @@
 //!
 //! 1. with the feature `bundled`, it is built from the sources in this crate, by CMake, in minutes;
 //! 2. in the directory that OPDYNO_LIB_DIR names, with libopdyno.a or libopdyno.so;
-//! 3. where pkg-config knows it;
-//! 4. as this crate brings it: a published one has a static library for some targets.
+//! 3. where pkg-config finds it;
+//! 4. in this crate: a published crate has a static library for some targets.
 //!
-//! A static library is preferred, since a program that is linked with it needs nothing else at run time:
-//! OPDYNO_LINK=dynamic asks for the shared one, OPDYNO_LINK=static for no other.
+//! A static library is preferred, because a program that is linked with it needs nothing else at run time. OPDYNO_LINK=dynamic
+//! selects the shared library, and OPDYNO_LINK=static excludes it.
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
@@ -47,7 +47,7 @@ fn main() {
     ));
 }
 
-/// Where it may be.
+/// The directories in which it may be.
 fn directories() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("OPDYNO_LIB_DIR") {
         return vec![named.into()];
@@ -69,7 +69,7 @@ fn crate_directory() -> PathBuf {
 fn installed() -> Vec<PathBuf> {
     match pkg_config::Config::new().cargo_metadata(false).atleast_version(env!("CARGO_PKG_VERSION")).probe("opdyno") {
         Ok(found) => {
-            // Where the system's own libraries are, pkg-config names no directory.
+            // For the directories of the system's libraries, pkg-config names no directory.
             let mut directories = found.link_paths;
             directories.extend(pkg_config::get_variable("opdyno", "libdir").ok().map(PathBuf::from));
             directories

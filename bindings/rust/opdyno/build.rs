@@ -1,5 +1,5 @@
-//! Passes on where a shared library lies: to this crate's own tests and examples as their rpath, to dependents as
-//! DEP_OPDYNO_RUST_RPATH, for the case that they link it without installing it.
+//! Passes on the directory of a shared library: to this crate's own tests and examples as their rpath, and to dependents as
+//! DEP_OPDYNO_RUST_RPATH, in case they link it without installing it.
 use std::env;
 
 fn main() {

@@ -1,6 +1,6 @@
-//! The C API of opdyno as it is. The crate `opdyno` is the safe one. The headers `opdyno/*.h` describe each item.
+//! The raw C API of opdyno. The crate `opdyno` is the safe interface. The headers `opdyno/*.h` describe each item.
 //!
-//! What the headers define inline is not here, but for the defaults of options, which are `Default`.
+//! Inline functions of the headers are not included, except the defaults of options, which are `Default`.
 #![no_std]
 #![allow(non_camel_case_types, non_upper_case_globals)]
 

@@ -1,4 +1,4 @@
-//! The arguments of calls, which borrow.
+//! The arguments of calls, which are borrowed.
 use crate::object::check;
 use crate::value::{Pointer, Value, number};
 use crate::view::ValueRef;
@@ -8,12 +8,12 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use ffi::{opd_value, opd_value_u};
 
-/// One argument of a call, as [`args!`](crate::args) makes it of numbers, text, `&Tensor`, `&mut Tensor` and other handles.
+/// One argument of a call. [`args!`](crate::args) makes it from numbers, text, `&Tensor`, `&mut Tensor` and other handles.
 ///
-/// It is a value of the library itself, so a call needs no conversion and no allocation; but for text of more than 7 bytes
-/// and for shapes, which are copied. `&Tensor` is for what the callee reads, `&mut Tensor` for what it writes: such a tensor
-/// must have no other reference and must not be read-only, else the call is an error. An argument that is written is good for
-/// one call, which takes it over: in an array, a tuple or a `Vec`, not in a slice.
+/// It is a value of the library itself, so a call needs no conversion and no allocation. Only text of more than 7 bytes and
+/// shapes are copied. Pass `&Tensor` if the callee reads the tensor, and `&mut Tensor` if it writes it. A tensor that is written
+/// must have no other reference and must not be read-only, else the call is an error. Its argument can be used for one call only,
+/// which takes it over: pass it in an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
     raw: opd_value,
@@ -22,9 +22,9 @@ pub struct Arg<'a> {
 unsafe impl Send for Arg<'_> {} // what it can refer to is Send and Sync
 unsafe impl Sync for Arg<'_> {}
 
-/// Instead of a value: the error that its conversion met. The call returns it.
+/// The error of a failed conversion, instead of a value. The call returns it.
 const FAILED: i32 = -1;
-/// Instead of 0 as the length of a tensor: the callee writes it. C never sees it.
+/// Marks a tensor that the callee writes, instead of the length 0. C never sees it.
 const WRITTEN: u32 = u32::MAX; // no text in a value is that long
 
 impl<'a> Arg<'a> {
@@ -39,7 +39,7 @@ impl<'a> Arg<'a> {
     fn plain(type_: ffi::opd_type, int64: i64) -> Self {
         Self::of(number(type_, int64))
     }
-    /// Of a handle that lives for `'a`.
+    /// Makes an argument from a handle that lives for `'a`.
     #[inline]
     fn object(handle: *mut c_void) -> Self {
         Self::of(unsafe { ffi::opd_value_of_object(handle) })
@@ -62,7 +62,7 @@ impl<'a> Arg<'a> {
         Self::made(create(&mut raw).map(|()| raw))
     }
 
-    /// Whether it has a reference of its own.
+    /// Whether it owns a reference.
     #[inline]
     fn is_owned(&self) -> bool {
         let type_ = self.raw.r#type as ffi::opd_type;
@@ -77,7 +77,7 @@ impl<'a> Arg<'a> {
         self.raw.length == WRITTEN
     }
 
-    /// As an owned value of C.
+    /// Converts it to an owned value of C.
     #[inline]
     pub(crate) fn into_raw(self) -> Result<opd_value> {
         as_raw(core::slice::from_ref(&self))?;
@@ -109,8 +109,8 @@ impl core::fmt::Debug for Arg<'_> {
     }
 }
 
-/// The arguments as C sees them, or the error of the first one that could not be made. For what is kept or shared: none of
-/// them may be written.
+/// The arguments as C sees them, or the error of the first one that could not be made. Arguments that are kept or shared must not
+/// be written.
 #[inline]
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
     if args.iter().any(Arg::is_written) { Err(written_in_vain()) } else { as_raw_of_call(args) }
@@ -146,7 +146,7 @@ numbers!(OPD_INT: i8, i16, i32, i64, u8, u16, u32; OPD_BOOL: bool;);
 macro_rules! wide {
     ($($type:ty),*) => {$(
         impl From<$type> for Arg<'_> {
-            /// A number beyond 63 bits makes the call an error.
+            /// If a number needs more than 63 bits, the call is an error.
             #[inline]
             fn from(value: $type) -> Self {
                 match i64::try_from(value) {
@@ -229,7 +229,7 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
     }
 }
 impl<'a> From<&'a mut Tensor> for Arg<'a> {
-    /// For a tensor that the callee writes: if it has other references or is read-only, the call is an error.
+    /// A tensor that the callee writes. If it has other references or is read-only, the call is an error.
     #[inline]
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_writable() {
@@ -294,7 +294,7 @@ impl<'a> From<&'a Value> for Arg<'a> {
     }
 }
 impl<'a> From<ValueRef<'a>> for Arg<'a> {
-    /// Hands an argument of a callback on.
+    /// Passes an argument of a callback on.
     #[inline]
     fn from(value: ValueRef<'a>) -> Self {
         let view = Self::of(*value.raw());
@@ -313,24 +313,25 @@ impl<'a> From<crate::TensorRef<'a>> for Arg<'a> {
     }
 }
 
-/// Several arguments: an array of [`Arg`] as [`args!`](crate::args) makes it, a `Vec` or slice of them, or a tuple: `(&x, 3)`.
+/// Several arguments: an array of [`Arg`], made by [`args!`](crate::args), a `Vec` or slice of them, or a tuple: `(&x, 3)`.
 pub trait IntoArgs<'a> {
-    /// Where they lie for the time of the call.
+    /// The storage of the arguments during the call.
     type Array: AsRef<[Arg<'a>]>;
     /// Makes them.
     fn into_args(self) -> CallArgs<Self::Array>;
 }
 
-/// The arguments of one call, which nothing else can use.
+/// The arguments of one call, which no other code can use.
 #[derive(Debug)]
 pub struct CallArgs<A> {
     args: A,
     is_owned: bool,
-    written: Option<u32>, // the place of one that the callee writes
+    written: Option<u32>, // the index of the argument that the callee writes
 }
 
 impl<A> CallArgs<A> {
-    /// Of arguments that the call has for itself. A tensor that is written is unique still: nothing else could use its argument.
+    /// Makes it from arguments that only this call uses. A tensor that is written is still unique, because no other code could
+    /// use its argument.
     #[inline]
     fn owned<'a>(mut args: A) -> Self
     where
@@ -345,7 +346,7 @@ impl<A> CallArgs<A> {
         }
         Self { args, is_owned: true, written }
     }
-    /// Of arguments that others may use meanwhile: none of them is written.
+    /// Makes it from arguments that others may use meanwhile, so none of them is written.
     #[inline]
     fn shared(args: A) -> Self {
         Self { args, is_owned: false, written: None }
@@ -359,7 +360,7 @@ impl<A> CallArgs<A> {
         let args = self.args.as_ref();
         if self.is_owned { as_raw_of_call(args) } else { as_raw(args) }
     }
-    /// For a callee that uses its arguments in several calls, on several threads or later, so that none can be written.
+    /// For a callee that uses its arguments in several calls, on several threads or later, so none can be written.
     pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
         A: AsRef<[Arg<'a>]>,
@@ -386,7 +387,7 @@ impl<'a> IntoArgs<'a> for Vec<Arg<'a>> {
         CallArgs::owned(self)
     }
 }
-/// Of arguments that are only read.
+/// Arguments that are only read.
 impl<'a> IntoArgs<'a> for &[Arg<'a>] {
     type Array = Self;
     #[inline]
@@ -394,7 +395,7 @@ impl<'a> IntoArgs<'a> for &[Arg<'a>] {
         CallArgs::shared(self)
     }
 }
-/// Of arguments that are only read.
+/// Arguments that are only read.
 impl<'a, 'b> IntoArgs<'a> for &'b Vec<Arg<'a>> {
     type Array = &'b [Arg<'a>];
     #[inline]
@@ -424,7 +425,7 @@ macro_rules! tuples {
 }
 tuples!(A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;);
 
-/// The arguments of a call, of whatever kinds: `args![&x, 3, "text"]`.
+/// The arguments of a call, of any kinds: `args![&x, 3, "text"]`.
 #[macro_export]
 macro_rules! args {
     ($($arg:expr),* $(,)?) => { [$($crate::Arg::from($arg)),*] };

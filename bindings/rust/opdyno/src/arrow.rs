@@ -3,8 +3,7 @@ use crate::{Error, Report, Result};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 
 impl Report {
-    /// The calls as record batches. Columns without gaps are shared with the report, not copied. Texts are dictionaries, with
-    /// keys of 64 bits.
+    /// The calls as record batches. Columns without gaps share the report's memory. Texts are dictionaries with keys of 64 bits.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// use arrow_array::{StringArray, cast::AsArray, types::Int64Type};

@@ -1,4 +1,4 @@
-//! Evaluators, which call a function again and again, and the benchmarks that they return.
+//! Evaluators, which call a function repeatedly, and the benchmarks that they return.
 use crate::arg::IntoArgs;
 use crate::object::{create, handle, unique_handle};
 use crate::options::Kept;
@@ -7,7 +7,7 @@ use crate::{BenchmarkStats, DiffOptions, EvaluatorOptions, Function, Report, Res
 
 unique_handle! { EvaluatorHandle, opd_evaluator }
 
-/// Calls a function again and again, and measures it.
+/// Calls a function repeatedly, and measures it.
 /// ```
 /// # fn main() -> opdyno::Result<()> {
 /// let square = opdyno::Function::from_fn(|x: f64| x * x)?;
@@ -23,31 +23,30 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Of any packed function: of a module, of a VM, a closure.
+    /// Makes an evaluator of a packed function: of a module, of a VM, or a closure.
     pub fn new(function: &Function, options: &EvaluatorOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
         let handle = create!(EvaluatorHandle, opd_evaluator_create(function.as_ptr(), &options))?;
         Ok(Self { handle, is_concurrent: options.concurrency != 1 })
     }
-    /// Takes the reference over; `None` of null.
+    /// Takes the reference over; `None` for null.
     ///
-    /// # Safety
-    /// `raw` is null or a reference to an object of this kind that is the caller's to give away.
+    /// # Safety `raw` is null, or a reference to an object of this kind that the caller owns.
     pub unsafe fn from_raw(raw: *mut ffi::opd_evaluator) -> Option<Self> {
         let handle = unsafe { EvaluatorHandle::from_raw(raw) };
-        handle.map(|handle| Self { handle, is_concurrent: true }) // as far as one can know
+        handle.map(|handle| Self { handle, is_concurrent: true }) // as far as is known
     }
     /// The handle of C, borrowed.
     pub fn as_ptr(&self) -> *mut ffi::opd_evaluator {
         self.handle.as_ptr()
     }
-    /// The handle of C, whose reference is the caller's.
+    /// The handle of C, whose reference the caller owns.
     pub fn into_raw(self) -> *mut ffi::opd_evaluator {
         self.handle.into_raw()
     }
     /// Calls the function warmup + number × repeat times. If several threads call it at once, none of its arguments can be a
-    /// `&mut Tensor`: they would all write it.
+    /// `&mut Tensor`, because all threads would write it.
     pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Benchmark> {
         let args = args.into_args();
         let args = if self.is_concurrent { args.raw_to_share()? } else { args.raw()? };
@@ -61,7 +60,7 @@ handle! {
 }
 
 impl Benchmark {
-    /// Of times that were measured elsewhere, in seconds per call, one for each repeat.
+    /// Makes a benchmark from times that were measured elsewhere, in seconds per call, one for each repeat.
     pub fn from_seconds(seconds: &[f64]) -> Result<Self> {
         create!(Benchmark, opd_benchmark_create(seconds.as_ptr(), seconds.len() as i32))
     }
@@ -74,11 +73,11 @@ impl Benchmark {
     pub fn percentile(&self, percent: f64) -> f64 {
         unsafe { ffi::opd_benchmark_percentile(self.as_ptr(), percent) }
     }
-    /// The figures.
+    /// The statistics.
     pub fn stats(&self) -> Result<BenchmarkStats> {
         BenchmarkStats::of(|raw| unsafe { ffi::opd_benchmark_get_stats(self.as_ptr(), raw) })
     }
-    /// Compares two benchmarks: a report of the one operator "call".
+    /// Compares two benchmarks. Returns a report of the one operator "call".
     pub fn diff(&self, after: &Benchmark, options: &DiffOptions<'_>) -> Result<Report> {
         let mut kept = Kept::default();
         create!(Report, opd_benchmark_diff(self.as_ptr(), after.as_ptr(), &options.raw(&mut kept, 0)?))

@@ -1,4 +1,4 @@
-//! Closures as callbacks of C: a box, a function that calls it, one that drops it. Panics become errors.
+//! Closures as callbacks of C: a box, a function that calls it, and a function that drops it. Panics become errors.
 use crate::ffi::{opd_error, opd_log_level, opd_value};
 use crate::view::ValueRef;
 use crate::{Code, Error, LogLevel, Result};
@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>], &mut opd_value) -> R
     caught(run).map_or_else(Error::into_raw, |()| core::ptr::null_mut())
 }
 
-/// The result of the user's code; a panic becomes an error.
+/// Runs the user's code. A panic becomes an error.
 #[inline]
 pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(error_of(panic)))
@@ -39,8 +39,8 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
 #[cold]
 fn error_of(panic: Box<dyn Any + Send>) -> Error {
     let error = Error::new(Code::Internal, "Panic", text_of(&*panic).unwrap_or("a callback panicked"));
-    // Dropping what the program panicked with may panic in turn: unwinding must not reach C. That panic carries a text, or
-    // something that might panic once more, and is not dropped.
+    // Dropping the payload of the panic may panic again, and unwinding must not reach C. The payload of that second panic is a
+    // text, or something that might panic once more, so it is not dropped.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         if text_of(&*again).is_none() {
             core::mem::forget(again);
@@ -64,5 +64,5 @@ pub(crate) unsafe extern "C" fn log<F: Fn(LogLevel, &str)>(
         let callback = unsafe { &*callback.cast::<F>() };
         callback(level, &text);
         Ok(())
-    }); // who would log an error?
+    }); // an error could not be logged
 }

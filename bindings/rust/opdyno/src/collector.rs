@@ -15,13 +15,13 @@ handle! {
 }
 
 impl Collector {
-    /// Of one's own; `name` is its name in reports.
+    /// Makes a collector from your own code; `name` is its name in reports.
     pub fn new<C: MetricCollector>(name: &str, collector: C) -> Result<Self> {
         let table = table(collector);
         with_text(name, |name| create!(Collector, opd_collector_create(name, &table)))
             .inspect_err(|_| unsafe { callback::end::<C>(table.user_data) }) // taken over on success only
     }
-    /// A built-in one: time, memory, the kernel's counters, PAPI's, energy.
+    /// Makes a built-in collector: time, memory, the kernel's counters, PAPI's counters, energy.
     pub fn builtin(kind: CollectorKind, options: &CounterOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         create!(Collector, opd_collector_create_builtin(kind as _, &options.raw(&mut kept, 0)?))
@@ -32,33 +32,33 @@ impl Collector {
     }
 }
 
-/// Measures something around calls. A profile calls it like this, all from the thread that profiles: `init` once, after
-/// the warm-up calls; `start` before and `stop` after each whole run and each call that the report has a row for. Calls
-/// nest: the one that started last stops first. If one returns an error or panics, it is not started any more, while the run goes
-/// on; the error is in the report's configuration, under "Collector error: NAME".
+/// Measures something around calls. A profile calls it like this, all from the thread that profiles: `init` once, after the
+/// warm-up calls; `start` before and `stop` after each whole run and each call for which the report has a row. Calls nest: the
+/// one that started last stops first. If a function returns an error or panics, the collector is not started again, but the run
+/// continues. The error is in the report's configuration, under "Collector error: NAME".
 pub trait MetricCollector: Send + Sync + 'static {
-    /// The value that `start` hands to `stop`; it is dropped there.
+    /// The value that `start` passes to `stop`, which drops it.
     type State: Send + 'static;
 
-    /// Prepares what is expensive, for the devices of the run.
+    /// Makes expensive preparations for the devices of the run.
     fn init(&self, _devices: &[Device]) -> Result<()> {
         Ok(())
     }
     /// Begins to measure a call on a device; `None`: the device is not supported, and `stop` is not called.
     fn start(&self, device: Device) -> Result<Option<Self::State>>;
-    /// Ends the measurement that `start` began, also when the call failed.
+    /// Ends the measurement that `start` began, also if the call failed.
     fn stop(&self, state: Self::State, metrics: &mut Metrics) -> Result<()>;
 }
 
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs)] // each is what it is called
+#[allow(missing_docs)] // the names say it
 pub enum Metric<'a> {
     Count(i64),
     Bytes(i64),
     /// In microseconds.
     Duration(f64),
-    /// 100 for all.
+    /// 100 is the whole.
     Percent(f64),
     Ratio(f64),
     Hertz(f64),
@@ -80,12 +80,12 @@ impl<'a> Metric<'a> {
     }
 }
 
-/// Where a collector's `stop` writes the metrics of the call that ended.
+/// Receives the metrics of the call that ended, from a collector's `stop`.
 #[derive(Debug)]
 pub struct Metrics(*mut opd_metrics);
 
 impl Metrics {
-    /// `name` becomes that of the report's column. A name that is set twice keeps the later value.
+    /// `name` is the name of the report's column. If a name is set twice, the later value counts.
     pub fn set(&mut self, name: &str, metric: Metric<'_>) -> Result<()> {
         let (kind, value) = metric.parts();
         let value = as_raw(&value)?.as_ptr();

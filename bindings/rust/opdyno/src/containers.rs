@@ -4,7 +4,7 @@ use crate::object::{check, create, handle};
 use crate::value::{NONE, Value};
 use crate::{Result, ffi};
 
-/// An index as the C API takes it. One that does not fit lies beyond the last item of everything.
+/// Converts an index for the C API. An index that does not fit is beyond the last item of any container.
 pub(crate) fn place(index: usize) -> i32 {
     index.try_into().unwrap_or(i32::MAX)
 }
@@ -15,7 +15,7 @@ handle! {
 }
 
 impl Array {
-    /// Of the items, each of which is kept.
+    /// Makes an array of items, each of which is kept.
     pub fn new(items: &[Arg<'_>]) -> Result<Self> {
         let raw = as_raw(items)?;
         create!(Array, opd_array_create(raw.as_ptr(), raw.len() as i32))
@@ -24,7 +24,7 @@ impl Array {
     pub fn len(&self) -> usize {
         unsafe { ffi::opd_array_count(self.as_ptr()) as usize }
     }
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -45,12 +45,12 @@ impl Array {
 }
 
 handle! {
-    /// An immutable map in insertion order. Numbers and strings as keys compare by content, objects by identity.
+    /// An immutable map in insertion order. Keys that are numbers or strings compare by content, objects by identity.
     Map, opd_map
 }
 
 impl Map {
-    /// Of keys and values. A repeated key keeps its first place and its last value.
+    /// Makes a map of keys and values. A repeated key keeps its first place and its last value.
     pub fn new<'a, K: Into<Arg<'a>>, V: Into<Arg<'a>>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self> {
         let pairs: Vec<Arg<'a>> = pairs.into_iter().flat_map(|(key, value)| [key.into(), value.into()]).collect();
         let raw = as_raw(&pairs)?;
@@ -60,7 +60,7 @@ impl Map {
     pub fn len(&self) -> usize {
         unsafe { ffi::opd_map_count(self.as_ptr()) as usize }
     }
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -70,7 +70,7 @@ impl Map {
         check!(opd_map_get(self.as_ptr(), as_raw(&key)?.as_ptr(), &mut value))?;
         Ok(unsafe { Value::from_raw(value) })
     }
-    /// The entry at a place in insertion order; an error beyond the last one.
+    /// The entry at an index in insertion order; an error beyond the last one.
     pub fn entry(&self, index: usize) -> Result<(Value, Value)> {
         let (mut key, mut value) = (NONE, NONE);
         check!(opd_map_entry(self.as_ptr(), place(index), &mut key, &mut value))?;

@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 /// The results of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// A chain of sources may have no end: those behind so many are left out.
+/// A chain of sources may be infinite: sources beyond this number are left out.
 const MOST_SOURCES: usize = 64;
 
-/// How an error begins. This is tvm-ffi's layout, by which libraries give each other errors with their causes. The C API has
-/// no function that sets a cause.
+/// The beginning of an error object, in tvm-ffi's layout, by which libraries exchange errors with their causes. The C API has no
+/// function that sets a cause.
 #[repr(C)]
 struct Cell {
     references: AtomicU64, // the high half counts weak ones
@@ -29,8 +29,8 @@ struct Cell {
 impl Cell {
     const SOLE_OWNER: u64 = 1 << 32 | 1;
 
-    /// Of an error that was made just now. Where there was no memory for one, that is the error which the library keeps for
-    /// this case: it is everybody's, and stays as it is.
+    /// The layout of an error that was just made. If memory was short, the error is the library's preallocated one. It is shared,
+    /// so it stays unchanged.
     fn set_cause(&mut self, cause: Error) {
         if self.references.load(Ordering::Acquire) == Self::SOLE_OWNER {
             self.cause = cause.into_raw();
@@ -38,21 +38,21 @@ impl Cell {
     }
 }
 
-/// An error. Through callbacks it travels as it is, so who called a Rust closure by the library gets the closure's error.
+/// An error. It passes through callbacks unchanged, so a caller of a Rust closure through the library gets the closure's error.
 pub struct Error {
     raw: NonNull<ffi::opd_error>,
-    cause: OnceLock<Option<Box<Error>>>, // made when it is asked for
+    cause: OnceLock<Option<Box<Error>>>, // made on request
 }
 unsafe impl Send for Error {} // immutable and counted atomically
 unsafe impl Sync for Error {}
 
 impl Error {
-    /// `kind` is a name as "ValueError"; "" means the usual one of the code. Texts end at a NUL character.
+    /// Makes an error. `kind` is a name such as "ValueError"; "" means the usual kind of the code. Texts end at a NUL character.
     pub fn new(code: Code, kind: &str, message: &str) -> Self {
         Self::made(code, kind, message, None)
     }
-    /// Likewise, of an error that another one led to: its `source()` gives `cause`, with all that led to that one. A cause
-    /// of another type than this one becomes an error of its text and of code [`Code::CallFailed`].
+    /// Makes an error with a cause: its `source()` gives `cause`, with the causes of that error. A cause of another type becomes
+    /// an error with its text and the code [`Code::CallFailed`].
     /// ```
     /// use std::error::Error as _;
     /// let reason = "x".parse::<i64>().unwrap_err();
@@ -62,7 +62,7 @@ impl Error {
     pub fn with_cause(code: Code, kind: &str, message: &str, cause: &(dyn std::error::Error + 'static)) -> Self {
         Self::made(code, kind, message, Some(Self::of_any(cause)))
     }
-    /// Any error as one of the library, with its chain of sources.
+    /// Converts any error to an error of the library, with its chain of sources.
     pub(crate) fn of_any(error: &(dyn std::error::Error + 'static)) -> Self {
         type Any = dyn std::error::Error + 'static;
         fn next<'a>(each: &&'a Any) -> Option<&'a Any> {
@@ -86,7 +86,7 @@ impl Error {
         }
         made
     }
-    /// With the code [`Code::InvalidArgument`] and its usual kind.
+    /// Makes an error with the code [`Code::InvalidArgument`] and its usual kind.
     pub fn invalid(message: &str) -> Self {
         Self::new(Code::InvalidArgument, "", message)
     }
@@ -125,7 +125,7 @@ impl Error {
     pub fn backtrace(&self) -> &str {
         self.text(ffi::opd_error_backtrace)
     }
-    /// The error that this one came of.
+    /// The error that caused this one.
     pub fn cause(&self) -> Option<&Error> {
         let cause = self.cause.get_or_init(|| {
             let raw = unsafe { ffi::opd_error_cause(self.raw.as_ptr()) }.cast_mut();

@@ -10,26 +10,27 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 handle! {
-    /// A packed function: any number of values in, one out.
+    /// A packed function, which takes any number of values and returns one.
     Function, opd_function
 }
 
 impl Function {
-    /// Of a closure of up to six arguments that are numbers, text, handles or [`Value`]s. It may return `Result`s.
+    /// Makes a function from a closure of up to six arguments that are numbers, text, handles or [`Value`]s. It may return a
+    /// `Result`.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let power = opdyno::Function::from_fn(|base: f64, exponent: i32| base.powi(exponent))?;
     /// assert_eq!(power.call::<f64>((2.0, 10))?, 1024.0);
     /// # Ok(()) }
     /// ```
-    /// Its error comes out of the call as itself if it is an [`Error`], else as one of its text, whose
-    /// [`source`](core::error::Error::source) is the error's. A panic is an error of kind "Panic". It may be called on any
-    /// thread, and on several at once.
+    /// If its error is an [`Error`], the call returns it unchanged. Any other error becomes an error with its text and its
+    /// [`source`](core::error::Error::source). A panic becomes an error of kind "Panic". The closure may be called on any thread,
+    /// and on several at once.
     pub fn from_fn<A>(closure: impl IntoFunction<A>) -> Result<Self> {
         closure.into_function()
     }
 
-    /// Of a closure that gets all arguments as they are, without a conversion or an allocation.
+    /// Makes a function from a closure that gets all arguments without a conversion or an allocation.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{Function, ValueRef, args};
@@ -51,13 +52,13 @@ impl Function {
             .inspect_err(|_| unsafe { callback::end::<F>(data) }) // taken over on success only
     }
 
-    /// Of a C function by its signature: the result's type and those of the parameters, as "f64(f64, ptr, i32)".
+    /// Makes a function from a C function and its signature: the types of the result and the parameters, such as "f64(f64, ptr,
+    /// i32)".
     ///
-    /// # Safety
-    /// The C function has that signature, lives as long as the result, and does nothing with the arguments of later calls that
-    /// breaks memory: calls are not checked beyond the kinds of values. It keeps to the rules of
-    /// [`Module::load`](crate::Module::load), so it writes the elements only of tensors that callers pass as `&mut Tensor`, and
-    /// keeps no address of them. `keep_alive` is null or a handle.
+    /// # Safety The C function has this signature, lives as long as the result, and is memory-safe for the arguments of later
+    /// calls, because calls check only the kinds of values. It follows the rules of [`Module::load`](crate::Module::load): it
+    /// writes only elements of tensors that callers pass as `&mut Tensor`, and keeps no address of them. `keep_alive` is null or
+    /// a handle.
     pub unsafe fn from_c(
         pointer: *mut c_void,
         signature: &str,
@@ -84,9 +85,8 @@ impl Function {
     pub fn register(&self, name: &str, override_existing: bool) -> Result<()> {
         with_text(name, |name| check!(opd_function_register(name, self.as_ptr(), override_existing.into())))
     }
-    /// A registered function; an error with close names if there is none. A builtin that works in place, as
-    /// `vm.builtin.apply_softmax_with_temperature` and `tvm.contrib.sort.sort` do, writes the tensor that it gets: pass that one
-    /// as `&mut`.
+    /// A registered function; an error with close names if there is none. A builtin that works in place, such as
+    /// `vm.builtin.apply_softmax_with_temperature` and `tvm.contrib.sort.sort`, writes its tensor: pass this one as `&mut`.
     pub fn global(name: &str) -> Result<Self> {
         with_text(name, |name| create!(Function, opd_function_get_global(name)))
     }
@@ -99,7 +99,8 @@ impl Function {
         create!(Array, opd_function_list_global())?.into_texts()
     }
 
-    /// A function of the same arguments that measures a call of this one by collectors, and returns a map of their metrics.
+    /// Makes a function with the same arguments that measures a call of this one by collectors, and returns a map of their
+    /// metrics.
     pub fn profile(&self, device: Device, collectors: &[&Collector], warmup_iters: i32) -> Result<Self> {
         let pointers: Vec<_> = collectors.iter().map(|each| each.as_ptr()).collect();
         let count = pointers.len() as i32;
@@ -107,13 +108,14 @@ impl Function {
     }
 }
 
-/// The types that a closure may return: those that [`Value`] can be made of, and `Result`s of them.
+/// The types that a closure may return: types that can become a [`Value`], and `Result`s of them.
 pub trait IntoResult: Sized {
     /// Makes it.
     fn into_result(self) -> Result<Value>;
 
-    /// The same, written as an owned value of C; plain kinds need no [`Value`] on the way. Written field by field: a copy of
-    /// the whole right after that would stall. Since `Out` has no name elsewhere, no other code can write a value that is none.
+    /// Writes the result as an owned value of C; plain kinds need no intermediate [`Value`]. It is written field by field,
+    /// because a copy of the whole value directly afterwards would stall. `Out` has no name elsewhere, so no other code can write
+    /// an invalid value.
     #[doc(hidden)]
     #[inline]
     fn into_c(self, out: Out<'_>) -> Result<()> {
@@ -121,7 +123,7 @@ pub trait IntoResult: Sized {
         Ok(())
     }
 }
-/// Where the result of a callback belongs.
+/// The place for the result of a callback.
 #[allow(missing_debug_implementations)]
 pub struct Out<'a>(&'a mut opd_value);
 macro_rules! plain_result {
@@ -157,7 +159,7 @@ impl IntoResult for () {
     }
     #[inline]
     fn into_c(self, _: Out<'_>) -> Result<()> {
-        Ok(()) // it holds none already
+        Ok(()) // it is none already
     }
 }
 into_result!(Value, String, &str, Vec<u8>, Vec<i64>, crate::Pointer);
@@ -165,7 +167,7 @@ into_result!(crate::DType, Device, crate::Tensor, Function, crate::Module, Array
 macro_rules! wide_results {
     ($($type:ty),*) => {$(
         impl IntoResult for $type {
-            /// A number beyond 63 bits is an error.
+            /// If a number needs more than 63 bits, this is an error.
             fn into_result(self) -> Result<Value> {
                 let narrow = i64::try_from(self).map(Value::Int);
                 narrow.map_err(|_| Error::new(Code::OutOfRange, "OverflowError", &format!("{self} does not fit an int64")))
@@ -246,7 +248,7 @@ handle! {
 }
 
 impl Closure {
-    /// Of a signature as [`Function::from_c`] takes it.
+    /// Makes a C function pointer with a signature as for [`Function::from_c`].
     pub fn new(function: &Function, signature: &str) -> Result<Self> {
         with_text(signature, |signature| create!(Closure, opd_closure_create(function.as_ptr(), signature)))
     }
@@ -254,13 +256,13 @@ impl Closure {
     pub fn pointer(&self) -> *mut c_void {
         unsafe { ffi::opd_closure_pointer(self.as_ptr()) }
     }
-    /// The first error since the last call of this function: C has no way to pass it on.
+    /// Returns the first error since the previous call of this function, because C cannot receive an error.
     pub fn take_error(&self) -> Option<Error> {
         Error::check(unsafe { ffi::opd_closure_take_error(self.as_ptr()) }).err()
     }
 }
 
-/// The log: where warnings of the library go; each on the thread that met it. `None`: nowhere.
+/// Sets the log, which receives the library's warnings, each on the thread of its cause. `None`: no log.
 pub fn set_log<F: Fn(crate::LogLevel, &str) + Send + Sync + 'static>(log: Option<F>) {
     match log {
         Some(log) => unsafe {

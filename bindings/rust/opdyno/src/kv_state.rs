@@ -1,4 +1,4 @@
-//! The state that the program of a language model keeps of its sequences between calls.
+//! The state that a language model's program keeps for its sequences between calls.
 use crate::arg::{Arg, as_raw};
 use crate::object::{check, create, handle};
 use crate::value::{FromValue, Value};
@@ -6,10 +6,10 @@ use crate::{KvStats, Map, Result, ffi};
 use std::collections::BTreeMap;
 
 handle! {
-    /// A paged attention cache, or the states of a recurrent network. A function of the program makes it
-    /// (`let cache: KvState = vm.call("create_tir_paged_kv_cache", …)?`), and others take it as an argument. Sequences have numbers
-    /// of the caller's choice. One thread at a time: a use of the state while another thread uses it, a call of the program
-    /// among them, is an error of code `FailedPrecondition`.
+    /// A paged attention cache, or the states of a recurrent network. A function of the program makes it (`let cache: KvState =
+    /// vm.call("create_tir_paged_kv_cache", …)?`), and others take it as an argument. The caller chooses the numbers of
+    /// sequences. Only one thread at a time may use it: if another thread uses the state, also in a call of the program, the
+    /// error has the code `FailedPrecondition`.
     KvState, opd_kv_state
 }
 
@@ -23,7 +23,7 @@ impl KvState {
     pub fn add(&self, id: i64) -> Result<()> {
         check!(opd_kv_state_add(self.as_ptr(), id))
     }
-    /// Removes a sequence. Its pages are free, but for those that others share.
+    /// Removes a sequence and frees its pages, except pages that other sequences share.
     pub fn remove(&self, id: i64) -> Result<()> {
         check!(opd_kv_state_remove(self.as_ptr(), id))
     }
@@ -31,19 +31,19 @@ impl KvState {
     pub fn clear(&self) -> Result<()> {
         check!(opd_kv_state_clear(self.as_ptr()))
     }
-    /// Makes the sequence `child`, which begins with so many tokens of `parent`, or with all.
+    /// Makes the sequence `child`, which begins with the given number of tokens of `parent`, or with all.
     pub fn fork(&self, parent: i64, child: i64, num_tokens: Option<i64>) -> Result<()> {
         check!(opd_kv_state_fork(self.as_ptr(), parent, child, num_tokens.unwrap_or(-1)))
     }
-    /// Takes the last tokens of a sequence back.
+    /// Removes the last tokens of a sequence.
     pub fn pop(&self, id: i64, num_tokens: i64) -> Result<()> {
         check!(opd_kv_state_pop(self.as_ptr(), id, num_tokens))
     }
-    /// Begins a pass, which computes so many new tokens of each sequence. If it fails, nothing has changed.
+    /// Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has changed.
     pub fn begin(&self, ids: &[i64], counts: &[i64]) -> Result<()> {
         self.begin_trees(ids, counts, &[])
     }
-    /// Begins a pass of trees: for each new token the one in its sequence's tree that it follows, -1 for a root.
+    /// Begins a pass of trees, with the parent of each new token as an index into its sequence's tree; -1: a root.
     pub fn begin_trees(&self, ids: &[i64], counts: &[i64], parents: &[i64]) -> Result<()> {
         check!(opd_kv_state_begin(
             self.as_ptr(),
@@ -55,16 +55,16 @@ impl KvState {
             parents.len() as i32,
         ))
     }
-    /// Ends the pass. Unless its tokens are to be kept, they are taken back.
+    /// Ends the pass. Its tokens are removed unless they should be kept.
     pub fn end(&self, keep: bool) -> Result<()> {
         check!(opd_kv_state_end(self.as_ptr(), keep.into()))
     }
-    /// Runs a pass. If the body fails or panics, the tokens of the pass are taken back.
+    /// Runs a pass. If the body fails or panics, the tokens of the pass are removed.
     pub fn forward<T>(&self, ids: &[i64], counts: &[i64], body: impl FnOnce() -> Result<T>) -> Result<T> {
         struct Pass<'a>(&'a KvState);
         impl Drop for Pass<'_> {
             fn drop(&mut self) {
-                let _ = self.0.end(false); // without a pass that runs, it does nothing
+                let _ = self.0.end(false); // without a running pass, it does nothing
             }
         }
         self.begin(ids, counts)?;
@@ -73,12 +73,12 @@ impl KvState {
         pass.0.end(true)?;
         Ok(given)
     }
-    /// The tokens of each sequence, by its number.
+    /// The number of tokens of each sequence, by the sequence's number.
     pub fn lengths(&self) -> Result<BTreeMap<i64, i64>> {
         let lengths = create!(Map, opd_kv_state_lengths(self.as_ptr()))?;
         lengths.iter().map(|entry| entry.and_then(|(id, length)| Ok((id.to()?, length.to()?)))).collect()
     }
-    /// How full it is.
+    /// The counts of the state: sequences, tokens, pages and bytes.
     pub fn stats(&self) -> Result<KvStats> {
         KvStats::of(|raw| unsafe { ffi::opd_kv_state_get_stats(self.as_ptr(), raw) })
     }

@@ -1,4 +1,4 @@
-//! Loads what Apache TVM and plain compilers produce, runs it, and shows where time, memory and hardware counters went.
+//! Loads and runs programs that Apache TVM and plain compilers made, and shows where time and memory go, with hardware counters.
 //!
 //! ```no_run
 //! # fn main() -> opdyno::Result<()> {
@@ -14,24 +14,24 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is safe
-//! Safe code of this crate cannot break memory. What could is `unsafe`, and says what its caller vouches for: loading native
-//! code ([`Module::load`], [`replay`]), naming the signature of a C function ([`Function::from_c`]), taking over what
-//! another library made ([`Tensor::from_dlpack`]), mapping a file that others could change ([`Params::map`]). A function
-//! reads its arguments, and writes only those that are its outputs. Outputs are passed as `&mut Tensor`, which must be
-//! unique; a tensor that is passed as `&Tensor` may be read by other threads meanwhile, and slices of it may be borrowed. No
-//! call can see whether native code keeps to that, so whoever loads it vouches for it. The library's builtins keep to it,
-//! but for those that work in place ([`Function::global`]): what they change is theirs alone during the call, and so is the
-//! array of `vm.builtin.tuple_reset_item`. Callbacks get [`ValueRef`] and [`TensorRef`], which end with the call.
+//! # What is safe Safe code of this crate is memory-safe. Functions that may break memory safety are `unsafe`, and say what their
+//! caller must guarantee: loading native code ([`Module::load`], [`replay`]), giving the signature of a C function
+//! ([`Function::from_c`]), taking over a tensor of another library ([`Tensor::from_dlpack`]), mapping a file that others could
+//! change ([`Params::map`]). A function reads its arguments, and writes only its outputs. Outputs are passed as `&mut Tensor`,
+//! which must be unique. A tensor that is passed as `&Tensor` may be read by other threads meanwhile, and slices of it may be
+//! borrowed. A call cannot check that native code follows these rules, so the code that loads it must guarantee this. The
+//! library's builtins follow the rules, except those that work in place ([`Function::global`]): only they may use the arguments
+//! that they change during the call. The same applies to the array of `vm.builtin.tuple_reset_item`. Callbacks get [`ValueRef`]
+//! and [`TensorRef`], which end with the call.
 //!
-//! Native code is loaded by whoever trusts it:
+//! Loading native code is `unsafe`, because it must be trusted:
 //! ```compile_fail,E0133
 //! # use opdyno::*;
 //! # fn load() -> Result<VirtualMachine> {
 //! Module::load("model.so")?.vm()
 //! # }
 //! ```
-//! Options borrow what they name:
+//! Options borrow the objects that they name:
 //! ```compile_fail,E0505
 //! # use opdyno::*;
 //! # fn profile(vm: &VirtualMachine) -> Result<()> {
@@ -62,7 +62,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! Nor may anything else refer to it, or to an argument that is written, during the call:
+//! During the call, no other reference to it, or to an argument that is written, may exist:
 //! ```compile_fail,E0502
 //! # use opdyno::*;
 //! # fn write(vm: &VirtualMachine, x: &mut Tensor) -> Result<()> {
@@ -77,7 +77,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! Elements and arguments live no longer than their tensor:
+//! Elements and arguments must not outlive their tensor:
 //! ```compile_fail,E0505
 //! # use opdyno::*;
 //! # fn read(x: Tensor) -> Result<()> {
@@ -96,7 +96,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! A closure is called on any thread, and any time later:
+//! A closure may be called on any thread, at any later time:
 //! ```compile_fail,E0277
 //! # use opdyno::*;
 //! let count = std::rc::Rc::new(1);
@@ -139,10 +139,10 @@
 //!
 //! # Features
 //! - `arrow`: [`Report`]s as record batches of the crate `arrow-array`.
-//! - `ndarray`: [`Tensor`]s from arrays of that crate and as views of it.
+//! - `ndarray`: conversion of [`Tensor`]s from arrays of that crate and to its views.
 //! - `serde`: [`Report`]s serialize as their rows.
-//! - `tracing`: `SpanLayer` makes spans of that crate ranges on the time line.
-//! - `bundled`: builds the library from the crate's sources, where it is not installed and not brought along.
+//! - `tracing`: `SpanLayer` shows spans of that crate as ranges on the time line.
+//! - `bundled`: builds the library from the crate's sources, if it is neither installed nor included.
 #![warn(missing_docs, missing_debug_implementations)]
 
 pub use opdyno_sys as ffi;

@@ -1,4 +1,4 @@
-//! The machine: devices' memory, threads, peaks; and files.
+//! The machine: memory of devices, threads, peaks; and files.
 use crate::object::check;
 use crate::text::{c_path, text};
 use crate::value::{FromValue, NONE, Value};
@@ -6,21 +6,21 @@ use crate::{Device, DeviceAttr, MachinePeak, MemoryStats, Result, ffi};
 use std::path::Path;
 
 impl Device {
-    /// A property; `Option` for one that the device may not tell.
+    /// A property; `Option` if the device may not report it.
     pub fn attr<R: FromValue>(&self, attr: DeviceAttr) -> Result<R> {
         let mut value = NONE;
         check!(opd_device_get_attr((*self).into(), attr as _, &mut value))?;
         unsafe { Value::from_raw(value) }.to()
     }
-    /// Whether it is there and can be used.
+    /// Whether the device is present and usable.
     pub fn exists(&self) -> bool {
         self.attr(DeviceAttr::Exist).unwrap_or(false)
     }
-    /// Waits until all work given to it has ended.
+    /// Waits until all work of the device has ended.
     pub fn sync(&self) -> Result<()> {
         check!(opd_device_sync((*self).into()))
     }
-    /// Its memory in use.
+    /// The device memory in use.
     pub fn memory_stats(&self) -> Result<MemoryStats> {
         MemoryStats::of(|raw| unsafe { ffi::opd_memory_get_stats((*self).into(), raw) })
     }
@@ -38,13 +38,13 @@ impl Device {
 pub fn threads_count() -> usize {
     unsafe { ffi::opd_threads_count() }.max(0) as usize
 }
-/// Sets that number; 0 restores the default.
+/// Sets the number of threads that a parallel kernel may use; 0 restores the default.
 pub fn set_threads_count(count: usize) -> Result<()> {
     check!(opd_threads_set_count(count.try_into().unwrap_or(i32::MAX)))
 }
 
 impl MachinePeak {
-    /// Measures it, for about half a second.
+    /// Measures the peaks, for about half a second.
     pub fn measure() -> Result<Self> {
         Self::of(|raw| unsafe { ffi::opd_machine_measure_peak(raw) })
     }

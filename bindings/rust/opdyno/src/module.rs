@@ -1,4 +1,4 @@
-//! Modules: loaded products of TVM and plain compilers; and programs in them.
+//! Modules, which are loaded artifacts of TVM and plain compilers, and programs in them.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
 use crate::text::{Texts, borrowed, bytes, c_path, text, with_optional, with_text};
@@ -13,29 +13,30 @@ handle! {
 impl Module {
     /// Loads a file: a shared library, a C source, objects and archives of them, a VM executable.
     ///
-    /// # Safety
-    /// Loading a library runs its initialisers, and calls run its code, which nothing can check. So whoever loads a file vouches
-    /// for its native code, and for that of the modules inside. What Apache TVM compiles keeps to these rules:
+    /// # Safety Loading a library runs its initialisers, and calls run its code, which cannot be checked. So the caller must
+    /// guarantee these rules for the file's native code, and for that of the modules inside. Code compiled by Apache TVM follows
+    /// them:
     ///
-    /// - A function breaks no memory, whatever arguments it gets: it checks their kinds, dtypes and shapes.
-    /// - It writes only the elements of tensors that are its outputs, which callers pass as `&mut Tensor`. It does not write those
-    ///   of a tensor that is passed as `&Tensor`: a slice of it may be borrowed meanwhile ([`Tensor::as_slice`](crate::Tensor::as_slice)),
+    /// - A function is memory-safe for all arguments: it checks their kinds, dtypes and shapes.
+    /// - It writes only elements of its outputs, which callers pass as `&mut Tensor`. It does not write elements of a tensor
+    ///   that is passed as `&Tensor`: a slice of it may be borrowed meanwhile ([`Tensor::as_slice`](crate::Tensor::as_slice)),
     ///   and other threads may read it.
-    /// - Once it has returned, it writes no tensor that it was given, also not one that it keeps.
+    /// - After it has returned, it does not write any tensor that it was given, even if it keeps the tensor.
     /// - It may be called on any thread, and on several at once.
     ///
-    /// [`Module::inspect`] looks at a file that is not trusted.
+    /// [`Module::inspect`] reads a file that is not trusted.
     pub unsafe fn load(path: impl AsRef<Path>) -> Result<Self> {
         unsafe { Self::load_with(path, &ModuleOptions::new()) }
     }
-    /// Likewise, with options.
+    /// The same with options.
     ///
     /// # Safety
-    /// As [`Module::load`].
+    /// Those of [`Module::load`].
     pub unsafe fn load_with(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
         Self::opened(path.as_ref(), options)
     }
-    /// Looks at a file: nothing of it is run, compiled or linked. Its functions are listed, but asking for one is an error.
+    /// Reads a file without running, compiling or linking any part of it. Its functions are listed, but a request for one is an
+    /// error.
     pub fn inspect(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
         Self::opened(path.as_ref(), &options.inspect_only(true))
     }
@@ -46,7 +47,7 @@ impl Module {
     /// Loads the bytes of a file; `name` is for messages.
     ///
     /// # Safety
-    /// As [`Module::load`].
+    /// Those of [`Module::load`].
     pub unsafe fn load_bytes(data: &[u8], name: Option<&str>, options: &ModuleOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
@@ -54,12 +55,12 @@ impl Module {
             create!(Module, opd_module_load_bytes(data.as_ptr().cast(), data.len(), name, &options))
         })
     }
-    /// Keeps an object file as it is, to be linked into the file that a tree which imports it is exported to.
+    /// Keeps an object file unchanged. If a tree that imports it is exported, it is linked into the exported file.
     pub fn load_static_library(path: impl AsRef<Path>, functions: &[&str]) -> Result<Self> {
         let (path, names) = (c_path(path.as_ref())?, Texts::of(functions.iter().copied())?);
         create!(Module, opd_module_load_static_library(path.as_ptr(), names.as_ptr(), names.len() as i32))
     }
-    /// Loads a shared library, of which it offers C functions by their names and signatures.
+    /// Loads C functions of a shared library by their names and signatures.
     ///
     /// # Safety
     /// The C functions have these signatures; see [`Function::from_c`]. Loading runs the library's initialisers.
@@ -74,10 +75,9 @@ impl Module {
         let (options, count) = (options.raw(&mut kept, 0)?, names.len() as i32);
         create!(Module, opd_module_load_native(path.as_ptr(), names.as_ptr(), signatures.as_ptr(), count, &options))
     }
-    /// The module of the objects that are linked into the program and registered themselves at start-up.
+    /// The module of the object files that are linked into the program and register themselves at start-up.
     ///
-    /// # Safety
-    /// Their code keeps to the rules of [`Module::load`].
+    /// # Safety Their code follows the rules of [`Module::load`].
     pub unsafe fn system_lib(prefix: Option<&str>) -> Result<Self> {
         with_optional(prefix, |prefix| create!(Module, opd_module_system_lib(prefix)))
     }
@@ -86,7 +86,7 @@ impl Module {
         with_text(target, |target| Ok(unsafe { ffi::opd_module_enabled(target) } != 0)).unwrap_or(false)
     }
 
-    /// A VM of the program in this module, with all defaults: on the CPU.
+    /// Makes a VM of the program in this module, with all defaults: on the CPU.
     pub fn vm(&self) -> Result<VirtualMachine> {
         VirtualMachine::new(self)
     }
@@ -95,18 +95,17 @@ impl Module {
     pub fn function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 0)))
     }
-    /// Likewise, looking also in imported modules, depth first.
+    /// A function of this module or of imported modules, depth first.
     pub fn find_function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 1)))
     }
-    /// The function that the module is called by: "main".
+    /// The entry function: "main".
     pub fn main(&self) -> Result<Function> {
         create!(Function, opd_module_get_function(self.as_ptr(), core::ptr::null(), 1))
     }
     /// A C symbol of a shared library.
     ///
-    /// # Safety
-    /// The C function has that signature; see [`Function::from_c`].
+    /// # Safety The C function has this signature; see [`Function::from_c`].
     pub unsafe fn native_function(&self, symbol: &str, signature: &str) -> Result<Function> {
         with_text(symbol, |symbol| {
             with_text(signature, |signature| {
@@ -114,7 +113,7 @@ impl Module {
             })
         })
     }
-    /// Whether there is a function of that name that can be called, in this module or its imports.
+    /// Whether this module or its imports have a function of that name that can be called.
     pub fn has_function(&self, name: &str) -> bool {
         let flags = ffi::OPD_LOOKUP_IMPORTS as i32;
         let found = |name| Ok(unsafe { ffi::opd_module_has_function(self.as_ptr(), name, flags) } != 0);
@@ -148,11 +147,11 @@ impl Module {
     pub fn is_compilation_exportable(&self) -> bool {
         self.has_property(ffi::OPD_MODULE_COMPILATION_EXPORTABLE)
     }
-    /// A C module's text, a VM executable's assembly. `None`: the usual form.
+    /// The source: a C module's text, a VM executable's assembly. `None`: the usual form.
     pub fn source(&self, format: Option<&str>) -> Result<String> {
         with_optional(format, |format| text!(opd_module_get_source(self.as_ptr(), format)))
     }
-    /// The module and its imports as JSON: kind, file, TVM release if known, functions, imports.
+    /// Describes the module and its imports as JSON: kind, file, TVM release if it is known, functions, imports.
     pub fn to_json(&self) -> Result<String> {
         text!(opd_module_to_json(self.as_ptr()))
     }
@@ -160,7 +159,7 @@ impl Module {
     pub fn imports(&self) -> Result<Vec<Module>> {
         create!(Array, opd_module_list_imports(self.as_ptr()))?.iter().map(|item| item?.to()).collect()
     }
-    /// Lets this module look functions up in another one. An error for a cycle.
+    /// Lets this module look functions up in another one. A cycle is an error.
     pub fn add_import(&self, imported: &Module) -> Result<()> {
         check!(opd_module_add_import(self.as_ptr(), imported.as_ptr()))
     }
@@ -174,7 +173,7 @@ impl Module {
         let path = c_path(path.as_ref())?;
         with_optional(format, |format| check!(opd_module_save(self.as_ptr(), path.as_ptr(), format)))
     }
-    /// Writes the whole tree to one library, or to a tar archive by the suffix.
+    /// Writes the whole tree to one file; the suffix selects a library or a tar archive.
     pub fn export(&self, path: impl AsRef<Path>, options: &ExportOptions<'_>) -> Result<()> {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         check!(opd_module_export(self.as_ptr(), path.as_ptr(), &options.raw(&mut kept, 0)?))
@@ -187,7 +186,7 @@ handle! {
 }
 
 impl Executable {
-    /// Reads an executable's bytes and verifies it; an error with the place for others.
+    /// Reads an executable's bytes and verifies it. If it is damaged, the error has the place.
     pub fn load_bytes(data: &[u8]) -> Result<Self> {
         create!(Executable, opd_executable_load_bytes(data.as_ptr().cast(), data.len()))
     }
@@ -195,7 +194,7 @@ impl Executable {
     pub fn save_bytes(&self) -> Result<Vec<u8>> {
         bytes!(opd_executable_save_bytes(self.as_ptr()))
     }
-    /// Assembles text; an error with line and column.
+    /// Assembles text. An error has line and column.
     pub fn assemble(text: &str) -> Result<Self> {
         create!(Executable, opd_executable_assemble(text.as_ptr().cast(), text.len()))
     }
@@ -207,7 +206,7 @@ impl Executable {
     pub fn from_module(module: &Module) -> Result<Self> {
         create!(Executable, opd_executable_from_module(module.as_ptr()))
     }
-    /// A module of the program; add the modules with its kernels by [`Module::add_import`].
+    /// Makes a module of the program. Add the modules with its kernels by [`Module::add_import`].
     pub fn to_module(&self) -> Result<Module> {
         create!(Module, opd_executable_to_module(self.as_ptr()))
     }

@@ -4,7 +4,7 @@ use crate::{Error, Result, Tensor, TensorRef};
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilder};
 
 impl Tensor {
-    /// A tensor with a copy of the elements, in row-major order whatever the array's is.
+    /// Makes a tensor with a copy of the elements, in row-major order, for any order of the array.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let array = ndarray::arr2(&[[1.0_f32, 2.0], [3.0, 4.0]]);
@@ -19,7 +19,7 @@ impl Tensor {
             None => Self::from_slice(&array.iter().copied().collect::<Vec<T>>(), array.shape()),
         }
     }
-    /// The elements as an array that borrows them, also strided ones; an error for another dtype, for memory of another device
+    /// The elements as an array that borrows them, also with strides. An error for another dtype, for memory of a device other
     /// than the host, and for negative strides.
     pub fn as_array<T: Element>(&self) -> Result<ArrayViewD<'_, T>> {
         self.view().as_array()
@@ -32,7 +32,7 @@ impl Tensor {
 }
 
 impl<'a> TensorRef<'a> {
-    /// As [`Tensor::as_array`].
+    /// Like [`Tensor::as_array`].
     pub fn as_array<T: Element>(&self) -> Result<ArrayViewD<'a, T>> {
         check_dtype::<T>(self.dtype())?;
         let shape: Vec<usize> = self.shape().iter().map(|&dim| dim as usize).collect();
@@ -42,7 +42,7 @@ impl<'a> TensorRef<'a> {
         }
         let (first, strides) = self.strided::<T>()?;
         let shape = IxDyn(&shape).strides(IxDyn(&strides));
-        // No slice, which would also be of what lies between the elements, and may be written by others.
+        // Not a slice, because it would include the memory between the elements, which others may write.
         Ok(unsafe { ArrayViewD::from_shape_ptr(shape, first) })
     }
 }

@@ -17,7 +17,7 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// Likewise without `Clone`: of an object that is changed through `&mut self`, one thread at a time.
+/// The same without `Clone`, for an object that is changed through `&mut self`, by one thread at a time.
 macro_rules! unique_handle {
     ($(#[$about:meta])* $name:ident, $raw:ident) => {
         $(#[$about])*
@@ -33,10 +33,9 @@ macro_rules! unique_handle {
             }
         }
         impl $name {
-            /// Takes the reference over; `None` of null.
+            /// Takes the reference over; `None` for null.
             ///
-            /// # Safety
-            /// `raw` is null or a reference to an object of this kind that is the caller's to give away.
+            /// # Safety `raw` is null, or a reference to an object of this kind that the caller owns.
             pub unsafe fn from_raw(raw: *mut $crate::ffi::$raw) -> Option<Self> {
                 core::ptr::NonNull::new(raw).map(Self)
             }
@@ -45,7 +44,7 @@ macro_rules! unique_handle {
             pub fn as_ptr(&self) -> *mut $crate::ffi::$raw {
                 self.0.as_ptr()
             }
-            /// The handle of C, whose reference is the caller's.
+            /// The handle of C, whose reference the caller owns.
             #[inline]
             pub fn into_raw(self) -> *mut $crate::ffi::$raw {
                 let raw = self.0.as_ptr();

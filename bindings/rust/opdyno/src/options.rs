@@ -1,4 +1,4 @@
-//! The data that the raw structs of options point to, for the time of a call.
+//! The data to which the raw structs of options point during a call.
 use crate::text::{Texts, c_path};
 use crate::{Error, Result};
 use core::ffi::{c_char, c_void};
@@ -39,7 +39,7 @@ impl Kept {
     }
 }
 
-/// Of a list whose length is that of another one.
+/// Checks a list whose length must be that of another one.
 pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<()> {
     if given == expected {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<(
     Err(Error::invalid(&format!("option {name}: its length is {given}, but must be {expected}")))
 }
 
-/// The length of a list as C counts it.
+/// Converts the length of a list to the type of C.
 pub(crate) fn count_of<T>(list: &[T]) -> Result<i32> {
     list.len().try_into().map_err(|_| Error::invalid("a list of options has more than 2^31 items"))
 }

@@ -1,16 +1,16 @@
-//! Tensors of memory that Rust code owns: vectors, and whatever else has elements.
+//! Tensors of memory that Rust code owns: vectors, and other owners of elements.
 use crate::object::create;
 use crate::tensor::{Dims, Element};
 use crate::{Error, Result, Tensor, callback, ffi};
 use core::ptr::null_mut;
 
-/// Programs refuse arguments that do not begin at a multiple of it.
+/// Programs refuse arguments that do not begin at a multiple of this number.
 const ALIGNMENT: usize = 64;
 const READ_ONLY: u64 = 1; // DLPACK_FLAG_BITMASK_READ_ONLY
 
 impl Tensor {
-    /// A tensor of a vector's elements, which can be written. It takes the vector's memory over if that begins at a multiple
-    /// of 64 bytes, as programs demand of their arguments. Else the elements are copied.
+    /// Makes a writable tensor of a vector's elements. If the vector's memory begins at a multiple of 64 bytes, which programs
+    /// require of their arguments, the tensor takes it over. Else the elements are copied.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let tensor = opdyno::Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0], [2, 2])?;
@@ -27,8 +27,8 @@ impl Tensor {
         })
     }
 
-    /// A read-only tensor of elements that something owns: an `Arc`, a mapped file, bytes of another library. Nothing is
-    /// copied. The owner is dropped behind the last tensor of these elements, by the thread that drops that one.
+    /// Makes a read-only tensor of elements with an owner: an `Arc`, a mapped file, bytes of another library. Nothing is copied.
+    /// The owner is dropped after the last tensor of these elements, by the thread that drops that tensor.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let weights: std::sync::Arc<[f32]> = [1.0, 2.0].into();
@@ -39,15 +39,15 @@ impl Tensor {
     /// Programs refuse a tensor that does not begin at a multiple of 64 bytes; [`Tensor::to_device`] copies it.
     pub fn from_owner<T: Element, O: AsRef<[T]> + Send + 'static>(owner: O, shape: impl Dims) -> Result<Self> {
         Owned::new(owner, READ_ONLY).into_tensor(shape, |owner: *mut O| {
-            // Borrowed until the owner is dropped: no other code has it, so nothing can end that.
+            // Borrowed until the owner is dropped. No other code has the owner, so no code can end the borrow.
             let elements = unsafe { &*owner }.as_ref();
             (elements.as_ptr().cast_mut(), elements.len())
         })
     }
 }
 
-/// A tensor of DLPack with its owner and its shape, at one place.
-#[repr(C)] // what DLPack's deleter gets is the first field
+/// A tensor of DLPack with its owner and its shape, in one allocation.
+#[repr(C)] // DLPack's deleter gets the first field
 struct Content<O> {
     managed: ffi::DLManagedTensorVersioned,
     dims: Vec<i64>,
@@ -79,13 +79,13 @@ impl<O: Send + 'static> Owned<O> {
         Self(Box::into_raw(Box::new(Content { managed, dims: Vec::new(), owner })))
     }
 
-    /// `elements` is asked once, when the owner has its place.
+    /// `elements` is called once, after the owner has its final address.
     fn into_tensor<T: Element>(
         self,
         shape: impl Dims,
         elements: impl FnOnce(*mut O) -> (*mut T, usize),
     ) -> Result<Tensor> {
-        // Field by field: elements that lie in the owner itself are borrowed meanwhile.
+        // Field by field, because elements inside the owner are borrowed meanwhile.
         let dims = unsafe { &mut (*self.0).dims };
         *dims = shape.to_dims()?;
         let ndim = dims.len().try_into().map_err(|_| Error::invalid("a tensor has at most 2^31 - 1 axes"))?;

@@ -8,12 +8,12 @@ use core::ffi::c_void;
 use std::path::Path;
 
 unique_handle! {
-    /// Tensors by name, in order: of a TVM param dict or tensor cache, of .npy, .npz and .safetensors files.
+    /// Tensors by name, in order, from a TVM param dict or tensor cache, or from .npy, .npz and .safetensors files.
     Params, opd_params
 }
 
 impl Params {
-    /// An empty set.
+    /// Makes an empty set.
     pub fn new() -> Result<Self> {
         create!(Params, opd_params_create())
     }
@@ -21,16 +21,15 @@ impl Params {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &ParamsOptions::new())
     }
-    /// Likewise, with options. The tensors are copies, whatever [`ParamsOptions::copy`] says.
+    /// The same with options. The tensors are copies, even without [`ParamsOptions::copy`].
     pub fn open_with(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
         Self::opened(path.as_ref(), &options.copy(true))
     }
-    /// Maps a file: a tensor is made at its first use, as a view of the file where that is possible. Writes into it stay in this
-    /// process.
+    /// Maps a file. A tensor is made at its first use, as a view of the file if possible. Writes to it stay in this process.
     ///
-    /// # Safety
-    /// Until the set and its tensors are gone, nothing writes into the file or cuts it short, here or in another process: slices
-    /// would change, or reading them end the process. It may be replaced by another file, as [`Params::save`] does, or removed.
+    /// # Safety As long as the set or its tensors exist, no code, here or in another process, writes to the file or truncates it:
+    /// slices would change, or reading them would end the process. The file may be replaced by another file, as [`Params::save`]
+    /// does, or removed.
     pub unsafe fn map(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
         Self::opened(path.as_ref(), options)
     }
@@ -38,7 +37,7 @@ impl Params {
         let (path, mut kept) = (c_path(path)?, Kept::default());
         create!(Params, opd_params_open(path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Opens the bytes of a file, which become the set's own: tensors may be views of them.
+    /// Opens the bytes of a file. The set owns them, and tensors may be views of them.
     pub fn from_bytes(data: Vec<u8>, options: &ParamsOptions) -> Result<Self> {
         unsafe extern "C" fn end(data: *mut c_void) {
             drop(unsafe { Box::from_raw(data.cast::<Vec<u8>>()) });
@@ -63,11 +62,11 @@ impl Params {
     pub fn len(&self) -> usize {
         unsafe { ffi::opd_params_count(self.as_ptr()) as usize }
     }
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A description of the tensor at a place; an error beyond the last one.
+    /// A description of the tensor at an index; an error beyond the last one.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
         TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), place(index), raw) })
     }
@@ -75,7 +74,7 @@ impl Params {
     pub fn names(&self) -> Result<Vec<String>> {
         (0..self.len()).map(|index| self.info(index).map(|info| info.name)).collect()
     }
-    /// How the tensors have been made so far.
+    /// Counts of how the tensors were made so far.
     pub fn stats(&self) -> Result<ParamsStats> {
         ParamsStats::of(|raw| unsafe { ffi::opd_params_get_stats(self.as_ptr(), raw) })
     }
@@ -83,7 +82,7 @@ impl Params {
     pub fn get(&self, name: &str) -> Result<Tensor> {
         with_text(name, |name| create!(Tensor, opd_params_get(self.as_ptr(), name)))
     }
-    /// Adds a tensor at the end, or replaces the one of that name in its place.
+    /// Adds a tensor at the end. If there is one of that name, it is replaced in its place.
     pub fn set(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         with_text(name, |name| check!(opd_params_set(self.as_ptr(), name, tensor.as_ptr())))
     }

@@ -25,16 +25,16 @@ impl Report {
         let reports = pointers(reports);
         create!(Report, opd_report_merge(reports.as_ptr(), reports.len() as i32))
     }
-    /// As text: JSON, CSV, a table, Markdown or an HTML page.
+    /// Writes the report as text: JSON, CSV, a table, Markdown or an HTML page.
     pub fn write(&self, format: ReportFormat) -> Result<String> {
         self.write_with(format, &ReportWriteOptions::new())
     }
-    /// Likewise, with options.
+    /// The same with options.
     pub fn write_with(&self, format: ReportFormat, options: &ReportWriteOptions) -> Result<String> {
         let mut kept = Kept::default();
         text!(opd_report_write(self.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
     }
-    /// Gives the calls as an Arrow stream.
+    /// Exports the calls as an Arrow stream.
     ///
     /// # Safety
     /// `out_stream` points to a struct `ArrowArrayStream` of Arrow's C stream interface, which is written and not read.
@@ -90,12 +90,13 @@ impl Report {
         }))
     }
 
-    /// The report with the operations and bytes of its operators, as far as known by their names and shapes; 0 and 0: peaks
-    /// that are not known. See [`MachinePeak`](crate::MachinePeak).
+    /// Adds the operations and bytes of operators that are known from their names and shapes. 0 and 0: the peaks are not known.
+    /// See [`MachinePeak`](crate::MachinePeak).
     pub fn add_roofline(&self, peak_gflops: f64, peak_bandwidth_gbps: f64) -> Result<Self> {
         create!(Report, opd_report_add_roofline(self.as_ptr(), peak_gflops, peak_bandwidth_gbps))
     }
-    /// Compares two sets of runs, in the order of time: a report with a row for each operator, its change and a verdict.
+    /// Compares two sets of runs, each in the order of time. Returns a report with a row for each operator, its change and a
+    /// verdict.
     pub fn diff(before: &[&Report], after: &[&Report], options: &DiffOptions<'_>) -> Result<Self> {
         let (before, after, mut kept) = (pointers(before), pointers(after), Kept::default());
         let options = options.raw(&mut kept, 0)?;
@@ -119,18 +120,18 @@ impl core::fmt::Display for Report {
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// Of the operator, or "(dispatch)" and "(profiler)" for the time of the VM and of the recording.
+    /// The name of the operator, or "(dispatch)" and "(profiler)" for the time of the VM and of the recording.
     pub name: String,
-    /// How long it ran.
+    /// The duration of the calls.
     pub duration: core::time::Duration,
-    /// Of the whole, 100 for all.
+    /// The share of the total; 100 is the whole.
     pub percent: f64,
     /// The number of calls.
     pub count: i64,
 }
 
 unique_handle! {
-    /// A report in the making.
+    /// A report under construction.
     ReportBuilder, opd_report_builder
 }
 
@@ -147,7 +148,7 @@ impl ReportBuilder {
     pub fn set(&mut self, name: &str, metric: Metric<'_>) -> Result<()> {
         self.set_in(ReportSection::Calls, None, name, metric)
     }
-    /// Sets a metric of a device, by its name as "cpu0".
+    /// Sets a metric of a device, by a name such as "cpu0".
     pub fn set_device(&mut self, device: &str, name: &str, metric: Metric<'_>) -> Result<()> {
         self.set_in(ReportSection::Devices, Some(device), name, metric)
     }

@@ -1,5 +1,5 @@
-//! Reports as serde sees them: an object of "calls" and "device_metrics", lists of rows, and "configuration". A row is a map
-//! from the names of its metrics to numbers and texts; metrics that it lacks are left out.
+//! Serialisation of reports by serde: an object with "calls" and "device_metrics", which are lists of rows, and "configuration".
+//! A row is a map from the names of its metrics to numbers and texts. Metrics that it lacks are left out.
 use crate::{Report, ReportSection, Value};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, Serializer};
 

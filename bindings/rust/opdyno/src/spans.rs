@@ -7,7 +7,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Makes each span a range of the recordings that run while it is entered, and each event a mark.
+/// Shows each span as a range of the recordings that run while it is entered, and each event as a mark.
 /// ```
 /// # fn main() -> opdyno::Result<()> {
 /// use tracing_subscriber::layer::SubscriberExt;
@@ -46,7 +46,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         });
         let range = unsafe { ffi::opd_range_begin(name.0) };
         if ENTERED.try_with(|entered| entered.borrow_mut().push((id.clone(), range))).is_err() {
-            unsafe { ffi::opd_range_end(range) } // the thread is ending, and could not find it again
+            unsafe { ffi::opd_range_end(range) } // the thread is ending, so nothing could end the range later
         }
     }
 

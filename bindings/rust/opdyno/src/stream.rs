@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 use crate::object::check;
 use crate::{Device, Result};
 
-/// A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default
-/// one; kernels and copies that it starts go there. The CPU has no other than that.
+/// A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default one;
+/// kernels and copies that it starts go there. The CPU has only this stream.
 ///
 /// ```no_run
 /// # fn main() -> opdyno::Result<()> {
@@ -26,21 +26,21 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Makes one. The error of an absent device has the reason of its absence.
+    /// Makes a stream. For an absent device, the error has the reason of its absence.
     pub fn new(device: Device) -> Result<Self> {
         let mut raw = null_mut();
         check!(opd_stream_create(device.into(), &mut raw))?;
         Ok(Self { device, raw })
     }
-    /// Whose it is.
+    /// The device of the stream.
     pub fn device(&self) -> Device {
         self.device
     }
-    /// Waits until its work has ended.
+    /// Waits until the stream's work has ended.
     pub fn sync(&self) -> Result<()> {
         check!(opd_stream_sync(self.device.into(), self.raw))
     }
-    /// Does `work` with it as the calling thread's current stream.
+    /// Runs `work` with this as the calling thread's current stream.
     pub fn scope<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         let mut before = null_mut();
         check!(opd_stream_set(self.device.into(), self.raw, &mut before))?;
@@ -50,11 +50,11 @@ impl Stream {
 }
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = check!(opd_stream_free(self.device.into(), self.raw)); // an error would have no receiver
+        let _ = check!(opd_stream_free(self.device.into(), self.raw)); // an error could not be reported
     }
 }
 
-/// Sets the stream that was current before, also if a panic passes.
+/// Restores the previous current stream, also after a panic.
 struct Former {
     device: Device,
     raw: *mut c_void,

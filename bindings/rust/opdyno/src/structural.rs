@@ -1,4 +1,4 @@
-//! Structural equality, and paths that say where two values differ.
+//! Structural equality, and paths to the difference of two values.
 use crate::arg::{Arg, as_raw};
 use crate::object::check;
 use crate::{Array, Code, Map, Result, Tensor, Value};
@@ -9,7 +9,7 @@ use core::fmt;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PathStep {
-    /// The root itself, with how it is written in place of `<root>`.
+    /// The root itself, with the text that replaces `<root>`.
     Root(Option<String>),
     /// An attribute.
     Attribute(String),
@@ -17,11 +17,11 @@ pub enum PathStep {
     UnknownAttribute,
     /// An item of an array.
     ArrayIndex(usize),
-    /// An item that this array lacks, and the one it is compared with has.
+    /// An item that is missing in this array, but not in the other one.
     MissingArrayElement(usize),
     /// The value of a key of a map.
     MapValue(Value),
-    /// An entry that this map lacks, and the one it is compared with has.
+    /// An entry that is missing in this map, but not in the other one.
     MissingMapEntry,
 }
 
@@ -64,7 +64,7 @@ impl ObjectPath {
     pub fn root() -> Self {
         Self(vec![PathStep::Root(None)])
     }
-    /// The same; the name is how the root is written, in place of `<root>`.
+    /// The path to the root itself; the name replaces `<root>` in its text.
     pub fn named_root(name: &str) -> Self {
         Self(vec![PathStep::Root(Some(name.to_owned()))])
     }
@@ -81,7 +81,7 @@ impl ObjectPath {
     pub fn array_index(self, index: usize) -> Self {
         self.step(PathStep::ArrayIndex(index))
     }
-    /// The path to an item that this array lacks, and the one it is compared with has.
+    /// The path to an item that is missing in this array, but not in the other one.
     pub fn missing_array_element(self, index: usize) -> Self {
         self.step(PathStep::MissingArrayElement(index))
     }
@@ -89,19 +89,19 @@ impl ObjectPath {
     pub fn map_value(self, key: impl Into<Value>) -> Self {
         self.step(PathStep::MapValue(key.into()))
     }
-    /// The path to an entry that this map lacks, and the one it is compared with has.
+    /// The path to an entry that is missing in this map, but not in the other one.
     pub fn missing_map_entry(self) -> Self {
         self.step(PathStep::MissingMapEntry)
     }
-    /// The steps, of which the root is the first.
+    /// The steps, beginning with the root.
     pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
-    /// The path without its last step; none of a root.
+    /// The path without its last step; none for a root.
     pub fn parent(&self) -> Option<Self> {
         self.prefix(self.0.len() - 1)
     }
-    /// The first so many steps, of which the root is one; none unless there are so many.
+    /// The first steps, including the root; none if the path has fewer steps.
     pub fn prefix(&self, length: usize) -> Option<Self> {
         self.0.get(..length).filter(|steps| !steps.is_empty()).map(|steps| Self(steps.to_vec()))
     }
@@ -117,12 +117,12 @@ impl fmt::Display for ObjectPath {
     }
 }
 
-/// Where two objects differ: a path in each. Source: TVM's ObjectPathPair.
+/// The place where two objects differ: a path in each. Source: TVM's ObjectPathPair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectPathPair {
-    /// In the first one.
+    /// The path in the first object.
     pub lhs_path: ObjectPath,
-    /// In the second one.
+    /// The path in the second object.
     pub rhs_path: ObjectPath,
 }
 
@@ -132,22 +132,22 @@ impl fmt::Display for ObjectPathPair {
     }
 }
 
-/// Whether two values have the same structure and content: arrays by items; maps by keys, in any order; tensors by dtype, shape and
-/// the bits of their elements, on whatever device; text, bytes, nothing, shapes, dtypes and devices by content. Numbers are equal if
-/// kind and value are: 1, 1.0 and true all differ; a NaN is equal to another. Any other object is only equal to itself. Source:
-/// TVM's structural_equal.
+/// Whether two values have the same structure and content: arrays by items; maps by keys, in any order; tensors by dtype, shape
+/// and the bits of their elements, on any device; text, bytes, nothing, shapes, dtypes and devices by content. Numbers are equal
+/// if their kinds and values are equal: 1, 1.0 and true differ, but NaN equals NaN. Any other object is equal only to itself.
+/// Source: TVM's structural_equal.
 pub fn structural_equal(lhs: &Value, rhs: &Value) -> Result<bool> {
     Ok(first_structural_mismatch(lhs, rhs)?.is_none())
 }
 
-/// Where two values first differ, in the order of the items; none if they are structurally equal. Where one has an item or a key
-/// that the other lacks, the path in the other ends in a missing element or entry.
+/// The first place where two values differ, in the order of the items; none if they are structurally equal. If one value has an
+/// item or a key that the other lacks, the path in the other ends in a missing element or entry.
 pub fn first_structural_mismatch(lhs: &Value, rhs: &Value) -> Result<Option<ObjectPathPair>> {
     let mut at = Place(vec![PathStep::Root(None)], vec![PathStep::Root(None)]);
     Ok(at.has_mismatch(lhs, rhs)?.then(|| ObjectPathPair { lhs_path: ObjectPath(at.0), rhs_path: ObjectPath(at.1) }))
 }
 
-/// The steps in both to what is compared. They stay where a mismatch was found.
+/// The steps in both values to the compared items. After a mismatch, they stay at its place.
 struct Place(Vec<PathStep>, Vec<PathStep>);
 
 impl Place {

@@ -5,8 +5,8 @@ use crate::text::{text, with_text};
 use crate::{Result, TelemetryFormat, TelemetryOptions, TelemetryStats, TelemetryValue, ffi};
 
 handle! {
-    /// Telemetry of this process. It measures, listens and sends until the last reference ends; that end sends pending data,
-    /// and takes a second at most.
+    /// Telemetry of this process. It runs until its last reference is dropped; this sends pending data, which takes a second at
+    /// most.
     /// ```no_run
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{Telemetry, TelemetryOptions};
@@ -17,27 +17,27 @@ handle! {
 }
 
 impl Telemetry {
-    /// Starts it.
+    /// Starts telemetry.
     pub fn start(options: &TelemetryOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
         create!(Telemetry, opd_telemetry_start(&options))
     }
-    /// Where Prometheus finds the metrics, as "127.0.0.1:9464"; "" if nowhere.
+    /// The address at which Prometheus finds the metrics, such as "127.0.0.1:9464"; "" if there is none.
     pub fn address(&self) -> String {
         let address = unsafe { std::ffi::CStr::from_ptr(ffi::opd_telemetry_address(self.as_ptr())) };
         address.to_string_lossy().into_owned()
     }
-    /// The metrics as text, for programs that have a server themselves.
+    /// The metrics as text, for programs with a server of their own.
     pub fn to_text(&self, format: TelemetryFormat) -> Result<String> {
         text!(opd_telemetry_to_text(self.as_ptr(), format as _))
     }
-    /// Sets a metric of the program's own, until it is set anew.
+    /// Sets a metric of the program, which keeps its value until it is set again.
     pub fn set_value(&self, value: &TelemetryValue<'_>) -> Result<()> {
         let mut kept = Kept::default();
         check!(opd_telemetry_set_value(self.as_ptr(), &value.raw(&mut kept, 0)?))
     }
-    /// Sends all pending data to the collector, and waits until it has taken them, so many nanoseconds at most.
+    /// Sends all pending data to the collector, and waits until the collector has accepted it, at most for the given nanoseconds.
     pub fn flush(&self, timeout_ns: u64) -> Result<()> {
         check!(opd_telemetry_flush(self.as_ptr(), timeout_ns))
     }
@@ -45,7 +45,7 @@ impl Telemetry {
     pub fn stats(&self) -> Result<TelemetryStats> {
         TelemetryStats::of(|raw| unsafe { ffi::opd_telemetry_get_stats(self.as_ptr(), raw) })
     }
-    /// Says which request the calling thread works for: the value of its header `traceparent`; none: no request.
+    /// Sets the request for which the calling thread works: the value of its header `traceparent`; none: no request.
     pub fn set_parent(traceparent: Option<&str>) -> Result<()> {
         match traceparent {
             Some(value) => with_text(value, |value| check!(opd_telemetry_set_parent(value))),

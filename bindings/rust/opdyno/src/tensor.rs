@@ -8,7 +8,7 @@ use core::str::FromStr;
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DType {
-    /// A `kDL…` of DLPack.
+    /// The kind, a `kDL…` of DLPack.
     pub code: u8,
     /// The size of one lane in bits.
     pub bits: u8,
@@ -16,14 +16,14 @@ pub struct DType {
     pub lanes: u16,
 }
 impl DType {
-    /// The bytes that an element takes, rounded up.
+    /// The size of an element in bytes, rounded up.
     pub const fn item_size(&self) -> usize {
         (self.bits as usize * self.lanes as usize).div_ceil(8)
     }
 }
 macro_rules! dtypes {
     ($($name:ident: $code:ident $bits:literal;)*) => {
-        #[allow(missing_docs)] // each is what it is called
+        #[allow(missing_docs)] // the names say it
         impl DType {
             $(pub const $name: Self = Self { code: ffi::$code as u8, bits: $bits, lanes: 1 };)*
         }
@@ -46,7 +46,7 @@ impl From<DType> for ffi::DLDataType {
     }
 }
 impl fmt::Display for DType {
-    /// As TVM writes it: "float32", "int8x4" …
+    /// The text as TVM writes it: "float32", "int8x4" …
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::Value::DType(*self).fmt(f)
     }
@@ -60,13 +60,13 @@ impl FromStr for DType {
     }
 }
 
-/// Where a tensor's elements lie.
+/// The device of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Device {
-    /// A `kDL…` of DLPack.
+    /// The kind, a `kDL…` of DLPack.
     pub device_type: u32,
-    /// Which one of that kind.
+    /// The index among the devices of that kind.
     pub device_id: i32,
 }
 impl Device {
@@ -160,7 +160,7 @@ pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
 
 /// Sizes of axes: arrays, slices and vectors of integers.
 pub trait Dims {
-    /// As the library counts them.
+    /// Converts the sizes for the library.
     fn to_dims(&self) -> Result<Vec<i64>>;
 }
 macro_rules! dims {
@@ -191,8 +191,8 @@ impl<T: Dims + ?Sized> Dims for &T {
 }
 
 handle! {
-    /// Elements of one dtype in memory of a device. A clone refers to the same elements, as a clone of an `Arc` does, and so
-    /// does a reshaped tensor.
+    /// Elements of one dtype in memory of a device. A clone refers to the same elements, like a clone of an `Arc`, and so does a
+    /// reshaped tensor.
     ///
     /// Elements are read through `&Tensor`, and written only through `&mut Tensor`, and only while nothing else refers to
     /// them: no clone, no reshaped tensor, no module or VM that keeps it ([`Tensor::is_unique`]). Else writing is an error,
@@ -201,7 +201,7 @@ handle! {
 }
 
 impl Tensor {
-    /// A tensor of a shape; all bytes are 0.
+    /// Makes a tensor of a shape; all bytes are 0.
     pub fn zeros(shape: impl Dims, dtype: DType, device: Device) -> Result<Self> {
         let made = Self::uninitialised(&shape.to_dims()?, dtype, device)?;
         let size = made.size_in_bytes() as usize;
@@ -217,7 +217,7 @@ impl Tensor {
         let ndim = dims.len().try_into().map_err(|_| Error::invalid("a tensor has at most 2^31 - 1 axes"))?;
         create!(Tensor, opd_tensor_create(dims.as_ptr(), ndim, dtype.into(), device.into()))
     }
-    /// A tensor in the host's memory with a copy of the elements.
+    /// Makes a tensor in the host's memory with a copy of the elements.
     pub fn from_slice<T: Element>(elements: &[T], shape: impl Dims) -> Result<Self> {
         let made = Self::uninitialised(&shape.to_dims()?, T::DTYPE, Device::CPU)?;
         let size = size_of_val(elements);
@@ -228,7 +228,7 @@ impl Tensor {
         check!(opd_tensor_copy_from_bytes(made.as_ptr(), elements.as_ptr().cast(), size))?;
         Ok(made)
     }
-    /// A tensor without axes.
+    /// Makes a tensor without axes.
     pub fn scalar<T: Element>(element: T) -> Result<Self> {
         Self::from_slice(&[element], [0_i64; 0])
     }
@@ -238,36 +238,35 @@ impl Tensor {
         check!(opd_tensor_copy(from, made.as_ptr()))?;
         Ok(made)
     }
-    /// Takes a tensor of another library over.
+    /// Takes over a tensor of another library.
     ///
-    /// # Safety
-    /// `managed` is a complete DLPack tensor, which is not used otherwise from now on. While this tensor lives, or one that
-    /// shares its elements, no other code writes them; nor reads them, unless the tensor is read-only or is not written here.
+    /// # Safety `managed` is a complete DLPack tensor that no other code uses from now on. While this tensor, or one that shares
+    /// its elements, lives, no other code writes the elements. If the tensor is writable and is written here, no other code reads
+    /// them either.
     pub unsafe fn from_dlpack(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack_versioned(managed))
     }
-    /// Likewise, of DLPack's struct before version 1.
+    /// Takes over a tensor in DLPack's struct before version 1.
     ///
-    /// # Safety
-    /// As [`Tensor::from_dlpack`].
+    /// # Safety Those of [`Tensor::from_dlpack`].
     pub unsafe fn from_dlpack_unversioned(managed: *mut ffi::DLManagedTensor) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack(managed))
     }
-    /// Gives the tensor to another library, which ends it by its deleter. Meanwhile the tensor is not unique, so nothing here
+    /// Exports the tensor to another library, which ends it by its deleter. Meanwhile the tensor is not unique, so nothing here
     /// writes its elements.
     pub fn to_dlpack(&self) -> Result<*mut ffi::DLManagedTensorVersioned> {
         let mut managed = core::ptr::null_mut();
         check!(opd_tensor_to_dlpack_versioned(self.as_ptr(), &mut managed))?;
         Ok(managed)
     }
-    /// Likewise as DLPack's struct before version 1.
+    /// Exports the tensor in DLPack's struct before version 1.
     pub fn to_dlpack_unversioned(&self) -> Result<*mut ffi::DLManagedTensor> {
         let mut managed = core::ptr::null_mut();
         check!(opd_tensor_to_dlpack(self.as_ptr(), &mut managed))?;
         Ok(managed)
     }
 
-    /// A view of it for reading.
+    /// A view of the tensor for reading.
     #[inline]
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef::of(self)
@@ -277,7 +276,7 @@ impl Tensor {
     pub fn dtype(&self) -> DType {
         self.view().dtype()
     }
-    /// Where its elements lie.
+    /// The device of its elements.
     #[inline]
     pub fn device(&self) -> Device {
         self.view().device()
@@ -287,7 +286,7 @@ impl Tensor {
     pub fn shape(&self) -> &[i64] {
         self.view().shape()
     }
-    /// How many elements lie between neighbours along each axis.
+    /// The stride of each axis, in elements.
     pub fn strides(&self) -> Vec<i64> {
         self.view().strides()
     }
@@ -303,11 +302,11 @@ impl Tensor {
     pub fn size_in_bytes(&self) -> u64 {
         unsafe { ffi::opd_tensor_bytes(self.as_ptr()) }
     }
-    /// Whether the elements lie in row-major order without gaps.
+    /// Whether the elements are in row-major order without gaps.
     pub fn is_contiguous(&self) -> bool {
         unsafe { ffi::opd_tensor_is_contiguous(self.as_ptr()) != 0 }
     }
-    /// Whether the elements must not be written, as those of a read-only array that it shares.
+    /// Whether the elements must not be written, for example because they are shared with a read-only array.
     pub fn is_read_only(&self) -> bool {
         unsafe { ffi::opd_tensor_is_read_only(self.as_ptr()) != 0 }
     }
@@ -324,11 +323,11 @@ impl Tensor {
         if self.is_read_only() { Err(read_only()) } else { Ok(()) }
     }
 
-    /// The elements, in row-major order; an error for another dtype, for strides and for memory of another device than the host.
+    /// The elements, in row-major order. An error for another dtype, for strides, and for memory of a device other than the host.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.view().as_slice()
     }
-    /// The elements, to be written: an error also if something else refers to them, or if the tensor is read-only.
+    /// The elements, for writing. Also an error if something else refers to them, or if the tensor is read-only.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.require_writable()?;
         unsafe { self.view().as_mut_slice() }
@@ -337,7 +336,7 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.view().to_vec()
     }
-    /// Copies the elements in; their number must be the tensor's. An error if something else refers to them, or if the
+    /// Copies a slice to the elements; the lengths must be equal. An error if something else refers to the elements, or if the
     /// tensor is read-only.
     pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
         self.require_writable()?;
@@ -354,7 +353,7 @@ impl Tensor {
     pub fn to_device(&self, device: Device) -> Result<Self> {
         Self::copy_of(unsafe { &*ffi::opd_tensor_view(self.as_ptr()) }, device)
     }
-    /// The same elements with another shape. It shares them with this tensor, which must be contiguous.
+    /// A tensor with the same elements and another shape. It shares the elements of this tensor, which must be contiguous.
     pub fn reshape(&self, shape: impl Dims) -> Result<Self> {
         let dims = shape.to_dims()?;
         create!(Tensor, opd_tensor_reshape(self.as_ptr(), dims.as_ptr(), dims.len() as i32))

@@ -1,4 +1,4 @@
-//! Text and bytes: as C takes them, and as it returns them.
+//! Text and bytes: conversion to C and from C.
 use crate::{Error, Result, ffi};
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
@@ -12,7 +12,7 @@ fn has_nul() -> Error {
     Error::invalid("text with a NUL character inside")
 }
 
-/// The part of a text that C sees.
+/// The part of a text that C sees: up to a NUL character.
 pub(crate) fn until_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or("")
 }
@@ -32,12 +32,12 @@ pub(crate) fn with_c_text<R>(text: &str, run: impl FnOnce(*const c_char) -> R) -
     run(long.as_ptr().cast())
 }
 
-/// As [`with_c_text`], of any text: an error for one with a NUL character.
+/// Like [`with_c_text`], for any text. A NUL character is an error.
 pub(crate) fn with_text<R>(text: &str, run: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
     if text.as_bytes().contains(&0) { Err(has_nul()) } else { with_c_text(text, run) }
 }
 
-/// As [`with_text`], null of none.
+/// Like [`with_text`]; null for none.
 pub(crate) fn with_optional<R>(text: Option<&str>, run: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
     match text {
         Some(text) => with_text(text, run),
@@ -45,7 +45,7 @@ pub(crate) fn with_optional<R>(text: Option<&str>, run: impl FnOnce(*const c_cha
     }
 }
 
-/// A path of any bytes.
+/// Converts a path of any bytes.
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
     use std::os::unix::ffi::OsStrExt;
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::invalid("a path with a NUL character inside"))
@@ -99,7 +99,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// Likewise with bytes.
+/// Calls a function of C whose last parameter is a buffer with bytes.
 macro_rules! bytes {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         let mut out = core::ptr::null_mut();
@@ -109,12 +109,12 @@ macro_rules! bytes {
 }
 pub(crate) use bytes;
 
-/// A C string that its owner keeps for `'a`; "" of null.
+/// A C string that its owner keeps for `'a`; "" for null.
 pub(crate) unsafe fn borrowed<'a>(text: *const c_char) -> &'a str {
     if text.is_null() { "" } else { unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("(text that is not UTF-8)") }
 }
 
-/// `count` elements, of which there may be none.
+/// A slice of `count` elements, which may be 0.
 #[inline]
 pub(crate) unsafe fn slice_of<'a, T>(data: *const T, count: usize) -> &'a [T] {
     if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(data, count) } }

@@ -32,7 +32,7 @@ impl Trace {
         let bytes = self.write(TraceFormat::Chrome, &TraceWriteOptions::new())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
-    /// As text or bytes.
+    /// The trace as text or bytes.
     pub fn write(&self, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<Vec<u8>> {
         let mut kept = Kept::default();
         bytes!(opd_trace_write(self.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
@@ -42,7 +42,7 @@ impl Trace {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         check!(opd_trace_save(self.as_ptr(), path.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
     }
-    /// A report of the spans: each, or joined by name, shapes or stack.
+    /// A report of the spans: each span, or joined by name, shapes or stack.
     pub fn to_report(&self, view: TraceView) -> Result<Report> {
         create!(Report, opd_trace_to_report(self.as_ptr(), view as _, null()))
     }
@@ -51,7 +51,7 @@ impl Trace {
         let mut kept = Kept::default();
         create!(Report, opd_trace_to_report(self.as_ptr(), TraceView::KeyAverages as _, &options.raw(&mut kept, 0)?))
     }
-    /// Joins traces of several processes and machines to one.
+    /// Joins traces of several processes and machines.
     pub fn merge(traces: &[&Trace], options: &TraceMergeOptions<'_>) -> Result<Self> {
         let pointers: Vec<_> = traces.iter().map(|trace| trace.as_ptr().cast_const()).collect();
         let mut kept = Kept::default();
@@ -74,25 +74,25 @@ handle! {
     /// println!("{}", trace.to_report(TraceView::KeyAverages)?);
     /// # Ok(()) }
     /// ```
-    /// One that is dropped while it records is stopped.
+    /// If a profiler is dropped while it records, it is stopped.
     Profiler, opd_profiler
 }
 
 impl Profiler {
-    /// With all defaults.
+    /// Makes a profiler with all defaults.
     pub fn new() -> Result<Self> {
         Self::with(&ProfilerOptions::new())
     }
-    /// With options: a schedule of steps, memory, stacks, buffers, a file.
+    /// Makes a profiler with options: a schedule of steps, memory, stacks, buffers, a file.
     pub fn with(options: &ProfilerOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         create!(Profiler, opd_profiler_create(&options.raw(&mut kept, 0)?))
     }
-    /// Records from now on, or by the schedule.
+    /// Begins to record, at once or by the schedule.
     pub fn start(&self) -> Result<()> {
         check!(opd_profiler_start(self.as_ptr()))
     }
-    /// Sets the action of the next step, in place of the schedule.
+    /// Sets the action of the next step, instead of the schedule.
     pub fn set_action(&self, action: ProfilerAction) -> Result<()> {
         check!(opd_profiler_set_action(self.as_ptr(), action as _))
     }
@@ -108,19 +108,19 @@ impl Profiler {
         check!(opd_profiler_stop(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// The events recorded so far; the recording goes on.
+    /// The events recorded so far. The recording continues.
     pub fn snapshot(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_snapshot(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// Makes it a flight recorder, which writes its events to a file when a dump is requested; `None`: not any more.
+    /// Makes it a flight recorder, which writes its events to a file when a dump is requested; `None`: no dumps.
     pub fn set_dumps(&self, options: Option<&ProfilerDumpOptions<'_>>) -> Result<()> {
         let mut kept = Kept::default();
         let options = options.map(|options| options.raw(&mut kept, 0)).transpose()?;
         check!(opd_profiler_set_dumps(self.as_ptr(), options.as_ref().map_or(core::ptr::null(), core::ptr::from_ref)))
     }
-    /// Asks for a dump, and does not wait for it.
+    /// Requests a dump, and does not wait for it.
     pub fn dump(&self, reason: &str) -> Result<()> {
         with_text(reason, |reason| check!(opd_profiler_dump(self.as_ptr(), reason)))
     }
@@ -130,7 +130,7 @@ impl Profiler {
     }
 }
 
-/// A number for the name of ranges. Keep it where a range is frequent.
+/// A number for the name of ranges. For frequent ranges, keep it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RangeName(pub(crate) u32);
 
@@ -146,7 +146,7 @@ impl From<&str> for RangeName {
     }
 }
 
-/// A range of the program on the calling thread, from its making to its drop. See [`span!`](crate::span).
+/// A range of the program on the calling thread, from its construction to its drop. See [`span!`](crate::span).
 #[derive(Debug)]
 #[must_use = "a range ends when it is dropped"]
 pub struct Range {
@@ -184,7 +184,7 @@ pub fn range_push(name: &str) -> i32 {
 pub fn range_pop() -> i32 {
     unsafe { ffi::opd_range_pop() }
 }
-/// Whether a tool listens to ranges and marks by Intel's ITT API.
+/// Whether a tool receives ranges and marks through Intel's ITT API.
 pub fn itt_is_available() -> bool {
     unsafe { ffi::opd_itt_is_available() != 0 }
 }
@@ -192,12 +192,12 @@ pub fn itt_is_available() -> bool {
 pub fn stack_is_recorded() -> bool {
     unsafe { ffi::opd_stack_is_recorded() != 0 }
 }
-/// The version of the library, as "0.2.0".
+/// The version of the library, such as "0.2.0".
 pub fn version() -> &'static str {
     unsafe { borrowed(ffi::opd_version()) }
 }
 
-/// A range up to the end of the block that it stands in: `span!("prepare")`. Its name is looked up once.
+/// A range up to the end of the enclosing block: `span!("prepare")`. Its name is looked up once.
 #[macro_export]
 macro_rules! span {
     ($name:expr) => {

@@ -13,16 +13,17 @@ pub(crate) const fn number(type_: ffi::opd_type, int64: i64) -> opd_value {
     opd_value { r#type: type_ as i32, length: 0, u: opd_value_u { int64 } }
 }
 
-/// An address that has a meaning only for the code that made it. Reading what lies there is unsafe, but the address is not.
+/// An address that has a meaning only for the code that made it. Reading from the address is unsafe, but the address itself is
+/// safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer(pub *mut c_void);
 unsafe impl Send for Pointer {}
 unsafe impl Sync for Pointer {}
 
-/// An object of a kind that has no struct of its own here.
+/// An object of a kind without a specific struct.
 #[derive(Debug)]
 pub struct Object(*mut c_void);
-unsafe impl Send for Object {} // counted atomically, and nothing can be asked of it
+unsafe impl Send for Object {} // counted atomically, and it has no other methods
 unsafe impl Sync for Object {}
 impl Object {
     #[inline]
@@ -47,10 +48,10 @@ impl Drop for Object {
     }
 }
 
-/// The result of a call. [`FromValue`] takes it apart: `let y: Tensor = vm.call("main", (&x,))?`.
+/// The result of a call. [`FromValue`] converts it: `let y: Tensor = vm.call("main", (&x,))?`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-#[allow(missing_docs)] // each is what it is called
+#[allow(missing_docs)] // the names say it
 pub enum Value {
     None,
     Int(i64),
@@ -72,7 +73,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Takes an owned value over.
+    /// Takes over an owned value.
     pub(crate) unsafe fn from_raw(mut raw: opd_value) -> Self {
         unsafe {
             let object = raw.u.pointer;
@@ -101,12 +102,12 @@ impl Value {
                 ffi::OPD_MAP => Self::Map(given(Map::from_raw(object.cast()))),
                 ffi::OPD_ERROR => Error::check(object.cast()).map_or_else(Self::Error, |()| Self::None),
                 _ if raw.r#type >= ffi::OPD_OBJECT as i32 => Self::Object(Object(object)),
-                _ => Self::Pointer(Pointer(object)), // a view, which no function should return: of what is not known
+                _ => Self::Pointer(Pointer(object)), // a view of an unknown object, which no function should return
             }
         }
     }
 
-    /// Of text or bytes, which are copied.
+    /// Makes a value of text or bytes, which are copied.
     pub(crate) unsafe fn text(raw: &opd_value) -> Self {
         let bytes = unsafe { text_bytes(raw) };
         match raw.r#type as ffi::opd_type {
@@ -122,7 +123,7 @@ impl Value {
         Arg::from(&self).into_raw()
     }
 
-    /// The name of its kind, as errors have it.
+    /// The name of its kind, as in errors.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -153,7 +154,7 @@ impl Value {
 }
 
 impl core::fmt::Display for Value {
-    /// As the library writes values for people.
+    /// The text that the library writes for people.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let arg = [Arg::from(self)];
         let text = crate::arg::as_raw(&arg).and_then(|raw| crate::text::text!(opd_value_to_string(raw.as_ptr())));
@@ -161,7 +162,7 @@ impl core::fmt::Display for Value {
     }
 }
 
-// No implementation for every FromValue is possible: the standard library has one of its own for the types that Value is
+// A generic implementation for every FromValue is not possible, because the standard library has one for the types that Value is
 // `Into`.
 macro_rules! try_from {
     ($($type:ty),* $(,)?) => {$(
@@ -178,7 +179,7 @@ try_from!((), bool, i8, i16, i32, i64, u8, u16, u32, u64, usize, isize, f32, f64
 try_from!(Pointer, DType, Device, Tensor, Function, Module, Array, Map, crate::KvState, Error, Object);
 try_from!(Vec<Value>, Vec<Tensor>, Vec<String>);
 
-/// The bytes of text or bytes of any kind, which lie in the value itself if it is small.
+/// The bytes of text or bytes of any kind. If they are few, they are in the value itself.
 pub(crate) unsafe fn text_bytes(raw: &opd_value) -> &[u8] {
     let (mut data, mut size) = (core::ptr::null(), 0);
     match check!(opd_string_get(raw, &mut data, &mut size)) {
@@ -196,17 +197,16 @@ pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
     Error::new(crate::Code::InvalidArgument, "TypeError", &format!("expected {expected}, but got {given}"))
 }
 
-/// The types that the result of a call can be converted to. An error names the kind that was expected and the one that came.
-/// All but `Option` are `TryFrom<Value>`, too.
+/// The types that the result of a call can be converted to. An error names the expected kind and the given one. All but `Option`
+/// are also `TryFrom<Value>`.
 pub trait FromValue: Sized {
-    /// Takes the value apart.
+    /// Converts the value.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// The same of an owned value of C; plain kinds need no [`Value`] on the way. By reference: a copy of the whole right
-    /// after C wrote its fields would stall.
+    /// Converts an owned value of C; plain kinds need no intermediate [`Value`]. By reference, because a copy of the whole value
+    /// directly after C wrote its fields would stall.
     ///
-    /// # Safety
-    /// The value is owned, and not used otherwise from now on.
+    /// # Safety The value is owned, and no other code uses it from now on.
     #[doc(hidden)]
     #[inline]
     unsafe fn from_c(raw: &opd_value) -> Result<Self> {
@@ -219,7 +219,7 @@ impl FromValue for Value {
     }
 }
 impl FromValue for () {
-    /// Of any value, which is dropped.
+    /// Accepts any value, which is dropped.
     fn from_value(_: Value) -> Result<Self> {
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<T: FromValue> FromValue for Option<T> {
         if matches!(value, Value::None) { Ok(None) } else { T::from_value(value).map(Some) }
     }
 }
-// Frequent kinds have a way of their own from C: by the tag, without a Value.
+// Frequent kinds are converted from C directly, by the tag, without a Value.
 macro_rules! plain {
     ($($type:ty: $expected:literal, $kind:ident $(, $tag:ident as $raw:ident => $content:expr)?;)*) => {$(
         impl FromValue for $type {

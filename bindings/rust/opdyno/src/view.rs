@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use ffi::{opd_value, opd_value_u};
 
-/// An argument of a callback, borrowed for the call. It is the library's own value: nothing is converted or counted before its
+/// An argument of a callback, borrowed for the call. It is the library's own value, so nothing is converted or counted before its
 /// first use.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -48,7 +48,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// The name of its kind, such as "int" or "ffi.Tensor".
-    #[inline] // else from_arg() copies the value for the errors that it may have to make, right after C wrote it: a stall
+    #[inline] // otherwise from_arg() copies the value, for possible errors, directly after C wrote it, which stalls
     pub fn kind(&self) -> &'static str {
         unsafe { crate::text::borrowed(ffi::opd_type_key(self.raw.r#type)) }
     }
@@ -75,7 +75,7 @@ impl<'a> ValueRef<'a> {
     pub fn as_shape(&self) -> Option<&'a [i64]> {
         (self.type_() == ffi::OPD_SHAPE).then(|| unsafe { shape_of(self.object().cast()) })
     }
-    /// The tensor, also one of memory that the caller only lends.
+    /// The tensor, even if the caller only lends its memory.
     #[inline]
     pub fn as_tensor(&self) -> Option<TensorRef<'a>> {
         let object = self.object();
@@ -89,7 +89,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// A value of its own, which may outlive the call: text is copied, and so is a tensor that the caller only lends.
+    /// An owned value, which may outlive the call. Text is copied, and so is a tensor that the caller only lends.
     pub fn to_value(&self) -> Result<Value> {
         let mut made = NONE;
         match self.type_() {
@@ -99,7 +99,7 @@ impl<'a> ValueRef<'a> {
         }
         Ok(unsafe { Value::from_raw(made) })
     }
-    /// As the type that is asked for: numbers, `String`, [`TensorRef`], handles …
+    /// Converts it to the requested type: numbers, `String`, [`TensorRef`], handles …
     #[inline]
     pub fn to<T: FromArg<'a>>(&self) -> Result<T> {
         T::from_arg(*self)
@@ -115,7 +115,8 @@ impl fmt::Debug for ValueRef<'_> {
     }
 }
 
-/// A tensor among the arguments of a callback. It may be memory that the caller only lends: it cannot be kept, but copied.
+/// A tensor among the arguments of a callback. Its memory may only be lent by the caller, so it cannot be kept, but it can be
+/// copied.
 #[derive(Clone, Copy)]
 pub struct TensorRef<'a> {
     tensor: &'a ffi::DLTensor,
@@ -146,13 +147,13 @@ impl<'a> TensorRef<'a> {
     pub fn shape(&self) -> &'a [i64] {
         unsafe { slice_of(self.tensor.shape, self.tensor.ndim.max(0) as usize) }
     }
-    /// How many elements lie between neighbours along each axis.
+    /// The stride of each axis, in elements.
     pub fn strides(&self) -> Vec<i64> {
         let shape = self.shape();
         if !self.tensor.strides.is_null() {
             return unsafe { slice_of(self.tensor.strides, shape.len()) }.to_vec();
         }
-        // A view that is lent may lack them; it is in row-major order then.
+        // A lent view may lack strides; then it is in row-major order.
         let step = |axis| shape[axis + 1..].iter().fold(1, |step: i64, &dim| step.saturating_mul(dim.max(1)));
         (0..shape.len()).map(step).collect()
     }
@@ -161,7 +162,7 @@ impl<'a> TensorRef<'a> {
     pub fn dtype(&self) -> DType {
         self.tensor.dtype.into()
     }
-    /// Where its elements lie.
+    /// The device of its elements.
     #[inline]
     pub fn device(&self) -> Device {
         self.tensor.device.into()
@@ -169,7 +170,7 @@ impl<'a> TensorRef<'a> {
     /// The number of elements.
     pub fn len(&self) -> usize {
         if self.shape().contains(&0) {
-            return 0; // the others may be as large as they want
+            return 0; // the other sizes do not matter
         }
         self.shape().iter().map(|&dim| dim.max(0) as usize).product()
     }
@@ -177,7 +178,7 @@ impl<'a> TensorRef<'a> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether the elements lie in row-major order without gaps.
+    /// Whether the elements are in row-major order without gaps.
     pub fn is_contiguous(&self) -> bool {
         if self.tensor.strides.is_null() || self.is_empty() {
             return true;
@@ -193,7 +194,7 @@ impl<'a> TensorRef<'a> {
         true
     }
 
-    /// The elements, in row-major order; an error for another dtype, for strides and for memory of another device than the host.
+    /// The elements, in row-major order. An error for another dtype, for strides, and for memory of a device other than the host.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_element::<T>(self)?;
         Ok(unsafe { slice_of(self.data::<T>(), self.len()) })
@@ -204,10 +205,9 @@ impl<'a> TensorRef<'a> {
     pub(crate) fn data<T>(&self) -> *mut T {
         self.tensor.data.wrapping_byte_add(self.tensor.byte_offset as usize).cast()
     }
-    /// The elements, to be written.
+    /// The elements, for writing.
     ///
-    /// # Safety
-    /// The caller of the callback meant this tensor as an output, so no other code reads or writes it meanwhile.
+    /// # Safety The caller of the callback passed this tensor as an output, so no other code reads or writes it meanwhile.
     #[allow(clippy::mut_from_ref)] // the memory is the caller's
     pub unsafe fn as_mut_slice<T: Element>(&self) -> Result<&'a mut [T]> {
         check_element::<T>(self)?;
@@ -216,7 +216,7 @@ impl<'a> TensorRef<'a> {
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }
-    /// The first element, and the steps along the axes, none of which is negative.
+    /// The first element, and the strides, none of which is negative.
     #[cfg(feature = "ndarray")]
     pub(crate) fn strided<T: Element>(&self) -> Result<(*const T, Vec<usize>)> {
         check_dtype::<T>(self.dtype())?;
@@ -239,7 +239,7 @@ impl<'a> TensorRef<'a> {
         let copy = Tensor::copy_of(self.tensor, Device::CPU)?;
         TensorRef::of(&copy).as_slice().map(<[T]>::to_vec)
     }
-    /// A tensor that may outlive the call: of the same memory, or a copy if the caller only lends it.
+    /// A tensor that may outlive the call. It shares the memory, or is a copy if the caller only lends the memory.
     pub fn to_tensor(&self) -> Result<Tensor> {
         match self.object {
             Some(object) => {
@@ -259,7 +259,7 @@ impl fmt::Debug for TensorRef<'_> {
 
 /// The types that an argument of a callback can be converted to.
 pub trait FromArg<'a>: Sized {
-    /// Takes the argument apart.
+    /// Converts the argument.
     fn from_arg(arg: ValueRef<'a>) -> Result<Self>;
 }
 impl<'a> FromArg<'a> for ValueRef<'a> {

@@ -29,11 +29,11 @@ handle! {
 }
 
 impl VirtualMachine {
-    /// Of a module of kind "relax.VMExecutable", on the CPU.
+    /// Makes a VM of a module of kind "relax.VMExecutable", on the CPU.
     pub fn new(module: &Module) -> Result<Self> {
         Self::with(module, &VmOptions::new())
     }
-    /// Likewise, with options.
+    /// The same with options.
     pub fn with(module: &Module, options: &VmOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         create!(VirtualMachine, opd_vm_create(module.as_ptr(), &options.raw(&mut kept, 0)?))
@@ -53,12 +53,12 @@ impl VirtualMachine {
     pub fn call_with<'a, A: IntoArgs<'a>>(&'a self, name: &'a str, args: A) -> Call<'a, A> {
         Call { vm: self, name, args, options: CallOptions::new(), outputs: None }
     }
-    /// A function of the program, which keeps the VM and is called without a look-up by name.
+    /// A function of the program. It keeps the VM, and its calls need no look-up by name.
     pub fn function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_vm_get_function(self.as_ptr(), name)))
     }
-    /// Calls a closure that a function of the program returned, or any packed function, as calls of the VM: with deadline and
-    /// cancel token, and seen by profiles and the instrument.
+    /// Calls a closure that a function of the program returned, or any packed function, like a call of the VM: with deadline and
+    /// cancel token, and visible to profiles and the instrument.
     pub fn invoke_closure<'a, R: FromValue>(
         &self,
         closure: &Function,
@@ -72,8 +72,8 @@ impl VirtualMachine {
         check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
         unsafe { R::from_c(&result) }
     }
-    /// Saves a function with its arguments under a name, by which it is then called without arguments; without
-    /// `include_return` such a call returns nothing.
+    /// Saves a function with its arguments under a name. Calls by this name need no arguments. Without `include_return`, they
+    /// return nothing.
     pub fn save_function<'a>(
         &self,
         name: &str,
@@ -108,7 +108,7 @@ impl VirtualMachine {
         unsafe { R::from_c(&result) }
     }
     /// The number of results of the last [`VirtualMachine::invoke_stateful`], or of the items of one of them by its indices in
-    /// nested tuples; `None` of what is no tuple.
+    /// nested tuples; `None` if it is not a tuple.
     pub fn output_arity(&self, name: &str, path: &[i64]) -> Result<Option<usize>> {
         match self.outputs::<Value>(name, path)? {
             Value::Array(items) => Ok(Some(items.len())),
@@ -127,12 +127,13 @@ impl VirtualMachine {
         with_text(name, |name| run(name, args, &options))
     }
 
-    /// Shows every call of the program to a function: `(function, name, before, result, arguments …)`, before the call and after
-    /// it; `None`: to none. An [`InstrumentAction`](crate::InstrumentAction) as its result before the call may skip it.
+    /// Sets a function that is called before and after every call of the program: `(function, name, before, result, arguments
+    /// …)`; `None`: none. If it returns an [`InstrumentAction`](crate::InstrumentAction) before the call, the call can be
+    /// skipped.
     pub fn set_instrument(&self, instrument: Option<&Function>) -> Result<()> {
         check!(opd_vm_set_instrument(self.as_ptr(), instrument.map_or(null_mut(), Function::as_ptr)))
     }
-    /// Whether the program has a function of that name, or one was saved under it.
+    /// Whether the program has a function of that name, or a function was saved under it.
     pub fn has_function(&self, name: &str) -> bool {
         with_text(name, |name| Ok(unsafe { ffi::opd_vm_has_function(self.as_ptr(), name) } != 0)).unwrap_or(false)
     }
@@ -149,7 +150,7 @@ impl VirtualMachine {
         check!(opd_vm_trim(self.as_ptr()))
     }
 
-    /// Calls a function and measures every operator call: a report, and the same calls on a time line.
+    /// Calls a function and measures every operator call. Returns a report, and the same calls on a time line.
     pub fn profile<'a>(
         &self,
         name: &str,
@@ -166,7 +167,8 @@ impl VirtualMachine {
         Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
     }
     /// Runs a function of this program and of another build of it on the same arguments, and compares what their operators
-    /// compute: a report, whose configuration has the "Verdict", and which operators became slower, if that was measured.
+    /// compute. Returns a report, whose configuration has the "Verdict", and, if times were measured, a report of the operators
+    /// that became slower.
     pub fn compare<'a>(
         &self,
         other: &VirtualMachine,
@@ -184,12 +186,12 @@ impl VirtualMachine {
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), Report::from_raw(times)) })
     }
-    /// Keeps the next call, of any thread, in a file for [`replay`].
+    /// Records the next call, from any thread, in a file for [`replay`].
     pub fn record_next_call(&self, path: impl AsRef<Path>, options: &RecordOptions) -> Result<()> {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         check!(opd_vm_record_next_call(self.as_ptr(), path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Ends [`VirtualMachine::record_next_call`]: an error if there was no call since, or it could not be kept.
+    /// Ends [`VirtualMachine::record_next_call`]. An error if there was no call since then, or if the call could not be kept.
     pub fn end_recording(&self) -> Result<()> {
         check!(opd_vm_record_next_call(self.as_ptr(), null(), null()))
     }
@@ -198,7 +200,7 @@ impl VirtualMachine {
         let mut kept = Kept::default();
         check!(opd_vm_profile_start(self.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Ends the recording, once the calls that are being recorded have ended.
+    /// Ends the recording as soon as the calls that are being recorded have ended.
     pub fn profile_stop(&self) -> Result<(Report, Trace)> {
         let (mut report, mut trace) = (null_mut(), null_mut());
         check!(opd_vm_profile_stop(self.as_ptr(), &mut report, &mut trace))?;
@@ -213,14 +215,14 @@ pub struct Replayed {
     pub module: Option<Module>,
     /// A row for each argument and part of the result. Its configuration has the "Verdict", a sentence, and "Same".
     pub report: Report,
-    /// As of [`VirtualMachine::profile`]; none if nothing was measured.
+    /// A profile like that of [`VirtualMachine::profile`]; none if nothing was measured.
     pub profile: Option<Report>,
 }
 
 /// Makes a recorded call again, and compares the results.
 ///
-/// # Safety
-/// It runs the code of the file, which keeps to the rules of [`Module::load`], unless [`ReplayOptions::run`] is false.
+/// # Safety It runs the code in the file, which must follow the rules of [`Module::load`], unless [`ReplayOptions::run`] is
+/// false.
 pub unsafe fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
     let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
     let (mut module, mut report, mut profile) = (null_mut(), null_mut(), null_mut());
@@ -234,7 +236,7 @@ pub unsafe fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Res
     })
 }
 
-/// A call with options, as [`VirtualMachine::call_with`] begins it and [`Call::run`] makes it.
+/// A call with options. [`VirtualMachine::call_with`] begins it, and [`Call::run`] makes it.
 #[must_use = "the call is made by run()"]
 #[derive(Debug)]
 pub struct Call<'a, A> {
@@ -246,22 +248,22 @@ pub struct Call<'a, A> {
 }
 
 impl<'a, A: IntoArgs<'a>> Call<'a, A> {
-    /// The most time that it may take.
+    /// Limits the time of the call.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options = self.options.timeout(timeout);
         self
     }
-    /// The token that cancels it from outside.
+    /// Sets the token that cancels the call from outside.
     pub fn cancel(mut self, token: &'a CancelToken) -> Self {
         self.options = self.options.cancel(token);
         self
     }
-    /// The parameters' names, one for each argument; `None` for positional ones.
+    /// Sets the parameters' names, one for each argument; `None` for positional ones.
     pub fn names(mut self, names: &'a [Option<&'a str>]) -> Self {
         self.options = self.options.names(names);
         self
     }
-    /// Tensors that the results are copied into, in their order. Nothing else may refer to them, and none is read-only.
+    /// Sets tensors into which the results are copied, in order. No other reference to them may exist, and none may be read-only.
     pub fn outputs(mut self, outputs: &'a mut [&'a mut Tensor]) -> Self {
         self.outputs = Some(outputs);
         self
@@ -290,7 +292,7 @@ handle! {
 }
 
 impl CancelToken {
-    /// A token that nothing uses yet.
+    /// Makes a token that no call uses yet.
     pub fn new() -> Result<Self> {
         create!(CancelToken, opd_cancel_token_create())
     }
@@ -302,7 +304,7 @@ impl CancelToken {
     pub fn reset(&self) {
         unsafe { ffi::opd_cancel_token_reset(self.as_ptr()) }
     }
-    /// Sets the default token of the calling thread, which ends calls with a token of their own, too; `None`: none.
+    /// Sets the default token of the calling thread, which also ends calls with a token of their own; `None`: none.
     pub fn set_default(token: Option<&CancelToken>) -> Result<()> {
         check!(opd_cancel_token_set_default(token.map_or(null_mut(), CancelToken::as_ptr)))
     }

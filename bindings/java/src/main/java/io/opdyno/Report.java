@@ -117,7 +117,7 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
   }
 
-  /** Likewise, with the peaks of {@link Opdyno#measurePeak}. */
+  /** The same with the peaks of {@link Opdyno#measurePeak}. */
   public Report withRoofline(MachinePeak peak) {
     return withRoofline(peak.gflops(), peak.bandwidthGbps());
   }
