@@ -1,10 +1,10 @@
-/* Errors: a function that returns `opd_error *` throws it, or gives its out_ parameters. */
+/* Errors: a function that returns `opd_error *` throws it, or returns its out_ parameters. */
 %opd_throws(opd_error *)
 
 /* An error that is a result, not a failure. */
 %opd_error_as_result(opd_closure_take_error)
 
-/* Bindings make errors of their language's exceptions and take them apart by themselves. */
+/* Bindings convert their language's exceptions to errors and back. */
 %ignore opd_error_create;
 %ignore opd_error_code;
 %ignore opd_error_kind;

@@ -28,7 +28,7 @@
 %opd_handles_in(opd_collector, Collector, opd_collector *const *collectors, int32_t num_collectors)
 %opd_handles_in(opd_trace, Trace, const opd_trace *const *traces, int32_t num_traces)
 
-/* Reference counts are the objects' own affair. */
+/* Objects manage their reference counts themselves. */
 %ignore opd_buffer_retain;
 %ignore opd_buffer_release;
 %ignore opd_error_retain;

@@ -12,7 +12,7 @@
 %include "api_rules.i"  /* made by bindings/api: values that may be none, functions that block */
 
 %ignore opd_value;
-/* For the native parts of bindings, which know their language's stack. */
+/* For the native parts of bindings, which report their language's stack. */
 %ignore opd_stack_frame;
 %ignore opd_stack_push;
 %ignore opd_stack_pop;
@@ -37,7 +37,7 @@
 %include <opdyno/benchmark.h>
 %include <opdyno/roofline.h>
 %include <opdyno/rpc.h>
-/* No language has a server, so these are not set. */
+/* No binding has a server, so these are not set. */
 %warnfilter(451) opd_rpc_serve_options;
 %ignore opd_rpc_serve_options::admit;
 %ignore opd_rpc_serve_options::user_data;

@@ -1,5 +1,5 @@
 // The fields of the options by their names, for bindings that read options from a map of their language. Numbers of
-// items are no fields: they follow from the lists.
+// items are not fields, because they follow from the lists.
 #pragma once
 #include <opdyno/opdyno.h>
 
@@ -17,8 +17,8 @@ struct Field {
   char kind;  // of bindings/api/api.py
   size_t place;
   const char *handle;  // class of handles
-  int count_place;     // of lists: where their number goes; -1: nowhere
-  const char *like;    // of lists without: the list that has as many items, "args" are those of the call
+  int count_place;     // of lists: the offset of their number of items; -1: none
+  const char *like;    // of lists without it: the list with as many items; "args": the arguments of the call
 };
 using Fields = std::vector<Field>;
 
@@ -33,7 +33,7 @@ void store(void *options, size_t place, const T &value) {
   std::memcpy(static_cast<char *>(options) + place, &value, sizeof value);
 }
 
-// The lists that options point to; they live as long as this.
+// The lists to which options point. They live as long as this object.
 class Lists {
  public:
   template <class T>

@@ -1,4 +1,4 @@
-/* Values. `const opd_value *` views a value of the language for the call; `opd_value *out_x` gives one.
+/* Values. `const opd_value *` views a value of the language for the call; `opd_value *out_x` returns one.
  * %opd_value_in(parameter), %opd_value_out(parameter), %opd_values_in(pointer, count), and so for the other kinds. */
 %opd_value_in(const opd_value *value)
 %opd_value_in(const opd_value *key)
@@ -32,7 +32,7 @@
 %opd_handles_in(opd_report, Report, const opd_report *const *after, int32_t num_after)
 %opd_signatures_in(const char *const *names, const char *const *signatures, int32_t num_functions)
 
-/* Numbers, which have a range in C. */
+/* Numbers, which have a limited range in C. */
 %opd_number(int32_t)
 %opd_number(uint32_t)
 %opd_number(int64_t)
@@ -53,7 +53,10 @@
 /* The struct of an Arrow stream. */
 %opd_arrow_stream_out(ArrowArrayStream *out_stream)
 
-/* Makers of values, memory that lies behind bare pointers, and what the languages have themselves. */
+/*
+ * Not wrapped: functions that make values, memory behind bare pointers, and features that the languages have
+ * themselves.
+ */
 %ignore opd_none;
 %ignore opd_int;
 %ignore opd_bool;

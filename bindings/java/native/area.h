@@ -1,4 +1,4 @@
-// The memory through which native code hands values to callbacks of Java: see Area.java.
+// The memory through which native code passes values to callbacks of Java: see Area.java.
 #pragma once
 #include <jni.h>
 #include <opdyno/opdyno.h>
@@ -7,15 +7,15 @@
 
 namespace opdjava {
 
-// It belongs to a native thread until that ends. Frames of callbacks that run within each other follow each other.
+// It belongs to a native thread until the thread ends. Frames of nested callbacks follow each other.
 class CallbackArea {
  public:
-  static CallbackArea *of_thread();  // null where there is no memory
+  static CallbackArea *of_thread();  // null if memory is short
 
   opd_value *memory() { return values_; }
   static constexpr jlong kBytes = 128 * sizeof(opd_value);
 
-  // Place for a result and the arguments; null if there is no room.
+  // Memory for a result and the arguments; null if there is no room.
   opd_value *open(int32_t num_args) {
     if (num_args >= kValues - top_) return nullptr;
     opd_value *frame = values_ + top_;

@@ -1,5 +1,5 @@
-// Java's functions as packed functions, and exceptions there and back. They are called on whatever thread native code
-// calls them from.
+// Java's functions as packed functions, and conversion of exceptions. They run on the thread from which native code
+// calls them.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -55,7 +55,7 @@ opd_error *thrown_of(JNIEnv *env) {
   return take_exception(env);
 }
 
-// In memory of its own, where the thread's memory for callbacks has no room.
+// With separate memory, if the thread's memory for callbacks has no room.
 opd_error *call_beside(JNIEnv *env, void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   const LocalFrame frame(env);
   const size_t count = static_cast<size_t>(num_args) + 1;
@@ -160,7 +160,7 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector) {
 
 }  // namespace opdjava
 
-// The first error that the C function pointer could not pass on; null if there was none.
+// The first error that the C function could not return; null if there was none.
 OPDJAVA_NATIVE(jthrowable, Closure, takeError, jlong closure) {
   opd_error *error = opd_closure_take_error(reinterpret_cast<opd_closure *>(closure));
   return error ? opdjava::thrown_by(env, error) : nullptr;
@@ -182,7 +182,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
   const auto find = [&](const char *name) {
     jclass found = env->FindClass(name);
-    // Weak, so that the class loader can be collected: the called object keeps its class.
+    // Weak, so that the class loader can be collected. The called object keeps its class alive.
     return found ? static_cast<jclass>(env->NewWeakGlobalRef(found)) : nullptr;
   };
   const auto method = [&](jclass owner, const char *name, const char *type) {
@@ -207,7 +207,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   return good ? JNI_VERSION_10 : JNI_ERR;
 }
 
-// The class loader was collected. The code stays, and serves the next one.
+// The class loader was collected. The code stays loaded for the next one.
 extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *) {
   using opdjava::java;
   JNIEnv *env = nullptr;

@@ -1,4 +1,4 @@
-// Calls of functions through memory that Java has filled: the natives of Area.java and Calls.java.
+// Calls of functions through memory that Java filled: the native methods of Area.java and Calls.java.
 #include <new>
 
 #include "area.h"
@@ -7,8 +7,8 @@
 namespace opdjava {
 namespace {
 
-// A plain pointer, for it is read by each callback. If a callback runs even after the destructor at the end of a
-// thread, the area is made anew.
+// A plain pointer, because each callback reads it. If a callback runs even after the destructor at the end of a thread,
+// a new area is made.
 thread_local CallbackArea *area_of_thread = nullptr;
 
 CallbackArea *make_area() {

@@ -1,4 +1,4 @@
-// Values between Java's arrays and the library, and the natives of Values.java and Tensor.java.
+// Conversion of values between Java's arrays and the library, and the native methods of Values.java and Tensor.java.
 #include "core.h"
 
 #include <string>
@@ -16,7 +16,7 @@ void Texts::read(JNIEnv *env, jobjectArray array) {
       bytes.read(env, text);
       texts_.emplace_back(bytes.data(), bytes.data() + bytes.size());
     }
-    env->DeleteLocalRef(text);  // a frame has place for few
+    env->DeleteLocalRef(text);  // a frame has room for few
   }
   for (const auto &text : texts_) pointers_.push_back(text.empty() ? nullptr : text.data());
 }
@@ -64,7 +64,7 @@ void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer) {
 
 namespace {
 
-// A tensor that a caller lends for the call. Its memory is the caller's: Callbacks.call() ends the loan.
+// A tensor that a caller lends for the call. The caller owns its memory; Callbacks.call() ends the loan.
 opd_error *lend(const DLTensor &lent, opd_value *out) {
   opd_tensor *made = nullptr;
   opd_error *error = opd_tensor_borrow(&lent, &made);
@@ -76,7 +76,7 @@ const opd_tensor *tensor_at(jlong pointer) { return reinterpret_cast<const opd_t
 
 constexpr char kIllegalState[] = "java/lang/IllegalStateException";
 
-// False with an exception if Java must not see the memory itself beyond the call.
+// Returns false with an exception if Java must not access the memory after the call.
 bool check_shown(JNIEnv *env, jlong pointer) {
   const opd_tensor *const tensor = tensor_at(pointer);
   if (!check_loan(env, tensor)) return false;
@@ -103,7 +103,7 @@ jlongArray axes_of(JNIEnv *env, jlong pointer, int64_t *DLTensor::*numbers) {
   return axes;
 }
 
-// The bytes of the tensors in a list or map, and in those within it. It looks at a part of one that is very large.
+// The bytes of the tensors in a list or map, and in nested ones. Only a part of a very large one is counted.
 class HeldBytes {
  public:
   uint64_t of(const opd_value &value, int depth = 0) {
@@ -255,7 +255,7 @@ OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
 }
 OPDJAVA_CATCH(jobject)
 
-// A new reference to a tensor whose memory may be shown.
+// A new reference to a tensor whose memory Java may access.
 OPDJAVA_NATIVE(jlong, Tensor, share, jlong pointer) {
   if (!check_shown(env, pointer)) return 0;
   opd_object_retain(reinterpret_cast<opd_object *>(pointer));
@@ -292,7 +292,7 @@ OPDJAVA_NATIVE(jbyteArray, Tensor, bytesOf, jlong pointer) {
   const DLTensor *view = dltensor_of(pointer);
   const bool is_plain = view->device.device_type == kDLCPU && opd_tensor_is_contiguous(tensor);
   if (is_plain && view->data) return bytes_of(env, static_cast<char *>(view->data) + view->byte_offset, size);
-  std::vector<char> room(size + 1);  // not empty where there are no elements
+  std::vector<char> room(size + 1);  // not empty even if there are no elements
   opd_error *error = opd_tensor_copy_to_bytes(tensor, room.data(), size);
   if (!error) return bytes_of(env, room.data(), size);
   raise(env, error);

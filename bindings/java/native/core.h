@@ -1,5 +1,5 @@
 // The part of the Java binding that SWIG's typemaps call: arrays of Java viewed for a call, results written into them,
-// errors as exceptions. Java's side of each stands in opdyno/*.java.
+// errors as exceptions. The Java counterparts are in opdyno/*.java.
 #pragma once
 #include <jni.h>
 #include <opdyno/opdyno.h>
@@ -14,8 +14,8 @@
 
 #include "options.h"
 
-// A static native method of a class of Java. OPDJAVA_CATCH ends its body, for the JVM ends with a C++ exception that
-// leaves it; make.py does the same to what SWIG writes.
+// A static native method of a Java class. OPDJAVA_CATCH ends its body, because a C++ exception that leaves it ends the
+// JVM. make.py adds the same to SWIG's code.
 #define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...)                                                            \
   extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD([[maybe_unused]] JNIEnv *env, jclass, \
                                                                         ##__VA_ARGS__) try
@@ -27,7 +27,7 @@
 
 namespace opdjava {
 
-// The numbers of a long[], or none of null.
+// The numbers of a long[]; none for null.
 class Words {
  public:
   Words() = default;
@@ -54,7 +54,7 @@ class Words {
 };
 static_assert(sizeof(opd_value) == 2 * sizeof(jlong) && sizeof(int64_t) == sizeof(jlong));
 
-// The bytes of a byte[]; null where there is none.
+// The bytes of a byte[]; null if there is none.
 class Bytes {
  public:
   Bytes() = default;
@@ -90,7 +90,7 @@ class Texts {
   std::vector<const char *> pointers_;
 };
 
-// Reads options whose defaults are set from names and values in turns. Their pointers live as long as this and the
+// Reads options, whose defaults are set, from alternating names and values. Their pointers live as long as this and the
 // values.
 class Options {
  public:
@@ -123,7 +123,8 @@ void unpack(jlong word, T *out) {
   std::memcpy(out, &word, sizeof *out);
 }
 
-// Copies into a new array; null of null, and with an exception where Java has no memory or no array is that large.
+// Copies into a new array; null for null. Returns null with an exception if Java lacks memory or the array would be too
+// large.
 jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);
 jbyteArray text_of(JNIEnv *env, const char *text);  // without the 0 byte
 // The number of an array's elements, each of `size` bytes; -1 with an exception if no array is that large.
@@ -149,8 +150,8 @@ bool check_loan(JNIEnv *, const T *) {  // other handles are not lent
   return true;
 }
 void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
-jthrowable thrown_by(JNIEnv *env, opd_error *error);  // what raise() throws, not thrown; null where Java has no memory
-opd_error *error_of(JNIEnv *env, jthrowable thrown);  // out it comes again when the error is raised
+jthrowable thrown_by(JNIEnv *env, opd_error *error);  // the exception that raise() throws; null if Java lacks memory
+opd_error *error_of(JNIEnv *env, jthrowable thrown);  // the exception is thrown again when the error is raised
 
 // An object of Java as the user_data of a callback: a global reference.
 opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result);
@@ -168,11 +169,11 @@ extern Java java;
 
 // ---- the stack of Java: java_stack.cc
 
-// Of the calling thread; none while an exception is pending, or where Java fails to walk it.
+// The stack of the calling thread; empty while an exception is pending, or if Java fails to walk it.
 std::vector<opd_stack_frame> java_stack(JNIEnv *env);
 
-// While it lives, the stacks that profilers record have what Java runs. Inlined, since the place of its caller counts:
-// the stack of the interpreter and of compiled methods lies further out.
+// While it lives, the stacks that profilers record have Java's methods. Inlined, because the address of its caller
+// matters: the frames of the interpreter and of compiled methods are further out.
 class JavaStack {
  public:
   [[gnu::always_inline]] explicit JavaStack(JNIEnv *env) {

@@ -43,8 +43,8 @@ void raise_current(JNIEnv *env) {
 
 namespace {
 
-// Exceptions on their way through native code, by the error that stands for each. The reference to the error keeps its
-// address from being used again. Few are ever under way; those that native code swallowed are the oldest.
+// Exceptions that cross native code, by their errors. The reference to the error keeps its address from being reused.
+// Few exist at a time; the oldest are those that native code swallowed.
 struct Crossing {
   opd_error *error;
   jobject thrown;

@@ -1,4 +1,4 @@
-// The methods of Java that run on the calling thread, for the stacks that profilers record.
+// The Java methods on the calling thread's stack, for the stacks that profilers record.
 #include <algorithm>
 #include <new>
 
@@ -10,9 +10,10 @@ std::vector<opd_stack_frame> java_stack(JNIEnv *env) {
   constexpr jsize kWords = 3, kMost = 256;
   static_assert(sizeof(opd_stack_frame) == kWords * sizeof(jint));
   std::vector<opd_stack_frame> frames;
-  if (env->ExceptionCheck()) return frames;  // it is the caller's, and Java must not be called while it is pending
+  if (env->ExceptionCheck())
+    return frames;  // the exception is the caller's; Java must not be called while it is pending
   auto words = static_cast<jintArray>(env->CallStaticObjectMethod(java.host_stack, java.frames));
-  if (env->ExceptionCheck()) {  // Java has no memory, or the thread no stack, for the walk
+  if (env->ExceptionCheck()) {  // Java lacks memory, or the thread lacks stack, for the walk
     env->ExceptionClear();
     return frames;
   }

@@ -1,4 +1,4 @@
-// Memory that Java hands over, or is handed, as an address or a buffer: tensors of DLPack, files in buffers, times.
+// Memory that Java passes or gets as an address or a buffer: tensors of DLPack, files in buffers, times.
 #include <memory>
 
 #include "core.h"
@@ -70,7 +70,7 @@ OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
 }
 OPDJAVA_CATCH(jlong)
 
-// The set keeps the buffer, by a global reference, until nothing views it any more.
+// The set keeps the buffer, by a global reference, as long as there are views of it.
 OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
   opd_params_options options;
   opd_params_options_init(&options);

@@ -1,4 +1,4 @@
-// Options as names and values in turns: a pair for each field that is not to have its default.
+// Options as alternating names and values: a pair for each field that does not have its default.
 #include <string>
 
 #include "core.h"
@@ -9,7 +9,7 @@ namespace {
 using opdrules::Field;
 using opdrules::store;
 
-// The error of an option; begins where the option's name ends.
+// Raises the error of an option. The text follows the option's name.
 struct Refused {
   std::string what;
 };
@@ -42,7 +42,7 @@ void *handle(const opd_value &value, const char *class_name) {
   refuse((std::string("a ") + class_name).c_str(), value);
 }
 
-// An item of a list, which keeps what it views.
+// An item of a list, which keeps the viewed object.
 struct Item {
   opd_value value = opd_none();
   Item(const opd_array *list, size_t place) {
@@ -112,7 +112,7 @@ void Options::set(const Field &field, const opd_value &value, void *options) {
   }
 }
 
-// The library would read behind the end of a list that is shorter than the one that it belongs to.
+// If a list is shorter than the list to which it belongs, the library would read beyond its end.
 void Options::check_likes(const opdrules::Fields &fields, const void *options, int32_t num_args) const {
   for (const auto &[field, size] : likes_) {
     int32_t count = num_args;

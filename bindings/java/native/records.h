@@ -1,5 +1,5 @@
-// Results of the library as records of Java: the fields cross as values, in the order of the public header. records.py
-// lists them for each struct in record_fields.h.
+// Results of the library as records of Java. The fields are passed as values, in the order of the public header.
+// records.py lists them for each struct in record_fields.h.
 #pragma once
 #include <concepts>
 #include <vector>
@@ -32,7 +32,7 @@ class Record {
     else *add_empty() = opd_value_of_object(shape);
   }
 
-  // Hands the values over to Java, or raises what went wrong.
+  // Passes the values to Java, or raises the error.
   void give(JNIEnv *env, jlongArray out) {
     if (error_) raise(env, std::exchange(error_, nullptr));
     if (env->ExceptionCheck()) return;

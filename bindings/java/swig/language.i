@@ -3,7 +3,7 @@
  * Native code sees numbers, long[] and byte[] only: a handle is a long, an opd_value two of them, text is UTF-8. Outputs
  * are Out<T> parameters, for a function that throws has no result in C. */
 %module Native
-/* The stacks that profilers record within have Java's methods. */
+/* The stacks that profilers record during the call have Java's methods. */
 %define %opdjava_with_stack(FUNCTION)
 %exception FUNCTION {
   const opdjava::JavaStack stack(jenv);
@@ -13,7 +13,7 @@
 %opdjava_with_stack(opd_range_begin)
 %opdjava_with_stack(opd_range_push)
 %opdjava_with_stack(opd_range_mark)
-%define %opd_blocking(FUNCTION)  /* threads of Java do not wait for native calls */
+%define %opd_blocking(FUNCTION)  /* Java's threads do not wait for native calls */
 %opdjava_with_stack(FUNCTION)
 %enddef
 %{
@@ -42,7 +42,7 @@
 %rename(ProfilerBuffer) opd_profiler_buffer;
 %rename(AllocatorKind) opd_allocator_kind;
 %rename(ValueType) opd_type;
-%ignore opd_opcode;  /* of builders, which are not offered */
+%ignore opd_opcode;  /* belongs to builders, which are not offered */
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="/**
  * The functions of the C API by their own names, as the public headers tell of them: for what the classes do not offer. Outputs are
@@ -97,7 +97,7 @@ public final class"
 %typemap(javain) PARAMETER "EXPRESSION"
 %typemap(freearg) PARAMETER ""
 %enddef
-/* A handle of the class CLASS, which lasts until the call is over. */
+/* A handle of the class CLASS, which lasts until the end of the call. */
 %define %opdjava_handle(PARAMETER, CLASS)
 %typemap(jni) PARAMETER "jlong"
 %typemap(jtype, nopgcpp="1") PARAMETER "long"
@@ -277,7 +277,7 @@ public final class"
   $1 = ($1_ltype)handles.data();
   $2 = static_cast<$2_ltype>(handles.size());
 }
-%typemap(argout) (POINTER, COUNT) ""  /* not that of TYPE **, which is taken for the same */
+%typemap(argout) (POINTER, COUNT) ""  /* otherwise the typemap of TYPE ** would apply */
 %enddef
 /* Names, then their signatures. */
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
@@ -374,5 +374,5 @@ public final class"
 %typemap(javaout) void * { return $jnicall; }
 %typemap(out) void * { $result = reinterpret_cast<jlong>($1); }
 
-/* Sizes and counts: none comes near 2^63. */
+/* Sizes and counts, which are always far below 2^63. */
 %apply long long { uint64_t };

@@ -1,4 +1,4 @@
-// Python callables as packed functions. They are called on whatever thread native code calls them from.
+// Python callables as packed functions. They run on the thread from which native code calls them.
 #include "core.h"
 #include "loans.h"
 
@@ -19,7 +19,7 @@ opd_error *give(PyObject *result, opd_value *out) {
   return opdrules::own_result(view, out);
 }
 
-// The memory that the caller lent is the caller's again. Python code that kept a tensor of it gets errors.
+// Ends the loans of the caller's memory. Python code that kept such a tensor gets errors.
 void end_loans(PyObject *tuple, const opd_value *args, int32_t num_args) {
   for (int32_t i = 0; i < num_args; ++i)
     if (args[i].type == OPD_DLTENSOR)
@@ -50,7 +50,7 @@ opd_error *run_callback(void *callable, const opd_value *args, int32_t num_args,
 namespace {
 
 void end(void *callable) {
-  if (!Py_IsInitialized()) return;  // its memory is gone with Python
+  if (!Py_IsInitialized()) return;  // its memory went with Python
   with_gil([&] { Py_DECREF(static_cast<PyObject *>(callable)); });
 }
 
@@ -68,7 +68,7 @@ void log(void *callable, opd_log_level level, const char *message) {
 
 // ---- collectors
 
-// Calls a method with one argument, which it takes over; null with an exception.
+// Calls a method with one argument, which it takes over. Returns null with an exception.
 PyObject *ask(void *collector, const char *method, PyObject *argument) {
   PyObject *name = argument ? PyUnicode_FromString(method) : nullptr;
   PyObject *result =
@@ -122,7 +122,7 @@ bool set_metric(PyObject *item, opd_metrics *metrics) {
 opd_error *stop_collector(void *collector, void *state, opd_metrics *metrics) {
   if (!Py_IsInitialized()) return nullptr;
   return with_gil([&]() -> opd_error * {
-    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // which held a reference
+    PyObject *given = ask(collector, "_stop", static_cast<PyObject *>(state));  // the state held a reference
     PyObject *items = given ? PySequence_Tuple(given) : nullptr;
     Py_XDECREF(given);
     bool is_good = items != nullptr;

@@ -1,12 +1,12 @@
-// How Python's collector of cycles sees through native objects.
+// Lets Python's cycle collector see through native objects.
 //
-// A callable that native code keeps has one reference which belongs to its opd_function. If nothing but one handle
-// keeps that function alive, the handle shows the callable to the collector as its own (tp_traverse), and lets go of
-// the native object when the collector asks (tp_clear). Several handles may keep one VM: its own, and those of its
-// functions and evaluators. These have a Python reference to the VM's handle, which speaks for all of them.
+// A callable that native code keeps has one reference which belongs to its opd_function. If only one handle keeps that
+// function alive, the handle shows the callable to the collector as its own (tp_traverse), and releases the native
+// object when the collector asks (tp_clear). Several handles may keep one VM: its own, and those of its functions and
+// evaluators. These have a Python reference to the VM's handle, which traverses for all of them.
 //
-// While a native call is under way anywhere, counts may change between two visits of one collection, so nothing is
-// shown then, and what hangs on native objects stays for a later collection.
+// While any native call is running, counts may change between two visits of one collection. So nothing is shown then,
+// and cycles through native objects stay until a later collection.
 #include <algorithm>
 
 #include "core.h"
@@ -50,7 +50,7 @@ int clear(PyObject *self) {
   auto *handle = reinterpret_cast<Collected *>(self);
   if (handle->owner) leave_owner(handle->owner, &handle->pointer);
   if (void *pointer = std::exchange(handle->pointer, nullptr)) {
-    // A destructor may run Python code, which must not disturb an exception on its way.
+    // A destructor may run Python code, which must not disturb a pending exception.
     PyObject *kind, *value, *trace;
     PyErr_Fetch(&kind, &value, &trace);
     handle->kind->release(pointer);

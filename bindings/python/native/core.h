@@ -29,15 +29,15 @@ struct Kind {        // of a handle
   PyObject *python_class = nullptr;  // set by register_class()
 };
 struct Handle {
-  PyObject_HEAD void *pointer;  // null: of no use yet
+  PyObject_HEAD void *pointer;  // null: not usable yet
   Kind *kind;
 };
 
-// A handle whose native object may keep Python callables, which may refer to the handle: the collector of cycles sees
-// through it. native/collected.cc.
+// A handle whose native object may keep Python callables, which may refer to the handle. The cycle collector sees
+// through it: native/collected.cc.
 struct Collected : Handle {
   PyObject *owner;                      // the VM's handle, if the object keeps that VM: see set_owner(); may be null
-  std::vector<void *const *> *members;  // of an owner: where those that it owns hold their native references
+  std::vector<void *const *> *members;  // of an owner: the places of the native references of its members
 };
 
 extern PyTypeObject *handle_type, *collected_type;
@@ -59,15 +59,15 @@ int to_handle(PyObject *object, const Kind *kind, const char *what, void **out_p
 // False with a RuntimeError if the native tensor was lent for a call that has ended.
 bool check_loan(const void *tensor);
 
-// Tells the collector that what `place` points to keeps the native VM of the handle `owner`: gives a new reference to
-// the owner, or null if it is no such handle. Ended by leave_owner().
+// Tells the collector that the object at `place` keeps the native VM of the handle `owner`. Returns a new reference to
+// the owner, or null if it is not such a handle. leave_owner() ends this.
 PyObject *join_owner(PyObject *owner, void *const *place);
 void leave_owner(PyObject *&owner, void *const *place);
 void set_owner(PyObject *object, PyObject *owner);  // of a Collected; once
 
 // ---- values: native/values.cc
 
-struct BufferView {  // a tensor argument that lies in a buffer of Python
+struct BufferView {  // a tensor argument in a Python buffer
   Py_buffer buffer;
   DLTensor tensor;
   int64_t strides[8];
@@ -79,11 +79,11 @@ struct BufferView {  // a tensor argument that lies in a buffer of Python
 
 // How the elements of a read-only buffer (an array with flags.writeable = False) are passed to a function.
 enum class ReadOnly : bool {
-  kMarked,  // they come as a tensor that is marked so: a function that may write them refuses it
-  kViewed,  // they come as a plain view: the callee copies arguments, as a VM does
+  kMarked,  // as a tensor with the read-only flag: a function that may write it refuses it
+  kViewed,  // as a plain view: the callee copies arguments, like a VM
 };
 
-// Views of Python objects as arguments, and what must live as long.
+// Views of Python objects as arguments, and the objects that must live as long.
 class Arguments {
  public:
   explicit Arguments(ReadOnly read_only = ReadOnly::kViewed) : read_only_(read_only) {}
@@ -92,7 +92,7 @@ class Arguments {
     for (auto &value : owned_) opd_value_release(&value);
     for (PyObject *object : held_) Py_DECREF(object);
   }
-  // False with an exception that names argument `what`, from 0 (negative: none).
+  // Returns false with an exception that names argument `what`, from 0 (negative: none).
   bool add(PyObject *object, int what = -1);
   bool add_all(PyObject *sequence);
   const opd_value *data() const { return count_ ? (more_.empty() ? few_ : more_.data()) : nullptr; }
@@ -123,19 +123,19 @@ class Arguments {
   std::vector<std::unique_ptr<ByteView>> bytes_;
 };
 
-PyObject *from_value(opd_value value);        // takes it over, also when it fails
+PyObject *from_value(opd_value value);        // takes it over, even if it fails
 PyObject *from_view(const opd_value &value);  // borrows it
 PyObject *text_of(opd_buffer *buffer);        // these take the buffer over
 PyObject *bytes_of(opd_buffer *buffer);
 bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out);  // false: no exception, no such buffer
 bool from_dlpack(PyObject *object, opd_tensor **out_tensor);                  // false with an exception
-// A tensor that shares the elements of a buffer or of an object that speaks DLPack. False with an exception.
+// A tensor that shares the elements of a buffer or of an object with DLPack. False with an exception.
 bool shared_tensor(PyObject *object, opd_tensor **out_tensor);
-// A tensor of the buffer's memory, which it keeps; read-only if the buffer is. False with an exception.
+// A tensor of the buffer's memory, which it keeps. It is read-only if the buffer is. False with an exception.
 bool tensor_of_buffer(std::unique_ptr<BufferView> buffer, opd_tensor **out_tensor);
 
-// Plain types of the package: native/types.cc. `is_` is true for the package's own class; `to_` takes what can be
-// made one, or sets an exception.
+// Plain types of the package: native/types.cc. `is_` is true for the package's own class. `to_` accepts objects that
+// can be converted to it, or sets an exception.
 bool is_dtype(PyObject *object);
 bool is_vouched(PyObject *object);  // opdyno.reads_only(array)
 bool is_device(PyObject *object);
@@ -145,22 +145,22 @@ bool to_device(PyObject *object, DLDevice *out);
 PyObject *from_dtype(DLDataType dtype);
 PyObject *from_device(DLDevice device);
 PyObject *shape_of(const int64_t *dims, Py_ssize_t count);
-// Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, where C would
-// end it. `what` names it in them.
+// Text for C, borrowed from the object. Null with a TypeError, or with a ValueError for a NUL character, which would
+// end it in C. `what` names the text in messages.
 const char *text_for_c(PyObject *object, const char *what);
-bool to_text(PyObject *object, const char *what, const char **out);  // likewise, but None gives null
+bool to_text(PyObject *object, const char *what, const char **out);  // the same, but None gives null
 bool to_handles(PyObject *sequence, const Kind *kind, const char *what, std::vector<void *> &out);  // likewise
 bool to_texts(PyObject *sequence, std::vector<const char *> &out, const char *what);  // borrowed from the items
 
 bool to_signatures(PyObject *dict, std::vector<const char *> &names, std::vector<const char *> &signatures);
 bool to_pointer(PyObject *object, void **out);     // an int, c_void_p, Handle or None
 DLTensor *dltensor_of(const opd_value &view);      // or null
-PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, also when it fails
+PyObject *arrow_capsule(ArrowArrayStream stream);  // takes it over, even if it fails
 
 // ---- numbers: native/numbers.cc
 
-// Numbers of C. False with a TypeError for what is no number, or with an OverflowError for one that does not fit.
-// `what` names the number in them.
+// Numbers of C. False with a TypeError for an object that is not a number, or with an OverflowError for a number that
+// does not fit. `what` names the number in messages.
 bool to_integer(PyObject *object, const char *what, int64_t low, uint64_t high, uint64_t *out);
 bool to_number(PyObject *object, const char *what, double *out);
 template <class T>
@@ -199,24 +199,24 @@ class Bytes {  // text, or anything that is a buffer of bytes
 // ---- errors: native/errors.cc
 
 void raise(opd_error *error);     // sets the exception; takes the error over
-opd_error *error_of_exception();  // takes the exception that is set; out it comes again when the error is raised
+opd_error *error_of_exception();  // takes the pending exception, which is raised again when the error is raised
 
 // ---- the GIL in native code: native/interrupts.cc
 
-// Runs what takes the GIL, or Python code, which takes it now and then. While the interpreter ends, CPython up to 3.13
-// ends the thread there, by unwinding its stack: past frames whose destructors use Python, and through noexcept
-// functions, which aborts the process. Such a thread waits for the end of the process instead, as CPython 3.14 lets it
-// do itself.
+// Runs code that takes the GIL, or Python code, which takes it from time to time. While the interpreter ends, CPython
+// up to 3.13 ends a thread that takes the GIL by unwinding its stack. This passes frames whose destructors use Python,
+// and noexcept functions, which aborts the process. So such a thread waits for the end of the process instead, as in
+// CPython 3.14.
 template <class Body>
 auto or_wait_for_exit(Body body) {
   try {
     return body();
-  } catch (const abi::__forced_unwind &) {  // ends here, since this handler is never left
+  } catch (const abi::__forced_unwind &) {  // ends here, because this handler is never left
     for (;;) pause();
   }
 }
 
-// Takes the GIL for a state of this thread, or for one made for it.
+// Takes the GIL for a state of this thread, which is made if necessary.
 void take_gil(PyThreadState *state) noexcept;
 PyGILState_STATE take_gil() noexcept;
 
@@ -250,8 +250,8 @@ auto with_gil(Body body) {
 
 bool to_callback(PyObject *callable, opd_packed_fn *fn, void **user_data, opd_deleter *deleter);
 bool to_log_callback(PyObject *callable, opd_log_fn *fn, void **user_data, opd_deleter *deleter);
-// A collector of the language: an object with _init(devices), _start(device), which gives a state or None, and
-// _stop(state), which gives (name, kind, value) of each metric. Keeps it unless that is taken over.
+// Makes a collector from a Python object with _init(devices), _start(device), which returns a state or None, and
+// _stop(state), which returns (name, kind, value) for each metric. Keeps the object.
 class CollectorTable {
  public:
   CollectorTable() = default;
@@ -287,7 +287,7 @@ PyObject *watch_signals(PyObject *, PyObject *);
 std::vector<opd_stack_frame>
 python_stack();  // of the calling thread, which holds the GIL; none while an exception is set
 
-// Tells the stacks that profilers record what Python runs. Inlined, since the place of its caller counts.
+// Reports the Python stack to profilers. Inlined, because the address of its caller matters.
 class PythonStack {
  public:
   PythonStack() = default;
@@ -323,7 +323,7 @@ class ReleasedGil {
     take_gil(std::exchange(waiting_state, outer_));
     --calls_;
   }
-  static int calls() { return calls_; }  // native calls that are under way, on all threads
+  static int calls() { return calls_; }  // number of running native calls on all threads
 
  private:
   static inline int calls_ = 0;  // guarded by the GIL
@@ -332,7 +332,8 @@ class ReleasedGil {
   PythonStack has_stack_;
 };
 
-// Handle, FunctionBase, TensorBase, VMFunctionBase and what the package's Python code registers itself by.
+// Adds Handle, FunctionBase, TensorBase, VMFunctionBase and the functions by which the package's Python code registers
+// itself.
 bool add_types(PyObject *module);
 
 }  // namespace opdpy

@@ -1,5 +1,5 @@
 // Errors as exceptions, and exceptions of callbacks as errors. The exception of a Python callback crosses native code
-// as an error; where that comes out again, the exception itself is raised, with its traceback.
+// as an error. When that error is raised in Python again, the exception itself is raised, with its traceback.
 #include <mutex>
 
 #include "core.h"
@@ -7,8 +7,8 @@
 namespace opdpy {
 namespace {
 
-// Exceptions on their way through native code, by the error that stands for each. The reference to the error keeps its
-// address from being used again. Few are ever under way; those that native code swallowed are the oldest.
+// Exceptions that cross native code, by their errors. The reference to the error keeps its address from being reused.
+// Few exist at a time; the oldest are those that native code swallowed.
 struct Crossing {
   opd_error *error;
   PyObject *exception;
@@ -38,7 +38,7 @@ void set_exception(PyObject *exception) {
   PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject *>(Py_TYPE(exception))), exception, trace);
 }
 
-PyObject *class_of(const char *kind) {  // borrowed from the classes that were asked for before
+PyObject *class_of(const char *kind) {  // borrowed from the cache of classes
   static PyObject *const classes = PyDict_New();
   if (PyObject *known = classes ? PyDict_GetItemString(classes, kind) : nullptr) return known;
   PyObject *module = PyImport_ImportModule("opdyno._errors");
@@ -71,7 +71,7 @@ PyObject *make_exception(const opd_error *error) {
 void raise(opd_error *error) {
   PyObject *exception = take_crossing(error);
   if (exception) {
-    // Where it happened in the program is told as a note.
+    // A note says where in the program it happened.
     PyObject *note = PyUnicode_FromFormat("native: %s", opd_error_message(error));
     PyObject *done = note ? PyObject_CallMethod(exception, "add_note", "O", note) : nullptr;
     Py_XDECREF(note);

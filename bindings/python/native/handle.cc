@@ -60,7 +60,7 @@ void deallocate(PyObject *self) {
   auto *handle = reinterpret_cast<Handle *>(self);
   PyTypeObject *type = Py_TYPE(self);
   if (handle->pointer) {
-    // A destructor may run Python code, which must not disturb an exception on its way.
+    // A destructor may run Python code, which must not disturb a pending exception.
     PyObject *kind, *value, *trace;
     PyErr_Fetch(&kind, &value, &trace);
     handle->kind->release(handle->pointer);

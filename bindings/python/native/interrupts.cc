@@ -1,9 +1,9 @@
-// The GIL around native calls, and how handlers of signals run during them.
+// The GIL around native calls, and signal handlers during them.
 //
-// While the main thread is inside of native code, Python cannot run its handlers of signals. It does write the signal's
-// number to its wake-up file. A thread reads that and requests an answer of the main thread's cancel token: before its
-// next operator, the call runs the handlers. If one of them raises, the call ends with that exception; else it goes on,
-// as a call of the system does (PEP 475).
+// While the main thread is in native code, Python cannot run its signal handlers, but it writes the signal's number to
+// its wake-up file. A thread reads the file and sends a request through the main thread's cancel token: before its next
+// operator, the call runs the handlers. If one of them raises, the call ends with that exception. Else it continues,
+// like a system call (PEP 475).
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -41,12 +41,12 @@ opd_error *run_handlers() {
 
 }  // namespace
 
-// watch_signals(): called in the main thread; the file that signal.set_wakeup_fd() is to get. Once more after a fork.
+// watch_signals(): called in the main thread, and again after a fork. Returns the file for signal.set_wakeup_fd().
 PyObject *watch_signals(PyObject *, PyObject *) {
   if (!token)
     if (opd_error *error = opd_cancel_token_create(&token)) return raise(error), nullptr;
   opd_private_token_set_answer(token, run_handlers);
-  // A callback that forks is inside of a call, which has the token if the parent's main thread made it.
+  // A callback that forks is within a call. The call has the token if the parent's main thread made it.
   if (opd_error *error = opd_cancel_token_set_default(token)) opd_object_release(error);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return PyErr_SetFromErrno(PyExc_OSError);

@@ -1,4 +1,4 @@
-// Numbers of Python as numbers of C, which have a range.
+// Conversion of Python's numbers to C's numbers, which have a range.
 #include "core.h"
 
 namespace opdpy {
@@ -11,8 +11,8 @@ bool refuse_type(PyObject *object, const char *what, const char *wanted) {
   return false;
 }
 
-// The digits of an int. CPython refuses to write numbers of thousands of digits: these are only said to be large or
-// small.
+// The digits of an int. CPython refuses to write numbers with thousands of digits: for these, the text only says that
+// they are large or small.
 PyObject *digits_of(PyObject *number, bool is_negative) {
   PyObject *text = PyObject_Str(number);
   if (text) return text;

@@ -1,4 +1,4 @@
-// Options as dicts: a key for each field that is not to have its default.
+// Options as dicts, with a key for each field that does not have its default.
 #include "core.h"
 
 namespace opdpy {

@@ -1,11 +1,11 @@
-// The functions of Python that run on the calling thread, for the stacks that profilers record.
+// The Python functions on the calling thread's stack, for the stacks that profilers record.
 #include "core.h"
 
 namespace opdpy {
 namespace {
 
-// The names' numbers of the code that was seen last. Code is held, so that its address stays its own. The GIL guards
-// it.
+// Cache of the name numbers of recent code objects. It holds the code objects, so their addresses are not reused. The
+// GIL guards it.
 struct KnownCode {
   PyObject *code;
   uint32_t function, file;
@@ -16,7 +16,7 @@ KnownCode known[kPlaces];
 uint32_t number_of_text(PyObject *object, const char *attribute) {
   PyObject *text = PyObject_GetAttrString(object, attribute);
   const char *for_c = text ? text_for_c(text, attribute) : nullptr;
-  if (!for_c) PyErr_Clear();  // a name that is no UTF-8, for one
+  if (!for_c) PyErr_Clear();  // for example, a name that is not UTF-8
   const uint32_t number = opd_range_name(for_c ? for_c : "?");
   Py_XDECREF(text);
   return number;

@@ -1,6 +1,6 @@
-// opdyno.profiler.record_function: a range of the program, as a context manager and a decorator. It stands around what
-// is short and frequent, mostly while nothing records; so it is native, and finds the numbers of names by the addresses
-// of the texts.
+// opdyno.profiler.record_function: a range of the program, as a context manager and a decorator. It is used around
+// short and frequent code, mostly while nothing records. So it is native, and finds the numbers of names by the
+// addresses of the texts.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -12,8 +12,9 @@
 namespace opdpy {
 namespace {
 
-// The type of `range.__enter__` and `range.__exit__`. A `with` statement gets both, and Python's own would be made
-// each time, which takes longer than all else. These lie within the range, which one that is in use keeps.
+// The type of `range.__enter__` and `range.__exit__`. A `with` statement gets both. Python would make method objects
+// each time, which takes longer than everything else. These are members of the range, and keep it alive while they are
+// in use.
 struct Method {
   PyObject_HEAD PyObject *(*call)(PyObject *, PyObject *const *, size_t, PyObject *);
   bool in_use;
@@ -21,10 +22,10 @@ struct Method {
 
 struct Range {
   PyObject_HEAD PyObject *weak;  // references to it
-  PyObject *name, *args;         // str itself, not a subclass; so there are no cycles. Name is null without __init__()
-  bool is_known;                 // whether `id` is the number of the two
+  PyObject *name, *args;         // exactly str, so there are no cycles. The name is null before __init__()
+  bool is_known;                 // whether `id` is the number of name and args
   uint32_t id;
-  // Those that have begun, also while nothing recorded: the first one, and those that began within it.
+  // The open ranges, also if nothing recorded at their begin: the first one, and those that began within it.
   uint32_t depth;
   uint64_t first;
   std::vector<uint64_t> *inner;
@@ -37,9 +38,9 @@ Range &as_range(PyObject *object) { return *reinterpret_cast<Range *>(object); }
 
 // ---- numbers of names
 
-// Most names are constants of a program, which come with each new object as the same text. Those that were used last
-// are kept here, in pairs that share a place, by their addresses; which stay theirs, since they are held. The GIL
-// guards it. Long texts are not held.
+// Most names are constants of a program, so each new object has the same text object. This is a cache of recent names
+// by their addresses, with two entries for each slot. It holds the texts, so their addresses are not reused; long texts
+// are not cached. The GIL guards it.
 struct Known {
   PyObject *name, *args;
   uint32_t id;
@@ -89,7 +90,7 @@ bool find_or_make_id(Range &range) {
 
 // ---- the object
 
-// What `for_c` accepts, as a str itself: a new reference. Null with an exception.
+// Converts an argument that `for_c` accepts to exactly str: a new reference. Null with an exception.
 PyObject *exact_text(PyObject *text, const char *(*for_c)(PyObject *)) {
   if (!for_c(text)) return nullptr;
   return PyUnicode_CheckExact(text) ? Py_NewRef(text) : PyUnicode_FromObject(text);
@@ -98,7 +99,7 @@ PyObject *exact_text(PyObject *text, const char *(*for_c)(PyObject *)) {
 // `args` may be null.
 bool set_texts(Range &range, PyObject *name, PyObject *args) {
   uint32_t id = 0;
-  const bool is_known = find(name, args, &id);  // then both are such as are wanted
+  const bool is_known = find(name, args, &id);  // then both have the right type
   PyObject *const new_name = is_known ? Py_NewRef(name) : exact_text(name, name_for_c);
   if (!new_name) return false;
   PyObject *const new_args = is_known || !args ? Py_XNewRef(args) : exact_text(args, args_for_c);
@@ -125,7 +126,7 @@ int initialize(PyObject *self, PyObject *positional, PyObject *named) {
   return set_texts(as_range(self), name, args == Py_None ? nullptr : args) ? 0 : -1;
 }
 
-// Objects that ended, for the next ones: all zero but for their heads, whose references to the type they keep.
+// Free list of objects. All bytes are zero except their heads, which keep their references to the type.
 constexpr int kMostFree = 16;
 PyObject *free_ranges[kMostFree];
 int num_free = 0;
@@ -177,10 +178,10 @@ int set_args(PyObject *self, PyObject *args, void *) {
 
 PyObject *enter(PyObject *self, PyObject *) {
   Range &range = as_range(self);
-  // While nothing records, a name gets no number: names of requests would fill the table of names.
+  // While nothing records, names get no numbers, because names of requests would fill the table of names.
   const bool is_recorded = opd_range_is_recorded() || !range.name;
   if (is_recorded && !find_or_make_id(range)) return nullptr;
-  if (range.depth > 0) try {  // first, so that a range that has begun will end
+  if (range.depth > 0) try {  // first, so that a begun range ends
       if (!range.inner) range.inner = new std::vector<uint64_t>;
       range.inner->resize(range.depth);
     } catch (const std::bad_alloc &) { return PyErr_NoMemory(); }
@@ -225,7 +226,7 @@ PyObject *call_exit(PyObject *self, PyObject *const *, size_t, PyObject *names) 
   return has_no_names(names) ? exit(range_of<&Range::exit>(self), nullptr, 0) : nullptr;
 }
 
-// For the part of Python that makes no vectorcalls.
+// For callers in Python that do not use vectorcalls.
 PyObject *call_method(PyObject *self, PyObject *positional, PyObject *named) {
   if (named && PyDict_Size(named))
     return PyErr_SetString(PyExc_TypeError, "a range takes no keyword arguments here"), nullptr;
@@ -260,9 +261,9 @@ PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(leave_met
 PyType_Spec method_spec = {"opdyno._native.RangeMethod", sizeof(Method), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | kHasVectorcall, method_slots};
 
-// The attribute of the type under either name.
+// The descriptor for both names.
 struct Descriptor {
-  PyObject_HEAD PyObject *plain;  // for the type itself, and for subclasses, whose cycles the collector is to see
+  PyObject_HEAD PyObject *plain;  // for the type itself, and for subclasses, whose cycles the collector must see
   bool is_enter;
 };
 descrgetfunc get_plain = nullptr;
@@ -275,7 +276,7 @@ PyObject *get_method(PyObject *self, PyObject *object, PyObject *type) {
   Method &method = descriptor.is_enter ? range.enter : range.exit;
   auto *made = reinterpret_cast<PyObject *>(&method);
   if (method.in_use) return Py_NewRef(made);
-  Py_SET_TYPE(made, method_type);  // with no reference, since this type never ends
+  Py_SET_TYPE(made, method_type);  // without a reference, because this type never ends
   Py_SET_REFCNT(made, 1);
   method.call = descriptor.is_enter ? call_enter : call_exit;
   method.in_use = true;
@@ -286,7 +287,7 @@ PyType_Slot descriptor_slots[] = {{Py_tp_descr_get, reinterpret_cast<void *>(get
 PyType_Spec descriptor_spec = {"opdyno._native.RangeMethodDescriptor", sizeof(Descriptor), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, descriptor_slots};
 
-// Puts a descriptor that gives Method in place of the one that gives a new object each time.
+// Replaces the descriptor that makes a new object each time by one that returns Method.
 bool replace_method(const char *name, bool is_enter) {
   auto *type = reinterpret_cast<PyObject *>(range_type);
   PyObject *plain = PyObject_GetAttrString(type, name);
@@ -302,8 +303,8 @@ bool replace_method(const char *name, bool is_enter) {
 
 // ---- the type
 
-// As a decorator it is a contextlib.ContextDecorator, which calls recreate() for each call: a function may run on
-// several threads.
+// As a decorator it is a contextlib.ContextDecorator, which calls recreate() for each call, because a function may run
+// on several threads.
 PyObject *decorate(PyObject *self, PyObject *positional, PyObject *named) {
   PyObject *function;
   static const char *const names[] = {"func", nullptr};

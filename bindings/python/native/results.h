@@ -1,5 +1,5 @@
-// Results of C as objects of the classes that records.py makes; they get a keyword for each field. bindings/api makes
-// the list of the fields of the headers.
+// Results of C as objects of the classes that records.py makes, with a keyword for each field. bindings/api makes the
+// list of fields from the headers.
 #pragma once
 #include "core.h"
 #include "result_fields.h"
@@ -9,7 +9,7 @@ namespace opdpy {
 // The class that the package registered for a struct, borrowed.
 PyObject *result_class(const char *struct_name);
 
-// Once a keyword could not be made, an exception is set, and the others are left out.
+// If a keyword cannot be made, an exception is set, and the others are left out.
 class ResultKeywords {
  public:
   explicit ResultKeywords(PyObject *dict) : dict_(dict) {}

@@ -1,5 +1,5 @@
-// What Python's side of the package builds on: callable functions, tensors that are buffers, devices; and the classes
-// that it registers.
+// The native base of the package's Python code: callable functions, tensors with the buffer protocol, devices, and the
+// registration of classes.
 #include <map>
 
 #include "core.h"
@@ -139,7 +139,7 @@ void release_buffer(PyObject *, Py_buffer *buffer) { delete[] static_cast<Py_ssi
 
 template <class T>
 void end_capsule(PyObject *capsule, const char *name) {
-  if (!PyCapsule_IsValid(capsule, name)) return;  // used: its consumer ends it
+  if (!PyCapsule_IsValid(capsule, name)) return;  // it was used: its consumer ends it
   auto *managed = static_cast<T *>(PyCapsule_GetPointer(capsule, name));
   if (managed->deleter) managed->deleter(managed);
 }
@@ -147,7 +147,7 @@ constexpr const char *kOld = "dltensor", *kVersioned = "dltensor_versioned";
 
 enum DlpackKeyword { kMaxVersion, kCopy, kStream, kDlDevice, kUnknownKeyword };
 
-// Names that callers write are interned, so most are found by their address.
+// Names in source code are interned, so most are found by their address.
 DlpackKeyword keyword_of(PyObject *name) {
   constexpr const char *kNames[] = {"max_version", "copy", "stream", "dl_device"};
   static PyObject *const interned[] = {PyUnicode_InternFromString(kNames[0]), PyUnicode_InternFromString(kNames[1]),
@@ -236,14 +236,14 @@ PyObject *register_class(PyObject *, PyObject *args) {
                      : std::strcmp(name, "Device") == 0    ? &device_class
                      : std::strcmp(name, "Shape") == 0     ? &shape_class
                      : std::strcmp(name, "ReadsOnly") == 0 ? &vouched_class
-                                                           : &kind_of(name)->python_class;  // also of results
+                                                           : &kind_of(name)->python_class;  // also for results
   PyObject *old = *place;
   *place = Py_NewRef(type);
   Py_XDECREF(old);
   Py_RETURN_NONE;
 }
 
-// tensor_from(array, device or None): a tensor of its own with the array's elements.
+// tensor_from(array, device or None): a new tensor with the array's elements.
 PyObject *tensor_from(PyObject *, PyObject *args) {
   PyObject *array, *where;
   if (!PyArg_ParseTuple(args, "OO", &array, &where)) return nullptr;
@@ -272,7 +272,7 @@ PyObject *function_from(PyObject *, PyObject *callable) {
   return function_of(callable, &function) ? new_handle(kind_of("Function"), function) : nullptr;
 }
 
-// owned_by(handle, vm): the handle, of an object that keeps the native VM of the other.
+// owned_by(handle, vm): returns the handle, whose object keeps the native VM of `vm`.
 PyObject *owned_by(PyObject *, PyObject *args) {
   PyObject *object, *owner;
   if (!PyArg_ParseTuple(args, "OO", &object, &owner)) return nullptr;
@@ -280,7 +280,7 @@ PyObject *owned_by(PyObject *, PyObject *args) {
   return Py_NewRef(object);
 }
 
-// convert(value): the value as an object or a plain value, as a callee would get it.
+// convert(value): the value as a callee would get it: an object or a plain value.
 PyObject *convert(PyObject *, PyObject *object) {
   Arguments views;
   opd_value view, owned;
@@ -361,7 +361,7 @@ bool is_device(PyObject *object) { return device_class && PyObject_IsInstance(ob
 bool is_shape(PyObject *object) { return shape_class && PyObject_IsInstance(object, shape_class) == 1; }
 
 bool to_dtype(PyObject *object, DLDataType *out) {
-  PyObject *name = nullptr;  // text is its own; NumPy's dtypes have a name, its scalar types one of Python's
+  PyObject *name = nullptr;  // text is the name itself; NumPy's dtypes have a name, its scalar types a Python name
   if (PyUnicode_Check(object)) name = Py_NewRef(object);
   else if (PyType_Check(object)) name = PyType_GetName(reinterpret_cast<PyTypeObject *>(object));
   else name = PyObject_GetAttrString(object, "name");
@@ -441,7 +441,7 @@ PyObject *shape_of(const int64_t *dims, Py_ssize_t count) {
 }
 
 bool add_types(PyObject *module) {
-  // Types and registered classes are the process's, so a second interpreter would replace the first one's.
+  // Types and registered classes are global in the process, so a second interpreter would replace those of the first.
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     PyErr_SetString(PyExc_ImportError, "opdyno runs in the main interpreter only, not in a subinterpreter");
     return false;
@@ -457,7 +457,7 @@ PyObject *arrow_capsule(ArrowArrayStream stream) {
   auto made = std::make_unique<ArrowArrayStream>(stream);
   PyObject *capsule = PyCapsule_New(made.get(), kName, [](PyObject *c) {
     const std::unique_ptr<ArrowArrayStream> last(static_cast<ArrowArrayStream *>(PyCapsule_GetPointer(c, kName)));
-    if (last->release) last->release(last.get());  // else its consumer moved it
+    if (last->release) last->release(last.get());  // otherwise its consumer moved it
   });
   if (capsule) made.release();
   else made->release(made.get());

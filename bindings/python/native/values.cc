@@ -1,20 +1,21 @@
-// Python objects as values and back. Numbers, text and buffers are viewed where they lie; nothing is copied but
-// containers.
+// Conversion of Python objects to values and back. Numbers, text and buffers are viewed in place; only containers are
+// copied.
 //
-// Longer than other files, since each kind of value is read and made here, and the two directions share their helpers.
+// Longer than other files, because each kind of value is read and made here, and the two directions share their
+// helpers.
 #include "core.h"
 
 namespace opdpy {
 namespace {
 
-constexpr int kMaxDepth = 1000;  // of containers in each other: their conversion recurses
+constexpr int kMaxDepth = 1000;  // of nested containers: their conversion recurses
 
 bool is_buffer_scalar(const Py_buffer &buffer, PyObject *object) {
   // NumPy's scalars export a buffer, too; unlike arrays they cannot be written.
   return buffer.ndim == 0 && !PyObject_HasAttrString(object, "__setitem__");
 }
 
-// The dtype of a buffer's items; false for what DLPack cannot say.
+// The dtype of a buffer's items; false if DLPack has no such dtype.
 bool dtype_of_format(const char *format, Py_ssize_t item_bytes, DLDataType *out) {
   const char *f = format ? format : "B";
   if (*f == '@' || *f == '=' || *f == '<' || *f == '|') ++f;
@@ -64,7 +65,7 @@ bool view_bool_scalar(PyObject *object, opd_value *out) {
   return is_bool;
 }
 
-// Says that an int does not fit 64 bits.
+// Raises the error of an int that does not fit 64 bits.
 bool refuse_number(PyObject *object, int what) {
   PyErr_Clear();
   int64_t number;
@@ -113,8 +114,8 @@ BufferView::BufferView(const Py_buffer &taken) : buffer(taken) {
 
 namespace {
 
-// Elements of ml_dtypes, as bfloat16: NumPy gives no buffer of them, so they are viewed as integers of their size.
-// Other libraries' view() may be a copy: JAX's is.
+// Elements of ml_dtypes, such as bfloat16: NumPy gives no buffer for them, so they are viewed as integers of their
+// size. view() of other libraries may copy, as JAX's does.
 bool view_as_integers(PyObject *object, Py_buffer *out, DLDataType *out_dtype) {
   if (!PyObject_HasAttrString(object, "__array_interface__")) return false;
   PyObject *dtype = PyObject_GetAttrString(object, "dtype");
@@ -155,9 +156,9 @@ bool buffer_to_dltensor(PyObject *object, std::unique_ptr<BufferView> &out) {
   return true;
 }
 
-// Only a capsule with a version has a mark for read-only elements. For one without, Python's buffer protocol decides,
-// if the object has it: a buffer that grants no writing is read-only, even if that is because the protocol lacks the
-// dtype.
+// Only a versioned capsule has a flag for read-only elements. Without it, Python's buffer protocol decides, if the
+// object has it: if it grants no writable buffer, the elements are read-only, even if the cause is that the protocol
+// lacks the dtype.
 static bool refuses_writing(PyObject *object) {
   if (!PyObject_CheckBuffer(object)) return false;
   Py_buffer buffer;
@@ -166,7 +167,7 @@ static bool refuses_writing(PyObject *object) {
   return false;
 }
 
-// The tensor of a capsule without a version, marked as read-only.
+// The tensor of an unversioned capsule, marked as read-only.
 static opd_error *from_read_only_dlpack(DLManagedTensor *managed, opd_tensor **out_tensor) {
   auto versioned = std::make_unique<DLManagedTensorVersioned>();
   versioned->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -257,7 +258,7 @@ bool Arguments::add(PyObject *object, int what) {
 bool Arguments::add_all(PyObject *sequence) {
   PyObject *items = PySequence_Tuple(sequence);
   if (!items) return false;
-  held_.push_back(items);  // which may have been made just now
+  held_.push_back(items);  // the items may have been made just now
   for (Py_ssize_t i = 0; i < PyTuple_Size(items); ++i)
     if (!add(PyTuple_GetItem(items, i), static_cast<int>(i))) return false;
   return true;
@@ -334,7 +335,7 @@ bool Arguments::view_buffer(PyObject *object, opd_value *out) {
   return true;
 }
 
-// By the caller's word, the function only reads the elements: it gets them as a view without a read-only mark.
+// The caller declares that the function only reads the elements, so it gets a view without the read-only flag.
 bool Arguments::view_vouched(PyObject *object, opd_value *out, int what) {
   PyObject *array = PyObject_GetAttrString(object, "array");
   if (!array) return false;
@@ -410,7 +411,7 @@ bool Arguments::view_other(PyObject *object, opd_value *out, int what) {
   return false;
 }
 
-// A value made of others, which may contain itself.
+// A container, which may contain itself.
 bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   if (depth_ == kMaxDepth) {
     PyErr_Format(
@@ -432,7 +433,7 @@ bool Arguments::view_nested(PyObject *object, opd_value *out, int what) {
   return good;
 }
 
-// A container whose items fit into memory has fewer than 2^31 of them: each takes 16 bytes here.
+// Each item takes 16 bytes here, so a container whose items fit into memory has fewer than 2^31 items.
 template <class Items>
 int32_t count_of(const Items &items) {
   return static_cast<int32_t>(std::min<size_t>(items.size(), INT32_MAX));
@@ -547,7 +548,7 @@ PyObject *pointer_of(void *address) {
   return PyObject_CallFunction(c_void_p, "K", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(address)));
 }
 
-// A tensor that a caller lends for the call. Its memory is the caller's: run_callback() ends the loan.
+// A tensor that a caller lends for the call. The caller owns its memory; run_callback() ends the loan.
 PyObject *lent_tensor(const DLTensor &tensor) {
   opd_tensor *made = nullptr;
   if (opd_error *error = opd_tensor_borrow(&tensor, &made)) return raise(error), nullptr;

@@ -48,7 +48,7 @@ PyObject *call(PyObject *object, PyObject *positional, PyObject *named) {
   return object_of_result;
 }
 
-int traverse(PyObject *self, visitproc visit, void *arg) {  // its VM's handle speaks for what is native
+int traverse(PyObject *self, visitproc visit, void *arg) {  // the VM's handle traverses native objects
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<VmFunction *>(self)->vm);
   return 0;

@@ -145,7 +145,7 @@ static opdpy::Kind *const kind_of_##TYPE = opdpy::add_kind(#CLASS, opd_object_re
   $1 = ($1_ltype)handles.data();
   $2 = static_cast<$2_ltype>(handles.size());
 }
-%typemap(argout) (POINTER, COUNT) ""  /* not that of TYPE **, which is taken for the same */
+%typemap(argout) (POINTER, COUNT) ""  /* otherwise the typemap of TYPE ** would apply */
 %enddef
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %typemap(in) (NAMES, SIGNATURES, COUNT) (std::vector<const char *> names, std::vector<const char *> signatures) {
