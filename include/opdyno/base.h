@@ -114,7 +114,7 @@ typedef enum opd_code OPD_ENUM_TYPE {
   OPD_DEADLINE_EXCEEDED = 9,     /**< The call's deadline passed. */
   OPD_FAILED_PRECONDITION = 10,  /**< The handle is not in a state that allows this. */
   OPD_IO = 11,                   /**< Reading or writing a file failed; the message has the system's reason. */
-  OPD_CALL_FAILED = 12,          /**< A called function raised an error; kind and message are its own. */
+  OPD_CALL_FAILED = 12,          /**< A called function raised an error, with its own kind and message. */
   OPD_INTERNAL = 13,             /**< A defect in opdyno. */
   OPD_CODE_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_code;

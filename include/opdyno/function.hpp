@@ -37,12 +37,12 @@ class Function : public Handle<opd_function> {
 
   static Function of(const opd_value &value) { return Function(object_in<opd_function>(value, OPD_FUNCTION)); }
   static Function of(const Value &value) { return of(value.view()); }
-  /** Makes a packed function from anything that can be called with (const opd_value *args, int32_t num_args) and returns
-   * nothing, a Value, or something that arg() takes. Exceptions become errors. */
+  /** Makes a packed function from anything that can be called with (const opd_value *args, int32_t num_args) and
+   * returns nothing, a Value, or something that arg() takes. Exceptions become errors. */
   template <class F, std::enable_if_t<is_packed_v<F>, int> = 0>
   static Function of(F callable);
-  /** Makes one from a C function by its signature, such as "f64(f64, i32)". @p keep_alive is a handle that the result retains,
-   * of the module that the code lies in, say. */
+  /** Makes one from a C function by its signature, such as "f64(f64, i32)". @p keep_alive is a handle that the result
+   * retains, for example of the module with the code. */
   static Function native(void *pointer, const char *signature, const char *name = nullptr, void *keep_alive = nullptr) {
     return made<Function>(opd_function_create_native, pointer, signature, name, keep_alive);
   }

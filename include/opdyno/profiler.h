@@ -50,7 +50,7 @@ typedef struct opd_profiler_options {
   uint64_t max_bytes;
   /** Borrowed. Path of a file. Events are written to it, not to memory, while they are recorded. opd_trace_load() reads
    * it. If the process is killed, the events that it published are in FILE and FILE.live. The next recording into FILE
-   * renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the file anew. Default:
+   * renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule rewrites the file. Default:
    * NULL: events stay in memory */
   const char *file;
   uint64_t last_ns; /**< Age limit of events: a trace leaves out events that ended earlier than this before it is made.
@@ -157,9 +157,9 @@ static inline void opd_profiler_dump_options_init(opd_profiler_dump_options *opt
  * that come during a dump share one dump after it; opd_profiler_stop() waits for it. The reason of a dump is the member
  * "dump_reason" of a Chrome trace. The log callback gets the reason, too. If a dump fails, it gets the cause.
  *
- * From opd_profiler_start() to opd_profiler_stop() the library handles the signal, and the process goes on. The program
- * must have no handler for it. In a step that is not recorded, the signal has no effect. A forked child writes no
- * dumps. Dumps of a memory timeline need `profile_memory`.
+ * From opd_profiler_start() to opd_profiler_stop() the library handles the signal, and the process continues. The
+ * program must have no handler for it. In a step that is not recorded, the signal has no effect. A forked child writes
+ * no dumps. Dumps of a memory timeline need `profile_memory`.
  * @param options Borrowed; NULL: no dumps.
  * @return NULL, OPD_FAILED_PRECONDITION if the profiler was started, or OPD_INVALID_ARGUMENT for an option. If the
  *         program handles the signal, opd_profiler_start() later returns OPD_FAILED_PRECONDITION.

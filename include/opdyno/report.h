@@ -169,7 +169,7 @@ OPD_API OPD_NODISCARD opd_error *opd_report_list(const opd_report *report, opd_r
  * @param row       0 to opd_report_count() - 1.
  * @param name      Borrowed: "Name", "Duration (us)" …
  * @param out_value New reference; OPD_NONE if other rows have such a metric, but not this one.
- * @param out_kind  Written; OPD_METRIC_NONE likewise. NULL if it is not wanted.
+ * @param out_kind  Written; OPD_METRIC_NONE in that case. NULL if it is not wanted.
  * @return NULL, or OPD_OUT_OF_RANGE; OPD_NOT_FOUND with the names of the section; OPD_INVALID_ARGUMENT for the section.
  * Threads: safe. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_report_get(const opd_report *report, opd_report_section section, int32_t row,

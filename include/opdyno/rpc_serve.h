@@ -23,7 +23,7 @@ typedef struct opd_rpc_progress {
                              "" */
   uint64_t num_bad_traceparents; /**< With `note_span`: traceparents of the client that are not valid. They are ignored.
                                       Default: 0 */
-  char end_reason[256]; /**< What ended the process, as messages say it behind "was ended by". Another process writes it
+  char end_reason[256]; /**< What ended the process, as messages say it after "was ended by". Another process writes it
                              before it sends SIGTERM, or before it calls opd_rpc_tell_end(). Default: "" */
   uint32_t private_state; /**< Private to the library. Copy it with the rest. Default: 0 */
   uint32_t reserved2;     /**< Default: 0 */
@@ -58,16 +58,16 @@ typedef struct opd_rpc_serve_options {
                                       and execute in the sandbox. Default: NULL: none */
   uint64_t max_process_bytes;    /**< Limit of private memory, beyond what the process has when the session begins. Each
                                       process that it starts has the same limit. Default: 0: no limit */
-  const char *user; /**< Borrowed. The process changes to this user for good. Only root can do this. Default: NULL: the
-                         user stays */
+  const char *user; /**< Borrowed. The process changes to this user permanently. Only root can do this. Default: NULL:
+                         the user stays */
   const char *allowed_modules; /**< Borrowed. Text as `sha256sum` prints it. Modules are loaded only from files with
                                     these hashes, and global functions that could load others are closed. NULL: all
                                     modules are loaded. Default: NULL */
   const char *secret; /**< Borrowed. At least 16 bytes. The client and this side must prove that they know them, without
                            sending them. TVM's clients cannot. Default: NULL: none */
-  const char *tls_certificate_file; /**< Borrowed. PEM file of the server's certificate, and of those that lead to its
-                                         authority. The session uses TLS 1.3, which TVM's clients do not support.
-                                         Default: NULL: no TLS */
+  const char *tls_certificate_file; /**< Borrowed. PEM file of the server's certificate, and of the intermediate ones
+                                         up to its authority. The session uses TLS 1.3, which TVM's clients do not
+                                         support. Default: NULL: no TLS */
   const char *tls_key_file;   /**< Borrowed. PEM file of the certificate's private key, without a password. Default:
                                    NULL */
   opd_rpc_progress *progress; /**< Borrowed. The progress is written there. Default: NULL */
@@ -146,7 +146,7 @@ OPD_API OPD_NODISCARD opd_error *opd_rpc_tell_end(int32_t socket, const opd_rpc_
  * - OPD_INVALID_ARGUMENT: an option is wrong, or the key is not the certificate's.
  * - OPD_NOT_FOUND: there is no such user, or nothing at one of the paths.
  * - OPD_FAILED_PRECONDITION: another user is named, but this one is not root.
- * - OPD_BAD_FORMAT: `allowed_modules` cannot be read, or a file is no certificate or key.
+ * - OPD_BAD_FORMAT: `allowed_modules` cannot be read, or a file is not a certificate or key.
  * - OPD_IO: a file cannot be read.
  * - OPD_UNSUPPORTED: TLS is wanted, but OpenSSL is missing.
  *

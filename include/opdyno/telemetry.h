@@ -67,7 +67,7 @@ OPD_API OPD_NODISCARD opd_error *opd_telemetry_start(const opd_telemetry_options
                                                      opd_telemetry **out_telemetry);
 
 /** Returns the address at which Prometheus finds the metrics, such as "127.0.0.1:9464"; the path is /metrics.
- * @return Borrowed; "" if it listens nowhere, or for NULL. Threads: safe. Since: 0.2 */
+ * @return Borrowed; "" if it does not listen, or for NULL. Threads: safe. Since: 0.2 */
 OPD_API const char *opd_telemetry_address(const opd_telemetry *telemetry);
 
 /** A text format of metrics. */

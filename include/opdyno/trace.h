@@ -15,7 +15,7 @@ OPD_HANDLE(opd_trace);
  * clock of the process that recorded. A damaged block of 64 KiB is left out; its events are counted as dropped.
  * @param path      Borrowed. Hostile files do no harm.
  * @param out_trace New reference.
- * @return NULL, or OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the file is no recording.
+ * @return NULL, or OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the file is not a recording.
  * Threads: safe. Cost: memory for the file's events. Blocks. Since: 0.2 */
 OPD_API OPD_NODISCARD opd_error *opd_trace_load(const char *path, opd_trace **out_trace);
 

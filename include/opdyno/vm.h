@@ -115,7 +115,7 @@ OPD_API OPD_NODISCARD opd_error *opd_vm_invoke_closure(opd_vm *vm, opd_function 
 /** Saves a function with its arguments under a name. Calls by this name need no arguments.
  * @param name           Borrowed: a function of the program.
  * @param saved_name     Borrowed. A saved function of that name is replaced.
- * @param args           As in opd_vm_call(): @p num_args values; kept until the name is saved anew or the VM ends.
+ * @param args           As in opd_vm_call(): @p num_args values; kept until the name is saved again or the VM ends.
  * @param options        Borrowed; only names are used.
  * @param include_return 0: a call of the saved function gives OPD_NONE.
  * @return NULL, or OPD_ALREADY_EXISTS if the program has a function named @p saved_name; OPD_NOT_FOUND;

@@ -50,8 +50,8 @@ class Collector : public Handle<opd_collector> {
   static std::vector<std::string> list_events(opd_collector_kind kind) {
     return made<Array>(opd_collector_list_events, kind).strings();
   }
-  /** Makes a collector from an object with `void *start(DLDevice)` and `void stop(void *state, const Metrics &)`, which have the
-   * meaning that opd_collector_table gives them. Exceptions become errors. */
+  /** Makes a collector from an object with `void *start(DLDevice)` and `void stop(void *state, const Metrics &)`, which
+   * have the meaning that opd_collector_table gives them. Exceptions become errors. */
   template <class T>
   static Collector of(const char *name, T object) {
     auto kept = std::make_unique<T>(std::move(object));
