@@ -1,5 +1,5 @@
-"""The description of the C API from which the bindings are made: the facts of SWIG's XML, and those that only the headers'
-comments have. bindings/api/README.md lists the words of comments that have a meaning here."""
+"""The description of the C API from which the bindings are made. It joins the contents of SWIG's XML with facts that
+only the headers' comments have. bindings/api/README.md lists the words of comments that have a meaning here."""
 
 import re
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ ITEMS = {TEXT: "S", "DLDevice": "D", "int32_t": "I", "int64_t": "N"}
 
 @dataclass
 class Field:
-    """A field of options. Its kind: i, l, L, f for numbers of 32 bits, int64, uint64, double; s text, d device, h handle;
-    S, D, H, I, N arrays of texts, devices, handles, int32s and int64s."""
+    """A field of options. Its kind is i, l, L or f for numbers of 32 bits, int64, uint64 or double; s text, d device, h
+    handle; S, D, H, I, N arrays of texts, devices, handles, int32s and int64s."""
 
     name: str
     type: str  # as SWIG encodes it, outermost first
@@ -25,7 +25,7 @@ class Field:
     enum: str | None  # of numbers and arrays of them: C's enum
     is_flag: bool  # 0 or 1
     count: str | None  # of arrays: the field with their number of items
-    like: str | None  # of arrays without it: the array, or "args" of the call, that has as many
+    like: str | None  # of arrays without it: the array with as many items, or "args" of the call
     has_nulls: bool  # of arrays of texts: some may be NULL
 
     @property
@@ -69,7 +69,7 @@ class Api:
         return Struct(name, fields)
 
     def result_fields(self, struct):
-        """The fields of a result but for its size, what is reserved, and the number of items of an array."""
+        """The fields of a result, except its size, reserved fields, and the numbers of items of arrays."""
         members = dict(self.tree.structs[struct][1])
         hidden = r"struct_size|reserved\d*" + ("|ndim" if SIZES in members.values() else "")
         return [Result(name, encoded, self.comments.get(f"{struct}.{name}", ""),
@@ -100,7 +100,7 @@ class Api:
 
 
 def optional_parameters(comments):
-    """(function, parameter) for each that may be NULL, as its comment says."""
+    """Yields (function, parameter) for each parameter that may be NULL according to its comment."""
     for function, comment in comments.items():
         for name, about in re.findall(r"@param (\w+)\s+((?:(?!@param|@return|^Threads:).)*)", comment, re.DOTALL | re.MULTILINE):
             if "NULL" in about:
@@ -108,7 +108,8 @@ def optional_parameters(comments):
 
 
 def optional_results(comments):
-    """Functions whose result may be NULL, as their comment says. Where it is an error, NULL is no result."""
+    """Functions whose result may be NULL according to their comment. If the result is an error, NULL is not a
+    result."""
     return [function for function, comment in comments.items() if re.search(r"@return Borrowed[^.]*NULL if there is none", comment)]
 
 

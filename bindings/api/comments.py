@@ -12,8 +12,8 @@ def text_of(comment):
 
 
 def comments_of(directories):
-    """The text of each comment: by function, struct or enum the one before its declaration, by "struct.field" and by item
-    of an enum the one beside or before it."""
+    """The texts of the comments by name. A function, struct or enum has the comment before its declaration.
+    "struct.field" and the item of an enum have the comment beside or before it."""
     found = {}
     for header in (header for directory in directories for header in sorted((directory / "opdyno").glob("*.h"))):
         content = header.read_text()
@@ -34,14 +34,14 @@ def comments_of(directories):
 
 
 def result_text(comment):
-    """What a comment of a result says, without what is of C alone: pointers, versions."""
+    """The comment of a result without the parts that concern only C: pointers, versions."""
     text = re.sub(r" ?Pointers are borrowed[^.]*\.|[;,]? ?since 0\.\d+[^;.]*", "", " ".join(comment.split()))
     return re.sub(r"^UTF-8$", "", text).strip()
 
 
 def split_default(comment):
-    """The comment of an option as what it says of it, its default, and what that means: "A limit. Default: 0: none" gives
-    ("A limit.", "0", "none"). "Since: …" before the default is left out."""
+    """Splits the comment of an option into its description, its default, and the meaning of the default: "A limit.
+    Default: 0: none" gives ("A limit.", "0", "none"). "Since: …" before the default is left out."""
     about, _, end = comment.strip().rpartition("Default:")
     default, _, means = " ".join(end.split()).rstrip(".").partition(": ")
     return re.sub(r"\s*Since: \d+\.\d+\.$", "", about.rstrip()), default, means

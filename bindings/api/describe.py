@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what SWIG and the native parts of the bindings read of the description of the C API: OUT/api_rules.i says what may
-be none and which functions block, OUT/option_fields.h has the fields of options, OUT/result_fields.h those of results."""
+"""Writes the parts of the description of the C API that SWIG and the native parts of the bindings read: OUT/api_rules.i
+says what may be none and which functions block, OUT/option_fields.h has the fields of options, OUT/result_fields.h
+those of results."""
 
 import argparse
 import subprocess
@@ -47,7 +48,7 @@ def result_fields(api):
 
 
 def describe(swig, directories, out):
-    """The description; what else is made of it lies in `out`."""
+    """Returns the description. The files that are made from it are in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     comments = comments_of(directories)
     (out / "api_rules.i").write_text("\n".join(rules(comments)) + "\n")
@@ -60,7 +61,7 @@ def describe(swig, directories, out):
 
 
 def described(description):
-    """Describes what the command line names; gives the API and the directory for what is made of it."""
+    """Describes the headers that the command line names. Returns the API and the output directory."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--include", type=Path, action="append", required=True, help="directory of the headers opdyno/*.h")
     parser.add_argument("--swig", type=Path, required=True, help="SWIG's program")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes what Maven needs beside the sources: SWIG's classes in OUT/generated, the native part in OUT/natives, laid out as
-in the jar. With --static it has the library of tools/natives inside, else it needs the build directory's libopdyno.so.
-With --aarch64 there is one for that platform, too."""
+"""Makes the files that Maven needs in addition to the sources: SWIG's classes in OUT/generated, and the native library
+in OUT/natives, in the layout of the jar. With --static, it contains the library of tools/natives; else it needs the
+build directory's libopdyno.so. With --aarch64, it is also made for that platform."""
 
 import argparse
 import hashlib
@@ -43,7 +43,7 @@ def link_flags(arguments, build_dir):
 
 
 def rename_items(enum):
-    """Names of C stand in one scope, so SWIG cannot shorten those of enums: OPD_METRIC_COUNT becomes MetricKind.COUNT."""
+    """Names of C are in one scope, so SWIG cannot shorten those of enums: OPD_METRIC_COUNT becomes MetricKind.COUNT."""
     text = enum.read_text()
     items = re.findall(r"^  (OPD_\w+)\(", text, re.M)
     prefix = item_prefix([item for item in items if not item.endswith("_MAX_ENUM")])
@@ -52,7 +52,7 @@ def rename_items(enum):
 
 
 def guard(wrapper):
-    """The JVM ends with a C++ exception that leaves a native function: each becomes a function-try-block."""
+    """A C++ exception that leaves a native function ends the JVM, so each function gets a function-try-block."""
     catch = "catch (...) {{\n  opdjava::raise_current(jenv);\n  return {}();\n}}\n"
     functions = re.compile(r"^(SWIGEXPORT (\w+) JNICALL Java_[^\n]*\)) (\{\n.*?^\}\n)", re.M | re.S)
     text, count = functions.subn(lambda found: f"{found[1]} try {found[3]}" + catch.format(found[2]), wrapper.read_text())
@@ -85,7 +85,7 @@ def make(arguments):
 
 
 def compile_native(arguments, machine, compiler, build_dir, natives="natives"):
-    """The native part for a machine. Headers of the JDK are the same on all machines with Linux."""
+    """Compiles the native library for a machine. Headers of the JDK are the same on all machines with Linux."""
     wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
     place = arguments.out / natives / "io" / "opdyno" / "natives" / f"linux-{machine}"
     place.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Annotations of JSpecify in generated sources: of values that may be null by the description of the C API."""
+"""JSpecify's annotations in generated sources, for values that may be null according to the description of the C
+API."""
 
 import re
 
@@ -17,7 +18,8 @@ def nullable(declared):
 
 
 def annotate(native, parameters, results):
-    """SWIG's class of functions: `parameters` has pairs of function and parameter, `results` functions."""
+    """Annotates SWIG's class of functions. `parameters` has pairs of function and parameter, `results` has
+    functions."""
     text = native.read_text()
     optional = {}
     for function, parameter in parameters:

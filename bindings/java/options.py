@@ -23,7 +23,7 @@ def camel(name):
 
 
 def java_items(tree, enums):
-    """By C's name of an item, its name in Java: OPD_TRACE_CHROME is TraceFormat.CHROME."""
+    """The names of items in Java by their names in C: OPD_TRACE_CHROME is TraceFormat.CHROME."""
     found = {}
     for c_name, java in enums.items():
         items = [name for name, _ in tree.enums[c_name] if not name.endswith("_MAX_ENUM")]
@@ -33,13 +33,13 @@ def java_items(tree, enums):
 
 
 def item_prefix(items):
-    """What the items of an enum begin with in C, and do not in Java."""
+    """The prefix that the items of an enum have in C, but not in Java."""
     prefix = "_".join(items[0].split("_")[:2]) + "_"
     return prefix if all(item.startswith(prefix) for item in items) else "OPD_"
 
 
 class Words:
-    """The names of Java by those of C that stand in comments."""
+    """The names in Java by the names in C that occur in comments."""
 
     def __init__(self, api, enums):
         self.known = java_items(api.tree, enums) | enums | CALLED
@@ -51,7 +51,7 @@ class Words:
         return self.known[name]
 
     def in_text(self, text, is_flag):
-        """A comment of C without what is about pointers, with truth in the place of 0 and 1."""
+        """A comment of C without the parts on pointers, with true and false instead of 1 and 0."""
         text = " ".join(text.split())
         text = re.sub(r"^borrowed( for the call)?([;:,.]\s+|$)|, borrowed\b|, see \w+\.h\b", "", text, flags=re.IGNORECASE)
         text = re.sub(r"^(@p )?num_\w+( of them)?[;,:]?\s+", "", text)
@@ -68,7 +68,7 @@ class Words:
 
 
 def comment(field, words):
-    """What the field says, and in a sentence of its own its default."""
+    """The description of the field, and a separate sentence with its default."""
     about, default, means = split_default(field.says)
     about, means = words.in_text(about, field.is_flag), words.in_text(means, field.is_flag)
     default = words.known.get(default, {"0": "false", "1": "true"}.get(default, default) if field.is_flag else default)

@@ -37,7 +37,8 @@ class Field:
 
 
 def text_of(comment):
-    """A comment of C as one of Java: names of fields and functions are Java's, what is about pointers is left out."""
+    """Converts a comment of C to one of Java: names of fields and functions are Java's, and parts on pointers are left
+    out."""
     text = result_text(comment)
     for c_name, java in METHODS.items():
         text = text.replace(c_name, java)
@@ -87,7 +88,7 @@ def native_of(struct, fields):
 
 
 def write_records(api, java, out):
-    """The records into the directory `java`, what SWIG and C++ include into `out`."""
+    """Writes the records to the directory `java`, and the files that SWIG and C++ include to `out`."""
     names, native = [], []
     for struct in api.results:
         name, fields = "".join(word.capitalize() for word in struct.split("_")[1:]), [Field(struct, result) for result in api.result_fields(struct)]

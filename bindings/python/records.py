@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what the Python package is made of besides its sources: what bindings/api/describe.py writes, and the module of
-results, OUT/_results.py, with a class for each struct that a function fills in: its fields, and the comments of the header."""
+"""Writes the generated parts of the Python package: the files of bindings/api/describe.py, and the module of results,
+OUT/_results.py. It has a class for each struct that a function fills in, with its fields and the comments of the
+header."""
 
 import re
 import sys
@@ -44,7 +45,7 @@ def sentence(text):
 
 
 def in_python(comment, is_truth=False):
-    """A comment of C as one of Python."""
+    """Converts a comment of C to one of Python."""
     text = result_text(comment)
     for c_name, python in METHODS.items():
         text = text.replace(c_name, python)

@@ -39,8 +39,8 @@ typedef struct opd_telemetry_options {
   int32_t max_queue;  /**< Limit of spans that wait to be sent. Beyond it, the oldest are dropped and counted. Default:
                            2048 */
   int32_t max_series; /**< Limit of label sets of a metric. Values beyond it have the labels "other". Default: 1000 */
-  uint64_t max_bytes; /**< Limit of events that wait to be read, of all threads. Beyond it, the oldest are dropped and
-                           counted. Default: 67108864 */
+  uint64_t max_bytes; /**< Limit in bytes of the events that wait to be read, of all threads. Beyond it, the oldest are
+                           dropped and counted. Default: 67108864 */
   int32_t spans;      /**< 1: the collector also gets spans. Default: 1 */
   int32_t process_metrics; /**< 1: also measures CPU time, memory and descriptors of the process, as "process_…".
                                 Default: 1 */

@@ -1,4 +1,4 @@
-"""The defaults of options, as the inline functions of the headers write them: asked from a C program."""
+"""The defaults of options, which a C program gets from the inline functions of the headers."""
 
 import re
 import subprocess

@@ -10,7 +10,7 @@ from layer import layer
 
 
 def doc_lines(comment):
-    """A comment as Markdown: blocks of C's tags as paragraphs, names of C as code."""
+    """Converts a comment to Markdown: blocks of C's tags become paragraphs, names of C become code."""
     text = re.sub(r"@(?:param) (\w+)", r"\n`\1`:", comment)
     text = re.sub(r"@p (\w+)", r"`\1`", text).replace("@return", "\nReturns")
     text = re.sub(r"(?<![`\w])(opd_\w+(?:\(\))?|OPD_\w+|k?DL[A-Z]\w+)(?![`\w])", r"`\1`", text)

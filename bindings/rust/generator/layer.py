@@ -1,5 +1,5 @@
-"""generated.rs: Rust enums for those of C, for each C struct of options a builder, whose raw() makes the C struct of it, and
-the results."""
+"""generated.rs: Rust enums for the enums of C, a builder for each C struct of options, whose raw() makes the C struct,
+and the results."""
 
 from ffi import ident, rust_type
 from results import result_lines
@@ -54,7 +54,7 @@ class Options:
         return option(text, field, enum, variants(self.enums[field.enum]) if enum else {})
 
     def field_of(self, field):
-        """The name and the type in Rust, and the lines that set it in `raw`."""
+        """The name and the type of a field in Rust, and the lines that set it in `raw`."""
         name, kind = field.name, field.kind
         enum = field.enum and camel(field.enum.removeprefix("opd_"))
         handle = RENAMED.get(field.handle, field.handle)

@@ -1,4 +1,4 @@
-"""Comments of C as those of Rust."""
+"""Conversion of C's comments to Rust's."""
 
 import re
 
@@ -11,7 +11,7 @@ def sentence(text):
 
 
 def in_rust(text, is_flag):
-    """Without what is about pointers, and with truth in place of 0 and 1."""
+    """The text without the parts on pointers, with true and false instead of 1 and 0."""
     text = re.sub(r"^borrowed( for the call)?([;:,.]\s+|$)", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^`num_\w+`( of them)?[;,:]?\s+", "", text)
     text = re.sub(r" ?Pointers\s+are\s+borrowed[^.]*\.|^since 0\.\d+[^;.]*|^UTF-8$|; never NULL$", "", text).strip()
@@ -22,7 +22,7 @@ def in_rust(text, is_flag):
 
 
 def option(text, field, rust_enum, variants):
-    """The comment of an option, whose end is its default. Of an enum: its name in Rust, and its items' names."""
+    """The comment of an option, which ends with its default. Enums and their items have their names in Rust."""
     about, default, means = split_default(text)
     if rust_enum:
         about = re.sub(r"^an `opd_\w+`", f"A [`{rust_enum}`]", about)
