@@ -45,8 +45,8 @@
 %ignore opd_opcode;  /* belongs to builders, which are not offered */
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="/**
- * The functions of the C API by their own names, as the public headers tell of them: for what the classes do not offer. Outputs are
- * {@link Out} parameters, options are maps, and failures are an {@link OpdynoException}. Numbers that are pointers (void *) are
+ * The functions of the C API, under their names in C, for features that the classes do not offer. The public headers describe them.
+ * Outputs are {@link Out} parameters, options are maps, and failures are an {@link OpdynoException}. Numbers that are pointers (void *) are
  * trusted: a wrong one breaks the process.
  */
 public final class"

@@ -19,7 +19,7 @@ def is_wanted(name):  # DLPack's exchange API is for Python
 
 
 def rust_type(encoded):
-    """Of SWIG's encoding, outermost first: "p.q(const).char" is a const char *."""
+    """Converts a type in SWIG's encoding, outermost first: "p.q(const).char" is a const char *."""
     head, *rest = split(encoded, ".")
     tail = ".".join(rest)
     if not rest:

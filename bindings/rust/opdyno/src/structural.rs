@@ -198,7 +198,7 @@ impl Place {
         }
         self.of_sizes(lhs.len(), rhs.len())
     }
-    /// Of what has equal items as far as both go.
+    /// Compares the lengths of two containers whose common items are equal.
     fn of_sizes(&mut self, lhs: usize, rhs: usize) -> bool {
         if lhs > rhs {
             self.at(PathStep::ArrayIndex(rhs), PathStep::MissingArrayElement(rhs));

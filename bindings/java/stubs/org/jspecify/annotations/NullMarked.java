@@ -6,7 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** As org.jspecify:jspecify has it: compilers know it by its name. The jar does not have it. */
+/** The annotation of org.jspecify:jspecify, which compilers know by its name. The jar does not contain it. */
 @Documented
 @Target({ElementType.MODULE, ElementType.PACKAGE, ElementType.TYPE, ElementType.METHOD, ElementType.CONSTRUCTOR})
 @Retention(RetentionPolicy.RUNTIME)

@@ -83,7 +83,7 @@ public final class Structural {
     return new ObjectPathPair(at.lhsPath().arrayIndex(index), at.rhsPath().arrayIndex(index));
   }
 
-  /** Of what has equal items as far as both go. */
+  /** The difference of two containers whose common items are equal: one may be longer. */
   private static @Nullable ObjectPathPair ofSizes(int lhs, int rhs, ObjectPathPair at) {
     if (lhs == rhs) return null;
     return lhs > rhs
