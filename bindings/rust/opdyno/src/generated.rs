@@ -34,7 +34,7 @@ pub enum Code {
     FailedPrecondition = ffi::OPD_FAILED_PRECONDITION,
     /// Reading or writing a file failed; the message has the system's reason.
     Io = ffi::OPD_IO,
-    /// A called function raised an error; kind and message are its own.
+    /// A called function raised an error, with its own kind and message.
     CallFailed = ffi::OPD_CALL_FAILED,
     /// A defect in opdyno.
     Internal = ffi::OPD_INTERNAL,
@@ -179,13 +179,13 @@ impl AllocatorKind {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum CopyPolicy {
-    /// Always right; costs the file's size in memory, and perf and gdb see a file
-    /// in memory. A library that needs nothing of TVM is opened in place.
+    /// Always correct. It costs the file's size in memory, and perf and gdb see a file in memory. A
+    /// library that needs nothing of TVM is opened in place.
     Always = ffi::OPD_COPY_ALWAYS,
-    /// Copies only if the file is mapped already. Wrong if real TVM opens it
+    /// A copy is made only if the file is mapped already. It breaks if real TVM opens the file
     /// later.
     WhenShared = ffi::OPD_COPY_WHEN_SHARED,
-    /// For perf and gdb. Refused if the file is mapped already.
+    /// No copy is made: for perf and gdb. If the file is mapped already, loading fails.
     Never = ffi::OPD_COPY_NEVER,
 }
 impl CopyPolicy {
@@ -205,19 +205,18 @@ impl CopyPolicy {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ExecutableFormat {
-    /// text that assembles to the same program; source: TVM VMExecutable.as_text
+    /// Text that assembles to the same program. Source: TVM VMExecutable.as_text.
     Assembly = ffi::OPD_EXECUTABLE_ASSEMBLY,
-    /// a Python script that builds the same program with TVM's relax.ExecBuilder, constants
-    /// included; compiled functions are named in comments; source: TVM as_python
+    /// Python script that builds the same program with TVM's relax.ExecBuilder, constants
+    /// included. Compiled functions are named in comments. Source: TVM as_python.
     Python = ffi::OPD_EXECUTABLE_PYTHON,
-    /// for programs. Of each function: name, kind, parameters (with dtype and shape as far
-    /// as the program checks them) and result (of a tuple its items, as far as the
-    /// instructions tell). Then its registers, instructions, bytes of code, and the
-    /// instructions that may read a register which no path has written. Of the program: the
-    /// packed functions it needs, constants, bytes of each section
+    /// JSON for programs. A function has: name, kind, parameters (with the dtype and shape that the program checks),
+    /// result (the items of a tuple, if the instructions tell them), registers, instructions, bytes of code, and the
+    /// instructions that may read a register which no path has written. The program has: the packed functions that it
+    /// needs, constants, and the bytes of each section.
     Json = ffi::OPD_EXECUTABLE_JSON,
-    /// for people: functions, those it needs, instructions by kind, constants, and their
-    /// bytes; source: TVM VMExecutable.stats
+    /// Text for people: functions, the functions that they need, instructions by kind,
+    /// constants, and their bytes. Source: TVM VMExecutable.stats.
     Stats = ffi::OPD_EXECUTABLE_STATS,
 }
 impl ExecutableFormat {
@@ -239,23 +238,23 @@ impl ExecutableFormat {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum MetricKind {
-    /// the row has no such metric
+    /// The row has no such metric.
     None = ffi::OPD_METRIC_NONE,
-    /// an int
+    /// An int.
     Count = ffi::OPD_METRIC_COUNT,
-    /// a float, in microseconds
+    /// A float, in microseconds.
     Duration = ffi::OPD_METRIC_DURATION,
-    /// a float, 100 for all
+    /// A float; 100 is the whole.
     Percent = ffi::OPD_METRIC_PERCENT,
-    /// a float
+    /// A float.
     Ratio = ffi::OPD_METRIC_RATIO,
-    /// a string
+    /// A string.
     String = ffi::OPD_METRIC_STRING,
-    /// an int
+    /// An int.
     Bytes = ffi::OPD_METRIC_BYTES,
-    /// a float
+    /// A float.
     Hertz = ffi::OPD_METRIC_HERTZ,
-    /// a string: the JSON of a metric of a newer writer, kept as it is
+    /// A string: the JSON of a metric from a newer writer, kept unchanged.
     Json = ffi::OPD_METRIC_JSON,
 }
 impl MetricKind {
@@ -281,11 +280,11 @@ impl MetricKind {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ReportSection {
-    /// a row for each call, in program order
+    /// One row for each call, in program order.
     Calls = ffi::OPD_REPORT_CALLS,
-    /// a row for each device, whose name (as "cpu0") is the metric "Device"
+    /// One row for each device. Its name, such as "cpu0", is the metric "Device".
     Devices = ffi::OPD_REPORT_DEVICES,
-    /// one row
+    /// One row.
     Configuration = ffi::OPD_REPORT_CONFIGURATION,
 }
 impl ReportSection {
@@ -305,18 +304,17 @@ impl ReportSection {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ReportFormat {
-    /// one line with calls, device_metrics and configuration, as TVM's
+    /// One line of JSON with calls, device_metrics and configuration, as TVM writes it.
     Json = ffi::OPD_REPORT_JSON,
-    /// the calls
+    /// The calls as comma-separated values.
     Csv = ffi::OPD_REPORT_CSV,
-    /// a text table of the calls and devices, and the configuration
+    /// A text table of the calls and devices, and the configuration.
     Table = ffi::OPD_REPORT_TABLE,
-    /// the same rows as a Markdown table, the configuration as a list
+    /// The same rows as a Markdown table, and the configuration as a list.
     Markdown = ffi::OPD_REPORT_MARKDOWN,
-    /// the same rows as an HTML page that needs no other file: a table to sort,
-    /// the time of each operator as bars, and a roofline if the calls have
-    /// "GFLOP/s" and "Arithmetic Intensity (FLOP/byte)" and the configuration
-    /// has "Peak GFLOP/s" and "Peak Bandwidth (GB/s)"
+    /// The same rows as an HTML page that needs no other file: a sortable table, the time of each
+    /// operator as bars, and a roofline if the calls have "GFLOP/s" and "Arithmetic Intensity
+    /// (FLOP/byte)" and the configuration has "Peak GFLOP/s" and "Peak Bandwidth (GB/s)".
     Html = ffi::OPD_REPORT_HTML,
 }
 impl ReportFormat {
@@ -339,8 +337,8 @@ impl ReportFormat {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum CollectorKind {
-    /// "Wall time (us)", of CLOCK_MONOTONIC, and "CPU time (us)", the sum over all threads of the call. Takes no
-    /// events.
+    /// Columns "Wall time (us)", from CLOCK_MONOTONIC, and "CPU time (us)", the sum over all threads of the call. Takes
+    /// no events.
     Time = ffi::OPD_COLLECTOR_TIME,
     /// The device's tensor memory: "Allocated (bytes)" and "Freed (bytes)" during the call, by any thread of the process,
     /// and "Peak (bytes)": the highest use during the call minus the use before it. A program keeps its memory between
@@ -359,7 +357,7 @@ pub enum CollectorKind {
     /// The energy that the whole processor used: "Energy of PACKAGE (uJ)" for each domain that the kernel offers. Takes
     /// no options. Source: Linux powercap, intel-rapl.
     Energy = ffi::OPD_COLLECTOR_ENERGY,
-    /// NVIDIA's GPUs, read from NVML when the call ends. The columns have NVML's number of the GPU:
+    /// Values of NVIDIA GPUs, read from NVML when the call ends. The columns have NVML's index of the GPU:
     /// - "Power draw of GPU 0 (W)" and "Temperature of GPU 0 (C)".
     /// - "SM clock of GPU 0 (MHz)" and "Memory clock of GPU 0 (MHz)".
     /// - "Utilization of GPU 0 (%)" and "Memory utilization of GPU 0 (%)".
@@ -371,12 +369,12 @@ pub enum CollectorKind {
     /// values as counters, except the energy. Calls within a millisecond share one reading. Takes no options. Since: 0.2.
     /// Source: NVML, which comes with NVIDIA's driver.
     Nvml = ffi::OPD_COLLECTOR_NVML,
-    /// What a device itself counts of the kernels in a call. On Vulkan that is "Compute shader invocations": the threads
-    /// of the kernels that the calling thread launched. On CUDA the events are metrics of CUPTI's range profiler that end
-    /// with ".sum", such as sm__inst_executed.sum, as many as CUPTI counts in one run of a kernel; they count the whole
-    /// device. The begin and the end of a call wait for the device. Devices without counters have no columns, and the
-    /// configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification, VK_QUERY_TYPE_PIPELINE_STATISTICS;
-    /// NVIDIA, CUPTI 12.6, Range Profiling API.
+    /// The device's own counters for the kernels in a call. On Vulkan, the counter is "Compute shader invocations": the
+    /// number of threads of the kernels that the calling thread launched. On CUDA, the events are metrics of CUPTI's range
+    /// profiler that end with ".sum", such as sm__inst_executed.sum. CUPTI limits their number to those that it can count
+    /// in one run of a kernel. They count the whole device. The begin and the end of a call wait for the device. Devices
+    /// without counters have no columns, and the configuration says why. Since: 0.2. Source: Vulkan 1.3 - A Specification,
+    /// VK_QUERY_TYPE_PIPELINE_STATISTICS; NVIDIA, CUPTI 12.6, Range Profiling API.
     Device = ffi::OPD_COLLECTOR_DEVICE,
 }
 impl CollectorKind {
@@ -395,43 +393,44 @@ impl CollectorKind {
         })
     }
 }
-/// A form of a trace.
+/// A format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum TraceFormat {
-    /// Chrome trace events, as torch.profiler writes them
+    /// Chrome trace events, as torch.profiler writes them.
     Chrome = ffi::OPD_TRACE_CHROME,
-    /// a text table as torch.profiler's key_averages().table()
+    /// A text table like torch.profiler's key_averages().table().
     Table = ffi::OPD_TRACE_TABLE,
-    /// for flame graphs: lines of span names, outermost first, joined by ';', and the self
-    /// time of the innermost span in whole µs. See `per_event`
+    /// Stacks for flame graphs. A line has the names of spans, outermost first, joined by ';', and
+    /// the self time of the innermost span in whole µs. See `per_event`.
     Stacks = ffi::OPD_TRACE_STACKS,
-    /// JSON for speedscope
+    /// JSON for speedscope.
     Speedscope = ffi::OPD_TRACE_SPEEDSCOPE,
-    /// Perfetto's protocol buffers: a .pftrace file
+    /// Perfetto's protocol buffers: a .pftrace file.
     Perfetto = ffi::OPD_TRACE_PERFETTO,
-    /// a profile for pprof: protocol buffers, compressed by gzip
+    /// A profile for pprof: protocol buffers, compressed by gzip.
     Pprof = ffi::OPD_TRACE_PPROF,
-    /// a page for a browser, without a network: time line, flame graph, table of operators.
+    /// A page for a browser, which needs no network: time line, flame graph, table of operators.
     /// Since: 0.2
     Html = ffi::OPD_TRACE_HTML,
-    /// a flame graph: SVG without a script; the title of a box has its total time and self
-    /// time.
-    /// Since: 0.2
+    /// A flame graph: SVG without a script. The title of a box has its total time and self
+    /// time. Since: 0.2
     FlameSvg = ffi::OPD_TRACE_FLAME_SVG,
-    /// JSON: \[times, sizes\], of a trace with memory. Times are µs of Unix time; sizes\[i\] are 9 numbers of bytes: 0, then
-    /// those in use from times\[i\] on as parameter, optimizer state, input, temporary, activation, gradient, autograd
-    /// detail and unknown. The first row is the memory that was in use before the recording.
+    /// JSON: \[times, sizes\], of a trace with memory. Times are µs of Unix time. sizes\[i\] has 9 numbers of bytes. The
+    /// first is 0. The others are the bytes in use from times\[i\] on, by category: parameter, optimizer state, input,
+    /// temporary, activation, gradient, autograd detail, unknown. The first row is the memory that was in use before the
+    /// recording.
     MemoryTimeline = ffi::OPD_TRACE_MEMORY_TIMELINE,
     /// JSON: a list of \[ns of Unix time, action, bytes, category\]. Actions: 1: existed before the recording, with the
     /// time -1; 2: allocated; 3: new contents, in two rows: negative bytes of the old category, then bytes of the new one;
     /// 4: freed, with negative bytes. Categories: 0 to 7, in the order above.
     MemoryTimelineRaw = ffi::OPD_TRACE_MEMORY_TIMELINE_RAW,
-    /// a page that shows the memory timeline: one file that fetches nothing
+    /// A page that shows the memory timeline: one file that needs no network.
     MemoryTimelineHtml = ffi::OPD_TRACE_MEMORY_TIMELINE_HTML,
-    /// Experimental: OpenTelemetry's profiles, protocol buffers of its version v1development, which may change. Each
-    /// stack of a thread has a sample. Its times are the begins of the spans, its values their self times. Since: 0.2
+    /// Experimental: OpenTelemetry's profiles, as protocol buffers of version v1development, which may change. Each stack
+    /// of a thread has one sample. The sample's times are the begins of its spans, and its values are their self times.
+    /// Since: 0.2
     Otlp = ffi::OPD_TRACE_OTLP,
 }
 impl TraceFormat {
@@ -455,7 +454,7 @@ impl TraceFormat {
         })
     }
 }
-/// Rows of a report of a trace.
+/// The rows of a report of a trace.
 ///
 /// Views by part divide a trace into parts, so that `opd_report_diff()` can tell changes from noise. They have a row for
 /// each name, or path, in a part, and a column "Run" with the number of the part, from 0. The parts are the steps of a
@@ -466,19 +465,19 @@ impl TraceFormat {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum TraceView {
-    /// each span, in the order of their begins
+    /// One row for each span, in the order of their begins.
     Events = ffi::OPD_TRACE_EVENTS,
-    /// all spans of one name
+    /// One row for all spans of one name.
     KeyAverages = ffi::OPD_TRACE_KEY_AVERAGES,
-    /// all spans of one name and shapes
+    /// One row for all spans of one name and shapes.
     KeyAveragesByShape = ffi::OPD_TRACE_KEY_AVERAGES_BY_SHAPE,
-    /// each task of a parallel loop, in the order of their begins
+    /// One row for each task of a parallel loop, in the order of their begins.
     Tasks = ffi::OPD_TRACE_TASKS,
-    /// all spans of one stack of names
+    /// One row for all spans of one stack of names.
     Paths = ffi::OPD_TRACE_PATHS,
-    /// all spans of one name in a part of the trace
+    /// One row for all spans of one name in a part of the trace.
     KeyAveragesByPart = ffi::OPD_TRACE_KEY_AVERAGES_BY_PART,
-    /// all spans of one stack of names in a part of the trace
+    /// One row for all spans of one stack of names in a part of the trace.
     PathsByPart = ffi::OPD_TRACE_PATHS_BY_PART,
 }
 impl TraceView {
@@ -502,9 +501,9 @@ impl TraceView {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ProfilerBuffer {
-    /// the newest events
+    /// The newest events.
     First = ffi::OPD_PROFILER_KEEP_FIRST,
-    /// the oldest events of all threads: a ring buffer
+    /// The oldest events of all threads: the buffer is a ring buffer.
     Last = ffi::OPD_PROFILER_KEEP_LAST,
 }
 impl ProfilerBuffer {
@@ -523,13 +522,13 @@ impl ProfilerBuffer {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ProfilerAction {
-    /// nothing
+    /// Records nothing.
     None = ffi::OPD_PROFILER_NONE,
-    /// nothing, but it will record soon
+    /// Records nothing, but will record soon.
     Warmup = ffi::OPD_PROFILER_WARMUP,
-    /// records
+    /// Records.
     Record = ffi::OPD_PROFILER_RECORD,
-    /// records, and ends the cycle with the step
+    /// Records, and ends the cycle with the step.
     RecordAndSave = ffi::OPD_PROFILER_RECORD_AND_SAVE,
 }
 impl ProfilerAction {
@@ -550,10 +549,10 @@ impl ProfilerAction {
 #[non_exhaustive]
 #[repr(u32)]
 pub enum InstrumentAction {
-    /// The call runs. So it does for any other result.
+    /// The call runs. It also runs after any other result.
     NoOp = ffi::OPD_INSTRUMENT_NO_OP,
-    /// The call is skipped, its result is `OPD_NONE`, and the instrument is not
-    /// called after it.
+    /// The call is skipped, its result is `OPD_NONE`, and the instrument is not called after
+    /// it.
     SkipRun = ffi::OPD_INSTRUMENT_SKIP_RUN,
 }
 impl InstrumentAction {
@@ -567,17 +566,17 @@ impl InstrumentAction {
         })
     }
 }
-/// Which calls a profile shows beside calls of kernels and of the program's own functions.
+/// Which calls a profile shows in addition to calls of kernels and of the program's own functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum ProfileBuiltins {
-    /// calls with a tensor among their arguments, as TVM's profiler
+    /// Calls with a tensor among their arguments, as in TVM's profiler.
     WithTensors = ffi::OPD_BUILTINS_WITH_TENSORS,
-    /// every call
+    /// Every call.
     All = ffi::OPD_BUILTINS_ALL,
-    /// every call; outermost calls of vm.builtin.* share one row, "(builtins)";
-    /// others count in the row of the function that made them
+    /// Every call. Outermost calls of vm.builtin.* share one row, "(builtins)". Others count in
+    /// the row of the function that made them.
     Folded = ffi::OPD_BUILTINS_FOLDED,
 }
 impl ProfileBuiltins {
@@ -592,14 +591,14 @@ impl ProfileBuiltins {
         })
     }
 }
-/// A form of metrics as text.
+/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum TelemetryFormat {
-    /// "text/plain; version=0.0.4; charset=utf-8"
+    /// "text/plain; version=0.0.4; charset=utf-8".
     Prometheus = ffi::OPD_TELEMETRY_PROMETHEUS,
-    /// "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    /// "application/openmetrics-text; version=1.0.0; charset=utf-8".
     OpenMetrics = ffi::OPD_TELEMETRY_OPEN_METRICS,
 }
 impl TelemetryFormat {
@@ -613,16 +612,16 @@ impl TelemetryFormat {
         })
     }
 }
-/// Kinds of a program's own values: metrics, by the meaning of their values, and spans.
+/// Kinds of values that a program sets: kinds of metrics, and spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum TelemetryKind {
-    /// a sum that only rises; its name in texts ends in "_total"
+    /// A sum that only rises. In texts, its name ends in "_total".
     Counter = ffi::OPD_TELEMETRY_COUNTER,
-    /// any value
+    /// Any value.
     Gauge = ffi::OPD_TELEMETRY_GAUGE,
-    /// no metric, but a span that has ended, for the collector
+    /// Not a metric, but a span that has ended, for the collector.
     Span = ffi::OPD_TELEMETRY_SPAN,
 }
 impl TelemetryKind {
@@ -637,7 +636,7 @@ impl TelemetryKind {
         })
     }
 }
-/// How to load.
+/// Options of `opd_module_load()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModuleOptions<'a> {
     copy: Option<CopyPolicy>,
@@ -653,38 +652,39 @@ impl<'a> ModuleOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
+    /// When a shared library is loaded from a private copy.
     /// Default: [`CopyPolicy::Always`].
     pub fn copy(self, copy: CopyPolicy) -> Self {
         Self { copy: Some(copy), ..self }
     }
-    /// "so", "vmexec", "c", "o", "a", "tar".
+    /// Format of the file: "so", "vmexec", "c", "o", "a" or "tar".
     /// Default: detected by content, then by suffix.
     pub fn format(self, format: &'a str) -> Self {
         Self { format: Some(format), ..self }
     }
-    /// Compiles C sources and links objects.
+    /// Compiler for C sources, which also links objects.
     /// Default: $CC, then cc.
     pub fn compiler(self, compiler: &'a str) -> Self {
         Self { compiler: Some(compiler), ..self }
     }
-    /// Its flags, split at spaces.
+    /// Flags of the compiler, split at spaces.
     /// Default: "-O2".
     pub fn c_flags(self, c_flags: &'a str) -> Self {
         Self { c_flags: Some(c_flags), ..self }
     }
-    /// For compiled and linked files.
+    /// Directory for compiled and linked files.
     /// Default: $OPDYNO_CACHE_DIR, $XDG_CACHE_HOME/opdyno, ~/.cache/opdyno.
     pub fn cache_dir(self, cache_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { cache_dir: Some(cache_dir.as_ref()), ..self }
     }
-    /// True: reads the file and runs nothing of it (see `opd_module_load()`).
+    /// True: the file is read, but nothing of it runs (see `opd_module_load()`).
     /// Default: false.
     pub fn inspect_only(self, inspect_only: bool) -> Self {
         Self { inspect_only: Some(inspect_only), ..self }
     }
-    /// Most time that the compiler and linker may take together. Then they are ended, and
+    /// Limit of the time that the compiler and linker take together. Then they are ended, and
     /// loading fails with `OPD_DEADLINE_EXCEEDED`.
-    /// Default: zero (any).
+    /// Default: zero (no limit).
     pub fn build_timeout(self, build_timeout: Duration) -> Self {
         Self { build_timeout: Some(build_timeout), ..self }
     }
@@ -717,7 +717,7 @@ impl ModuleOptions<'_> {
         Ok(raw)
     }
 }
-/// How to export.
+/// Options of `opd_module_export()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions<'a> {
     addons: Option<&'a [&'a str]>,
@@ -730,23 +730,23 @@ impl<'a> ExportOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Further object files, archives of them and C sources, which are linked in. If no
-    /// module of the tree has code, the root imports a module with their functions.
+    /// Further object files, archives of object files and C sources, which are linked in. If
+    /// no module of the tree has code, the root imports a module with their functions.
     /// Default: none.
     pub fn addons(self, addons: &'a [&'a str]) -> Self {
         Self { addons: Some(addons), ..self }
     }
-    /// Compiles C sources and links objects.
+    /// Compiler for C sources, which also links objects.
     /// Default: $CC, then cc.
     pub fn compiler(self, compiler: &'a str) -> Self {
         Self { compiler: Some(compiler), ..self }
     }
-    /// Its flags, split at spaces.
+    /// Flags of the compiler, split at spaces.
     /// Default: "-O2".
     pub fn c_flags(self, c_flags: &'a str) -> Self {
         Self { c_flags: Some(c_flags), ..self }
     }
-    /// Keeps intermediate files.
+    /// Directory for intermediate files, which are kept.
     /// Default: a temporary directory that is removed.
     pub fn workspace_dir(self, workspace_dir: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { workspace_dir: Some(workspace_dir.as_ref()), ..self }
@@ -784,17 +784,17 @@ impl ParamsOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: copies all tensors at once and closes the file.
+    /// True: all tensors are copied at once, and the file is closed.
     /// Default: false.
     pub fn copy(self, copy: bool) -> Self {
         Self { copy: Some(copy), ..self }
     }
-    /// True: has the system read the file ahead, without waiting for it.
+    /// True: asks the system to read the file ahead, without waiting for it.
     /// Default: false.
     pub fn prefetch(self, prefetch: bool) -> Self {
         Self { prefetch: Some(prefetch), ..self }
     }
-    /// True: compares the checksums that the file has (zip entries, shards); reads all of it.
+    /// True: compares the checksums in the file (zip entries, shards), which reads all of it.
     /// Default: false.
     pub fn verify_checksums(self, verify_checksums: bool) -> Self {
         Self { verify_checksums: Some(verify_checksums), ..self }
@@ -816,7 +816,7 @@ impl ParamsOptions {
         Ok(raw)
     }
 }
-/// How to make a VM.
+/// Options of `opd_vm_create()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VmOptions<'a> {
     devices: Option<&'a [Device]>,
@@ -829,23 +829,23 @@ impl<'a> VmOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Programs name devices by their place in this list; constants
-    /// lie on the first. The host is added at the end unless that is a CPU device.
+    /// Programs name devices by their index in this list. Constants lie
+    /// on the first device. If the last device is not a CPU, the host is added at the end.
     /// Default: cpu:0.
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// One for each of `devices`.
+    /// Kind of allocator for each of `devices`.
     /// Default: pooled.
     pub fn allocators(self, allocators: &'a [AllocatorKind]) -> Self {
         Self { allocators: Some(allocators), ..self }
     }
-    /// Largest sum of live storages of one VM.
-    /// Default: 0 (the cgroup's or machine's memory).
+    /// Limit of the live storages of one VM together.
+    /// Default: 0 (the memory of the cgroup or machine).
     pub fn memory_limit_bytes(self, memory_limit_bytes: u64) -> Self {
         Self { memory_limit_bytes: Some(memory_limit_bytes), ..self }
     }
-    /// Nested program calls.
+    /// Limit of nested program calls.
     /// Default: 1000.
     pub fn max_depth(self, max_depth: i32) -> Self {
         Self { max_depth: Some(max_depth), ..self }
@@ -872,7 +872,7 @@ impl VmOptions<'_> {
         Ok(raw)
     }
 }
-/// How to make one call.
+/// Options of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallOptions<'a> {
     names: Option<&'a [Option<&'a str>]>,
@@ -890,14 +890,14 @@ impl<'a> CallOptions<'a> {
     pub fn names(self, names: &'a [Option<&'a str>]) -> Self {
         Self { names: Some(names), ..self }
     }
-    /// From the beginning of the call. Checked at calls, backward jumps and where a kernel
-    /// starts parallel tasks; a running task is not interrupted.
-    /// Default: zero (none).
+    /// Limit of time from the beginning of the call. It is checked at calls, at backward jumps, and
+    /// where a kernel starts parallel tasks. A running task is not interrupted.
+    /// Default: zero (no limit).
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Cancels the call, as the thread's default token also does.
-    /// Default: the default token only.
+    /// Token that cancels the call. The thread's default token cancels it, too.
+    /// Default: only the default token.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
@@ -928,7 +928,7 @@ impl CallOptions<'_> {
         Ok(raw)
     }
 }
-/// How to profile.
+/// Options of `opd_vm_profile()` and `opd_vm_profile_start()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileOptions<'a> {
     warmup: Option<i32>,
@@ -945,43 +945,45 @@ impl<'a> ProfileOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Calls before the measured ones, as in TVM.
+    /// Number of calls before the measured calls, as in TVM.
     /// Default: 1.
     pub fn warmup(self, warmup: i32) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// Measured calls.
+    /// Number of measured calls.
     /// Default: 1.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// Calls kept for each thread; later ones are counted and dropped.
+    /// Limit of calls that are kept for each thread. Later calls are counted and dropped.
     /// Default: 2^20.
     pub fn max_records(self, max_records: u64) -> Self {
         Self { max_records: Some(max_records), ..self }
     }
+    /// Which calls have rows, in addition to kernels and functions.
     /// Default: [`ProfileBuiltins::WithTensors`].
     pub fn builtins(self, builtins: ProfileBuiltins) -> Self {
         Self { builtins: Some(builtins), ..self }
     }
-    /// True: columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path.
+    /// True: adds columns Start (us), Self (us), Run, Thread, Tensors (bytes), Call Path.
     /// Default: false.
     pub fn details(self, details: bool) -> Self {
         Self { details: Some(details), ..self }
     }
-    /// `opd_vm_profile_start()`: records one of so many calls.
+    /// For `opd_vm_profile_start()`: one call in this number of calls is recorded.
     /// Default: 1.
     pub fn sample_interval(self, sample_interval: u64) -> Self {
         Self { sample_interval: Some(sample_interval), ..self }
     }
-    /// Around every call, see collector.h.
+    /// Collectors, which run around every call, see
+    /// collector.h.
     /// Default: none.
     pub fn collectors(self, collectors: &'a [&'a Collector]) -> Self {
         Self { collectors: Some(collectors), ..self }
     }
-    /// From 1: `opd_report_diff()` compares this run with the run of the same turn on the
-    /// other side; 0: it has no turn.
-    /// Default: 0.
+    /// Turn of this run, from 1. `opd_report_diff()` compares it with the run of the same turn on the other
+    /// side.
+    /// Default: 0 (no turn).
     pub fn turn(self, turn: i32) -> Self {
         Self { turn: Some(turn), ..self }
     }
@@ -1018,7 +1020,7 @@ impl ProfileOptions<'_> {
         Ok(raw)
     }
 }
-/// Activities that a profiler records.
+/// Options of `opd_profiler_create()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilerOptions<'a> {
     all_calls: Option<bool>,
@@ -1045,24 +1047,25 @@ impl<'a> ProfilerOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: also calls without a tensor among their arguments.
+    /// True: also records calls without a tensor among their arguments.
     /// Default: false.
     pub fn all_calls(self, all_calls: bool) -> Self {
         Self { all_calls: Some(all_calls), ..self }
     }
-    /// Limit for each thread, calls and ranges together; further events are counted as dropped. It
-    /// does not apply to a ring buffer or a file.
+    /// Limit of events of each thread, calls and ranges together. Further events are counted as
+    /// dropped. The limit does not apply to a ring buffer or a file.
     /// Default: 2^20.
     pub fn max_events(self, max_events: u64) -> Self {
         Self { max_events: Some(max_events), ..self }
     }
-    /// Of a schedule of steps, which `opd_profiler_step()` ends. The first `skip_first` steps are not recorded. Then cycles
-    /// follow: each has `wait` and `warmup` steps that are not recorded, then `active` steps that are.
+    /// Steps at the begin of a cycle that are not recorded. `opd_profiler_step()` ends a step. A schedule begins with
+    /// `skip_first` steps that are not recorded. Then cycles follow: each has `wait` and `warmup` steps that are not
+    /// recorded, then `active` steps that are.
     /// Default: 0.
     pub fn wait(self, wait: u64) -> Self {
         Self { wait: Some(wait), ..self }
     }
-    /// Of a schedule, see `wait`.
+    /// Steps of a cycle after `wait`, which are not recorded.
     /// Default: 0.
     pub fn warmup(self, warmup: u64) -> Self {
         Self { warmup: Some(warmup), ..self }
@@ -1072,8 +1075,8 @@ impl<'a> ProfilerOptions<'a> {
     pub fn active(self, active: u64) -> Self {
         Self { active: Some(active), ..self }
     }
-    /// Number of cycles; 0: without end.
-    /// Default: 0.
+    /// Number of cycles.
+    /// Default: 0 (no limit).
     pub fn repeat(self, repeat: u64) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
@@ -1087,65 +1090,65 @@ impl<'a> ProfilerOptions<'a> {
     pub fn skip_first_wait(self, skip_first_wait: bool) -> Self {
         Self { skip_first_wait: Some(skip_first_wait), ..self }
     }
-    /// True: also memory, on all threads. There is an event when a block is allocated for
-    /// tensors and kernels, when it is freed, and when the library gives it new contents.
+    /// True: also records memory, on all threads. An event is recorded when a block for tensors and
+    /// kernels is allocated, when it is freed, and when the library gives it new contents.
     /// Default: false.
     pub fn profile_memory(self, profile_memory: bool) -> Self {
         Self { profile_memory: Some(profile_memory), ..self }
     }
-    /// True: also the host's call stack when a run of a program, a range or a mark begins.
+    /// True: also records the host's call stack when a run of a program, a range or a mark begins.
     /// Default: false.
     pub fn with_stack(self, with_stack: bool) -> Self {
         Self { with_stack: Some(with_stack), ..self }
     }
-    /// True: also each task of a parallel loop, on the thread that runs it; false: none.
+    /// True: also records each task of a parallel loop, on the thread that runs it; false: records no
+    /// tasks.
     /// Default: true.
     pub fn parallel_tasks(self, parallel_tasks: bool) -> Self {
         Self { parallel_tasks: Some(parallel_tasks), ..self }
     }
-    /// Which events are dropped beyond `max_bytes`; they are counted.
+    /// Which events are dropped beyond `max_bytes`. They are counted.
     /// Default: [`ProfilerBuffer::First`].
     pub fn buffer(self, buffer: ProfilerBuffer) -> Self {
         Self { buffer: Some(buffer), ..self }
     }
-    /// True: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no
-    /// trace: a file of some GiB would take as much memory.
+    /// True: `opd_profiler_stop()` and `opd_profiler_step()` do not read the file, so they give no trace.
+    /// Reading a file of some GiB takes as much memory.
     /// Default: false.
     pub fn keep_in_file(self, keep_in_file: bool) -> Self {
         Self { keep_in_file: Some(keep_in_file), ..self }
     }
     /// Limit for the events of all threads together: of their memory, or of the file's size. Events are kept in blocks of
-    /// 64 KiB; each thread has at least one. With a file, FILE.live has one block for each thread, and names and counts
-    /// come in addition. 0: no limit, but 64 MiB for a ring buffer.
+    /// 64 KiB, at least one for each thread. FILE.live, which has one block for each thread, is not included, nor are
+    /// names and counts. 0: no limit, but 64 MiB for a ring buffer.
     /// Default: 0.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes: Some(max_bytes), ..self }
     }
-    /// Path of a file. Events are written to it, not to memory, while they are recorded; `opd_trace_load()` reads
+    /// Path of a file. Events are written to it, not to memory, while they are recorded. `opd_trace_load()` reads
     /// it. If the process is killed, the events that it published are in FILE and FILE.live. The next recording into FILE
-    /// renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule writes the file anew. `None`:
-    /// events stay in memory.
-    /// Default: none.
+    /// renames these to FILE.crashed and FILE.crashed.live. Each recording of a schedule rewrites the file.
+    /// Default: events stay in memory.
     pub fn file(self, file: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { file: Some(file.as_ref()), ..self }
     }
-    /// A trace leaves out events that ended more than so many ns before it is made; 0: none.
-    /// Default: zero.
+    /// Age limit of events: a trace leaves out events that ended earlier than this before it is made.
+    /// Default: zero (no limit).
     pub fn last(self, last: Duration) -> Self {
         Self { last: Some(last), ..self }
     }
-    /// Interval at which a thread of the library syncs the file to the disk, at most a day. If the machine loses power,
+    /// Interval at which a thread of the library syncs the file to the disk; at most a day. If the machine loses power,
     /// the files have all events from before the last sync but one; docs/tracing.md has the exception. 0: the system
-    /// decides when, often 30 s later. A killed process loses nothing in either case.
+    /// decides when, often after 30 s. A killed process loses nothing in either case.
     /// Default: zero.
     pub fn flush_interval(self, flush_interval: Duration) -> Self {
         Self { flush_interval: Some(flush_interval), ..self }
     }
-    /// 1: also kernels and copies on devices other than the CPU. Their times are the device's, converted to the trace's
-    /// clock. They are listed by the host thread that submitted them. 0: none. If a driver reports no times, its devices
-    /// have no such events. 2: the devices' own libraries report the work: NVIDIA's CUPTI that of CUDA devices, and
-    /// plug-ins with `set_activity` that of theirs. It includes work of other code in the process, memory fills, and the
-    /// overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time.
+    /// 1: also records kernels and copies on devices other than the CPU. Their times are the device's, converted to the
+    /// trace's clock. They are listed under the host thread that submitted them. If a driver reports no times, its devices
+    /// have no such events. 0: records no work of devices. 2: the devices' own libraries report the work: NVIDIA's CUPTI
+    /// that of CUDA devices, and plug-ins with `set_activity` that of theirs. It includes work of other code in the process,
+    /// memory fills, and the overhead of the driver and of CUPTI. Only one program can use CUPTI in a process at a time.
     /// Default: 1.
     pub fn device_work(self, device_work: i32) -> Self {
         Self { device_work: Some(device_work), ..self }
@@ -1213,7 +1216,7 @@ impl ProfilerOptions<'_> {
     }
 }
 /// When a profiler writes a dump of its events. With a ring buffer (`OPD_PROFILER_KEEP_LAST`) it can record all the time,
-/// and a dump shows what came before a rare event.
+/// and a dump shows the events before a rare event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfilerDumpOptions<'a> {
     format: Option<TraceFormat>,
@@ -1229,19 +1232,19 @@ impl<'a> ProfilerDumpOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Of the files.
+    /// Format of the dumps.
     /// Default: [`TraceFormat::Chrome`].
     pub fn format(self, format: TraceFormat) -> Self {
         Self { format: Some(format), ..self }
     }
-    /// The path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is
-    /// "%". An existing file is replaced. If the path ends in ".gz", files are compressed by gzip. Required.
+    /// Path of each dump. "%p" is the number of the process, "%n" the number of the dump, from 1; "%%" is "%".
+    /// An existing file is replaced. If the path ends in ".gz", files are compressed by gzip. Required.
     /// Default: none.
     pub fn path(self, path: &'a (impl AsRef<Path> + ?Sized)) -> Self {
         Self { path: Some(path.as_ref()), ..self }
     }
-    /// This signal triggers a dump, such as SIGUSR2; 0: none does.
-    /// Default: 0.
+    /// Signal that triggers a dump, such as SIGUSR2.
+    /// Default: 0 (none).
     pub fn signal(self, signal: i32) -> Self {
         Self { signal: Some(signal), ..self }
     }
@@ -1250,9 +1253,8 @@ impl<'a> ProfilerDumpOptions<'a> {
     pub fn on_error(self, on_error: bool) -> Self {
         Self { on_error: Some(on_error), ..self }
     }
-    /// A range or a run of a program that took at least so many ns triggers a dump when it
-    /// ends; 0: none does.
-    /// Default: zero.
+    /// A range or a run of a program that takes at least this time triggers a dump when it ends.
+    /// Default: zero (none does).
     pub fn slow(self, slow: Duration) -> Self {
         Self { slow: Some(slow), ..self }
     }
@@ -1261,7 +1263,7 @@ impl<'a> ProfilerDumpOptions<'a> {
     pub fn min_interval(self, min_interval: Duration) -> Self {
         Self { min_interval: Some(min_interval), ..self }
     }
-    /// Most dumps for errors and slow spans, of each recording.
+    /// Limit of dumps for errors and slow spans in each recording.
     /// Default: 100.
     pub fn max_dumps(self, max_dumps: u64) -> Self {
         Self { max_dumps: Some(max_dumps), ..self }
@@ -1295,7 +1297,7 @@ impl ProfilerDumpOptions<'_> {
         Ok(raw)
     }
 }
-/// Options of `opd_trace_write()`. The fields from `group_by_input_shape` to `time_unit` are of `OPD_TRACE_TABLE`.
+/// Options of `opd_trace_write()`. The fields from `group_by_input_shape` to `time_unit` are for `OPD_TRACE_TABLE`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceWriteOptions<'a> {
     per_event: Option<bool>,
@@ -1320,90 +1322,90 @@ impl<'a> TraceWriteOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Of `OPD_TRACE_STACKS`: true: one line for each span, its µs rounded down; false: one line for each
-    /// stack, its µs rounded up. In both, lines of 0 µs are left out. Of `OPD_TRACE_TABLE`: true: one
-    /// line for each span; false: one for each name.
+    /// For `OPD_TRACE_STACKS`: true: one line for each span, its µs rounded down; false: one line for each
+    /// stack, its µs rounded up. In both, lines of 0 µs are left out. For `OPD_TRACE_TABLE`: true: one
+    /// line for each span; false: one line for each name.
     /// Default: false.
     pub fn per_event(self, per_event: bool) -> Self {
         Self { per_event: Some(per_event), ..self }
     }
-    /// Of `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host,
-    /// "self_cuda_time_total" that on other devices. `None`: "self_cpu_time_total".
-    /// Default: none.
+    /// For `OPD_TRACE_STACKS`: "self_cpu_time_total" is the self time on the host,
+    /// "self_cuda_time_total" that on other devices.
+    /// Default: "self_cpu_time_total".
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
     }
-    /// Of `OPD_TRACE_CHROME`: a JSON object whose members become those of the file.
+    /// For `OPD_TRACE_CHROME`: a JSON object whose members become members of the file.
     /// Default: none.
     pub fn metadata(self, metadata: &'a str) -> Self {
         Self { metadata: Some(metadata), ..self }
     }
-    /// True: spans of different shapes have rows of their own.
+    /// True: spans of different shapes have separate rows.
     /// Default: false.
     pub fn group_by_input_shape(self, group_by_input_shape: bool) -> Self {
         Self { group_by_input_shape: Some(group_by_input_shape), ..self }
     }
-    /// True: a column of floating-point operations, where they are known.
+    /// True: adds a column of floating-point operations, where they are known.
     /// Default: false.
     pub fn with_flops(self, with_flops: bool) -> Self {
         Self { with_flops: Some(with_flops), ..self }
     }
-    /// "count", "flops", "key", "self_cpu_time_total", "cpu_time_total", "cpu_time",
-    /// "cpu_memory_usage" or "self_cpu_memory_usage"; the last five also with "cuda" or
-    /// "device" for "cpu". The largest come first.
-    /// Default: in the order of the first begins.
+    /// Column that sorts the rows, the largest first: "count", "flops", "key",
+    /// "self_cpu_time_total", "cpu_time_total", "cpu_time", "cpu_memory_usage" or
+    /// "self_cpu_memory_usage"; the last five also with "cuda" or "device" for "cpu".
+    /// Default: rows are in the order of the first begins.
     pub fn sort_by(self, sort_by: &'a str) -> Self {
         Self { sort_by: Some(sort_by), ..self }
     }
-    /// -1: all rows.
+    /// Limit of rows. -1: all rows.
     /// Default: 100.
     pub fn row_limit(self, row_limit: i32) -> Self {
         Self { row_limit: Some(row_limit), ..self }
     }
-    /// True: only spans that no other one contains.
+    /// True: only spans that no other span contains.
     /// Default: false.
     pub fn top_level_events_only(self, top_level_events_only: bool) -> Self {
         Self { top_level_events_only: Some(top_level_events_only), ..self }
     }
-    /// In characters.
+    /// Limit of the name column, in characters.
     /// Default: 55.
     pub fn max_name_column_width(self, max_name_column_width: i32) -> Self {
         Self { max_name_column_width: Some(max_name_column_width), ..self }
     }
-    /// In characters.
+    /// Limit of the shapes column, in characters.
     /// Default: 80.
     pub fn max_shapes_column_width(self, max_shapes_column_width: i32) -> Self {
         Self { max_shapes_column_width: Some(max_shapes_column_width), ..self }
     }
-    /// A line above the table.
+    /// Line above the table.
     /// Default: none.
     pub fn header(self, header: &'a str) -> Self {
         Self { header: Some(header), ..self }
     }
-    /// "s", "ms" or "us".
+    /// Unit of times: "s", "ms" or "us".
     /// Default: each time has the unit that suits it.
     pub fn time_unit(self, time_unit: &'a str) -> Self {
         Self { time_unit: Some(time_unit), ..self }
     }
-    /// Of memory timelines: such as "cuda:0".
+    /// Device of memory timelines, such as "cuda:0".
     /// Default: a device other than the host if the trace has memory of one, else the host.
     pub fn device(self, device: &'a str) -> Self {
         Self { device: Some(device), ..self }
     }
-    /// Of `OPD_TRACE_TABLE` and `opd_trace_to_report()`: spans are joined only if so many of
+    /// For `OPD_TRACE_TABLE` and `opd_trace_to_report()`: spans share a row only if this number of
     /// the host's functions are equal, from the innermost on. Needs a trace with stacks.
     /// Default: 0.
     pub fn group_by_stack_n(self, group_by_stack_n: i32) -> Self {
         Self { group_by_stack_n: Some(group_by_stack_n), ..self }
     }
-    /// Of `OPD_TRACE_TABLE`, in characters.
+    /// For `OPD_TRACE_TABLE`: limit of the column of sources, in characters.
     /// Default: 75.
     pub fn max_src_column_width(self, max_src_column_width: i32) -> Self {
         Self { max_src_column_width: Some(max_src_column_width), ..self }
     }
-    /// Of `OPD_TRACE_FLAME_SVG`: an earlier trace, borrowed. Then the picture compares both. The width of a box is the mean
-    /// of its times in a part of either trace; `opd_trace_view` says what the parts are. Its colour shows how much its self
-    /// time changed. The host's functions are not shown.
+    /// For `OPD_TRACE_FLAME_SVG`: an earlier trace. The picture then compares both. The width of a box is the
+    /// mean of its times in a part of either trace; `opd_trace_view` says what the parts are. Its colour shows how much its
+    /// self time changed. The host's functions are not shown.
     /// Default: none.
     pub fn before(self, before: &'a Trace) -> Self {
         Self { before: Some(before), ..self }
@@ -1464,7 +1466,7 @@ impl TraceWriteOptions<'_> {
         Ok(raw)
     }
 }
-/// How traces are joined. Each list has an item for each trace, or none.
+/// How traces are joined. Each list is empty, or has one item for each trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceMergeOptions<'a> {
     labels: Option<&'a [&'a str]>,
@@ -1476,17 +1478,17 @@ impl<'a> TraceMergeOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Distinct names for the processes, such as "rank 0". "": a process keeps its own name.
-    /// Default: all do.
+    /// Distinct names for the processes, such as "rank 0". "": the process keeps its own name.
+    /// Default: all keep their names.
     pub fn labels(self, labels: &'a [&'a str]) -> Self {
         Self { labels: Some(labels), ..self }
     }
-    /// Added to the times of each trace.
-    /// Default: nothing.
+    /// Offsets that are added to the times of each trace.
+    /// Default: none.
     pub fn offsets_ns(self, offsets_ns: &'a [i64]) -> Self {
         Self { offsets_ns: Some(offsets_ns), ..self }
     }
-    /// The error of each clock, to be shown; -1: the error that the system
+    /// The error of each clock, to be shown. -1: the error that the system
     /// stated.
     /// Default: -1 for all.
     pub fn clock_errors_ns(self, clock_errors_ns: &'a [i64]) -> Self {
@@ -1512,7 +1514,7 @@ impl TraceMergeOptions<'_> {
         Ok(raw)
     }
 }
-/// How tables look; for `OPD_REPORT_TABLE`, `OPD_REPORT_MARKDOWN` and `OPD_REPORT_HTML`.
+/// Options of `opd_report_write()`, for `OPD_REPORT_TABLE`, `OPD_REPORT_MARKDOWN` and `OPD_REPORT_HTML`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportWriteOptions {
     sort: Option<bool>,
@@ -1527,7 +1529,7 @@ impl ReportWriteOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: by descending duration; false: program order.
+    /// True: rows are sorted by descending duration; false: rows are in program order.
     /// Default: true.
     pub fn sort(self, sort: bool) -> Self {
         Self { sort: Some(sort), ..self }
@@ -1537,20 +1539,20 @@ impl ReportWriteOptions {
     pub fn aggregate(self, aggregate: bool) -> Self {
         Self { aggregate: Some(aggregate), ..self }
     }
-    /// True: a row of sums.
+    /// True: adds a row of sums.
     /// Default: true.
     pub fn col_sums(self, col_sums: bool) -> Self {
         Self { col_sums: Some(col_sums), ..self }
     }
-    /// For `OPD_REPORT_TABLE`. 0: every column, as wide as needed, as TVM writes it. Any other number, at least 40: a
-    /// summary in lines of at most so many characters: the slowest operators, times with units, and a sentence on what
-    /// would help. A summary is for people and cannot be read back.
+    /// Width of `OPD_REPORT_TABLE`. 0: all columns, as wide as needed, as TVM writes them. At least 40: a summary in lines
+    /// of at most this number of characters: the slowest operators, times with units, and a sentence on what would help. A
+    /// summary is for people and cannot be read back.
     /// Default: 0.
     pub fn width(self, width: i32) -> Self {
         Self { width: Some(width), ..self }
     }
-    /// Rows of operators in a summary; 0: all.
-    /// Default: 0.
+    /// Limit of rows of operators in a summary.
+    /// Default: 0 (all).
     pub fn max_rows(self, max_rows: i32) -> Self {
         Self { max_rows: Some(max_rows), ..self }
     }
@@ -1606,7 +1608,7 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// It is synchronised before the clock is read. If it has events or timestamps,
+    /// Device that is synchronised before the clock is read. If the device has events or timestamps,
     /// its own clock measures, in the current stream of each thread.
     /// Default: cpu:0.
     pub fn device(self, device: Device) -> Self {
@@ -1617,57 +1619,57 @@ impl<'a> EvaluatorOptions<'a> {
     pub fn number(self, number: i32) -> Self {
         Self { number: Some(number), ..self }
     }
-    /// Measurements.
+    /// Number of repeats, each of which is one measurement.
     /// Default: 1.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// Tries while the clock reads 0.
+    /// Limit of attempts at a repeat whose time is 0.
     /// Default: 100.
     pub fn limit_zero_time_iterations(self, limit_zero_time_iterations: i32) -> Self {
         Self { limit_zero_time_iterations: Some(limit_zero_time_iterations), ..self }
     }
-    /// Sleeps after every so many repeats.
+    /// Number of repeats between two pauses.
     /// Default: 1.
     pub fn repeats_to_cooldown(self, repeats_to_cooldown: i32) -> Self {
         Self { repeats_to_cooldown: Some(repeats_to_cooldown), ..self }
     }
-    /// Calls of each thread before the measured ones.
+    /// Calls of each thread before the measured calls.
     /// Default: 1.
     pub fn warmup(self, warmup: i32) -> Self {
         Self { warmup: Some(warmup), ..self }
     }
-    /// Threads that call at the same time; they begin each repeat together. Not with
-    /// `cache_flush_bytes`.
-    /// Default: 1 (the calling thread).
+    /// Number of threads that call at the same time. They begin each repeat together. 1: only the
+    /// calling thread. More threads exclude `cache_flush_bytes`.
+    /// Default: 1.
     pub fn concurrency(self, concurrency: i32) -> Self {
         Self { concurrency: Some(concurrency), ..self }
     }
-    /// A repeat is done again with more calls until it lasts that long.
+    /// Least duration of a repeat. A shorter repeat is made again with more calls.
     /// Default: zero.
     pub fn min_repeat(self, min_repeat: Duration) -> Self {
         Self { min_repeat: Some(min_repeat), ..self }
     }
-    /// Sleep.
-    /// Default: zero (none).
+    /// Duration of a pause between repeats.
+    /// Default: zero (no pause).
     pub fn cooldown_interval(self, cooldown_interval: Duration) -> Self {
         Self { cooldown_interval: Some(cooldown_interval), ..self }
     }
-    /// Longest time for further warm-up calls, which end once their times are steady; a running call
-    /// is not interrupted. Times are compared in windows of ten batches; a batch is 1 ms or one call.
-    /// Times are steady if two windows in a row do not differ by Mann-Whitney's test (5 %), or differ
-    /// by at most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance
-    /// Evaluation (windows of calls that agree).
-    /// Default: zero (none).
+    /// Limit of the time for further warm-up calls. They end once their times are steady. A running call is not
+    /// interrupted. Times are compared in windows of ten batches. A batch is 1 ms of calls, or one longer call. Times are
+    /// steady if two consecutive windows show no significant difference (Mann-Whitney test, 5 %), or a difference of at
+    /// most 1 %. Source: Georges, Buytaert, Eeckhout: Statistically Rigorous Java Performance Evaluation (windows of calls
+    /// that agree).
+    /// Default: zero (no further calls).
     pub fn steady(self, steady: Duration) -> Self {
         Self { steady: Some(steady), ..self }
     }
-    /// Copied from one array to another before each measurement.
+    /// Bytes that are copied between two arrays before each measurement, to flush the caches.
     /// Default: 0 (none).
     pub fn cache_flush_bytes(self, cache_flush_bytes: i64) -> Self {
         Self { cache_flush_bytes: Some(cache_flush_bytes), ..self }
     }
-    /// Called with the arguments before each repeat.
+    /// Function that is called with the arguments before each repeat.
     /// Default: none.
     pub fn preprocess(self, preprocess: &'a Function) -> Self {
         Self { preprocess: Some(preprocess), ..self }
@@ -1734,41 +1736,44 @@ impl<'a> CompareOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Measured runs of each program, for `out_times`; 0: none.
+    /// Number of measured runs of each program, for `out_times`. 0: none.
     /// Default: 20.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
     }
-    /// "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for single dtypes. Other
-    /// dtypes have those of PyTorch's assert_close(): float16 1e-3, bfloat16 1.6e-2, float32
-    /// 1.3e-6, float64 1e-7, integers 0. If two dtypes differ, the larger tolerance counts.
+    /// Relative tolerance: "1e-4" for all real dtypes, or "float16=1e-2,float32=1e-5" for
+    /// single dtypes. Other dtypes have the tolerance of PyTorch's assert_close(): float16 1e-3,
+    /// bfloat16 1.6e-2, float32 1.3e-6, float64 1e-7, integers 0. If the dtypes of two tensors differ,
+    /// the larger tolerance counts.
     /// Default: none.
     pub fn rtol(self, rtol: &'a str) -> Self {
         Self { rtol: Some(rtol), ..self }
     }
-    /// As rtol. Without it 1e-5, float64 1e-7, integers 0.
+    /// Absolute tolerance, written like rtol. Other dtypes have 1e-5, float64 1e-7, integers
+    /// 0.
     /// Default: none.
     pub fn atol(self, atol: &'a str) -> Self {
         Self { atol: Some(atol), ..self }
     }
-    /// Most memory for copies of values. If a value does not fit, only its hash is kept, which
-    /// shows bitwise equality only.
+    /// Limit of memory for copies of values. If a value does not fit, only its hash is kept, which
+    /// shows only bitwise equality.
     /// Default: 2^31.
     pub fn keep_bytes(self, keep_bytes: u64) -> Self {
         Self { keep_bytes: Some(keep_bytes), ..self }
     }
-    /// A directory for a.npz and b.npz, the tensors around the first difference.
-    /// Default: nowhere.
+    /// Directory for a.npz and b.npz, the tensors around the first difference.
+    /// Default: they are not written.
     pub fn save_directory(self, save_directory: &'a str) -> Self {
         Self { save_directory: Some(save_directory), ..self }
     }
-    /// For everything.
-    /// Default: zero (none).
+    /// Limit of time for the whole comparison.
+    /// Default: zero (no limit).
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Cancels it, as the thread's default token also does.
-    /// Default: the default token only.
+    /// Token that cancels the comparison. The thread's default token cancels it,
+    /// too.
+    /// Default: only the default token.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
@@ -1777,8 +1782,8 @@ impl<'a> CompareOptions<'a> {
     pub fn equal_nan(self, equal_nan: bool) -> Self {
         Self { equal_nan: Some(equal_nan), ..self }
     }
-    /// The arguments of B, as many as it takes: for a KV cache that B made, or
-    /// quantised weights.
+    /// Arguments of B, as many as B takes: for a KV cache that B made, or for quantised
+    /// weights.
     /// Default: those of A.
     pub fn b_args(self, b_args: &'a Array) -> Self {
         Self { b_args: Some(b_args), ..self }
@@ -1831,24 +1836,24 @@ impl RecordOptions {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: the bytes of program and kernels; false: their SHA-256 only, so that a replay must be given
-    /// the program.
+    /// True: keeps the bytes of program and kernels; false: keeps only their SHA-256, so that a replay
+    /// must be given the program.
     /// Default: true.
     pub fn with_program(self, with_program: bool) -> Self {
         Self { with_program: Some(with_program), ..self }
     }
-    /// True: the elements of the result; false: a hash of each tensor.
+    /// True: keeps the elements of the result; false: keeps a hash of each tensor.
     /// Default: false.
     pub fn with_outputs(self, with_outputs: bool) -> Self {
         Self { with_outputs: Some(with_outputs), ..self }
     }
-    /// True: a hash of the values after each operator, so that a replay names the first operator
-    /// that differs.
+    /// True: keeps a hash of the values after each operator, so that a replay names the first
+    /// operator that differs.
     /// Default: false.
     pub fn with_operators(self, with_operators: bool) -> Self {
         Self { with_operators: Some(with_operators), ..self }
     }
-    /// True: the paths of program and libraries, and the machine's name; false: none of them.
+    /// True: keeps the paths of program and libraries, and the machine's name; false: keeps none of them.
     /// Default: false.
     pub fn with_paths(self, with_paths: bool) -> Self {
         Self { with_paths: Some(with_paths), ..self }
@@ -1873,7 +1878,7 @@ impl RecordOptions {
         Ok(raw)
     }
 }
-/// How a recorded call is made again.
+/// Options of `opd_replay()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions<'a> {
     run: Option<bool>,
@@ -1897,43 +1902,43 @@ impl<'a> ReplayOptions<'a> {
     pub fn run(self, run: bool) -> Self {
         Self { run: Some(run), ..self }
     }
-    /// A module of kind "relax.VMExecutable" that runs instead of the recorded program.
-    /// Default: that one.
+    /// Module of kind "relax.VMExecutable" that runs instead of the recorded program.
+    /// Default: the recorded program.
     pub fn module(self, module: &'a Module) -> Self {
         Self { module: Some(module), ..self }
     }
-    /// Shown the calls, as by `opd_vm_set_instrument()`.
+    /// Function that is shown the calls, as by `opd_vm_set_instrument()`.
     /// Default: none.
     pub fn instrument(self, instrument: &'a Function) -> Self {
         Self { instrument: Some(instrument), ..self }
     }
     /// Path for a recording of a single operator: the one that fails, ends the process,
     /// or is the first that differs.
-    /// Default: nowhere.
+    /// Default: none is written.
     pub fn minimise(self, minimise: &'a str) -> Self {
         Self { minimise: Some(minimise), ..self }
     }
-    /// With `atol`: tolerances of results whose elements were kept, as in
-    /// `opd_compare_options`.
+    /// Relative tolerance for results whose elements were kept, as in `opd_compare_options`.
     /// Default: as there.
     pub fn rtol(self, rtol: &'a str) -> Self {
         Self { rtol: Some(rtol), ..self }
     }
-    /// Default: none.
+    /// Absolute tolerance for these results, as in `opd_compare_options`.
+    /// Default: as there.
     pub fn atol(self, atol: &'a str) -> Self {
         Self { atol: Some(atol), ..self }
     }
-    /// Of the replayed call.
-    /// Default: zero (none).
+    /// Limit of time for the replayed call.
+    /// Default: zero (no limit).
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
-    /// Cancels it, as the thread's default token also does.
-    /// Default: the default token only.
+    /// Token that cancels the call. The thread's default token cancels it, too.
+    /// Default: only the default token.
     pub fn cancel(self, cancel: &'a CancelToken) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
-    /// Measured calls for `out_profile`, after an unmeasured one; 0: none.
+    /// Number of measured calls for `out_profile`, after an unmeasured one. 0: none.
     /// Default: 1.
     pub fn repeat(self, repeat: i32) -> Self {
         Self { repeat: Some(repeat), ..self }
@@ -1998,13 +2003,13 @@ impl<'a> DiffOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: run i before belongs to run i after; false: only runs whose turns are recorded are paired
+    /// True: run i before is paired with run i after; false: only runs whose turns are recorded are paired
     /// (docs/diff.md).
     /// Default: false.
     pub fn is_paired(self, is_paired: bool) -> Self {
         Self { is_paired: Some(is_paired), ..self }
     }
-    /// Changes below this share do not matter.
+    /// Smallest relative change that matters.
     /// Default: 0.01.
     pub fn min_effect(self, min_effect: f64) -> Self {
         Self { min_effect: Some(min_effect), ..self }
@@ -2014,22 +2019,22 @@ impl<'a> DiffOptions<'a> {
     pub fn level(self, level: f64) -> Self {
         Self { level: Some(level), ..self }
     }
-    /// Of the intervals.
+    /// Confidence level of the intervals.
     /// Default: 0.95.
     pub fn confidence(self, confidence: f64) -> Self {
         Self { confidence: Some(confidence), ..self }
     }
-    /// The column that is compared, counts or durations.
+    /// Name of the column that is compared: counts or durations.
     /// Default: "Duration (us)".
     pub fn metric(self, metric: &'a str) -> Self {
         Self { metric: Some(metric), ..self }
     }
-    /// An operator decides if it takes this share of the total, before or after.
+    /// An operator decides if it takes at least this share of the total, before or after.
     /// Default: 0.01.
     pub fn min_share(self, min_share: f64) -> Self {
         Self { min_share: Some(min_share), ..self }
     }
-    /// A row fails if it decides and is slower by more; negative: none fails.
+    /// A row fails if it decides and is slower by more than this share. Negative: no row fails.
     /// Default: -1.
     pub fn fail_above(self, fail_above: f64) -> Self {
         Self { fail_above: Some(fail_above), ..self }
@@ -2063,7 +2068,7 @@ impl DiffOptions<'_> {
         Ok(raw)
     }
 }
-/// Built-in collectors.
+/// Options of a built-in collector.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterOptions<'a> {
     per_thread: Option<bool>,
@@ -2077,18 +2082,18 @@ impl<'a> CounterOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: also columns "NAME (least of threads)" and "NAME (most of threads)".
+    /// True: adds columns "NAME (least of threads)" and "NAME (most of threads)".
     /// Default: false.
     pub fn per_thread(self, per_thread: bool) -> Self {
         Self { per_thread: Some(per_thread), ..self }
     }
-    /// True: events that cannot be counted here are left out; the configuration says why.
+    /// True: events that cannot be counted here are left out, and the configuration says why.
     /// Default: false.
     pub fn best_effort(self, best_effort: bool) -> Self {
         Self { best_effort: Some(best_effort), ..self }
     }
     /// Names of events.
-    /// Default: the usual ones.
+    /// Default: the collector's usual events.
     pub fn events(self, events: &'a [&'a str]) -> Self {
         Self { events: Some(events), ..self }
     }
@@ -2098,7 +2103,7 @@ impl<'a> CounterOptions<'a> {
     pub fn devices(self, devices: &'a [Device]) -> Self {
         Self { devices: Some(devices), ..self }
     }
-    /// True: for VMs of a session only: those whose module is of `opd_rpc_session_load_module()`. Events are checked on the
+    /// True: for VMs of a session only, whose module comes from `opd_rpc_session_load_module()`. Events are checked on the
     /// server. On a local VM the collector fails, and the report says so.
     /// Default: false.
     pub fn elsewhere(self, elsewhere: bool) -> Self {
@@ -2129,7 +2134,7 @@ impl CounterOptions<'_> {
         Ok(raw)
     }
 }
-/// How to connect.
+/// Options of `opd_rpc_connect()` and `opd_rpc_request()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RpcConnectOptions<'a> {
     priority: Option<i32>,
@@ -2147,51 +2152,53 @@ impl<'a> RpcConnectOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// At a tracker: of two requests, that with the greater one is served first.
+    /// Priority of a request at a tracker. Of two requests, the one with the greater number is served
+    /// first.
     /// Default: 1.
     pub fn priority(self, priority: i32) -> Self {
         Self { priority: Some(priority), ..self }
     }
-    /// The server's key. A tracker chooses among servers with it.
+    /// The server's key. A tracker chooses among servers with this key.
     /// Default: "".
     pub fn key(self, key: &'a str) -> Self {
         Self { key: Some(key), ..self }
     }
-    /// To connect and greet.
+    /// Limit of time to connect and greet.
     /// Default: 10000000000.
     pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
         Self { connect_timeout: Some(connect_timeout), ..self }
     }
-    /// Of each request, at a tracker also for a server to be free. Later: the error
-    /// `OPD_DEADLINE_EXCEEDED`.
+    /// Limit of time for each request. At a tracker, it includes the wait for a free server.
+    /// After it, the request fails with `OPD_DEADLINE_EXCEEDED`.
     /// Default: zero (no limit).
     pub fn answer_timeout(self, answer_timeout: Duration) -> Self {
         Self { answer_timeout: Some(answer_timeout), ..self }
     }
-    /// The server ends the session after so long, if it supports that.
+    /// Time after which the server ends the session, if it supports that.
     /// Default: zero (no limit).
     pub fn session_timeout(self, session_timeout: Duration) -> Self {
         Self { session_timeout: Some(session_timeout), ..self }
     }
-    /// At least 16 bytes that the server must prove to know, as this side does,
-    /// without sending them.
+    /// At least 16 bytes. Both sides must prove that they know them, without sending them.
     /// Default: none, as for TVM's servers.
     pub fn secret(self, secret: &'a str) -> Self {
         Self { secret: Some(secret), ..self }
     }
-    /// PEM file of the authorities, one of which must have signed the certificate that
-    /// the server shows. With it or `tls_fingerprint`, the session goes through TLS 1.3.
+    /// PEM file of authorities. One of them must have signed the certificate that the
+    /// server shows. With it or `tls_fingerprint`, the session uses TLS 1.3.
     /// Default: none.
     pub fn tls_ca_file(self, tls_ca_file: &'a str) -> Self {
         Self { tls_ca_file: Some(tls_ca_file), ..self }
     }
-    /// SHA-256 of the server's certificate, hexadecimal: it is trusted whatever
-    /// its signature, name and dates are, unless there is `tls_ca_file`, too.
+    /// SHA-256 of the server's certificate, hexadecimal. The certificate is then
+    /// trusted whatever its signature, name and dates are, unless `tls_ca_file` is given,
+    /// too.
     /// Default: none.
     pub fn tls_fingerprint(self, tls_fingerprint: &'a str) -> Self {
         Self { tls_fingerprint: Some(tls_fingerprint), ..self }
     }
-    /// The name or IP address that `tls_ca_file`'s certificate must be for.
+    /// Name or IP address for which the certificate must be valid if `tls_ca_file` is
+    /// given.
     /// Default: the host of the address, also if a tracker gave it.
     pub fn tls_name(self, tls_name: &'a str) -> Self {
         Self { tls_name: Some(tls_name), ..self }
@@ -2252,56 +2259,58 @@ impl<'a> TelemetryOptions<'a> {
     pub fn new() -> Self {
         Self::default()
     }
-    /// True: also operators: metrics, and spans within those of their calls; each call of an operator
-    /// then costs what it costs in a profiler.
+    /// True: also measures operators: with metrics, and with spans within those of their calls. Each
+    /// call of an operator then costs as much as in a profiler.
     /// Default: false.
     pub fn per_operator(self, per_operator: bool) -> Self {
         Self { per_operator: Some(per_operator), ..self }
     }
-    /// "HOST:PORT" at which Prometheus finds the metrics, as "127.0.0.1:9464". The host is a number or
-    /// "localhost". If the port is 0, the system chooses one, and `opd_telemetry_address()` gives it. Anyone who reaches the
-    /// address can read the metrics; nothing is encrypted.
-    /// Default: nowhere.
+    /// "HOST:PORT" at which Prometheus finds the metrics, such as "127.0.0.1:9464". The host is an IP address
+    /// or "localhost". If the port is 0, the system chooses one, and `opd_telemetry_address()` gives it. Anyone who reaches
+    /// the address can read the metrics; nothing is encrypted.
+    /// Default: none.
     pub fn prometheus_address(self, prometheus_address: &'a str) -> Self {
         Self { prometheus_address: Some(prometheus_address), ..self }
     }
-    /// The address of an OpenTelemetry collector for OTLP/HTTP, as "http://127.0.0.1:4318". https is refused.
+    /// Address of an OpenTelemetry collector for OTLP/HTTP, such as "http://127.0.0.1:4318". https is refused.
     /// Default: the value of OTEL_EXPORTER_OTLP_ENDPOINT, unless OTEL_EXPORTER_OTLP_PROTOCOL is grpc.
     pub fn otlp_endpoint(self, otlp_endpoint: &'a str) -> Self {
         Self { otlp_endpoint: Some(otlp_endpoint), ..self }
     }
-    /// "KEY=VALUE,KEY=VALUE", percent-encoded; for each request to the collector.
+    /// Headers of each request to the collector: "KEY=VALUE,KEY=VALUE",
+    /// percent-encoded.
     /// Default: OTEL_EXPORTER_OTLP_HEADERS.
     pub fn otlp_headers(self, otlp_headers: &'a str) -> Self {
         Self { otlp_headers: Some(otlp_headers), ..self }
     }
+    /// Name of the service.
     /// Default: OTEL_SERVICE_NAME, or the name of the process.
     pub fn service_name(self, service_name: &'a str) -> Self {
         Self { service_name: Some(service_name), ..self }
     }
-    /// "KEY=VALUE,KEY=VALUE", percent-encoded: further attributes of OpenTelemetry's resource. The attributes
+    /// Further attributes of OpenTelemetry's resource: "KEY=VALUE,KEY=VALUE", percent-encoded. The attributes
     /// of OTEL_RESOURCE_ATTRIBUTES are added.
     /// Default: none.
     pub fn resource_attributes(self, resource_attributes: &'a str) -> Self {
         Self { resource_attributes: Some(resource_attributes), ..self }
     }
-    /// Between two sendings of metrics to the collector, at least 1 ms.
+    /// Interval at which metrics are sent to the collector, at least 1 ms.
     /// Default: 10000000000.
     pub fn interval(self, interval: Duration) -> Self {
         Self { interval: Some(interval), ..self }
     }
-    /// Limit of spans that wait to be sent; beyond it, the oldest are dropped and counted.
+    /// Limit of spans that wait to be sent. Beyond it, the oldest are dropped and counted.
     /// Default: 2048.
     pub fn max_queue(self, max_queue: i32) -> Self {
         Self { max_queue: Some(max_queue), ..self }
     }
-    /// Limit of label sets of a metric; values beyond it have the labels "other".
+    /// Limit of label sets of a metric. Values beyond it have the labels "other".
     /// Default: 1000.
     pub fn max_series(self, max_series: i32) -> Self {
         Self { max_series: Some(max_series), ..self }
     }
-    /// Limit of events that wait to be read, of all threads; beyond it, the oldest are dropped
-    /// and counted.
+    /// Limit in bytes of the events that wait to be read, of all threads. Beyond it, the oldest are
+    /// dropped and counted.
     /// Default: 67108864.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes: Some(max_bytes), ..self }
@@ -2311,7 +2320,7 @@ impl<'a> TelemetryOptions<'a> {
     pub fn spans(self, spans: bool) -> Self {
         Self { spans: Some(spans), ..self }
     }
-    /// True: also processor time, memory and descriptors of the process, as "process_…".
+    /// True: also measures CPU time, memory and descriptors of the process, as "process_…".
     /// Default: true.
     pub fn process_metrics(self, process_metrics: bool) -> Self {
         Self { process_metrics: Some(process_metrics), ..self }
@@ -2360,7 +2369,7 @@ impl TelemetryOptions<'_> {
         Ok(raw)
     }
 }
-/// A metric of the program's own, with one set of labels; or a span of its own, which the fields from `traceparent` on
+/// A metric of the program, with one set of labels; or a span of the program, which the fields from `traceparent` on
 /// describe.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TelemetryValue<'a> {
@@ -2382,20 +2391,24 @@ impl<'a> TelemetryValue<'a> {
     pub fn new() -> Self {
         Self::default()
     }
+    /// Kind of the value.
     /// Default: [`TelemetryKind::Gauge`].
     pub fn kind(self, kind: TelemetryKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
-    /// Letters, digits and '_', without "_total"; a span's is any text. Required.
+    /// Name of the metric: letters, digits and '_', without "_total". A span's name is any
+    /// text. Required.
     /// Default: none.
     pub fn name(self, name: &'a str) -> Self {
         Self { name: Some(name), ..self }
     }
+    /// Description of the metric.
     /// Default: "".
     pub fn help(self, help: &'a str) -> Self {
         Self { help: Some(help), ..self }
     }
-    /// Each of letters, digits and '_', or of a span: any text.
+    /// Names of labels: letters, digits and '_'. A span's
+    /// names are any text.
     /// Default: none.
     pub fn label_names(self, label_names: &'a [&'a str]) -> Self {
         Self { label_names: Some(label_names), ..self }
@@ -2405,6 +2418,7 @@ impl<'a> TelemetryValue<'a> {
     pub fn label_values(self, label_values: &'a [&'a str]) -> Self {
         Self { label_values: Some(label_values), ..self }
     }
+    /// Value of the metric.
     /// Default: 0.
     pub fn value(self, value: f64) -> Self {
         Self { value: Some(value), ..self }
@@ -2415,27 +2429,27 @@ impl<'a> TelemetryValue<'a> {
     pub fn traceparent(self, traceparent: &'a str) -> Self {
         Self { traceparent: Some(traceparent), ..self }
     }
-    /// Of a span: 16 hexadecimal digits, the number of its parent.
+    /// Span only: the span id of its parent, 16 hexadecimal digits.
     /// Default: none.
     pub fn parent_span(self, parent_span: &'a str) -> Self {
         Self { parent_span: Some(parent_span), ..self }
     }
-    /// Of a span that failed: the message.
+    /// Span only: the message of its error.
     /// Default: it did not fail.
     pub fn error(self, error: &'a str) -> Self {
         Self { error: Some(error), ..self }
     }
-    /// Of a span: Unix time.
+    /// Span only: its begin, in Unix time.
     /// Default: zero.
     pub fn begin(self, begin: Duration) -> Self {
         Self { begin: Some(begin), ..self }
     }
-    /// Of a span: Unix time.
+    /// Span only: its end, in Unix time.
     /// Default: zero.
     pub fn end(self, end: Duration) -> Self {
         Self { end: Some(end), ..self }
     }
-    /// Of a span: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP.
+    /// Span only: 1 internal, 2 server, 3 client, 4 producer, 5 consumer, as in OTLP.
     /// Default: 1.
     pub fn span_kind(self, span_kind: i32) -> Self {
         Self { span_kind: Some(span_kind), ..self }
@@ -2490,18 +2504,18 @@ impl TelemetryValue<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// Held by tensors, storages and workspaces.
+    /// Bytes held by tensors, storages and workspaces.
     pub live_bytes: u64,
     /// Greatest `live_bytes` since the start or the last [`Device::reset_peak`].
     pub peak_bytes: u64,
-    /// Taken from the system: live and pooled.
+    /// Bytes taken from the system: live and pooled.
     pub reserved_bytes: u64,
-    /// Requests.
+    /// Number of requests.
     pub alloc_count: u64,
-    /// Requests served from a pool.
+    /// Number of requests served from a pool.
     pub pool_hit_count: u64,
     /// The part of `live_bytes` that VMs keep for their next call and that is not in use now.
-    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it; so does a VM that runs short of memory.
+    /// [`VirtualMachine::trim`](crate::VirtualMachine::trim) frees it, and so does a VM that needs more memory than there is.
     pub idle_bytes: u64,
 }
 impl MemoryStats {
@@ -2520,24 +2534,24 @@ impl MemoryStats {
         })
     }
 }
-/// How full a state is. A page of a paged cache holds `page_size` tokens. A page of an RNN state holds one sequence of
-/// any length.
+/// Counts of a state: sequences, tokens, pages and bytes. A page of a paged cache holds `page_size` tokens. A page of
+/// an RNN state holds one sequence of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KvStats {
-    /// That it holds.
+    /// Number of sequences.
     pub num_sequences: i64,
-    /// Of all sequences; a shared token counts for each sequence that has it.
+    /// Number of tokens of all sequences. A shared token counts for each sequence that has it.
     pub num_tokens: i64,
     /// Largest number of sequences in a pass.
     pub max_batch: i64,
-    /// Tokens in a page; 0: any number.
+    /// Number of tokens in a page; 0: any number.
     pub page_size: i64,
-    /// In all.
+    /// Number of pages.
     pub num_pages: i64,
-    /// That no sequence has.
+    /// Number of pages that no sequence uses.
     pub free_pages: i64,
-    /// Of its device's memory, taken when it was made.
+    /// Device memory, allocated when the state was made.
     pub bytes: u64,
 }
 impl KvStats {
@@ -2557,15 +2571,15 @@ impl KvStats {
         })
     }
 }
-/// How the tensors have been made so far. Sizes in bytes.
+/// How the tensors were made so far. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParamsStats {
-    /// Of all tensors of the set.
+    /// Size of all tensors of the set.
     pub total_bytes: u64,
-    /// Of the tensors of a file that were given as views of it.
+    /// Size of the tensors of a file that were given as views of it.
     pub viewed_bytes: u64,
-    /// Of the tensors of a file that were copied or decoded into memory of their own.
+    /// Size of the tensors of a file that were copied or decoded into their own memory.
     pub copied_bytes: u64,
 }
 impl ParamsStats {
@@ -2581,15 +2595,15 @@ impl ParamsStats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {
-    /// The name.
+    /// Name of the tensor, in UTF-8.
     pub name: String,
     /// The number of elements along each axis.
     pub shape: Vec<i64>,
-    /// Of the elements, compactly.
+    /// Size of the elements in compact form.
     pub size_in_bytes: u64,
-    /// Their type.
+    /// Type of the elements.
     pub dtype: DType,
-    /// True: the tensor is, or once asked for will be, a view of the file.
+    /// True: the tensor is a view of the file, or becomes one when it is requested.
     pub is_view: bool,
 }
 impl TensorInfo {
@@ -2611,14 +2625,14 @@ impl TensorInfo {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MachinePeak {
-    /// Threads that measured.
+    /// Number of threads that measured.
     pub num_threads: i32,
-    /// GFLOP/s: fused multiply-adds of float32, each two operations.
+    /// GFLOP/s of float32. A fused multiply-add counts as two operations.
     pub gflops: f64,
-    /// GB/s: a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds; reads and writes counted.
+    /// GB/s of a\[i\] = b\[i\] + s * c\[i\] over arrays that no cache holds. Reads and writes count.
     pub bandwidth_gbps: f64,
-    /// Noise of the tries: the median time divided by the shortest, minus 1. From 0.1 on, the peaks may
-    /// be too low.
+    /// Noise of the measurements: the median time divided by the shortest, minus 1. From 0.1 on, the
+    /// peaks may be too low.
     pub spread: f64,
 }
 impl MachinePeak {
@@ -2635,47 +2649,48 @@ impl MachinePeak {
         })
     }
 }
-/// The figures of a benchmark, and how far they can be relied on. Times are in seconds per call.
+/// Statistics of a benchmark. Times are in seconds per call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkStats {
-    /// True: too noisy to say: there are too few repeats for the interval, or it is wider than 5 % of
-    /// the median.
+    /// True: the times are too noisy: the interval is wider than 5 % of the median, or there are too few
+    /// repeats for an interval.
     pub is_noisy: bool,
-    /// Lower end of the 95 % confidence interval of the median: an order statistic from the
-    /// binomial distribution. If consecutive repeats or the threads of a repeat are correlated,
-    /// the interval is wider. 0 with too few repeats.
+    /// Lower end of the 95 % confidence interval of the median: an order statistic from the binomial
+    /// distribution. If consecutive repeats or the threads of a repeat are correlated, the interval
+    /// is wider. With too few repeats: 0.
     pub median_low: f64,
-    /// Upper end; infinite with fewer than 6 repeats.
+    /// Upper end of the interval. With fewer than 6 repeats: infinite.
     pub median_high: f64,
-    /// Of the ranks of consecutive repeats, as the interval accounts for it; 0 to 1.
+    /// Autocorrelation of the ranks of consecutive repeats, as the interval accounts for it: 0
+    /// to 1.
     pub autocorrelation: f64,
-    /// Repeats that lie more than 1.5 interquartile ranges outside the quartiles. All figures
+    /// Number of repeats more than 1.5 interquartile ranges outside the quartiles. All statistics
     /// include them.
     pub outlier_count: i64,
-    /// Calls of a thread in the last repeat. This and the next three are 0 for times measured
-    /// elsewhere.
+    /// Calls of each thread in the last repeat. If the times were measured elsewhere, this field and the
+    /// next three are 0.
     pub number: i64,
-    /// Calls of all threads before the measured ones.
+    /// Calls of all threads before the measured calls.
     pub warmup_count: i64,
-    /// Of all threads together, while the repeats ran.
+    /// Calls per second of all threads together, while the repeats ran.
     pub calls_per_second: f64,
-    /// True: the warm-up ended because the times were steady; false: they were not within `steady_ms`, or
-    /// `steady_ms` was 0.
+    /// True: the warm-up ended because the times were steady; false: the times were not steady within
+    /// `steady_ms`, or `steady_ms` was 0.
     pub is_steady: bool,
-    /// The mean.
+    /// Mean; since 0.2, as the following fields.
     pub mean: f64,
-    /// The median.
+    /// Median.
     pub median: f64,
     /// Standard deviation of the population.
     pub std: f64,
-    /// The min.
+    /// Shortest time.
     pub min: f64,
-    /// The max.
+    /// Longest time.
     pub max: f64,
-    /// True: the times are those of the device's own clock, from when its work before the calls of
-    /// a repeat had ended until theirs had; false: they are the host's, with the device
-    /// synchronised, or were measured elsewhere.
+    /// True: the device's clock measured the times, from the end of its work before a repeat to the
+    /// end of the repeat's calls; false: the host's clock measured them, with the device
+    /// synchronised, or they were measured elsewhere.
     pub is_device_time: bool,
 }
 impl BenchmarkStats {
@@ -2709,17 +2724,17 @@ impl BenchmarkStats {
 pub struct TelemetryStats {
     /// Requests of Prometheus that were answered.
     pub scrape_count: u64,
-    /// Requests with metrics that the collector took.
+    /// Requests with metrics that the collector accepted.
     pub metrics_sent_count: u64,
-    /// Spans that the collector took.
+    /// Spans that the collector accepted.
     pub spans_sent_count: u64,
     /// Spans for which there was no room, or that the collector refused.
     pub spans_dropped_count: u64,
     /// Spans in the queue now.
     pub spans_waiting_count: u64,
-    /// Requests that the collector did not take.
+    /// Requests that the collector did not accept.
     pub failed_count: u64,
-    /// Events for which there was no room; they are in no other metric.
+    /// Events for which there was no room. No other metric counts them.
     pub events_dropped_count: u64,
     /// True: spans are sent to a collector.
     pub is_sending_spans: bool,
