@@ -9,7 +9,6 @@
 
 #include "measure/time_evaluator.h"
 #include "value/map.h"
-#include "vm/program_closure.h"
 #include "vm/vm_function.h"
 
 namespace opd {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/thread_state.h"
-#include "compare/shown_call.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"
 #include "program/value_type.h"
@@ -147,7 +146,7 @@ bool has_functions(const View &a, const View &b, int depth = 0) {
 }  // namespace
 
 std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args, const Vm &origin) {
-  const TypeReader::Types types = TypeReader(vm.executable()).read(vm.executable().get(function));
+  const FunctionTypes types = types_of(vm.executable(), {&vm.executable().get(function), 1}).front();
   const FirstDevices devices{origin.devices().front().device, vm.devices().front().device};
   std::vector<Value> out;
   for (size_t i = 0; i < args.size(); ++i)
@@ -169,8 +168,8 @@ Comparison::Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOpt
   a_ = record(a, "A", args_);
   b_ = record(b, "B", b_args());
   comparer_ = std::make_unique<ValueComparer>(a_, b_, options_.tolerances, [this] { check_stop(); });
-  matching_ = std::make_unique<CallMatching>(*comparer_);
-  first_ = find_first_difference(*comparer_, *matching_);
+  matching_ = match_calls(*comparer_);
+  first_ = find_first_difference(*comparer_, matching_);
   if (!has_failure()) result_problem_ = plain_difference(a_.result, b_.result, options_.tolerances, "the result");
   count_agreements();
 }
@@ -223,7 +222,7 @@ void Comparison::separate_states() {
 // Counts the operators that agree, and finds the unknown values that prevent a verdict.
 void Comparison::count_agreements() {
   for (size_t b = 0; b < b_.calls.size(); ++b) {
-    const int32_t a = matching_->of_b()[b];
+    const int32_t a = matching_.of_b[b];
     if (a == CallMatching::kNone) continue;
     const Agreement agreement = comparer_->compare_outputs(a_.calls[static_cast<size_t>(a)], b_.calls[b]);
     ++num_matched_;
@@ -238,16 +237,12 @@ void Comparison::count_agreements() {
     undecided_ = "the result has functions, which cannot be compared";
 }
 
-std::vector<Value> Comparison::own_arguments(const Vm &vm, Args args) const {
-  return arguments_for(vm, function_, args, options_.b_args ? vm : a_vm_);
-}
-
 RecordedRun Comparison::record(Vm &vm, const char *side, Args args) {
   check_stop();
   const std::vector<Value> own = own_arguments(vm, args);
   RecordedRun run;
   try {
-    run = CallRecorder(vm, store_).record(function_, views_of(own), settings());
+    run = record_calls(vm, store_, function_, views_of(own), settings());
   } catch (const Exception &e) {
     const opd_code code = e.error()->code;
     if (code != OPD_INVALID_ARGUMENT && code != OPD_NOT_FOUND) throw;
@@ -281,10 +276,6 @@ void Comparison::check_stop() const {
     throw Exception(make_cancel_error(CancelReason::kDeadline, "while values were compared"));
 }
 
-bool Comparison::is_equal() const {
-  return !first_.is_found && !has_failure() && result_problem_.empty() && undecided_.empty();
-}
-
 std::string Comparison::failure_text() const {
   if (a_.failure && b_.failure && a_.failure->message == b_.failure->message)
     return concat("both fail: ", a_.failure->message);
@@ -314,7 +305,7 @@ std::string Comparison::verdict() const {
   const auto count_open = [](const std::vector<int32_t> &partners) {
     return static_cast<size_t>(std::count(partners.begin(), partners.end(), CallMatching::kNone));
   };
-  const size_t of_a = count_open(matching_->of_a()), of_b = count_open(matching_->of_b());
+  const size_t of_a = count_open(matching_.of_a), of_b = count_open(matching_.of_b);
   if ((of_a || of_b) && !has_failure()) out += concat(" (without a counterpart: ", of_a, " of A, ", of_b, " of B)");
   return out;
 }

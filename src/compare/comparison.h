@@ -6,7 +6,7 @@
 #pragma once
 #include <memory>
 
-#include "compare/first_difference.h"
+#include "compare/recorded_runs.h"
 #include "report/report.h"
 
 namespace opd {
@@ -21,26 +21,34 @@ struct CompareOptions {
   Ref<Array> b_args;  // null: those of A, matched by parameter name if their order differs
 };
 
+// Copies the arguments for a program, because it may write them. A floating point tensor gets the dtype that the
+// function checks. A tensor on the first device of `origin`, the VM that the arguments were made for, moves to the
+// first device of `vm`.
+std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args, const Vm &origin);
+
 class Comparison {
  public:
   // Throws errors of arguments, and OPD_CANCELLED and OPD_DEADLINE_EXCEEDED. The failure of an operator is part of the
   // result.
   Comparison(Vm &a, Vm &b, std::string function, Args args, CompareOptions options);
 
-  Ref<Report> to_report() const;      // in comparison_report.cc
+  Ref<Report> to_report() const;      // this and save(): in comparison_report.cc
   Ref<Report> measure_times() const;  // a diff as by opd_report_diff(); null if nothing is to be measured
-  void save() const;                  // in saved_tensors.cc
+  void save() const;
 
   std::string verdict() const;
   bool has_failure() const { return a_.failure || b_.failure; }
-  bool is_equal() const;  // nothing differs, fails or is undecided
+  // nothing differs, fails or is undecided
+  bool is_equal() const { return !first_.is_found && !has_failure() && result_problem_.empty() && undecided_.empty(); }
 
  private:
   friend class ComparisonReport;
-  friend class TensorSaver;
 
   void choose_b_arguments();
-  std::vector<Value> own_arguments(const Vm &vm, Args args) const;
+  std::vector<Value> own_arguments(const Vm &vm, Args args) const {
+    return arguments_for(vm, function_, args, options_.b_args ? vm : a_vm_);
+  }
+
   RecordedRun record(Vm &vm, const char *side, Args args);
   void separate_states();
   Args b_args() const { return b_args_; }
@@ -61,17 +69,12 @@ class Comparison {
   ValueStore store_;
   RecordedRun a_, b_;
   std::unique_ptr<ValueComparer> comparer_;
-  std::unique_ptr<CallMatching> matching_;
+  CallMatching matching_;
   FirstDifference first_;
   std::string result_problem_;              // how results differ apart from tensors' elements
   size_t num_matched_ = 0, num_equal_ = 0;  // numbers of operators; equal: bit for bit
   size_t num_unknown_ = 0;                  // number of matched operators whose values were not kept
   std::string undecided_;                   // reason why the verdict is unknown; "" if it is known
 };
-
-// Copies the arguments for a program, because it may write them. A floating point tensor gets the dtype that the
-// function checks. A tensor on the first device of `origin`, the VM that the arguments were made for, moves to the
-// first device of `vm`.
-std::vector<Value> arguments_for(const Vm &vm, std::string_view function, Args args, const Vm &origin);
 
 }  // namespace opd

@@ -1,19 +1,56 @@
-// Makes a report of a comparison: a row for each operator of either program, in B's order, then a row for each result.
+// What a comparison gives: a report with a row for each operator of either program, in B's order, then a row for each
+// result, and the tensors around the first difference as files for NumPy, DIR/a.npz and DIR/b.npz.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "compare/comparison.h"
+#include "device/device.h"
+#include "params/formats.h"
 
 namespace opd {
+namespace {
+
+void save_contents(Params &params, const std::string &name, const Contents &contents) {
+  Ref<Tensor> copy;
+  const std::string_view bytes = elements_of(contents, copy);
+  if (!bytes.data()) return;  // it was not kept; the report has a note
+  Ref<Tensor> tensor = make_tensor(contents.dims, contents.dtype, kHost);
+  if (!bytes.empty()) copy_from_bytes(tensor->dl, bytes.data(), bytes.size());
+  params.add(name, std::move(tensor));
+}
+
+// Names are "softmax1/input_0", "softmax1/output_1", with the index of the argument.
+void save_call(Params &params, const RecordedRun &run, size_t number) {
+  const RecordedCall &call = run.calls[number];
+  std::string name = call.name;
+  if (call.occurrence) name += concat("#", call.occurrence + 1);
+  for (size_t i = 0; i < call.slots.size(); ++i) {
+    const CallTensor &slot = call.slots[i];
+    if (slot.before != kNoValue) save_contents(params, concat(name, "/input_", i), run.contents(slot.before));
+    if (slot.is_written) save_contents(params, concat(name, "/output_", i), run.contents(slot.after));
+  }
+}
+
+void save_side(const RecordedRun &run, const std::vector<size_t> &causes, int32_t call, uint32_t value,
+               const std::string &path) {
+  const Ref<Params> params = make_object<Params>();
+  for (const size_t cause : causes) save_call(*params, run, cause);
+  if (call == CallMatching::kNone) save_contents(*params, "result", run.contents(value));
+  else save_call(*params, run, static_cast<size_t>(call));
+  save_params(*params, path);
+}
+
+}  // namespace
 
 class ComparisonReport {
  public:
-  explicit ComparisonReport(const Comparison &of) : of_(of), a_(of.a_), b_(of.b_), matching_(*of.matching_) {}
+  explicit ComparisonReport(const Comparison &of) : of_(of), a_(of.a_), b_(of.b_), matching_(of.matching_) {}
 
   Ref<Report> make() {
     size_t next_a = 0;
     for (size_t b = 0; b < b_.calls.size(); ++b) {
-      const int32_t a = matching_.of_b()[b];
+      const int32_t a = matching_.of_b[b];
       // Operators only in A come before the next matched one of A.
       for (; a != CallMatching::kNone && next_a < static_cast<size_t>(a); ++next_a) add_only_in_a(next_a);
       if (a == CallMatching::kNone) add_only("only in B", b_, b);
@@ -54,7 +91,7 @@ class ComparisonReport {
     text("Kind", "operator");
     text("State", state_name(of_.comparer_->compare_outputs(one, other)));
     text("Name in A", one.name == other.name ? std::string_view() : one.name);
-    text("Matched By", match_name(matching_.how(b)));
+    text("Matched By", match_name(matching_.how[b]));
     const std::string in_a = shapes_of(one), in_b = shapes_of(other);
     text("Argument Shapes", in_b);
     if (in_a != in_b) text("Argument Shapes in A", in_a);
@@ -88,7 +125,7 @@ class ComparisonReport {
   }
 
   void add_only_in_a(size_t a) {
-    if (matching_.of_a()[a] == CallMatching::kNone) add_only("only in A", a_, a);
+    if (matching_.of_a[a] == CallMatching::kNone) add_only("only in A", a_, a);
   }
 
   void add_only(std::string_view state, const RecordedRun &run, size_t number) {
@@ -149,7 +186,7 @@ class ComparisonReport {
                  " bytes that they may: of these it is known only whether they are equal bit for bit"));
     for (const auto &[run, side] : {std::pair(&a_, "A"), std::pair(&b_, "B")}) {
       if (run->num_dropped)
-        add(concat(run->num_dropped, " calls of ", side, " beyond the first ", CallRecorder::kMostCalls,
+        add(concat(run->num_dropped, " calls of ", side, " beyond the first ", kMostRecordedCalls,
                    " were not compared"));
       if (!run->note.empty()) add(concat(side, ": ", run->note));
     }
@@ -174,5 +211,15 @@ class ComparisonReport {
 };
 
 Ref<Report> Comparison::to_report() const { return ComparisonReport(*this).make(); }
+
+void Comparison::save() const {
+  const std::string &directory = options_.save_directory;
+  if (directory.empty() || !first_.is_found) return;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) fail(OPD_IO, directory, ": cannot make this directory: ", error.message());
+  save_side(a_, first_.a_causes, first_.a, first_.a_value, directory + "/a.npz");
+  save_side(b_, first_.b_causes, first_.b, first_.b_value, directory + "/b.npz");
+}
 
 }  // namespace opd

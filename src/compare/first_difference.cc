@@ -1,10 +1,10 @@
-#include "compare/first_difference.h"
-
+// Finds the first difference between two runs, and the call that causes it.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
 
+#include "compare/recorded_runs.h"
 #include "value/number_blocks.h"
 
 namespace opd {
@@ -76,7 +76,7 @@ class Search {
 
   FirstDifference find() {
     for (size_t b = 0; b < b_.calls.size() && !out_.is_found; ++b)
-      if (matching_.of_b()[b] != CallMatching::kNone) look_at(static_cast<size_t>(matching_.of_b()[b]), b);
+      if (matching_.of_b[b] != CallMatching::kNone) look_at(static_cast<size_t>(matching_.of_b[b]), b);
     for (size_t i = 0; i < std::min(a_.results.size(), b_.results.size()) && !out_.is_found; ++i) look_at_result(i);
     return std::move(out_);
   }
@@ -113,8 +113,8 @@ class Search {
       if (partners[call] == CallMatching::kNone) causes = ancestry_of(run, partners, call).unmatched;
       causes.push_back(call);
     };
-    add(a_, matching_.of_a(), one, out_.a_causes);
-    add(b_, matching_.of_b(), other, out_.b_causes);
+    add(a_, matching_.of_a, one, out_.a_causes);
+    add(b_, matching_.of_b, other, out_.b_causes);
     say_causes();
   }
 
@@ -144,7 +144,7 @@ class Search {
       out_.a_causes = {a}, out_.b_causes = {b};
       return say_causes(" which reads the same values in another order");
     }
-    const Ancestry of_a = ancestry_of(a_, matching_.of_a(), a), of_b = ancestry_of(b_, matching_.of_b(), b);
+    const Ancestry of_a = ancestry_of(a_, matching_.of_a, a), of_b = ancestry_of(b_, matching_.of_b, b);
     if (say_differing_origin(one, other, of_a, of_b)) return;
     out_.a_causes = of_a.unmatched, out_.b_causes = of_b.unmatched;
     out_.a_causes.push_back(a), out_.b_causes.push_back(b);
@@ -231,10 +231,6 @@ std::string shown_number(double number) {
   exponent.erase(0, 1);
   exponent.erase(0, std::min(exponent.find_first_not_of('0'), exponent.size() - 1));
   return concat(fraction, "e", is_negative ? "-" : "", exponent);
-}
-
-std::string FirstDifference::sentence() const {
-  return concat("first difference at ", where, ": ", how, cause.empty() ? "" : ", ", cause);
 }
 
 FirstDifference find_first_difference(ValueComparer &comparer, const CallMatching &matching) {

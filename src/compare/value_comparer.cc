@@ -1,12 +1,21 @@
-#include "compare/value_comparer.h"
-
 #include <algorithm>
 #include <numeric>
 
+#include "compare/recorded_runs.h"
 #include "device/device.h"
 #include "value/number_blocks.h"
 
 namespace opd {
+namespace {
+
+// Whether slot `i` has the same memory as one of `has`: a call may write an output in place of an input.
+bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
+  for (size_t j = 0; j < call.slots.size(); ++j)
+    if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;
+  return false;
+}
+
+}  // namespace
 
 const ComparedValue &ValueComparer::compare(uint32_t a, uint32_t b) {
   const auto [place, is_new] = known_.try_emplace(uint64_t{a} << 32 | b);
@@ -72,17 +81,6 @@ void ValueComparer::compare_layouts(const Contents &a, std::string_view a_bytes,
     if (difference.mismatches < best.mismatches) best = difference;
   } while (!best.agrees() && std::next_permutation(axes.begin(), axes.end()));
 }
-
-namespace {
-
-// Whether slot `i` has the same memory as one of `has`: a call may write an output in place of an input.
-bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
-  for (size_t j = 0; j < call.slots.size(); ++j)
-    if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;
-  return false;
-}
-
-}  // namespace
 
 std::vector<std::pair<uint32_t, uint32_t>> ValueComparer::outputs(const RecordedCall &a, const RecordedCall &b) const {
   std::vector<std::pair<uint32_t, uint32_t>> pairs;

@@ -1,7 +1,10 @@
 #include "compare/value_store.h"
 
+#include <cstring>
+
 #include "base/content_hash.h"
 #include "device/device.h"
+#include "device/graph.h"
 
 namespace opd {
 
@@ -44,5 +47,23 @@ std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy) {
   // A program may have written its parameter meanwhile.
   return hash_of(bytes, contents.dtype) == contents.hash ? bytes : std::string_view();
 }
+
+const Function *kernel_of(std::string_view name, Args args) {
+  if (name != "vm.builtin.call_tir_dyn" || args.size() < 2) return nullptr;
+  return try_as<Shape>(args.back()) ? try_as<Function>(args[0]) : nullptr;
+}
+
+bool is_readable(const DLTensor &tensor) { return tensor.device.device_type == kDLCPU || !is_capturing(tensor.device); }
+
+void fill_unwritten(const DLTensor &tensor) noexcept try {
+  const uint64_t bytes = bytes_of(tensor);
+  if (bytes == 0 || !is_readable(tensor)) return;
+  if (tensor.device.device_type == kDLCPU) {
+    std::memset(data_of(tensor), 0xFF, bytes);
+    return;
+  }
+  const std::string ones(bytes, '\xFF');
+  copy_from_bytes(tensor, ones.data(), ones.size());
+} catch (...) {}
 
 }  // namespace opd

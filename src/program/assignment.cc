@@ -1,6 +1,5 @@
-#include "program/assignment.h"
-
-#include <cstdint>
+// Definite assignment analysis: finds the instructions that may read a register before it is written.
+#include "program/executable.h"
 
 namespace opd {
 namespace {

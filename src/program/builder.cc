@@ -32,11 +32,6 @@ void check_constant(const View &value) {
 
 }  // namespace
 
-int32_t Builder::type() {
-  static const int32_t index = register_type("opdyno.Builder");
-  return index;
-}
-
 FunctionInfo &Builder::current(const char *action) {
   if (current_ < 0) fail(OPD_FAILED_PRECONDITION, "cannot ", action, ": no function was begun");
   return program_->functions[static_cast<size_t>(current_)];
@@ -91,7 +86,10 @@ void Builder::use_register(FunctionInfo &function, int64_t reg) {
   if (reg < kVoidRegister) function.num_registers = std::max(function.num_registers, reg + 1);
 }
 
-void Builder::begin_instruction() { program_->offsets.push_back(static_cast<int64_t>(program_->words.size())); }
+void Builder::add_instruction(std::initializer_list<int64_t> words) {
+  program_->offsets.push_back(static_cast<int64_t>(program_->words.size()));
+  program_->words.insert(program_->words.end(), words);
+}
 
 void Builder::emit_call(std::string_view callee, std::span<const Operand> args, int64_t dst) {
   FunctionInfo *function = &current("emit a call");
@@ -99,37 +97,28 @@ void Builder::emit_call(std::string_view callee, std::span<const Operand> args, 
   for (const Operand &arg : args)
     if (arg.kind() == Operand::kRegister) use_register(*function, arg.value());
   const int64_t target = add_function(callee).value();  // may reallocate the function table
-  begin_instruction();
-  auto &words = program_->words;
-  words.insert(words.end(), {static_cast<int64_t>(Opcode::kCall), dst, target, static_cast<int64_t>(args.size())});
-  for (const Operand &arg : args) words.push_back(arg.word);
+  add_instruction({static_cast<int64_t>(Opcode::kCall), dst, target, static_cast<int64_t>(args.size())});
+  for (const Operand &arg : args) program_->words.push_back(arg.word);
 }
 
 void Builder::emit_ret(int64_t result) {
   use_register(current("emit a ret"), result);
-  begin_instruction();
-  program_->words.insert(program_->words.end(), {static_cast<int64_t>(Opcode::kRet), result});
+  add_instruction({static_cast<int64_t>(Opcode::kRet), result});
 }
 
 void Builder::emit_goto(int64_t offset) {
   current("emit a goto");
-  begin_instruction();
-  program_->words.insert(program_->words.end(), {static_cast<int64_t>(Opcode::kGoto), offset});
+  add_instruction({static_cast<int64_t>(Opcode::kGoto), offset});
 }
 
 void Builder::emit_if(int64_t condition, int64_t false_offset) {
   use_register(current("emit an if"), condition);
-  begin_instruction();
-  program_->words.insert(program_->words.end(), {static_cast<int64_t>(Opcode::kIf), condition, false_offset});
+  add_instruction({static_cast<int64_t>(Opcode::kIf), condition, false_offset});
 }
 
 void Builder::set_num_registers(int64_t count) {
   FunctionInfo &function = current("set the number of registers");
   function.num_registers = std::max(function.num_registers, count);
-}
-
-void Builder::add_scope(int64_t constant, std::string scope) {
-  program_->scopes.push_back({constant, std::move(scope)});
 }
 
 void Builder::patch(size_t instruction, int64_t target) {

@@ -7,7 +7,7 @@
 namespace opd {
 
 struct Builder : Object {
-  static int32_t type();  // "opdyno.Builder"
+  static int32_t type() { return registered_type<"opdyno.Builder">(); }
 
   Builder() : program_(make_object<Executable>()) {}
 
@@ -21,7 +21,7 @@ struct Builder : Object {
   void emit_goto(int64_t offset);
   void emit_if(int64_t condition, int64_t false_offset);
   void set_num_registers(int64_t count);  // for the open function; at least as many as it uses
-  void add_scope(int64_t constant, std::string scope);
+  void add_scope(int64_t constant, std::string scope) { program_->scopes.push_back({constant, std::move(scope)}); }
   void patch(size_t instruction, int64_t target);  // sets the offset of an earlier goto or if
   size_t next_instruction() const { return program_->offsets.size(); }
 
@@ -30,7 +30,7 @@ struct Builder : Object {
  private:
   FunctionInfo &current(const char *action);
   void use_register(FunctionInfo &function, int64_t reg);
-  void begin_instruction();
+  void add_instruction(std::initializer_list<int64_t> words);
 
   Ref<Executable> program_;
   std::map<std::string, size_t, std::less<>> functions_;

@@ -1,11 +1,11 @@
 // Converts an executable to text that assembles to the same program, see docs/assembly.md.
-#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <set>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
-#include "program/assembly_lexer.h"
 #include "program/executable.h"
 #include "value/tensor.h"
 
@@ -13,14 +13,13 @@ namespace opd {
 namespace {
 
 void append_quoted(std::string &out, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);
     if (c == '"' || c == '\\') out += concat('\\', c);
     else if (c == '\n') out += "\\n";
     else if (c == '\t') out += "\\t";
-    else if (byte < 0x20 || byte == 0x7F) out += concat("\\x", kHex[byte >> 4], kHex[byte & 15]);
+    else if (byte < 0x20 || byte == 0x7F) out += concat("\\x", hex({&byte, 1}));
     else out += c;
   }
   out += '"';
@@ -41,11 +40,9 @@ void append_dims_list(std::string &out, std::span<const int64_t> dims) {
 
 void append_double(std::string &out, double value) {
   if (!std::isnan(value)) return append(out, value);
-  uint64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
   char digits[17];
   out += "0x";
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, bits, 16).ptr);
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, std::bit_cast<uint64_t>(value), 16).ptr);
 }
 
 void append_constant(std::string &out, const View &v) {
@@ -61,14 +58,10 @@ void append_constant(std::string &out, const View &v) {
       append_double(out, v.u.float64);
       return append(out, ')');
     case OPD_TENSOR: {
-      constexpr char kHex[] = "0123456789abcdef";
       const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
       out += concat("tensor(", name_text(dtype_name(t.dtype)), ", ");
       append_dims_list(out, dims_of(t));
-      out += ", 0x";
-      const auto *bytes = reinterpret_cast<const uint8_t *>(data_of(t));
-      for (uint64_t i = 0, n = bytes_of(t); i < n; ++i) out += {kHex[bytes[i] >> 4], kHex[bytes[i] & 15]};
-      return append(out, ')');
+      return append(out, concat(", 0x", hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), ")"));
     }
     default:
       return append(out, concat("i64(", v.u.int64, ")"));
@@ -88,13 +81,10 @@ class Disassembler {
       append_quoted(out_, scope.scope);
       out_ += '\n';
     }
-    std::vector<const FunctionInfo *> by_start;
     for (const auto &function : x_.functions)
-      if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
-      else if (function.kind == FunctionKind::kTir)
+      if (function.kind == FunctionKind::kTir)
         out_ += concat("; ", name_text(function.name), " is compiled: its body lies in the library\n");
-    std::stable_sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
-    for (const auto *function : by_start) body(*function);
+    for (const auto *function : x_.bytecode_by_start()) body(*function);
     return std::move(out_);
   }
 

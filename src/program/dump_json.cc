@@ -2,7 +2,6 @@
 #include <map>
 
 #include "base/json_writer.h"
-#include "program/assignment.h"
 #include "program/executable.h"
 #include "program/value_type.h"
 #include "value/tensor.h"
@@ -10,28 +9,15 @@
 namespace opd {
 namespace {
 
-const char *kind_of(const View &constant) {
-  if (is_text(constant)) return "string";
-  switch (constant.type) {
-    case OPD_TENSOR:
-      return "tensor";
-    case OPD_SHAPE:
-      return "shape";
-    case OPD_DTYPE:
-      return "dtype";
-    default:
-      return constant.type == OPD_FLOAT ? "float" : "int";
-  }
-}
-
 class Description {
  public:
-  explicit Description(const Executable &x) : x_(x), types_(x) {}
+  explicit Description(const Executable &x) : x_(x) {}
 
   std::string run() {
     json_.begin_object().key("functions").begin_array();
-    for (const auto &function : x_.functions)
-      if (function.kind != FunctionKind::kPacked) describe(function);
+    const std::vector<FunctionTypes> types = types_of(x_, x_.functions);
+    for (size_t i = 0; i < types.size(); ++i)
+      if (x_.functions[i].kind != FunctionKind::kPacked) describe(x_.functions[i], types[i]);
     json_.end_array().key("packed").begin_array();
     for (const auto &function : x_.functions)
       if (function.kind == FunctionKind::kPacked) json_.value(function.name);
@@ -46,9 +32,8 @@ class Description {
   }
 
  private:
-  void describe(const FunctionInfo &f) {
+  void describe(const FunctionInfo &f, const FunctionTypes &types) {
     const bool is_bytecode = f.kind == FunctionKind::kBytecode;  // only bytecode uses start and end
-    const TypeReader::Types types = types_.read(f);
     name_sizes(types.params);
     json_.begin_object().key("name").value(f.name).key("kind").value(is_bytecode ? "bytecode" : "compiled");
     json_.key("params").begin_array();
@@ -104,7 +89,7 @@ class Description {
   }
 
   void describe(const View &constant) {
-    json_.begin_object().key("kind").value(kind_of(constant)).key("value").value(to_text(constant));
+    json_.begin_object().key("kind").value(constant_kind(constant)).key("value").value(to_text(constant));
     if (constant.type == OPD_TENSOR) json_.key("bytes").value(bytes_of(static_cast<Tensor *>(object_of(constant))->dl));
     json_.end_object();
   }
@@ -123,7 +108,6 @@ class Description {
   }
 
   const Executable &x_;
-  TypeReader types_;
   JsonWriter json_;
   std::map<int64_t, std::string> names_;
 };

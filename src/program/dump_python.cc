@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
 #include "program/executable.h"
 #include "value/dtype.h"
@@ -10,8 +11,6 @@
 
 namespace opd {
 namespace {
-
-constexpr char kHex[] = "0123456789abcdef";
 
 template <class List>
 std::string joined(const List &names) {
@@ -26,8 +25,8 @@ std::string quoted(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<uint8_t>(text[i]);
     const size_t length = utf8_length(text.substr(i));
-    if (length == 0) out += concat("\\udc", kHex[byte >> 4], kHex[byte & 15]);
-    else if (byte < 0x20 || byte == 0x7F) out += concat("\\x", kHex[byte >> 4], kHex[byte & 15]);
+    if (length == 0) out += concat("\\udc", hex({&byte, 1}));
+    else if (byte < 0x20 || byte == 0x7F) out += concat("\\x", hex({&byte, 1}));
     else if (byte == '"' || byte == '\\') out += concat('\\', text[i]);
     else out += text.substr(i, length);
     i += std::max<size_t>(length, 1);
@@ -59,11 +58,7 @@ ib = relax.ExecBuilder()
     for (const auto &function : x_.functions)
       out_ += concat("ib.declare_function(", quoted(function.name), ", ", static_cast<int>(function.kind), ")\n");
     constants();
-    std::vector<const FunctionInfo *> by_start;
-    for (const auto &function : x_.functions)
-      if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
-    std::stable_sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
-    for (const auto *function : by_start) body(*function);
+    for (const auto *function : x_.bytecode_by_start()) body(*function);
     out_ += "executable = ib.get()\n";
     return std::move(out_);
   }
@@ -87,11 +82,8 @@ ib = relax.ExecBuilder()
         return std::isnan(v.u.float64) ? "float(\"nan\")" : v.u.float64 > 0 ? "float(\"inf\")" : "float(\"-inf\")";
       case OPD_TENSOR: {
         const DLTensor &t = static_cast<Tensor *>(object_of(v))->dl;
-        std::string out =
-            concat("tensor(", quoted(dtype_name(t.dtype)), ", [", dims_text(dims_of(t)), "], bytes.fromhex(\"");
-        const auto *bytes = reinterpret_cast<const uint8_t *>(data_of(t));
-        for (uint64_t i = 0, n = bytes_of(t); i < n; ++i) out += {kHex[bytes[i] >> 4], kHex[bytes[i] & 15]};
-        return out += "\"))";
+        return concat("tensor(", quoted(dtype_name(t.dtype)), ", [", dims_text(dims_of(t)), "], bytes.fromhex(\"",
+                      hex({reinterpret_cast<const uint8_t *>(data_of(t)), bytes_of(t)}), "\"))");
       }
       default:
         return concat(v.u.int64);

@@ -1,11 +1,8 @@
 #include "program/executable.h"
 
-namespace opd {
+#include <algorithm>
 
-int32_t Executable::type() {
-  static const int32_t index = register_type("opdyno.Executable");
-  return index;
-}
+namespace opd {
 
 const FunctionInfo *Executable::find(std::string_view name) const {
   for (const auto &function : functions)
@@ -31,6 +28,14 @@ std::vector<std::string> Executable::program_functions() const {
   for (const auto &function : functions)
     if (function.kind != FunctionKind::kPacked) names.push_back(function.name);
   return names;
+}
+
+std::vector<const FunctionInfo *> Executable::bytecode_by_start() const {
+  std::vector<const FunctionInfo *> found;
+  for (const auto &function : functions)
+    if (function.kind == FunctionKind::kBytecode) found.push_back(&function);
+  std::ranges::stable_sort(found, {}, &FunctionInfo::start);
+  return found;
 }
 
 }  // namespace opd

@@ -58,7 +58,7 @@ struct SectionSizes {  // bytes of each part of write()'s result
 };
 
 struct Executable : Object {
-  static int32_t type();  // "opdyno.Executable"
+  static int32_t type() { return registered_type<"opdyno.Executable">(); }
 
   std::vector<FunctionInfo> functions;
   std::vector<Value> constants;
@@ -84,8 +84,11 @@ struct Executable : Object {
   const FunctionInfo &get(std::string_view name) const;   // throws OPD_NOT_FOUND and suggests similar names
   [[noreturn]] void fail_missing(std::string_view name) const;
   std::vector<std::string> program_functions() const;
+  std::vector<const FunctionInfo *> bytecode_by_start() const;
 
-  // Verifies the program. Throws OPD_BAD_FORMAT. `derived`: see place_constants().
+  // Verifies the program. Throws OPD_BAD_FORMAT. `*derived` is null or
+  // holds the constants of an earlier load of the same program. It receives those of this load for the next one. If
+  // `derived` itself is null, the constants are copied.
   static Ref<Executable> read(Bytes bytes, Ref<Object> *derived = nullptr);
   std::string write() const;
   SectionSizes section_sizes() const;
@@ -101,7 +104,13 @@ inline constexpr uint64_t kExecutableMagicV1 = 0xD225DE2F4214151D;  // TVM 0.22
 inline constexpr uint64_t kExecutableMagicV2 = 0xD225DE2F4214151E;  // TVM 0.23 and newer
 inline constexpr const char *kExecutableKind = "relax.VMExecutable";
 
+bool is_plain_name(std::string_view text);  // whether a name in assembly needs no quotes
+
 // Throws OPD_BAD_FORMAT unless every index, range and jump of the program is valid, so that running it needs no checks.
 void verify(const Executable &executable);
+
+// Definite assignment: returns one entry per instruction of `function`. The entry is true if the instruction may read a
+// register that was not written on some path to it. The interpreter checks only these reads.
+std::vector<bool> unproved_reads(const Executable &executable, const FunctionInfo &function);
 
 }  // namespace opd

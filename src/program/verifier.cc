@@ -92,10 +92,7 @@ class Verifier {
 
   // An instruction belongs to one function only, because its decoded form may be wrong in another.
   void check_ranges() const {
-    std::vector<const FunctionInfo *> by_start;
-    for (const auto &function : x_.functions)
-      if (function.kind == FunctionKind::kBytecode) by_start.push_back(&function);
-    std::sort(by_start.begin(), by_start.end(), [](auto *a, auto *b) { return a->start < b->start; });
+    const auto by_start = x_.bytecode_by_start();
     for (size_t i = 1; i < by_start.size(); ++i)
       if (by_start[i]->start < by_start[i - 1]->end)
         bad("functions ", by_start[i - 1]->name, " and ", by_start[i]->name, " share instruction ", by_start[i]->start);

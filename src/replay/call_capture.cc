@@ -3,7 +3,6 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "replay/capture_file.h"
 #include "replay/host_functions.h"
 #include "replay/operator_observer.h"
 
@@ -118,21 +117,16 @@ class CallCapture final : public OperatorObserver {
   std::optional<OpenHostCall> host_;  // the running host function
 };
 
-struct PlannedCall {
-  uint32_t function;
-  Args args;
-  const CallSettings &settings;
-};
-
 // An instrument slows the call down: the VM then does not use its memory plan, and the observer fills memory that the
 // program allocates. So there is none unless something is to be observed. run() would ask the keeper again, so this
 // calls run_here().
-Ref<Error> run_captured(Vm &vm, const PlannedCall &planned, Value &result, CallCapture &capture) {
-  CallSettings own = planned.settings;
+Ref<Error> run_captured(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result,
+                        CallCapture &capture) {
+  CallSettings own = settings;
   const Ref<Function> instrument = capture.is_observed() ? capture.make_instrument() : nullptr;
   if (instrument) own.instrument = instrument.get();
   try {
-    Ref<Error> error = vm.run_here(planned.function, planned.args, own, result);
+    Ref<Error> error = vm.run_here(function, args, own, result);
     capture.write_end_of_call(error.get(), result);
     return error;
   } catch (...) {
@@ -175,7 +169,7 @@ class NextCall final : public CallKeeper {
       CallCapture &capture;
       ~Problem() { of.problem_ = capture.problem(); }
     } const problem{*this, capture};
-    return run_captured(vm, {function, args, settings}, result, capture);
+    return run_captured(vm, function, args, settings, result, capture);
   }
 
  private:
@@ -207,7 +201,7 @@ class EachCall final : public CallKeeper {
     // Warn once for each VM: otherwise a service would log a warning for each call.
     if (const Ref<Error> problem = capture.problem(); problem && !has_warned_.exchange(true))
       log_warning("OPDYNO_RECORD_LAST: ", problem->message);
-    return run_captured(vm, {function, args, settings}, result, capture);
+    return run_captured(vm, function, args, settings, result, capture);
   }
 
  private:

@@ -85,14 +85,6 @@ bool Playback::offers(std::string_view name) const {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void Playback::note(std::string problem) {
-  if (problem_.empty()) problem_ = std::move(problem);
-}
-
-std::string Playback::label(const std::string &name) const {
-  return concat(name, ", call ", next_ + 1, " of a function of the host,");
-}
-
 Value Playback::play(const std::string &name, Args args) {
   const auto &calls = capture_.host_calls;
   if (next_ == calls.size() || calls[next_].function != name) {

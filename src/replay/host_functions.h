@@ -37,8 +37,13 @@ class Playback {
   void check_end();                                        // reports a problem if captured calls remain
 
  private:
-  void note(std::string problem);
-  std::string label(const std::string &name) const;
+  void note(std::string problem) {
+    if (problem_.empty()) problem_ = std::move(problem);
+  }
+
+  std::string label(const std::string &name) const {
+    return concat(name, ", call ", next_ + 1, " of a function of the host,");
+  }
 
   const CapturedCall &capture_;
   const DeviceMove move_;

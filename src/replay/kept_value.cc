@@ -414,6 +414,11 @@ Value ValueMaker::make_state(const KeptValue &kept) {
 // Numbers come from the file, so each one is range-checked. Only here is a value that could not be kept an error: a
 // file with one can still be shown.
 Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
+  const auto earlier = [&](const auto &made, const char *what) -> Value {
+    if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= made.size())
+      fail(OPD_BAD_FORMAT, "the recording refers to ", what, kept.number, ", but ", made.size(), " were read before");
+    return made[static_cast<size_t>(kept.number)];
+  };
   switch (kept.kind) {
     case KeptValue::kNone:
       return {};
@@ -442,10 +447,7 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
     case KeptValue::kTensor:
       return tensors_.emplace_back(tensor_of(*kept.tensor, move_.now(kept.tensor->device)));
     case KeptValue::kSameTensor:
-      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= tensors_.size())
-        fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, ", but ", tensors_.size(),
-             " were read before");
-      return tensors_[static_cast<size_t>(kept.number)];
+      return earlier(tensors_, "tensor ");
     case KeptValue::kGivenTensor:
       if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= given.size())
         fail(OPD_BAD_FORMAT, "the recording refers to tensor ", kept.number, " of a call's arguments, which have ",
@@ -461,10 +463,7 @@ Value ValueMaker::make(const KeptValue &kept, std::span<const View> given) {
     case KeptValue::kState:
       return make_state(kept);
     case KeptValue::kSameState:
-      if (kept.number < 0 || static_cast<uint64_t>(kept.number) >= states_.size())
-        fail(OPD_BAD_FORMAT, "the recording refers to state ", kept.number, ", but ", states_.size(),
-             " were read before");
-      return states_[static_cast<size_t>(kept.number)];
+      return earlier(states_, "state ");
     default:
       break;
   }

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "compare/shown_call.h"
 #include "compare/value_store.h"
 #include "value/tensor.h"
 #include "vm/kv/kv_state.h"
+#include "vm/vm.h"
 
 namespace opd {
 

@@ -41,13 +41,6 @@ std::string rows_after(const ObservedCall &call) {
 
 }  // namespace
 
-OperatorObserver::OperatorObserver(Vm &vm, const std::vector<std::string> &host_functions, Ref<Function> also)
-    : vm_(vm), host_functions_(host_functions), also_(std::move(also)) {}
-
-Ref<Function> OperatorObserver::make_instrument() {
-  return make_function([this](Args shown) { return show(shown); });
-}
-
 Value OperatorObserver::show(Args shown) {
   const bool is_before = as_int(shown[2], "before") != 0;
   if (also_) {

@@ -24,10 +24,13 @@ class OperatorObserver {
  public:
   // `also` is shown everything, too, and decides whether calls are skipped; may be null. Both must outlive the
   // observer.
-  OperatorObserver(Vm &vm, const std::vector<std::string> &host_functions, Ref<Function> also);
+  OperatorObserver(Vm &vm, const std::vector<std::string> &host_functions, Ref<Function> also)
+      : vm_(vm), host_functions_(host_functions), also_(std::move(also)) {}
   virtual ~OperatorObserver() = default;
   // For CallSettings. The observer must outlive the calls that it is used for.
-  Ref<Function> make_instrument();
+  Ref<Function> make_instrument() {
+    return make_function([this](Args shown) { return show(shown); });
+  }
 
  protected:
   virtual void begin(const ObservedCall &call) = 0;  // not called for the program's own functions

@@ -1,4 +1,4 @@
-#include "replay/program_blocks.h"
+#include "replay/captured_call.h"
 
 #include <map>
 #include <set>
@@ -19,6 +19,17 @@ std::string bytes_of_module(Module &module) {
        " cannot be kept in a recording: its code is part of the process");
 }
 
+void write_head(ByteWriter &out, KeptModule::Form form, bool with_bytes, std::string_view kind, std::string_view path,
+                std::string_view bytes, const std::vector<uint64_t> &imports) {
+  out.write<uint8_t>(form);
+  out.write<uint8_t>(with_bytes);
+  out.write_string(kind);
+  out.write_string(path);
+  out.write(sha256(bytes));
+  out.write<uint64_t>(imports.size());
+  for (const uint64_t import : imports) out.write(import);
+}
+
 // Writes the blocks. The bytes of libraries are kept, because they mostly contain the other modules, too.
 class ProgramWriter {
  public:
@@ -31,15 +42,11 @@ class ProgramWriter {
     std::string bytes = bytes_of_module(module);
     const auto form = module.is_linked_library() ? KeptModule::kLibrary : KeptModule::kSerialized;
     const Part part = form == KeptModule::kSerialized && with_bytes_ ? find(bytes) : Part();
+    std::vector<uint64_t> imports;
+    for (const auto &import : module.imports()) imports.push_back(numbers_.at(import.get()));
     ByteWriter out;
-    out.write<uint8_t>(part.is_found ? KeptModule::kPartOfLibrary : form);
-    out.write<uint8_t>(with_bytes_);
-    out.write_string(module.kind());
-    out.write_string(with_paths_ ? module.file() : "");
-    out.write(sha256(bytes));
-    const auto imports = module.imports();
-    out.write<uint64_t>(imports.size());
-    for (const auto &import : imports) out.write(numbers_.at(import.get()));
+    write_head(out, part.is_found ? KeptModule::kPartOfLibrary : form, with_bytes_, module.kind(),
+               with_paths_ ? module.file() : "", bytes, imports);
     numbers_.emplace(&module, numbers_.size());
     if (part.is_found) out.write(part.library), out.write(part.offset), out.write<uint64_t>(bytes.size());
     else if (with_bytes_) out.write_bytes(bytes.data(), bytes.size());
@@ -121,13 +128,7 @@ void write_program(Module &program, bool with_bytes, bool with_paths,
 
 std::string write_program_module(std::string_view bytes, const std::vector<uint64_t> &imports) {
   ByteWriter out;
-  out.write<uint8_t>(KeptModule::kSerialized);
-  out.write<uint8_t>(true);
-  out.write_string(kExecutableKind);
-  out.write_string("");
-  out.write(sha256(bytes));
-  out.write<uint64_t>(imports.size());
-  for (const uint64_t import : imports) out.write(import);
+  write_head(out, KeptModule::kSerialized, true, kExecutableKind, "", bytes, imports);
   out.write_bytes(bytes.data(), bytes.size());
   return out.take();
 }

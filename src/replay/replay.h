@@ -9,7 +9,6 @@
 #include "profiler/vm_profile.h"
 #include "replay/captured_call.h"
 #include "replay/host_functions.h"
-#include "replay/minimiser.h"
 #include "report/report.h"
 
 namespace opd {

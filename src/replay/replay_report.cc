@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/hex.h"
-#include "compare/first_difference.h"
+#include "compare/recorded_runs.h"
 #include "replay/replay.h"
 
 namespace opd {

@@ -1,14 +1,145 @@
-// C functions for tensors: creation, views, import from and export to DLPack.
+// C functions for tensors, and for the process's front end, the binding of a host language.
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 
 #include "device/device.h"
+#include "module/image/symbol_table.h"
 #include "tvmffi/groups.h"
-#include "tvmffi/host_language.h"
-#include "tvmffi/raising.h"
 #include "value/tensor.h"
 
 namespace opd {
 namespace {
+
+// ---- settings that a language's front end makes. For the process: opaque objects, allocator, signals. For each
+// thread: streams and the tensor allocator.
+
+struct OpaqueObject final : Object {  // tvm-ffi's opaque object cell
+  static int32_t type() { return kOpaqueObject; }
+  void *handle;
+  void (*end)(void *handle);
+  OpaqueObject(void *h, void (*e)(void *)) : handle(h), end(e) {}
+  ~OpaqueObject() {
+    if (end) end(handle);
+  }
+};
+
+struct CustomAllocator {  // TVMFFICustomAllocator
+  void *(*allocate)(size_t size, size_t alignment, int32_t type, void *context);
+  void *context;
+};
+// The address of an object's deleter lies before its body (TVMFFIObjectAllocHeader).
+constexpr size_t kBefore = alignof(std::max_align_t);
+void *allocate_body(size_t size, size_t alignment, int32_t, void *) {
+  void *body = nullptr;
+  raising([&] {
+    require(alignment <= kBefore, "objects aligned to ", alignment, " bytes cannot be allocated");
+    body = static_cast<char *>(::operator new(kBefore + size)) + kBefore;
+    static_cast<void (**)(void *)>(body)[-1] = [](void *b) { ::operator delete(static_cast<char *>(b) - kBefore); };
+  });
+  return body;
+}
+CustomAllocator own_allocator{allocate_body, nullptr};
+std::atomic<CustomAllocator *> current_allocator{&own_allocator};
+
+struct Signals {  // Python's functions; all null without Python
+  std::atomic<int (*)()> check{nullptr};
+  std::atomic<void *(*)()> lock{nullptr};
+  std::atomic<void (*)(void *)> unlock{nullptr};
+} signals;
+
+// DLPackManagedTensorAllocator: makes a tensor like the prototype.
+using TensorMaker = int (*)(DLTensor *prototype, DLManagedTensorVersioned **out, void *context,
+                            void (*set_error)(void *context, const char *kind, const char *message));
+std::atomic<TensorMaker> process_tensor_maker{nullptr};
+thread_local TensorMaker thread_tensor_maker = nullptr;
+// Null: opdyno's own memory is used.
+TensorMaker tensor_maker() { return thread_tensor_maker ? thread_tensor_maker : process_tensor_maker.load(); }
+
+extern "C" {
+
+static int TVMFFIObjectCreateOpaque(void *handle, int32_t type, void (*deleter)(void *), void **out_object) {
+  return raising([&] {
+    require(out_object, "TVMFFIObjectCreateOpaque was given no place for the object");
+    if (type != kOpaqueObject)
+      fail_as("RuntimeError", OPD_UNSUPPORTED, "an opaque object must be of type ", type_key(kOpaqueObject), ", not ",
+              type_key(type));
+    *out_object = static_cast<Object *>(make_object<OpaqueObject>(handle, deleter).detach());
+  });
+}
+
+static CustomAllocator *TVMFFIGetCustomAllocator() { return current_allocator; }
+static int TVMFFISetCustomAllocator(CustomAllocator *allocator) {
+  return raising([&] {
+    require(!allocator || allocator->allocate, "TVMFFISetCustomAllocator was given an allocator without a function");
+    current_allocator = allocator ? allocator : &own_allocator;
+  });
+}
+
+static int TVMFFIEnvRegisterCAPI(const char *name, void *function) {
+  return raising([&] {
+    require(name, "TVMFFIEnvRegisterCAPI was given no name");
+    const std::string_view text = name;
+    if (text == "PyErr_CheckSignals") signals.check = reinterpret_cast<int (*)()>(function);
+    else if (text == "PyGILState_Ensure") signals.lock = reinterpret_cast<void *(*)()>(function);
+    else if (text == "PyGILState_Release") signals.unlock = reinterpret_cast<void (*)(void *)>(function);
+    else fail(OPD_INVALID_ARGUMENT, "Unknown env API ", text);
+  });
+}
+
+// Returns a nonzero value if the front end raised an error.
+static int TVMFFIEnvCheckSignals() {
+  auto *check = signals.check.load();
+  auto *lock = signals.lock.load();
+  auto *unlock = signals.unlock.load();
+  if (!check || !lock || !unlock) return 0;
+  void *state = lock();
+  const int raised = check();
+  unlock(state);
+  return raised ? -1 : 0;
+}
+
+static void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
+  return current_stream({static_cast<DLDeviceType>(device_type), device_id});
+}
+static int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id, void *stream, void **out_before) {
+  return raising([&] {
+    require(device_type >= 0 && device_id >= 0, "a stream was set for device ", device_type, ":", device_id);
+    void *before = set_current_stream({static_cast<DLDeviceType>(device_type), device_id}, stream);
+    if (out_before) *out_before = before;
+  });
+}
+
+static TensorMaker TVMFFIEnvGetDLPackManagedTensorAllocator() { return tensor_maker(); }
+static int TVMFFIEnvSetDLPackManagedTensorAllocator(TensorMaker maker, int for_process, TensorMaker *out_before) {
+  if (out_before) *out_before = thread_tensor_maker;
+  if (for_process) process_tensor_maker = maker;
+  thread_tensor_maker = maker;
+  return 0;
+}
+
+// The symbol is written into libraries that are loaded later and define the name. opdyno's own symbols cannot be
+// replaced.
+static int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
+  return raising([&] {
+    require(name && symbol && std::string_view(name).starts_with("__"),
+            "TVMFFIEnvModRegisterContextSymbol was given \"", name ? name : "", "\"; names start with __");
+    if (provided_symbol(name + 2)) return;
+    const char *const kept = ::strdup(name + 2);  // never freed: the table uses it
+    if (!kept) throw std::bad_alloc();
+    const ProvidedSymbol provided{kept, symbol};
+    provide_symbols({&provided, 1});
+  });
+}
+
+static void TVMFFIGetVersion(uint32_t *out_version) {
+  static constexpr uint32_t kVersion[] = {0, 1, 15};
+  if (out_version) std::copy_n(kVersion, 3, out_version);
+}
+
+}  // extern "C"
+
+// ---- tensors: creation, views, import from and export to DLPack
 
 template <class Managed>
 int take_over(Managed *managed, int32_t alignment, int32_t contiguous, void **out_tensor) {
@@ -86,10 +217,22 @@ static int TVMFFITensorCreateUnsafeView(void *source, const DLTensor *prototype,
 }
 
 }  // extern "C"
+
 }  // namespace
 
 std::span<const ProvidedSymbol> tensor_symbols() {
   static const ProvidedSymbol symbols[] = {
+      {"TVMFFIObjectCreateOpaque", address_of(TVMFFIObjectCreateOpaque)},
+      {"TVMFFIGetCustomAllocator", address_of(TVMFFIGetCustomAllocator)},
+      {"TVMFFISetCustomAllocator", address_of(TVMFFISetCustomAllocator)},
+      {"TVMFFIEnvRegisterCAPI", address_of(TVMFFIEnvRegisterCAPI)},
+      {"TVMFFIEnvCheckSignals", address_of(TVMFFIEnvCheckSignals)},
+      {"TVMFFIEnvGetStream", address_of(TVMFFIEnvGetStream)},
+      {"TVMFFIEnvSetStream", address_of(TVMFFIEnvSetStream)},
+      {"TVMFFIEnvGetDLPackManagedTensorAllocator", address_of(TVMFFIEnvGetDLPackManagedTensorAllocator)},
+      {"TVMFFIEnvSetDLPackManagedTensorAllocator", address_of(TVMFFIEnvSetDLPackManagedTensorAllocator)},
+      {"TVMFFIEnvModRegisterContextSymbol", address_of(TVMFFIEnvModRegisterContextSymbol)},
+      {"TVMFFIGetVersion", address_of(TVMFFIGetVersion)},
       {"TVMFFIEnvTensorAlloc", address_of(TVMFFIEnvTensorAlloc)},
       {"TVMFFITensorCreateUnsafeView", address_of(TVMFFITensorCreateUnsafeView)},
       {"TVMFFITensorFromDLPack", address_of(TVMFFITensorFromDLPack)},

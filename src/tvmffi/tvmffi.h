@@ -6,4 +6,8 @@ namespace opd {
 
 void register_tvmffi_symbols();  // idempotent, thread-safe
 
+// Makes the global functions about libopdyno's own state: its registry, types and modules. Idempotent, thread-safe.
+// Only for users of tvm-ffi's interface.
+void define_process_functions();
+
 }  // namespace opd

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace opd {
 
 enum class MetricKind : uint8_t {
@@ -39,7 +41,19 @@ struct Metric {
 
 // TVM has no kinds for bytes and hertz, and aborts on unknown kinds. So files store them as count and ratio, and a
 // suffix of the name marks the kind. The first function adds a missing suffix; the second one reads it.
-std::string name_with_unit(std::string_view name, MetricKind kind);
-MetricKind kind_with_unit(std::string_view name, MetricKind kind);
+inline constexpr std::string_view kBytesUnit = " (bytes)", kHertzUnit = " (Hz)";
+
+inline std::string name_with_unit(std::string_view name, MetricKind kind) {
+  std::string_view unit;
+  if (kind == MetricKind::kBytes) unit = kBytesUnit;
+  if (kind == MetricKind::kHertz) unit = kHertzUnit;
+  return name.ends_with(unit) ? std::string(name) : concat(name, unit);
+}
+
+inline MetricKind kind_with_unit(std::string_view name, MetricKind kind) {
+  if (kind == MetricKind::kCount && name.ends_with(kBytesUnit)) return MetricKind::kBytes;
+  if (kind == MetricKind::kRatio && name.ends_with(kHertzUnit)) return MetricKind::kHertz;
+  return kind;
+}
 
 }  // namespace opd

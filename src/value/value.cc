@@ -1,6 +1,7 @@
 #include "value/value.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <new>
 
@@ -79,6 +80,12 @@ double as_float(const View &v, std::string_view what) {
   if (v.type == OPD_FLOAT) return v.u.float64;
   if (v.type != OPD_INT && v.type != OPD_BOOL) fail_type(what, "float", v);
   return static_cast<double>(v.u.int64);
+}
+
+double as_finite(const View &v, std::string_view what) {
+  const double number = as_float(v, what);
+  require(std::isfinite(number), what, " must be finite, but is ", number);
+  return number;
 }
 
 DLDataType as_dtype(const View &v, std::string_view what) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <opdyno/value.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -96,6 +97,18 @@ inline Args views_of(std::span<const Value> values) {
 
 // returns the index of a key and registers it at first use; see also value/type_table.h
 int32_t register_type(std::string_view key);
+// A text as a template argument.
+template <size_t kSize>
+struct Literal {
+  char text[kSize];
+  consteval Literal(const char (&given)[kSize]) { std::copy_n(given, kSize, text); }
+};
+// The same as a function of its own for each key, which asks the table once.
+template <Literal kKey>
+int32_t registered_type() {
+  static const int32_t index = register_type(kKey.text);
+  return index;
+}
 const char *type_key(int32_t type_index);  // "unknown" if there is none
 
 // ---- the object of a given kind, or null
@@ -115,6 +128,7 @@ T &as(const View &v, std::string_view what) {
 }
 int64_t as_int(const View &v, std::string_view what);       // Int or Bool
 double as_float(const View &v, std::string_view what);      // Float, Int or Bool
+double as_finite(const View &v, std::string_view what);     // throws if the number is NaN or infinite
 DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its text
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings

@@ -93,11 +93,6 @@ CancelToken::CancelToken() {
   CancelState::cancel = [](CancelState *self) { static_cast<CancelToken *>(self)->cancel(); };
 }
 
-int32_t CancelToken::type() {
-  static const int32_t index = register_type("opdyno.Cancel");
-  return index;
-}
-
 void CancelToken::cancel() {
   std::scoped_lock lock(guard_);
   is_cancelled = true;

@@ -7,6 +7,7 @@
 #include "base/cancel_state.h"
 #include "base/cancellation.h"
 #include "base/fork_mutex.h"
+#include "value/value.h"
 
 namespace opd {
 
@@ -29,7 +30,7 @@ struct RunSignals {
 // Thread-safe.
 struct CancelToken : CancelState {
   CancelToken();
-  static int32_t type();  // "opdyno.Cancel"
+  static int32_t type() { return registered_type<"opdyno.Cancel">(); }
   void cancel();
   void reset();
   void request();             // asks the answering thread whether its calls shall end

@@ -1,4 +1,4 @@
-#include "vm/compiled.h"
+#include "vm/observe.h"
 
 #include "vm/vm.h"
 

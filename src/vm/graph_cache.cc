@@ -1,9 +1,8 @@
-#include "vm/graph_cache.h"
+#include "vm/run.h"
 
 #include <algorithm>
 
 #include "value/hash.h"
-#include "vm/program_closure.h"
 #include "vm/vm.h"
 #include "vm/vm_function.h"
 

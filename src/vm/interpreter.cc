@@ -14,9 +14,7 @@
 // arguments.
 #include "trace/record/run_recorder_inl.h"
 #include "vm/block_versions.h"
-#include "vm/instrument.h"
 #include "vm/run.h"
-#include "vm/static_buffers.h"
 #include "vm/vm.h"
 
 namespace opd {

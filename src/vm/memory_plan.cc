@@ -1,10 +1,10 @@
-#include "vm/memory_plan.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <queue>
 #include <tuple>
+
+#include "vm/program.h"
 
 namespace opd {
 

@@ -50,11 +50,6 @@ std::unique_ptr<TensorTemplate> TensorTemplate::make(std::span<const int64_t> di
   return std::make_unique<TensorTemplate>(TensorTemplate{{dims.begin(), dims.end()}, dtype, bytes, id});
 }
 
-int32_t VmStorage::type() {
-  static const int32_t index = register_type("opdyno.vm.Storage");
-  return index;
-}
-
 // Reading the limits of control groups takes 50 us, as long as loading a small program. So they are read only when they
 // can matter: a VM whose storages stay below 64 MiB never reads them. If two threads read them at once, this does no
 // harm.

@@ -36,7 +36,7 @@ struct MemoryBudget : Object {
 };
 
 struct VmStorage final : Object {
-  static int32_t type();  // "opdyno.vm.Storage"
+  static int32_t type() { return registered_type<"opdyno.vm.Storage">(); }
   char *data = nullptr;
   uint64_t size = 0;  // 0: an image, which has only one tensor; the fast paths for parts of a block then fail
   ImageShape image;

@@ -95,7 +95,6 @@ struct Program {
   std::vector<StaticBuffer> places;
   std::vector<StorageKind> storage_kinds;  // by size class
   uint32_t num_registers = 0, max_args = 0, num_static_buffer_registers = 0;
-  bool has_packed = false;
 
   uint32_t void_register() const { return num_registers; }
   uint32_t vm_register() const { return num_registers + 1; }
@@ -126,5 +125,19 @@ struct Program {
 // Computes the bytes that alloc_storage allocates for a size, given as a shape and a dtype. Returns false if they do
 // not fit 63 bits.
 bool storage_bytes(std::span<const int64_t> size, DLDataType dtype, uint64_t &out_bytes);
+
+// The memory planner (memory_plan.cc). For each function of a decoded program, if that saves instructions, it makes a
+// second version of the code, the planned code. It keeps tensors between calls if they never leave their basic block.
+//
+// A storage and its tensors become static buffers of the frame (see StaticBuffer) under these conditions. Within one
+// basic block, only alloc_tensor uses the storage, and all its tensors fit. Only compiled kernels use the tensors. The
+// tensors end in the block: they are killed, overwritten, or alive when the function returns. Their alloc_tensor and
+// kill instructions are removed. alloc_storage becomes a check whether a kernel kept one of the tensors. All other code
+// stays as decoded.
+void plan(Program &program);
+
+// Throws an error for a program that needs the functions `names`, a list separated by ", ". It explains what opdyno
+// omits of TVM's runtime on purpose.
+[[noreturn]] void fail_missing_functions(std::string_view names);
 
 }  // namespace opd

@@ -2,22 +2,104 @@
 // any number of threads may call one VM. The VM keeps runs between calls, because a new run has empty free lists and
 // would allocate everything again.
 #pragma once
+#include <algorithm>
+#include <bit>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/fork_mutex.h"
+#include "device/graph.h"
 #include "module/image/call_hooks.h"
 #include "trace/record/run_recorder.h"
+#include "value/function.h"
+#include "value/value.h"
 #include "vm/cancel.h"
-#include "vm/graph_cache.h"
-#include "vm/known_shapes.h"
 #include "vm/pool.h"
 #include "vm/program.h"
 
 namespace opd {
 
 class Vm;
+
+// State that vm.builtin.cuda_graph.* keeps between calls: memory, and device graphs with the results of their
+// functions. A launch writes to the memory that was used at the capture. So graphs and memory belong to a Run, which
+// only one call uses at a time. Both are freed with an idle run.
+class GraphCache {
+ public:
+  // Returns the result of the first call with this index.
+  Value allocation(Function &function, int64_t index);
+  // The first call for an index and a shape calls the function, and then captures a second call. Later calls launch the
+  // captured graph and return its result. If their arguments differ, they capture again. On devices without graphs,
+  // each call calls the function.
+  Value run(const Vm &vm, Function &function, Args args, int64_t index, std::span<const int64_t> shape);
+
+  uint64_t kept_bytes(DLDevice device) const;  // storages in results of allocation()
+
+ private:
+  struct Captured {
+    std::vector<Value> args;  // they keep the memory that the graph uses
+    Value result;
+    NameId name = kNoName;
+    std::unique_ptr<Graph> graph;
+  };
+  std::map<int64_t, Value> allocations_;
+  std::map<std::pair<int64_t, std::vector<int64_t>>, Captured> graphs_;
+};
+
+// A cache of tensor templates by the address of the shape constant. Compiled code makes tensors of the same few shapes
+// again and again.
+class KnownShapes {
+ public:
+  KnownShapes(RunPool &pool, std::span<const View> constants) : pool_(pool) {
+    for (const View &constant : constants)
+      if (constant.type == OPD_SHAPE) shapes_.push_back(static_cast<const Shape *>(object_of(constant)));
+    std::sort(shapes_.begin(), shapes_.end());
+  }
+
+  // Returns null if the shape is not a constant, or if no tensor can have it.
+  const TensorTemplate *find(const Shape &shape, DLDataType dtype) {
+    const TensorTemplate *known = recent(shape, dtype);
+    return known ? known : look_up(shape, dtype);
+  }
+  // Looks only at recent finds. May return null for a known shape.
+  const TensorTemplate *recent(const Shape &shape, DLDataType dtype) const noexcept {
+    const auto bits = std::bit_cast<uint32_t>(dtype);
+    const Entry &entry = recent_[place_of(shape, bits)];
+    return entry.shape == &shape && entry.dtype == bits ? entry.known : nullptr;
+  }
+
+ private:
+  struct Entry {
+    const Shape *shape = nullptr;
+    uint32_t dtype = 0;
+    const TensorTemplate *known = nullptr;
+  };
+  static constexpr size_t kRecent = 32;
+  static size_t place_of(const Shape &shape, uint32_t dtype) {  // the second byte of a dtype is its number of bits
+    return (reinterpret_cast<uintptr_t>(&shape) / 16 + (dtype >> 8) / 8) % kRecent;
+  }
+  [[gnu::noinline]] const TensorTemplate *look_up(const Shape &shape, DLDataType dtype) {
+    if (!std::binary_search(shapes_.begin(), shapes_.end(), &shape)) return nullptr;
+    const auto bits = std::bit_cast<uint32_t>(dtype);
+    auto &known = templates_[{&shape, bits}];
+    if (!known) {
+      known = TensorTemplate::make(shape.dims(), dtype, 0);
+      if (!known) return nullptr;
+      known->id = pool_.add_template();
+    }
+    recent_[place_of(shape, bits)] = {&shape, bits, known.get()};
+    return known.get();
+  }
+
+  RunPool &pool_;
+  std::vector<const Shape *> shapes_;  // by address
+  std::map<std::pair<const Shape *, uint32_t>, std::unique_ptr<TensorTemplate>> templates_;
+  Entry recent_[kRecent];
+};
 
 inline constexpr int32_t kUnset = -1;  // type of a register that was not written yet; only values in a frame have it
 
@@ -105,6 +187,19 @@ inline Run *Run::of(const ThreadState &state) {
   return pool ? reinterpret_cast<Run *>(pool - offsetof(Run, pool)) : nullptr;
 }
 inline Run *Run::of_thread() { return of(thread_state()); }
+
+// ---- storages and tensors that a frame keeps in separate registers between calls, as the program's plans require
+
+// Whether a place can be reused: it was made, and none of its tensors has another owner.
+inline bool is_ready(const View *registers, const StaticBuffer &place) {
+  if (registers[place.reg].type == kUnset) return false;
+  for (const auto &tensor : place.tensors)
+    if (!object_of(registers[tensor.reg])->has_sole_owner()) return false;
+  return true;
+}
+
+// Makes the objects of a place again. Old objects that are still referenced stay alive. Throws if memory is short.
+void make_static_buffer(Run &run, View *registers, const StaticBuffer &place);
 
 // Runs a function of the program to its end. If an operator fails, run.failure gets its error, which names the
 // operator. `args` are already checked and stay alive during the call. The result is owned.

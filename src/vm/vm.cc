@@ -10,19 +10,11 @@
 #include "trace/record/library_range.h"
 #include "trace/record/recording.h"
 #include "vm/call_scope.h"
-#include "vm/compiled.h"
+#include "vm/observe.h"
 #include "vm/executable_module.h"
-#include "vm/memory_plan.h"
-#include "vm/unsupported_builtins.h"
 #include "vm/vm_function.h"
 
 namespace opd {
-
-int32_t Vm::type() {
-  static const int32_t index = register_type("opdyno.Vm");
-  return index;
-}
-
 namespace {
 
 struct KnownVms {
@@ -202,8 +194,6 @@ void Vm::place_constants() {
     constant = view_of(placed_constants_.back().get());
   }
 }
-
-View Vm::function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
 
 void Vm::set_instrument(Ref<Function> instrument) {
   state_.set_instrument(std::move(instrument));

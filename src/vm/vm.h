@@ -2,23 +2,157 @@
 #pragma once
 #include <opdyno/vm.h>
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/fork_mutex.h"
 #include "device/device.h"
 #include "module/module.h"
+#include "value/function.h"
 #include "vm/any_vm.h"
 #include "vm/observe.h"
-#include "vm/vm_state.h"
 
 namespace opd {
 
+// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument. Readers get
+// snapshots. If there is no such state, a call costs two loads.
+// Replaces the VM's way to make calls. The keeper calls Vm::run_here(). The capture of calls (replay/) uses it.
+class CallKeeper : public Object {
+ public:
+  static int32_t type() { return OPD_OBJECT; }
+  virtual ~CallKeeper() = default;
+  // Like Vm::run(). Called for every call, including nested ones.
+  [[nodiscard]] virtual Ref<Error> run(Vm &vm, uint32_t function, Args args, const CallSettings &settings,
+                                       Value &result) = 0;
+};
+
+struct SavedFunction : Object {  // a function of the program with its arguments
+  static int32_t type() { return registered_type<"opdyno.vm.SavedFunction">(); }
+  uint32_t function = 0;
+  std::vector<Value> args;
+  bool include_return = true;
+};
+
+// Thread-safe, but a user must call set_input(), set_output() and output() of one function in this order.
+class VmState {
+ public:
+  // replaces an existing one
+  void save(std::string name, Ref<SavedFunction> function) {
+    std::scoped_lock lock(guard_);
+    std::swap(saved_[std::move(name)], function);  // a replaced function ends after the lock is released
+  }
+
+  // null if there is none
+  Ref<SavedFunction> saved(std::string_view name) const {
+    std::scoped_lock lock(guard_);
+    const auto found = saved_.find(name);
+    return found == saved_.end() ? nullptr : found->second;
+  }
+
+  // clears the output
+  void set_input(uint32_t function, std::vector<Value> args) {
+    Stateful fresh{std::move(args), {}, false};
+    std::scoped_lock lock(guard_);
+    std::swap(stateful_[function], fresh);
+    any_stateful_.store(true, std::memory_order_release);
+  }
+
+  bool has_input(uint32_t function) const {
+    if (!any_stateful_.load(std::memory_order_acquire)) [[likely]]
+      return false;
+    std::scoped_lock lock(guard_);
+    return stateful_.contains(function);
+  }
+
+  // call it only if has_input()
+  std::vector<Value> input(uint32_t function) const {
+    std::scoped_lock lock(guard_);
+    return stateful_.at(function).args;
+  }
+
+  void set_output(uint32_t function, Value output) {
+    std::scoped_lock lock(guard_);
+    Stateful &state = stateful_.at(function);
+    std::swap(state.output, output);
+    state.ran = true;
+  }
+
+  // false: the function did not run since set_input()
+  bool output(uint32_t function, Value &out) const {
+    std::scoped_lock lock(guard_);
+    const auto found = stateful_.find(function);
+    if (found == stateful_.end() || !found->second.ran) return false;
+    out = found->second.output;
+    return true;
+  }
+
+  void set_instrument(Ref<Function> instrument) {
+    std::scoped_lock lock(guard_);
+    any_instrument_.store(static_cast<bool>(instrument), std::memory_order_release);
+    std::swap(instrument_, instrument);
+  }
+
+  Ref<Function> instrument() const {
+    if (!any_instrument_.load(std::memory_order_acquire)) [[likely]]
+      return nullptr;
+    std::scoped_lock lock(guard_);
+    return instrument_;
+  }
+
+  // The keeper stays here even if it is not listening, because it has the result of its call.
+  void set_keeper(Ref<CallKeeper> keeper, bool listens) {
+    std::scoped_lock lock(guard_);
+    keeper_listens_.store(keeper && listens, std::memory_order_release);
+    std::swap(keeper_, keeper);
+  }
+
+  Ref<CallKeeper> keeper() const {
+    std::scoped_lock lock(guard_);
+    return keeper_;
+  }
+
+  bool has_listening_keeper() const { return keeper_listens_.load(std::memory_order_acquire); }
+
+  // Calls visit for each value kept here: instrument, saved functions, inputs, outputs. The lock is held meanwhile.
+  void visit_kept(const std::function<void(const View &)> &visit) const {
+    std::scoped_lock lock(guard_);
+    if (instrument_) visit(view_of(instrument_.get()));
+    for (const auto &[name, function] : saved_) visit(view_of(function.get()));
+    for (const auto &[function, state] : stateful_) {
+      for (const Value &arg : state.args) visit(arg);
+      visit(state.output);
+    }
+  }
+
+ private:
+  struct Stateful {
+    std::vector<Value> args;
+    Value output;
+    bool ran = false;
+  };
+  struct NameHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  mutable ForkMutex guard_{LockRank::kVmState};
+  std::unordered_map<std::string, Ref<SavedFunction>, NameHash, std::equal_to<>> saved_;
+  std::map<uint32_t, Stateful> stateful_;
+  Ref<Function> instrument_;
+  Ref<CallKeeper> keeper_;
+  // While a flag is false, calls need no lock.
+  std::atomic<bool> any_stateful_{false}, any_instrument_{false}, keeper_listens_{false};
+};
+
 class Vm final : public AnyVm {
  public:
-  static int32_t type();  // "opdyno.Vm"
+  static int32_t type() { return registered_type<"opdyno.Vm">(); }
   static Ref<Vm> make(Ref<Module> module, VmSettings settings);
+  struct Key {};  // for make() only
+  Vm(Key, VmSettings settings) : settings_(std::move(settings)) {}
   ~Vm();
 
   Vm *here() override { return this; }
@@ -31,11 +165,11 @@ class Vm final : public AnyVm {
   const Ref<MemoryBudget> &budget() const { return budget_; }
   int32_t max_depth() const { return settings_.max_depth; }
 
-  const Executable &executable() const;
-  const std::string &program_name(uint32_t function) const;
+  const Executable &executable() const { return *program_->executable; }
+  const std::string &program_name(uint32_t function) const { return executable().functions[function].name; }
   std::optional<uint32_t> find_function_index(std::string_view name) const;
   uint32_t function_index(std::string_view name) const;  // throws OPD_NOT_FOUND and suggests similar names
-  bool has_function(std::string_view name) const override;
+  bool has_function(std::string_view name) const override { return find_function_index(name) || state_.saved(name); }
 
   // All calls end here. `function` is an index into the program's functions. Errors are returned as in run_named().
   [[nodiscard]] Ref<Error> run(uint32_t function, Args args, const CallSettings &settings, Value &result);
@@ -83,7 +217,8 @@ class Vm final : public AnyVm {
   std::string recording_note() const;  // describes calls that cannot be recorded; "": all can be
   const std::vector<CallHooks *> &libraries() const { return libraries_; }
 
-  View function_value(uint32_t index);  // an operand inside the program; borrowed from the VM
+  // an operand inside the program; borrowed from the VM
+  View function_value(uint32_t index) { return view_of(inner_functions_[index].get()); }
   const std::vector<View> &function_values() const {
     return function_values_;
   }  // one per function; empty unless some are compiled
@@ -94,8 +229,6 @@ class Vm final : public AnyVm {
 
  private:
   friend class CallScope;
-  explicit Vm(VmSettings settings) : settings_(std::move(settings)) {}
-
   Run *acquire();
   Run *take_idle();  // returns a new run if none is idle
   void give_back(Run *run);
@@ -123,12 +256,6 @@ class Vm final : public AnyVm {
   std::atomic<Run *> spare_{nullptr};  // one run kept without a lock
   ForkMutex guard_{LockRank::kVm};
   Run *idle_ = nullptr;
-  template <class T, class... A>
-  friend Ref<T> make_object_sized(size_t, A &&...);
-
- public:
-  struct Key {};
-  Vm(Key, VmSettings settings) : Vm(std::move(settings)) {}
 };
 
 // Returns a form of `function` that may outlive the run: a function value of a program gets a reference to its VM.

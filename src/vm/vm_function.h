@@ -18,4 +18,18 @@ const std::string *program_name_of(const Function &function);
 // Calls visit for each object that one of these functions keeps.
 void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit);
 
+// A function with captured arguments, made by vm.builtin.make_closure.
+struct ProgramClosure final : Function {
+  Ref<Function> function;       // never a closure: nested closures are flattened, so that a call is one call
+  std::vector<Value> captured;  // appended to the arguments of a call
+
+  explicit ProgramClosure(Args args);
+  ~ProgramClosure();
+  static int invoke(void *self, const View *args, int32_t num_args, View *result);
+};
+
+inline const ProgramClosure *as_program_closure(const Function &function) {
+  return function.safe_call == &ProgramClosure::invoke ? static_cast<const ProgramClosure *>(&function) : nullptr;
+}
+
 }  // namespace opd

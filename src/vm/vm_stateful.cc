@@ -34,9 +34,6 @@ void Vm::require_arguments(uint32_t function, Args args) const {
           " were set: run it by invoke_stateful, or pass arguments");
 }
 
-const Executable &Vm::executable() const { return *program_->executable; }
-const std::string &Vm::program_name(uint32_t function) const { return executable().functions[function].name; }
-
 std::optional<uint32_t> Vm::find_function_index(std::string_view name) const {
   const auto found = program_->index_of.find(name);
   return found == program_->index_of.end() ? std::nullopt : std::optional(found->second);
@@ -47,8 +44,6 @@ uint32_t Vm::function_index(std::string_view name) const {
   if (!index) executable().fail_missing(name);
   return *index;
 }
-
-bool Vm::has_function(std::string_view name) const { return find_function_index(name) || state_.saved(name); }
 
 Ref<Error> Vm::run_named(std::string_view name, Args args, const CallSettings &settings, Value &result) {
   const auto index = find_function_index(name);

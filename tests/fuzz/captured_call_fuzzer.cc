@@ -3,7 +3,7 @@
 // their code would be run.
 #include <memory>
 
-#include "replay/blocks.h"
+#include "replay/capture_file.h"
 #include "replay/captured_call.h"
 
 using namespace opd;

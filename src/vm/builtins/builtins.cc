@@ -3,6 +3,15 @@
 #include <array>
 
 namespace opd {
+namespace {
+
+std::array<std::span<const Builtin>, 11> groups() {
+  return {shape_builtins(),    memory_builtins(),   control_builtins(),  tensor_cache_builtins(),
+          sampling_builtins(), kv_cache_builtins(), kv_state_builtins(), kv_kind_builtins(),
+          sort_builtins(),     unique_builtins(),   host_builtins()};
+}
+
+}  // namespace
 
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept {
   // The error of a nested call already names its place. The out-of-memory error is shared by all threads and must not
@@ -31,17 +40,6 @@ std::string error_context(const View &error) {
 void wrong_count(Args args, const char *usage) {
   fail_as("TypeError", OPD_INVALID_ARGUMENT, "the arguments are ", usage, ", but ", args.size(), " were given");
 }
-
-namespace {
-
-std::array<std::span<const Builtin>, 15> groups() {
-  return {check_builtins(),          shape_builtins(),         memory_builtins(),   control_builtins(),
-          tensor_cache_builtins(),   sampling_builtins(),      kv_cache_builtins(), kv_state_builtins(),
-          paged_kv_cache_builtins(), rnn_state_builtins(),     sort_builtins(),     unique_builtins(),
-          effect_builtins(),         host_function_builtins(), graph_builtins()};
-}
-
-}  // namespace
 
 void register_builtins() {
   static const bool once = [] {

@@ -1,9 +1,11 @@
 // The functions that compiled programs expect from a runtime: vm.builtin.*, relax.run.*, tvm.contrib.sort.*. Each file
 // of this directory offers one group of them.
 #pragma once
-#include <algorithm>
+#include <map>
+#include <shared_mutex>
 #include <span>
 
+#include "base/fork_mutex.h"
 #include "value/function.h"
 #include "vm/run.h"
 
@@ -14,19 +16,12 @@ struct Builtin {
   SafeCall call;
 };
 
-// A builtin's name as a template argument, for its error messages.
-template <size_t kSize>
-struct BuiltinName {
-  char text[kSize];
-  consteval BuiltinName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
-};
-
 // Returns the error with the builtin's name in front.
 Ref<Error> named_error(const char *builtin, Ref<Error> error) noexcept;
 
-// A builtin's body as a safe call. The body returns a Value. A body that only checks returns a Ref<Error>: the
-// violation, or null.
-template <BuiltinName kName, auto kBody>
+// A builtin's body as a safe call. Errors begin with the builtin's name. The body returns a Value. A body that only
+// checks returns a Ref<Error>: the violation, or null.
+template <Literal kName, auto kBody>
 int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   Ref<Error> error;
   try {
@@ -39,12 +34,11 @@ int builtin_call(void *, const View *args, int32_t num_args, View *result) {
   return -1;
 }
 
-template <BuiltinName kName, auto kBody>
+template <Literal kName, auto kBody>
 constexpr Builtin builtin() {
   return {kName.text, builtin_call<kName, kBody>};
 }
 
-std::span<const Builtin> check_builtins();
 std::span<const Builtin> shape_builtins();
 std::span<const Builtin> memory_builtins();
 std::span<const Builtin> control_builtins();
@@ -52,13 +46,10 @@ std::span<const Builtin> tensor_cache_builtins();
 std::span<const Builtin> sampling_builtins();
 std::span<const Builtin> kv_cache_builtins();
 std::span<const Builtin> kv_state_builtins();
-std::span<const Builtin> paged_kv_cache_builtins();
-std::span<const Builtin> rnn_state_builtins();
+std::span<const Builtin> kv_kind_builtins();
 std::span<const Builtin> sort_builtins();
 std::span<const Builtin> unique_builtins();
-std::span<const Builtin> effect_builtins();
-std::span<const Builtin> host_function_builtins();
-std::span<const Builtin> graph_builtins();
+std::span<const Builtin> host_builtins();
 
 // Registers the builtins as global functions. Idempotent.
 void register_builtins();
@@ -76,6 +67,59 @@ template <class... Parts>
 Ref<Error> mismatch(const char *kind, const View &error, const Parts &...parts) {
   return make_error(OPD_INVALID_ARGUMENT, concat(error_context(error), parts...), kind);
 }
+// Objects of the process by name, which outlive the runs that made them. Removed and replaced objects end outside the
+// lock, because their deleters may be foreign code.
+template <class T, LockRank kRank>
+class NamedObjects {
+ public:
+  static NamedObjects &global() {
+    static auto *instance = new NamedObjects;  // never destroyed: programs may run while the process exits
+    return *instance;
+  }
+
+  Ref<T> find(std::string_view name) {  // null if absent
+    std::shared_lock lock(guard_);
+    const auto found = objects_.find(name);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+
+  // Returns false and does nothing if the name is taken and `override_existing` is not set.
+  bool set(std::string_view name, Ref<T> object, bool override_existing) {
+    std::unique_lock lock(guard_);
+    const auto [place, fresh] = objects_.try_emplace(std::string(name), object);
+    if (!fresh && !override_existing) return false;
+    if (!fresh) std::swap(place->second, object);
+    lock.unlock();
+    return true;
+  }
+
+  void remove(std::string_view name) {
+    typename Objects::node_type removed;
+    std::unique_lock lock(guard_);
+    if (const auto found = objects_.find(name); found != objects_.end()) removed = objects_.extract(found);
+    lock.unlock();
+  }
+
+  void clear() {
+    Objects removed;
+    std::unique_lock lock(guard_);
+    removed.swap(objects_);
+    lock.unlock();
+  }
+
+  std::vector<std::string> names() {
+    std::shared_lock lock(guard_);
+    std::vector<std::string> names;
+    for (const auto &entry : objects_) names.push_back(entry.first);
+    return names;
+  }
+
+ private:
+  using Objects = std::map<std::string, Ref<T>, std::less<>>;
+  ForkSharedMutex guard_{kRank};
+  Objects objects_;
+};
+
 [[noreturn]] void wrong_count(Args args, const char *usage);
 inline void check_count(Args args, size_t least, size_t most, const char *usage) {
   if (args.size() < least || args.size() > most) [[unlikely]]

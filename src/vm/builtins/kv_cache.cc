@@ -11,26 +11,6 @@
 namespace opd {
 namespace {
 
-struct KvCache final : Object {
-  static int32_t type() {
-    static const int32_t index = register_type("opdyno.vm.AttentionKVCache");
-    return index;
-  }
-
-  ForkMutex guard{LockRank::kKvCache};
-  Ref<Tensor> data;             // [reserved rows, …]
-  int64_t fill_count = 0;       // rows in use
-  int64_t window_position = 0;  // the next row to write in the window
-
-  int64_t reserved() const { return data->dl.shape[0]; }
-  void reserve(int64_t rows);
-  void put(const DLTensor &value, int64_t first, int64_t to, int64_t count);
-  void append(const DLTensor &value);
-  void update(const DLTensor &value);
-  void override_window(const DLTensor &value, int64_t most, int64_t sinks);
-  Ref<Tensor> view(std::span<const int64_t> dims) const;
-};
-
 int64_t row_bytes(const DLTensor &t) {
   uint64_t count = 0, bytes = 0;
   element_count(t.shape + 1, t.ndim - 1, count);
@@ -57,81 +37,90 @@ void check_rows(const DLTensor &value, const DLTensor &data) {
           describe(value));
 }
 
-void KvCache::reserve(int64_t rows) {
-  if (rows <= reserved()) return;
-  int64_t more = std::max<int64_t>(reserved(), 1);
-  while (more < rows)
-    if (__builtin_mul_overflow(more, 2, &more))
-      fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
-  std::vector<int64_t> dims(data->dl.shape, data->dl.shape + data->dl.ndim);
-  dims[0] = more;
-  auto grown = make_lasting_tensor(dims, data->dl.dtype, data->dl.device, MemoryUse::kCache);
-  const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
-             all = static_cast<size_t>(more * row_bytes(data->dl));
-  if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
-  // The fill count may include rows that were never written, so they are zeroed.
-  if (all > kept) std::memset(static_cast<char *>(grown->dl.data) + kept, 0, all - kept);
-  data = std::move(grown);
-}
+struct KvCache final : Object {
+  static int32_t type() { return registered_type<"opdyno.vm.AttentionKVCache">(); }
 
-// Copies rows [first, first + count) of `value` to row `to`.
-void KvCache::put(const DLTensor &value, int64_t first, int64_t to, int64_t count) {
-  if (count == 0) return;
-  copy_tensor(rows_of(value, first, count)->dl, rows_of(data->dl, to, count)->dl);
-}
+  ForkMutex guard{LockRank::kKvCache};
+  Ref<Tensor> data;             // [reserved rows, …]
+  int64_t fill_count = 0;       // rows in use
+  int64_t window_position = 0;  // the next row to write in the window
 
-void KvCache::append(const DLTensor &value) {
-  check_rows(value, data->dl);
-  int64_t filled;
-  if (__builtin_add_overflow(fill_count, value.shape[0], &filled))
-    fail(OPD_OUT_OF_MEMORY, "a cache cannot hold that many rows");
-  reserve(filled);
-  put(value, 0, fill_count, value.shape[0]);
-  fill_count = filled;
-}
-
-void KvCache::update(const DLTensor &value) {
-  check_rows(value, data->dl);
-  require(value.shape[0] == fill_count, "value must have ", fill_count, " rows, as many as are in use, but is ",
-          describe(value));
-  put(value, 0, 0, fill_count);
-}
-
-// Writes after the last written row. After `most` rows, writing starts again after the first `sinks` rows, which are
-// kept.
-void KvCache::override_window(const DLTensor &value, int64_t most, int64_t sinks) {
-  check_rows(value, data->dl);
-  const int64_t rows = value.shape[0];
-  require(most >= 0 && sinks >= 0 && sinks <= most, "sinks must be from 0 to max_cache_size, ", most, ", but are ",
-          sinks);
-  require(rows <= most - sinks, "value must have at most max_cache_size - sinks = ", most - sinks, " rows, but is ",
-          describe(value));
-  require(window_position <= most, "max_cache_size is ", most, ", but the window stands at row ", window_position,
-          " already");
-  const int64_t fitting = std::min(rows, most - window_position);
-  const int64_t filled = fill_count > most - rows ? most : fill_count + rows;
-  require(fitting == rows || filled == most, "the window is to be written over, but holds ", fill_count, " of ", most,
-          " rows");
-  reserve(std::max(filled, window_position + fitting));
-  put(value, 0, window_position, fitting);
-  put(value, fitting, sinks, rows - fitting);
-  fill_count = filled;
-  window_position = fitting == rows ? window_position + rows : sinks + rows - fitting;
-}
-
-Ref<Tensor> KvCache::view(std::span<const int64_t> dims) const {
-  const DLTensor &t = data->dl;
-  const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count &&
-                    std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
-  if (!fits) {
-    std::string wanted;
-    append_dims(wanted, dims);
-    fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ",
-         wanted);
+  int64_t reserved() const { return data->dl.shape[0]; }
+  void reserve(int64_t rows) {
+    if (rows <= reserved()) return;
+    int64_t more = std::max<int64_t>(reserved(), 1);
+    while (more < rows)
+      if (__builtin_mul_overflow(more, 2, &more))
+        fail(OPD_OUT_OF_MEMORY, "a cache of ", rows, " rows cannot be reserved");
+    std::vector<int64_t> dims(data->dl.shape, data->dl.shape + data->dl.ndim);
+    dims[0] = more;
+    auto grown = make_lasting_tensor(dims, data->dl.dtype, data->dl.device, MemoryUse::kCache);
+    const auto kept = static_cast<size_t>(reserved() * row_bytes(data->dl)),
+               all = static_cast<size_t>(more * row_bytes(data->dl));
+    if (kept) std::memcpy(grown->dl.data, data->dl.data, kept);
+    // The fill count may include rows that were never written, so they are zeroed.
+    if (all > kept) std::memset(static_cast<char *>(grown->dl.data) + kept, 0, all - kept);
+    data = std::move(grown);
   }
-  return Tensor::make(dims, t.dtype, t.device, t.data, data);
-}
 
+  // Copies rows [first, first + count) of `value` to row `to`.
+  void put(const DLTensor &value, int64_t first, int64_t to, int64_t count) {
+    if (count == 0) return;
+    copy_tensor(rows_of(value, first, count)->dl, rows_of(data->dl, to, count)->dl);
+  }
+
+  void append(const DLTensor &value) {
+    check_rows(value, data->dl);
+    int64_t filled;
+    if (__builtin_add_overflow(fill_count, value.shape[0], &filled))
+      fail(OPD_OUT_OF_MEMORY, "a cache cannot hold that many rows");
+    reserve(filled);
+    put(value, 0, fill_count, value.shape[0]);
+    fill_count = filled;
+  }
+
+  void update(const DLTensor &value) {
+    check_rows(value, data->dl);
+    require(value.shape[0] == fill_count, "value must have ", fill_count, " rows, as many as are in use, but is ",
+            describe(value));
+    put(value, 0, 0, fill_count);
+  }
+
+  // Writes after the last written row. After `most` rows, writing starts again after the first `sinks` rows, which are
+  // kept.
+  void override_window(const DLTensor &value, int64_t most, int64_t sinks) {
+    check_rows(value, data->dl);
+    const int64_t rows = value.shape[0];
+    require(most >= 0 && sinks >= 0 && sinks <= most, "sinks must be from 0 to max_cache_size, ", most, ", but are ",
+            sinks);
+    require(rows <= most - sinks, "value must have at most max_cache_size - sinks = ", most - sinks, " rows, but is ",
+            describe(value));
+    require(window_position <= most, "max_cache_size is ", most, ", but the window stands at row ", window_position,
+            " already");
+    const int64_t fitting = std::min(rows, most - window_position);
+    const int64_t filled = fill_count > most - rows ? most : fill_count + rows;
+    require(fitting == rows || filled == most, "the window is to be written over, but holds ", fill_count, " of ", most,
+            " rows");
+    reserve(std::max(filled, window_position + fitting));
+    put(value, 0, window_position, fitting);
+    put(value, fitting, sinks, rows - fitting);
+    fill_count = filled;
+    window_position = fitting == rows ? window_position + rows : sinks + rows - fitting;
+  }
+
+  Ref<Tensor> view(std::span<const int64_t> dims) const {
+    const DLTensor &t = data->dl;
+    const bool fits = dims.size() == static_cast<size_t>(t.ndim) && dims[0] == fill_count &&
+                      std::equal(dims.begin() + 1, dims.end(), t.shape + 1);
+    if (!fits) {
+      std::string wanted;
+      append_dims(wanted, dims);
+      fail(OPD_INVALID_ARGUMENT, "shape must be that of the ", fill_count, " rows in use of ", describe(t), ", but is ",
+           wanted);
+    }
+    return Tensor::make(dims, t.dtype, t.device, t.data, data);
+  }
+};
 // ---- builtins
 
 // A tensor argument of rank 1 or more whose elements are whole bytes. It is copied if it lies in the cache itself.
@@ -144,8 +133,7 @@ class GivenRows {
     if (!cache || given_->device.device_type != kDLCPU) return;
     const char *from = data_of(cache->data->dl), *to = from + bytes_of(cache->data->dl);
     if (data_of(*given_) < from || data_of(*given_) >= to) return;
-    copy_ = make_tensor(dims_of(*given_), given_->dtype, kHost);
-    copy_tensor(*given_, copy_->dl);
+    copy_ = copied_to(kHost, *given_);
     given_ = &copy_->dl;
   }
   const DLTensor &operator*() const { return *given_; }

@@ -34,13 +34,13 @@ std::span<float> logits_row(const View &v, std::string_view name) {
 }
 
 double uniform_of(const View &v) {
-  const double uniform = finite_of(v, "uniform_sample");
+  const double uniform = as_finite(v, "uniform_sample");
   if (uniform < 0 || uniform > 1) fail(OPD_OUT_OF_RANGE, "uniform_sample must be from 0 to 1, but is ", uniform);
   return uniform;
 }
 
 double top_p_of(const View &v) {
-  const double top_p = finite_of(v, "top_p");
+  const double top_p = as_finite(v, "top_p");
   if (top_p < 0) fail(OPD_OUT_OF_RANGE, "top_p must not be negative, but is ", top_p);
   return top_p;
 }
@@ -56,7 +56,7 @@ struct Candidate {
 Value sample_top_p_from_logits(Args args) {
   check_count(args, 4, 4, "(logits, temperature, top_p, uniform_sample)");
   const auto logits = logits_row(args[0], "logits");
-  const double temperature = finite_of(args[1], "temperature"), top_p = top_p_of(args[2]),
+  const double temperature = as_finite(args[1], "temperature"), top_p = top_p_of(args[2]),
                uniform = uniform_of(args[3]);
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < logits.size(); ++i) candidates.push_back({logits[i], static_cast<int64_t>(i)});
@@ -154,7 +154,7 @@ Value apply_repetition_penalty(Args args) {
   writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
   const auto tokens = tokens_row(args[1], logits.size());
-  const double penalty = finite_of(args[2], "penalty");
+  const double penalty = as_finite(args[2], "penalty");
   require(penalty > 0, "penalty must be greater than 0, but is ", penalty);
   for (const int32_t token : tokens) {
     float &logit = logits[static_cast<size_t>(token)];
@@ -171,7 +171,7 @@ Value apply_presence_and_frequency_penalty(Args args) {
   const auto counts = row<int32_t>(args[2], "token_freqs", kInt32);
   require(counts.size() == tokens.size(), "token_freqs must have an element for each of the ", tokens.size(),
           " token_ids, but has ", counts.size());
-  const double presence = finite_of(args[3], "presence_penalty"), frequency = finite_of(args[4], "frequency_penalty");
+  const double presence = as_finite(args[3], "presence_penalty"), frequency = as_finite(args[4], "frequency_penalty");
   for (size_t i = 0; i < tokens.size(); ++i) {
     float &logit = logits[static_cast<size_t>(tokens[i])];
     logit = static_cast<float>(logit - (counts[i] * frequency + presence));
@@ -183,7 +183,7 @@ Value apply_softmax_with_temperature(Args args) {
   check_count(args, 2, 2, "(logits, temperature)");
   writable_dltensor(args[0], "logits");
   const auto logits = logits_row(args[0], "logits");
-  const double temperature = finite_of(args[1], "temperature");
+  const double temperature = as_finite(args[1], "temperature");
   require(temperature > 0, "temperature must be greater than 0, but is ", temperature);
   const float scale = static_cast<float>(1.0f / temperature);
   float greatest = -std::numeric_limits<float>::infinity();

@@ -1,31 +1,20 @@
 #include "vm/builtins/tensor_args.h"
 
-#include <cmath>
-
 #include "device/device.h"
 
 namespace opd {
 
-const DLTensor &compact_tensor(const View &v, std::string_view name) {
+const DLTensor &compact_tensor(const View &v, std::string_view name, std::optional<DLDataType> dtype) {
   const DLTensor &tensor = as_dltensor(v, name);
   require(tensor.device.device_type == kDLCPU && is_contiguous(tensor), name, " must lie compactly on the CPU, but is ",
           describe(tensor), is_contiguous(tensor) ? "" : " with gaps");
   bytes_of(tensor);  // throws if the size overflows
+  if (dtype)
+    require(same(tensor.dtype, *dtype), name, " must be of dtype ", dtype_name(*dtype), ", but is ", describe(tensor));
   return tensor;
 }
 
-const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype) {
-  const DLTensor &tensor = compact_tensor(v, name);
-  require(same(tensor.dtype, dtype), name, " must be of dtype ", dtype_name(dtype), ", but is ", describe(tensor));
-  return tensor;
-}
-
-const DLTensor &compact_output(const View &v, std::string_view name) {
-  writable_dltensor(v, name);
-  return compact_tensor(v, name);
-}
-
-const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype) {
+const DLTensor &compact_output(const View &v, std::string_view name, std::optional<DLDataType> dtype) {
   writable_dltensor(v, name);
   return compact_tensor(v, name, dtype);
 }
@@ -46,12 +35,6 @@ int32_t axis_of(const View &v, int32_t ndim) {
   const int64_t axis = as_int(v, "axis");
   if (axis < -ndim || axis >= ndim) fail(OPD_OUT_OF_RANGE, "axis is ", axis, ", but the tensor is of rank ", ndim);
   return static_cast<int32_t>(axis < 0 ? axis + ndim : axis);
-}
-
-double finite_of(const View &v, std::string_view name) {
-  const double number = as_float(v, name);
-  require(std::isfinite(number), name, " must be finite, but is ", number);
-  return number;
 }
 
 AxisView::AxisView(const DLTensor &tensor, int32_t axis) : size(tensor.shape[axis]) {

@@ -1,5 +1,6 @@
 // Tensor arguments whose elements a builtin reads or writes itself.
 #pragma once
+#include <optional>
 #include <span>
 
 #include "value/tensor.h"
@@ -9,17 +10,14 @@ namespace opd {
 constexpr DLDataType kFloat32{kDLFloat, 32, 1}, kInt32{kDLInt, 32, 1}, kInt64{kDLInt, 64, 1};
 
 // Returns the tensor of `v`, which must be compact and on the CPU. The error says so with `name`.
-const DLTensor &compact_tensor(const View &v, std::string_view name);
-const DLTensor &compact_tensor(const View &v, std::string_view name, DLDataType dtype);
+const DLTensor &compact_tensor(const View &v, std::string_view name, std::optional<DLDataType> dtype = {});
 // The same for an argument that the builtin writes. It must not be read-only either.
-const DLTensor &compact_output(const View &v, std::string_view name);
-const DLTensor &compact_output(const View &v, std::string_view name, DLDataType dtype);
+const DLTensor &compact_output(const View &v, std::string_view name, std::optional<DLDataType> dtype = {});
 // Returns the tensor if it lies on the CPU, else a copy that `out_copy` keeps. For small tensors that a builtin reads.
 const DLTensor &on_host(const DLTensor &tensor, Ref<Tensor> &out_copy);
 uint64_t count_of(const DLTensor &tensor);
 // Returns an axis of a tensor of rank `ndim`. Negative numbers count from the end.
 int32_t axis_of(const View &v, int32_t ndim);
-double finite_of(const View &v, std::string_view name);  // throws if the number is NaN or infinite
 
 // Returns the elements of a compact tensor. The caller has checked that its dtype is T's.
 template <class T>

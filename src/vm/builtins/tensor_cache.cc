@@ -1,8 +1,4 @@
 // Named tensors of the process, which outlive the runs that made them, and parameter lists made from them.
-#include <map>
-#include <shared_mutex>
-
-#include "base/fork_mutex.h"
 #include "device/device.h"
 #include "module/module.h"
 #include "params/formats.h"
@@ -11,62 +7,13 @@
 namespace opd {
 namespace {
 
-class TensorCache {
- public:
-  static TensorCache &global() {
-    static auto *instance = new TensorCache;  // never destroyed: programs may run while the process exits
-    return *instance;
-  }
+using TensorCache = NamedObjects<Tensor, LockRank::kTensorCache>;
 
-  Ref<Tensor> find(std::string_view name) {  // null if absent
-    std::shared_lock lock(guard_);
-    const auto found = tensors_.find(name);
-    return found == tensors_.end() ? nullptr : found->second;
-  }
-
-  // Returns false and does nothing if the name is taken and `override_existing` is not set.
-  bool set(std::string_view name, Ref<Tensor> tensor, bool override_existing) {
-    std::unique_lock lock(guard_);
-    const auto [place, fresh] = tensors_.try_emplace(std::string(name), tensor);
-    if (!fresh && !override_existing) return false;
-    if (!fresh) std::swap(place->second, tensor);
-    lock.unlock();  // a replaced tensor ends outside the lock: its deleter may be foreign code
-    return true;
-  }
-
-  void remove(std::string_view name) {
-    decltype(tensors_)::node_type removed;
-    std::unique_lock lock(guard_);
-    if (const auto found = tensors_.find(name); found != tensors_.end()) removed = tensors_.extract(found);
-    lock.unlock();
-  }
-
-  void clear() {
-    decltype(tensors_) removed;
-    std::unique_lock lock(guard_);
-    removed.swap(tensors_);
-    lock.unlock();
-  }
-
-  Ref<Tensor> get(std::string_view name) {  // throws OPD_NOT_FOUND
-    if (auto tensor = find(name)) return tensor;
-    std::shared_lock lock(guard_);
-    std::vector<std::string_view> names;
-    for (const auto &entry : tensors_) names.push_back(entry.first);
-    fail(OPD_NOT_FOUND, "there is no tensor \"", name, "\" among the ", names.size(), " of the tensor cache.",
-         suggestion(name, names));
-  }
-
- private:
-  ForkSharedMutex guard_{LockRank::kTensorCache};
-  std::map<std::string, Ref<Tensor>, std::less<>> tensors_;
-};
-
-Ref<Tensor> on_device(Ref<Tensor> tensor, DLDevice device) {
-  if (same(tensor->dl.device, device)) return tensor;
-  auto moved = make_tensor(dims_of(tensor->dl), tensor->dl.dtype, device);
-  copy_tensor(tensor->dl, moved->dl);
-  return moved;
+Ref<Tensor> cached(std::string_view name) {  // throws OPD_NOT_FOUND
+  if (auto tensor = TensorCache::global().find(name)) return tensor;
+  const auto names = TensorCache::global().names();
+  fail(OPD_NOT_FOUND, "there is no tensor \"", name, "\" among the ", names.size(), " of the tensor cache.",
+       suggestion(name, names));
 }
 
 Value cache_get(Args args) {
@@ -81,8 +28,7 @@ Value cache_update(Args args) {
   Ref<Tensor> tensor;
   if (args[1].type == OPD_DLTENSOR) {  // a view of foreign memory, which the cache cannot keep alive
     const DLTensor &view = as_dltensor(args[1], "tensor");
-    tensor = make_tensor(dims_of(view), view.dtype, view.device);
-    copy_tensor(view, tensor->dl);
+    tensor = copied_to(view.device, view);
   } else {
     tensor = Ref<Tensor>::share(&as<Tensor>(args[1], "tensor"));
   }
@@ -112,8 +58,11 @@ Value cache_load(Args args) {
   const DLDevice device{static_cast<DLDeviceType>(type), static_cast<int32_t>(id)};
   device_backend(device);                                 // an absent device is refused before the files are read
   const auto params = load_params(path, {.copy = true});  // the cache outlives the file
-  for (size_t i = 0; i < params->size(); ++i)
-    TensorCache::global().set(params->name(i), on_device(params->tensor(i), device), true);
+  for (size_t i = 0; i < params->size(); ++i) {
+    const Ref<Tensor> tensor = params->tensor(i);
+    const bool is_there = same(tensor->dl.device, device);
+    TensorCache::global().set(params->name(i), is_there ? tensor : copied_to(device, tensor->dl), true);
+  }
   return {};
 }
 
@@ -129,7 +78,7 @@ Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a count: u
   std::vector<Value> tensors;
   for (int64_t i = 0; i != count; ++i) {
     const std::string name = concat(prefix, "_", i);
-    auto tensor = count < 0 ? TensorCache::global().find(name) : TensorCache::global().get(name);
+    auto tensor = count < 0 ? TensorCache::global().find(name) : cached(name);
     if (!tensor) break;
     tensors.emplace_back(std::move(tensor));
   }
@@ -138,7 +87,7 @@ Ref<Array> numbered(Args args) {  // prefix_0, prefix_1, …; without a count: u
 
 Ref<Array> named(Args names) {
   std::vector<Value> tensors;
-  for (const View &name : names) tensors.emplace_back(TensorCache::global().get(as_text(name, "a name")));
+  for (const View &name : names) tensors.emplace_back(cached(as_text(name, "a name")));
   return array_of(tensors);
 }
 

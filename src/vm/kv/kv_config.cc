@@ -1,8 +1,5 @@
 #include "vm/kv/kv_config.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "device/device.h"
 #include "vm/kv/kv_state.h"
 
@@ -13,12 +10,6 @@ int64_t size_of(int64_t value, const char *what, int64_t least = 1) {
   if (value < least || value >= kMostKvSize)
     fail(OPD_OUT_OF_RANGE, what, " of the cache must be from ", least, " to ", kMostKvSize - 1, ", but is ", value);
   return value;
-}
-
-double finite_number(const View &v, const char *what) {
-  const double number = as_float(v, what);
-  require(std::isfinite(number), what, " must be finite, but is ", number);
-  return number;
 }
 
 void read_sizes(KvConfig &config, const View &v) {
@@ -62,8 +53,8 @@ void read_rope(KvConfig &config, Args args) {
   const int64_t mode = as_int(args[8], "argument 8, rope_mode,");
   require(mode >= 0 && mode <= 2, "rope_mode must be 0 (none), 1 (normal) or 2 (inline), but is ", mode);
   config.rope = static_cast<KvRope>(mode);
-  config.rope_scale = finite_number(args[9], "rope_scale");
-  config.rope_theta = finite_number(args[10], "rope_theta");
+  config.rope_scale = as_finite(args[9], "rope_scale");
+  config.rope_theta = as_finite(args[10], "rope_theta");
   const auto *factors = try_as<Tensor>(args[11]);
   if (!factors) return;
   require(config.rope == KvRope::kNormal, "rope_ext_factors are given, which need rope_mode 1 (normal), but it is ",
@@ -121,9 +112,5 @@ std::vector<Value> KvConfig::arguments() const {
           rope_factors ? Value(rope_factors) : Value(),
           std::move(model)};
 }
-
-bool KvConfig::has_kind(KvLayerKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
-
-int64_t KvConfig::num_pages() const { return pages_for(max_total, page_size) + 1 + (has_windows ? 2 * max_batch : 0); }
 
 }  // namespace opd

@@ -1,5 +1,6 @@
 // The configuration of a cache: the checked arguments of vm.builtin.paged_attention_kv_cache_create.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "value/tensor.h"
@@ -31,8 +32,8 @@ struct KvConfig {
   // 0.
   static KvConfig from(Args args);
   std::vector<Value> arguments() const;  // arguments for from() that give an equal configuration
-  int64_t num_pages() const;
-  bool has_kind(KvLayerKind kind) const;
+  int64_t num_pages() const { return pages_for(max_total, page_size) + 1 + (has_windows ? 2 * max_batch : 0); }
+  bool has_kind(KvLayerKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
   int64_t rows_at_once() const { return max_batch > max_rows ? max_batch : max_rows; }
 };
 

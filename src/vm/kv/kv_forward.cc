@@ -168,11 +168,6 @@ void KvForward::choose_kernels(const KvSequences &sequences) {
   appends_before_ = (!sequences.has_windows() && depths_[num_depths_ - 1].decodes) || has_tree;
 }
 
-// Whether some of the sequence's queries must not see some of its new rows.
-bool KvForward::needs_mask(size_t sequence) const {
-  return counts_[sequence] > 1 || !batch_[sequence]->tree.is_chain();
-}
-
 // ---- tables
 
 void KvForward::make_depths(const KvSequences &sequences) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "vm/kv/kv_sequences.h"
-#include "vm/kv/kv_table.h"
 
 namespace opd {
 
@@ -77,7 +76,9 @@ class KvForward {
   std::span<const int32_t> blocks_at(size_t sequence, size_t depth) const;
   size_t last_depth(size_t sequence) const { return std::min(chains_[sequence].count, kDepths) - 1; }
   void choose_kernels(const KvSequences &sequences);
-  bool needs_mask(size_t sequence) const;
+  // Whether some of the sequence's queries must not see some of its new rows.
+  bool needs_mask(size_t sequence) const { return counts_[sequence] > 1 || !batch_[sequence]->tree.is_chain(); }
+
   void make_depths(const KvSequences &sequences);
   void make_pages(const KvSequences &sequences, size_t depth, KvPages &made, int64_t window);
   void make_orders(size_t depth);

@@ -1,7 +1,5 @@
 #include "vm/kv/kv_kernels.h"
 
-#include <algorithm>
-
 #include "vm/observe.h"
 #include "vm/vm.h"
 
@@ -72,9 +70,5 @@ void KvKernels::run_tree(Ref<Function> &function, Ref<Function> &other, const ch
   }
   is_order_known_ = true;
 }
-
-void KvKernels::run_prefill_tree(Args args) { run_tree(prefill_tree, ragged_tree, "token trees in pages", args); }
-
-void KvKernels::run_ragged_tree(Args args) { run_tree(ragged_tree, prefill_tree, "token trees", args); }
 
 }  // namespace opd

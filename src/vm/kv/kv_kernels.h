@@ -5,7 +5,6 @@
 
 #include "value/function.h"
 #include "value/tensor.h"
-#include "vm/kv/kv_table.h"
 
 namespace opd {
 
@@ -20,8 +19,8 @@ struct KvKernels {
   std::vector<Value> arguments() const;
   // Calls of the two tree kernels. TVM's frontend for the CPU swaps them. So if a kernel refuses the number of its
   // arguments, the two are swapped.
-  void run_prefill_tree(Args args);
-  void run_ragged_tree(Args args);
+  void run_prefill_tree(Args args) { run_tree(prefill_tree, ragged_tree, "token trees in pages", args); }
+  void run_ragged_tree(Args args) { run_tree(ragged_tree, prefill_tree, "token trees", args); }
 
  private:
   void run_tree(Ref<Function> &function, Ref<Function> &other, const char *what, Args args);

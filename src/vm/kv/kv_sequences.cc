@@ -12,9 +12,6 @@ constexpr int32_t kPageToCome = -1;  // a page that the sliding window will free
 
 }  // namespace
 
-KvSequences::KvSequences(int64_t num_pages, int64_t page_size, bool has_windows)
-    : num_pages_(num_pages), page_size_(page_size), has_windows_(has_windows) {}
-
 void KvSequences::clear() {
   sequences_.clear();
   blocks_.clear();
@@ -88,10 +85,6 @@ int32_t KvSequences::take_page() {
   return page;
 }
 
-void KvSequences::give_pages(KvBlock &from, size_t count) {
-  for (; from.pages.size() > count; from.pages.pop_back()) given_pages_.push_back(from.pages.back());
-}
-
 void KvSequences::drop(int32_t index) {
   while (index != kNoBlock && --own(index).users == 0) {
     KvBlock &gone = own(index);
@@ -158,10 +151,6 @@ KvSequences::Cut KvSequences::cut_at(const KvSequence &sequence, int64_t positio
   cut.rest = rows % page_size_;
   cut.whole = rows - cut.rest;
   return cut;
-}
-
-int32_t KvSequences::page_at(const Cut &cut) const {
-  return block(cut.block).pages[static_cast<size_t>(cut.whole / page_size_)];
 }
 
 std::optional<KvPageCopy> KvSequences::copy_for_fork(int64_t parent, int64_t child, int64_t position) const {
@@ -280,10 +269,6 @@ void KvSequences::enable_window(int64_t id, int64_t window, int64_t sink) {
           " has a token tree; commit one of its paths before it gets a window");
   sequence.window = window;
   sequence.sink = sink;
-}
-
-int64_t KvSequences::rows_to_slide(const KvSequence &sequence, int64_t length) const {
-  return sequence.window == 0 ? 0 : std::max<int64_t>(length - sequence.window, 0);
 }
 
 int64_t KvSequences::sink_of(const KvSequence &sequence) const {

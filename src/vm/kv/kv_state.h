@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,39 @@
 #include "value/value.h"
 
 namespace opd {
+
+// A table of a forward pass that kernels read: 32-bit integers, aligned to 64 bytes, which compiled code requires of
+// every tensor. The table's memory is reused by the next pass.
+template <class T>
+struct TensorAligned {
+  using value_type = T;
+  TensorAligned() = default;
+  template <class U>
+  TensorAligned(const TensorAligned<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), std::align_val_t(64))); }
+  void deallocate(T *data, size_t) noexcept { ::operator delete(data, std::align_val_t(64)); }
+  bool operator==(const TensorAligned &) const { return true; }
+};
+
+using KvTable = std::vector<int32_t, TensorAligned<int32_t>>;
+
+// Tables of numbers in a saved state: first their count, then the numbers.
+template <class T>
+void write_numbers(ByteWriter &out, std::span<const T> numbers) {
+  out.write(static_cast<uint64_t>(numbers.size()));
+  out.write_bytes(numbers.data(), numbers.size_bytes());
+}
+template <class T>
+void write_numbers(ByteWriter &out, const std::vector<T> &numbers) {
+  write_numbers(out, std::span(numbers));
+}
+
+template <class T>
+std::vector<T> read_numbers(ByteReader &from, const char *field) {
+  std::vector<T> numbers(from.read_count(sizeof(T), field));
+  for (T &number : numbers) number = from.read<T>(field);
+  return numbers;
+}
 
 constexpr int64_t kMostKvSize = int64_t{1} << 31;  // kernels count rows, places and slots in 32 bits
 

@@ -12,11 +12,6 @@ bool on_cpu(DLDevice device) { return device.device_type == kDLCPU; }
 
 }  // namespace
 
-int32_t PagedKvCache::type() {
-  static const int32_t index = register_type("opdyno.vm.PagedKVCache");
-  return index;
-}
-
 PagedKvCache::PagedKvCache(KvConfig config, KvKernels kernels)
     : config_(std::move(config)),
       kernels_(std::move(kernels)),
@@ -115,10 +110,6 @@ void PagedKvCache::begin_forward(std::span<const int64_t> ids, std::span<const i
   device_tables_.clear();
 }
 
-void PagedKvCache::cancel_forward() {
-  if (forward_.is_running()) forward_.undo(sequences_);
-}
-
 KvUsage PagedKvCache::usage() const {
   uint64_t bytes = 0;
   for (const auto &store : stores_) bytes += bytes_of(store->dl);
@@ -214,14 +205,6 @@ KvView PagedKvCache::placed(const KvTable &values, size_t margin, std::initializ
   return {copy->dl.data, copy->dl.byte_offset + margin * sizeof(int32_t), kKvTableType, config_.device, dims};
 }
 
-KvView PagedKvCache::view_rows(const Ref<Tensor> &buffer, int64_t heads, int64_t dim, int64_t rows) {
-  return {buffer->dl.data, buffer->dl.byte_offset, config_.dtype, config_.device, {rows, heads, dim}};
-}
-
-KvView PagedKvCache::lse_rows(const Ref<Tensor> &buffer, int64_t rows) {
-  return {buffer->dl.data, buffer->dl.byte_offset, kKvLseType, config_.device, {rows, config_.query_heads}};
-}
-
 // Returns the rows of this pass. The program's tensor may have more rows.
 KvView PagedKvCache::checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim) {
   const bool fits = tensor.ndim == 3 && tensor.shape[0] >= forward_.num_rows() &&
@@ -245,10 +228,6 @@ KvView PagedKvCache::checked_lse(const DLTensor &tensor, const char *what) {
   require(fits, what, " must be a compact float32 tensor of at least ", forward_.num_rows(), " rows and ",
           config_.query_heads, " heads, but is ", describe(tensor));
   return {tensor.data, tensor.byte_offset, tensor.dtype, tensor.device, {forward_.num_rows(), config_.query_heads}};
-}
-
-void PagedKvCache::require_running(const char *what) const {
-  require(forward_.is_running(), what, " needs the rows of a pass; call vm.builtin.kv_state_begin_forward first");
 }
 
 void PagedKvCache::debug_get(int64_t id, int64_t begin, int64_t end, const DLTensor &keys, const DLTensor *values) {

@@ -14,7 +14,7 @@ inline constexpr char kPagedCacheMaker[] = "vm.builtin.paged_attention_kv_cache_
 
 class PagedKvCache final : public KvState {
  public:
-  static int32_t type();  // "opdyno.vm.PagedKVCache"
+  static int32_t type() { return registered_type<"opdyno.vm.PagedKVCache">(); }
   PagedKvCache(KvConfig config, KvKernels kernels);
 
   void clear() override;
@@ -25,7 +25,10 @@ class PagedKvCache final : public KvState {
   void begin_forward(std::span<const int64_t> ids, std::span<const int64_t> counts,
                      std::optional<std::span<const int64_t>> parents) override;
   void end_forward() override { forward_.end(); }
-  void cancel_forward() override;
+  void cancel_forward() override {
+    if (forward_.is_running()) forward_.undo(sequences_);
+  }
+
   std::vector<KvSequenceLength> lengths() const override { return sequences_.lengths(); }
   KvUsage usage() const override;
   const char *maker() const override { return kPagedCacheMaker; }
@@ -74,13 +77,22 @@ class PagedKvCache final : public KvState {
     return placed(values, margin, {static_cast<int64_t>(values.size() - margin) / 2, 2});
   }
   KvView placed(const KvTable &values, size_t margin, std::initializer_list<int64_t> dims);
-  KvView view_rows(const Ref<Tensor> &buffer, int64_t heads, int64_t dim, int64_t rows);
-  KvView lse_rows(const Ref<Tensor> &buffer, int64_t rows);
+  KvView view_rows(const Ref<Tensor> &buffer, int64_t heads, int64_t dim, int64_t rows) {
+    return {buffer->dl.data, buffer->dl.byte_offset, config_.dtype, config_.device, {rows, heads, dim}};
+  }
+
+  KvView lse_rows(const Ref<Tensor> &buffer, int64_t rows) {
+    return {buffer->dl.data, buffer->dl.byte_offset, kKvLseType, config_.device, {rows, config_.query_heads}};
+  }
+
   KvView checked(const DLTensor &tensor, const char *what, int64_t heads, int64_t dim);
   KvView checked_lse(const DLTensor &tensor, const char *what);
   void check_group(const DLTensor &tensor, int64_t group, int64_t pages) const;
   KvView page_of(const DLTensor &pages, int64_t number) const;
-  void require_running(const char *what) const;
+  void require_running(const char *what) const {
+    require(forward_.is_running(), what, " needs the rows of a pass; call vm.builtin.kv_state_begin_forward first");
+  }
+
   bool is_latent(int64_t layer) const;
   void append(size_t layer, View k, View v);
   void attend(size_t layer, double scale, Rows &rows, KvView &out, KvView &lse);
@@ -102,5 +114,9 @@ class PagedKvCache final : public KvState {
   // Copies of the tables of this pass. Unused on the CPU.
   std::unordered_map<const KvTable *, Ref<Tensor>> device_tables_;
 };
+
+// Returns TVM's hash of the layout as 16 digits. If two caches have the same hash, each can store rows of the other.
+// Throws OPD_UNSUPPORTED if rows of the cache do not mean the same in another cache.
+std::string checkpoint_layout_hash(const KvConfig &config);
 
 }  // namespace opd

@@ -17,11 +17,6 @@ std::vector<int64_t> dims_with(std::initializer_list<int64_t> first, const DLTen
 
 }  // namespace
 
-int32_t RnnState::type() {
-  static const int32_t index = register_type("opdyno.vm.RNNState");
-  return index;
-}
-
 RnnState::RnnState(int64_t num_layers, int64_t max_sequences, int64_t max_history, std::vector<Kind> kinds)
     : num_layers_(num_layers),
       max_sequences_(max_sequences),

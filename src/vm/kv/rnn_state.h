@@ -16,8 +16,8 @@ inline constexpr char kRnnStateMaker[] = "vm.builtin.rnn_state_create";
 
 class RnnState final : public KvState {
  public:
-  static int32_t type();  // "opdyno.vm.RNNState"
-  struct Kind {           // a kind of state; each layer has one of each kind
+  static int32_t type() { return registered_type<"opdyno.vm.RNNState">(); }
+  struct Kind {  // a kind of state; each layer has one of each kind
     Ref<Function> get, set;
     Ref<Tensor> initial;
   };

@@ -4,7 +4,6 @@
 
 #include "vm/kv/kv_config.h"
 #include "vm/kv/kv_sequences.h"
-#include "vm/kv/saved_numbers.h"
 
 namespace opd {
 namespace {

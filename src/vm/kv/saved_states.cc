@@ -5,7 +5,6 @@
 #include "device/device.h"
 #include "vm/kv/paged_kv_cache.h"
 #include "vm/kv/rnn_state.h"
-#include "vm/kv/saved_numbers.h"
 
 namespace opd {
 namespace {
@@ -16,8 +15,7 @@ class Parts {
   Parts(const DLTensor &store, int64_t count, int64_t rows, int64_t lines = 1)
       : store_(store), size_(bytes_of(store) / static_cast<uint64_t>(count)), rows_(rows), lines_(lines) {
     if (store.device.device_type == kDLCPU) return;
-    copy_ = make_tensor(dims_of(store), store.dtype, kHost);
-    copy_tensor(store, copy_->dl);
+    copy_ = copied_to(kHost, store);
   }
 
   // Unused rows are zeroed, because their memory may hold any data of the process.

@@ -1,5 +1,5 @@
 // Modules in captures, from bytes that nobody's program has written.
-#include "replay/program_blocks.h"
+#include "replay/captured_call.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,9 @@
-// Builtins that make and use the paged attention cache of language models.
+// Builtins that make and use KV states of a particular kind: the paged attention cache of language models, and the
+// states of recurrent networks.
 #include "vm/builtins/builtins.h"
-#include "vm/kv/kv_checkpoint.h"
 #include "vm/kv/paged_kv_cache.h"
+#include "vm/kv/rnn_state.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {
@@ -19,52 +21,49 @@ Value create_paged_cache(Args args) {
                                    KvKernels(args.subspan(kNumSettings, kNumArguments - kNumSettings)));
 }
 
-// Runs `body(cache)` alone and returns its value.
+// Runs `body(cache)` alone. Returns its value, or None if it has none.
 template <class F>
-auto use_cache(Args args, const F &body) {
+Value use_cache(Args args, const F &body) {
   PagedKvCache &cache = cache_of(args[0]);
   const KvUse alone(cache);
-  return body(cache);
+  if constexpr (std::is_void_v<decltype(body(cache))>) return body(cache), Value();
+  else return body(cache);
 }
 
 const DLTensor &output(const View &v, std::string_view what) { return writable_dltensor(v, what); }
 
 Value attention_with_fused_qkv(Args args) {
   check_count(args, 5, 5, "(kv_cache, layer, sm_scale, qkv, output)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.attend_fused(as_int(args[1], "layer"), as_float(args[2], "sm_scale"), as_dltensor(args[3], "qkv"),
                        output(args[4], "the output"));
   });
-  return {};
 }
 
 Value self_attention(Args args) {
   check_count(args, 8, 8, "(kv_cache, layer, sm_scale, q, k, v, output, lse)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.attend_self(as_int(args[1], "layer"), as_float(args[2], "sm_scale"), as_dltensor(args[3], "q"),
                       as_dltensor(args[4], "k"), as_dltensor(args[5], "v"), output(args[6], "the output"),
                       output(args[7], "lse"));
   });
-  return {};
 }
 
 Value cross_attention(Args args) {
   check_count(args, 6, 6, "(kv_cache, layer, sm_scale, q, output, lse)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.attend_pages(as_int(args[1], "layer"), as_float(args[2], "sm_scale"), as_dltensor(args[3], "q"),
                        output(args[4], "the output"), output(args[5], "lse"));
   });
-  return {};
 }
 
 Value attention_with_shared_kv(Args args) {
   check_count(args, 7, 7, "(kv_cache, source_layer, sm_scale, q, current_k, current_v, output)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.attend_shared(as_int(args[1], "source_layer"), as_float(args[2], "sm_scale"), as_dltensor(args[3], "q"),
                         as_dltensor(args[4], "current_k"), as_dltensor(args[5], "current_v"),
                         output(args[6], "the output"));
   });
-  return {};
 }
 
 Value merge_attn_output_inplace(Args args) {
@@ -89,19 +88,17 @@ Value get_query_positions(Args args) {
 
 Value enable_sliding_window_for_seq(Args args) {
   check_count(args, 4, 4, "(kv_cache, seq_id, sliding_window_size, attn_sink_size)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.enable_window(as_int(args[1], "seq_id"), as_int(args[2], "sliding_window_size"),
                         as_int(args[3], "attn_sink_size"));
   });
-  return {};
 }
 
 Value commit_accepted_token_tree_nodes(Args args) {
   check_count(args, 3, 3, "(kv_cache, seq_ids, leaf_indices)");
   const Integers ids(args[1], "seq_ids"), leaves(args[2], "leaf_indices");
   require_batch(ids.view(), leaves.view(), "leaf_indices", -1);
-  use_cache(args, [&](PagedKvCache &cache) { cache.commit(ids.view(), leaves.view()); });
-  return {};
+  return use_cache(args, [&](PagedKvCache &cache) { cache.commit(ids.view(), leaves.view()); });
 }
 
 Value is_empty(Args args) {
@@ -127,21 +124,19 @@ Value get_sequence_length(Args args) {
 
 Value debug_get_kv(Args args) {
   check_count(args, 6, 6, "(kv_cache, seq_id, start_pos, end_pos, k, v)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     const DLTensor &values = output(args[5], "v");
     cache.debug_get(as_int(args[1], "seq_id"), as_int(args[2], "start_pos"), as_int(args[3], "end_pos"),
                     output(args[4], "k"), &values);
   });
-  return {};
 }
 
 Value debug_get_kv_mla(Args args) {
   check_count(args, 5, 5, "(kv_cache, seq_id, start_pos, end_pos, kv)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.debug_get(as_int(args[1], "seq_id"), as_int(args[2], "start_pos"), as_int(args[3], "end_pos"),
                     output(args[4], "kv"), nullptr);
   });
-  return {};
 }
 
 Value get_layout_hash(Args args) {
@@ -157,35 +152,89 @@ Value get_checkpoint_metadata(Args args) {
 
 Value export_page_group(Args args) {
   check_count(args, 4, 4, "(kv_cache, seq_id, group_id, tensor)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.export_group(as_int(args[1], "seq_id"), as_int(args[2], "group_id"), output(args[3], "the tensor"));
   });
-  return {};
 }
 
 Value prepare_import(Args args) {
   check_count(args, 3, 3, "(kv_cache, seq_id, metadata)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.prepare_import(as_int(args[1], "seq_id"), as_text(args[2], "metadata"));
   });
-  return {};
 }
 
 Value import_page_group(Args args) {
   check_count(args, 4, 4, "(kv_cache, seq_id, group_id, tensor)");
-  use_cache(args, [&](PagedKvCache &cache) {
+  return use_cache(args, [&](PagedKvCache &cache) {
     cache.import_group(as_int(args[1], "seq_id"), as_int(args[2], "group_id"), as_dltensor(args[3], "the tensor"));
   });
-  return {};
 }
 
 Value finish_import(Args args) {
   check_count(args, 2, 2, "(kv_cache, seq_id)");
-  use_cache(args, [&](PagedKvCache &cache) { cache.finish_import(as_int(args[1], "seq_id")); });
+  return use_cache(args, [&](PagedKvCache &cache) { cache.finish_import(as_int(args[1], "seq_id")); });
+}
+
+// ---- the states of recurrent networks
+
+constexpr int64_t kMostLayers = 4096;  // each layer costs memory, even with small states
+
+int64_t size_of(const View &v, const char *what, int64_t most = kMostKvSize - 1) {
+  const int64_t size = as_int(v, what);
+  if (size < 1 || size > most) fail(OPD_OUT_OF_RANGE, what, " must be from 1 to ", most, ", but is ", size);
+  return size;
+}
+
+Value create_state(Args args) {
+  check_count(args, 6, 6, "(num_layers, max_batch_size, max_history, f_gets, f_sets, init_layer_value)");
+  const auto &gets = as<Array>(args[3], "f_gets"), &sets = as<Array>(args[4], "f_sets"),
+             &initial = as<Array>(args[5], "init_layer_value");
+  require(gets.size() >= 1 && gets.size() == sets.size() && gets.size() == initial.size(),
+          "f_gets, f_sets and init_layer_value must be of one length, at least 1, but are of ", gets.size(), ", ",
+          sets.size(), " and ", initial.size());
+  std::vector<RnnState::Kind> kinds;
+  for (size_t i = 0; i < gets.size(); ++i) {
+    auto &value = as<Tensor>(initial.items()[i], "an item of init_layer_value");
+    require(is_contiguous(value.dl), "an item of init_layer_value must be compact, but is ", describe(value.dl));
+    require(kinds.empty() || same(value.dl.device, kinds[0].initial->dl.device),
+            "the items of init_layer_value must lie on one device, but are ",
+            describe(kinds.empty() ? value.dl : kinds[0].initial->dl), " and ", describe(value.dl));
+    kinds.push_back({lasting_function(as<Function>(gets.items()[i], "an item of f_gets")),
+                     lasting_function(as<Function>(sets.items()[i], "an item of f_sets")), Ref<Tensor>::share(&value)});
+  }
+  return make_object<RnnState>(size_of(args[0], "num_layers", kMostLayers), size_of(args[1], "max_batch_size"),
+                               size_of(args[2], "max_history"), std::move(kinds));
+}
+
+RnnState &state_of(const View &v) { return as<RnnState>(v, "state"); }
+
+Value get(Args args) {
+  check_count(args, 4, 4, "(state, layer_id, state_id, output)");
+  RnnState &state = state_of(args[0]);
+  writable_dltensor(args[3], "the output");
+  const KvUse alone(state);
+  state.get(as_int(args[1], "layer_id"), as_int(args[2], "state_id"), args[3]);
   return {};
 }
 
-constexpr Builtin kPagedKvCacheBuiltins[] = {
+Value set(Args args) {
+  check_count(args, 4, 4, "(state, layer_id, state_id, data)");
+  RnnState &state = state_of(args[0]);
+  as_dltensor(args[3], "data");
+  const KvUse alone(state);
+  state.set(as_int(args[1], "layer_id"), as_int(args[2], "state_id"), args[3]);
+  return Value(args[0]);
+}
+
+Value debug_get(Args args) {
+  check_count(args, 4, 4, "(state, layer_id, state_id, seq_id)");
+  RnnState &state = state_of(args[0]);
+  const KvUse alone(state);
+  return state.debug_get(as_int(args[1], "layer_id"), as_int(args[2], "state_id"), as_int(args[3], "seq_id"));
+}
+
+constexpr Builtin kKvKindBuiltins[] = {
     builtin<"vm.builtin.paged_attention_kv_cache_create", create_paged_cache>(),
     builtin<"vm.builtin.attention_kv_cache_attention_with_fused_qkv", attention_with_fused_qkv>(),
     builtin<"vm.builtin.attention_kv_cache_self_attention", self_attention>(),
@@ -208,10 +257,14 @@ constexpr Builtin kPagedKvCacheBuiltins[] = {
     builtin<"vm.builtin.attention_kv_cache_prepare_import", prepare_import>(),
     builtin<"vm.builtin.attention_kv_cache_import_page_group", import_page_group>(),
     builtin<"vm.builtin.attention_kv_cache_finish_import", finish_import>(),
+    builtin<"vm.builtin.rnn_state_create", create_state>(),
+    builtin<"vm.builtin.rnn_state_get", get>(),
+    builtin<"vm.builtin.rnn_state_set", set>(),
+    builtin<"vm.builtin.rnn_state_debug_get", debug_get>(),
 };
 
 }  // namespace
 
-std::span<const Builtin> paged_kv_cache_builtins() { return kPagedKvCacheBuiltins; }
+std::span<const Builtin> kv_kind_builtins() { return kKvKindBuiltins; }
 
 }  // namespace opd
