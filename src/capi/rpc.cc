@@ -1,7 +1,6 @@
 // Implements include/opdyno/rpc.h.
 #include "capi/handles.h"
-#include "rpc/client/remote_device.h"
-#include "rpc/client/remote_objects.h"
+#include "rpc/client/client_session.h"
 #include "rpc/wire/secret.h"
 
 using namespace opd;

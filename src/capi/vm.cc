@@ -6,7 +6,7 @@
 #include "capi/handles.h"
 #include "profiler/vm_profile.h"
 #include "replay/call_capture.h"
-#include "rpc/client/remote_vm.h"
+#include "rpc/client/client_session.h"
 
 using namespace opd;
 

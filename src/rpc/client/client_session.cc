@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "rpc/client/remote_objects.h"
 #include "rpc/wire/end_answer.h"
 #include "trace/record/library_range.h"
 #include "trace/record/thread_context.h"
@@ -90,12 +89,17 @@ std::string end_in(std::string_view answer) {
   return "";
 }
 
-RemoteTensor part_of(const RemoteTensor &whole, size_t begin, size_t size) {
+// The head of a request to copy a part of a tensor.
+std::string copy_request(Code code, const RemoteTensor &whole, size_t begin, size_t size) {
   RemoteTensor part = whole;
   part.dtype = {kDLUInt, 8, 1};
   part.dims = {static_cast<int64_t>(size)};
   part.byte_offset += begin;
-  return part;
+  ByteWriter head;
+  head.write(code);
+  part.write(head);
+  head.write(uint64_t{size});
+  return head.take();
 }
 
 // Users turn checksums off for connections with other checks, such as an ssh tunnel. With checksums, copies over the
@@ -518,11 +522,7 @@ uint64_t ClientSession::allocate(DLDevice device, size_t bytes) {
 void ClientSession::write(const RemoteTensor &to, const void *from, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
-    ByteWriter head;
-    head.write(Code::kCopyToRemote);
-    part_of(to, begin, piece).write(head);
-    head.write(uint64_t{piece});
-    ask({.packet = head.take(),
+    ask({.packet = copy_request(Code::kCopyToRemote, to, begin, piece),
          .rest = {static_cast<const char *>(from) + begin, piece},
          .place = "amid a copy",
          .what = "rpc copy to"});
@@ -532,11 +532,7 @@ void ClientSession::write(const RemoteTensor &to, const void *from, size_t size)
 void ClientSession::read(const RemoteTensor &from, void *to, size_t size) {
   for (size_t begin = 0; begin < size; begin += kPiece) {
     const size_t piece = std::min(kPiece, size - begin);
-    ByteWriter head;
-    head.write(Code::kCopyFromRemote);
-    part_of(from, begin, piece).write(head);
-    head.write(uint64_t{piece});
-    const Answer answer = ask({.packet = head.take(),
+    const Answer answer = ask({.packet = copy_request(Code::kCopyFromRemote, from, begin, piece),
                                .place = "amid a copy",
                                .what = "rpc copy from",
                                .into = static_cast<char *>(to) + begin,

@@ -13,11 +13,13 @@
 
 #include "base/fork_mutex.h"
 #include "base/static_guard.h"
+#include "module/module.h"
 #include "rpc/client/connect.h"
 #include "rpc/wire/frames.h"
 #include "rpc/wire/packets.h"
 #include "rpc/wire/tls.h"
 #include "trace/model/trace_context.h"
+#include "vm/any_vm.h"
 
 namespace opd::rpc {
 
@@ -131,5 +133,85 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::string reason_;                     // why the session ended
   std::map<std::string, uint64_t> known_;  // numbers of the server's built-in functions
 };
+
+// ---- remote_objects.cc: functions, modules and other objects of a session. Each has the object's number on the server and
+// frees it there at its end.
+
+// Functions that only opdyno's servers have. The client detects such a server by the first one.
+inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",
+                            *kListFunction = "opdyno.rpc.list_functions";
+// Takes the value of a header `traceparent`, or "": the trace context of the client's next calls. Servers have this
+// function if they make spans.
+inline constexpr const char *kTraceParentFunction = "opdyno.rpc.traceparent";
+
+// The place of an object on its server.
+struct ObjectThere {
+  ObjectThere(std::shared_ptr<ClientSession> its_session, uint64_t its_number)
+      : session(std::move(its_session)), number(its_number) {}
+  ~ObjectThere() { session->free_object(number); }
+
+  const std::shared_ptr<ClientSession> session;
+  const uint64_t number;
+};
+
+struct RemoteModule final : Module, ObjectThere {
+  using ObjectThere::ObjectThere;
+  const char *kind() const override { return "rpc"; }
+  int32_t properties() const override { return OPD_MODULE_RUNNABLE; }
+  Ref<Function> find(std::string_view name) override;  // also searches imported modules
+  bool names_known() const override { return !session->version().empty(); }
+  std::vector<std::string> list() override;      // throws with TVM's servers, which cannot list functions
+  void add_import(Ref<Module> module) override;  // `module`: of the same session
+};
+
+struct RemoteFunction final : Function, ObjectThere {
+  RemoteFunction(std::shared_ptr<ClientSession> its_session, uint64_t its_number, std::string its_name)
+      : Function(&run), ObjectThere(std::move(its_session), its_number), name(std::move(its_name)) {}
+  static int run(void *self, const View *args, int32_t num_args, View *result);
+
+  // Set before other threads get the function.
+  std::string name;
+  Ref<RemoteModule> module;  // module that has the function; null: a global function or a result
+};
+
+// An object of another type, such as a map. It can be passed to functions of its session.
+struct RemoteObject final : Object, ObjectThere {
+  static int32_t type() { return registered_type<"opdyno.RemoteObject">(); }
+  using ObjectThere::ObjectThere;
+};
+
+struct SessionHandle final : Object {  // the user's handle of a session
+  static int32_t type() { return registered_type<"opdyno.RpcSession">(); }
+  explicit SessionHandle(std::shared_ptr<ClientSession> its_session) : session(std::move(its_session)) {}
+  const std::shared_ptr<ClientSession> session;
+};
+
+Ref<RemoteFunction> try_remote(Function &function);  // null: it runs in this process
+Ref<RemoteModule> try_remote(Module &module);        // likewise
+Ref<Function> function_there(const std::shared_ptr<ClientSession> &session,
+                             const std::string &name);  // null: there is none
+
+// Adds an argument of a call. Throws if the value cannot be sent to the other side. `place` and `function` are for
+// messages.
+void add_argument(PacketWriter &packet, const View &value, ClientSession &session, size_t place,
+                  const std::string &function);
+// Reads the result of a call from its answer.
+Value result_in(std::string_view answer, const std::shared_ptr<ClientSession> &session);
+uint64_t object_in(std::string_view answer);  // number of the object in a result; 0: it is not an object
+
+// ---- remote_device.cc: makes devices of sessions usable as devices of this process. Their memory has reserved local
+// addresses that are never read (device/address_ranges.h), so views and copies work as on other devices.
+
+void register_remote_devices();  // idempotent
+
+// Makes a local tensor for a tensor on the server. `object`: number of the object that owns it there.
+Ref<Tensor> tensor_here(const std::shared_ptr<ClientSession> &session, const RemoteTensor &there, uint64_t object);
+// Returns the server's description of a compact tensor on a device of a session. Throws for other memory.
+RemoteTensor remote_tensor(const DLTensor &tensor);
+
+// ---- remote_vm.cc: VMs of a session. The program and its state are on the server.
+
+// Throws for settings that servers do not support, and for devices outside the module's session.
+Ref<AnyVm> make_vm(Ref<RemoteModule> program, const VmSettings &settings);
 
 }  // namespace opd::rpc

@@ -3,7 +3,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -84,11 +83,20 @@ const cJSON *content_of(const JsonDocument &answer) {
   return content;
 }
 
-}  // namespace
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
+// Proves on both sides that the secret is known. `said`: the server's greeting.
+void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
+  Handshake handshake = numbers;
+  handshake.server_number = option_in(said, kChallengeOption);
+  if (handshake.server_number.empty())
+    fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
+  // The server's proof is checked first, because a server without the secret must not be trusted with programs.
+  if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
+    fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
+  socket.write(handshake.clients_proof());
+  if (socket.read_number() != kMagic) fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
 }
+
+}  // namespace
 
 Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *whom) {
   addrinfo wanted{}, *list = nullptr;
@@ -107,23 +115,6 @@ Descriptor connect_to(const HostPort &address, Socket::Time limit, const char *w
   fail(error == ETIMEDOUT ? OPD_DEADLINE_EXCEEDED : OPD_IO, "cannot connect to ", whom, " at ", address.text(), ": ",
        error_text(error));
 }
-
-namespace {
-
-// Proves on both sides that the secret is known. `said`: the server's greeting.
-void prove(Socket &socket, std::string_view said, const Handshake &numbers) {
-  Handshake handshake = numbers;
-  handshake.server_number = option_in(said, kChallengeOption);
-  if (handshake.server_number.empty())
-    fail(OPD_FAILED_PRECONDITION, "the server does not say that it knows the secret; TVM's servers know none");
-  // The server's proof is checked first, because a server without the secret must not be trusted with programs.
-  if (!is_equal_in_constant_time(option_in(said, kProofOption), handshake.servers_proof()))
-    fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
-  socket.write(handshake.clients_proof());
-  if (socket.read_number() != kMagic) fail(OPD_FAILED_PRECONDITION, "the server knows another secret");
-}
-
-}  // namespace
 
 std::string greet_server(Socket &socket, const std::string &key, const std::string &secret) {
   const std::string number = secret.empty() ? "" : draw_number();

@@ -1,5 +1,7 @@
 // Connections of a client to a server and to TVM's tracker, which assigns free servers.
 #pragma once
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -13,7 +15,9 @@ namespace opd::rpc {
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor();
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   Descriptor(Descriptor &&from) noexcept : fd_(std::exchange(from.fd_, -1)) {}
   Descriptor &operator=(Descriptor &&from) noexcept {
     std::swap(fd_, from.fd_);

@@ -1,11 +1,10 @@
-#include "rpc/client/remote_device.h"
-
 #include <charconv>
 #include <map>
 #include <mutex>
 
 #include "device/address_ranges.h"
 #include "device/device.h"
+#include "rpc/client/client_session.h"
 
 namespace opd::rpc {
 namespace {

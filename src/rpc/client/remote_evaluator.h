@@ -1,7 +1,7 @@
 // Measurements that the server runs, so that their times do not include the connection.
 #pragma once
 #include "measure/time_evaluator.h"
-#include "rpc/client/remote_objects.h"
+#include "rpc/client/client_session.h"
 
 namespace opd::rpc {
 

@@ -1,8 +1,6 @@
-#include "rpc/client/remote_objects.h"
+#include "rpc/client/client_session.h"
 
 #include <algorithm>
-
-#include "rpc/client/remote_device.h"
 
 namespace opd::rpc {
 namespace {
@@ -43,16 +41,6 @@ void require_same(const ClientSession &mine, const ClientSession &its, size_t pl
 }
 
 }  // namespace
-
-int32_t RemoteObject::type() {
-  static const int32_t index = register_type("opdyno.RemoteObject");
-  return index;
-}
-
-int32_t SessionHandle::type() {
-  static const int32_t index = register_type("opdyno.RpcSession");
-  return index;
-}
 
 int RemoteFunction::run(void *self, const View *args, int32_t num_args, View *result) {
   return raising([&] {

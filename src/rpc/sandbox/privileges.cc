@@ -1,5 +1,3 @@
-#include "rpc/sandbox/privileges.h"
-
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
@@ -15,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "rpc/sandbox/sandbox.h"
 
 namespace opd::rpc {
 namespace {

@@ -1,10 +1,12 @@
 #include "rpc/sandbox/sandbox.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,14 +18,128 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/race_detector.h"
-#include "rpc/sandbox/landlock.h"
-#include "rpc/sandbox/privileges.h"
-#include "rpc/sandbox/syscall_filter.h"
 
 namespace opd::rpc {
 namespace {
 
 namespace fs = std::filesystem;
+
+// ---- Landlock, a feature of the kernel: it restricts the files, ports, sockets and processes that a thread and its
+// descendants can reach.
+
+// Constants are defined here, because the kernel headers of the build machine may be older than the kernel. The numbers
+// are the same on all architectures.
+constexpr long kCreateRules = 444, kAddRule = 445, kRestrictSelf = 446;
+constexpr uint32_t kAskVersion = 1;
+constexpr int kPathBeneath = 1;
+
+struct Rules {
+  uint64_t files, network, scopes;
+};
+struct [[gnu::packed]] PathRule {
+  uint64_t access;
+  int32_t parent;
+};
+
+enum : uint64_t {
+  kRunFile = 1 << 0,
+  kWriteFile = 1 << 1,
+  kReadFile = 1 << 2,
+  kReadDirectory = 1 << 3,
+  kRemoveDirectory = 1 << 4,
+  kRemoveFile = 1 << 5,
+  kMakeDirectory = 1 << 7,
+  kMakeRegular = 1 << 8,
+  kMakeSocket = 1 << 9,
+  kMakeFifo = 1 << 10,
+  kMakeSymlink = 1 << 12,
+  kRefer = 1 << 13,     // since version 2: rename to another directory
+  kTruncate = 1 << 14,  // since version 3
+  kControl = 1 << 15,   // since version 5: ioctl() of devices
+};
+constexpr uint64_t kOfFiles = kRunFile | kWriteFile | kReadFile | kTruncate | kControl;  // rights that apply to files
+constexpr uint64_t kAll = (1 << 16) - 1;
+// First ABI versions with a restriction. Version 1 restricts files.
+constexpr int kLandlockNetwork = 4, kLandlockScopes = 6;
+constexpr uint64_t kTcp = 3, kScopes = 3;  // bind and connect; abstract sockets and signals
+
+uint64_t known_to(int version) {
+  if (version >= 5) return kAll;
+  if (version >= 3) return kAll & ~kControl;
+  return version == 2 ? kAll & ~(kControl | kTruncate) : kAll & ~(kControl | kTruncate | kRefer);
+}
+
+// The version of Landlock's ABI in this kernel. 0: Landlock is not available, and `out_reason` says why.
+int landlock_version(std::string &out_reason) {
+  const long version = ::syscall(kCreateRules, nullptr, 0, kAskVersion);
+  if (version > 0) return static_cast<int>(version);
+  out_reason = version == 0 || errno == ENOSYS ? "this kernel has no Landlock"
+               : errno == EOPNOTSUPP           ? "this kernel was started without Landlock"
+                                               : concat("Landlock cannot be used: ", error_text(errno));
+  return 0;
+}
+
+class Landlock {
+ public:
+  enum Access { kList, kRead, kExecute, kDevice, kOwn };  // all but kList allow reading, too
+
+  // `network`: TCP stays allowed
+  Landlock(int version, bool network) : version_(version) {
+    const Rules rules{known_to(version), version >= kLandlockNetwork && !network ? kTcp : 0,
+                      version >= kLandlockScopes ? kScopes : 0};
+    rules_ = static_cast<int>(::syscall(kCreateRules, &rules, sizeof rules, 0));
+    if (rules_ < 0) fail(OPD_IO, "cannot restrict the session to its files by Landlock: ", error_text(errno));
+  }
+
+  ~Landlock() { ::close(rules_); }
+  Landlock(const Landlock &) = delete;
+
+  // Allows the access to a file, or to a directory with everything in it. False: the path does not exist, or this user
+  // cannot reach it.
+  bool allow(const std::string &path, Access access) {
+    const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+    struct stat info {};
+    if (file < 0) return false;
+    uint64_t rights = rights_of(access) & known_to(version_);
+    if (::fstat(file, &info) == 0 && !S_ISDIR(info.st_mode)) rights &= kOfFiles;
+    const PathRule rule{rights, file};
+    const bool is_added = !rights || ::syscall(kAddRule, rules_, kPathBeneath, &rule, 0) == 0;
+    const int error = errno;
+    ::close(file);
+    if (!is_added) fail(OPD_IO, "cannot allow the session to use ", path, " by Landlock: ", error_text(error));
+    return true;
+  }
+
+  // restricts the calling thread for good; needs no_new_privs
+  void enter() {
+    if (::syscall(kRestrictSelf, rules_, 0))
+      fail(OPD_IO, "cannot restrict the session to its files by Landlock: ", error_text(errno));
+  }
+
+ private:
+  static uint64_t rights_of(Access access) {
+    constexpr uint64_t kReading = kReadFile | kReadDirectory;
+    switch (access) {
+      case kList:
+        return kReadDirectory;
+      case kRead:
+        return kReading;
+      case kExecute:
+        return kReading | kRunFile;
+      case kDevice:
+        return kReading | kWriteFile | kControl;
+      case kOwn:
+        return kReading | kWriteFile | kTruncate | kRefer | kRemoveDirectory | kRemoveFile | kMakeDirectory |
+               kMakeRegular | kMakeSocket | kMakeFifo | kMakeSymlink;
+    }
+    return 0;
+  }
+
+  const int version_;
+  int rules_ = -1;
+};
+
+// ---- what a session may reach
 
 // Paths of programs, libraries, headers and drivers. /etc also has secrets, so only the files that loaders and drivers
 // read are listed.

@@ -28,4 +28,31 @@ void require_sandbox(const SandboxOptions &options);
 // outside.
 void enter_sandbox(const SandboxOptions &options, const std::string &folder);
 
+// ---- privileges.cc: the user, privileges and resource limits of this process
+
+// Changes the process to another user, with only that user's primary group and without capabilities. Needs root. Throws
+// OPD_NOT_FOUND if there is no such user.
+void become_user(const std::string &name);
+void require_user(const std::string &name);  // throws if become_user() would, but changes nothing
+
+// These are permanent, also in programs that the process starts. Having no such privilege is not an error.
+void drop_capabilities();
+void forbid_new_privileges();
+
+void limit_cpu(int32_t seconds);    // CPU time of the process; then SIGXCPU ends it
+void limit_memory(uint64_t bytes);  // private memory in addition to what the process has now
+
+// ---- syscall_filter.cc: a filter of system calls (seccomp). Calls that sessions do not need fail with EPERM, all
+// others stay allowed.
+
+struct SyscallFilter {
+  bool network = false;    // whether new connections are allowed
+  bool truncates = false;  // whether truncate() is left to Landlock
+};
+
+bool has_syscall_filters();  // of this kernel on this architecture
+
+// Restricts the calling thread and its descendants for good. Needs no_new_privs.
+void enter_syscall_filter(const SyscallFilter &filter);
+
 }  // namespace opd::rpc

@@ -1,5 +1,3 @@
-#include "rpc/sandbox/syscall_filter.h"
-
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,41 +16,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "rpc/sandbox/sandbox.h"
 
-// Some headers lack these newer calls. Their numbers are the same on all architectures.
-#ifndef __NR_open_tree
-#define __NR_open_tree 428
-#define __NR_move_mount 429
-#define __NR_fsopen 430
-#define __NR_fsconfig 431
-#define __NR_fsmount 432
-#define __NR_fspick 433
-#endif
-#ifndef __NR_clone3
-#define __NR_clone3 435
-#endif
-#ifndef __NR_pidfd_getfd
-#define __NR_pidfd_getfd 438
-#endif
-#ifndef __NR_mount_setattr
-#define __NR_mount_setattr 442
-#endif
-#ifndef __NR_quotactl_fd
-#define __NR_quotactl_fd 443
-#endif
-#ifndef __NR_fchmodat2
-#define __NR_fchmodat2 452
-#endif
-#ifndef __NR_setxattrat
-#define __NR_setxattrat 463
-#define __NR_removexattrat 466
-#endif
-#ifndef __NR_open_tree_attr
-#define __NR_open_tree_attr 467
-#endif
-#ifndef __NR_file_setattr
-#define __NR_file_setattr 469
-#endif
+// Some headers lack these newer constants.
 #ifndef SECCOMP_RET_KILL_PROCESS
 #define SECCOMP_RET_KILL_PROCESS 0x80000000U
 #endif
@@ -71,6 +37,12 @@ constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kMachine = 0;
 #endif
 
+// Some headers lack these newer calls. Their numbers are the same on all architectures.
+constexpr int kNrOpenTree = 428, kNrMoveMount = 429, kNrFsopen = 430, kNrFsconfig = 431, kNrFsmount = 432,
+              kNrFspick = 433, kNrClone3 = 435, kNrPidfdGetfd = 438, kNrMountSetattr = 442, kNrQuotactlFd = 443,
+              kNrFchmodat2 = 452, kNrSetxattrat = 463, kNrRemovexattrat = 466, kNrOpenTreeAttr = 467,
+              kNrFileSetattr = 469;
+
 constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM, kAbsent = SECCOMP_RET_ERRNO | ENOSYS;
 
 // Calls that reach other processes or the kernel, or that reach files in ways that Landlock does not check.
@@ -79,7 +51,7 @@ constexpr int kDeniedCalls[] = {
     __NR_ptrace,
     __NR_process_vm_readv,
     __NR_process_vm_writev,
-    __NR_pidfd_getfd,
+    kNrPidfdGetfd,
     __NR_kcmp,
     // the kernel and the machine
     __NR_kexec_load,
@@ -99,18 +71,18 @@ constexpr int kDeniedCalls[] = {
     __NR_setdomainname,
     __NR_vhangup,
     __NR_quotactl,
-    __NR_quotactl_fd,
+    kNrQuotactlFd,
     // namespaces and mounts
     __NR_mount,
     __NR_umount2,
-    __NR_move_mount,
-    __NR_open_tree,
-    __NR_open_tree_attr,
-    __NR_fsopen,
-    __NR_fsconfig,
-    __NR_fsmount,
-    __NR_fspick,
-    __NR_mount_setattr,
+    kNrMoveMount,
+    kNrOpenTree,
+    kNrOpenTreeAttr,
+    kNrFsopen,
+    kNrFsconfig,
+    kNrFsmount,
+    kNrFspick,
+    kNrMountSetattr,
     __NR_pivot_root,
     __NR_chroot,
     __NR_setns,
@@ -130,18 +102,18 @@ constexpr int kDeniedCalls[] = {
     __NR_fanotify_init,
     // modes, owners and attributes of this user's files, which Landlock does not restrict
     __NR_fchmodat,
-    __NR_fchmodat2,
+    kNrFchmodat2,
     __NR_fchown,
     __NR_fchownat,
     __NR_setxattr,
     __NR_lsetxattr,
     __NR_fsetxattr,
-    __NR_setxattrat,
+    kNrSetxattrat,
     __NR_removexattr,
     __NR_lremovexattr,
     __NR_fremovexattr,
-    __NR_removexattrat,
-    __NR_file_setattr,
+    kNrRemovexattrat,
+    kNrFileSetattr,
     // System V shared memory, semaphores and messages
     __NR_shmget,
     __NR_shmat,
@@ -269,7 +241,7 @@ std::vector<sock_filter> program_for(const SyscallFilter &filter) {
   for (const int call : kDeniedCalls) program.deny(call);
   if (!filter.truncates) program.deny(__NR_truncate);
   program.deny_if_bits(__NR_clone, 0, kNamespaces);
-  program.answer(__NR_clone3, kAbsent);  // a filter cannot see its flags; libraries then call clone()
+  program.answer(kNrClone3, kAbsent);  // a filter cannot see its flags; libraries then call clone()
   // These requests would change the input, the echo or the foreground processes of the server's terminal.
   program.deny_if(__NR_ioctl, 1,
                   {TIOCSTI, kTypeForMe, TIOCSPGRP, TIOCSCTTY, TIOCSETD, TIOCCONS, TCSETS, TCSETSW, TCSETSF,

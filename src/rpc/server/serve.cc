@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "base/sha256.h"
-#include "rpc/sandbox/privileges.h"
 #include "rpc/server/crash_report.h"
 #include "rpc/wire/secret.h"
 #include "rpc/wire/tls.h"
@@ -116,15 +115,9 @@ void serve(int descriptor, const ServeOptions &options) {
   const Progress progress(options.progress);
   Frames frames(socket);
   CrashReport crashes(frames, options.report_crashes, progress);
-  ServerSession session(frames, std::move(folder), options.limits, crashes, progress,
-                        std::make_shared<SessionSpans>(options.note_span, options.user_data, progress));
-  try {
-    session.run();
-  } catch (const Exception &e) {
-    const Ref<Error> reason = end_of(e.error(), limit, end);
-    session.tell_end(*reason);
-    throw Exception(reason);
-  }
+  run_session(frames, std::move(folder), options.limits, crashes, progress,
+              std::make_shared<SessionSpans>(options.note_span, options.user_data, progress),
+              [&](const Ref<Error> &error) { return end_of(error, limit, end); });
 }
 
 }  // namespace opd::rpc

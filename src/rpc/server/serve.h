@@ -8,7 +8,7 @@
 
 #include "rpc/sandbox/sandbox.h"
 #include "rpc/server/server_session.h"
-#include "rpc/wire/certificates.h"
+#include "rpc/wire/tls.h"
 
 namespace opd::rpc {
 

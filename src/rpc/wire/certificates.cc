@@ -1,4 +1,4 @@
-#include "rpc/wire/certificates.h"
+#include "rpc/wire/tls.h"
 
 #include <array>
 #include <cstring>

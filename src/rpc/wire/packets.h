@@ -4,12 +4,11 @@
 #pragma once
 #include <deque>
 #include <optional>
-#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
-#include "rpc/wire/objects.h"
 #include "value/tensor.h"
 
 namespace opd::rpc {
@@ -46,6 +45,42 @@ enum class Code : int32_t {
   kDevGetCurrentStream,
 };
 
+// The table of a session's objects that the other side refers to by number. A number is not an address, so memory
+// outside the table cannot be reached. Used by one thread.
+class Objects {
+ public:
+  // returns a number from 1 on, which is never reused
+  uint64_t add(Value value) {
+    if (values_.size() >= kMostObjects)
+      fail(OPD_OUT_OF_MEMORY, "a session keeps at most ", kMostObjects, " objects; the client frees too few");
+    values_.emplace(++last_, std::move(value));
+    return last_;
+  }
+
+  // throws OPD_INVALID_ARGUMENT
+  const Value &find(uint64_t number) const {
+    const auto found = values_.find(number);
+    if (found == values_.end()) fail_number(number);
+    return found->second;
+  }
+
+  // throws likewise
+  void remove(uint64_t number) {
+    if (!values_.erase(number)) fail_number(number);
+  }
+
+  size_t size() const { return values_.size(); }
+  uint64_t last() const { return last_; }  // the number that add() gave last
+
+ private:
+  [[noreturn]] static void fail_number(uint64_t number) {
+    fail(OPD_INVALID_ARGUMENT, "the session has no object number ", number, ", or the client has freed it");
+  }
+
+  static constexpr size_t kMostObjects = 1 << 20;
+  std::unordered_map<uint64_t, Value> values_;
+  uint64_t last_ = 0;
+};
 // A tensor as the sender describes it. `data` is a number in the receiver's table.
 struct RemoteTensor {
   uint64_t data = 0;

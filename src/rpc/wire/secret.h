@@ -7,6 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/random_bytes.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
 namespace opd::rpc {
 
 inline constexpr size_t kLeastSecret = 16;  // bytes
@@ -14,9 +20,19 @@ inline constexpr std::string_view kSecretOption = " -secret=", kChallengeOption 
                                   kProofOption = " -proof=";
 
 // The value of an option in a side's greeting; "": it has none.
-std::string_view option_in(std::string_view said, std::string_view option);
+inline std::string_view option_in(std::string_view said, std::string_view option) {
+  const size_t found = said.find(option);
+  if (found == said.npos) return "";
+  said.remove_prefix(found + option.size());
+  return said.substr(0, said.find(' '));
+}
 
-std::string draw_number();  // 64 hexadecimal digits
+// 64 hexadecimal digits
+inline std::string draw_number() {
+  Sha256 bytes;
+  draw_secret_bytes(bytes.data(), bytes.size());
+  return hex(bytes);
+}
 
 struct Handshake {
   std::string_view secret, client_number, server_number;
@@ -24,9 +40,16 @@ struct Handshake {
   std::string servers_proof() const { return proof("server"); }
 
  private:
-  std::string proof(std::string_view side) const;  // 64 hexadecimal digits
+  // 64 hexadecimal digits
+  std::string proof(std::string_view side) const {
+    return hex(hmac_sha256(secret, concat("opdyno.rpc ", side, " ", client_number, " ", server_number)));
+  }
 };
 
-void require_good(std::string_view secret);  // throws if the secret is too short
+// throws if the secret is too short
+inline void require_good(std::string_view secret) {
+  require(secret.size() >= kLeastSecret, "a secret has at least ", kLeastSecret, " bytes, but this one has ",
+          secret.size());
+}
 
 }  // namespace opd::rpc
