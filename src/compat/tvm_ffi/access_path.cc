@@ -7,19 +7,13 @@ namespace {
 
 struct AccessStep final : Object {
   enum Kind : int32_t { kAttribute, kItem, kEntry, kMissing };  // kMissing is appended after other steps
-  static int32_t type() {
-    static const int32_t index = get_or_make_type({"ffi.reflection.AccessStep"});
-    return index;
-  }
+  static int32_t type() { return registered_type<"ffi.reflection.AccessStep">(); }
   int32_t kind = 0;
   Value key;
 };
 
 struct AccessPath final : Object {
-  static int32_t type() {
-    static const int32_t index = get_or_make_type({"ffi.reflection.AccessPath"});
-    return index;
-  }
+  static int32_t type() { return registered_type<"ffi.reflection.AccessPath">(); }
   Ref<AccessPath> parent;
   Ref<AccessStep> step;
   int32_t depth = 0;

@@ -18,8 +18,6 @@ int order(const T &a, const T &b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-bool holds_bytes(const View &v) { return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW; }
-
 // Returns a nonzero value if two values differ. For an ordering, it is negative or positive.
 class Comparer {
  public:
@@ -27,7 +25,7 @@ class Comparer {
 
   int compare(const View &a, const View &b) {
     if (a.type == OPD_NONE || b.type == OPD_NONE) return order(a.type != OPD_NONE, b.type != OPD_NONE);
-    if ((is_text(a) && is_text(b)) || (holds_bytes(a) && holds_bytes(b))) return order(as_text(a, ""), as_text(b, ""));
+    if ((is_text(a) && is_text(b)) || (is_bytes(a) && is_bytes(b))) return order(as_text(a, ""), as_text(b, ""));
     if (a.type != b.type) {
       const bool numbers = (a.type == OPD_INT || a.type == kBigInt) && (b.type == OPD_INT || b.type == kBigInt);
       if (numbers && !equality_) return compare_big_ints(a, b);
@@ -137,7 +135,7 @@ uint64_t mix(uint64_t hash, uint64_t more) { return hash ^ (more + 0x9e3779b97f4
 class Hasher {
  public:
   uint64_t hash(const View &v) {
-    if (is_text(v) || holds_bytes(v)) return mix(is_text(v) ? OPD_STRING : OPD_BYTES, stable_hash(as_text(v, "")));
+    if (is_text(v) || is_bytes(v)) return mix(is_text(v) ? OPD_STRING : OPD_BYTES, stable_hash(as_text(v, "")));
     const auto kind = static_cast<uint64_t>(v.type);
     if (v.type == OPD_FLOAT) {
       const double number = std::isnan(v.u.float64) ? NAN : v.u.float64 == 0 ? 0 : v.u.float64;
@@ -179,8 +177,7 @@ class Hasher {
         if (attribute_of(v.type, attribute_column(name)).type != OPD_NONE)
           fail(OPD_INVALID_ARGUMENT, "RecursiveHash: type '", text_of(type.key),
                "' defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. Add a __ffi_hash__ hook: what is equal "
-               "must "
-               "have equal hashes");
+               "must have equal hashes");
       for_each_field(type, [&](const FieldInfo &field) {
         if (!(field.flags & (kFieldHashOff | kFieldCompareOff)))
           result = mix(result, hash(get_field(*object_of(v), field)));

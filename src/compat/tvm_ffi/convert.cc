@@ -7,7 +7,7 @@ namespace {
 
 bool fits(const View &v, int32_t type) {
   if (type == OPD_STRING) return is_text(v);
-  if (type == OPD_BYTES) return v.type == OPD_BYTES || v.type == OPD_SMALL_BYTES || v.type == OPD_BYTES_VIEW;
+  if (type == OPD_BYTES) return is_bytes(v);
   return is_object(v) && is_instance(type_at(v.type), type);
 }
 

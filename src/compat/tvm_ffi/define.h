@@ -56,6 +56,8 @@ Ref<Object> create_empty(const TypeInfo &type);
 void register_init(int32_t type);  // registers a constructor that takes the fields as arguments
 
 std::string repr(const View &value);
+Value parse_json(std::string_view text);  // throws an error with the problem and its position
+std::string json_text(const View &value, int indent = 0);
 int compare_big_ints(const View &a, const View &b);  // also for plain integers; negative, 0 or positive
 constexpr size_t kMaxNesting = 2000;                 // limit for objects within objects
 

@@ -9,19 +9,13 @@ constexpr const char *kStringSchema = R"({"type":"ffi.String"})";
 constexpr const char *kDictSchema = R"({"type":"ffi.Dict","args":[{"type":"Any"},{"type":"Any"}]})";
 
 struct EnumState final : Object {
-  static int32_t type() {
-    static const int32_t index = get_or_make_type({"ffi.EnumState"});
-    return index;
-  }
+  static int32_t type() { return registered_type<"ffi.EnumState">(); }
   Ref<List> entries = List::make({});
   Ref<Dict> indexes = make_object<Dict>(), attributes = make_object<Dict>();
 };
 
 struct Enum : Object {
-  static int32_t type() {
-    static const int32_t index = get_or_make_type({"ffi.Enum"});
-    return index;
-  }
+  static int32_t type() { return registered_type<"ffi.Enum">(); }
   int64_t number = 0;
   Value name{""};
 };

@@ -2,7 +2,6 @@
 // and refers to its parts by number. tvm-ffi's serialization has the same format.
 
 #include "compat/tvm_ffi/define.h"
-#include "compat/tvm_ffi/json.h"
 #include "compat/tvm_ffi/list.h"
 #include "value/dtype.h"
 

@@ -1,8 +1,8 @@
-#include "compat/tvm_ffi/json.h"
-
+// Reads and writes JSON text as values: None, bool, int, float, strings, arrays, and maps of strings.
 #include <charconv>
 #include <cmath>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/list.h"
@@ -173,8 +173,7 @@ void append_string(std::string &out, std::string_view text) {
     if (const size_t place = kCharacters.find(c); place != std::string_view::npos) {
       out += {'\\', kNames[place]};
     } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) {
-      out += "\\u00";
-      out += {"0123456789abcdef"[c >> 4 & 15], "0123456789abcdef"[c & 15]};
+      out += concat("\\u00", hex(Bytes(reinterpret_cast<const uint8_t *>(&c), 1)));
     } else {
       out += c;
     }

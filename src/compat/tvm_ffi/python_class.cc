@@ -108,37 +108,34 @@ FieldGetter getter_of(int64_t type) {
   }
 }
 
+template <class T>
+void put(void *field, T value) {
+  *static_cast<T *>(field) = std::move(value);
+}
+
 void store(void *field, int32_t type, Value value) {
   switch (type) {
     case OPD_INT:
-      *static_cast<int64_t *>(field) = as_int(value, "the field");
-      return;
+      return put(field, as_int(value, "the field"));
     case OPD_FLOAT:
-      *static_cast<double *>(field) = as_float(value, "the field");
-      return;
+      return put(field, as_float(value, "the field"));
     case OPD_BOOL:
-      *static_cast<bool *>(field) = as_int(value, "the field") != 0;
-      return;
+      return put(field, as_int(value, "the field") != 0);
     case OPD_POINTER:
       if (value.type() != OPD_POINTER && value.type() != OPD_NONE) fail_type("the field", "void*", value);
-      *static_cast<void **>(field) = value.type() == OPD_NONE ? nullptr : value.view().u.pointer;
-      return;
+      return put(field, value.type() == OPD_NONE ? nullptr : value.view().u.pointer);
     case OPD_DTYPE:
-      *static_cast<DLDataType *>(field) = as_dtype(value, "the field");
-      return;
+      return put(field, as_dtype(value, "the field"));
     case OPD_DEVICE:
       if (value.type() != OPD_DEVICE) fail_type("the field", "Device", value);
-      *static_cast<DLDevice *>(field) = value.view().u.device;
-      return;
+      return put(field, value.view().u.device);
     case OPD_NONE:
     case -1:
-      *static_cast<Value *>(field) = std::move(value);
-      return;
+      return put(field, std::move(value));
     default:
       if (type < OPD_OBJECT) fail(OPD_INVALID_ARGUMENT, "Unsupported field type index for setter: ", type);
       if (value.type() != OPD_NONE && !is_object(value)) fail_type("the field", "an object", value);
-      *static_cast<Ref<Object> *>(field) =
-          is_object(value) ? Ref<Object>::take(object_of(value.detach())) : Ref<Object>();
+      return put(field, is_object(value) ? Ref<Object>::take(object_of(value.detach())) : Ref<Object>());
   }
 }
 
