@@ -9,7 +9,7 @@
 
 #include "measure/time_evaluator.h"
 #include "value/map.h"
-#include "vm/vm_function.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {

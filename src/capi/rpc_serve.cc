@@ -2,7 +2,7 @@
 #include "base/json_writer.h"
 #include "capi/handles.h"
 #include "rpc/server/serve.h"
-#include "rpc/wire/end_answer.h"
+#include "rpc/wire/progress.h"
 #include "rpc/wire/secret.h"
 
 using namespace opd;

@@ -3,7 +3,6 @@
 
 #include "capi/handles.h"
 #include "device/device.h"
-#include "vm/block_versions.h"
 #include "vm/pool.h"
 
 using namespace opd;

@@ -1,5 +1,3 @@
-#include "replay/captured_call.h"
-
 #include <map>
 #include <set>
 
@@ -8,6 +6,7 @@
 #include "module/kinds/native_module.h"
 #include "module/loader.h"
 #include "program/executable.h"
+#include "replay/captured_call.h"
 
 namespace opd {
 namespace {

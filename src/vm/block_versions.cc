@@ -1,6 +1,5 @@
-#include "vm/block_versions.h"
-
 #include "device/memory/device_memory.h"
+#include "vm/pool.h"
 
 namespace opd {
 namespace {

@@ -1,7 +1,7 @@
 // Arguments and results of a call into a program: maps names to positions, makes tensors fit for kernels, copies
 // results to outputs.
 #include "device/device.h"
-#include "vm/block_versions.h"
+#include "vm/pool.h"
 #include "vm/vm.h"
 
 namespace opd {

@@ -1,7 +1,6 @@
-#include "vm/call_scope.h"
-
 #include "trace/record/memory_event.h"
 #include "trace/record/recording.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {

@@ -1,5 +1,4 @@
 #include "vm/observe.h"
-
 #include "vm/vm.h"
 
 namespace opd {

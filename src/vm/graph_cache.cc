@@ -1,10 +1,8 @@
-#include "vm/run.h"
-
 #include <algorithm>
 
 #include "value/hash.h"
+#include "vm/run.h"
 #include "vm/vm.h"
-#include "vm/vm_function.h"
 
 namespace opd {
 namespace {

@@ -13,7 +13,7 @@
 // Cost: tests/bench/vm_calls.cc and chain.cc. The call of a compiled kernel adds a few loads and a copy of its
 // arguments.
 #include "trace/record/run_recorder_inl.h"
-#include "vm/block_versions.h"
+#include "vm/pool.h"
 #include "vm/run.h"
 #include "vm/vm.h"
 

@@ -18,6 +18,7 @@
 
 #include "base/thread_state.h"
 #include "device/memory/allocator.h"
+#include "trace/record/memory_event.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -258,5 +259,19 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
 // Makes a tensor whose size the program chooses, and which may outlive the run. If a VM runs, its budget counts the
 // tensor.
 Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype, DLDevice device, MemoryUse use);
+
+// ---- block_versions.cc: memory recordings: one event (kBind) for each version of a block. A version begins when the
+// library gives the block new contents. Writes of kernels to their arguments are not recorded. Cost without such a
+// recording: one load.
+
+// Records that a tensor was made in the storage, which a kernel will fill next. Call it only if is_recording_memory().
+void record_version(const VmStorage &storage) noexcept;
+
+void record_write(const Tensor &tensor, MemoryUse use) noexcept;
+// Records that the library wrote to an existing tensor.
+inline void note_write(const Tensor &tensor, MemoryUse use = MemoryUse::kTensor) noexcept {
+  if (is_recording_memory()) [[unlikely]]
+    record_write(tensor, use);
+}
 
 }  // namespace opd

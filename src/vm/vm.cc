@@ -9,10 +9,8 @@
 #include "module/kinds/code_module.h"
 #include "trace/record/library_range.h"
 #include "trace/record/recording.h"
-#include "vm/call_scope.h"
-#include "vm/observe.h"
 #include "vm/executable_module.h"
-#include "vm/vm_function.h"
+#include "vm/observe.h"
 
 namespace opd {
 namespace {

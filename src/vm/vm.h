@@ -19,8 +19,9 @@
 
 namespace opd {
 
-// A VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument. Readers get
-// snapshots. If there is no such state, a call costs two loads.
+// ---- a VM's state between calls: saved functions, inputs and outputs of stateful functions, the instrument. Readers
+// get snapshots. If there is no such state, a call costs two loads.
+
 // Replaces the VM's way to make calls. The keeper calls Vm::run_here(). The capture of calls (replay/) uses it.
 class CallKeeper : public Object {
  public:
@@ -276,5 +277,71 @@ class CallArguments {
 
 // Copies a result into the caller's tensors, in the order of the result's leaves.
 void store_outputs(const View &result, std::span<opd_tensor *const> outputs, std::string_view function);
+
+// ---- vm_function.cc: program functions wrapped as packed functions
+
+// For users. The function keeps the VM.
+Ref<Function> make_bound_function(Ref<Vm> vm, uint32_t index);
+// For values inside the program. The VM holds the function, so the function does not keep the VM. A call after the VM's
+// end (from a closure that the program returned) is an error.
+Ref<Function> make_inner_function(Vm &vm, uint32_t index, std::string name);
+// For users. Calls a saved function in its current form, without arguments.
+Ref<Function> make_saved_call(Ref<Vm> vm, Ref<SavedFunction> saved);
+// Returns the program's name for one of its function values. Null for other functions.
+const std::string *program_name_of(const Function &function);
+// Calls visit for each object that one of these functions keeps.
+void visit_kept_by_function(Function &function, const std::function<void(Object *)> &visit);
+
+// A function with captured arguments, made by vm.builtin.make_closure.
+struct ProgramClosure final : Function {
+  Ref<Function> function;       // never a closure: nested closures are flattened, so that a call is one call
+  std::vector<Value> captured;  // appended to the arguments of a call
+
+  explicit ProgramClosure(Args args);
+  ~ProgramClosure();
+  static int invoke(void *self, const View *args, int32_t num_args, View *result);
+};
+
+inline const ProgramClosure *as_program_closure(const Function &function) {
+  return function.safe_call == &ProgramClosure::invoke ? static_cast<const ProgramClosure *>(&function) : nullptr;
+}
+
+// The scope of one call. It borrows a run from the VM, connects the run to the cancel token, the deadline, the
+// recordings and the instrument, and makes it the calling thread's run.
+class CallScope {
+ public:
+  static constexpr uint32_t kNoFunction = UINT32_MAX;  // the call is not of a function of the program
+  CallScope(Vm &vm, uint32_t function, const CallSettings &settings);
+  ~CallScope() {
+    recorded_.end();
+    thread_state().run_pool = outer_;
+    thread_state().lists = outer_lists_;
+    thread_state().stop = outer_stop_;
+  }
+  CallScope(const CallScope &) = delete;
+  CallScope &operator=(const CallScope &) = delete;
+  Run &run() { return *borrowed_.run; }
+  void note_failure(const Error &error) { recorded_.note_failure(error); }  // for errors that are returned, not thrown
+
+ private:
+  struct Borrowed {
+    Vm &vm;
+    Run *run;
+    ~Borrowed() { vm.give_back(run); }
+  };
+  Run *prepare(uint32_t function, const CallSettings &settings);
+  void begin_recording(uint32_t function, const RunRecorder *outer);
+
+  // The order matters. prepare() runs when cancel_ is made. Members end in reverse order, so no other thread can reach
+  // the run when it is given back.
+  Borrowed borrowed_;
+  void *const outer_;
+  const MemoryRange outer_lists_;
+  const CancelFlag *const outer_stop_;
+  const Ref<Function> instrument_;
+  RunRecording recorded_;
+  CancelGuard cancel_;
+  DeadlineGuard deadline_;
+};
 
 }  // namespace opd

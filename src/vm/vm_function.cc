@@ -1,4 +1,4 @@
-#include "vm/vm_function.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {

@@ -1,8 +1,7 @@
 // Calls by name for users: plain calls, saved calls with their arguments, and the three steps set_input,
 // invoke_stateful, get_outputs.
 #include "device/device.h"
-#include "vm/call_scope.h"
-#include "vm/vm_function.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {

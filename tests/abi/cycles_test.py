@@ -32,7 +32,7 @@ KNOTS = {
     "trace_views/span_rows trace_views/trace_report": "both have the text of an event's kind",
     "value/hash value/type_table": "a type's own hash; the hash of a type's name",
     "value/tensor value/value": "a value holds a tensor, and makes one of a view",
-    "vm/any_vm vm/call_scope vm/cancel vm/observe vm/run vm/vm vm/vm_function": "a VM makes runs, which call its functions",
+    "vm/any_vm vm/cancel vm/observe vm/run vm/vm": "a VM makes runs, which call its functions",
     "vm/kv/kv_config vm/kv/kv_forward vm/kv/kv_sequences vm/kv/kv_state vm/kv/paged_kv_cache vm/kv/rnn_state":
         "kv_state makes the two kinds of state",
 }

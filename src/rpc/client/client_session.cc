@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "rpc/wire/end_answer.h"
+#include "rpc/wire/progress.h"
 #include "trace/record/library_range.h"
 #include "trace/record/thread_context.h"
 #include "value/dtype.h"

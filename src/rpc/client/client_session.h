@@ -134,8 +134,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::map<std::string, uint64_t> known_;  // numbers of the server's built-in functions
 };
 
-// ---- remote_objects.cc: functions, modules and other objects of a session. Each has the object's number on the server and
-// frees it there at its end.
+// ---- remote_objects.cc: functions, modules and other objects of a session. Each has the object's number on the server
+// and frees it there at its end.
 
 // Functions that only opdyno's servers have. The client detects such a server by the first one.
 inline constexpr const char *kVersionFunction = "opdyno.rpc.version", *kHostFunction = "opdyno.rpc.host",

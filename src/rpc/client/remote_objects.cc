@@ -1,6 +1,6 @@
-#include "rpc/client/client_session.h"
-
 #include <algorithm>
+
+#include "rpc/client/client_session.h"
 
 namespace opd::rpc {
 namespace {

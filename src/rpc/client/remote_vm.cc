@@ -1,5 +1,3 @@
-#include "rpc/client/client_session.h"
-
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -8,6 +6,7 @@
 #include "base/file.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"
+#include "rpc/client/client_session.h"
 #include "rpc/wire/remote_profile_options.h"
 #include "trace/file/event_file_reader.h"
 #include "trace/model/merge.h"

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/stack_walk.h"
-#include "rpc/wire/end_answer.h"
+#include "rpc/wire/progress.h"
 #include "vm/run.h"
 
 namespace opd::rpc {

@@ -8,8 +8,8 @@
 #include "device/device.h"
 #include "rpc/client/client_session.h"
 #include "rpc/client/remote_evaluator.h"
-#include "rpc/wire/end_answer.h"
 #include "rpc/wire/packets.h"
+#include "rpc/wire/progress.h"
 
 namespace opd::rpc {
 namespace {

@@ -1,5 +1,3 @@
-#include "rpc/wire/tls.h"
-
 #include <array>
 #include <cstring>
 
@@ -7,6 +5,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "rpc/wire/tls.h"
 
 namespace opd::rpc {
 namespace {

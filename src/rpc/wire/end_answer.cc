@@ -1,5 +1,3 @@
-#include "rpc/wire/end_answer.h"
-
 #include <sys/socket.h>
 
 #include <algorithm>

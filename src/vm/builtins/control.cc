@@ -2,7 +2,7 @@
 #include "device/device.h"
 #include "vm/builtins/builtins.h"
 #include "vm/builtins/tensor_args.h"
-#include "vm/vm_function.h"
+#include "vm/vm.h"
 
 namespace opd {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/fork_mutex.h"
 #include "device/device.h"
-#include "vm/block_versions.h"
 #include "vm/builtins/builtins.h"
+#include "vm/pool.h"
 
 namespace opd {
 namespace {

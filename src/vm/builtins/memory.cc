@@ -1,7 +1,7 @@
 // Builtins that make, view and move storages and tensors.
 #include "device/device.h"
-#include "vm/block_versions.h"
 #include "vm/builtins/builtins.h"
+#include "vm/pool.h"
 #include "vm/vm.h"
 
 namespace opd {

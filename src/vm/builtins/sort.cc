@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "vm/builtins/builtins.h"
-#include "vm/builtins/sort_keys.h"
 #include "vm/builtins/tensor_args.h"
 
 namespace opd {

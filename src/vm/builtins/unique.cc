@@ -7,7 +7,6 @@
 #include "device/device.h"
 #include "params/params.h"
 #include "vm/builtins/builtins.h"
-#include "vm/builtins/sort_keys.h"
 #include "vm/builtins/tensor_args.h"
 
 namespace opd {

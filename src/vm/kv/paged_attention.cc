@@ -1,6 +1,5 @@
 // Attention on a paged cache: the kernels that a pass calls, their order and their tables.
 #include "device/device.h"
-#include "vm/block_versions.h"
 #include "vm/kv/paged_kv_cache.h"
 #include "vm/pool.h"
 

@@ -6,9 +6,9 @@
 
 #include "value/function.h"
 #include "value/tensor.h"
-#include "vm/block_versions.h"
 #include "vm/kv/kv_kernels.h"
 #include "vm/kv/kv_state.h"
+#include "vm/pool.h"
 
 namespace opd {
 
