@@ -49,10 +49,6 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
    * 4: freed, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
   OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< A page that shows the memory timeline: one file that needs no network. */
-  /** Experimental: OpenTelemetry's profiles, as protocol buffers of version v1development, which may change. Each stack
-   * of a thread has one sample. The sample's times are the begins of its spans, and its values are their self times.
-   * Since: 0.2 */
-  OPD_TRACE_OTLP = 11,
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 

@@ -96,8 +96,6 @@ void write(const Trace &trace, opd_trace_format format, const opd_trace_write_op
       return write_html(trace, sink);
     case OPD_TRACE_FLAME_SVG:
       return how.before ? write_flame_diff_svg(*unwrap<Trace>(how.before), trace, sink) : write_flame_svg(trace, sink);
-    case OPD_TRACE_OTLP:
-      return write_otlp(trace, sink);
     default:
       fail(OPD_INVALID_ARGUMENT, "there is no form ", static_cast<int>(format), " of a trace");
   }

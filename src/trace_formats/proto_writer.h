@@ -63,14 +63,6 @@ class ProtoWriter {
     append_utf8_text(good, value);
     return bytes(field, good);
   }
-  ProtoWriter &fixed64(uint32_t field, uint64_t value) {
-    varint(uint64_t{field} << 3 | 1);
-    fixed64(value);
-    return *this;
-  }
-  void fixed64(uint64_t value) {
-    for (int i = 0; i < 8; ++i, value >>= 8) text_ += static_cast<char>(value & 0xFF);
-  }
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);

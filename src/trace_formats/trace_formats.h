@@ -25,9 +25,6 @@ void write_memory_timeline_html(const Trace &trace, std::string_view device, Byt
 // Uncompressed. Source: pprof's profile.proto.
 void write_pprof(const Trace &trace, ByteSink &out);
 
-// OpenTelemetry's ProfilesData, which is still in development. Source: profiles/v1development/profiles.proto.
-void write_otlp(const Trace &trace, ByteSink &out);
-
 // A self-contained page: time line, table of operators, flame graph. A call takes one to three bytes.
 void write_html(const Trace &trace, ByteSink &out);
 

@@ -280,7 +280,7 @@ class ControlHostile(ControlTest, CliTest):
             ('{"do":"top","interval":86401}', "seconds from 0.01 to 86400 are expected"),
             ('{"do":"top","seconds":1}', 'this request has no member "seconds"'),
             ('{"do":"stop","all_calls":true}', 'this request has no member "all_calls"'),
-            ('{"do":"record","form":7}', "a form is one of chrome, table, stacks, speedscope, perfetto, pprof, otlp, html, flame, memory, memory_raw, memory_html"),
+            ('{"do":"record","form":7}', "a form is one of chrome, table, stacks, speedscope, perfetto, pprof, html, flame, memory, memory_raw, memory_html"),
             ('{"do":"record","seconds":0}'.ljust(4096), "a request has at most 4096 bytes"),
         ):
             with Client(server.path) as client:

@@ -184,7 +184,7 @@ class ScriptedRecord(ScriptedTest, CliTest):
         forms = {
             "speedscope": [".speedscope.json", ".speedscope"], "memory_raw": [".memory.raw.json"], "memory": [".memory.json"],
             "memory_html": [".memory.html"], "chrome": [".json"], "perfetto": [".pftrace", ".perfetto-trace"],
-            "otlp": [".otlp", ".otlp.pb"], "pprof": [".pb", ".pprof"], "html": [".html", ".htm"], "flame": [".svg"],
+            "pprof": [".pb", ".pprof"], "html": [".html", ".htm"], "flame": [".svg"],
             "stacks": [".stacks", ".folded"], "table": [".txt"],
         }
         for form, suffixes in forms.items():

@@ -1,9 +1,8 @@
-"""The packed forms of traces, read back as their formats say: Perfetto's packets, pprof's profile, OpenTelemetry's profiles."""
+"""The packed forms of traces, read back as their formats say: Perfetto's packets and pprof's profile."""
 
 import gzip
 import json
 import re
-import struct
 from collections import Counter
 
 from case import WORK, CliTest
@@ -91,46 +90,6 @@ class TraceForms(CliTest):
         self.assertAlmostEqual(total["request"] - total["answer"], samples["request",][1], delta=100)
         last = max(event["ts"] + event["dur"] for event in events)
         self.assertAlmostEqual(last - events[0]["ts"], profile.number(10) / 1e3, delta=0.002)
-
-    def test_profiles_of_opentelemetry_have_own_time_of_each_stack(self):
-        events, data = self.recovered("otlp.events", 50, "otlp")
-        whole = Message(data)
-        dictionary = whole.message(2)
-        texts, places, functions = dictionary.texts(5), dictionary.messages(2), dictionary.messages(3)
-        self.assertEqual("", texts[0])
-        self.assertEqual(len(texts), len(set(texts)))
-        for table in (places, functions, dictionary.messages(6), dictionary.messages(7)):
-            self.assertEqual({}, table[0].all, "the first of each table stands for none")
-
-        def name(place):
-            return texts[functions[places[place].message(3).number(1)].number(1)]
-
-        def attribute(number):
-            pair = dictionary.messages(6)[number]
-            return texts[pair.number(1)], pair.message(2).text(1) or pair.message(2).number(3)
-
-        (of_process,) = whole.messages(1)
-        described = {pair.text(1): pair.message(2) for pair in of_process.message(1).messages(1)}
-        self.assertEqual("unknown_service:cli.recorder", described["service.name"].text(1))
-        self.assertEqual(events[0]["pid"], described["process.pid"].number(3))
-        profile = of_process.message(2).message(2)
-        kind = profile.message(1)
-        self.assertEqual(("time", "nanoseconds"), (texts[kind.number(1)], texts[kind.number(2)]))
-        self.assertEqual([("opdyno.dropped_events", 0)], [attribute(one) for one in profile.numbers(11)])
-        samples = {}
-        for sample in profile.messages(2):
-            stack = dictionary.messages(7)[sample.number(1)]
-            times = struct.unpack("<50Q", sample.all[5][0])
-            samples[tuple(name(place) for place in stack.numbers(1))] = list(zip(times, sample.numbers(4)))
-            self.assertEqual({"thread.id": events[0]["tid"], "thread.name": "cli.recorder"}, dict(attribute(one) for one in sample.numbers(2)))
-        self.assertEqual({("request",), ("answer", "request")}, set(samples), "from the innermost on")
-        requests, answers = samples["request",], samples["answer", "request"]
-        begin, end = profile.number(3), profile.number(3) + profile.number(4)
-        self.assertEqual(begin, requests[0][0])
-        self.assertTrue(all(begin <= time and time + own <= end for time, own in requests + answers))
-        wanted = [event["dur"] for event in events if event["name"] == "answer"]
-        for length, (_, own) in zip(wanted, answers):
-            self.assertAlmostEqual(length, own / 1e3, delta=0.002)
 
     def test_stacks_have_own_time_of_each_stack(self):
         record("folded.events", 50)

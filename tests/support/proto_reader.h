@@ -45,12 +45,6 @@ class ProtoMessage {
     for (std::string_view rest = bytes; !rest.empty();) found.push_back(take(rest));
     return found;
   }
-  std::vector<uint64_t> fixed(uint32_t number) const {  // packed
-    const std::string bytes = text(number);
-    std::vector<uint64_t> found(bytes.size() / 8);
-    std::memcpy(found.data(), bytes.data(), found.size() * 8);
-    return found;
-  }
 
  private:
   struct Field {

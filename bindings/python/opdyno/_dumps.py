@@ -18,7 +18,6 @@ _FORMS = {
     ".pftrace": _native.OPD_TRACE_PERFETTO,
     ".html": _native.OPD_TRACE_HTML,
     ".svg": _native.OPD_TRACE_FLAME_SVG,
-    ".otlp": _native.OPD_TRACE_OTLP,
     ".pb": _native.OPD_TRACE_PPROF,
     ".stacks": _native.OPD_TRACE_STACKS,
     ".txt": _native.OPD_TRACE_TABLE,

@@ -80,10 +80,6 @@ class Forms:
         """Writes a profile for pprof with the number of spans and the time of each stack."""
         self._save(path, _native.OPD_TRACE_PPROF)
 
-    def export_otlp(self, path: str | os.PathLike[str]) -> None:
-        """Writes OpenTelemetry's profiles. Experimental: the format is still in development."""
-        self._save(path, _native.OPD_TRACE_OTLP)
-
     def export_html(self, path: str | os.PathLike[str]) -> None:
         """Writes a page for a browser: time line, flame graph and table of operators. It needs no network."""
         self._save(path, _native.OPD_TRACE_HTML)

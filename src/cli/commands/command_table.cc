@@ -348,10 +348,9 @@ constexpr std::string_view dis_text =
 constexpr std::string_view record_text =
     R"(PATH is the socket of a process that was started with OPDYNO_CONTROL=PATH. The process goes on meanwhile. The form of
 FILE follows from its suffix, compressed with .gz behind it:
-  .json  .pftrace  .html  .svg  .txt  .stacks  .speedscope.json  .pb.gz  .otlp
+  .json  .pftrace  .html  .svg  .txt  .stacks  .speedscope.json  .pb.gz
   .memory.json  .memory.raw.json  .memory.html   the memory in use over time
-or is named by --form: chrome, perfetto, html, flame, table, stacks, speedscope, pprof, otlp, memory, memory_raw,
-memory_html.)";
+or is named by --form: chrome, perfetto, html, flame, table, stacks, speedscope, pprof, memory, memory_raw, memory_html.)";
 constexpr std::string_view top_text =
     R"(PATH is the socket of a process that was started with OPDYNO_CONTROL=PATH. A row has what one operator, program or
 range did in the interval: calls that ended; its share of all recorded time and that time, without what it called; the

@@ -34,7 +34,6 @@ const std::vector<TraceForm> &trace_forms() {
                                              {"memory_html", OPD_TRACE_MEMORY_TIMELINE_HTML, {".memory.html"}},
                                              {"chrome", OPD_TRACE_CHROME, {".json"}},
                                              {"perfetto", OPD_TRACE_PERFETTO, {".pftrace", ".perfetto-trace"}},
-                                             {"otlp", OPD_TRACE_OTLP, {".otlp", ".otlp.pb"}},
                                              {"pprof", OPD_TRACE_PPROF, {".pb", ".pprof"}},
                                              {"html", OPD_TRACE_HTML, {".html", ".htm"}},
                                              {"flame", OPD_TRACE_FLAME_SVG, {".svg"}},

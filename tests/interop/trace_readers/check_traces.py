@@ -508,40 +508,6 @@ def test_pprof(name):
         assert close(profile.time_nanos, first) and close(profile.duration_nanos, last - first, 2)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_otlp(name):
-    """Each span by its thread, the names around it, its begin and its own time."""
-    otlp = forms.Otlp(DIRECTORY / f"{name}.otlp")
-    assert forms.unknown_fields(otlp.data) == []
-    assert otlp.sample_type == ("time", "nanoseconds") and otlp.scope == "opdyno"
-    assert otlp.attributes == {"opdyno.dropped_events": EXPECTED[name].get("dropped", 0)}
-    chrome = chrome_of(name)
-    process = next(event for event in chrome.events if event["name"] == "process_name")
-    assert otlp.resource["process.pid"] == process["pid"]
-    executable = otlp.resource["process.executable.name"]
-    assert otlp.resource["service.name"] == f"unknown_service:{executable}" and executable
-    wanted = defaultdict(list)
-    for thread, spans in forms.by_thread([*chrome.spans, *chrome.marks]).items():
-        above, times = forms.self_times(spans)
-        for i, (own, rounding) in enumerate(times):
-            around = [] if above[i] is None else [above[i]]
-            while around and above[around[-1]] is not None:
-                around.append(above[around[-1]])
-            path = tuple(re.sub(r"^ProfilerStep#\d+$", "ProfilerStep*", spans[j].name) or "(no name)" for j in [*reversed(around), i])
-            wanted[thread, path].append((spans[i].begin, own, rounding))
-    got = {(thread, path): sorted(times) for (thread, _, path), times in otlp.samples.items()}
-    assert {key: len(times) for key, times in got.items()} == {key: len(times) for key, times in wanted.items()}
-    for key, times in wanted.items():
-        for (begin, value), (exact, own, rounding) in zip(got[key], sorted(times), strict=True):
-            assert begin == exact and close(value, own, rounding + 1), key
-    for thread, text, _ in otlp.samples:
-        assert text and text in chrome.thread_names[thread]
-    if chrome.spans:
-        assert otlp.profile.time_unix_nano == min(span.begin for span in [*chrome.spans, *chrome.marks])
-        last = max(span.end for span in [*chrome.spans, *chrome.marks])
-        assert close(otlp.profile.duration_nano, last - otlp.profile.time_unix_nano, 2)
-
-
 def frame(name):
     """A name as a part of a line."""
     return re.sub("[\x00-\x20;\x7f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufffe\uffff]", "_", name) or "_"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.unknown_fields import UnknownFieldSet
-from opentelemetry.proto.profiles.v1development import profiles_pb2
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 LANE_STEP = 10_000_000  # a track for ranges that overlap has its thread's number plus a multiple of this
@@ -353,59 +352,3 @@ def pprof(path):
     profile = _pprof_class()()
     profile.ParseFromString(read(path))
     return profile
-
-
-# OpenTelemetry's profiles
-
-
-class Otlp:
-    """`samples`: of each thread and stack, from the outermost name on, begins in Unix time and own times.
-
-    What profiles.proto demands in words is an assertion here.
-    """
-
-    def __init__(self, path):
-        self.data = profiles_pb2.ProfilesData()
-        self.data.ParseFromString(read(path))
-        tables = self.data.dictionary
-        for field in tables.DESCRIPTOR.fields:
-            items = [item if isinstance(item, str) else item.SerializeToString() for item in getattr(tables, field.name)]
-            assert not items[0], f"the first item of {field.name} is no zero value"
-            assert len(set(items)) == len(items), f"{field.name} has an item twice"
-        (of_resource,) = self.data.resource_profiles
-        self.resource = {pair.key: self.value(pair.value) for pair in of_resource.resource.attributes}
-        (of_scope,) = of_resource.scope_profiles
-        self.scope = of_scope.scope.name
-        (self.profile,) = of_scope.profiles
-        self.attributes = self.attributes_of(self.profile)
-        texts = tables.string_table
-        self.sample_type = texts[self.profile.sample_type.type_strindex], texts[self.profile.sample_type.unit_strindex]
-        self.samples, seen = {}, set()
-        for sample in self.profile.samples:
-            identity = sample.stack_index, frozenset(sample.attribute_indices), sample.link_index
-            assert identity not in seen, "two samples of one stack and equal attributes"
-            seen.add(identity)
-            assert len(sample.values) == len(sample.timestamps_unix_nano) > 0
-            thread, path = self.attributes_of(sample), self.path_of(sample.stack_index)
-            times = self.samples.setdefault((thread["thread.id"], thread.get("thread.name"), path), [])
-            times += zip(sample.timestamps_unix_nano, sample.values, strict=True)
-        assert {stack for stack, _, _ in seen} == set(range(1, len(tables.stack_table))), "a stack has no sample"
-
-    @staticmethod
-    def value(value):
-        return getattr(value, value.WhichOneof("value"))
-
-    def attributes_of(self, message):
-        table, texts = self.data.dictionary.attribute_table, self.data.dictionary.string_table
-        pairs = [(texts[table[i].key_strindex], self.value(table[i].value)) for i in message.attribute_indices]
-        assert len(dict(pairs)) == len(pairs), "an attribute has two values"
-        return dict(pairs)
-
-    def path_of(self, stack):
-        tables = self.data.dictionary
-        path = []
-        for place in reversed(tables.stack_table[stack].location_indices):
-            (line,) = tables.location_table[place].lines
-            assert place and line.function_index
-            path.append(tables.string_table[tables.function_table[line.function_index].name_strindex])
-        return tuple(path)

@@ -241,7 +241,6 @@ def save(p, directory, name):
     p.export_perfetto(directory / f"{name}.pftrace.gz")
     p.export_speedscope(directory / f"{name}.speedscope.json")
     p.export_pprof(directory / f"{name}.pb.gz")
-    p.export_otlp(directory / f"{name}.otlp")
     p.export_html(directory / f"{name}.html")
     p.export_flame_graph(directory / f"{name}.svg")
     p.export_stacks(directory / f"{name}.stacks")

@@ -2,8 +2,6 @@
 // of each.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "support/merged_traces.h"
 #include "support/occurrences.h"
 #include "trace/model/merge.h"
@@ -75,7 +73,7 @@ TEST(MergedProcesses, HaveTheirOwnFunctionsOfTheHost) {
   const std::string json = chrome_trace(*trace);
   EXPECT_EQ(occurrences(json, R"("Call stack":"/near.so(+0x11);")"), 2u) << "the run and its function";
   EXPECT_EQ(occurrences(json, R"("Call stack":"/far.so(+0x11);")"), 2u);
-  for (const auto write : {&write_speedscope, &write_perfetto, &write_pprof, &write_otlp, &write_flame_svg}) {
+  for (const auto write : {&write_speedscope, &write_perfetto, &write_pprof, &write_flame_svg}) {
     const std::string text = written([&](ByteSink &out) { write(*trace, out); });
     EXPECT_NE(text.find("/near.so"), std::string::npos);
     EXPECT_NE(text.find("/far.so"), std::string::npos);
@@ -98,20 +96,6 @@ TEST(MergedProcesses, HaveTheirOwnLoops) {
   const std::string lanes = written([&](ByteSink &out) { write_speedscope(*trace, out); });
   EXPECT_EQ(occurrences(lanes, "of near (task)"), 1u);
   EXPECT_EQ(occurrences(lanes, "of far (task)"), 1u);
-}
-
-TEST(MergedProcesses, AreResourcesOfOpenTelemetry) {
-  const std::string bytes = written([](ByteSink &out) { write_otlp(*two_hosts(), out); });
-  EXPECT_EQ(occurrences(bytes, "service.instance.id"), 2u);
-  EXPECT_EQ(occurrences(bytes, "process.pid"), 2u);
-  EXPECT_EQ(occurrences(bytes, "elsewhere"), 1u);
-  const auto times = [&](int64_t ns) {
-    char time[sizeof ns];
-    std::memcpy(time, &ns, sizeof ns);
-    return occurrences(bytes, {time, sizeof time});
-  };
-  EXPECT_EQ(times(kEpoch + 1000), 3u) << "the begin of near's run, and that of the trace in both profiles";
-  EXPECT_EQ(times(kEpoch + 2000), 1u) << "the begin of far's run";
 }
 
 // Ticks of two processes say nothing about which task began first.

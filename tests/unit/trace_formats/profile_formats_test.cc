@@ -1,10 +1,8 @@
-// Traces as profiles of pprof and of OpenTelemetry, field by field. Sources: profile.proto, and profiles.proto with
-// what that includes.
+// Traces as profiles of pprof, field by field. Source: profile.proto.
 #include <gtest/gtest.h>
 
 #include "support/proto_reader.h"
 #include "support/trace_builder.h"
-#include "trace/model/merge.h"
 #include "trace_formats/trace_formats.h"
 
 namespace opd {
@@ -12,10 +10,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-template <class Write>
-ProtoMessage proto_of(const Trace &trace, const Write &write) {
+ProtoMessage pprof_of(const Trace &trace) {
   StringSink sink;
-  write(trace, sink);
+  write_pprof(trace, sink);
   return ProtoMessage(sink.take());
 }
 std::string joined(const std::vector<uint64_t> &numbers) {
@@ -25,7 +22,7 @@ std::string joined(const std::vector<uint64_t> &numbers) {
 }
 
 // Two threads of a process; the ranges of the second one have stacks of a language.
-TraceParts recorded_threads(int64_t recording = 1) {
+TraceParts recorded_threads() {
   TraceBuilder first(5), second;
   const View none[] = {opd_int(1)};
   first.call({1500, 2500, name_id("add")}, none).call({3000, 3500, name_id("add")}, none);
@@ -45,133 +42,12 @@ TraceParts recorded_threads(int64_t recording = 1) {
   parts.has_stacks = true;
   TraceProcess &process = parts.processes[0];
   process.id = 77, process.name = "server", process.host = "here", process.unix_offset_ns = 1'000'000;
-  process.recording = static_cast<uint64_t>(recording);
+  process.recording = 1;
   return parts;
 }
-Ref<Trace> merged_threads() {
-  TraceParts other = recorded_threads(2);
-  other.processes[0].host = "", other.tracks.pop_back();
-  const Ref<Trace> one = trace_of(recorded_threads()), two = trace_of(other);
-  const Trace *traces[] = {one.get(), two.get()};
-  return merge_traces(traces, {.labels = {"left", "right"}});
-}
-
-// ---- OpenTelemetry
-
-class Profiles {
- public:
-  explicit Profiles(const Trace &trace)
-      : data_(proto_of(trace, &write_otlp)), dictionary_(data_.message(2)), texts_(dictionary_.texts(5)) {}
-
-  std::vector<ProtoMessage> resources() const { return data_.messages(1); }
-  static ProtoMessage profile(const ProtoMessage &resource) { return resource.message(2).message(2); }
-  static std::string resource_text(const ProtoMessage &resource) {
-    std::string text;
-    for (const ProtoMessage &pair : resource.message(1).messages(1))
-      text += concat(pair.text(1), "=", value_text(pair.message(2)), " ");
-    return text;
-  }
-  std::string attributes(const std::vector<uint64_t> &places) const {
-    std::string text;
-    for (const uint64_t place : places) {
-      const ProtoMessage pair = dictionary_.messages(6).at(place);
-      text += concat(texts_.at(pair.number(1)), "=", value_text(pair.message(2)), " ");
-    }
-    return text;
-  }
-  Lines samples(const ProtoMessage &profile) const {
-    Lines lines;
-    for (const ProtoMessage &sample : profile.messages(2)) {
-      std::string line = attributes(sample.varints(2));
-      for (const uint64_t place : dictionary_.messages(7).at(sample.number(1)).varints(1))
-        line += location(dictionary_.messages(2).at(place)) + " < ";
-      lines.push_back(line + joined(sample.varints(4)) + " at " + joined(sample.fixed(5)));
-    }
-    return lines;
-  }
-  const ProtoMessage &dictionary() const { return dictionary_; }
-  const Lines &texts() const { return texts_; }
-
- private:
-  static std::string value_text(const ProtoMessage &value) {
-    return value.has(1) ? value.text(1) : concat(static_cast<int64_t>(value.number(3)));
-  }
-  std::string location(const ProtoMessage &place) const {
-    const ProtoMessage line = place.message(3), function = dictionary_.messages(3).at(line.number(1));
-    std::string text = texts_.at(function.number(1));
-    if (function.has(3)) text += " in " + texts_.at(function.number(3));
-    return line.has(2) ? concat(text, ":", line.number(2)) : text;
-  }
-  ProtoMessage data_, dictionary_;
-  Lines texts_;
-};
-
-const Lines kFirstThread{"thread.id=42 thread.name=main main < 3200 at 1002000",
-                         "thread.id=42 thread.name=main (no name) < main < 1800 at 1002400",
-                         "thread.id=42 thread.name=main add < (no name) < main < 2000,1000 at 1003000,1006000",
-                         "thread.id=42 thread.name=main add < main < 0,0 at 1007400,1007402"};
-const Lines kSecondThread{"thread.id=43 main < 400 at 1002000", "thread.id=43 a < serve in a.py:12 < 200 at 1004000",
-                          "thread.id=43 b < serve in a.py:13 < 400 at 1004400",
-                          "thread.id=43 c < serve in b.py < 600 at 1005000"};
-
-TEST(OpenTelemetry, HasASampleForEachStackOfAThread) {
-  const Profiles profiles(*trace_of(recorded_threads()));
-  ASSERT_EQ(profiles.resources().size(), 1u);
-  const ProtoMessage resource = profiles.resources()[0], profile = Profiles::profile(resource);
-  EXPECT_EQ(Profiles::resource_text(resource),
-            "service.name=unknown_service:server process.pid=77 process.executable.name=server ");
-  EXPECT_EQ(resource.message(2).message(1).text(1), "opdyno");
-  const ProtoMessage type = profile.message(1);
-  EXPECT_EQ(profiles.texts()[type.number(1)], "time");
-  EXPECT_EQ(profiles.texts()[type.number(2)], "nanoseconds");
-  EXPECT_EQ(profile.number(3), 1'002'000u) << "the first begin";
-  EXPECT_EQ(profile.number(4), 8'000u) << "until the last end";
-  EXPECT_EQ(profiles.attributes(profile.varints(11)), "opdyno.dropped_events=9 ");
-  Lines expected = kFirstThread;
-  expected.insert(expected.end(), kSecondThread.begin(), kSecondThread.end());
-  EXPECT_EQ(profiles.samples(profile), expected);
-}
-
-TEST(OpenTelemetry, HasTablesWhoseFirstItemsAreNone) {
-  const Profiles profiles(*trace_of(recorded_threads()));
-  for (const uint32_t table : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
-    EXPECT_EQ(profiles.dictionary().texts(table).at(0), "") << "table " << table;
-  EXPECT_EQ(profiles.dictionary().texts(1).size(), 1u) << "mappings";
-  EXPECT_EQ(profiles.dictionary().texts(4).size(), 1u) << "links";
-  EXPECT_EQ(profiles.dictionary().texts(3).size(), 1u + 8) << "main, no name, add, a, b, c, and serve of two files";
-  EXPECT_EQ(profiles.dictionary().texts(2).size(), 1u + 9) << "serve has two lines in one of them";
-}
-
-TEST(OpenTelemetry, HasAResourceForEachProcess) {
-  const Profiles profiles(*merged_threads());
-  ASSERT_EQ(profiles.resources().size(), 2u);
-  const ProtoMessage left = profiles.resources()[0], right = profiles.resources()[1];
-  EXPECT_EQ(Profiles::resource_text(left),
-            "service.name=unknown_service:server process.pid=77 process.executable.name=server "
-            "service.instance.id=left host.name=here ");
-  EXPECT_EQ(Profiles::resource_text(right),
-            "service.name=unknown_service:server process.pid=77 process.executable.name=server "
-            "service.instance.id=right ");
-  EXPECT_EQ(profiles.attributes(Profiles::profile(left).varints(11)), "opdyno.dropped_events=9 ");
-  EXPECT_EQ(profiles.attributes(Profiles::profile(right).varints(11)), "opdyno.dropped_events=2 ");
-  EXPECT_EQ(profiles.samples(Profiles::profile(left)).size(), 8u);
-  Lines expected = kFirstThread;  // within the name of the process
-  for (std::string &line : expected) line.insert(line.rfind("< ") + 2, "right < ");
-  EXPECT_EQ(profiles.samples(Profiles::profile(right)), expected);
-}
-
-TEST(OpenTelemetry, HasNoTimeForAnEmptyTrace) {
-  const Profiles profiles(*trace_of({}));
-  const ProtoMessage profile = Profiles::profile(profiles.resources().at(0));
-  EXPECT_FALSE(profile.has(3));
-  EXPECT_FALSE(profile.has(4));
-  EXPECT_EQ(profiles.attributes(profile.varints(11)), "opdyno.dropped_events=0 ");
-}
-
-// ---- pprof
 
 TEST(Pprof, HasASampleForEachStack) {
-  const ProtoMessage profile = proto_of(*trace_of(recorded_threads()), &write_pprof);
+  const ProtoMessage profile = pprof_of(*trace_of(recorded_threads()));
   const Lines texts = profile.texts(6);
   EXPECT_EQ(texts.at(0), "");
   Lines types, samples;
@@ -207,7 +83,7 @@ TEST(Pprof, HasASampleForEachStack) {
 }
 
 TEST(Pprof, HasOnlyItsTypesForAnEmptyTrace) {
-  const ProtoMessage profile = proto_of(*trace_of({}), &write_pprof);
+  const ProtoMessage profile = pprof_of(*trace_of({}));
   EXPECT_EQ(profile.messages(1).size(), 2u);
   for (const uint32_t field : {2u, 4u, 5u, 9u, 10u, 13u}) EXPECT_FALSE(profile.has(field)) << field;
 }

@@ -185,7 +185,6 @@ pub const OPD_TRACE_FLAME_SVG: opd_trace_format = 7;
 pub const OPD_TRACE_MEMORY_TIMELINE: opd_trace_format = 8;
 pub const OPD_TRACE_MEMORY_TIMELINE_RAW: opd_trace_format = 9;
 pub const OPD_TRACE_MEMORY_TIMELINE_HTML: opd_trace_format = 10;
-pub const OPD_TRACE_OTLP: opd_trace_format = 11;
 pub const OPD_TRACE_FORMAT_MAX_ENUM: opd_trace_format = 0x7FFFFFFF;
 pub type opd_trace_view = c_uint;
 pub const OPD_TRACE_EVENTS: opd_trace_view = 0;

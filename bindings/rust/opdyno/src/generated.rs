@@ -428,10 +428,6 @@ pub enum TraceFormat {
     MemoryTimelineRaw = ffi::OPD_TRACE_MEMORY_TIMELINE_RAW,
     /// A page that shows the memory timeline: one file that needs no network.
     MemoryTimelineHtml = ffi::OPD_TRACE_MEMORY_TIMELINE_HTML,
-    /// Experimental: OpenTelemetry's profiles, as protocol buffers of version v1development, which may change. Each stack
-    /// of a thread has one sample. The sample's times are the begins of its spans, and its values are their self times.
-    /// Since: 0.2
-    Otlp = ffi::OPD_TRACE_OTLP,
 }
 impl TraceFormat {
     /// None for a number that this version does not know.
@@ -449,7 +445,6 @@ impl TraceFormat {
             ffi::OPD_TRACE_MEMORY_TIMELINE => Self::MemoryTimeline,
             ffi::OPD_TRACE_MEMORY_TIMELINE_RAW => Self::MemoryTimelineRaw,
             ffi::OPD_TRACE_MEMORY_TIMELINE_HTML => Self::MemoryTimelineHtml,
-            ffi::OPD_TRACE_OTLP => Self::Otlp,
             _ => return None,
         })
     }
