@@ -8,7 +8,7 @@
 #include "capi/handles.h"
 #include "capi/trace_write.h"
 #include "device/device.h"
-#include "trace/record/alarm_signals.h"
+#include "trace/record/alarm.h"
 #include "trace/record/itt.h"
 #include "trace/record/ranges.h"
 

@@ -2,8 +2,6 @@
 #include "report/report.h"
 
 #include "capi/handles.h"
-#include "report/report_merge.h"
-#include "report/writers/report_arrow.h"
 #include "report/writers/report_summary.h"
 
 using namespace opd;
@@ -22,11 +20,10 @@ std::string table_of(const Report &report, const opd_report_write_options &how) 
   constexpr int32_t kLeastWidth = 40;
   require(how.width >= kLeastWidth, "width must be 0 or at least ", kLeastWidth, ", but is ", how.width);
   require(how.max_rows >= 0, "max_rows must be at least 0, but is ", how.max_rows);
-  const auto order = how.sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram;
   SummaryOptions options;
   options.width = static_cast<size_t>(how.width), options.most_rows = static_cast<size_t>(how.max_rows);
   options.sorted = how.sort, options.colored = how.colored;
-  return summary_of(ReportRows(report, order, how.aggregate, false), options);
+  return summary_of(ReportRows(report, how.sort, how.aggregate, false), options);
 }
 }  // namespace
 
@@ -189,6 +186,6 @@ opd_error *opd_report_merge(const opd_report *const *reports, int32_t num, opd_r
     require(num != 0, "at least one report is expected");
     OPD_REQUIRE(reports, out_report);
     const auto all = objects_of<const Report *>(OPD_REQUIRE_ITEMS(reports, num), "reports");
-    *out_report = wrap<opd_report>(merge_reports(all));
+    *out_report = wrap<opd_report>(Report::merge(all));
   });
 }

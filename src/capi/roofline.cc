@@ -2,7 +2,6 @@
 #include "measure/roofline.h"
 
 #include "capi/handles.h"
-#include "measure/machine_peak.h"
 
 using namespace opd;
 

@@ -3,7 +3,7 @@
 
 #include "base/hex.h"
 #include "capi/handles.h"
-#include "trace/record/thread_context.h"
+#include "trace/record/run_recorder.h"
 
 using namespace opd;
 

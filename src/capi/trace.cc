@@ -3,8 +3,6 @@
 #include "capi/trace_write.h"
 #include "trace/file/event_file_reader.h"
 #include "trace/model/merge.h"
-#include "trace_formats/chrome_trace.h"
-#include "trace_formats/gzip_sink.h"
 #include "trace_formats/trace_file.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_table.h"

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
-#include "trace_formats/gzip_sink.h"
 #include "trace_formats/trace_file.h"
 #include "trace_views/activity.h"
 #include "trace_views/key_averages.h"
@@ -20,6 +19,15 @@ constexpr uint64_t kRequestNs = 10'000'000'000;  // longest wait for a client's 
 constexpr double kMostSeconds = 86'400, kLeastInterval = 0.01;
 constexpr size_t kMostRows = 1000;
 constexpr uint64_t kMostPending = 1 << 22;  // limit of events per interval, 256 MiB
+
+struct ControlRequest {
+  enum class What { kRecord, kTop, kStop };
+  What what;
+  opd_trace_format form = OPD_TRACE_CHROME;
+  bool gzip = false, memory = false, all_calls = false;
+  uint64_t max_events = 1 << 20;          // limit per thread
+  uint64_t time_ns = 86'400'000'000'000;  // length of the recording, or of each interval
+};
 
 struct Form {
   std::string_view name;
@@ -105,7 +113,8 @@ class Reader {
   const JsonDocument document_;
 };
 
-ControlRequest next_request(Connection &connection) { return ControlRequest::parse(connection.take_line()); }
+// Throws OPD_BAD_FORMAT or OPD_INVALID_ARGUMENT.
+ControlRequest next_request(Connection &connection) { return Reader(connection.take_line()).read(); }
 
 // Waits until that time or a stop request. Throws if the client disconnects.
 bool is_stopped_before(Connection &connection, uint64_t until_ns) {
@@ -140,8 +149,8 @@ void send_begin(Connection &connection) {
   connection.send_line(json.take());
 }
 
-void record(Connection &connection, const ControlRequest &request, ControlledRecording &recording, WriteTrace write) {
-  Recording &running = recording.start(options_of(request));
+void record(Connection &connection, const ControlRequest &request, const StartRecording &start, WriteTrace write) {
+  Recording &running = start(options_of(request));
   const uint64_t end = monotonic_ns() + request.time_ns;
   send_begin(connection);
   is_stopped_before(connection, end);
@@ -182,11 +191,11 @@ std::string interval_json(const Trace &trace, uint64_t from, uint64_t to) {
   return json.end_array().end_object().end_object().take();
 }
 
-void show_activity(Connection &connection, const ControlRequest &request, ControlledRecording &recording) {
+void show_activity(Connection &connection, const ControlRequest &request, const StartRecording &start) {
   RecordingOptions options = options_of(request);
   options.max_calls = UINT64_MAX;  // events are dropped after each interval
   options.device_work = false;     // the activity does not show it
-  Recording &running = recording.start(options);
+  Recording &running = start(options);
   uint64_t from = ticks_of(tick_clock());
   send_begin(connection);
   for (;;) {
@@ -205,9 +214,7 @@ void show_activity(Connection &connection, const ControlRequest &request, Contro
 
 }  // namespace
 
-ControlRequest ControlRequest::parse(std::string_view line) { return Reader(line).read(); }
-
-void serve_control(Connection &connection, ControlledRecording &recording, WriteTrace write) {
+void serve_control(Connection &connection, const StartRecording &start, WriteTrace write) {
   switch (connection.wait(monotonic_ns() + kRequestNs)) {
     case Connection::Waited::kTime:
       fail(OPD_DEADLINE_EXCEEDED, "no request came within ", kRequestNs / 1'000'000'000, " s");
@@ -218,8 +225,8 @@ void serve_control(Connection &connection, ControlledRecording &recording, Write
   }
   const ControlRequest request = next_request(connection);
   require(request.what != ControlRequest::What::kStop, "nothing records for this connection");
-  if (request.what == ControlRequest::What::kRecord) record(connection, request, recording, write);
-  else show_activity(connection, request, recording);
+  if (request.what == ControlRequest::What::kRecord) record(connection, request, start, write);
+  else show_activity(connection, request, start);
 }
 
 void send_control_error(Connection &connection, std::string_view message) noexcept try {

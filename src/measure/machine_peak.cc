@@ -1,5 +1,3 @@
-#include "measure/machine_peak.h"
-
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -7,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/cpu/thread_pool.h"
+#include "measure/roofline.h"
 
 namespace opd {
 namespace {

@@ -13,17 +13,15 @@ constexpr const char *kFlop = "FLOP", *kBytes = "Tensors (bytes)", *kSpeed = "GF
 // Copies a report row by row, so that columns can be added.
 class Copy {
  public:
-  explicit Copy(const Report &report) : from_(report), next_(report.columns().size()) {
-    for (const Column &column : report.columns()) builder_.column(column.name());
+  explicit Copy(const Report &report) : from_(report) {
+    for (const Column &column : report.columns()) builder_.column(column.name()), cells_.emplace_back(&column);
   }
   ReportBuilder &builder() { return builder_; }
 
   void begin_row(size_t row) {
     builder_.begin_row();
-    for (size_t i = 0; i < next_.size(); ++i) {
-      const Column &column = from_.columns()[i];
-      if (next_[i] < column.size() && column.row_of(next_[i]) == row) builder_.set(i, own(column.cell(next_[i]++)));
-    }
+    for (size_t i = 0; i < cells_.size(); ++i)
+      if (const Metric metric = cells_[i].at(row)) builder_.set(i, own(metric));
   }
 
   Ref<Report> finish() {
@@ -43,7 +41,7 @@ class Copy {
 
   const Report &from_;
   ReportBuilder builder_;
-  std::vector<size_t> next_;  // next cell of each column
+  std::vector<Cells> cells_;  // of each column
 };
 
 std::string_view text_at(const Report &report, const Column *column, size_t row) {

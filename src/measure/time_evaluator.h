@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "measure/benchmark.h"
-#include "measure/load_threads.h"
 #include "value/function.h"
 
 namespace opd {
@@ -17,6 +16,8 @@ struct EvaluatorOptions {
   int64_t warmup = 1, steady_ms = 0, concurrency = 1;
   std::function<Ref<Benchmark>(Args)> there;  // measures on another machine; empty: measures here
 };
+
+class LoadThreads;
 
 class TimeEvaluator final : public Object {
  public:

@@ -9,7 +9,7 @@
 #include "device/device.h"
 #include "profiler/collector.h"
 #include "profiler/nvml.h"
-#include "trace/record/counter_event.h"
+#include "trace/record/device_work.h"
 
 namespace opd {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/fork_mutex.h"
 #include "profiler/dumps.h"
 #include "profiler/schedule.h"
-#include "trace/record/alarm_signals.h"
+#include "trace/record/alarm.h"
 #include "trace/record/device_activity.h"
 #include "trace/record/recording.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/shape_text.h"
+#include "report/report.h"
 #include "value/dtype.h"
 #include "value/function.h"
 

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include <algorithm>
+#include <array>
 
 namespace opd {
 
@@ -10,6 +11,76 @@ int32_t Report::type() {
 }
 
 // ---- columns
+
+std::string_view kind_name(MetricKind kind) {
+  static constexpr std::string_view kNames[] = {"",       "count", "microseconds", "percent", "ratio",
+                                                "string", "bytes", "hertz",        ""};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+namespace {
+
+struct Known {
+  std::string_view name;
+  ColumnMeaning meaning;
+};
+
+constexpr ColumnMeaning joined_as(Join join) { return {.join = join}; }
+constexpr ColumnMeaning minor_joined_as(Join join) { return {.join = join, .is_minor = true}; }
+constexpr ColumnMeaning kOfCallAlone{.includes_inner = false, .is_minor = true};
+constexpr ColumnMeaning ratio(std::string_view over, std::string_view under, double scale) {
+  return {
+      .join = Join::kRatio, .includes_inner = false, .is_minor = true, .over = over, .under = under, .scale = scale};
+}
+
+constexpr Known kKnown[] = {
+    {"Count", kOfCallAlone},
+    {kSelfColumn, kOfCallAlone},
+    {kRecursiveColumn, kOfCallAlone},
+    {kDeviceColumn, {.is_of_devices = true}},
+    {kSelfDeviceColumn, {.includes_inner = false, .is_minor = true, .is_of_devices = true}},
+    {"FLOP", kOfCallAlone},
+    {"Tensors (bytes)", kOfCallAlone},
+    {"Start (us)", minor_joined_as(Join::kSame)},
+    {"Run", minor_joined_as(Join::kSame)},
+    {"Thread ID", minor_joined_as(Join::kSame)},
+    {"Stream", minor_joined_as(Join::kSame)},
+    {"Launch Thread ID", minor_joined_as(Join::kSame)},
+    {"Launched In", minor_joined_as(Join::kSame)},
+    {kDepthColumn, {.join = Join::kSame, .is_shown = false}},
+    {kRowKindColumn, {.join = Join::kSame, .is_shown = false}},
+    {kMedianColumn, joined_as(Join::kSame)},
+    {kMinColumn, minor_joined_as(Join::kMin)},
+    {kMaxColumn, minor_joined_as(Join::kMax)},
+    {"Peak (bytes)", joined_as(Join::kMax)},
+    {"GFLOP/s", ratio("FLOP", "Duration (us)", 1e-3)},
+    {"Arithmetic Intensity (FLOP/byte)", ratio("FLOP", "Tensors (bytes)", 1)},
+    {kPeakShareColumn, ratio("", "Duration (us)", 1)},
+};
+
+struct KindNames {
+  std::string_view name, title;
+};
+constexpr std::array<KindNames, 4> kRowKinds = {
+    {{"", ""}, {"dispatch", "(dispatch)"}, {"profiler", "(profiler)"}, {"builtins", "(builtins)"}}};
+
+}  // namespace
+
+ColumnMeaning meaning_of_column(std::string_view name) {
+  for (const Known &known : kKnown)
+    if (known.name == name) return known.meaning;
+  return {};
+}
+
+std::string_view row_kind_name(RowKind kind) { return kRowKinds[static_cast<size_t>(kind)].name; }
+
+RowKind row_kind_of(std::string_view name) {
+  for (size_t i = 1; i < kRowKinds.size(); ++i)
+    if (kRowKinds[i].name == name) return static_cast<RowKind>(i);
+  return RowKind::kCall;
+}
+
+std::string_view computed_row_title(RowKind kind) { return kRowKinds[static_cast<size_t>(kind)].title; }
 
 Metric Column::at(size_t row) const {
   if (rows_.empty()) return row < size() ? cell(row) : Metric{};
@@ -55,14 +126,12 @@ const auto kFirst = [](const auto &pair) -> const std::string & { return pair.fi
 }  // namespace
 
 const Column *Report::find_column(std::string_view name) const {
-  const auto found =
-      std::find_if(columns_.begin(), columns_.end(), [&](auto &column) { return column.name() == name; });
+  const auto found = std::ranges::find(columns_, name, &Column::name);
   return found == columns_.end() ? nullptr : &*found;
 }
 
 RowKind Report::row_kind(size_t row) const {
-  const auto found = std::lower_bound(computed_rows_.begin(), computed_rows_.end(), row,
-                                      [](const auto &computed, size_t wanted) { return computed.first < wanted; });
+  const auto found = std::ranges::lower_bound(computed_rows_, row, {}, &std::pair<size_t, RowKind>::first);
   return found != computed_rows_.end() && found->first == row ? found->second : RowKind::kCall;
 }
 
@@ -75,9 +144,7 @@ View Report::view_of(Metric metric) const {
 Metric Report::call_metric(size_t row, std::string_view name) const {
   if (row >= num_rows_) fail(OPD_OUT_OF_RANGE, "row ", row, " of a report with ", num_rows_, " calls was asked for");
   const Column *column = find_column(name);
-  if (!column)
-    fail_unknown(
-        columns_, [](auto &c) -> auto & { return c.name(); }, "column", name);
+  if (!column) fail_unknown(columns_, std::mem_fn(&Column::name), "column", name);
   return column->at(row);
 }
 

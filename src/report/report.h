@@ -3,15 +3,77 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "report/report_columns.h"
+#include "value/metric.h"
 #include "value/value.h"
 
+struct ArrowArrayStream;
+
 namespace opd {
+
+// ---- columns. Files have only the names of columns. So a name is mapped to its meaning once, when its column is made.
+// Readers of a report use the fields, never the names.
+
+// The first columns of calls in TVM's reports.
+inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "Percent",
+                                                   "Device", "Count",         "Argument Shapes"};
+
+std::string_view kind_name(MetricKind kind);  // name in TVM's JSON; "" for kinds without a name
+
+// How the cells of several calls are joined.
+enum class Join : uint8_t {
+  kByKind,  // adds counts, bytes, durations and percentages, averages ratios and hertz, keeps text if all agree
+  kSame,    // keeps the value if all agree, such as the begin of a call or its run
+  kMin,
+  kMax,
+  kRatio,  // the ratio of two columns' sums
+};
+
+struct ColumnMeaning {
+  Join join = Join::kByKind;
+  bool includes_inner = true;  // a call's cell includes its nested calls
+  bool is_shown = true;        // shown in tables
+  bool is_minor = false;       // shown in a summary only if there is room
+  bool is_of_devices = false;  // rows of kDeviceWorkKind also have cells; if such rows exist, only they are summed
+  // For kRatio: scale * sum(over) / sum(under). If the report has no column `over`, a call's part of that sum is
+  // computed from its ratio and its cell of `under`.
+  std::string_view over = {}, under = {};
+  double scale = 1;
+};
+ColumnMeaning meaning_of_column(std::string_view name);
+// Joins two metrics of one kind; kNone if they have no common value.
+Metric joined(Metric a, Metric b, Join join);
+
+// Columns of this library, in addition to TVM's.
+inline constexpr std::string_view kRowKindColumn = "Row Kind", kDepthColumn = "Depth", kSelfColumn = "Self (us)",
+                                  kRecursiveColumn = "Recursive Calls", kErrorColumn = "Error",
+                                  kMedianColumn = "Median (us)", kMinColumn = "Min (us)", kMaxColumn = "Max (us)",
+                                  kPeakShareColumn = "Percent of Peak", kDeviceColumn = "Device Duration (us)",
+                                  kSelfDeviceColumn = "Self Device Duration (us)", kKindColumn = "Kind";
+// Value in kKindColumn: device work, which is also included in the row of the call that submitted it.
+inline constexpr std::string_view kDeviceWorkKind = "device";
+
+// Entries of the configuration that readers must see before the numbers, and a collector's note. If an entry ends with
+// a colon, a collector's name follows.
+inline constexpr std::string_view kCollectorErrorEntry = "Collector error: ", kDroppedEntry = "Dropped calls",
+                                  kNoteEntry = "Note", kCollectorNoteEntry = "Collector note: ";
+
+// Kinds of rows. All except kCall are computed by a profile.
+enum class RowKind : uint8_t {
+  kCall,
+  kDispatch,  // the remainder of the total
+  kProfiler,  // the time of recording
+  kBuiltins,  // sum of all builtins
+};
+std::string_view row_kind_name(RowKind kind);  // text in kRowKindColumn; "" for calls
+RowKind row_kind_of(std::string_view name);    // kCall for unknown names
+// The row's name in a text table, which has no column for the kind.
+std::string_view computed_row_title(RowKind kind);
 
 // The metrics of one name, by row. Row numbers and kinds are stored only when they cannot be derived.
 class Column {
@@ -52,6 +114,36 @@ class Column {
   std::vector<MetricKind> kinds_;  // empty while all cells have kind_
 };
 
+// Shapes of tensors as written in reports: "float32[1, 64], int64[]".
+struct ShapeText {
+  std::string_view dtype, dims;  // "float32" and "[1, 64]"
+};
+
+// Removes the first shape from `rest` and returns it.
+inline ShapeText take_shape(std::string_view &rest) {
+  size_t end = 0;  // after the tensor's last bracket: "custom[12]8[2]" has two pairs
+  do end = rest.find(']', end) + 1;
+  while (end && end < rest.size() && rest[end] != ',');
+  const std::string_view shape = rest.substr(0, end ? end : rest.size());
+  rest.remove_prefix(std::min(rest.size(), shape.size() + 2));
+  const size_t bracket = std::min(shape.rfind('['), shape.size());
+  return {shape.substr(0, bracket), shape.substr(bracket)};
+}
+
+// Reads a column's cells row by row.
+class Cells {
+ public:
+  explicit Cells(const Column *column) : column_(column) {}  // null: no row has the metric
+  Metric at(size_t row) {                                    // `row` must not decrease
+    if (!column_ || next_ >= column_->size() || column_->row_of(next_) != row) return {};
+    return column_->cell(next_++);
+  }
+
+ private:
+  const Column *column_;
+  size_t next_ = 0;
+};
+
 using NamedMetrics = std::vector<std::pair<std::string, Metric>>;  // in order
 
 struct Report : Object {
@@ -66,7 +158,6 @@ struct Report : Object {
   const NamedMetrics &configuration() const { return configuration_; }
   size_t num_texts() const { return texts_.size(); }
   std::string_view text(size_t place) const { return as_text(texts_[place], "text"); }
-  const View &text_value(size_t place) const { return texts_[place]; }
   const std::vector<std::pair<std::string, std::string>> &extras() const { return extras_; }
 
   // These throw if a name is unknown, and list the known names.
@@ -74,14 +165,10 @@ struct Report : Object {
   const NamedMetrics &device(std::string_view name) const;
   Metric device_metric(std::string_view device, std::string_view metric) const;
   Metric configuration_metric(std::string_view key) const;
-  View view_of(Metric metric) const;  // borrowed, like the next results
-  View get_call(size_t row, std::string_view column) const { return view_of(call_metric(row, column)); }
-  View get_device(std::string_view device, std::string_view metric) const {
-    return view_of(device_metric(device, metric));
-  }
-  View get_configuration(std::string_view key) const { return view_of(configuration_metric(key)); }
+  View view_of(Metric metric) const;  // borrowed
 
   static Ref<Report> from_json(std::string_view text);  // throws OPD_BAD_FORMAT with the offset
+  static Ref<Report> merge(std::span<const Report *const> reports);
   std::string to_json() const;
   std::string devices_json() const;
   std::string configuration_json() const;
@@ -140,5 +227,9 @@ class ReportBuilder {
   Places texts_, columns_, devices_, device_metrics_, configuration_;
   size_t likely_ = 0;  // a guess: most rows have the same columns in the same order
 };
+
+// The calls as an Arrow stream of one batch. `out` is only written. Throws OPD_UNSUPPORTED if the text exceeds Arrow's
+// 32-bit offsets.
+void report_to_arrow(Ref<Report> report, ArrowArrayStream *out);
 
 }  // namespace opd

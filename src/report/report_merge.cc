@@ -1,9 +1,7 @@
 // Merges reports. Configuration entries that differ between them become columns, so nothing is lost.
-#include "report/report_merge.h"
-
 #include <map>
 
-#include "report/cells.h"
+#include "report/report.h"
 
 namespace opd {
 namespace {
@@ -153,6 +151,6 @@ class Merger {
 
 }  // namespace
 
-Ref<Report> merge_reports(std::span<const Report *const> reports) { return Merger(reports).merge(); }
+Ref<Report> Report::merge(std::span<const Report *const> reports) { return Merger(reports).merge(); }
 
 }  // namespace opd

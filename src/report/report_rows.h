@@ -10,10 +10,10 @@ namespace opd {
 
 class ReportRows {
  public:
-  enum class Order { kProgram, kByDuration };
   static constexpr size_t kName = 0, kDuration = 1, kDevice = 3, kCount = 4, kShapes = 5;  // always present
 
-  ReportRows(const Report &report, Order order, bool aggregate, bool sums);
+  // `sorted`: longest duration first; else in the order of the report.
+  ReportRows(const Report &report, bool sorted, bool aggregate, bool sums);
 
   const Report &report() const { return report_; }
   const std::vector<std::string_view> &headers() const { return headers_; }
@@ -33,7 +33,7 @@ class ReportRows {
   enum OwnText : size_t { kRule, kSum, kTotal };
 
   void choose_headers(bool has_spread);
-  void add_calls(Order order, std::span<const uint32_t> group_of_row, bool is_joined);
+  void add_calls(bool sorted, std::span<const uint32_t> group_of_row, bool is_joined);
   void sort_by_duration();
   void add_sums();
   void add_devices();

@@ -38,7 +38,6 @@ class SerialFit {
   double p_value(size_t i, double shift) const;
 
  private:
-  struct Sample;
   void set(size_t i, double difference, double information, double squares, double log_determinant);
   void finish();
 

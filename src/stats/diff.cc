@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "stats/diff_runs.h"
 #include "stats/mann_whitney.h"
 
 namespace opd {
@@ -79,19 +78,6 @@ bool DiffOperator::is_slower_by_more_than(double limit) const {
 int32_t Diff::type() {
   static const int32_t index = register_type("opdyno.Diff");
   return index;
-}
-
-Ref<Diff> Diff::of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
-                           DiffOptions options) {
-  auto diff = make_object<Diff>(std::move(options));
-  RunReader old_runs(*diff, {&DiffOperator::before, &Diff::turns_before, &Diff::program_calls_before, "before"});
-  for (const Report *report : before) old_runs.add(*report);
-  RunReader new_runs(*diff, {&DiffOperator::after, &Diff::turns_after, &Diff::program_calls_after, "after"});
-  for (const Report *report : after) new_runs.add(*report);
-  diff->add_computed_rows();
-  diff->divide_by_program_calls();
-  diff->compare();
-  return diff;
 }
 
 Ref<Diff> Diff::of_times(std::span<const double> before, std::span<const double> after, DiffOptions options) {

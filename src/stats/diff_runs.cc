@@ -1,10 +1,10 @@
-#include "stats/diff_runs.h"
-
+// Reads reports as runs: for each operator one sum per run.
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <unordered_map>
 
-#include "report/cells.h"
+#include "stats/diff.h"
 
 namespace opd {
 namespace {
@@ -35,26 +35,9 @@ int64_t turn_of(const Report &report) {
   return -1;
 }
 
-}  // namespace
-
-// Sums stop at the largest number instead of becoming infinite: no test can use infinite values.
-void RunValues::add(uint32_t run, double value, double num_calls) {
-  auto place = runs.end();
-  if (!runs.empty() && runs.back() >= run) place = std::lower_bound(runs.begin(), runs.end(), run);
-  const auto index = place - runs.begin();
-  if (place == runs.end() || *place != run) {
-    runs.insert(place, run);
-    values.insert(values.begin() + index, 0);
-    calls.insert(calls.begin() + index, 0);
-  }
-  double &sum = values[static_cast<size_t>(index)];
-  sum = std::min(sum + value, DBL_MAX);
-  calls[static_cast<size_t>(index)] += num_calls;
-}
-
 // The cells of a report that a diff needs, row by row.
-struct RunReader::Row {
-  explicit Row(const Report &report, const DiffOptions &options)
+struct RunRow {
+  explicit RunRow(const Report &report, const DiffOptions &options)
       : values(report.find_column(options.metric)),
         selves(options.is_time() ? report.find_column(kSelfColumn) : nullptr),
         depths(inner_column(report, options, kDepthColumn)),
@@ -91,7 +74,37 @@ struct RunReader::Row {
   Cells values, selves, depths, recursive, counts, names, shapes, devices, runs, turns;
 };
 
-uint32_t RunReader::run_of(const Report &report, const Row &row) {
+class RunReader {
+ public:
+  struct Side {
+    RunValues DiffOperator::*values;
+    std::vector<int64_t> Diff::*turns;
+    std::vector<double> Diff::*program_calls;
+    std::string_view name;
+  };
+  RunReader(Diff &diff, const Side &side)
+      : diff_(diff),
+        side_(side.values),
+        turns_(diff.*side.turns),
+        program_calls_(diff.*side.program_calls),
+        side_name_(side.name) {}
+
+  void add(const Report &report);  // its runs follow those of earlier reports
+
+ private:
+  uint32_t run_of(const Report &report, const RunRow &row);
+
+  Diff &diff_;
+  RunValues DiffOperator::*side_;
+  std::vector<int64_t> &turns_;         // one per run
+  std::vector<double> &program_calls_;  // one per run
+  std::string_view side_name_;
+  size_t num_reports_ = 0;
+  std::unordered_map<std::string, size_t> operators_;  // key to index in the diff
+  std::unordered_map<uint64_t, uint32_t> runs_;        // runs of the current report
+};
+
+uint32_t RunReader::run_of(const Report &report, const RunRow &row) {
   const auto number = static_cast<uint32_t>(turns_.size());
   const auto [found, is_new] = runs_.emplace(row.run ? row.run.bits : ~uint64_t{0}, number);
   if (is_new) {
@@ -113,7 +126,7 @@ void RunReader::add(const Report &report) {
   const auto text = [&](size_t part) { return part == kNoText ? std::string_view() : report.text(part); };
   std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
   runs_.clear();
-  Row cells(report, diff_.options);
+  RunRow cells(report, diff_.options);
   for (size_t row = 0; row < report.num_rows(); ++row) {
     cells.read(row);
     const auto &key = cells.texts;
@@ -144,6 +157,36 @@ void RunReader::add(const Report &report) {
   if (!runs_.empty()) return;
   turns_.push_back(turn_of(report));  // a run may have no calls
   program_calls_.push_back(0);
+}
+
+}  // namespace
+
+// Sums stop at the largest number instead of becoming infinite: no test can use infinite values.
+void RunValues::add(uint32_t run, double value, double num_calls) {
+  auto place = runs.end();
+  if (!runs.empty() && runs.back() >= run) place = std::lower_bound(runs.begin(), runs.end(), run);
+  const auto index = place - runs.begin();
+  if (place == runs.end() || *place != run) {
+    runs.insert(place, run);
+    values.insert(values.begin() + index, 0);
+    calls.insert(calls.begin() + index, 0);
+  }
+  double &sum = values[static_cast<size_t>(index)];
+  sum = std::min(sum + value, DBL_MAX);
+  calls[static_cast<size_t>(index)] += num_calls;
+}
+
+Ref<Diff> Diff::of_reports(std::span<const Report *const> before, std::span<const Report *const> after,
+                           DiffOptions options) {
+  auto diff = make_object<Diff>(std::move(options));
+  RunReader old_runs(*diff, {&DiffOperator::before, &Diff::turns_before, &Diff::program_calls_before, "before"});
+  for (const Report *report : before) old_runs.add(*report);
+  RunReader new_runs(*diff, {&DiffOperator::after, &Diff::turns_after, &Diff::program_calls_after, "after"});
+  for (const Report *report : after) new_runs.add(*report);
+  diff->add_computed_rows();
+  diff->divide_by_program_calls();
+  diff->compare();
+  return diff;
 }
 
 void Diff::add_computed_rows() {

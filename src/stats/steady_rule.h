@@ -9,6 +9,8 @@
 // if the noise is larger. Some programs never get steady, so the wait needs a bound: Barrett et al., Virtual Machine
 // Warmup Blows Hot and Cold, OOPSLA 2017.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "stats/mann_whitney.h"
@@ -20,7 +22,16 @@ class SteadyRule {
   static constexpr size_t kWindow = 10;
   static constexpr double kLevel = 0.05, kTolerance = 0.01;
 
-  bool add(double seconds);  // true if this completes a window that does not differ from the one before
+  // Returns whether this completes a window that does not differ from the one before.
+  bool add(double seconds) {
+    logarithms_.push_back(std::log(std::max(seconds, 1e-12)));  // a clock may read 0
+    if (logarithms_.size() < 2 * kWindow) return false;
+    const std::span<const double> all(logarithms_);
+    const RankTest test(all.first(kWindow), all.last(kWindow), tails_);
+    const bool is_steady = std::abs(test.shift()) <= std::log1p(kTolerance) || test.p_value() > kLevel;
+    logarithms_.erase(logarithms_.begin(), logarithms_.begin() + kWindow);
+    return is_steady;
+  }
   void restart() { logarithms_.clear(); }
 
  private:

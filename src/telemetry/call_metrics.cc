@@ -67,10 +67,9 @@ void CallMetrics::add(const TraceParts &parts) {
 
 void CallMetrics::write(std::vector<Series> &all, bool per_operator) const {
   using enum SeriesKind;
-  Series calls{
-      "opdyno_calls", "opdyno.calls", "{call}", "Calls of functions of programs that have ended.", kCounter, {}};
-  Series errors{"opdyno_call_errors", "opdyno.call.errors", "{call}", "Calls that ended with an error.", kCounter, {}};
-  Series durations{"opdyno_call_duration_seconds", "opdyno.call.duration", "s", "How long calls took.", kHistogram, {}};
+  Series calls{"opdyno_calls", "opdyno.calls", "{call}", "Calls of functions of programs that have ended.", kCounter};
+  Series errors{"opdyno_call_errors", "opdyno.call.errors", "{call}", "Calls that ended with an error.", kCounter};
+  Series durations{"opdyno_call_duration_seconds", "opdyno.call.duration", "s", "How long calls took.", kHistogram};
   for (const Function &row : functions_.rows) {
     calls.points.push_back({row.labels, static_cast<double>(row.durations.count)});
     errors.points.push_back({row.labels, static_cast<double>(row.errors)});
@@ -78,15 +77,11 @@ void CallMetrics::write(std::vector<Series> &all, bool per_operator) const {
   }
   for (Series *series : {&calls, &errors, &durations}) all.push_back(std::move(*series));
   if (per_operator) {
-    Series count{"opdyno_operator_calls", "opdyno.operator.calls", "{call}", "Calls of operators.", kCounter, {}};
-    Series failed{
-        "opdyno_operator_errors", "opdyno.operator.errors", "{call}", "Calls of operators that failed.", kCounter, {}};
-    Series seconds{"opdyno_operator_seconds",
-                   "opdyno.operator.time",
-                   "s",
-                   "Time in operators, with what they call.",
-                   kCounter,
-                   {}};
+    Series count{"opdyno_operator_calls", "opdyno.operator.calls", "{call}", "Calls of operators.", kCounter};
+    Series failed{"opdyno_operator_errors", "opdyno.operator.errors", "{call}", "Calls of operators that failed.",
+                  kCounter};
+    Series seconds{"opdyno_operator_seconds", "opdyno.operator.time", "s", "Time in operators, with what they call.",
+                   kCounter};
     for (const Operator &row : operators_.rows) {
       count.points.push_back({row.labels, static_cast<double>(row.count)});
       failed.points.push_back({row.labels, static_cast<double>(row.errors)});
@@ -94,12 +89,9 @@ void CallMetrics::write(std::vector<Series> &all, bool per_operator) const {
     }
     for (Series *series : {&count, &failed, &seconds}) all.push_back(std::move(*series));
   }
-  all.push_back({"opdyno_label_overflow",
-                 "opdyno.label.overflow",
-                 "{call}",
-                 "Calls that are counted with the labels \"other\", since there are too many label sets.",
-                 kCounter,
-                 {{{}, static_cast<double>(num_folded_)}}});
+  all.push_back(single("opdyno_label_overflow", "opdyno.label.overflow", "{call}",
+                       "Calls that are counted with the labels \"other\", since there are too many label sets.",
+                       kCounter, static_cast<double>(num_folded_)));
 }
 
 }  // namespace opd

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "telemetry/address.h"
-#include "telemetry/http_head.h"
 
 namespace opd {
 namespace {

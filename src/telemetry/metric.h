@@ -35,8 +35,14 @@ struct Series {
   std::string unit;       // in UCUM: "s", "By", "{call}"
   std::string help;
   SeriesKind kind = SeriesKind::kGauge;
-  std::vector<Point> points;
+  std::vector<Point> points = {};
 };
+
+// A series of one value without labels.
+inline Series single(const char *name, const char *otlp_name, const char *unit, const char *help, SeriesKind kind,
+                     double value) {
+  return {name, otlp_name, unit, help, kind, {{{}, value}}};
+}
 
 // Writes either of Prometheus's text formats: "text/plain; version=0.0.4" or OpenMetrics 1.0.
 std::string prometheus_text(const std::vector<Series> &all, bool open_metrics);

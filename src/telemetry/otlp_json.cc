@@ -57,49 +57,49 @@ void add_resource(JsonWriter &json, const TelemetrySettings &settings) {
   json.end_array().end_object();
 }
 
-void add_scope(JsonWriter &json, const TelemetrySettings &settings) {
+// A request: the items in their scope, the library, and their resource, the process. `what`: "Metrics" or "Spans".
+template <class Add>
+std::string request_of(std::string_view what, std::string_view items, const TelemetrySettings &settings,
+                       const Add &add_items) {
+  JsonWriter json;
+  json.begin_object().key(concat("resource", what)).begin_array().begin_object();
+  add_resource(json, settings);
+  json.key(concat("scope", what)).begin_array().begin_object();
   json.key("scope").begin_object().key("name").value("opdyno").key("version").value(settings.version).end_object();
+  json.key(items).begin_array();
+  add_items(json);
+  return json.end_array().end_object().end_array().end_object().end_array().end_object().take();
 }
 
-class MetricWriter {
- public:
-  MetricWriter(JsonWriter &json, int64_t since_ns, int64_t now_ns)
-      : json_(json), since_ns_(since_ns), now_ns_(now_ns) {}
+void add_histogram(JsonWriter &json, const DurationHistogram &histogram) {
+  json.key("count").raw(quoted(histogram.count)).key("sum").raw(real(histogram.sum));
+  json.key("bucketCounts").begin_array();
+  for (const uint64_t count : histogram.counts) json.raw(quoted(count));
+  json.end_array().key("explicitBounds").begin_array();
+  for (const double bound : DurationHistogram::kBounds) json.raw(real(bound));
+  json.end_array();
+}
 
-  void add(const Series &series) {
-    if (series.points.empty()) return;
-    json_.begin_object().key("name").value(series.otlp_name).key("description").value(series.help);
-    json_.key("unit").value(series.unit);
-    const bool is_histogram = series.kind == SeriesKind::kHistogram, is_gauge = series.kind == SeriesKind::kGauge;
-    json_.key(is_histogram ? "histogram" : is_gauge ? "gauge" : "sum").begin_object();
-    if (!is_gauge) json_.key("aggregationTemporality").value(kCumulative);
-    if (!is_gauge && !is_histogram) json_.key("isMonotonic").value(true);
-    json_.key("dataPoints").begin_array();
-    for (const Point &point : series.points) {
-      json_.begin_object();
-      add_attributes(json_, point.labels, series.name.starts_with("opdyno_") ? "opdyno." : "");
-      if (!is_gauge) json_.key("startTimeUnixNano").raw(quoted(since_ns_));
-      json_.key("timeUnixNano").raw(quoted(now_ns_));
-      if (is_histogram) add_histogram(point.histogram);
-      else json_.key("asDouble").raw(real(point.value));
-      json_.end_object();
-    }
-    json_.end_array().end_object().end_object();
+void add_metric(JsonWriter &json, const Series &series, int64_t since_ns, int64_t now_ns) {
+  if (series.points.empty()) return;
+  json.begin_object().key("name").value(series.otlp_name).key("description").value(series.help);
+  json.key("unit").value(series.unit);
+  const bool is_histogram = series.kind == SeriesKind::kHistogram, is_gauge = series.kind == SeriesKind::kGauge;
+  json.key(is_histogram ? "histogram" : is_gauge ? "gauge" : "sum").begin_object();
+  if (!is_gauge) json.key("aggregationTemporality").value(kCumulative);
+  if (!is_gauge && !is_histogram) json.key("isMonotonic").value(true);
+  json.key("dataPoints").begin_array();
+  for (const Point &point : series.points) {
+    json.begin_object();
+    add_attributes(json, point.labels, series.name.starts_with("opdyno_") ? "opdyno." : "");
+    if (!is_gauge) json.key("startTimeUnixNano").raw(quoted(since_ns));
+    json.key("timeUnixNano").raw(quoted(now_ns));
+    if (is_histogram) add_histogram(json, point.histogram);
+    else json.key("asDouble").raw(real(point.value));
+    json.end_object();
   }
-
- private:
-  void add_histogram(const DurationHistogram &histogram) {
-    json_.key("count").raw(quoted(histogram.count)).key("sum").raw(real(histogram.sum));
-    json_.key("bucketCounts").begin_array();
-    for (const uint64_t count : histogram.counts) json_.raw(quoted(count));
-    json_.end_array().key("explicitBounds").begin_array();
-    for (const double bound : DurationHistogram::kBounds) json_.raw(real(bound));
-    json_.end_array();
-  }
-
-  JsonWriter &json_;
-  const int64_t since_ns_, now_ns_;
-};
+  json.end_array().end_object().end_object();
+}
 
 void add_call_attributes(JsonWriter &json, const SentSpan &span) {
   json.key("attributes").begin_array();
@@ -133,26 +133,15 @@ void add_span(JsonWriter &json, const SentSpan &span) {
 
 std::string otlp_metrics(const std::vector<Series> &all, const TelemetrySettings &settings, int64_t since_ns,
                          int64_t now_ns) {
-  JsonWriter json;
-  json.begin_object().key("resourceMetrics").begin_array().begin_object();
-  add_resource(json, settings);
-  json.key("scopeMetrics").begin_array().begin_object();
-  add_scope(json, settings);
-  json.key("metrics").begin_array();
-  MetricWriter writer(json, since_ns, now_ns);
-  for (const Series &series : all) writer.add(series);
-  return json.end_array().end_object().end_array().end_object().end_array().end_object().take();
+  return request_of("Metrics", "metrics", settings, [&](JsonWriter &json) {
+    for (const Series &series : all) add_metric(json, series, since_ns, now_ns);
+  });
 }
 
 std::string otlp_spans(const std::vector<SentSpan> &spans, const TelemetrySettings &settings) {
-  JsonWriter json;
-  json.begin_object().key("resourceSpans").begin_array().begin_object();
-  add_resource(json, settings);
-  json.key("scopeSpans").begin_array().begin_object();
-  add_scope(json, settings);
-  json.key("spans").begin_array();
-  for (const SentSpan &span : spans) add_span(json, span);
-  return json.end_array().end_object().end_array().end_object().end_array().end_object().take();
+  return request_of("Spans", "spans", settings, [&](JsonWriter &json) {
+    for (const SentSpan &span : spans) add_span(json, span);
+  });
 }
 
 namespace {

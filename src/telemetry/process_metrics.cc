@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdio>
 #include <memory>
 
 #include "telemetry/metric.h"
@@ -12,14 +11,6 @@
 
 namespace opd {
 namespace {
-
-std::string content_of(const char *path) {  // reads a small file in /proc
-  std::string text(4096, '\0');
-  FILE *const file = std::fopen(path, "re");
-  text.resize(file ? std::fread(text.data(), 1, text.size(), file) : 0);
-  if (file) std::fclose(file);
-  return text;
-}
 
 // Reads a field of /proc/self/stat by its number in proc(5), from 3 on: the name before them may have spaces.
 double stat_field(std::string_view stat, int number) {
@@ -37,7 +28,7 @@ double stat_field(std::string_view stat, int number) {
 }
 
 double boot_time() {
-  const std::string text = content_of("/proc/uptime");
+  const std::string text = small_file("/proc/uptime");
   double uptime = 0;
   std::from_chars(text.data(), text.data() + text.size(), uptime);
   return static_cast<double>(unix_ns()) / 1e9 - uptime;
@@ -53,11 +44,8 @@ size_t num_open_files() {
 }  // namespace
 
 void add_process_metrics(std::vector<Series> &all) {
-  const auto add = [&](const char *name, const char *otlp, const char *unit, const char *help, SeriesKind kind,
-                       double value) {
-    all.push_back({name, otlp, unit, help, kind, {{{}, value}}});
-  };
-  const std::string stat = content_of("/proc/self/stat");
+  const auto add = [&](const auto &...parts) { all.push_back(single(parts...)); };
+  const std::string stat = small_file("/proc/self/stat");
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK)), page = static_cast<double>(::sysconf(_SC_PAGESIZE));
   // Computed once: corrections of the clock must not change the start.
   static const double started = boot_time() + stat_field(stat, 22) / ticks;

@@ -99,11 +99,8 @@ void SpanMaker::keep_operators(const TraceParts &parts, const TraceTrack &track)
                   .message = std::string(error)};
     operators_[call->run].push_back({call->begin, call->end, std::move(span)});
     ++num_operators_;
-    while (num_operators_ > queue_.most()) {  // for example, operators of a run that the ring lost
-      queue_.count_dropped(operators_.begin()->second.size());
-      num_operators_ -= operators_.begin()->second.size();
-      operators_.erase(operators_.begin());
-    }
+    while (num_operators_ > queue_.most())  // for example, operators of a run that the ring lost
+      queue_.count_dropped(take_operators(operators_.begin()->first).size());
   }
 }
 
@@ -114,11 +111,8 @@ void SpanMaker::add_runs(const TraceParts &parts, const TraceTrack &track) {
   const size_t left_out = track.runs.size() - std::min(track.runs.size(), most);
   for (size_t i = 0; i < left_out; ++i) {
     const TraceContext context = context_of(*track.runs[i]);
-    if (!context.is_any() || context.is_sampled()) queue_.count_dropped(1);
-    if (const auto kept = operators_.extract(track.runs[i]->run)) {
-      num_operators_ -= kept.mapped().size();
-      if (!context.is_any() || context.is_sampled()) queue_.count_dropped(kept.mapped().size());
-    }
+    const size_t num_operators = take_operators(track.runs[i]->run).size();
+    if (!context.is_any() || context.is_sampled()) queue_.count_dropped(1 + num_operators);
   }
   std::vector<Placed> runs;
   runs.reserve(track.runs.size() - left_out);
@@ -160,17 +154,21 @@ void SpanMaker::add_run(const TraceParts &parts, const TraceTrack &track, Placed
                                    : context.span;
     add_operators(run, span);
     queue_.add(std::move(span));
-  } else if (const auto kept = operators_.extract(run.run)) {
-    num_operators_ -= kept.mapped().size();
+  } else {
+    take_operators(run.run);
   }
+}
+
+std::vector<SpanMaker::Operator> SpanMaker::take_operators(uint64_t run) {
+  auto kept = operators_.extract(run);
+  if (!kept) return {};
+  num_operators_ -= kept.mapped().size();
+  return std::move(kept.mapped());
 }
 
 // Calls of one run are nested or apart.
 void SpanMaker::add_operators(const Event &run, const SentSpan &of_run) {
-  auto kept = operators_.extract(run.run);
-  if (!kept) return;
-  num_operators_ -= kept.mapped().size();
-  std::vector<Operator> &calls = kept.mapped();
+  std::vector<Operator> calls = take_operators(run.run);
   std::ranges::stable_sort(
       calls, [](const Operator &a, const Operator &b) { return is_before(a.begin, a.end, b.begin, b.end); });
   struct Around {

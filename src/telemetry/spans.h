@@ -75,6 +75,7 @@ class SpanMaker {
   void add_runs(const TraceParts &parts, const TraceTrack &track);
   void add_run(const TraceParts &parts, const TraceTrack &track, Placed &run);
   void add_operators(const Event &run, const SentSpan &of_run);
+  std::vector<Operator> take_operators(uint64_t run);  // those kept for the run
   SentSpan::Id run_id(uint64_t run) const;
   SentSpan::TraceId own_trace(uint64_t run) const;
   SentSpan::Id next_id();

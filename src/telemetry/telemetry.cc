@@ -236,10 +236,6 @@ void TelemetrySession::fold() {
   if (queue_.size() > 0) changed_.notify_all();
 }
 
-// If memory is short, the events stay for the next fold, or the ring drops them.
-void TelemetrySession::fold_quietly() noexcept try { fold(); } catch (...) {
-}
-
 void TelemetrySession::serve() noexcept {
   for (uint64_t next_fold = monotonic_ns() + kFoldNs; end_ns_.load(std::memory_order_relaxed) == UINT64_MAX;) {
     try {
@@ -254,7 +250,9 @@ void TelemetrySession::serve() noexcept {
     const uint64_t now = monotonic_ns();
     // Without this, only scrapes would empty the ring, and it would lose events between them.
     if (pending < kManyPending && now < next_fold) continue;
-    if (pending > 0) fold_quietly();
+    try {
+      if (pending > 0) fold();
+    } catch (...) {}  // memory is short: the events stay for the next fold, or the ring drops them
     next_fold = now + kFoldNs;
   }
   server_.close_all();
@@ -275,25 +273,11 @@ HttpAnswer TelemetrySession::answer(const HttpRequest &request) {
 
 namespace {
 
-Series single(const char *name, const char *otlp_name, const char *unit, const char *help, SeriesKind kind,
-              uint64_t value) {
-  return {name, otlp_name, unit, help, kind, {{{}, static_cast<double>(value)}}};
-}
-
 void add_memory(std::vector<Series> &all) {
-  Series bytes{"opdyno_memory_bytes",
-               "opdyno.memory.usage",
-               "By",
+  Series bytes{"opdyno_memory_bytes", "opdyno.memory.usage", "By",
                "Memory of a device: live is in use, idle the part of it that VMs keep for their next calls, reserved "
-               "what was taken from the system.",
-               SeriesKind::kGauge,
-               {}};
-  Series peak{"opdyno_memory_peak_bytes",
-              "opdyno.memory.peak",
-              "By",
-              "The most memory of a device in use at a time.",
-              SeriesKind::kGauge,
-              {}};
+               "what was taken from the system."};
+  Series peak{"opdyno_memory_peak_bytes", "opdyno.memory.peak", "By", "The most memory of a device in use at a time."};
   for (const auto &[device, memory] : DeviceMemory::all_used()) {
     const opd_memory_stats stats = memory->stats();
     const std::string name = device_name(device);
@@ -313,32 +297,29 @@ std::vector<Series> TelemetrySession::metrics() {
   // Fold first, so that the metrics include all ended calls.
   fold();
   std::vector<Series> all;
-  all.push_back({"opdyno_build_info",
-                 "opdyno.build",
-                 "1",
-                 "The library; always 1.",
-                 kGauge,
-                 {{{{"version", settings_.version}, {"abi", settings_.abi}}, 1}}});
+  const auto add = [&](const char *name, const char *otlp_name, const char *unit, const char *help, SeriesKind kind,
+                       uint64_t value) {
+    all.push_back(single(name, otlp_name, unit, help, kind, static_cast<double>(value)));
+  };
+  add("opdyno_build_info", "opdyno.build", "1", "The library; always 1.", kGauge, 1);
+  all.back().points[0].labels = {{"version", settings_.version}, {"abi", settings_.abi}};
   // Computed before `guard_` is taken, because these take locks of lower ranks.
-  all.push_back(single("opdyno_modules", "opdyno.modules", "{module}", "Modules that are loaded, imports included.",
-                       kGauge, Module::count()));
-  all.push_back(single("opdyno_vms", "opdyno.vms", "{vm}", "Virtual machines that there are.", kGauge, Vm::count()));
+  add("opdyno_modules", "opdyno.modules", "{module}", "Modules that are loaded, imports included.", kGauge,
+      Module::count());
+  add("opdyno_vms", "opdyno.vms", "{vm}", "Virtual machines that there are.", kGauge, Vm::count());
   add_memory(all);
   if (settings_.process_metrics) add_process_metrics(all);
   const TelemetryStats now = stats();
   const std::scoped_lock lock(guard_);
   calls_.write(all, settings_.per_operator);
-  all.push_back(single("opdyno_events_dropped", "opdyno.events.dropped", "{event}",
-                       "Events for which the ring had no room: calls that are in no other metric.", kCounter,
-                       now.events_dropped));
+  add("opdyno_events_dropped", "opdyno.events.dropped", "{event}",
+      "Events for which the ring had no room: calls that are in no other metric.", kCounter, now.events_dropped);
   if (post_) {
-    all.push_back(single("opdyno_spans_sent", "opdyno.spans.sent", "{span}", "Spans that the collector took.", kCounter,
-                         now.spans_sent));
-    all.push_back(single("opdyno_spans_dropped", "opdyno.spans.dropped", "{span}",
-                         "Spans for which the queue had no room, or that the collector refused.", kCounter,
-                         now.spans_dropped));
-    all.push_back(single("opdyno_sends_failed", "opdyno.sends.failed", "{request}",
-                         "Requests that the collector did not take.", kCounter, now.sends_failed));
+    add("opdyno_spans_sent", "opdyno.spans.sent", "{span}", "Spans that the collector took.", kCounter, now.spans_sent);
+    add("opdyno_spans_dropped", "opdyno.spans.dropped", "{span}",
+        "Spans for which the queue had no room, or that the collector refused.", kCounter, now.spans_dropped);
+    add("opdyno_sends_failed", "opdyno.sends.failed", "{request}", "Requests that the collector did not take.",
+        kCounter, now.sends_failed);
   }
   all.insert(all.end(), own_.begin(), own_.end());
   return all;

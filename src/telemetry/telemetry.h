@@ -10,9 +10,8 @@
 
 #include "base/fork_mutex.h"
 #include "telemetry/call_metrics.h"
-#include "telemetry/exporter.h"
+#include "telemetry/http_post.h"
 #include "telemetry/http_server.h"
-#include "telemetry/metric.h"
 #include "telemetry/settings.h"
 #include "telemetry/spans.h"
 #include "trace/record/recording.h"
@@ -53,7 +52,6 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   void serve() noexcept;
   void send() noexcept;
   void fold();
-  void fold_quietly() noexcept;
   bool send_spans();
   void send_metrics();
   std::vector<Series> metrics();

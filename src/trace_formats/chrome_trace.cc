@@ -1,5 +1,3 @@
-#include "trace_formats/chrome_trace.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "base/json_writer.h"
 #include "trace/model/shape_cache.h"
 #include "trace_formats/text_pieces.h"
+#include "trace_formats/trace_formats.h"
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/loop_names.h"
@@ -304,27 +303,12 @@ class ChromeTraceWriter {
     write_metadata_event("process_sort_index", 0, "sort_index", concat(kDevicesBehind + device));
     chosen_ = UINT32_MAX;
   }
-  struct WorkText {
-    const char *category, *launch;  // as in torch.profiler's files; `launch`: name of the launch event, null: none
-  };
-  static WorkText text_of(WorkKind kind) {
-    switch (kind) {
-      case WorkKind::kKernel:
-        return {"kernel", "launch"};
-      case WorkKind::kFill:
-        return {"gpu_memset", "fill"};
-      case WorkKind::kOverhead:
-        return {"overhead", nullptr};
-      default:
-        return {"gpu_memcpy", "copy"};
-    }
-  }
   void write_work(const TraceTrack &track, const Event &event) {
     const DeviceWork work = device_work(event);
     const auto [process, type, id] = DeviceKey{track.process, event.device.device_type, event.device.device_id};
     const int64_t device = devices_.at({process, type, id}), host = pid_;
     const uint64_t number = ++num_works_;
-    const WorkText text = text_of(work.kind);
+    const WorkText &text = work_text(work.kind);
     const std::string ids = concat(",\"External id\":", external_id_of(event), ",\"correlation\":", number,
                                    event.run ? concat(",\"Run\":", whole_.run_number(event, track.process)) : "");
     if (text.launch) {
@@ -377,18 +361,10 @@ class ChromeTraceWriter {
   }
   // The number of c10::DeviceType, or PrivateUse1 for kinds that it lacks.
   static int32_t torch_device_type(DLDevice device) {
-    switch (device.device_type) {
-      case kDLCPU:
-        return 0;
-      case kDLCUDA:
-        return 1;
-      case kDLOpenCL:
-        return 4;
-      case kDLVulkan:
-        return 10;
-      default:
-        return 20;
-    }
+    for (const auto &[type, number] :
+         {std::pair(kDLCPU, 0), std::pair(kDLCUDA, 1), std::pair(kDLOpenCL, 4), std::pair(kDLVulkan, 10)})
+      if (type == device.device_type) return number;
+    return 20;
   }
 
   const std::string &tail_of(const Event &call) {
@@ -453,12 +429,6 @@ void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink 
   constexpr uint64_t kUsualBytes = 300;  // for a call
   sink.reserve(trace.num_calls() * kUsualBytes);
   ChromeTraceWriter(trace, sink).write(members);
-}
-
-std::string chrome_trace(const Trace &trace) {
-  StringSink sink;
-  write_chrome_trace(trace, "", sink);
-  return sink.take();
 }
 
 }  // namespace opd

@@ -6,7 +6,8 @@
 #include "base/json_writer.h"
 #include "trace/model/shape_cache.h"
 #include "trace_formats/base64_sink.h"
-#include "trace_formats/gzip_sink.h"
+#include "trace_formats/proto_writer.h"
+#include "trace_formats/trace_file.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_page.h"  // made of the files in trace_page/
 #include "trace_views/host_stacks.h"
@@ -16,21 +17,6 @@
 namespace opd {
 namespace {
 
-// Numbers of 7 bits a byte, lowest bits first, as in protocol buffers.
-class ViewColumn {
- public:
-  void reserve(size_t numbers) { bytes_.reserve(numbers); }
-  void add(uint64_t number) {
-    for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
-    bytes_ += static_cast<char>(number);
-  }
-  void add_signed(int64_t number) { add(static_cast<uint64_t>(number) << 1 ^ static_cast<uint64_t>(number >> 63)); }
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
 // Spans are sorted by thread. On a thread, each span comes before the spans within it.
 class Data {
  public:
@@ -39,7 +25,7 @@ class Data {
     first_ns_ = trace.first_ns().value_or(trace.parts.processes[0].unix_offset_ns);
     size_t spans = 0;
     for (const ThreadSpans &thread : threads_) spans += thread.spans.size();
-    for (ViewColumn &column : columns_) column.reserve(2 * spans);
+    for (ProtoWriter &column : columns_) column.reserve(2 * spans);
     for (const ThreadSpans &thread : threads_) {
       last_begin_ = 0;
       process_ = &trace.parts.process_of(*thread.track);
@@ -68,7 +54,7 @@ class Data {
     head.key("stacks").raw(stacks_.end_array().take());
     head.key("errors").raw(errors_.end_array().take()).end_object();
     out.write(head.take() + "\n");
-    for (const ViewColumn &column : columns_) out.write(column.bytes());
+    for (const ProtoWriter &column : columns_) out.write(column.str());
   }
 
  private:
@@ -99,14 +85,15 @@ class Data {
     const int64_t begin = process_->unix_ns(std::min(event.begin, event.end)) - first_ns_;
     const int64_t duration = process_->unix_ns(event.end) - first_ns_ - begin;
     const auto self = static_cast<int64_t>(process_->line.duration_ns(span.self) + 0.5);
-    columns_[kLabel].add(event.kind == EventKind::kTask ? label_of_task(event, process) : label_of(event));
-    columns_[kBegin].add_signed(begin - last_begin_);
-    columns_[kDuration].add(static_cast<uint64_t>(duration));
-    columns_[kCovered].add(static_cast<uint64_t>(std::max(duration - self, int64_t{0})));  // time of nested spans
-    columns_[kDepth].add(span.depth);
-    columns_[kLane].add(uint64_t{span.lane} << 1 | event.is_open);
-    columns_[kShapes].add(shapes_of(event));
-    columns_[kStack].add(stack);
+    columns_[kLabel].varint(event.kind == EventKind::kTask ? label_of_task(event, process) : label_of(event));
+    const int64_t step = begin - last_begin_;
+    columns_[kBegin].varint(static_cast<uint64_t>(step) << 1 ^ static_cast<uint64_t>(step >> 63));
+    columns_[kDuration].varint(static_cast<uint64_t>(duration));
+    columns_[kCovered].varint(static_cast<uint64_t>(std::max(duration - self, int64_t{0})));  // time of nested spans
+    columns_[kDepth].varint(span.depth);
+    columns_[kLane].varint(uint64_t{span.lane} << 1 | event.is_open);
+    columns_[kShapes].varint(shapes_of(event));
+    columns_[kStack].varint(stack);
     while (num_stacks_ < stack) stacks_.value(host_.call_stack(++num_stacks_));
     last_begin_ = begin;
     if (const std::string_view error = error_of(event); !error.empty())
@@ -150,7 +137,7 @@ class Data {
   const TraceProcess *process_ = nullptr;  // process of the current thread
   int64_t first_ns_ = 0, last_begin_ = 0;
   uint32_t num_spans_ = 0, num_labels_ = 0, num_shapes_ = 0, num_stacks_ = 0;
-  std::array<ViewColumn, kNumColumns> columns_;
+  std::array<ProtoWriter, kNumColumns> columns_;  // numbers of 7 bits a byte, lowest bits first
   std::array<std::unordered_map<uint64_t, uint32_t>, static_cast<size_t>(kLastEventKind) + 1>
       places_;  // index of a label, by kind and key
   std::unordered_map<std::string, uint32_t> task_places_;

@@ -9,7 +9,7 @@
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/loop_names.h"
-#include "trace_views/span_device.h"
+#include "trace_views/span_costs.h"
 #include "value/dtype.h"
 
 namespace opd {
@@ -82,6 +82,10 @@ enum EventCategory : uint64_t {
   kFillOfDevice,
   kOverhead
 };
+constexpr const char *kCategories[] = {"",           "cpu_op", "user_annotation", "parallel_task", "kernel",
+                                       "gpu_memcpy", "launch", "gpu_memset",      "overhead"};  // index: EventCategory
+constexpr EventCategory kOfWork[] = {kKernelOfDevice, kCopyOfDevice, kCopyOfDevice,
+                                     kCopyOfDevice,   kFillOfDevice, kOverhead};  // index: WorkKind
 
 // Each track is a sequence of packets. Packets have the time since the previous one, and numbers instead of texts.
 class PerfettoWriter {
@@ -179,11 +183,8 @@ class PerfettoWriter {
     clocks.message(snapshot::kClocks, clock(kDeltaClock, first_ns, true));
     of_events.number(track_event::kTrackUuid, sequence_);
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
-    for (const auto &[id, name] :
-         {std::pair(kOperator, "cpu_op"), std::pair(kUser, "user_annotation"), std::pair(kTaskOfLoop, "parallel_task"),
-          std::pair(kKernelOfDevice, "kernel"), std::pair(kCopyOfDevice, "gpu_memcpy"), std::pair(kLaunch, "launch"),
-          std::pair(kFillOfDevice, "gpu_memset"), std::pair(kOverhead, "overhead")})
-      texts.message(interned::kEventCategories, interned_text(id, name));
+    for (size_t id = kOperator; id < std::size(kCategories); ++id)
+      texts.message(interned::kEventCategories, interned_text(id, kCategories[id]));
     for (const auto &[id, name] :
          {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
       texts.message(interned::kAnnotationNames, interned_text(id, name));
@@ -233,27 +234,30 @@ class PerfettoWriter {
     write_launches_before(UINT64_MAX);
   }
 
-  // Writes the totals of each device as two counters, from the events of all threads of the process. Returns the number
-  // of the last track.
-  uint64_t write_memory(uint64_t sequence) {
-    std::vector<const Event *> changes;
+  // The events of all threads of the process, in the order of time.
+  std::vector<const Event *> events_of_process(std::vector<const Event *> TraceTrack::*list) const {
+    std::vector<const Event *> events;
     for (const TraceTrack &track : trace_.parts.tracks)
-      if (track.process == place_) changes.insert(changes.end(), track.memory.begin(), track.memory.end());
+      if (track.process == place_) events.insert(events.end(), (track.*list).begin(), (track.*list).end());
+    std::ranges::stable_sort(events, {}, &Event::begin);
+    return events;
+  }
+  // Writes the totals of each device as two counters. Returns the number of the last track.
+  uint64_t write_memory(uint64_t sequence) {
+    const std::vector<const Event *> changes = events_of_process(&TraceTrack::memory);
     if (changes.empty()) return sequence - 1;
-    std::ranges::stable_sort(changes, {}, &Event::begin);
     sequence_ = sequence;
     std::unordered_map<uint64_t, uint64_t> tracks;  // key: the device; value: track of its first counter
     uint64_t free_track = sequence;
+    ProtoWriter size_in_bytes;
+    size_in_bytes.number(descriptor::kUnit, descriptor::kSizeBytes);
     write_start(boot_ns(changes[0]->begin), false);
     for (const Event *change : changes) {
       const DLDevice device = change->device;
-      const auto [place, fresh] = tracks.try_emplace(
-          uint64_t{static_cast<uint32_t>(device.device_type)} << 32 | static_cast<uint32_t>(device.device_id),
-          free_track + 1);
-      if (fresh) {
-        write_counter_track(++free_track, concat("Memory of ", device_name(device), ": allocated"));
-        write_counter_track(++free_track, concat("Memory of ", device_name(device), ": reserved"));
-      }
+      const auto [place, fresh] = tracks.try_emplace(std::bit_cast<uint64_t>(device), free_track + 1);
+      if (fresh)
+        for (const char *total : {": allocated", ": reserved"})
+          write_counter_track(++free_track, concat("Memory of ", device_name(device), total), size_in_bytes);
       const uint64_t now = boot_ns(change->begin);
       write_count(place->second, memory_change(*change).allocated, now);
       write_count(place->second + 1, memory_change(*change).reserved, now);
@@ -262,22 +266,14 @@ class PerfettoWriter {
   }
   // Writes values that collectors measured: a track for each name. Returns the number of the last track.
   uint64_t write_counters(uint64_t sequence) {
-    std::vector<const Event *> values;
-    for (const TraceTrack &track : trace_.parts.tracks)
-      if (track.process == place_) values.insert(values.end(), track.counters.begin(), track.counters.end());
+    const std::vector<const Event *> values = events_of_process(&TraceTrack::counters);
     if (values.empty()) return sequence - 1;
-    std::ranges::stable_sort(values, {}, &Event::begin);
     sequence_ = sequence;
     std::unordered_map<NameId, uint64_t> tracks;
     write_start(boot_ns(values[0]->begin), false);
     for (const Event *value : values) {
       const auto [place, fresh] = tracks.try_emplace(value->name, sequence + tracks.size() + 1);
-      if (fresh) {
-        ProtoWriter made;
-        made.number(descriptor::kUuid, place->second).number(descriptor::kParentUuid, process_track_);
-        made.text(descriptor::kName, name_text(value->name)).message(descriptor::kCounter, ProtoWriter());
-        put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
-      }
+      if (fresh) write_counter_track(place->second, name_text(value->name), ProtoWriter());
       SmallProto event;
       event.number(track_event::kType, track_event::kCounter).number(track_event::kTrackUuid, place->second);
       event.fixed64(track_event::kDoubleCounterValue, std::bit_cast<uint64_t>(counter_value(*value)));
@@ -285,21 +281,16 @@ class PerfettoWriter {
     }
     return sequence + tracks.size();
   }
-  void write_counter_track(uint64_t uuid, std::string_view name) {
-    ProtoWriter made, counter;
-    counter.number(descriptor::kUnit, descriptor::kSizeBytes);
+  void write_counter_track(uint64_t uuid, std::string_view name, const ProtoWriter &counter) {
+    ProtoWriter made;
     made.number(descriptor::kUuid, uuid).number(descriptor::kParentUuid, process_track_).text(descriptor::kName, name);
     made.message(descriptor::kCounter, counter);
     put(ProtoWriter().message(packet::kTrackDescriptor, made).number(packet::kSequenceId, sequence_));
   }
   void write_count(uint64_t track, uint64_t count, uint64_t now) {
-    SmallProto packet, event;
+    SmallProto event;
     event.number(track_event::kType, track_event::kCounter).number(track_event::kTrackUuid, track);
-    event.number(track_event::kCounterValue, count);
-    packet.number(packet::kTimestamp, now > last_ns_ ? now - last_ns_ : 0).number(packet::kSequenceId, sequence_);
-    packet.number(packet::kSequenceFlags, kNeedsState).message(packet::kTrackEvent, event);
-    last_ns_ = std::max(last_ns_, now);
-    put_bytes(packet.str());
+    write_packet(event.number(track_event::kCounterValue, count), now);
   }
 
   void write_event(const Event &event, bool is_begin, uint64_t now) {
@@ -308,11 +299,9 @@ class PerfettoWriter {
   // Writes the moment at which the thread submitted the work to the device. A flow, which viewers draw as an arrow,
   // leads from there to the work.
   void write_launch(const Event &work, uint64_t now) {
-    const WorkKind kind = device_work(work).kind;
-    const char *const name = kind == WorkKind::kKernel ? "launch" : kind == WorkKind::kFill ? "fill" : "copy";
     SmallProto made;
     made.number(track_event::kType, track_event::kInstant).number(track_event::kCategoryIids, kLaunch);
-    made.number(track_event::kNameIid, name_of_text(name));
+    made.number(track_event::kNameIid, name_of_text(work_text(device_work(work).kind).launch));
     const uint64_t flow = flows_.try_emplace(&work, flows_.size() + 1).first->second;
     write_packet(made.fixed64(track_event::kFlowIds, flow), now);
   }
@@ -352,29 +341,9 @@ class PerfettoWriter {
     return made;
   }
 
-  static EventCategory category_of(WorkKind kind) {
-    switch (kind) {
-      case WorkKind::kKernel:
-        return kKernelOfDevice;
-      case WorkKind::kFill:
-        return kFillOfDevice;
-      case WorkKind::kOverhead:
-        return kOverhead;
-      default:
-        return kCopyOfDevice;
-    }
-  }
   static EventCategory category_of(const Event &event) {
-    switch (event.kind) {
-      case EventKind::kCall:
-        return kOperator;
-      case EventKind::kTask:
-        return kTaskOfLoop;
-      case EventKind::kDeviceWork:
-        return category_of(device_work(event).kind);
-      default:
-        return kUser;
-    }
+    if (event.kind == EventKind::kDeviceWork) return kOfWork[static_cast<size_t>(device_work(event).kind)];
+    return event.kind == EventKind::kCall ? kOperator : event.kind == EventKind::kTask ? kTaskOfLoop : kUser;
   }
   uint64_t name_of(const Event &event) {
     if (event.kind == EventKind::kTask) return name_of_text(loop_names_.of(event, place_));

@@ -67,6 +67,7 @@ class ProtoWriter {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);
   }
+  void reserve(size_t bytes) { text_.reserve(bytes); }
   void clear() { text_.clear(); }
   const std::string &str() const { return text_; }
 

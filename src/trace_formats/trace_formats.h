@@ -5,6 +5,11 @@
 
 namespace opd {
 
+// Writes Chrome trace events, with torch.profiler's fields: JSON in pieces of some 64 KiB without building a tree.
+// `metadata`: a JSON object whose members are added to the whole object, or "". Throws OPD_INVALID_ARGUMENT for other
+// metadata. Cost: tools/bench, trace_chrome.
+void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink &sink);
+
 // Writes lines for flame graphs: "outer;inner 1200". The number is the self time of the innermost span, in whole µs.
 // There is one line for each stack, rounded up; with `per_event`, as in torch.profiler, one for each span, rounded
 // down. `of_devices`: uses the time on devices of the work that the spans submitted.
@@ -30,7 +35,7 @@ void write_html(const Trace &trace, ByteSink &out);
 
 // A flame graph as SVG; titles of boxes show their numbers.
 void write_flame_svg(const Trace &trace, ByteSink &out);
-// The changes between two traces, as a flame graph of both, with the times of a part (trace_views/trace_division.h).
+// The changes between two traces, as a flame graph of both, with the times of a part (trace_views/path_report.cc).
 void write_flame_diff_svg(const Trace &before, const Trace &after, ByteSink &out);
 
 }  // namespace opd

@@ -92,19 +92,12 @@ std::string share_text(double part, double whole) {
 // "[[8, 1, 28, 28], []]"
 std::string dims_text(const Event &event) {
   std::string out = "[";
-  each_tensor(event, [&](DLDataType, std::span<const int64_t> dims) {
-    if (out.size() > 1) out += ", ";
-    out += '[';
-    for (size_t i = 0; i < dims.size(); ++i) append(out += i ? ", " : "", dims[i]);
-    out += ']';
-  });
+  each_tensor(event,
+              [&](DLDataType, std::span<const int64_t> dims) { append_dims(out += out.size() > 1 ? ", " : "", dims); });
   return out + "]";
 }
 
 // Widths are counted in characters, not bytes.
-size_t length_of(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
 std::string_view first_characters(std::string_view text, size_t count) {
   size_t at = 0;
   for (; at < text.size(); ++at)
@@ -140,7 +133,7 @@ class TimesTable {
       std::erase_if(rows, [](const KeyAverage &row) { return row.first->parent != Span::kNone; });
     if (rows.empty()) return "";
     size_t longest_name = 0;
-    for (const KeyAverage &row : rows) longest_name = std::max(longest_name, length_of(row.name()));
+    for (const KeyAverage &row : rows) longest_name = std::max(longest_name, width_of(row.name()));
     if (rows.size() > options_.row_limit) rows.resize(options_.row_limit);
     constexpr size_t kMostColumns = 18;
     check_cells(rows.size(), kMostColumns);
@@ -181,7 +174,7 @@ class TimesTable {
     const size_t most = std::max<size_t>(options_.max_name_width, 4);
     add("Name", rows, [&](const KeyAverage &row) {
       std::string name;
-      const bool is_long = length_of(row.name()) >= most - 3;
+      const bool is_long = width_of(row.name()) >= most - 3;
       append_printable(name, is_long ? first_characters(row.name(), most - 3) : row.name());
       return is_long ? name + "..." : name;
     }).width = std::min(longest + 4, most);
@@ -222,14 +215,14 @@ class TimesTable {
       const HostStacks::Frames &frames = host_.frames_of(row.stack);
       for (size_t i = 0; i < std::min(most, frames.size()); ++i) {
         append_printable(texts.emplace_back(), host_.text(frames[i]));
-        longest = std::max(longest, length_of(texts.back()));
+        longest = std::max(longest, width_of(texts.back()));
       }
     }
     if (longest == 0) return;
     const size_t width = std::min(longest + 4, std::max<size_t>(options_.max_source_width, 4));
     for (auto &texts : all)
       for (std::string &text : texts)
-        if (const size_t length = length_of(text); length > width)
+        if (const size_t length = width_of(text); length > width)
           text = "..." + text.substr(first_characters(text, length - width + 3).size());
     TableColumn &column = columns_.emplace_back(TableColumn{"Source Location", std::max(width, kColumnWidth)});
     column.is_left = true;
@@ -266,7 +259,7 @@ class TimesTable {
     const auto add_line = [&](const auto &text_of) {
       for (const TableColumn &column : columns_) {
         const std::string &text = text_of(column);
-        const size_t used = length_of(text), missing = column.width - std::min(used, column.width);
+        const size_t used = width_of(text), missing = column.width - std::min(used, column.width);
         if (!column.is_left) out.append(missing, ' ');
         out.append(text);
         if (column.is_left) out.append(missing, ' ');

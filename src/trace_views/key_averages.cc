@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "trace_views/event_costs.h"
-
 namespace opd {
 namespace {
 

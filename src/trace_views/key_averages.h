@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "trace_views/host_stacks.h"
-#include "trace_views/span_device.h"
-#include "trace_views/span_memory.h"
+#include "trace_views/span_costs.h"
 
 namespace opd {
 

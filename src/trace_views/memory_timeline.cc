@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "trace/record/memory_event.h"
-#include "trace_views/span_memory.h"
+#include "trace_views/span_costs.h"
 #include "value/dtype.h"
 
 namespace opd {

@@ -6,11 +6,16 @@
 
 #include "report/report.h"
 #include "trace/model/shape_cache.h"
+#include "trace/model/trace.h"
 #include "value/tensor.h"
 
 namespace opd {
 
 std::string report_device_name(DLDevice device);  // "cpu0"
+
+// Adds the error bounds of devices' times to a report's configuration: "Device clock error: opencl0 (us)", unless
+// unknown, and "Device clock: opencl0", a text.
+void configure_device_clocks(const TraceParts &parts, ReportBuilder &builder);
 
 class ReportTexts {
  public:

@@ -7,9 +7,8 @@
 
 #include "trace/record/device_work.h"
 #include "trace/record/track.h"
-#include "trace_views/clock_entries.h"
 #include "trace_views/report_texts.h"
-#include "trace_views/span_device.h"
+#include "trace_views/span_costs.h"
 
 namespace opd {
 namespace {
@@ -364,13 +363,8 @@ class Rows {
     Metric total;
     size_t runs = 0;
     void add(Metric metric) {
-      const bool alike = runs++ > 0 && metric.kind == total.kind;
-      if (!alike || metric.is_text()) total = metric;
-      else if (is_largest)
-        total = metric.is_integer() ? (metric.count() > total.count() ? metric : total)
-                                    : (metric.number() > total.number() ? metric : total);
-      else if (metric.is_integer()) total.bits = Metric::of_count(total.count() + metric.count()).bits;
-      else total = Metric::of_number(metric.kind, total.number() + metric.number());
+      const bool alike = runs++ > 0 && metric.kind == total.kind && !metric.is_text();
+      total = alike ? joined(total, metric, is_largest ? Join::kMax : Join::kByKind) : metric;
     }
     Metric result() const {
       const bool is_mean =
@@ -421,6 +415,17 @@ class Rows {
 
 std::string report_device_name(DLDevice device) {
   return concat(device_kind_name(device.device_type), device.device_id);
+}
+
+void configure_device_clocks(const TraceParts &parts, ReportBuilder &builder) {
+  for (const TraceTrack *track : parts.tracks_with_clocks()) {
+    const std::string process = parts.is_merged() ? concat(parts.process_of(*track).title(), ", ") : "";
+    const std::string name = process + report_device_name(*track->device);
+    if (track->clock->error_ns)
+      builder.configure(concat("Device clock error: ", name, " (us)"),
+                        Metric::of_number(MetricKind::kDuration, static_cast<double>(*track->clock->error_ns) / 1000));
+    builder.configure(concat("Device clock: ", name), builder.text(track->clock->text()));
+  }
 }
 
 Ref<Report> report_of_run(const Trace &trace, const RunReportOptions &options) { return Rows(trace, options).make(); }

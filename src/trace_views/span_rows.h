@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 
-#include "trace_views/clock_entries.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/report_texts.h"
 #include "trace_views/trace_report.h"

@@ -1,40 +1,72 @@
 #include "trace_views/trace_report.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
-#include "trace_views/event_costs.h"
 #include "trace_views/key_averages.h"
+#include "trace_views/loop_names.h"
 #include "trace_views/span_rows.h"
-#include "trace_views/track_columns.h"
 
 namespace opd {
+
 std::string_view kind_text(EventKind kind) {
-  switch (kind) {
-    case EventKind::kCall:
-      return "call";
-    case EventKind::kRun:
-      return "run";
-    case EventKind::kRange:
-      return "range";
-    case EventKind::kStep:
-      return "step";
-    case EventKind::kMark:
-      return "mark";
-    case EventKind::kDeviceWork:
-      return kDeviceWorkKind;
-    case EventKind::kAlloc:
-    case EventKind::kFree:
-    case EventKind::kTask:
-    case EventKind::kBind:
-    case EventKind::kDeviceClock:
-    case EventKind::kCounter:
-      break;  // not spans
-  }
-  return "";
+  static constexpr std::string_view kTexts[] = {"call", "run", "range", "step",          "mark", "",
+                                                "",     "",    "",      kDeviceWorkKind, "",     ""};  // "": not spans
+  static_assert(std::size(kTexts) == static_cast<size_t>(kLastEventKind) + 1);
+  return kTexts[static_cast<size_t>(kind)];
 }
 
 namespace {
+
+// Columns that say when and where an event happened.
+class TrackColumns {
+ public:
+  TrackColumns(const Trace &trace, ReportBuilder &builder) : parts_(trace.parts), builder_(builder) {
+    const int64_t first_ns = trace.first_ns().value_or(0);
+    origins_.resize(parts_.processes.size());
+    for (const TraceTrack &track : parts_.tracks)
+      for (const auto *list : track.lists())
+        for (const Event *event : *list) {
+          uint64_t &tick = origins_[track.process].tick;
+          tick = std::min(tick, event->begin);
+        }
+    for (size_t i = 0; i < origins_.size(); ++i)
+      if (origins_[i].tick != UINT64_MAX)
+        origins_[i].ns = static_cast<double>(parts_.processes[i].unix_ns(origins_[i].tick) - first_ns);
+  }
+
+  // The time since the begin of the trace's first event.
+  void set_start(const TraceTrack &track, uint64_t tick) {
+    const Origin &origin = origins_[track.process];
+    const double ns = origin.ns + parts_.process_of(track).line.duration_ns(tick - origin.tick);
+    set("Start (us)", Metric::of_number(MetricKind::kDuration, ns / 1000));
+  }
+
+  void set_track(const TraceTrack &track) {
+    if (last_ != &track) last_ = &track, thread_ = builder_.text(track.thread_name);
+    set("Thread ID", Metric::of_count(track.thread_id));
+    set("Thread", thread_);
+    if (!parts_.is_merged()) return;
+    const TraceProcess &process = parts_.process_of(track);
+    set("Process ID", Metric::of_count(process.id));
+    set("Process", builder_.text(process.title()));
+    set("Host", builder_.text(process.host));
+  }
+
+ private:
+  struct Origin {                // origin of one process's times
+    uint64_t tick = UINT64_MAX;  // tick of the process's first event
+    double ns = 0;               // time of that event in the trace
+  };
+  void set(std::string_view column, Metric metric) { builder_.set(builder_.column(column), metric); }
+
+  const TraceParts &parts_;
+  ReportBuilder &builder_;
+  std::vector<Origin> origins_;  // parallel to the processes
+  const TraceTrack *last_ = nullptr;
+  Metric thread_;
+};
 
 class TraceReportMaker : SpanRows {
  public:
@@ -173,6 +205,48 @@ class TraceReportMaker : SpanRows {
 };
 
 }  // namespace
+
+Ref<Report> report_of_tasks(const Trace &trace) {
+  struct Place {
+    const Event *task;
+    const TraceTrack *track;
+  };
+  using Loop = std::pair<uint32_t, uint64_t>;  // process, and number of the loop there
+  std::vector<Place> tasks;
+  std::map<Loop, uint64_t> loop_ends;  // ticks
+  for (const TraceTrack &track : trace.parts.tracks)
+    for (const Event *task : track.tasks) {
+      tasks.push_back({task, &track});
+      uint64_t &end = loop_ends[{track.process, loop_task(*task).loop}];
+      end = std::max(end, task->end);
+    }
+  if (trace.parts.processes.size() == 1)
+    std::ranges::stable_sort(tasks, {}, [](const Place &place) { return place.task->begin; });
+  else
+    std::ranges::stable_sort(
+        tasks, {}, [&](const Place &place) { return trace.parts.process_of(*place.track).unix_ns(place.task->begin); });
+  ReportBuilder builder;
+  LoopNames names(trace);
+  TrackColumns columns(trace, builder);
+  const auto set = [&](std::string_view column, Metric metric) { builder.set(builder.column(column), metric); };
+  for (const auto &[task, track] : tasks) {
+    const LoopTask place = loop_task(*task);
+    const ClockCalibration &line = trace.parts.process_of(*track).line;
+    const auto us = [&line](uint64_t ticks) {
+      return Metric::of_number(MetricKind::kDuration, line.duration_ns(ticks) / 1000);
+    };
+    builder.begin_row();
+    set("Name", builder.text(names.of(*task, track->process)));
+    set("Duration (us)", us(length_ticks(*task)));
+    columns.set_start(*track, task->begin);
+    set("Wait (us)", us(loop_ends[{track->process, place.loop}] - task->end));
+    set("Loop", Metric::of_count(static_cast<int64_t>(place.loop)));
+    set("Task", Metric::of_count(place.task));
+    set("Tasks", Metric::of_count(place.num_tasks));
+    columns.set_track(*track);
+  }
+  return builder.finish();
+}
 
 Ref<Report> report_of_events(const Trace &trace) { return TraceReportMaker(trace).events(); }
 Ref<Report> report_of_averages(const Trace &trace, const KeyAverageOptions &options) {

@@ -24,7 +24,6 @@ KNOTS = {
     "device/graph device/memory/allocator device/memory/device_memory device/memory/pool device/memory/workspace":
         "a device's memory makes its allocators, which take blocks of it; a graph keeps blocks",
     "module/kinds/device_module module/kinds/kernel_launcher": "a module makes the functions of its kernels, which keep it",
-    "stats/diff stats/diff_runs": "a diff reads runs into its operators",
     "trace/file/event_file trace/file/thread_block": "a block of the file has its format",
     "trace/model/chunk trace/model/event": "an event reads its payload in its chunk",
     "trace/record/alarm trace/record/device_work trace/record/itt trace/record/ranges trace/record/recorder trace/record/recording":

@@ -48,8 +48,8 @@ std::string begin_block(BlockType type, uint32_t track, BlockState state) {
   header.magic = kBlockMagic, header.file_id = 1, header.type = type, header.track = track;
   header.state = state.packed(), header.thread_id = track;
   header.num_open_spans = 2;
-  header.open_spans[0] = {1'000'500, OpenSpanRecord::pack(1, 1, EventKind::kRun), 3, 0};
-  header.open_spans[1] = {1'000'600, OpenSpanRecord::pack(2, 0, EventKind::kRange), 0, 0};
+  header.open_spans[0] = {1'000'500, PackedSpan::of({.name = 1, .kind = EventKind::kRun, .stack = 1}), 3, 0};
+  header.open_spans[1] = {1'000'600, PackedSpan::of({.name = 2}), 0, 0};
   std::memcpy(block.data(), &header, sizeof header);
   return block;
 }

@@ -10,7 +10,7 @@
 #include "base/thread_state.h"
 #include "device/cpu/spin.h"
 #include "device/cpu/worker_set.h"
-#include "trace/record/task_event.h"
+#include "trace/record/ranges.h"
 
 namespace opd {
 namespace {

@@ -2,13 +2,14 @@
 // is Arrow's layout of int64, float64 and dictionary indices. So columns without gaps are not copied; texts are copied
 // once, as the dictionary. Every array keeps the batch alive until its consumer releases it, and the batch keeps the
 // report.
-#include "report/writers/report_arrow.h"
+#include <opdyno/arrow.h>
 
 #include <array>
 #include <cerrno>
 #include <memory>
 
 #include "base/json_writer.h"
+#include "report/report.h"
 
 namespace opd {
 namespace {
@@ -75,15 +76,13 @@ uint64_t cell_bits(Metric metric, Layout layout) {
 }
 
 void fill_texts(const Report &report, const Column &column, Texts &texts) {
-  size_t next = 0;
+  Cells cells(&column);
   for (size_t row = 0; row < report.num_rows(); ++row) {
     std::string text;
-    if (next < column.size() && column.row_of(next) == row) {
-      const Metric metric = column.cell(next++);
-      if (metric.is_text()) text = report.text(metric.text());
-      else if (metric.is_integer()) append(text, metric.count());
-      else append(text, metric.number());
-    }
+    const Metric metric = cells.at(row);
+    if (metric.is_text()) text = report.text(metric.text());
+    else if (metric.is_integer()) append(text, metric.count());
+    else if (metric) append(text, metric.number());
     texts.add(text);
   }
 }

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <map>
 
-#include "report/cells.h"
-#include "report/collector_failures.h"
 #include "report/metric_text.h"
 #include "report/writers/report_charts.h"
 #include "report/writers/report_summary.h"
@@ -75,6 +73,18 @@ std::string conclusion_of(const ReportRows &rows) {
   if (peak >= kNearPeak) out += ": only less work would help";
   if (dispatch_us > 0) append_percent(out += "; dispatch ", dispatch);
   return out;
+}
+
+std::vector<std::string> collector_failures_of(const Report &report) {
+  std::vector<std::string> lines;
+  for (const auto &[name, metric] : report.configuration()) {
+    if (!name.starts_with(kCollectorErrorEntry)) continue;
+    std::string &line = lines.emplace_back("collector ");
+    append_printable(line, std::string_view(name).substr(kCollectorErrorEntry.size()));
+    line += " failed: ";
+    if (metric.is_text()) append_printable(line, report.text(metric.text()));
+  }
+  return lines;
 }
 
 std::vector<std::string> warnings_of(const Report &report) {

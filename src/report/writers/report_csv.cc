@@ -33,15 +33,14 @@ std::string Report::to_csv() const {
     else append_quoted(out, name);
   }
   out += '\n';
-  std::vector<size_t> next(sorted.size());  // per column: the first unwritten cell
+  std::vector<Cells> cells(sorted.begin(), sorted.end());
   for (size_t row = 0; row < num_rows_; ++row) {
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (i) out += ',';
-      if (next[i] == sorted[i]->size() || sorted[i]->row_of(next[i]) != row) continue;
-      const Metric metric = sorted[i]->cell(next[i]++);
+      const Metric metric = cells[i].at(row);
       if (metric.is_text()) append_quoted(out, text(metric.text()));
       else if (metric.is_integer()) append(out, metric.count());
-      else append_general(out, metric.number(), 6);
+      else if (metric) append_general(out, metric.number(), 6);
     }
     out += '\n';
   }

@@ -1,9 +1,8 @@
 // Writes the report as a Markdown table, for issues and pull requests.
 #include <cctype>
 
-#include "report/collector_failures.h"
 #include "report/metric_text.h"
-#include "report/report_rows.h"
+#include "report/writers/report_summary.h"
 
 namespace opd {
 namespace {
@@ -66,8 +65,7 @@ std::string print_markdown(const ReportRows &rows) {
 }  // namespace
 
 std::string Report::to_markdown(bool sort, bool aggregate, bool col_sums) const {
-  return print_markdown(
-      ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
+  return print_markdown(ReportRows(*this, sort, aggregate, col_sums));
 }
 
 }  // namespace opd

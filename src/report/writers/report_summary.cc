@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "report/metric_text.h"
-#include "report/shape_text.h"
 #include "report/writers/report_charts.h"
 #include "value/dtype.h"
 

@@ -18,6 +18,8 @@ std::string summary_of(const ReportRows &rows, const SummaryOptions &options);
 // recommendation. "" if there is no such operator.
 std::string conclusion_of(const ReportRows &rows);
 
+// Lines that list failed collectors.
+std::vector<std::string> collector_failures_of(const Report &report);
 // Lines that a reader must see before the numbers: failed collectors, missing calls.
 std::vector<std::string> warnings_of(const Report &report);
 

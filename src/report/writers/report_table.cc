@@ -1,9 +1,8 @@
 // Writes the report as a text table in TVM's layout, followed by the configuration.
 #include <algorithm>
 
-#include "report/collector_failures.h"
 #include "report/metric_text.h"
-#include "report/report_rows.h"
+#include "report/writers/report_summary.h"
 
 namespace opd {
 namespace {
@@ -55,8 +54,7 @@ std::string print_table(const ReportRows &rows) {
 }  // namespace
 
 std::string Report::to_table(bool sort, bool aggregate, bool col_sums) const {
-  return print_table(
-      ReportRows(*this, sort ? ReportRows::Order::kByDuration : ReportRows::Order::kProgram, aggregate, col_sums));
+  return print_table(ReportRows(*this, sort, aggregate, col_sums));
 }
 
 }  // namespace opd

@@ -8,7 +8,7 @@
 
 #include "rpc/wire/progress.h"
 #include "trace/record/library_range.h"
-#include "trace/record/thread_context.h"
+#include "trace/record/run_recorder.h"
 #include "value/dtype.h"
 
 namespace opd::rpc {

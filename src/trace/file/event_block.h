@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "trace/model/chunk.h"
+#include "trace/model/open_spans.h"
 
 namespace opd {
 
@@ -44,14 +45,9 @@ struct BlockState {
 
 // A span that has begun and not ended. `begin` is 0 while the rest changes.
 struct OpenSpanRecord {
-  uint64_t begin, name_stack_kind, run, parent_run;  // 32, 24 and 8 bits
-
-  static uint64_t pack(NameId name, StackId stack, EventKind kind) {
-    return uint64_t{name} << 32 | stack << 8 | static_cast<uint8_t>(kind);
-  }
-  NameId name() const { return static_cast<NameId>(name_stack_kind >> 32); }
-  StackId stack() const { return static_cast<StackId>(name_stack_kind >> 8 & 0xFFFFFF); }
-  uint8_t kind() const { return static_cast<uint8_t>(name_stack_kind); }
+  uint64_t begin;
+  PackedSpan what;
+  uint64_t run, parent_run;
 };
 inline constexpr size_t kMostOpenSpans = 16;  // only the outermost spans are kept
 

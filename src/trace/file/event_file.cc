@@ -102,7 +102,9 @@ EventFile::EventFile(const EventFileOptions &options)
   try {
     while (!open_live()) {}
     is_complete_ = true;  // if a later step fails, close() removes FILE.live, which has no events
-    open_file();
+    // FILE has its own lock, because another recording may be writing it by another name, such as a link.
+    file_ = open_regular(options_.path);
+    lock(file_, options_.path);
     header_ = add_block(BlockType::kRecording);
     // Truncate last: a recording that cannot begin, as on a full disk, keeps the earlier file.
     if (::ftruncate(file_, 0)) fail_errno("cannot empty", options_.path, errno);
@@ -124,7 +126,9 @@ bool EventFile::open_live() {
   if (!is_named(live_file_, live_path_)) return give_up();  // its writer removed it before the lock was released
   struct stat info {};
   if (::fstat(live_file_, &info) || info.st_size == 0) return true;
-  move_crashed();
+  // Rename FILE first: if this process is killed between the two renames, the next one completes the second.
+  rename_file(options_.path, options_.path + ".crashed");
+  rename_file(live_path_, options_.path + ".crashed.live");
   return give_up();
 }
 
@@ -132,18 +136,6 @@ void EventFile::lock(int file, const std::string &path) const {
   if (::flock(file, LOCK_EX | LOCK_NB) == 0) return;
   if (errno != EWOULDBLOCK) fail_errno("cannot lock", path, errno);
   fail(OPD_FAILED_PRECONDITION, "another recording is writing ", options_.path, "; it has locked ", path);
-}
-
-// Rename FILE first: if this process is killed between the two renames, the next one completes the second.
-void EventFile::move_crashed() {
-  rename_file(options_.path, options_.path + ".crashed");
-  rename_file(live_path_, options_.path + ".crashed.live");
-}
-
-// FILE has its own lock, because another recording may be writing it by another name, such as a link.
-void EventFile::open_file() {
-  file_ = open_regular(options_.path);
-  lock(file_, options_.path);
 }
 
 EventFile::~EventFile() {
@@ -156,14 +148,10 @@ EventFile::~EventFile() {
 // Threads that have not recorded since still map blocks of the live file, which keeps the file open. Closing the
 // descriptor would not end the lock, so it is released explicitly.
 void EventFile::close() noexcept {
-  if (is_complete_) remove_live();  // else FILE.live is still needed
+  // Else FILE.live is still needed. By now the path may lead to another recording's file.
+  if (is_complete_ && live_file_ >= 0 && is_named(live_file_, live_path_)) ::unlink(live_path_.c_str());
   for (int *file : {&file_, &live_file_})
     if (*file >= 0) ::flock(*file, LOCK_UN), ::close(std::exchange(*file, -1));
-}
-
-// By now the path may lead to another recording's file.
-void EventFile::remove_live() noexcept {
-  if (live_file_ >= 0 && is_named(live_file_, live_path_)) ::unlink(live_path_.c_str());
 }
 
 void EventFile::become_private() noexcept {
@@ -288,17 +276,13 @@ void EventFile::add_names(NameId last) noexcept {
 void EventFile::add_names_up_to(NameId last) noexcept {
   for (NameId name = names_written_.load(std::memory_order_relaxed); name <= last; ++name) {
     try {
-      add_name(name);
+      constexpr size_t kMostBytes = 16 << 10;
+      add_text(names_, name, cut_text(name_text(name), kMostBytes));
     } catch (const std::exception &) { note(ENOMEM); }  // a reader shows "?"
     // Advance also after a failure, which each later event would repeat otherwise. Release order is for has_name():
     // names of events in the file are already there.
     names_written_.store(name + 1, std::memory_order_release);
   }
-}
-
-void EventFile::add_name(NameId name) {
-  constexpr size_t kMostBytes = 16 << 10;
-  add_text(names_, name, cut_text(name_text(name), kMostBytes));
 }
 
 void EventFile::add_stacks(StackId last) noexcept {

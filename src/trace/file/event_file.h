@@ -75,15 +75,11 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   };
   bool open_live();  // false: try again
   void lock(int file, const std::string &path) const;
-  void remove_live() noexcept;
-  void move_crashed();
-  void open_file();
   RecordingHeader describe() const;
   void end_changes() noexcept;                             // waits for all threads
   std::unique_ptr<MappedBlock> add_block(BlockType type);  // to FILE.live
   void add_text(Texts &texts, uint32_t number, std::string_view text);
   void add_names_up_to(NameId last) noexcept;  // this one and those below are called under the lock
-  void add_name(NameId name);
   void add_stack(StackId stack);
   void add_objects();
   void add_record(const ThreadRecord &record);

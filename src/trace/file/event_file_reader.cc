@@ -379,14 +379,14 @@ void Reader::add_open(TraceTrack &track, const Thread &thread) const {
   std::vector<Event> open;
   for (size_t i = 0; i < std::min<uint64_t>(header.num_open_spans, kMostOpenSpans); ++i) {
     const OpenSpanRecord &span = header.open_spans[i];
-    const auto kind = static_cast<EventKind>(span.kind());
+    const auto kind = static_cast<EventKind>(span.what.kind());
     if (span.begin < header_->began || !is_moment(line_, span.begin) ||
         (kind != EventKind::kRun && kind != EventKind::kRange))
       continue;
     if (has_ended(track.list_of(kind), span.begin)) continue;
     Event &event = open.emplace_back();
     event.begin = span.begin, event.end = std::max(end_, span.begin);
-    event.name = numbers_.name(span.name()), event.stack = numbers_.stack(span.stack());
+    event.name = numbers_.name(span.what.name()), event.stack = numbers_.stack(span.what.stack());
     event.kind = kind, event.is_open = true;
     event.recordings = static_cast<Recordings>(header_->recordings);
     event.run = span.run, event.parent_run = span.parent_run;

@@ -112,7 +112,7 @@ void ThreadBlock::show_open_spans(const OpenSpans &spans) {
     if (!file_->has_stack(span.stack)) file_->add_stacks(span.stack);
     if (std::atomic_ref(place.begin).load(std::memory_order_relaxed) == span.begin) continue;
     store(place.begin, uint64_t{0});
-    store(place.name_stack_kind, OpenSpanRecord::pack(span.name, span.stack, span.kind));
+    store(place.what.word, PackedSpan::of(span).word);
     store(place.run, span.run);
     store(place.parent_run, span.parent_run);
     store(place.begin, span.begin);

@@ -19,6 +19,19 @@ struct OpenSpan {
   StackId stack = 0;
 };
 
+// A span's name, stack and kind in one word: 32, 24 and 8 bits.
+struct PackedSpan {
+  static_assert(kMostStacks <= 1 << 24);
+  uint64_t word;
+
+  static PackedSpan of(const OpenSpan &span) {
+    return {uint64_t{span.name} << 32 | span.stack << 8 | static_cast<uint8_t>(span.kind)};
+  }
+  NameId name() const { return static_cast<NameId>(word >> 32); }
+  StackId stack() const { return static_cast<StackId>(word >> 8 & 0xFFFFFF); }
+  uint8_t kind() const { return static_cast<uint8_t>(word); }
+};
+
 class OpenSpans {
  public:
   void push(const OpenSpan &span) {
@@ -45,10 +58,10 @@ class OpenSpans {
     return count;
   }
   NameId name(uint32_t found) const {
-    return found <= kMost ? shared_[found - 1].name() : deep_[found - 1 - kMost].name;
+    return found <= kMost ? shared_[found - 1].what().name() : deep_[found - 1 - kMost].name;
   }
   StackId stack(uint32_t found) const {
-    return found <= kMost ? shared_[found - 1].stack() : deep_[found - 1 - kMost].stack;
+    return found <= kMost ? shared_[found - 1].what().stack() : deep_[found - 1 - kMost].stack;
   }
   // Removes the span that find() found.
   void pop(uint32_t found) {
@@ -115,24 +128,19 @@ class OpenSpans {
   // the members that it read belong to one span.
   struct Shared {
     std::atomic<uint64_t> begin{0}, packed{0}, run{0}, parent_run{0};
-    static_assert(kMostStacks <= 1 << 24);
 
     void write(const OpenSpan &span) {
       begin.store(0, std::memory_order_relaxed);
-      packed.store(uint64_t{span.name} << 32 | span.stack << 8 | static_cast<uint8_t>(span.kind),
-                   std::memory_order_release);
+      packed.store(PackedSpan::of(span).word, std::memory_order_release);
       run.store(span.run, std::memory_order_release);
       parent_run.store(span.parent_run, std::memory_order_release);
       begin.store(span.begin, std::memory_order_release);
     }
-    NameId name() const { return static_cast<NameId>(packed.load(std::memory_order_relaxed) >> 32); }
-    StackId stack() const { return static_cast<StackId>(packed.load(std::memory_order_relaxed) >> 8 & 0xFFFFFF); }
+    PackedSpan what() const { return {packed.load(std::memory_order_relaxed)}; }
     bool read(OpenSpan &span) const {
       span.begin = begin.load(std::memory_order_acquire);
-      const uint64_t word = packed.load(std::memory_order_acquire);
-      span.name = static_cast<NameId>(word >> 32);
-      span.stack = static_cast<StackId>(word >> 8 & 0xFFFFFF);
-      span.kind = static_cast<EventKind>(word & 0xFF);
+      const PackedSpan what{packed.load(std::memory_order_acquire)};
+      span.name = what.name(), span.stack = what.stack(), span.kind = static_cast<EventKind>(what.kind());
       span.run = run.load(std::memory_order_acquire);
       span.parent_run = parent_run.load(std::memory_order_acquire);
       return span.begin && begin.load(std::memory_order_relaxed) == span.begin;

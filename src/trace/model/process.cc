@@ -11,14 +11,9 @@
 namespace opd {
 namespace {
 
-std::string trimmed_file(const char *path) {  // reads a name from /proc
-  char text[64] = "";
-  if (FILE *file = std::fopen(path, "re")) {
-    text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
-    std::fclose(file);
-  }
-  const std::string_view name = text;
-  return std::string(name.substr(0, name.find('\n')));
+std::string first_line(const char *path) {
+  const std::string text = small_file(path);
+  return text.substr(0, text.find('\n'));
 }
 
 struct Machine {
@@ -34,7 +29,7 @@ struct Machine {
   Machine() {
     char text[256] = "";
     if (::gethostname(text, sizeof text - 1) == 0) host = text;
-    clock = trimmed_file("/proc/sys/kernel/random/boot_id");
+    clock = first_line("/proc/sys/kernel/random/boot_id");
     const ssize_t length = ::readlink("/proc/self/ns/time", text, sizeof text);
     if (!clock.empty() && length > 0) clock += concat(" ", std::string_view(text, static_cast<size_t>(length)));
   }
@@ -49,10 +44,18 @@ int64_t unix_error_ns() {
 
 }  // namespace
 
+std::string small_file(const char *path) {
+  std::string text(4096, '\0');
+  FILE *const file = std::fopen(path, "re");
+  text.resize(file ? std::fread(text.data(), 1, text.size(), file) : 0);
+  if (file) std::fclose(file);
+  return text;
+}
+
 TraceProcess TraceProcess::of_this() {
   TraceProcess made;
   made.id = ::getpid();
-  made.name = trimmed_file("/proc/self/comm");
+  made.name = first_line("/proc/self/comm");
   made.host = Machine::get().host;
   made.clock_name = Machine::get().clock;
   made.unix_offset_ns = realtime_offset_ns();

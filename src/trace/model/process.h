@@ -31,6 +31,8 @@ struct TraceProcess {
   int64_t unix_ns(uint64_t ticks) const;
 };
 
+std::string small_file(const char *path);  // the text of a file in /proc, up to 4 KiB; "" if it cannot be read
+
 int64_t realtime_offset_ns();  // the current offset
 inline int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
 

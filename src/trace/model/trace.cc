@@ -12,27 +12,12 @@
 namespace opd {
 
 std::vector<const Event *> &TraceTrack::list_of(EventKind kind) {
-  switch (kind) {
-    case EventKind::kRun:
-      return runs;
-    case EventKind::kCall:
-      return calls;
-    case EventKind::kAlloc:
-    case EventKind::kFree:
-      return memory;
-    case EventKind::kBind:
-      return binds;
-    case EventKind::kTask:
-      return tasks;
-    case EventKind::kDeviceWork:
-      return device_work;
-    case EventKind::kDeviceClock:
-      return clocks;
-    case EventKind::kCounter:
-      return counters;
-    default:
-      return ranges;
-  }
+  using Track = TraceTrack;
+  static constexpr std::array kLists{&Track::calls,  &Track::runs,        &Track::ranges, &Track::ranges,
+                                     &Track::ranges, &Track::memory,      &Track::memory, &Track::tasks,
+                                     &Track::binds,  &Track::device_work, &Track::clocks, &Track::counters};
+  static_assert(kLists.size() == static_cast<size_t>(kLastEventKind) + 1);
+  return this->*kLists[static_cast<size_t>(kind)];
 }
 
 uint64_t TraceTrack::add_events(std::vector<std::shared_ptr<Chunk>> from, uint64_t first, Recordings recordings) {

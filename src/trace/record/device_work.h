@@ -59,4 +59,10 @@ void count_lost_work(uint64_t count) noexcept;  // counts them as dropped events
 // Waits until all work added before has ended and its events are added. `most`: the longest wait; zero: no limit.
 void finish_device_work(std::chrono::milliseconds most = {}) noexcept;
 
+// ---- counters: values that collectors measured on devices, each at a moment
+
+// Adds the current value of `device` to all running recordings. Cost: that of an event; the caller measures no more
+// often than the value changes.
+void add_counter_event(NameId name, DLDevice device, double value) noexcept;
+
 }  // namespace opd

@@ -1,11 +1,9 @@
 // Adds events outside of calls: ranges, marks and steps of the user, tasks of parallel loops, memory, work of devices.
 #include "trace/record/ranges.h"
 
-#include "trace/record/counter_event.h"
 #include "trace/record/device_work.h"
 #include "trace/record/memory_event.h"
 #include "trace/record/recorder.h"
-#include "trace/record/task_event.h"
 
 namespace opd {
 

@@ -9,7 +9,6 @@
 #include "trace/record/device_work.h"
 #include "trace/record/memory_event.h"
 #include "trace/record/recorder.h"
-#include "trace/record/task_event.h"
 
 namespace opd {
 
@@ -28,12 +27,10 @@ void end_begins(uint32_t place) {
 // A thread may have read a bit before it is cleared here. It then checks the id in enter(), which refuses it.
 void end_running(uint32_t place) {
   end_begins(place);
-  detail::taking_ranges.fetch_and(~uint32_t{bit_of(place)});
-  detail::filing_recordings.fetch_and(~uint32_t{bit_of(place)});
-  detail::memory_recordings.fetch_and(~uint32_t{bit_of(place)});
-  detail::stack_recordings.fetch_and(~uint32_t{bit_of(place)});
-  detail::task_recordings.fetch_and(~uint32_t{bit_of(place)});
-  detail::device_recordings.fetch_and(~uint32_t{bit_of(place)});
+  using namespace detail;
+  for (auto *recordings : {&taking_ranges, &filing_recordings, &memory_recordings, &stack_recordings, &task_recordings,
+                           &device_recordings})
+    recordings->fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
 

@@ -152,4 +152,8 @@ void RunRecorder::add_slowly(const Call &call, Args args, size_t cache, const Er
   track_->commit();
 }
 
+TraceContext trace_context() { return thread_state().track ? Recorder::get().track().context() : TraceContext{}; }
+
+void set_trace_context(const TraceContext &context) { Recorder::get().track().set_context(context); }
+
 }  // namespace opd

@@ -115,4 +115,10 @@ class RunRecording {
   std::vector<Observed> observed_;
 };
 
+// ---- the trace context of the request that the calling thread works for
+
+// Sets the context for runs that the calling thread begins from now on. Throws std::bad_alloc.
+void set_trace_context(const TraceContext &context);
+TraceContext trace_context();  // the calling thread's context; all 0: none
+
 }  // namespace opd

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "support/trace_builder.h"
 #include "telemetry/call_metrics.h"
-#include "telemetry/exporter.h"
+#include "telemetry/http_post.h"
 
 namespace opd {
 namespace {

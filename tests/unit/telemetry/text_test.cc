@@ -11,8 +11,7 @@
 #include <map>
 
 #include "telemetry/address.h"
-#include "telemetry/exporter.h"
-#include "telemetry/http_head.h"
+#include "telemetry/http_post.h"
 #include "telemetry/metric.h"
 #include "telemetry/otlp_json.h"
 #include "telemetry/settings.h"

@@ -1,12 +1,11 @@
 // The signals that ask for dumps: which ones may, and what becomes of their handlers.
-#include "trace/record/alarm_signals.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <set>
 
 #include "base/error.h"
+#include "trace/record/alarm.h"
 
 namespace opd {
 namespace {

@@ -445,7 +445,7 @@ TEST(AnOpenSpan, IsInTheNewestBlockOfItsThread) {
   events.events = {event_of(EventKind::kRange, 2000, 3000), event_of(EventKind::kRange, 5000, 6000),
                    event_of(EventKind::kRun, 4000, 6000)};
   const auto span = [](uint64_t begin, EventKind kind, NameId name = 1, uint64_t run = 0, uint64_t parent = 0) {
-    return OpenSpanRecord{begin, OpenSpanRecord::pack(name, 9, kind), run, parent};
+    return OpenSpanRecord{begin, PackedSpan::of({.name = name, .kind = kind, .stack = 9}), run, parent};
   };
   events.header.open_spans[0] = span(1500, EventKind::kRun, 1, 5, 4);
   events.header.open_spans[1] = span(999, EventKind::kRange);    // before the recording
@@ -487,8 +487,7 @@ TEST(AnOpenSpan, ThatChangesWhileItIsReadIsLeftOut) {
   built.header.is_finished = 0, built.header.ended = 0;
   BuiltBlock events = Builder::block(BlockType::kEvents, 1);
   events.events = {event_of(EventKind::kRange, 2000, 3000)};
-  for (uint64_t i = 0; i < 3; ++i)
-    events.header.open_spans[i] = {1500 + i, OpenSpanRecord::pack(1, 0, EventKind::kRange), 0, 0};
+  for (uint64_t i = 0; i < 3; ++i) events.header.open_spans[i] = {1500 + i, PackedSpan::of({.name = 1}), 0, 0};
   events.header.num_open_spans = 3;
   const std::string live = built.description() + events.live() + known_name();
   // Reads the file while `change` is done to the header of the events at its nth reading.

@@ -1,5 +1,6 @@
 // Chrome traces, read back with cJSON. Field names are those of torch.profiler's export_chrome_trace.
-#include "trace_formats/chrome_trace.h"
+
+#include "support/chrome_trace.h"
 
 #include <cjson/cJSON.h>
 #include <gtest/gtest.h>

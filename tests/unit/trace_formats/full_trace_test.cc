@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "support/shown_report.h"
-#include "trace_formats/chrome_trace.h"
 #include "trace_formats/memory_timeline_page.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_table.h"

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/chrome_trace.h"
 #include "support/trace_builder.h"
 #include "trace/record/memory_event.h"
-#include "trace_formats/chrome_trace.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_table.h"
 

@@ -2,11 +2,11 @@
 // of each.
 #include <gtest/gtest.h>
 
+#include "support/chrome_trace.h"
 #include "support/merged_traces.h"
 #include "support/occurrences.h"
 #include "trace/model/merge.h"
 #include "trace/model/stacks.h"
-#include "trace_formats/chrome_trace.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_views/trace_report.h"
 

@@ -1,12 +1,12 @@
 // Merged traces in every form: each track is shown with its process, at its time, in its own clock's lengths.
 #include <gtest/gtest.h>
 
+#include "support/chrome_trace.h"
 #include "support/merged_traces.h"
 #include "support/occurrences.h"
 #include "support/trace_builder.h"
 #include "trace/model/merge.h"
 #include "trace/record/memory_event.h"
-#include "trace_formats/chrome_trace.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_table.h"
 #include "trace_views/trace_report.h"

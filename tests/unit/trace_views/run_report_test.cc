@@ -53,10 +53,10 @@ Ref<Report> report_of(const std::unique_ptr<TraceBuilder> &trace, std::initializ
 }
 
 double number(const Ref<Report> &report, size_t row, const char *column) {
-  return as_float(report->get_call(row, column), column);
+  return as_float(report->view_of(report->call_metric(row, column)), column);
 }
 std::string text(const Ref<Report> &report, size_t row, const char *column) {
-  return to_text(report->get_call(row, column));
+  return to_text(report->view_of(report->call_metric(row, column)));
 }
 
 TEST(RunReport, HasARowPerCallInProgramOrder) {
@@ -78,20 +78,20 @@ TEST(RunReport, HasARowPerCallInProgramOrder) {
   EXPECT_NEAR(number(report, 1, "Duration (us)"), 30, 1e-3);
   EXPECT_NEAR(number(report, 0, "Percent"), 20, 1e-2);  // 10 of 50
   EXPECT_NEAR(number(report, 1, "Percent"), 60, 1e-2);
-  EXPECT_EQ(report->get_call(0, "Count").u.int64, 1);
+  EXPECT_EQ(report->view_of(report->call_metric(0, "Count")).u.int64, 1);
   EXPECT_EQ(text(report, 2, "Name"), "\"(dispatch)\"");
   EXPECT_EQ(text(report, 3, "Name"), "\"(profiler)\"");
   EXPECT_NEAR(number(report, 2, "Duration (us)") + number(report, 3, "Duration (us)"), 10, 1e-3) << "the rest of 50";
   EXPECT_EQ(text(report, 2, "Argument Shapes"), "\"\"");
   ASSERT_EQ(report->devices().size(), 2u);  // cpu0 was listed twice
   for (const char *device : {"cpu0", "cuda1"}) {
-    EXPECT_NEAR(as_float(report->get_device(device, "Duration (us)"), "total"), 50, 1e-3);
-    EXPECT_EQ(report->get_device(device, "Count").u.int64, 1);
-    EXPECT_EQ(to_text(report->get_device(device, "Name")), "\"Total\"");
-    EXPECT_EQ(to_text(report->get_device(device, "Device")), concat("\"", device, "\""));
+    EXPECT_NEAR(as_float(report->view_of(report->device_metric(device, "Duration (us)")), "total"), 50, 1e-3);
+    EXPECT_EQ(report->view_of(report->device_metric(device, "Count")).u.int64, 1);
+    EXPECT_EQ(to_text(report->view_of(report->device_metric(device, "Name"))), "\"Total\"");
+    EXPECT_EQ(to_text(report->view_of(report->device_metric(device, "Device"))), concat("\"", device, "\""));
   }
-  EXPECT_EQ(report->get_configuration("Number of threads").u.int64, 4);
-  EXPECT_EQ(to_text(report->get_configuration("Executor")), "\"VM\"");
+  EXPECT_EQ(report->view_of(report->configuration_metric("Number of threads")).u.int64, 4);
+  EXPECT_EQ(to_text(report->view_of(report->configuration_metric("Executor"))), "\"VM\"");
   EXPECT_EQ(report->configuration().size(), 2u);
 }
 
@@ -99,11 +99,11 @@ TEST(RunReport, KeepsRepeatedRunsApartAndSharesThePercentages) {
   const auto report = report_of(built_calls({{0, 10, 0}, {1, 10, 0}, {0, 20, 1}, {1, 10, 1}}),
                                 {40 * kTicksPerUs, 60 * kTicksPerUs}, {&kCpu, 1}, 1);
   ASSERT_EQ(report->num_rows(), 6u);
-  EXPECT_EQ(report->get_call(4, "Count").u.int64, 2);
+  EXPECT_EQ(report->view_of(report->call_metric(4, "Count")).u.int64, 2);
   EXPECT_NEAR(number(report, 2, "Duration (us)"), 20, 1e-3);
   EXPECT_NEAR(number(report, 2, "Percent"), 20, 1e-2);  // 20 of 40 + 60
-  EXPECT_EQ(report->get_device("cpu0", "Count").u.int64, 2);
-  EXPECT_NEAR(as_float(report->get_device("cpu0", "Duration (us)"), "total"), 100, 1e-3);
+  EXPECT_EQ(report->view_of(report->device_metric("cpu0", "Count")).u.int64, 2);
+  EXPECT_NEAR(as_float(report->view_of(report->device_metric("cpu0", "Duration (us)")), "total"), 100, 1e-3);
   // Joined: matmul 10 + 20, add 10 + 10.
   const std::string table = report->to_table(true, true, false);
   EXPECT_NE(table.find("\nmatmul" + std::string(14, ' ') + "30.00    30.00    cpu0      2"), std::string::npos)
@@ -146,7 +146,7 @@ std::unique_ptr<TraceBuilder> nested_trace_of(const std::vector<NamedSpan> &call
 
 double duration_of(const Ref<Report> &report, std::string_view name) {
   for (size_t row = 0; row < report->num_rows(); ++row)
-    if (as_text(report->get_call(row, "Name"), "name") == name) return number(report, row, "Duration (us)");
+    if (text(report, row, "Name") == "\"" + std::string(name) + "\"") return number(report, row, "Duration (us)");
   ADD_FAILURE() << "no row " << name;
   return 0;
 }
@@ -194,8 +194,8 @@ TEST(RunReport, CountsWhatRanWithinACallOnce) {
   EXPECT_EQ(text(report, 1, "Call Path"), "\"add/add\"") << "of the run's function and the call";
   EXPECT_EQ(text(report, 2, "Call Path"), "\"add\"");
   EXPECT_EQ(text(report, 0, "Thread"), "\"worker 77\"");
-  EXPECT_EQ(report->get_call(0, "Tensors (bytes)").u.int64, 4 * 8 * 4);
-  EXPECT_EQ(report->get_call(0, "Run").u.int64, 0);
+  EXPECT_EQ(report->view_of(report->call_metric(0, "Tensors (bytes)")).u.int64, 4 * 8 * 4);
+  EXPECT_EQ(report->view_of(report->call_metric(0, "Run")).u.int64, 0);
   EXPECT_NEAR(number(report, 3, "Duration (us)") + number(report, 4, "Duration (us)"), 45, 1e-3);
 }
 
@@ -310,7 +310,7 @@ Collector cost: memory (us): 0
 TEST(RunReport, TellsDroppedCalls) {
   const auto report = report_of(built_calls({{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, 1), {}, {}, 1);
   EXPECT_EQ(report->num_rows(), 1u);
-  EXPECT_EQ(report->get_configuration("Dropped calls").u.int64, 2);
+  EXPECT_EQ(report->view_of(report->configuration_metric("Dropped calls")).u.int64, 2);
 }
 
 TEST(RunReport, IsValidForAnEmptyTrace) {

@@ -1,14 +1,13 @@
 // What spans gave to devices: a kernel belongs to the innermost span that was open on its thread when it was launched,
 // whenever it ran.
-#include "trace_views/span_device.h"
-
 #include <gtest/gtest.h>
 
 #include "report/report_rows.h"
+#include "support/chrome_trace.h"
 #include "trace/model/merge.h"
-#include "trace_formats/chrome_trace.h"
 #include "trace_views/key_averages.h"
 #include "trace_views/run_report.h"
+#include "trace_views/span_costs.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {
@@ -234,7 +233,7 @@ TEST(WorkOfDevices, CountsOnceInTheSumsOfReports) {
   const Ref<Trace> trace = make_object<Trace>(sample());
   for (const Ref<Report> &report : {report_of_events(*trace), report_of_averages(*trace, {})})
     for (const bool aggregate : {false, true}) {
-      const ReportRows rows(*report, ReportRows::Order::kProgram, aggregate, true);
+      const ReportRows rows(*report, false, aggregate, true);
       const size_t sums = rows.num_calls() + 1;
       ASSERT_EQ(rows.text(sums, ReportRows::kName), "Sum");
       for (const std::string_view column : {kDeviceColumn, kSelfDeviceColumn}) {
