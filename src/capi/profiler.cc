@@ -9,7 +9,6 @@
 #include "capi/trace_write.h"
 #include "device/device.h"
 #include "trace/record/alarm.h"
-#include "trace/record/itt.h"
 #include "trace/record/ranges.h"
 
 using namespace opd;

@@ -1,11 +1,9 @@
 // Implements include/opdyno/trace.h.
 #include "capi/handles.h"
 #include "capi/trace_write.h"
-#include "trace/file/event_file_reader.h"
-#include "trace/model/merge.h"
+#include "trace/file/event_file.h"
 #include "trace_formats/trace_file.h"
 #include "trace_formats/trace_formats.h"
-#include "trace_formats/trace_table.h"
 #include "trace_views/trace_report.h"
 
 using namespace opd;

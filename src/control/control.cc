@@ -24,7 +24,6 @@
 #include "base/library_thread.h"
 #include "base/log.h"
 #include "base/path_pattern.h"
-#include "control/connection.h"
 #include "control/requests.h"
 
 namespace opd {
@@ -104,12 +103,36 @@ class Endpoint {
  public:
   // Replaces a stale socket, but neither one on which a process listens nor another file. Takes at most a fraction of a
   // second. Throws OPD_IO, or OPD_INVALID_ARGUMENT if the path is too long.
-  void open(const std::string &path);
+  void open(const std::string &path) {
+    const sockaddr_un address = address_of(path);
+    Descriptor made(new_socket());
+    // Set the mode before binding, so that no other user can ever open it: the path gets the socket's mode.
+    if (made.get() < 0 || ::fchmod(made.get(), 0600) != 0) fail_errno("cannot listen on", path, errno);
+    const DirectoryLock lock(path);
+    int error = bind_to(made.get(), address);
+    if (error == EADDRINUSE) {
+      remove_stale(path, address);
+      error = bind_to(made.get(), address);
+    }
+    struct stat status {};
+    if (!error && (::lstat(path.c_str(), &status) != 0 || ::listen(made.get(), kBacklog) != 0)) error = errno;
+    if (error) fail_errno("cannot listen on", path, error);
+    path_ = path, device_ = status.st_dev, inode_ = status.st_ino;
+    fd_ = made.release();
+  }
   int fd() const { return fd_; }
   // Removes the path if it still belongs to this socket.
-  void remove() noexcept;
+  void remove() noexcept {
+    struct stat status {};
+    if (path_.empty() || ::lstat(path_.c_str(), &status) != 0) return;
+    if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
+  }
   // Called in a forked child, where the socket and its path are the parent's.
-  void forget() noexcept;
+  void forget() noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+    path_.clear();
+  }
 
  private:
   int fd_ = -1;
@@ -117,36 +140,6 @@ class Endpoint {
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };
-
-void Endpoint::open(const std::string &path) {
-  const sockaddr_un address = address_of(path);
-  Descriptor made(new_socket());
-  // Set the mode before binding, so that no other user can ever open it: the path gets the socket's mode.
-  if (made.get() < 0 || ::fchmod(made.get(), 0600) != 0) fail_errno("cannot listen on", path, errno);
-  const DirectoryLock lock(path);
-  int error = bind_to(made.get(), address);
-  if (error == EADDRINUSE) {
-    remove_stale(path, address);
-    error = bind_to(made.get(), address);
-  }
-  struct stat status {};
-  if (!error && (::lstat(path.c_str(), &status) != 0 || ::listen(made.get(), kBacklog) != 0)) error = errno;
-  if (error) fail_errno("cannot listen on", path, error);
-  path_ = path, device_ = status.st_dev, inode_ = status.st_ino;
-  fd_ = made.release();
-}
-
-void Endpoint::remove() noexcept {
-  struct stat status {};
-  if (path_.empty() || ::lstat(path_.c_str(), &status) != 0) return;
-  if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
-}
-
-void Endpoint::forget() noexcept {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-  path_.clear();
-}
 
 // Starts a thread that runs until the process ends.
 bool start_thread(const char *name, void *(*body)(void *), void *argument) noexcept {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "stats/autocorrelation.h"
 #include "stats/distributions.h"
 #include "value/value.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/object.h"
-#include "stats/autocorrelation.h"
+#include "stats/distributions.h"
 
 namespace opd {
 

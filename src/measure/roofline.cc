@@ -1,8 +1,13 @@
 #include "measure/roofline.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <new>
 
-#include "report/operator_cost.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/cpu/thread_pool.h"
 
 namespace opd {
 namespace {
@@ -90,6 +95,116 @@ Ref<Report> with_roofline(const Report &report, const MachinePeak &peak) {
   if (peak.gflops > 0) builder.configure("Peak GFLOP/s", ratio(peak.gflops));
   if (peak.bandwidth_gbps > 0) builder.configure("Peak Bandwidth (GB/s)", ratio(peak.bandwidth_gbps));
   return copy.finish();
+}
+
+// ---- the peak of this machine
+
+namespace {
+
+// The loops are compiled for each vector width of x86-64 and selected at run time. They are not indirect functions,
+// because resolvers of these run before sanitizers are ready. Other processors have one width.
+#if defined(__clang__)
+#define OPD_FAST
+#else
+#define OPD_FAST __attribute__((optimize("O3")))
+#endif
+
+constexpr int kChains = 192;                   // independent sums: 12 of the widest vectors
+constexpr size_t kElements = size_t{4} << 20;  // float64 elements in each of three arrays, 96 MiB
+constexpr int kTries = 8;
+
+// multiply_add(): `rounds` fused multiply-adds on each of the sums. triad(): STREAM's triad.
+#define OPD_LOOPS(NAME, TARGET)                                                                \
+  struct NAME {                                                                                \
+    TARGET OPD_FAST static float multiply_add(int rounds, float factor, float term) {          \
+      float sums[kChains];                                                                     \
+      for (int i = 0; i < kChains; ++i) sums[i] = static_cast<float>(i);                       \
+      for (int round = 0; round < rounds; ++round)                                             \
+        for (int i = 0; i < kChains; ++i) sums[i] = sums[i] * factor + term;                   \
+      float all = 0;                                                                           \
+      for (const float sum : sums) all += sum;                                                 \
+      return all;                                                                              \
+    }                                                                                          \
+    TARGET OPD_FAST static void triad(double *a, const double *b, const double *c, size_t n) { \
+      for (size_t i = 0; i < n; ++i) a[i] = b[i] + 3 * c[i];                                   \
+    }                                                                                          \
+  }
+OPD_LOOPS(Plain, );
+#if defined(__x86_64__)
+OPD_LOOPS(Fma, __attribute__((target("avx2,fma"))));
+OPD_LOOPS(Avx512, __attribute__((target("avx512f"))));
+#endif
+
+// Calls `use` with the widest loops that the processor has.
+template <class Use>
+void with_loops(const Use &use) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return use(Avx512());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return use(Fma());
+#endif
+  use(Plain());
+}
+
+struct Work {
+  double *a, *b, *c;
+  int rounds;
+  bool fills;
+  float results[1024];  // keep the compiler from dropping the loop
+};
+
+int compute(int task, ParallelGroup *, void *data) {
+  auto &work = *static_cast<Work *>(data);
+  with_loops([&](auto loops) { work.results[task] = loops.multiply_add(work.rounds, 0.999f, 0.001f); });
+  return 0;
+}
+
+int stream(int task, ParallelGroup *group, void *data) {
+  auto &work = *static_cast<Work *>(data);
+  const size_t begin = kElements * static_cast<size_t>(task) / static_cast<size_t>(group->num_task);
+  const size_t end = kElements * static_cast<size_t>(task + 1) / static_cast<size_t>(group->num_task);
+  if (work.fills) {
+    std::fill(work.b + begin, work.b + end, 1.0);
+    std::fill(work.c + begin, work.c + end, 2.0);
+  }
+  with_loops([&](auto loops) { loops.triad(work.a + begin, work.b + begin, work.c + begin, end - begin); });
+  return 0;
+}
+
+// The shortest of several tries, in ns. Raises `spread` to the relative excess of the median: on a busy machine even
+// the shortest may be too long.
+double shortest(ParallelTask task, Work &work, int32_t threads, double &spread) {
+  uint64_t times[kTries];
+  for (uint64_t &time : times) {
+    const uint64_t begin = monotonic_ns();
+    if (parallel_launch(task, &work, threads) != 0) throw Exception(take_raised());
+    time = std::max<uint64_t>(monotonic_ns() - begin, 1);
+  }
+  std::sort(std::begin(times), std::end(times));
+  const auto least = static_cast<double>(times[0]);
+  spread = std::max(spread, static_cast<double>(times[kTries / 2]) / least - 1);
+  return least;
+}
+
+std::unique_ptr<double[]> array() {
+  std::unique_ptr<double[]> made(new (std::nothrow) double[kElements]);
+  if (!made) fail(OPD_OUT_OF_MEMORY, "no memory for an array of ", kElements * sizeof(double), " bytes");
+  return made;
+}
+
+}  // namespace
+
+MeasuredPeak measure_machine_peak() {
+  const int32_t threads = std::min(thread_count(), int32_t{1024});
+  const auto a = array(), b = array(), c = array();
+  const auto work = std::make_unique<Work>(Work{a.get(), b.get(), c.get(), 200'000, true, {}});
+  MeasuredPeak measured;
+  measured.num_threads = threads;
+  const double operations = 2.0 * kChains * work->rounds * threads;
+  measured.peak.gflops = operations / shortest(compute, *work, threads, measured.spread);
+  if (parallel_launch(stream, work.get(), threads) != 0) throw Exception(take_raised());  // touches all pages
+  work->fills = false;
+  measured.peak.bandwidth_gbps = 3.0 * sizeof(double) * kElements / shortest(stream, *work, threads, measured.spread);
+  return measured;
 }
 
 }  // namespace opd

@@ -9,7 +9,7 @@
 #include "base/static_guard.h"
 #include "base/thread_state.h"
 #include "profiler/collector.h"
-#include "trace/model/call_observer.h"
+#include "trace/model/event.h"
 
 namespace opd {
 

@@ -4,7 +4,7 @@
 
 #include "profiler/collector.h"
 #include "trace/record/recording.h"
-#include "trace_views/run_report.h"
+#include "trace_views/trace_report.h"
 #include "vm/vm.h"
 
 namespace opd {

@@ -1,5 +1,4 @@
-#include "report/operator_cost.h"
-
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -49,18 +48,13 @@ Shapes parse(std::string_view text) {
   return shapes;
 }
 
-bool has(const std::vector<double> &dims, double wanted) {
-  for (const double dim : dims)
-    if (dim == wanted) return true;
-  return false;
-}
-
 // 2·m·n·k. k is the last dimension of the first argument, or its second-last if the second argument has no such
 // dimension.
 std::optional<double> matmul(const Shapes &s) {
   if (s.size() < 3 || s[0].dims.empty() || s[1].dims.empty()) return std::nullopt;
   const std::vector<double> &a = s[0].dims;
-  const double inner = has(s[1].dims, a.back()) || a.size() < 2 ? a.back() : a[a.size() - 2];
+  const bool has_last = std::ranges::find(s[1].dims, a.back()) != s[1].dims.end();
+  const double inner = has_last || a.size() < 2 ? a.back() : a[a.size() - 2];
   return 2 * s.back().size() * inner;
 }
 
@@ -133,8 +127,7 @@ std::optional<double> flop_of(std::string_view name, const Shapes &shapes) {
       more = i + 1 < words.size() && words[i + 1] == "transpose" ? transposed_convolution(shapes) : convolution(shapes);
     for (const Word &each : kWords)
       if (words[i] == each.word) more = each.each * (each.of_result ? shapes.back().size() : largest);
-    for (const std::string_view move : kMoves)
-      if (words[i] == move) more = more.value_or(0);
+    if (std::ranges::find(kMoves, words[i]) != std::end(kMoves)) more = more.value_or(0);
     if (!more) continue;
     known = true;
     sum += *more;

@@ -3,6 +3,7 @@
 #pragma once
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -231,5 +232,14 @@ class ReportBuilder {
 // The calls as an Arrow stream of one batch. `out` is only written. Throws OPD_UNSUPPORTED if the text exceeds Arrow's
 // 32-bit offsets.
 void report_to_arrow(Ref<Report> report, ArrowArrayStream *out);
+
+// The arithmetic operations and bytes of an operator, estimated from its name and the shapes of its arguments.
+struct OperatorCost {
+  std::optional<double> flop;  // none: unknown operator
+  double bytes = 0;            // sum over all tensors, each counted once
+};
+
+// `name` as TVM writes it, `shapes` as in reports. Throws the errors of the user's own functions.
+OperatorCost operator_cost(std::string_view name, std::string_view shapes);
 
 }  // namespace opd

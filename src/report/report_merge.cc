@@ -1,4 +1,5 @@
 // Merges reports. Configuration entries that differ between them become columns, so nothing is lost.
+#include <algorithm>
 #include <map>
 
 #include "report/report.h"
@@ -52,9 +53,7 @@ class Merger {
   }
 
   bool is_common(std::string_view name) const {
-    for (const auto &known : common_)
-      if (known.first == name) return true;
-    return false;
+    return std::ranges::any_of(common_, [&](const auto &known) { return known.first == name; });
   }
 
   // Maps the run `before` of this report to its number in the merged report. Without a number, the report is one run.

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "report/metric_text.h"
-
 namespace opd {
 namespace {
 

@@ -1,6 +1,5 @@
 // The changes between two sets of runs: in total, and operator by operator.
 #pragma once
-#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>

@@ -89,10 +89,62 @@ class RunReader {
         program_calls_(diff.*side.program_calls),
         side_name_(side.name) {}
 
-  void add(const Report &report);  // its runs follow those of earlier reports
+  // Its runs follow those of earlier reports.
+  void add(const Report &report) {
+    if (num_reports_ == 0)
+      for (size_t i = 0; i < diff_.operators.size(); ++i)
+        operators_.emplace(key_of(diff_.operators[i].name, diff_.operators[i].shapes, diff_.operators[i].device), i);
+    const size_t place = num_reports_++;
+    const std::string &metric = diff_.options.metric;
+    const bool has_runs = report.find_column("Run") != nullptr;
+    if (!report.find_column(metric) && report.num_rows())
+      fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
+    const auto text = [&](size_t part) { return part == kNoText ? std::string_view() : report.text(part); };
+    std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
+    runs_.clear();
+    RunRow cells(report, diff_.options);
+    for (size_t row = 0; row < report.num_rows(); ++row) {
+      cells.read(row);
+      const auto &key = cells.texts;
+      if (has_runs && !cells.run) continue;                      // a row for all runs together
+      if (report.row_kind(row) == RowKind::kProfiler) continue;  // the recording's time, not the program's
+      const uint32_t run = run_of(report, cells);
+      if (!cells.value) continue;
+      if (cells.value.is_text() || !(value_of(cells.value) >= 0) || std::isinf(value_of(cells.value)))
+        fail(OPD_INVALID_ARGUMENT, "row ", row, " of report ", place, " of those ", side_name_, " has a \"", metric,
+             "\" that is not a number from 0");
+      const auto [found, is_first] = known.emplace(key, 0);
+      if (is_first) {
+        const auto [entry, is_new] =
+            operators_.emplace(key_of(text(key[0]), text(key[1]), text(key[2])), diff_.operators.size());
+        if (is_new) {
+          DiffOperator &made = diff_.operators.emplace_back();
+          made.name = text(key[0]), made.shapes = text(key[1]), made.device = text(key[2]);
+        }
+        found->second = entry->second;
+      }
+      const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
+      if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // counts calls of the program
+      (diff_.operators[found->second].*side_).add(run, cells.is_recursive ? 0 : value, calls);
+      // Functions that call others include the time of these, which the total must not count twice.
+      const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
+      (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : cells.is_nested ? 0 : value, calls);
+    }
+    if (!runs_.empty()) return;
+    turns_.push_back(turn_of(report));  // a run may have no calls
+    program_calls_.push_back(0);
+  }
 
  private:
-  uint32_t run_of(const Report &report, const RunRow &row);
+  uint32_t run_of(const Report &report, const RunRow &row) {
+    const auto number = static_cast<uint32_t>(turns_.size());
+    const auto [found, is_new] = runs_.emplace(row.run ? row.run.bits : ~uint64_t{0}, number);
+    if (is_new) {
+      turns_.push_back(row.turn ? turn_of(row.turn) : turn_of(report));
+      program_calls_.push_back(0);
+    }
+    return found->second;
+  }
 
   Diff &diff_;
   RunValues DiffOperator::*side_;
@@ -103,61 +155,6 @@ class RunReader {
   std::unordered_map<std::string, size_t> operators_;  // key to index in the diff
   std::unordered_map<uint64_t, uint32_t> runs_;        // runs of the current report
 };
-
-uint32_t RunReader::run_of(const Report &report, const RunRow &row) {
-  const auto number = static_cast<uint32_t>(turns_.size());
-  const auto [found, is_new] = runs_.emplace(row.run ? row.run.bits : ~uint64_t{0}, number);
-  if (is_new) {
-    turns_.push_back(row.turn ? turn_of(row.turn) : turn_of(report));
-    program_calls_.push_back(0);
-  }
-  return found->second;
-}
-
-void RunReader::add(const Report &report) {
-  if (num_reports_ == 0)
-    for (size_t i = 0; i < diff_.operators.size(); ++i)
-      operators_.emplace(key_of(diff_.operators[i].name, diff_.operators[i].shapes, diff_.operators[i].device), i);
-  const size_t place = num_reports_++;
-  const std::string &metric = diff_.options.metric;
-  const bool has_runs = report.find_column("Run") != nullptr;
-  if (!report.find_column(metric) && report.num_rows())
-    fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
-  const auto text = [&](size_t part) { return part == kNoText ? std::string_view() : report.text(part); };
-  std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
-  runs_.clear();
-  RunRow cells(report, diff_.options);
-  for (size_t row = 0; row < report.num_rows(); ++row) {
-    cells.read(row);
-    const auto &key = cells.texts;
-    if (has_runs && !cells.run) continue;                      // a row for all runs together
-    if (report.row_kind(row) == RowKind::kProfiler) continue;  // the recording's time, not the program's
-    const uint32_t run = run_of(report, cells);
-    if (!cells.value) continue;
-    if (cells.value.is_text() || !(value_of(cells.value) >= 0) || std::isinf(value_of(cells.value)))
-      fail(OPD_INVALID_ARGUMENT, "row ", row, " of report ", place, " of those ", side_name_, " has a \"", metric,
-           "\" that is not a number from 0");
-    const auto [found, is_first] = known.emplace(key, 0);
-    if (is_first) {
-      const auto [entry, is_new] =
-          operators_.emplace(key_of(text(key[0]), text(key[1]), text(key[2])), diff_.operators.size());
-      if (is_new) {
-        DiffOperator &made = diff_.operators.emplace_back();
-        made.name = text(key[0]), made.shapes = text(key[1]), made.device = text(key[2]);
-      }
-      found->second = entry->second;
-    }
-    const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
-    if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // counts calls of the program
-    (diff_.operators[found->second].*side_).add(run, cells.is_recursive ? 0 : value, calls);
-    // Functions that call others include the time of these, which the total must not count twice.
-    const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
-    (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : cells.is_nested ? 0 : value, calls);
-  }
-  if (!runs_.empty()) return;
-  turns_.push_back(turn_of(report));  // a run may have no calls
-  program_calls_.push_back(0);
-}
 
 }  // namespace
 

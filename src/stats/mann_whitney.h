@@ -1,12 +1,11 @@
 // Tests whether two samples of positive numbers differ, and estimates by how much. It uses ranks: Mann-Whitney's test
 // for two independent samples, Wilcoxon's signed ranks for pairs; for both, the Hodges-Lehmann estimate of the shift
-// and its interval. Runs that are similar to their neighbours count less (autocorrelation.h).
+// and its interval. Runs that are similar to their neighbours count less (distributions.h).
 #pragma once
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "stats/autocorrelation.h"
 #include "stats/distributions.h"
 
 namespace opd {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "trace/model/process.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 namespace {

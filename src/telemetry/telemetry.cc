@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/static_guard.h"
 #include "device/memory/device_memory.h"
-#include "telemetry/otlp_json.h"
+#include "telemetry/spans.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
 

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "telemetry/call_metrics.h"
-#include "telemetry/http_post.h"
-#include "telemetry/http_server.h"
+#include "telemetry/http.h"
+#include "telemetry/metric.h"
 #include "telemetry/settings.h"
 #include "telemetry/spans.h"
 #include "trace/record/recording.h"

@@ -8,12 +8,10 @@
 
 #include "base/json_document.h"
 #include "base/json_writer.h"
-#include "trace/model/shape_cache.h"
 #include "trace_formats/text_pieces.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
-#include "trace_views/loop_names.h"
 #include "value/dtype.h"
 #include "value/tensor.h"
 

@@ -1,6 +1,6 @@
-// Flame graphs as one SVG: of one trace, and of the changes between two traces. Each stack of names has a box, as wide as
-// its time, below the box of the stack without the last name. Titles show the numbers, so a browser needs no script for
-// them.
+// Flame graphs as one SVG: of one trace, and of the changes between two traces. Each stack of names has a box, as wide
+// as its time, below the box of the stack without the last name. Titles show the numbers, so a browser needs no script
+// for them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "report/writers/report_charts.h"
 #include "stats/diff.h"
 #include "trace_formats/trace_formats.h"
-#include "trace_views/stack_tree.h"
+#include "trace_views/key_averages.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {
@@ -49,10 +49,32 @@ class FlameBoxes {
   };
 
   ~FlameBoxes() = default;
-  void arrange();  // arranges boxes_, where each box comes after its parent
+  // Arranges boxes_, where each box comes after its parent.
+  void arrange() {
+    for (size_t i = boxes_.size(); i-- > 1;) {
+      Box &parent = boxes_[boxes_[i].parent];
+      parent.weight += boxes_[i].weight;
+      parent.children.push_back(static_cast<uint32_t>(i));
+    }
+    for (Box &box : boxes_)
+      std::ranges::sort(box.children, [this](uint32_t a, uint32_t b) {
+        return boxes_[a].weight != boxes_[b].weight ? boxes_[a].weight > boxes_[b].weight : a < b;
+      });
+  }
   double all() const { return boxes_[0].weight; }
 
-  std::string draw(double top);  // the whole file; the boxes begin at `top`
+  // The whole file. The boxes begin at `top`.
+  std::string draw(double top) {
+    const std::string boxes = draw_boxes(top);  // first, because this counts the rows
+    const double height = top + kRow * rows_ + 8;
+    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"";
+    put(out, " viewBox=\"0 0 ", kWidth, " ", height, "\" width=\"", kWidth, "\" height=\"", height, "\">\n<style>");
+    write_rules(out += kStyle);
+    write_heading(out += "</style>\n<text class=\"h\" x=\"8\" y=\"24\">");
+    write_summary(out += "</text>\n<text class=\"s\" x=\"8\" y=\"44\">");
+    write_legend(out += "</text>\n");
+    return out + boxes + "</svg>\n";
+  }
 
   virtual void write_rules(std::string &out) const = 0;  // of the style
   virtual void write_heading(std::string &out) const = 0;
@@ -65,80 +87,50 @@ class FlameBoxes {
   std::vector<Box> boxes_;  // the first one contains all others
 
  private:
-  std::string draw_boxes(double top);
-  void draw_box(std::string &out, uint32_t i, double y) const;
-  double width_of(uint32_t i) const;
+  std::string draw_boxes(double top) {
+    std::string out;
+    if (!(all() > 0)) return out;
+    struct Place {
+      uint32_t box, row;
+    };
+    std::vector<Place> open{{0, 0}};
+    while (!open.empty()) {
+      const auto [box, row] = open.back();
+      open.pop_back();
+      draw_box(out, box, top + kRow * row);
+      rows_ = std::max(rows_, row + 1);
+      double x = boxes_[box].x;
+      for (const uint32_t child : boxes_[box].children) {
+        if (width_of(child) < kNarrowest) break;
+        boxes_[child].x = x;
+        x += width_of(child);
+        open.push_back({child, row + 1});
+      }
+    }
+    return out;
+  }
+  void draw_box(std::string &out, uint32_t i, double y) const {
+    const std::string_view name = i == 0 ? "all" : name_of(i);
+    const double x = boxes_[i].x, width = width_of(i);
+    out += "<g class=\"";
+    if (i == 0) out += "a";
+    else write_class(out, i);
+    append_xml(out += "\"><title>", name);
+    write_title(out += "\n", i);
+    put(out, "</title><rect x=\"", x, "\" y=\"", y, "\" width=\"");
+    append_fixed(out, width, 2);
+    put(out, "\" height=\"", kRow - 1, "\"/>");
+    if (const auto room = static_cast<size_t>(std::max(width - 6, 0.0) / kDigit); room >= 3) {
+      put(out, "<text x=\"", x + 3, "\" y=\"", y + 13, "\">");
+      append_xml(out, shortened(name, room));
+      out += "</text>";
+    }
+    out += "</g>\n";
+  }
+  double width_of(uint32_t i) const { return kWidth * boxes_[i].weight / all(); }
 
   uint32_t rows_ = 0;
 };
-
-void FlameBoxes::arrange() {
-  for (size_t i = boxes_.size(); i-- > 1;) {
-    Box &parent = boxes_[boxes_[i].parent];
-    parent.weight += boxes_[i].weight;
-    parent.children.push_back(static_cast<uint32_t>(i));
-  }
-  for (Box &box : boxes_)
-    std::ranges::sort(box.children, [this](uint32_t a, uint32_t b) {
-      return boxes_[a].weight != boxes_[b].weight ? boxes_[a].weight > boxes_[b].weight : a < b;
-    });
-}
-
-double FlameBoxes::width_of(uint32_t i) const { return kWidth * boxes_[i].weight / all(); }
-
-std::string FlameBoxes::draw(double top) {
-  const std::string boxes = draw_boxes(top);  // first, because this counts the rows
-  const double height = top + kRow * rows_ + 8;
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"";
-  put(out, " viewBox=\"0 0 ", kWidth, " ", height, "\" width=\"", kWidth, "\" height=\"", height, "\">\n<style>");
-  write_rules(out += kStyle);
-  write_heading(out += "</style>\n<text class=\"h\" x=\"8\" y=\"24\">");
-  write_summary(out += "</text>\n<text class=\"s\" x=\"8\" y=\"44\">");
-  write_legend(out += "</text>\n");
-  return out + boxes + "</svg>\n";
-}
-
-std::string FlameBoxes::draw_boxes(double top) {
-  std::string out;
-  if (!(all() > 0)) return out;
-  struct Place {
-    uint32_t box, row;
-  };
-  std::vector<Place> open{{0, 0}};
-  while (!open.empty()) {
-    const auto [box, row] = open.back();
-    open.pop_back();
-    draw_box(out, box, top + kRow * row);
-    rows_ = std::max(rows_, row + 1);
-    double x = boxes_[box].x;
-    for (const uint32_t child : boxes_[box].children) {
-      if (width_of(child) < kNarrowest) break;
-      boxes_[child].x = x;
-      x += width_of(child);
-      open.push_back({child, row + 1});
-    }
-  }
-  return out;
-}
-
-void FlameBoxes::draw_box(std::string &out, uint32_t i, double y) const {
-  const std::string_view name = i == 0 ? "all" : name_of(i);
-  const double x = boxes_[i].x, width = width_of(i);
-  out += "<g class=\"";
-  if (i == 0) out += "a";
-  else write_class(out, i);
-  append_xml(out += "\"><title>", name);
-  write_title(out += "\n", i);
-  put(out, "</title><rect x=\"", x, "\" y=\"", y, "\" width=\"");
-  append_fixed(out, width, 2);
-  put(out, "\" height=\"", kRow - 1, "\"/>");
-  if (const auto room = static_cast<size_t>(std::max(width - 6, 0.0) / kDigit); room >= 3) {
-    put(out, "<text x=\"", x + 3, "\" y=\"", y + 13, "\">");
-    append_xml(out, shortened(name, room));
-    out += "</text>";
-  }
-  out += "</g>\n";
-}
 
 // ---- one trace
 
@@ -198,8 +190,8 @@ class FlamePicture : FlameBoxes {
   const StackTree tree_;
 };
 
-// ---- the changes between two traces, as a flame graph of both. Each path's own time is compared by the tests for reports
-// (stats/diff.h), with the parts of the traces as runs. The picture shows all paths of either trace.
+// ---- the changes between two traces, as a flame graph of both. Each path's own time is compared by the tests for
+// reports (stats/diff.h), with the parts of the traces as runs. The picture shows all paths of either trace.
 
 constexpr double kFlameDiffTop = 96;
 

@@ -4,15 +4,12 @@
 #include <unordered_map>
 
 #include "base/json_writer.h"
-#include "trace/model/shape_cache.h"
-#include "trace_formats/base64_sink.h"
 #include "trace_formats/proto_writer.h"
 #include "trace_formats/trace_file.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_formats/trace_page.h"  // made of the files in trace_page/
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
-#include "trace_views/loop_names.h"
 
 namespace opd {
 namespace {

@@ -3,13 +3,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/model/shape_cache.h"
 #include "trace_formats/proto_writer.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
-#include "trace_views/loop_names.h"
-#include "trace_views/span_costs.h"
+#include "trace_views/spans.h"
 #include "value/dtype.h"
 
 namespace opd {

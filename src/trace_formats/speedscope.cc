@@ -6,7 +6,6 @@
 #include "trace_formats/trace_formats.h"
 #include "trace_views/host_stacks.h"
 #include "trace_views/key_averages.h"
-#include "trace_views/loop_names.h"
 
 namespace opd {
 namespace {

@@ -1,7 +1,7 @@
 // Writes traces in the formats of other tools.
 #pragma once
 #include "base/byte_sink.h"
-#include "trace/model/trace.h"
+#include "trace_views/key_averages.h"
 
 namespace opd {
 
@@ -37,5 +37,18 @@ void write_html(const Trace &trace, ByteSink &out);
 void write_flame_svg(const Trace &trace, ByteSink &out);
 // The changes between two traces, as a flame graph of both, with the times of a part (trace_views/path_report.cc).
 void write_flame_diff_svg(const Trace &before, const Trace &after, ByteSink &out);
+
+// A text table as torch.profiler's: its columns, widths and rounding.
+struct TraceTableOptions {
+  KeyAverageOptions rows;
+  std::string_view sort_by;  // a metric, largest first; "": in the order of the first begins
+  size_t row_limit = 100;
+  size_t max_name_width = 55, max_shapes_width = 80, max_source_width = 75;
+  std::string_view header, time_unit;  // time_unit: "s", "ms", "us", or "" to choose a unit for each time
+  bool top_level_only = false;         // only outermost spans
+};
+
+// Throws OPD_NOT_FOUND for an unknown metric, OPD_INVALID_ARGUMENT for an unknown unit.
+std::string trace_table(const Trace &trace, const TraceTableOptions &options);
 
 }  // namespace opd

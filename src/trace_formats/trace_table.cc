@@ -1,11 +1,10 @@
-#include "trace_formats/trace_table.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/error.h"
-#include "report/metric_text.h"
+#include "report/report_rows.h"
+#include "trace_formats/trace_formats.h"
 #include "value/dtype.h"
 
 namespace opd {

@@ -1,14 +1,51 @@
 // The host's functions around the spans of a trace, in the forms that readers need.
 #pragma once
 #include <deque>
+#include <memory>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "trace_views/host_symbols.h"
+#include "base/loaded_objects.h"
 #include "trace_views/spans.h"
 
 namespace opd {
+
+// ---- names of a stack's frames: functions of languages, and native functions. File and line come from libdw if it
+// has them; otherwise the dynamic loader supplies the name.
+
+struct HostSymbol {
+  std::string function;  // "": unknown
+  std::string file;      // source file, or if unknown, the program or library
+  uint32_t line = 0;     // 0: unknown
+};
+
+struct HostFrame : HostSymbol {
+  uint64_t offset = 0;                   // native functions: offset in the program or library
+  const LoadedObject *object = nullptr;  // null: a function of a language, or an address outside of all objects
+
+  std::string text() const;  // "file.py(12): function", or "libfile.so(+0x1234): function"
+};
+
+// Files are read when an address is looked up for the first time in the process; this takes some 50 ms.
+class HostSymbols {
+ public:
+  explicit HostSymbols(std::span<const LoadedObject> objects);  // sorted by begin
+  ~HostSymbols();
+  HostFrame frame_of(uint64_t word);  // `word`: see trace/model/names.h
+
+ private:
+  struct Files;
+  HostFrame native_frame(uint64_t address);
+  HostSymbol symbol_of(const LoadedObject &object, uint64_t address);
+
+  const std::span<const LoadedObject> objects_;
+  std::unique_ptr<Files> files_;  // null: nothing was looked up yet
+};
+
+// ---- the stacks of a trace
 
 // Frames have numbers, from 0 on. A trace without stacks has no frames, and all its stacks are 0. Stacks get numbers of
 // their own instead of StackId: in a merged trace, equal ids and addresses of two processes mean different functions.

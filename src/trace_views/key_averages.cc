@@ -42,10 +42,8 @@ class Joiner {
   }
 
   std::vector<KeyAverage> take() {
-    if (parts_.processes.size() == 1)
-      std::ranges::stable_sort(rows_, {}, [](const KeyAverage &row) { return row.event().begin; });
-    else
-      std::ranges::stable_sort(rows_, {}, [this](const KeyAverage &row) { return begin_ns(*row.thread, row.event()); });
+    std::ranges::stable_sort(
+        rows_, {}, [this](const KeyAverage &row) { return parts_.order_of(row.event().begin, *row.thread->track); });
     return std::move(rows_);
   }
 
@@ -115,6 +113,67 @@ class Joiner {
   size_t last_ = 0;
 };
 
+struct Part {  // the part of a span within the interval
+  uint64_t begin, end;
+  const Event *event;
+};
+
+// The spans of a thread; a span comes before the spans within it.
+std::vector<Part> parts_of(const TraceTrack &track, uint64_t from) {
+  std::vector<Part> parts;
+  parts.reserve(track.calls.size() + track.runs.size() + track.ranges.size());
+  for (const auto *list : {&track.runs, &track.ranges, &track.calls})
+    for (const Event *event : *list)
+      if (event->kind != EventKind::kMark && event->end >= from)
+        parts.push_back({std::max(event->begin, from), std::max(event->begin, event->end), event});
+  std::ranges::stable_sort(
+      parts, [](const Part &a, const Part &b) { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; });
+  return parts;
+}
+
+class Sums {
+ public:
+  void add(const TraceTrack &track, uint64_t from) {
+    ++thread_;
+    struct Open {
+      uint64_t end;
+      size_t row;
+    };
+    std::vector<Open> open;
+    for (const Part &part : parts_of(track, from)) {
+      while (!open.empty() && open.back().end <= part.begin && open.back().end < part.end) open.pop_back();
+      const size_t place = row_of(*part.event);
+      Activity &row = rows_[place];
+      const uint64_t length = part.end - part.begin;
+      row.ticks += length;
+      row.self_ticks += length;
+      if (!part.event->is_open) ++row.count, row.full_ticks += length_ticks(*part.event);
+      if (last_thread_[place] != thread_) last_thread_[place] = thread_, ++row.num_threads;
+      // A range may cross the end of the one around it.
+      if (!open.empty()) rows_[open.back().row].self_ticks -= std::min(open.back().end, part.end) - part.begin;
+      open.push_back({part.end, place});
+    }
+  }
+
+  std::vector<Activity> take() {
+    std::ranges::stable_sort(rows_, std::greater<>(), &Activity::self_ticks);
+    return std::move(rows_);
+  }
+
+ private:
+  size_t row_of(const Event &event) {
+    const uint64_t key = uint64_t{event.name} << 8 | static_cast<uint8_t>(event.kind);
+    const auto [found, is_new] = places_.try_emplace(key, rows_.size());
+    if (is_new) rows_.push_back({&event}), last_thread_.push_back(0);
+    return found->second;
+  }
+
+  std::vector<Activity> rows_;
+  std::vector<uint32_t> last_thread_;  // per row: the last thread that had it
+  uint32_t thread_ = 0;
+  std::unordered_map<uint64_t, size_t> places_;
+};
+
 }  // namespace
 
 std::string span_name(const Event &event) {
@@ -131,6 +190,36 @@ std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<Threa
   Joiner joiner(trace.parts, work, options, host);
   for (const ThreadSpans &thread : threads) joiner.add(thread);
   return joiner.take();
+}
+
+// The launching thread waits until the loop has ended. So the innermost span open at a task's begin launched the loop.
+const Event *LoopNames::span_around(const Event &task, uint32_t process) {
+  for (const TraceTrack &track : trace_.parts.tracks) {
+    if (track.process != process || static_cast<uint32_t>(track.thread_id) != loop_task(task).thread) continue;
+    const auto [place, fresh] = threads_.try_emplace(&track);
+    if (fresh) place->second = nest_spans(track);
+    const std::vector<Span> &spans = place->second.spans;
+    const auto after =
+        std::ranges::upper_bound(spans, task.begin, {}, [](const Span &span) { return span.event->begin; });
+    if (after == spans.begin()) continue;
+    auto at = static_cast<uint32_t>(after - spans.begin() - 1);
+    while (at != Span::kNone && spans[at].event->end < task.begin) at = spans[at].parent;
+    if (at != Span::kNone) return spans[at].event;
+  }
+  return nullptr;
+}
+
+const std::string &LoopNames::of(const Event &task, uint32_t process) {
+  const auto [place, fresh] = names_.try_emplace({process, loop_task(task).loop}, "parallel_for");
+  if (!fresh) return place->second;
+  if (const Event *around = span_around(task, process)) place->second = span_name(*around);
+  return place->second;
+}
+
+std::vector<Activity> activity_since(const Trace &trace, uint64_t from) {
+  Sums sums;
+  for (const TraceTrack &track : trace.parts.tracks) sums.add(track, from);
+  return sums.take();
 }
 
 }  // namespace opd

@@ -1,7 +1,6 @@
 // Declares libdw of elfutils, which reads symbols and line tables. It is loaded on first use. Only the few needed
 // functions are declared, so building needs no header of it.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
 namespace opd {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "trace/record/memory_event.h"
-#include "trace_views/span_costs.h"
+#include "trace_views/spans.h"
 #include "value/dtype.h"
 
 namespace opd {
@@ -73,12 +73,8 @@ class MemoryTimelineMaker {
       if (thread.track->binds.empty()) each_moment(thread, thread.track->memory, add);
       else each_moment(thread, events_of(*thread.track), add);
     }
-    const auto sort = [&](const auto &time) {
-      if (!std::ranges::is_sorted(changes, {}, time)) std::ranges::stable_sort(changes, {}, time);
-    };
-    if (processes_.size() == 1) sort([](const Change &change) { return change.event->begin; });
-    else
-      sort([&](const Change &change) { return parts_.process_of(*change.thread->track).unix_ns(change.event->begin); });
+    const auto time = [&](const Change &change) { return parts_.order_of(change.event->begin, *change.thread->track); };
+    if (!std::ranges::is_sorted(changes, {}, time)) std::ranges::stable_sort(changes, {}, time);
     return changes;
   }
 

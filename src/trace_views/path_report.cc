@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "trace_views/span_rows.h"
-#include "trace_views/stack_tree.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {

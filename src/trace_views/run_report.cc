@@ -1,5 +1,3 @@
-#include "trace_views/run_report.h"
-
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -7,8 +5,8 @@
 
 #include "trace/record/device_work.h"
 #include "trace/record/track.h"
-#include "trace_views/report_texts.h"
-#include "trace_views/span_costs.h"
+#include "trace_views/span_rows.h"
+#include "trace_views/spans.h"
 
 namespace opd {
 namespace {

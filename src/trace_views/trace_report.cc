@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "trace_views/key_averages.h"
-#include "trace_views/loop_names.h"
 #include "trace_views/span_rows.h"
 
 namespace opd {
@@ -99,11 +98,9 @@ class TraceReportMaker : SpanRows {
     std::vector<std::vector<SpanMemory>> memory;
     std::vector<std::vector<SpanDevice>> device;
     std::vector<std::vector<HostStacks::StackNumber>> stacks;
-    const bool is_one = trace_.parts.processes.size() == 1;
     const auto begin = [&](const Place &place) {
       const ThreadSpans &thread = threads_[place.thread];
-      const uint64_t tick = thread.spans[place.span].event->begin;
-      return is_one ? static_cast<int64_t>(tick) : trace_.parts.process_of(*thread.track).unix_ns(tick);
+      return trace_.parts.order_of(thread.spans[place.span].event->begin, *thread.track);
     };
     for (uint32_t thread = 0; thread < threads_.size(); ++thread) {
       const auto middle = static_cast<std::ptrdiff_t>(order.size());
@@ -220,11 +217,8 @@ Ref<Report> report_of_tasks(const Trace &trace) {
       uint64_t &end = loop_ends[{track.process, loop_task(*task).loop}];
       end = std::max(end, task->end);
     }
-  if (trace.parts.processes.size() == 1)
-    std::ranges::stable_sort(tasks, {}, [](const Place &place) { return place.task->begin; });
-  else
-    std::ranges::stable_sort(
-        tasks, {}, [&](const Place &place) { return trace.parts.process_of(*place.track).unix_ns(place.task->begin); });
+  std::ranges::stable_sort(tasks, {},
+                           [&](const Place &place) { return trace.parts.order_of(place.task->begin, *place.track); });
   ReportBuilder builder;
   LoopNames names(trace);
   TrackColumns columns(trace, builder);

@@ -15,4 +15,20 @@ Ref<Report> report_of_averages_by_part(const Trace &trace);
 Ref<Report> report_of_paths(const Trace &trace, bool by_part);
 Ref<Report> report_of_tasks(const Trace &trace);  // tasks of parallel loops
 
+// ---- the report of a recording, for opd_vm_profile() or a session
+
+struct RunReportOptions {
+  std::vector<DLDevice> devices;  // each gets a row of totals, in this order
+  int32_t num_threads = 0;
+  std::string note;             // about calls that the trace cannot show; "" if none
+  bool folds_builtins = false;  // joins all calls of vm.builtin.* in one row
+  bool details = false;         // adds columns for start, run, thread and call path
+  int32_t turn = 0;             // number that pairs this run with one of a later comparison; 0: none
+};
+
+// Makes one row per call, thread by thread in the order of their ends. The time of an empty interval is subtracted from
+// durations. Percentages refer to all runs together. Two more rows complete the outermost rows to the total: the time
+// of recording, "(profiler)", and the rest, "(dispatch)".
+Ref<Report> report_of_run(const Trace &trace, const RunReportOptions &options);
+
 }  // namespace opd

@@ -11,7 +11,8 @@
 
 #include "base/error.h"
 #include "trace/file/event_block.h"
-#include "trace/file/event_file_reader.h"
+#include "trace/file/event_file.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 

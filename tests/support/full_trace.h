@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "support/trace_builder.h"
-#include "trace/model/stacks.h"
+#include "trace/model/names.h"
 #include "trace/record/memory_event.h"
 
 namespace opd {

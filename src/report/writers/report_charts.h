@@ -11,8 +11,6 @@ void append_roofline(std::string &out, const ReportRows &rows);  // draws nothin
 
 // ---- used by the page and the charts
 
-constexpr double kChartWidth = 1000;
-
 void append_html(std::string &out, std::string_view text);                // escaped; control characters become spaces
 void append_time(std::string &out, double us);                            // "1.06 ms"
 void append_label(std::string &out, const ReportRows &rows, size_t row);  // everything that identifies an operator

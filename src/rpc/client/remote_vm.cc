@@ -8,8 +8,7 @@
 #include "profiler/vm_profile.h"
 #include "rpc/client/client_session.h"
 #include "rpc/wire/remote_profile_options.h"
-#include "trace/file/event_file_reader.h"
-#include "trace/model/merge.h"
+#include "trace/file/event_file.h"
 #include "vm/vm.h"
 
 namespace opd::rpc {

@@ -14,7 +14,7 @@
 #include "base/hex.h"
 #include "base/random_bytes.h"
 #include "rpc/wire/progress.h"
-#include "trace/model/process.h"
+#include "trace/model/trace.h"
 #include "trace/model/trace_context.h"
 
 namespace opd::rpc {

@@ -1,19 +1,16 @@
 // The form of files of events, which are written while a recording goes on: see docs/tracing.md. Such a file is a
 // sequence of self-describing blocks of 64 KiB, so a reader can read any of them alone. A block of events is a chunk
-// (trace/model/chunk.h) with this header in front. Numbers are little-endian.
+// (trace/model/event.h) with this header in front. Numbers are little-endian.
 //
 // FILE has sealed blocks, each with a checksum. FILE.live is mapped by the process that records: it has the newest
 // block of each thread, so a process that is killed loses at most the event that it was about to publish.
 #pragma once
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "base/clock.h"
-#include "trace/model/chunk.h"
 #include "trace/model/open_spans.h"
 
 namespace opd {

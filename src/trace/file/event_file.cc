@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/loaded_objects.h"
 #include "base/random_bytes.h"
+#include "trace/file/periodic_flush.h"
 #include "trace/model/trace.h"
 
 namespace opd {

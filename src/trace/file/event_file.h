@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/object.h"
 #include "base/static_guard.h"
-#include "trace/file/periodic_flush.h"
 #include "trace/file/thread_block.h"
 
 namespace opd {
@@ -20,6 +20,10 @@ struct EventFileOptions {
   bool has_memory = false, has_stacks = false;
   uint64_t flush_interval_ns = 0;  // interval of syncs to the disk; 0: the system decides
 };
+
+class PeriodicFlush;
+struct Trace;
+struct TraceParts;
 
 // Thread-safe.
 class EventFile : public std::enable_shared_from_this<EventFile> {
@@ -116,5 +120,12 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   std::vector<std::shared_ptr<ThreadBlock>> threads_;
   std::unique_ptr<PeriodicFlush> flush_;  // null after the end of the recording
 };
+
+// ---- reading files of events: finished ones, files that a process is still writing, and files of killed processes
+
+// Reads PATH, and PATH.live if it exists. Damaged blocks and invalid events are counted as dropped. Throws
+// OPD_NOT_FOUND, OPD_IO, or OPD_BAD_FORMAT if the recording's description is missing.
+Ref<Trace> read_event_file(const std::string &path);
+TraceParts read_event_file(const EventFile &file);  // reads a file that this process writes
 
 }  // namespace opd

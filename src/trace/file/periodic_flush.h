@@ -2,12 +2,16 @@
 // it, so that recording threads do not wait for the disk.
 #pragma once
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <semaphore>
 #include <vector>
 
+#include "base/error.h"
+#include "base/library_thread.h"
 #include "base/static_guard.h"
 
 namespace opd {
@@ -15,14 +19,31 @@ namespace opd {
 class PeriodicFlush {
  public:
   // Syncs `files` in their order; the caller keeps them open. Throws OPD_IO if no thread can be started.
-  PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files);
-  ~PeriodicFlush();  // ends the thread
+  PeriodicFlush(std::chrono::nanoseconds interval, std::vector<int> files)
+      : interval_(interval), files_(std::move(files)) {
+    const auto body = [](void *flush) -> void * {
+      static_cast<PeriodicFlush *>(flush)->run();
+      return nullptr;
+    };
+    if (!start_library_thread("opdyno-flush", body, this, thread_))
+      fail(OPD_IO, "no thread that writes a recording to the disk can be started");
+  }
+  ~PeriodicFlush() {
+    if (generation_ != fork_generation()) return;  // a forked child does not have the thread
+    ends_.release();
+    pthread_join(thread_, nullptr);
+  }
   PeriodicFlush(const PeriodicFlush &) = delete;
 
   int error() const { return error_.load(); }  // errno of the first failed sync; 0: none
 
  private:
-  void run() noexcept;
+  void run() noexcept {
+    while (!ends_.try_acquire_for(interval_))
+      for (const int file : files_)
+        // EINVAL: the file does not support syncing.
+        if (int none = 0; ::fdatasync(file) && errno != EINVAL) error_.compare_exchange_strong(none, errno);
+  }
 
   const std::chrono::nanoseconds interval_;
   const std::vector<int> files_;

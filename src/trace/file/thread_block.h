@@ -4,12 +4,10 @@
 #pragma once
 #include <atomic>
 #include <memory>
-#include <string>
 
 #include "base/asymmetric_fence.h"
 #include "base/fork_mutex.h"
 #include "trace/file/event_block.h"
-#include "trace/model/chunk.h"
 #include "trace/model/open_spans.h"
 
 namespace opd {

@@ -1,19 +1,21 @@
-// An event of 64 bytes. Its variable part is in the words of its chunk (trace/model/chunk.h).
+// An event of 64 bytes. Its variable part is in the words of its chunk (see Chunk).
 #pragma once
 #include <opdyno/dlpack.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trace/model/names.h"
-#include "trace/model/stacks.h"
 #include "value/metric.h"
 
 namespace opd {
@@ -247,11 +249,90 @@ uint64_t tensor_bytes(const Event &event);                 // sum over all its t
 
 // Reads the next item; false at the end. `at` is the position of the next item and begins with 0.
 bool next_item(const Event &event, size_t &at, EventItem &item);
-std::string_view error_of(const Event &event);  // the message; "" if the call did not fail
+// The text of the event's first item of the type; data() is null if there is none.
+std::string_view item_text(const Event &event, EventItem::Type type);
+// The message of a call's error; "" if it did not fail.
+inline std::string_view error_of(const Event &call) { return item_text(call, EventItem::Type::kError); }
+// The message of the error that ended a run; data() is null if it succeeded. For recordings that ask for outcomes.
+inline std::string_view failure_of(const Event &run) { return item_text(run, EventItem::Type::kFailure); }
 
 // For items from outside: returns the number of words of the item at `words`, which has `left` words; 0: it is invalid.
 size_t check_item(const int64_t *words, size_t left);
 NameId item_name(int64_t first_word);
 void set_item_name(int64_t &first_word, NameId name);
+
+// ---- chunks
+
+// The memory of events. A chunk is 64 KiB, aligned to its size. Words grow from its front and hold the variable part of
+// events. The events, 64 bytes each, grow from its end, so the owner need not guess the two shares. The words of an
+// event are in its own chunk, so a chunk can be read, kept or dropped alone.
+class Chunk {
+ public:
+  static constexpr size_t kBytes = size_t{1} << 16;
+
+  // Reuses a released chunk, or allocates one. `tail_words`: room for one large payload after the first 64 KiB, at
+  // index kTail. Memory is zeroed when allocated: a page fault costs as much as thirty events.
+  static std::shared_ptr<Chunk> make(uint64_t first, size_t tail_words = 0);
+  // reserve() allocates until this many released chunks exist; trim() frees those above the usual number.
+  static void reserve(size_t chunks);
+  static void trim() noexcept;
+
+  static constexpr size_t kTail = kBytes / sizeof(int64_t);
+  static const Chunk &of(const Event &event) {
+    return *reinterpret_cast<const Chunk *>(reinterpret_cast<uintptr_t>(&event) & ~(kBytes - 1));
+  }
+
+  int64_t *words() { return reinterpret_cast<int64_t *>(this); }
+  const int64_t *words() const { return reinterpret_cast<const int64_t *>(this); }
+  // Words begin where they do in a file's block, after its header (event_block.h).
+  static constexpr size_t first_word() { return 78; }
+  Event *event(size_t i) { return reinterpret_cast<Event *>(reinterpret_cast<char *>(this) + kBytes) - 1 - i; }
+  const Event *event(size_t i) const { return const_cast<Chunk *>(this)->event(i); }
+  static uint64_t number_of(const Event &event) {  // number of the event on its track
+    const Chunk &chunk = of(event);
+    return chunk.first + static_cast<uint64_t>(chunk.event(0) - &event);
+  }
+
+  // Returns the whole pages between the words below `top` and the events below `count` to the system. Others may read
+  // the chunk meanwhile. Without this, a program that starts a thread for each task would keep 64 KiB for a few events
+  // of each thread.
+  void release_free_pages(uint32_t top, uint32_t count) noexcept;
+
+  uint64_t first = 0;              // number of its first event on the track
+  std::atomic<uint32_t> count{0};  // published events: those below it are complete, with their words
+  size_t tail_words = 0;
+};
+
+// ---- observers of recorded calls. Collectors implement them (profiler/).
+
+// Belongs to one thread, which calls it outside of the calls' measured intervals.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void begin_call(DLDevice device) = 0;
+  // Ends the innermost open call that started before the tick `begin`, and adds the measured values to the items of its
+  // event. Calls opened after it were ended by an error and are discarded.
+  virtual void end_call(uint64_t begin, EventItems &out) noexcept = 0;
+  // Called around a whole run, which may be nested in another one. end_run() gets the result of begin_run().
+  virtual size_t begin_run() = 0;
+  virtual void end_run(size_t run, EventItems &out) noexcept = 0;
+  virtual bool is_busy() const noexcept = 0;  // the observer itself is making calls, which are not recorded
+};
+
+struct ObserverSummary {  // summary of one collector over all threads
+  std::string name;
+  uint64_t cost_ticks = 0;
+  std::optional<std::string> error;  // message of the first error
+  std::string note;                  // "" if there is none
+};
+
+// Creates and owns the observers of a recording, one for each thread.
+class CallObservers {
+ public:
+  virtual ~CallObservers() = default;
+  // Creates an observer for the calling thread. `recording` marks the items that it adds. Never called concurrently.
+  virtual CallObserver &of_thread(Recordings recording) = 0;
+  virtual std::vector<ObserverSummary> finish() = 0;  // called when no observed call runs
+};
 
 }  // namespace opd

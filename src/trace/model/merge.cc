@@ -1,8 +1,8 @@
-#include "trace/model/merge.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "trace/model/trace.h"
 
 namespace opd {
 namespace {

@@ -5,15 +5,45 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "trace/model/call_observer.h"
-#include "trace/model/chunk.h"
-#include "trace/model/process.h"
+#include "base/clock.h"
+#include "base/loaded_objects.h"
+#include "trace/model/event.h"
 #include "value/value.h"
 
 namespace opd {
+
+// The process that the tracks of a trace belong to, and its clocks.
+struct TraceProcess {
+  int64_t id = 0;    // the system's process id
+  std::string name;  // name of its program
+  std::string host;
+  std::string label;  // in merged traces: distinct from the label of any other process; else ""
+  // Processes with equal names share CLOCK_MONOTONIC: they run on one machine, in the same boot. "": unknown.
+  std::string clock_name;
+  ClockId clock = tick_clock();
+  ClockCalibration line;        // calibration of `clock`, measured when the recording ended
+  int64_t unix_offset_ns = 0;   // Unix time minus CLOCK_MONOTONIC: realtime_offset_ns()
+  int64_t shift_ns = 0;         // shift that was added to its times when traces were merged
+  int64_t clock_error_ns = -1;  // error bound of its Unix times; -1: unknown
+  uint64_t recording = 0;       // distinct among recordings of all processes and files; 0: unknown
+  Recordings recordings = 0;    // bit of the recording; items of an event with other bits belong to other recordings
+  uint64_t sample_interval = 1;
+  std::vector<LoadedObject> objects;  // with stacks: the objects that contain their addresses
+
+  static TraceProcess of_this();  // this process, without the members of a recording
+  const std::string &title() const { return label.empty() ? name : label; }
+  int64_t unix_ns(uint64_t ticks) const;
+};
+
+std::string small_file(const char *path);  // the text of a file in /proc, up to 4 KiB; "" if it cannot be read
+
+int64_t realtime_offset_ns();  // the current offset
+inline int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
 
 // How the clock of a device was related to the host's clock, for all events on the device's tracks.
 struct ClockRelation {
@@ -66,7 +96,7 @@ struct TraceTrack {
 };
 
 struct TraceParts {
-  std::vector<TraceProcess> processes{1};  // several if traces were merged (trace/model/merge.h)
+  std::vector<TraceProcess> processes{1};  // several if traces were merged
   std::vector<TraceTrack> tracks;          // tracks with events or dropped events
   bool has_memory = false;                 // whether memory was recorded
   bool has_stacks = false;                 // whether stacks were recorded
@@ -84,6 +114,12 @@ struct TraceParts {
     const double own = process_of(track).line.ns_per_tick, first = processes[0].line.ns_per_tick;
     return own == first ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * (own / first) + 0.5);
   }
+  // Orders moments of all tracks: by ticks, which differ more than nanoseconds, if there is one process, else by time.
+  int64_t order_of(uint64_t tick, const TraceTrack &track) const {
+    return processes.size() == 1 ? static_cast<int64_t>(tick) : process_of(track).unix_ns(tick);
+  }
+  // Adds a track of events that are lost, if there are any, and removes tracks that have neither events nor lost ones.
+  void finish_tracks(const char *name_of_lost, uint64_t lost);
   void drop_before(uint64_t tick);  // for one process: drops events that ended before the tick
   // For one process: drops runs, ranges and steps that began after the tick, and other events that ended after it. For
   // work of devices, the time of the launch counts.
@@ -132,6 +168,60 @@ struct Trace : Object {
 
   std::vector<RunNumber> runs_;  // sorted by process and run
   size_t num_runs_ = 0;
+};
+
+// ---- merging traces of several recordings, processes and machines into one. The tracks share the chunks of the
+// originals. Cost: 8 bytes an event, and the sorting of the runs.
+
+struct TraceMergeOptions {
+  // Each list is empty, or has one item for each trace.
+  std::vector<std::string> labels{};       // "": the processes keep their titles
+  std::vector<int64_t> shifts_ns{};        // added to the times
+  std::vector<int64_t> clock_errors_ns{};  // -1: the recording's own error
+};
+
+// All times are Unix times. Processes that share a monotonic clock use the first one's offset from Unix time, so a
+// change of the system's time between them does not move them apart. Throws OPD_INVALID_ARGUMENT.
+Ref<Trace> merge_traces(std::span<const Trace *const> traces, const TraceMergeOptions &options);
+
+// ---- caches of texts that readers make of tensors' descriptions. The key is the address, which events with equal
+// tensors mostly share.
+
+template <class T>
+class ShapeCache {
+ public:
+  // make(event), cached by the tensors' description.
+  template <class Make>
+  const T &of(const Event &event, const Make &make) {
+    const int64_t *const address = shapes_address(event);
+    Entry &entry = entries_[reinterpret_cast<uintptr_t>(address) / sizeof(int64_t) % entries_.size()];
+    if (entry.address != address) entry = {address, make(event)};
+    return entry.made;
+  }
+
+ private:
+  struct Entry {
+    const int64_t *address = nullptr;
+    T made;
+  };
+  std::vector<Entry> entries_ = std::vector<Entry>(1024);
+};
+
+// Numbers for distinct lists of tensors, from 1 on; 0: no tensor.
+class ShapeNumbers {
+ public:
+  uint32_t of(const Event &event) {
+    if (num_tensors(event) == 0) return 0;
+    return by_address_.of(event, [this](const Event &first) {
+      const std::span<const int64_t> words = shape_words(first);
+      const std::string_view key(reinterpret_cast<const char *>(words.data()), words.size_bytes());
+      return by_words_.try_emplace(key, static_cast<uint32_t>(by_words_.size() + 1)).first->second;
+    });
+  }
+
+ private:
+  ShapeCache<uint32_t> by_address_;
+  std::unordered_map<std::string_view, uint32_t> by_words_;  // keys are views of words in the trace
 };
 
 }  // namespace opd

@@ -1,5 +1,3 @@
-#include "trace/record/itt.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -11,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/fork_mutex.h"
+#include "trace/record/ranges.h"
 
 namespace opd {
 namespace {

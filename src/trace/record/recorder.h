@@ -1,7 +1,6 @@
 // State shared by recordings and the threads that they record: a slot for each recording, a track for each thread. Only
 // for use in trace/.
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "base/thread_state.h"
 #include "trace/file/event_file.h"
 #include "trace/record/alarm.h"
-#include "trace/record/itt.h"
+#include "trace/record/ranges.h"
 #include "trace/record/recording.h"
 #include "trace/record/track.h"
 

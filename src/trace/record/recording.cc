@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "trace/file/event_file.h"
-#include "trace/file/event_file_reader.h"
 #include "trace/record/device_activity.h"
 #include "trace/record/device_work.h"
 #include "trace/record/memory_event.h"
@@ -367,13 +366,8 @@ TraceParts Recording::collect(std::vector<OpenEvents> open, bool takes) const {
     }
     recorder.tidy();
   }
-  if (dropped_of_ended > 0) {
-    // No event is left of these threads, but the trace counts their dropped events.
-    TraceTrack &track = parts.tracks.emplace_back();
-    track.thread_name = "ended threads";
-    track.dropped = dropped_of_ended;
-  }
-  std::erase_if(parts.tracks, [](const TraceTrack &track) { return track.is_empty(); });
+  // No event is left of these threads, but the trace counts their dropped events.
+  parts.finish_tracks("ended threads", dropped_of_ended);
   return parts;
 }
 

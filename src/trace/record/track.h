@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/fork_mutex.h"
 #include "trace/file/event_file.h"
-#include "trace/model/call_observer.h"
-#include "trace/model/chunk.h"
 #include "trace/model/open_spans.h"
 #include "trace/model/trace_context.h"
 #include "value/tensor.h"

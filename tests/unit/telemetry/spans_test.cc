@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "support/trace_builder.h"
-#include "telemetry/call_metrics.h"
-#include "telemetry/http_post.h"
+#include "telemetry/http.h"
+#include "telemetry/metric.h"
 
 namespace opd {
 namespace {

@@ -10,11 +10,10 @@
 #include <limits>
 #include <map>
 
-#include "telemetry/address.h"
-#include "telemetry/http_post.h"
+#include "telemetry/http.h"
 #include "telemetry/metric.h"
-#include "telemetry/otlp_json.h"
 #include "telemetry/settings.h"
+#include "telemetry/spans.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,6 @@
 // What the library itself writes into files of recordings, and how it takes hold of them.
+#include "trace/file/event_file.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -11,7 +13,7 @@
 #include <functional>
 
 #include "base/text.h"
-#include "trace/file/event_file_reader.h"
+#include "trace/model/trace.h"
 #include "trace/record/ranges.h"
 #include "trace/record/recording.h"
 #include "trace/record/run_recorder.h"

@@ -1,10 +1,9 @@
 // Traces of several processes as one: whose time, whose runs, whose numbers.
-#include "trace/model/merge.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "support/trace_builder.h"
+#include "trace/model/trace.h"
 
 namespace opd {
 namespace {

@@ -1,10 +1,10 @@
 // Stacks: equal ones are one, and their number is bounded.
-#include "trace/model/stacks.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
+
+#include "trace/model/names.h"
 
 namespace opd {
 namespace {

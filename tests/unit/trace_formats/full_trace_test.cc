@@ -6,7 +6,6 @@
 #include "support/shown_report.h"
 #include "trace_formats/memory_timeline_page.h"
 #include "trace_formats/trace_formats.h"
-#include "trace_formats/trace_table.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {

@@ -8,9 +8,8 @@
 
 #include "support/full_trace.h"
 #include "support/trace_builder.h"
-#include "trace/model/merge.h"
-#include "trace/model/stacks.h"
-#include "trace_formats/base64_sink.h"
+#include "trace/model/names.h"
+#include "trace_formats/trace_file.h"
 #include "trace_formats/trace_formats.h"
 
 namespace opd {

@@ -8,7 +8,6 @@
 #include "support/trace_builder.h"
 #include "trace/record/memory_event.h"
 #include "trace_formats/trace_formats.h"
-#include "trace_formats/trace_table.h"
 
 namespace opd {
 namespace {

@@ -5,8 +5,7 @@
 #include "support/chrome_trace.h"
 #include "support/merged_traces.h"
 #include "support/occurrences.h"
-#include "trace/model/merge.h"
-#include "trace/model/stacks.h"
+#include "trace/model/names.h"
 #include "trace_formats/trace_formats.h"
 #include "trace_views/trace_report.h"
 

@@ -5,10 +5,8 @@
 #include "support/merged_traces.h"
 #include "support/occurrences.h"
 #include "support/trace_builder.h"
-#include "trace/model/merge.h"
 #include "trace/record/memory_event.h"
 #include "trace_formats/trace_formats.h"
-#include "trace_formats/trace_table.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {

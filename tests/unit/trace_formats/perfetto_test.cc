@@ -7,7 +7,6 @@
 #include "support/full_trace.h"
 #include "support/proto_reader.h"
 #include "support/trace_builder.h"
-#include "trace/model/merge.h"
 #include "trace_formats/trace_formats.h"
 
 namespace opd {

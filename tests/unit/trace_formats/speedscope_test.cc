@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "support/trace_builder.h"
-#include "trace/model/stacks.h"
+#include "trace/model/names.h"
 #include "trace_formats/trace_formats.h"
 
 namespace opd {

@@ -1,11 +1,10 @@
 // Tables of traces. Expected lines are those of torch.profiler 2.15 for spans of these times and names.
-#include "trace_formats/trace_table.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "support/full_trace.h"
 #include "support/trace_builder.h"
+#include "trace_formats/trace_formats.h"
 #include "value/tensor.h"
 
 namespace opd {

@@ -1,9 +1,8 @@
 // What `opdyno top` shows of an interval: times within it, and the spans that ended in it.
-#include "trace_views/activity.h"
-
 #include <gtest/gtest.h>
 
 #include "support/trace_builder.h"
+#include "trace_views/key_averages.h"
 
 namespace opd {
 namespace {

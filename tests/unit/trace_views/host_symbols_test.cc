@@ -1,6 +1,4 @@
 // Names of addresses, also where files are not what was loaded.
-#include "trace_views/host_symbols.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "trace_views/host_stacks.h"
 #include "trace_views/libdw.h"
 
 namespace opd {

@@ -5,7 +5,6 @@
 
 #include "stats/diff.h"
 #include "support/trace_builder.h"
-#include "trace/model/merge.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {

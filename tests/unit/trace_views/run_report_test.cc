@@ -1,12 +1,11 @@
 // From a trace to a report: durations, percentages, totals, repeated runs.
-#include "trace_views/run_report.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 
 #include "support/shown_report.h"
 #include "support/trace_builder.h"
+#include "trace_views/trace_report.h"
 
 namespace opd {
 namespace {

@@ -4,10 +4,8 @@
 
 #include "report/report_rows.h"
 #include "support/chrome_trace.h"
-#include "trace/model/merge.h"
 #include "trace_views/key_averages.h"
-#include "trace_views/run_report.h"
-#include "trace_views/span_costs.h"
+#include "trace_views/spans.h"
 #include "trace_views/trace_report.h"
 
 namespace opd {
