@@ -18,4 +18,14 @@ size_t bytes_from_environment(const char *name, size_t usual) {
   return std::min(mebibytes, SIZE_MAX >> 20) << 20;
 }
 
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string temporary_directory() {
+  const std::string directory = environment("TMPDIR");
+  return directory.empty() ? "/tmp" : directory;
+}
+
 }  // namespace opd

@@ -1,10 +1,9 @@
 #include "call/closure.h"
 
-#include <array>
 #include <cstring>
 #include <vector>
 
-#include "call/convert.h"
+#include "base/few_or_many.h"
 #include "call/prepared_call.h"
 
 namespace opd {
@@ -83,11 +82,9 @@ void Closure::enter(void *, void *result, void **arguments, void *self) noexcept
 }
 
 void Closure::invoke(void *result, void **arguments) {
-  constexpr size_t kFew = 8;
   const auto &layouts = plan_->arguments();
-  std::array<Value, kFew> few;
-  std::vector<Value> many(layouts.size() > kFew ? layouts.size() : 0);
-  const std::span<Value> values(many.empty() ? few.data() : many.data(), layouts.size());
+  FewOrMany<Value, 8> all(layouts.size());
+  const std::span<Value> values = all.get();
   for (size_t i = 0; i < layouts.size(); ++i)
     values[i] = load(*layouts[i], static_cast<const char *>(arguments[i]), true, {kName, i});
   const Value given = call(*function_, {&values.data()->view(), values.size()});

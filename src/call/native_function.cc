@@ -1,34 +1,15 @@
 #include "call/native_function.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "call/convert.h"
+#include "base/few_or_many.h"
 #include "call/prepared_call.h"
 
 namespace opd {
 namespace {
 
-// The memory of one call. If the call has the usual size, the memory is on the stack.
-class Memory {
- public:
-  Memory(size_t count, size_t size) {
-    if (count > kFewPointers) pointers_ = std::make_unique<void *[]>(count);
-    if (size > kFewBytes) bytes_ = std::make_unique<Unit[]>(size / sizeof(Unit) + 1);
-  }
-  void **pointers() { return pointers_ ? pointers_.get() : few_pointers_; }
-  char *bytes() { return reinterpret_cast<char *>(bytes_ ? bytes_.get() : few_bytes_); }
-
- private:
-  struct alignas(16) Unit {
-    char bytes[16];
-  };
-  static constexpr size_t kFewPointers = 16, kFewBytes = 512;
-
-  void *few_pointers_[kFewPointers];
-  Unit few_bytes_[kFewBytes / sizeof(Unit)];
-  std::unique_ptr<void *[]> pointers_;
-  std::unique_ptr<Unit[]> bytes_;
+struct alignas(16) Unit {
+  char bytes[16];
 };
 
 size_t align_up(size_t offset) {
@@ -63,19 +44,20 @@ struct NativeFunction final : Function {
     const size_t fixed = plan.arguments().size();
     if (args.size() != fixed && !(plan.is_variadic() && args.size() > fixed)) fail_arity(args.size());
     const size_t further = args.size() - fixed;
-    Memory memory(args.size(), fixed_bytes + further * (16 + align_up(kShortText)));
-    char *result = memory.bytes(), *next = result + room_for(plan.result());
+    FewOrMany<void *, 16> pointers(args.size());
+    FewOrMany<Unit, 32> memory((fixed_bytes + further * (16 + align_up(kShortText))) / sizeof(Unit));
+    char *result = memory.data()->bytes, *next = result + room_for(plan.result());
     const auto add = [&](const CLayout &layout, size_t i) {
       char *texts = next + room_for(layout);
-      memory.pointers()[i] = next;
+      pointers.data()[i] = next;
       store(layout, args[i], next, texts, {name, i});
       next += room_for(layout) + align_up(text_count(layout) * kShortText);
     };
     for (size_t i = 0; i < fixed; ++i) add(*plan.arguments()[i], i);
     if (!plan.is_variadic()) {
-      ffi_call(&plan.cif(), FFI_FN(pointer), result, memory.pointers());
+      ffi_call(&plan.cif(), FFI_FN(pointer), result, pointers.data());
     } else {
-      call_variadic(args, add, result, memory.pointers());
+      call_variadic(args, add, result, pointers.data());
     }
     return load(plan.result(), result, false, {name, 0, nullptr, true});
   }

@@ -1,7 +1,6 @@
 // Textual signatures of C functions, such as `f64(f64, {i32, ptr}, ...)`. include/opdyno/function.h has the grammar.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 

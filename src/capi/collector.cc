@@ -4,7 +4,6 @@
 #include "base/json_writer.h"
 #include "capi/handles.h"
 #include "device/device.h"
-#include "profiler/profile_function.h"
 
 using namespace opd;
 

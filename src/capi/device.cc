@@ -2,10 +2,10 @@
 #include "device/device.h"
 
 #include "capi/handles.h"
+#include "device/backends.h"
 #include "device/cpu/thread_pool.h"
 #include "device/memory/allocator.h"
-#include "device/plugin/plugin_device.h"
-#include "module/image/library_cache.h"
+#include "module/image/library_image.h"
 #include "value/dtype.h"
 #include "vm/vm.h"
 

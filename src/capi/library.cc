@@ -1,6 +1,6 @@
 #include "capi/library.h"
 
-#include "module/kinds/module_kinds.h"
+#include "module/blob_reader.h"
 #include "tvmffi/tvmffi.h"
 #include "vm/builtins/builtins.h"
 #include "vm/executable_module.h"

@@ -7,10 +7,8 @@
 #include "call/native_function.h"
 #include "capi/handles.h"
 #include "capi/library.h"
-#include "module/enabled.h"
-#include "module/export/exporter.h"
+#include "module/kinds/device_module.h"
 #include "module/kinds/native_module.h"
-#include "module/kinds/static_library_module.h"
 #include "module/kinds/system_library.h"
 #include "module/loader.h"
 

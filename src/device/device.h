@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "device/device_counters.h"
-#include "device/device_timer.h"
 #include "device/kernel.h"
 #include "device/texture.h"
 #include "trace/record/memory_event.h"

@@ -1,4 +1,5 @@
-// Counters of devices: the interface to count events of the kernels that a device runs.
+// Timers and counters of devices. Timers measure the duration of a stream's work with the device's clock. Counters
+// count events of the kernels that a device runs.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -6,6 +7,15 @@
 #include <vector>
 
 namespace opd {
+
+// Measures from the end of the work submitted before the start to the end of the work submitted before stop(). Used by
+// one thread. The destructor does not wait.
+class DeviceTimer {
+ public:
+  virtual ~DeviceTimer() = default;
+  virtual void stop() = 0;            // throws
+  virtual uint64_t elapsed_ns() = 0;  // after stop(): waits for the work; throws
+};
 
 // Counts from its construction until stop(). Several may count at the same time. On one thread, the newest stops first.
 class DeviceCounters {

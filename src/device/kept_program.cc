@@ -3,7 +3,6 @@
 #include "base/build_directory.h"
 #include "base/cache_directory.h"
 #include "base/file.h"
-#include "base/sealed_file.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,4 @@
-// Compiled kernels, kept in the cache directory so that later loads need no compiler (base/sealed_file.h). If
+// Compiled kernels, kept in the cache directory so that later loads need no compiler (base/cache_directory.h). If
 // $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
 #pragma once
 #include <optional>

@@ -1,12 +1,40 @@
-// The modules embedded in a library: their tree, and the bytes of each.
+// Loaders of modules by kind, and the modules embedded in a library: their tree, and the bytes of each. Embedded
+// modules have the name of their kind; files are recognised by their first bytes. Higher layers register their loaders
+// here.
 #pragma once
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
-#include "module/kind_registry.h"
+#include "module/module.h"
+#include "module/module_options.h"
 
 namespace opd {
+
+struct EmbeddedBytes {
+  Bytes bytes;
+  const std::string &name;  // name of the file, for messages
+  const ModuleOptions &options;
+  // Null, or a slot for an object that later loads of the same bytes may use. Two loads never use it at the same time.
+  // Their modules may share only the immutable parts of the object.
+  Ref<Object> *derived = nullptr;
+};
+using BytesLoader = std::function<Ref<Module>(const EmbeddedBytes &given)>;
+void register_module_kind(std::string kind, BytesLoader loader);
+BytesLoader find_module_kind(std::string_view kind);  // empty if unknown
+// `magic`: the first 8 bytes of a file of that kind, little-endian.
+void register_module_magic(uint64_t magic, std::string kind);
+std::string module_kind_of_magic(uint64_t magic);  // "" if the magic is unknown
+
+// The kinds of host modules that TVM embeds in libraries beside the library's own code.
+void register_static_library_kind();  // object code, which is not changed
+void register_const_loader_kind();    // constants of other modules
+void register_source_kind();          // C sources, compiled at the first request for a function
+void register_device_functions();     // not a kind: global functions that kernels of devices need
+
+// ---- embedded modules
 
 struct EmbeddedModule {
   std::string_view kind;  // "_lib" is the library itself

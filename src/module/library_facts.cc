@@ -94,6 +94,23 @@ void add_called_builtins(Bytes constants, std::vector<std::string_view> &names) 
   }
 }
 
+KernelSignatures kernel_signatures(std::span<const Bytes> constants) {
+  constexpr std::string_view kTensor = ": Tensor(";  // every kernel takes at least one tensor
+  KernelSignatures signatures;
+  for (const Bytes bytes : constants) {
+    const std::string_view all = as_text(bytes);
+    size_t end = 0;
+    for (size_t at; (at = all.find(kTensor, end)) != std::string_view::npos;) {
+      const size_t zero = all.rfind('\0', at);
+      const size_t begin = zero == std::string_view::npos || zero < end ? end : zero + 1;
+      end = std::min(all.find('\0', at), all.size());
+      const std::string_view text = all.substr(begin, end - begin);
+      if (text.ends_with(')')) signatures.try_emplace(text.substr(0, text.find('(')), text);
+    }
+  }
+  return signatures;
+}
+
 LibraryFacts facts_of(const ElfFile &file) {
   LibraryFacts facts;
   try {

@@ -1,11 +1,14 @@
 // Facts from the bytes of a shared library, or of the objects for linking it. No code of it runs.
 #pragma once
+#include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json_writer.h"
 #include "module/elf/elf_file.h"
-#include "module/toolchain/linker.h"
+#include "module/toolchain/compiler.h"
 
 namespace opd {
 
@@ -34,6 +37,14 @@ std::vector<std::string_view> functions_with_places(const ElfFile &file);
 // its constants.
 void add_called_builtins(Bytes constants, std::vector<std::string_view> &names);
 void describe_called(JsonWriter &json, const std::vector<std::string_view> &names);  // writes "calls", if there are any
+
+// The signatures of compiled kernels by name, from the kernels' error messages. A kernel's message for a wrong argument
+// contains the whole signature. TVM stores that text among the constants of the library:
+// "add(x: Tensor([T.int64(4)], float32), y: Tensor([T.int64(4)], float32))". Nothing else in a library describes the
+// arguments of its kernels. The text is read without a call: a kernel that does not check its arguments must not be
+// called with wrong ones. The texts are parts of `constants`. Cost: one search.
+using KernelSignatures = std::unordered_map<std::string_view, std::string_view>;
+KernelSignatures kernel_signatures(std::span<const Bytes> constants);
 
 struct LibraryFacts {
   struct OfferedFunction {

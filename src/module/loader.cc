@@ -8,18 +8,18 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "module/allowed_modules.h"
 #include "module/blob_reader.h"
 #include "module/c_source_text.h"
 #include "module/function_names.h"
-#include "module/image/library_cache.h"
-#include "module/kind_registry.h"
+#include "module/image/library_image.h"
 #include "module/kinds/library_module.h"
 #include "module/kinds/native_module.h"
 #include "module/kinds/source_module.h"
 #include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
-#include "module/toolchain/linker.h"
+#include "module/toolchain/compiler.h"
 #include "trace/record/library_range.h"
 
 namespace opd {
@@ -57,13 +57,9 @@ constexpr Foreign kForeign[] = {
 };
 
 std::string first_bytes(Bytes bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (const uint8_t byte : bytes.first(std::min(kShownBytes, bytes.size()))) {
-    if (!out.empty()) out += ' ';
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
+  for (const uint8_t &byte : bytes.first(std::min(kShownBytes, bytes.size())))
+    out += concat(out.empty() ? "" : " ", hex({&byte, 1}));
   return out;
 }
 
@@ -175,10 +171,10 @@ Ref<Module> load_shared_library(const std::shared_ptr<LibraryImage> &image, cons
 
 // Reads a library without loading it. The bytes are not kept, because an export reads the file again.
 Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::string &name, const ModuleOptions &options,
-                            UnloadedLibrary::LibraryBytes library_bytes) {
+                            LibraryBytes library_bytes) {
   // Inspected only: no code of the file may run, and it may be for another machine.
   const ElfFile elf(bytes, name, ElfFile::Use::kInspect);
-  const auto library = make_object<UnloadedLibrary>(facts_of(elf), file, std::move(library_bytes));
+  const auto library = make_unloaded_library(facts_of(elf), file, std::move(library_bytes));
   std::vector<Ref<Object>> derived;
   return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);
 }
@@ -188,7 +184,7 @@ Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::str
                             const ModuleOptions &options) {
   check_link_inputs(inputs, name);
   ObjectFacts facts = facts_of(inputs, name);
-  const auto library = make_object<UnloadedLibrary>(
+  const auto library = make_unloaded_library(
       std::move(facts.library), file, [inputs, name, options] { return link_objects(inputs, name, options).content; });
   std::vector<Ref<Object>> derived;
   const auto bytes_of = [](const std::string &text) { return text.empty() ? Bytes() : as_bytes(text); };
@@ -220,7 +216,7 @@ Ref<Module> load_objects(const std::vector<LinkInput> &inputs, const std::string
 // Compiles a C source and loads the result.
 Ref<Module> load_source(const std::string &text, const std::string &path, const ModuleOptions &options) {
   if (options.inspect_only) return make_uncompiled_source({text, "c", functions_named_in(text)}, path, path, options);
-  return SourceModule::make(text, path, options);
+  return make_source_module(text, path, options);
 }
 
 Ref<Module> load_other(Format format, Bytes bytes, const std::string &path, const std::string &name,

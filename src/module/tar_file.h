@@ -2,7 +2,6 @@
 // compressed with gzip. Only plain files are supported; members that lead out of the archive are refused.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"

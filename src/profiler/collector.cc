@@ -10,24 +10,11 @@ int32_t Collector::type() {
 }
 
 MetricKind metric_kind_of(opd_metric_kind kind) {
-  switch (kind) {
-    case OPD_METRIC_COUNT:
-      return MetricKind::kCount;
-    case OPD_METRIC_BYTES:
-      return MetricKind::kBytes;
-    case OPD_METRIC_DURATION:
-      return MetricKind::kDuration;
-    case OPD_METRIC_PERCENT:
-      return MetricKind::kPercent;
-    case OPD_METRIC_RATIO:
-      return MetricKind::kRatio;
-    case OPD_METRIC_HERTZ:
-      return MetricKind::kHertz;
-    case OPD_METRIC_STRING:
-      return MetricKind::kString;
-    default:
-      fail(OPD_INVALID_ARGUMENT, "a metric of kind ", int{kind}, " does not exist");
-  }
+  static_assert(int{OPD_METRIC_COUNT} == static_cast<int>(MetricKind::kCount) &&
+                int{OPD_METRIC_HERTZ} == static_cast<int>(MetricKind::kHertz));
+  if (kind < OPD_METRIC_COUNT || kind > OPD_METRIC_HERTZ)
+    fail(OPD_INVALID_ARGUMENT, "a metric of kind ", int{kind}, " does not exist");
+  return static_cast<MetricKind>(kind);
 }
 
 uint32_t MetricList::place_of(std::string_view name) {
@@ -85,7 +72,6 @@ namespace {
 
 class UserCollector final : public Collector {
  public:
-  static int32_t type() { return Collector::type(); }
   UserCollector(std::string name, const opd_collector_table &table) : Collector(std::move(name)), table_(table) {}
   ~UserCollector() override {
     if (table_.deleter) table_.deleter(table_.user_data);
@@ -131,7 +117,6 @@ static_assert(std::size(kKinds) == OPD_COLLECTOR_DEVICE + 1);
 // Represents a collector that another machine makes.
 class CollectorElsewhere final : public Collector {
  public:
-  static int32_t type() { return Collector::type(); }
   using Collector::Collector;
 
   void init(std::span<const DLDevice>) override {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/model/event.h"
+#include "value/function.h"
 #include "value/value.h"
 
 namespace opd {
@@ -109,5 +110,10 @@ Ref<Collector> make_papi_collector(const CounterOptions &options);
 // The events that this machine can count.
 std::vector<std::string> perf_events();
 std::vector<std::string> papi_events();
+
+// Measures one function with collectors, as TVM's profile_function does. Returns a function with the same arguments
+// whose result is a map: name of a metric to [kind, value].
+Ref<Function> profile_function(Ref<Function> function, DLDevice device, std::vector<Ref<Collector>> collectors,
+                               int32_t warmup_iters);
 
 }  // namespace opd

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/fork_mutex.h"
-#include "device/cpu/worker_observer.h"
+#include "device/cpu/worker_set.h"
 #include "profiler/collector.h"
 
 namespace opd {
@@ -32,7 +32,6 @@ class CounterReader {
 
 class CounterCollector : public Collector, private WorkerObserver {
  public:
-  static int32_t type() { return Collector::type(); }
   ~CounterCollector() override;
 
   void init(std::span<const DLDevice> devices) override;
@@ -77,5 +76,10 @@ class CounterCollector : public Collector, private WorkerObserver {
   std::string notes_;
   bool watches_ = false;
 };
+
+// Explain why a counter cannot be used, and what the user can do about it.
+// Hint for an errno of perf_event_open(2).
+std::string perf_hint(int error);
+std::string paranoia_text();  // "/proc/sys/kernel/perf_event_paranoid is 2"
 
 }  // namespace opd

@@ -1,17 +1,50 @@
 // Collects power, temperature, clocks and utilization of NVIDIA's GPUs through NVML.
+#include <dlfcn.h>
+
 #include <array>
 #include <atomic>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "device/cuda/cuda_devices.h"
+#include "base/fork_mutex.h"
+#include "device/cuda/cuda_context.h"
 #include "device/device.h"
 #include "profiler/collector.h"
 #include "profiler/nvml.h"
 #include "trace/record/device_work.h"
 
 namespace opd {
+
+void nvml::Api::open() {
+  {
+    const LoaderCall call;
+    void *const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      absence =
+          "there is no libnvidia-ml.so.1, which comes with NVIDIA's driver (Debian: libnvidia-ml1, from non-free)";
+      return;
+    }
+#define OPD_FIND(name, result, parameters)                          \
+  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
+  if (!name && absence.empty()) absence = "libnvidia-ml.so.1 has no " #name;
+    OPD_NVML_FUNCTIONS(OPD_FIND)
+#undef OPD_FIND
+  }
+  if (!absence.empty()) return;
+  if (const nvml::Status status = nvmlInit_v2())
+    absence = concat("libnvidia-ml.so.1 is here, but nvmlInit gave ", status_name(status));
+}
+
+std::string nvml::Api::status_name(nvml::Status status) const {
+  const char *const text = nvmlErrorString(status);
+  return text ? concat(text, " (", status, ")") : concat("error ", status);
+}
+
+void nvml::Api::check(nvml::Status status, const char *function) const {
+  if (status) fail(OPD_CALL_FAILED, function, " gave ", status_name(status));
+}
+
 namespace {
 
 using nvml::Api;
@@ -122,7 +155,6 @@ class Gpu {
 
 class NvmlCollector final : public Collector {
  public:
-  static int32_t type() { return Collector::type(); }
   explicit NvmlCollector(const Api &api) : Collector("nvml"), api_(api) {}
 
   // Selects the GPUs of the run's CUDA devices. Without such devices, selects all: an OpenCL driver, for example, uses

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "profiler/counter_collector.h"
-#include "profiler/counting_hints.h"
 
 namespace opd {
 

@@ -1,11 +1,149 @@
 #include "profiler/profiler.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <mutex>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/library_thread.h"
 #include "base/log.h"
+#include "base/path_pattern.h"
+#include "base/static_guard.h"
+#include "trace/record/alarm.h"
 
 namespace opd {
+
+// ---- flight recorders
+
+class Dumps : public std::enable_shared_from_this<Dumps> {
+ public:
+  // The caller holds an AlarmSignal for the options' signal. Throws OPD_IO if no thread can be started. `num_earlier`:
+  // number of dumps by earlier recordings.
+  static std::shared_ptr<Dumps> start(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier) {
+    auto dumps = std::make_shared<Dumps>(options, std::move(recording), num_earlier);
+    dumps->arm();
+    return dumps;
+  }
+  Dumps(const DumpOptions &options, Ref<Recording> recording, uint64_t num_earlier)  // for start()
+      : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}
+  Dumps(const Dumps &) = delete;
+
+  // Call it once. Dumps that were requested before are written first, unless the writing thread itself calls this: the
+  // program's log callback may end the recording.
+  void finish() noexcept {
+    recording_->alarm().disarm();
+    if (generation_ != fork_generation()) return;  // a forked child does not have the thread
+    if (pthread_equal(thread_, pthread_self())) has_finished_ = pthread_detach(thread_) == 0;
+    else pthread_join(thread_, nullptr);
+  }
+  void request(std::string reason) {
+    {
+      const std::scoped_lock lock(guard_);
+      request_ = std::move(reason);
+    }
+    recording_->alarm().raise_by_request();
+  }
+  // Includes dumps of earlier recordings.
+  uint64_t num_written() const { return num_written_.load(std::memory_order_relaxed); }
+
+ private:
+  void arm() {
+    const double ns_per_tick = ClockCalibration::measure(tick_clock()).ns_per_tick;
+    AlarmOptions alarm{.on_error = options_.on_error, .signal = options_.signal};
+    if (options_.slow_ns) alarm.slow_ticks = static_cast<uint64_t>(static_cast<double>(options_.slow_ns) / ns_per_tick);
+    auto owner = std::make_unique<std::shared_ptr<Dumps>>(shared_from_this());
+    recording_->alarm().arm(alarm);
+    if (start_library_thread("opdyno-dump", &run, owner.get(), thread_)) return void(owner.release());
+    recording_->alarm().disarm();
+    fail(OPD_IO, "no thread that writes dumps can be started");
+  }
+  static void *run(void *owner) {
+    const std::unique_ptr<std::shared_ptr<Dumps>> dumps(static_cast<std::shared_ptr<Dumps> *>(owner));
+    (*dumps)->write_until_disarmed();
+    return nullptr;
+  }
+  void write_until_disarmed() noexcept;
+  // Dumps for a signal or a request of the program are not limited, because a person waits for them. Dumps for slow or
+  // failed spans are, because each of many slow calls may trigger one.
+  bool may_write(const Alarm::Raised &raised) {
+    if (raised.by_signal || raised.by_request) return true;
+    const uint64_t now = monotonic_ns();
+    if (num_of_spans_ >= options_.most || (num_of_spans_ > 0 && now - last_ns_ < options_.min_interval_ns))
+      return false;
+    ++num_of_spans_;
+    last_ns_ = now;
+    return true;
+  }
+  void write(const Alarm::Raised &raised) {
+    Recording::Notes notes{{"dump_reason", reason_of(raised)}};
+    if (num_left_out_) notes.emplace_back("dumps_left_out", concat(num_left_out_));
+    const std::string path = expand_path(options_.path, num_written_.load(std::memory_order_relaxed) + 1);
+    std::error_code unknown;  // on an error, the path is not a pipe
+    if (std::filesystem::is_fifo(path, unknown))
+      fail(OPD_INVALID_ARGUMENT, path, " is a pipe: the end of the recording would wait until a program reads it");
+    const Ref<Trace> trace = recording_->snapshot(notes);
+    save_trace_file(path, options_.form, [&](ByteSink &out) { options_.write(*trace, options_.form, out); });
+    num_written_.fetch_add(1, std::memory_order_relaxed);
+    log_message(OPD_LOG_INFO, concat("wrote a dump of the recording to ", path, ": ", notes[0].second));
+  }
+  std::string reason_of(const Alarm::Raised &raised) {
+    std::string reason;
+    const auto add = [&](std::string_view text) { reason += concat(reason.empty() ? "" : "; ", text); };
+    if (raised.by_request) {
+      const std::scoped_lock lock(guard_);
+      add(request_);
+    }
+    if (raised.by_signal) add(concat("signal ", options_.signal));
+    if (const auto &span = raised.span) {
+      std::string text =
+          concat(name_text(span->name), " of thread ", span->thread_id, span->has_failed ? " failed after " : " took ");
+      append_fixed(text, ClockCalibration::measure(tick_clock()).duration_ns(span->ticks) / 1e6, 3);
+      add(text + " ms");
+    }
+    return reason;
+  }
+
+  const DumpOptions options_;
+  const Ref<Recording> recording_;
+  const uint32_t generation_ = fork_generation();
+  pthread_t thread_{};
+  bool has_finished_ = false;  // set by the writing thread
+  std::atomic<uint64_t> num_written_;
+  uint64_t num_of_spans_ = 0, num_left_out_ = 0, last_ns_ = 0;  // used by the writing thread only
+  ForkMutex guard_{LockRank::kDumps};
+  std::string request_;
+};
+
+namespace {
+// If there is no memory for the message, it is dropped.
+void warn(std::string_view why) noexcept try {
+  log_warning("a dump of the recording cannot be written: ", why);
+} catch (...) {}
+}  // namespace
+
+void Dumps::write_until_disarmed() noexcept {
+  while (!has_finished_) {  // afterwards the alarm may belong to another recording
+    const Alarm::Raised raised = recording_->alarm().wait();
+    if (!raised.is_any()) return;
+    num_left_out_ += raised.other_spans;
+    if (!may_write(raised)) {
+      ++num_left_out_;
+      continue;
+    }
+    try {
+      write(raised);
+      num_left_out_ = 0;
+    } catch (const Exception &e) { warn(e.error()->message); } catch (...) {
+      warn("out of memory");
+    }
+  }
+}
+
+// ---- profilers
 
 int32_t Profiler::type() {
   static const int32_t index = register_type("opdyno.Profiler");

@@ -1,17 +1,58 @@
 // Profilers of the whole process.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/fork_mutex.h"
-#include "profiler/dumps.h"
-#include "profiler/schedule.h"
 #include "trace/record/alarm.h"
 #include "trace/record/device_activity.h"
 #include "trace/record/recording.h"
+#include "trace_formats/trace_file.h"
 
 namespace opd {
+
+// ---- the steps of a program that a profiler records
+
+enum class ProfilerAction : uint8_t { kNone, kWarmup, kRecord, kRecordAndSave };  // as in opdyno/profiler.h
+inline bool records(ProfilerAction action) { return action >= ProfilerAction::kRecord; }
+
+// The first `skip_first` steps are skipped. Then `repeat` cycles of `wait`, `warmup` and `active` steps follow; repeat
+// 0: without end. If `skip_first_wait` is not 0, the first cycle has no `wait`. `active` 0: there is no schedule, and
+// all steps are recorded. Source: torch.profiler.schedule.
+struct Schedule {
+  uint64_t wait = 0, warmup = 0, active = 0, repeat = 0, skip_first = 0;
+  bool skip_first_wait = false;
+
+  ProfilerAction action_at(uint64_t step) const {
+    if (active == 0) return ProfilerAction::kRecord;
+    if (step < skip_first) return ProfilerAction::kNone;
+    step -= skip_first;
+    if (skip_first_wait) step += wait;
+    const uint64_t cycle = wait + warmup + active, place = step % cycle;
+    if ((repeat > 0 && step / cycle >= repeat) || place < wait) return ProfilerAction::kNone;
+    if (place < wait + warmup) return ProfilerAction::kWarmup;
+    return place + 1 < cycle ? ProfilerAction::kRecord : ProfilerAction::kRecordAndSave;
+  }
+};
+
+// ---- flight recorders: when the alarm of a recording is raised (trace/record/alarm.h), a separate thread writes the
+// recording's events to a file. The recording goes on.
+
+struct DumpOptions {
+  std::string path;  // a pattern; see expand_path()
+  opd_trace_format form = OPD_TRACE_CHROME;
+  WriteTrace write = nullptr;
+  bool on_error = false;
+  int signal = 0;
+  uint64_t slow_ns = 0;  // 0: no span is slow
+  // For slow and failed spans only: the least interval between dumps, and the limit of their number.
+  uint64_t min_interval_ns = 0, most = UINT64_MAX;
+};
+class Dumps;
+
+// ---- profilers
 
 // Thread-safe. Counts steps; the schedule selects the recorded ones.
 class Profiler final : public Object {

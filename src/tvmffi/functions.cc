@@ -6,7 +6,7 @@
 
 #include "base/fork_mutex.h"
 #include "device/cpu/thread_pool.h"
-#include "device/memory/workspace.h"
+#include "device/memory/allocator.h"
 #include "module/kinds/code_module.h"
 #include "tvmffi/groups.h"
 #include "value/type_table.h"

@@ -4,7 +4,7 @@
 #pragma once
 #include <span>
 
-#include "module/image/symbol_table.h"
+#include "module/image/artifact.h"
 #include "value/function.h"
 
 namespace opd {

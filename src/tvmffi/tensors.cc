@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "device/device.h"
-#include "module/image/symbol_table.h"
+#include "module/image/artifact.h"
 #include "tvmffi/groups.h"
 #include "value/tensor.h"
 

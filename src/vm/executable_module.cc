@@ -1,6 +1,6 @@
 #include "vm/executable_module.h"
 
-#include "module/kind_registry.h"
+#include "module/blob_reader.h"
 
 namespace opd {
 namespace {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "module/blob_reader.h"
-#include "module/kinds/module_kinds.h"
 #include "module/kinds/native_module.h"
 #include "vm/executable_module.h"
 

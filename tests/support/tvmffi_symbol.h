@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "module/image/symbol_table.h"
+#include "module/image/artifact.h"
 #include "tvmffi/tvmffi.h"
 #include "value/function.h"
 

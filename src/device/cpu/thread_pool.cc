@@ -3,13 +3,16 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/cancel_state.h"
+#include "base/few_or_many.h"
+#include "base/log.h"
 #include "base/thread_state.h"
-#include "device/cpu/spin.h"
 #include "device/cpu/worker_set.h"
+#include "device/machine.h"
 #include "trace/record/ranges.h"
 
 namespace opd {
@@ -34,20 +37,6 @@ constexpr uint32_t kAllNeeded = uint32_t{1} << 31;
 static_assert(sizeof(Counter) == 64);
 
 Counter *counters_of(const ParallelGroup &group) { return static_cast<Counter *>(group.sync); }
-
-// The barrier counters of a region. Those of up to eight tasks are on the stack, so that a small launch allocates
-// nothing.
-class Counters {
- public:
-  explicit Counters(int32_t count) {
-    if (static_cast<size_t>(count) > few_.size()) many_ = std::make_unique<Counter[]>(static_cast<size_t>(count));
-  }
-  void *get() { return many_ ? many_.get() : few_.data(); }
-
- private:
-  std::array<Counter, 8> few_;
-  std::unique_ptr<Counter[]> many_;
-};
 
 void end_task(const ParallelGroup &group) {
   const std::atomic_ref<uint32_t> tasks(counters_of(group)->tasks);
@@ -174,8 +163,8 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     const Launch &launch;
     ~Return() { set.give_back(team, launch); }
   } give_back{set, team, launch};
-  Counters counters(count);
-  launch.group.sync = counters.get();
+  FewOrMany<Counter, 8> counters(static_cast<size_t>(count));  // so a small launch allocates nothing
+  launch.group.sync = counters.data();
   // Tasks of a gang may meet at a barrier at any time, so none of them may be skipped.
   if (stop && !gang) make_stoppable(launch.group, stop);
   ParallelLoop loop;
@@ -187,7 +176,42 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   return run_team(launch, team);
 }
 
+// ---- the number of threads that a launch may use
+
+std::atomic<int32_t> chosen{0}, standard{0};  // 0: not known
+
+int32_t count_from_environment() {
+  for (const char *name : {"OPDYNO_NUM_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char *value = std::getenv(name);
+    if (!value || !*value) continue;
+    std::string_view text = value;
+    text = text.substr(0, text.find(','));  // OpenMP allows a number for each level of nesting
+    int32_t count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (error == std::errc() && end == text.data() + text.size() && count > 0) return count;
+    log_warning(name, " is \"", value, "\", which is not a number of threads; it is ignored");
+  }
+  return 0;
+}
+
 }  // namespace
+
+int32_t thread_count() {
+  if (const int32_t count = chosen.load(std::memory_order_relaxed)) return count;
+  if (const int32_t count = standard.load(std::memory_order_relaxed)) return count;
+  const int32_t given = count_from_environment();
+  const int32_t count = std::min(given ? given : usable_processors(), WorkerSet::kMaxTasks);
+  standard.store(count, std::memory_order_relaxed);
+  return count;
+}
+
+void set_thread_count(int32_t count) {
+  if (count < 0 || count > WorkerSet::kMaxTasks)
+    fail(OPD_OUT_OF_RANGE, "the number of threads must be 1 to ", WorkerSet::kMaxTasks,
+         ", or 0 for the default, but is ", count);
+  if (count == 0) standard.store(0, std::memory_order_relaxed);  // the processors may have changed
+  chosen.store(count, std::memory_order_relaxed);
+}
 
 void make_stoppable(ParallelGroup &group, const CancelFlag *stop) {
   Counter &shared = *counters_of(group);

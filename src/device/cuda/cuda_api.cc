@@ -1,6 +1,7 @@
 #include "device/cuda/cuda_api.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include "base/fork_mutex.h"
 #include "value/value.h"
@@ -46,6 +47,22 @@ void Api::check(Status status, const char *function) const {
   if (status == kSuccess) [[likely]]
     return;
   fail(status == kOutOfMemory ? OPD_OUT_OF_MEMORY : OPD_CALL_FAILED, function, " gave ", status_name(status));
+}
+
+std::vector<std::string> toolkits() {
+  std::vector<std::string> found;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *value = ::secure_getenv(variable); value && *value) found.emplace_back(value);
+  found.emplace_back("/usr/local/cuda");
+  return found;
+}
+
+void *open_of_toolkits(const std::string &name, std::initializer_list<const char *> folders) {
+  if (void *const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  for (const std::string &toolkit : toolkits())
+    for (const char *folder : folders)
+      if (void *const library = ::dlopen((toolkit + folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  return nullptr;
 }
 
 }  // namespace opd::cuda

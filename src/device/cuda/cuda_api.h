@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/driver.h"
 
@@ -136,5 +137,12 @@ struct Api : Driver<Api> {
   std::string status_name(Status status) const;           // "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device …"
   void check(Status status, const char *function) const;  // throws; OPD_OUT_OF_MEMORY if the status means that
 };
+
+// Directories of CUDA toolkits, in addition to those that the loader searches: from CUDA_HOME, CUDA_PATH, and
+// /usr/local/cuda.
+std::vector<std::string> toolkits();
+// Opens a library that the loader finds, or that lies in one of these folders of a toolkit, such as "/lib64/". Null if
+// there is none.
+void *open_of_toolkits(const std::string &name, std::initializer_list<const char *> folders);
 
 }  // namespace opd::cuda

@@ -1,15 +1,9 @@
-#include "device/cuda/cuda_device.h"
-
 #include <fstream>
+#include <utility>
 
-#include "device/cuda/cuda_devices.h"
-#include "device/cuda/cuda_graph.h"
-#include "device/cuda/cuda_host.h"
-#include "device/cuda/cuda_memory.h"
-#include "device/cuda/cuda_program.h"
-#include "device/cuda/cuda_work.h"
+#include "device/backends.h"
+#include "device/cuda/cuda_context.h"
 #include "device/cuda/cupti_activity.h"
-#include "device/cuda/cupti_counters.h"
 
 namespace opd {
 namespace cuda {
@@ -25,38 +19,56 @@ Value driver_version() {
 
 Address address_of(const void *data) { return reinterpret_cast<uintptr_t>(data); }
 
+// A graph of the driver: work that was submitted to a stream during its capture.
+class CudaGraph final : public DeviceGraph {
+ public:
+  CudaGraph(const DeviceContext &device, Graph *graph) : device_(device) {
+    const Api &api = device.api();
+    api.check(api.cuGraphInstantiateWithFlags(&graph_, graph, 0), "cuGraphInstantiateWithFlags");
+  }
+  ~CudaGraph() { device_.release(device_.api().cuGraphExecDestroy, graph_); }
+
+  void launch(void *stream) override {
+    get_cuda_device(device_.number());  // throws in a child of fork()
+    const Api &api = device_.api();
+    const CurrentContext current(device_);
+    api.check(api.cuGraphLaunch(graph_, static_cast<Stream *>(stream)), "cuGraphLaunch");
+  }
+  std::unique_ptr<PendingWork> launch_timed(void *stream) override {
+    return CudaWork::timed(device_, stream, [&] { launch(stream); });
+  }
+
+ private:
+  const DeviceContext &device_;
+  GraphExec *graph_ = nullptr;
+};
+
 class CudaBackend final : public DeviceBackend {
  public:
   Value attr(int32_t id, opd_device_attr attr) override {
     if (attr == OPD_ATTR_EXIST) return Value(find_cuda_device(id) != nullptr);
     const DeviceContext &device = get_cuda_device(id);
+    constexpr std::pair<opd_device_attr, DeviceAttribute> kNumbers[] = {
+        {OPD_ATTR_MAX_THREADS_PER_BLOCK, kMaxThreadsPerBlock},           {OPD_ATTR_WARP_SIZE, kWarpSize},
+        {OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK, kMaxSharedBytesPerBlock}, {OPD_ATTR_MAX_CLOCK_RATE, kClockKhz},
+        {OPD_ATTR_MULTI_PROCESSOR_COUNT, kMultiprocessorCount},          {OPD_ATTR_L2_CACHE_SIZE_BYTES, kL2Bytes}};
+    for (const auto &[known, number] : kNumbers)
+      if (known == attr) return Value(device.attribute(number));
     switch (attr) {
-      case OPD_ATTR_MAX_THREADS_PER_BLOCK:
-        return Value(device.attribute(kMaxThreadsPerBlock));
-      case OPD_ATTR_WARP_SIZE:
-        return Value(device.attribute(kWarpSize));
-      case OPD_ATTR_MAX_SHARED_MEMORY_PER_BLOCK:
-        return Value(device.attribute(kMaxSharedBytesPerBlock));
       case OPD_ATTR_COMPUTE_VERSION:
         return Value(concat(device.compute_version() / 10, ".", device.compute_version() % 10));
       case OPD_ATTR_DEVICE_NAME:
         return Value(device.name());
-      case OPD_ATTR_MAX_CLOCK_RATE:
-        return Value(device.attribute(kClockKhz));
-      case OPD_ATTR_MULTI_PROCESSOR_COUNT:
-        return Value(device.attribute(kMultiprocessorCount));
       case OPD_ATTR_MAX_THREAD_DIMENSIONS:
         return dimensions_of(device);
       case OPD_ATTR_API_VERSION:
         return Value(device.api().version);
       case OPD_ATTR_DRIVER_VERSION:
         return driver_version();
-      case OPD_ATTR_L2_CACHE_SIZE_BYTES:
-        return Value(device.attribute(kL2Bytes));
       case OPD_ATTR_TOTAL_GLOBAL_MEMORY:
         return Value(static_cast<int64_t>(device.total_bytes()));
       case OPD_ATTR_AVAILABLE_GLOBAL_MEMORY:
-        return free_bytes(device);
+        return Value(static_cast<int64_t>(free_bytes(device)));
       default:
         return {};
     }
@@ -124,7 +136,7 @@ class CudaBackend final : public DeviceBackend {
   }
   ActivitySource *activity() override { return &cupti_activity(); }
   std::unique_ptr<DeviceCounterSet> open_counters(int32_t id, std::span<const std::string> names) override {
-    return std::make_unique<CuptiCounterSet>(get_cuda_device(id), names);
+    return open_cupti_counters(get_cuda_device(id), names);
   }
   std::unique_ptr<DeviceTimer> start_timer(int32_t id, void *stream) override {
     return std::make_unique<CudaTimer>(get_cuda_device(id), static_cast<Stream *>(stream));
@@ -134,12 +146,29 @@ class CudaBackend final : public DeviceBackend {
     return build_program(get_cuda_device(id), code);
   }
 
-  bool has_graphs() const override { return cuda::has_graphs(Api::get()); }
-  void begin_capture(int32_t id, void *stream) override {
-    cuda::begin_capture(get_cuda_device(id), static_cast<Stream *>(stream));
+  bool has_graphs() const override {  // true for drivers of CUDA 11.4 and newer
+    const Api &api = Api::get();
+    return api.cuStreamBeginCapture_v2 && api.cuStreamEndCapture && api.cuGraphInstantiateWithFlags &&
+           api.cuGraphLaunch && api.cuGraphDestroy && api.cuGraphExecDestroy;
   }
+  // In the stricter modes the driver would refuse allocations, although opdyno gives that memory to the graph. The
+  // strictest mode would also refuse calls of other threads.
+  void begin_capture(int32_t id, void *stream) override {
+    const DeviceContext &device = get_cuda_device(id);
+    const CurrentContext current(device);
+    device.api().check(device.api().cuStreamBeginCapture_v2(static_cast<Stream *>(stream), kRelaxed),
+                       "cuStreamBeginCapture");
+  }
+  // Throws if the driver refused any of the captured work.
   std::unique_ptr<DeviceGraph> end_capture(int32_t id, void *stream) override {
-    return cuda::end_capture(get_cuda_device(id), static_cast<Stream *>(stream));
+    const DeviceContext &device = get_cuda_device(id);
+    const Api &api = device.api();
+    const CurrentContext current(device);
+    Graph *captured = nullptr;
+    api.check(api.cuStreamEndCapture(static_cast<Stream *>(stream), &captured), "cuStreamEndCapture");
+    const auto destroy = [&api](Graph *graph) { api.cuGraphDestroy(graph); };
+    const std::unique_ptr<Graph, decltype(destroy)> graph(captured, destroy);
+    return std::make_unique<CudaGraph>(device, graph.get());
   }
 
  private:
@@ -162,13 +191,6 @@ class CudaBackend final : public DeviceBackend {
   static Value dimensions_of(const DeviceContext &device) {
     const int64_t dims[] = {device.attribute(kMaxBlockX), device.attribute(kMaxBlockY), device.attribute(kMaxBlockZ)};
     return Value(Shape::make(dims));
-  }
-  static Value free_bytes(const DeviceContext &device) {
-    const CurrentContext current(device);
-    if (BlockStreams *const streams = device.block_streams()) streams->settle();
-    size_t free = 0, total = 0;
-    device.api().check(device.api().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
-    return Value(static_cast<int64_t>(free));
   }
 };
 

@@ -1,13 +1,14 @@
-#include "device/cuda/cuda_host.h"
-
+// Pinned host memory, which CUDA devices can access. It exists if there is a CUDA device. The processor uses it like
+// other memory. Copies to and from devices need no staging buffer.
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/fork_mutex.h"
 #include "base/thread_state.h"
-#include "device/cuda/cuda_devices.h"
-#include "device/cuda/cuda_work.h"
+#include "device/backends.h"
+#include "device/cuda/cuda_context.h"
+#include "device/device.h"
 
 namespace opd {
 namespace cuda {

@@ -1,11 +1,11 @@
-#include "device/cuda/cuda_image.h"
-
+// Checks compiled code for CUDA before the driver gets it.
 #include <elf.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/bytes.h"
+#include "device/cuda/cuda_compile.h"
 
 namespace opd::cuda {
 namespace {

@@ -1,5 +1,4 @@
-#include "device/cuda/cuda_includes.h"
-
+// Finds the files that a source in CUDA C++ includes.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "device/cuda/cuda_compile.h"
 
 namespace opd::cuda {
 namespace {

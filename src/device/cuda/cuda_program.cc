@@ -1,14 +1,13 @@
-#include "device/cuda/cuda_program.h"
-
+// Code that the driver has loaded for a device, and the kernels in it.
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/few_or_many.h"
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
 #include "device/cuda/cuda_compile.h"
-#include "device/cuda/cuda_image.h"
-#include "device/cuda/cuda_work.h"
+#include "device/cuda/cuda_context.h"
 #include "value/value.h"
 
 namespace opd::cuda {
@@ -56,14 +55,8 @@ class CudaKernel final : public DeviceKernel {
     check_args(launch.args);
     const CurrentContext current(device_);
     allow_shared_bytes(launch);
-    const size_t count = launch.args.size();
-    if (count <= kFewArgs) {
-      std::array<void *, kFewArgs> places;
-      run(static_cast<Stream *>(stream), launch, {places.data(), count});
-    } else {
-      std::vector<void *> places(count);
-      run(static_cast<Stream *>(stream), launch, places);
-    }
+    FewOrMany<void *, kFewArgs> places(launch.args.size());
+    run(static_cast<Stream *>(stream), launch, places.get());
   }
 
  private:

@@ -11,8 +11,8 @@
 
 #include "base/fork_mutex.h"
 #include "base/signal_handlers.h"
-#include "device/cuda/cuda_devices.h"
-#include "device/cuda/cupti_records.h"
+#include "device/cuda/cuda_context.h"
+#include "device/cuda/cupti_api.h"
 #include "device/device_clock.h"
 #include "device/recent_map.h"
 #include "trace/record/device_work.h"

@@ -1,8 +1,13 @@
-// Events from CUPTI's records of CUDA devices: kernels, copies, fills, and the overhead of the driver and of CUPTI.
+// What CUPTI tells of CUDA devices: events from its records of kernels, copies, fills, and the overhead of the driver
+// and of CUPTI; and hardware counters.
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 
+#include "device/device_counters.h"
 #include "trace/record/device_activity.h"
 
 namespace opd::cuda {
@@ -25,5 +30,11 @@ class ReportedRun {
  private:
   bool is_pushed_ = false;
 };
+
+class DeviceContext;
+std::string absence_of_cupti_counters();  // reason for the absence of counters, one clause; "" if CUPTI has them
+// `metrics`: names of CUPTI's metrics that end with ".sum" and can be counted in one pass. Throws.
+std::unique_ptr<DeviceCounterSet> open_cupti_counters(const DeviceContext &device,
+                                                      std::span<const std::string> metrics);
 
 }  // namespace opd::cuda

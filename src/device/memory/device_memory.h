@@ -119,7 +119,7 @@ class DeviceMemory {
   std::atomic<uint64_t> peak_{0}, past_peak_{0};  // peak since the newest window was opened, and before that
   ForkMutex windows_guard_{LockRank::kPeakWindows};
   std::vector<PeakWindow *> windows_;
-  std::unique_ptr<Allocator> naive_, pooled_;
+  std::unique_ptr<Allocator> naive_, pooled_;  // one returns blocks at once; the other keeps them in lists by size
   CaptureGate gate_;
   ForkMutex late_guard_{LockRank::kPeakWindows};
   std::vector<GivenBlock> late_;
@@ -128,5 +128,8 @@ class DeviceMemory {
 // Requests above this size are not passed on. No object is larger, and rounding a larger size up could overflow.
 inline constexpr size_t kMaxBlock = static_cast<size_t>(PTRDIFF_MAX) - 4096;
 inline size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+// The size of the pool's block for `bytes`. Programs use few distinct large sizes, so these are rounded up to pages.
+// Small sizes are rounded up to 64 bytes: whole pages would waste most of the memory and the cache.
+inline size_t pooled_size(size_t bytes) { return bytes == 0 ? 64 : round_up(bytes, bytes <= 4096 ? 64 : 4096); }
 
 }  // namespace opd

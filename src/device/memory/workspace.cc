@@ -1,5 +1,4 @@
-#include "device/memory/workspace.h"
-
+// The scratch memory of kernels.
 #include <algorithm>
 #include <memory>
 #include <vector>

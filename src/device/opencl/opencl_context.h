@@ -1,13 +1,57 @@
-// One OpenCL device: its context, its default queue, and properties that are used often.
+// OpenCL's driver and its devices: the functions of OpenCL 1.2 that the library uses; the context of each device, its
+// default queue, and properties that are used often; the buffers and images of all devices, and the addresses that
+// represent them. The loader (libOpenCL.so.1) is opened at the first use of an OpenCL device.
+// Source: The OpenCL Specification, 3.0.
 #pragma once
+#define CL_TARGET_OPENCL_VERSION 210
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declares clCreateCommandQueue
+#include <CL/cl.h>
+
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "device/address_ranges.h"
 #include "device/device_clock.h"
-#include "device/opencl/opencl_api.h"
+#include "device/device_counters.h"
+#include "device/driver.h"
+#include "device/kernel.h"
+#include "device/texture.h"
 
 namespace opd::cl {
+
+// The functions of the loader that are used.
+// clang-format off
+#define OPD_OPENCL_FUNCTIONS(X) \
+  X(clGetPlatformIDs) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clCreateCommandQueue) \
+  X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) X(clCreateSubBuffer) X(clCreateImage) \
+  X(clReleaseMemObject) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueReadImage) \
+  X(clEnqueueWriteImage) X(clEnqueueCopyImage) X(clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage) \
+  X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clGetProgramInfo) X(clBuildProgram) \
+  X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) \
+  X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo) \
+  X(clReleaseEvent)
+// clang-format on
+
+// Functions that older loaders lack. They are null there. If a driver is older than the loader, they may crash.
+#define OPD_OPENCL_NEW_FUNCTIONS(X) X(clGetDeviceAndHostTimer)  // since OpenCL 2.1
+
+struct Api : Driver<Api> {
+#define OPD_DECLARE(name) decltype(&::name) name = nullptr;
+  OPD_OPENCL_FUNCTIONS(OPD_DECLARE)
+  OPD_OPENCL_NEW_FUNCTIONS(OPD_DECLARE)
+#undef OPD_DECLARE
+
+  void open();
+  // Releases a reference to a driver object. Does nothing in a child of fork(): the driver's locks may be held there.
+  template <class T>
+  void release(cl_int (*function)(T), T object) const {
+    if (object && !is_inherited()) function(object);
+  }
+};
+
+std::string status_name(cl_int status);           // "CL_OUT_OF_RESOURCES (-5)"
+void check(cl_int status, const char *function);  // throws; OPD_OUT_OF_MEMORY if the status means that
 
 class DeviceContext {
  public:
@@ -52,5 +96,66 @@ class DeviceContext {
 };
 
 std::vector<cl_device_id> list_devices(const Api &api);  // ordered by number
+
+// Owns a buffer or an image. The driver keeps the memory until the work that uses it has ended.
+struct OwnedMemory {
+  OwnedMemory() = default;
+  ~OwnedMemory() { Api::get().release(Api::get().clReleaseMemObject, memory); }
+  OwnedMemory(const OwnedMemory &) = delete;
+
+  cl_mem memory = nullptr;
+  ImageShape image;  // empty for a buffer
+};
+
+using Buffers = AddressRanges<OwnedMemory>;
+using Place = Buffers::Place;
+
+inline Buffers &buffers() {
+  static auto *const made = new Buffers("opencl");  // never destroyed
+  return *made;
+}
+
+// ---- times of commands, from their events
+
+class OpenClWork final : public PendingWork {
+ public:
+  explicit OpenClWork(const DeviceContext &context) : context_(context) {}
+  ~OpenClWork() { context_.api().release(context_.api().clReleaseEvent, event_); }
+  OpenClWork(const OpenClWork &) = delete;
+
+  cl_event *place() { return &event_; }         // the driver stores the event here
+  void set_blocking() { is_blocking_ = true; }  // marks the work as ended when its submission returns
+
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override;
+
+ private:
+  bool read(cl_profiling_info which, uint64_t &out) const noexcept;
+
+  const DeviceContext &context_;
+  cl_event event_ = nullptr;
+  bool is_blocking_ = false;
+};
+
+// Measures the time between two markers, which are commands without work.
+class OpenClTimer final : public DeviceTimer {
+ public:
+  OpenClTimer(const DeviceContext &context, void *stream);  // throws
+  ~OpenClTimer();
+  OpenClTimer(const OpenClTimer &) = delete;
+
+  void stop() override { mark(&end_); }
+  uint64_t elapsed_ns() override;
+
+ private:
+  void mark(cl_event *place) const;
+  uint64_t time_of(cl_event event) const;
+
+  const DeviceContext &context_;
+  void *const stream_;
+  cl_event begin_ = nullptr, end_ = nullptr;
+};
+
+// Makes a program in OpenCL C, and the kernels in it. Throws.
+std::unique_ptr<DeviceProgram> build_program(const DeviceContext &context, const DeviceCode &code);
 
 }  // namespace opd::cl

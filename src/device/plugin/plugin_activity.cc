@@ -9,7 +9,6 @@
 #include "base/cut_text.h"
 #include "base/json_writer.h"
 #include "device/device.h"
-#include "device/plugin/plugin_call.h"
 
 namespace opd {
 namespace {

@@ -1,4 +1,4 @@
-// Events from a plug-in about the work of its devices.
+// Events from a plug-in about the work of its devices, and checks of the results of its functions.
 #pragma once
 #include <opdyno/device_plugin.h>
 
@@ -11,8 +11,20 @@
 #include "device/device_clock.h"
 #include "device/recent_map.h"
 #include "trace/record/device_activity.h"
+#include "value/value.h"
 
 namespace opd {
+
+inline void check(opd_error *error) {
+  if (error) [[unlikely]]
+    throw Exception(Ref<Error>::take(reinterpret_cast<Error *>(error)));
+}
+
+// Returns whether a call succeeded, and drops its error.
+inline bool has_succeeded(opd_error *error) noexcept {
+  if (error) Ref<Error>::take(reinterpret_cast<Error *>(error));
+  return !error;
+}
 
 class PluginActivity final : public ActivitySource {
  public:

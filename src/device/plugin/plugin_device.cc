@@ -1,35 +1,16 @@
-#include "device/plugin/plugin_device.h"
-
-#include <array>
+// Kinds of devices that the program adds by a table of functions.
 #include <map>
 #include <memory>
 #include <optional>
 
+#include "base/few_or_many.h"
+#include "device/backends.h"
 #include "device/device.h"
 #include "device/device_clock.h"
 #include "device/plugin/plugin_activity.h"
-#include "device/plugin/plugin_call.h"
 
 namespace opd {
 namespace {
-
-// The clocks of the devices. Used only by the thread that reads the times of work.
-class PluginClock {
- public:
-  DeviceClock &now(const opd_device_table &table, int32_t device) {
-    DeviceClock &clock = clocks_.try_emplace(device, "get_time of the plug-in").first->second;
-    TickInterval interval;
-    uint64_t ns = 0;
-    interval.begin = ticks_of(tick_clock());
-    check(table.get_time(table.user_data, device, &ns));
-    interval.end = ticks_of(tick_clock());
-    clock.observe(ns, interval);
-    return clock;
-  }
-
- private:
-  std::map<int32_t, DeviceClock> clocks_;
-};
 
 // An event in a stream.
 class PluginEvent {
@@ -78,8 +59,19 @@ class PluginTimer final : public DeviceTimer {
 struct Kind {
   Kind(const opd_device_table &given, DLDeviceType type) : table(given), activity(table, type) {}
   const opd_device_table table;
-  PluginClock clock;
   PluginActivity activity;
+  std::map<int32_t, DeviceClock> clocks;  // by device; used only by the thread that reads the times of work
+
+  DeviceClock &clock_now(int32_t device) {
+    DeviceClock &clock = clocks.try_emplace(device, "get_time of the plug-in").first->second;
+    TickInterval interval;
+    uint64_t ns = 0;
+    interval.begin = ticks_of(tick_clock());
+    check(table.get_time(table.user_data, device, &ns));
+    interval.end = ticks_of(tick_clock());
+    clock.observe(ns, interval);
+    return clock;
+  }
 };
 
 // Work between two events of its stream. It begins when the earlier work has ended, or when it was launched.
@@ -107,7 +99,7 @@ class PluginWork final : public PendingWork {
     if (!before_ || !after_) return false;
     return succeeds([&] {
       const uint64_t began = before_->wait(), ended = after_->wait();
-      out = kind_.clock.now(kind_.table, device_).times_of(began, ended, launch);
+      out = kind_.clock_now(device_).times_of(began, ended, launch);
     });
   }
 
@@ -132,10 +124,8 @@ class PluginKernel final : public DeviceKernel {
   PluginKernel(Kind &kind, int32_t device, void *kernel) : kind_(kind), device_(device), kernel_(kernel) {}
 
   void launch(void *stream, const KernelLaunch &launch) override {
-    constexpr size_t kFew = 32;
-    std::array<opd_kernel_arg, kFew> few;
-    std::vector<opd_kernel_arg> many(launch.args.size() > kFew ? launch.args.size() : 0);
-    opd_kernel_arg *const args = many.empty() ? few.data() : many.data();
+    FewOrMany<opd_kernel_arg, 32> all(launch.args.size());
+    opd_kernel_arg *const args = all.data();
     for (size_t i = 0; i < launch.args.size(); ++i)
       args[i] = {launch.args[i].value, launch.args[i].size, launch.args[i].is_address};
     opd_kernel_launch given{};

@@ -1,7 +1,5 @@
-#include "device/vulkan/vulkan_device.h"
-
-#include "device/vulkan/vulkan_counters.h"
-#include "device/vulkan/vulkan_program.h"
+#include "device/backends.h"
+#include "device/device.h"
 #include "device/vulkan/vulkan_work.h"
 
 namespace opd {

@@ -1,4 +1,5 @@
-// Streams of a Vulkan device. All streams submit to the device's only queue. Each has a timeline semaphore, a counter
+// Buffers of Vulkan devices, each with its own memory, and the addresses that represent them. Also the streams, which
+// copy between buffers. All streams submit to the device's only queue. Each has a timeline semaphore, a counter
 // that the device raises when work ends.
 #pragma once
 #include <deque>
@@ -8,9 +9,38 @@
 #include <utility>
 #include <vector>
 
-#include "device/vulkan/vulkan_memory.h"
+#include "device/address_ranges.h"
+#include "device/kernel.h"
+#include "device/vulkan/vulkan_context.h"
 
 namespace opd::vk {
+
+class DeviceBuffer {
+ public:
+  enum class Use : uint8_t { kTensor, kStaging, kScalars };
+  // Returns null if memory is short. Throws for other failures.
+  static std::shared_ptr<DeviceBuffer> make(const DeviceContext &context, uint64_t bytes, Use use);
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer &) = delete;
+
+  VkBuffer handle() const { return handle_; }
+  char *host() const { return static_cast<char *>(host_); }  // address for the host; null for tensors
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  DeviceBuffer(const DeviceContext &context, uint64_t bytes) : context_(context), bytes_(bytes) {}
+  VkResult allocate(Use use);
+
+  const DeviceContext &context_;
+  const uint64_t bytes_;
+  VkBuffer handle_ = nullptr;
+  VkDeviceMemory memory_ = nullptr;
+  void *host_ = nullptr;
+};
+
+using Buffers = AddressRanges<DeviceBuffer>;
+using Place = Buffers::Place;
+Buffers &buffers();  // never destroyed
 
 // A counter that the device raises: the number of the stream's last finished work. Pending work may keep it after the
 // stream has ended.
@@ -103,5 +133,9 @@ class Stream {
   ForkMutex staging_guard_{LockRank::kDeviceStaging};
   std::shared_ptr<DeviceBuffer> staging_;
 };
+
+// Makes a program of kernels in SPIR-V, as TVM stores them: a map from names to code. Throws OPD_BAD_FORMAT. `main`:
+// the default stream.
+std::unique_ptr<DeviceProgram> build_program(DeviceContext &context, Stream &main, const DeviceCode &code);
 
 }  // namespace opd::vk

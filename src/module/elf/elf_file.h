@@ -109,7 +109,7 @@ class ElfFile {
   void check_segment(const Elf64_Phdr &segment, uint64_t offset);
   void check_relro(const Elf64_Phdr &segment, uint64_t offset);
 
-  // elf_dynamic.cc: the dynamic section
+  // the dynamic section
   void read_dynamic(const Elf64_Phdr &segment);
   void check_dynamic() const;
   const Dynamic *dynamic(int64_t tag) const;
@@ -143,7 +143,7 @@ class ElfFile {
   void check_relocation(const ElfRelocation &relocation, uint64_t offset, bool of_plt) const;
   void check_slots_once();
 
-  // elf_calls.cc: the parts that the loader calls and obeys
+  // the parts that the loader calls and obeys
   void check_calls() const;
   void check_indirect_functions() const;
   bool is_indirect_for_debuggers(uint64_t address) const;

@@ -10,6 +10,15 @@
 
 namespace opd {
 
+// The functions that artifacts expect in the process, by name. tvmffi/ fills the table; module/ binds artifacts to it.
+struct ProvidedSymbol {
+  const char *name;
+  void *address;
+};
+
+void provide_symbols(std::span<const ProvidedSymbol> symbols);  // they must have static storage duration
+void *provided_symbol(std::string_view name);                   // null if opdyno does not have it
+
 // The prefix of kContextSymbol, kBlobSymbol and function names in code that TVM compiled for a system library (its
 // attribute system_lib_prefix). "" if there is none or more than one. If there is more than one, the caller must
 // choose.

@@ -7,17 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <new>
 
 #include "base/cache_directory.h"
+#include "base/environment.h"
 #include "base/fork_mutex.h"
 #include "module/elf/elf_append.h"
 #include "module/image/artifact.h"
-#include "module/image/library_cache.h"
-#include "module/image/symbol_table.h"
 
 namespace opd {
 namespace {
@@ -126,11 +124,7 @@ void add_run_path(std::vector<LibraryCopy::Edit> &edits, const ElfFile &file, co
 }
 
 std::vector<std::string> directories_for_copies(const ModuleOptions &options) {
-  std::vector<std::string> directories;
-  const char *temporary = std::getenv("TMPDIR");
-  directories.push_back(cache_directory(options.cache_dir));
-  directories.push_back(temporary && *temporary ? temporary : "/tmp");
-  return directories;
+  return {cache_directory(options.cache_dir), temporary_directory()};
 }
 
 }  // namespace

@@ -7,11 +7,48 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/object.h"
 #include "module/elf/elf_file.h"
-#include "module/image/library_copy.h"
 
 namespace opd {
+
+// A private file with an artifact's bytes. dlopen() maps it as a library that is separate from all others.
+class LibraryCopy {
+ public:
+  struct Edit {  // `data` replaces the bytes at `offset`
+    uint64_t offset;
+    std::string data;
+  };
+
+  LibraryCopy() = default;
+  static LibraryCopy in_memory(const std::string &label);  // exists() is false if it may not be executed
+  static LibraryCopy on_disk(const std::string &label,
+                             const std::vector<std::string> &directories);  // uses the first usable directory
+  ~LibraryCopy();
+  LibraryCopy(LibraryCopy &&other) noexcept;
+  LibraryCopy &operator=(LibraryCopy &&other) noexcept;
+
+  bool exists() const { return fd_ >= 0; }
+  void write(Bytes content, const std::vector<Edit> &edits) const;
+  size_t fill_from(const InputFile &file) const;  // copies the whole file; returns its size
+  void seal() const;                              // makes a copy in memory immutable
+  int fd() const { return fd_; }
+  const std::string &path() const { return path_; }  // its name for dlopen()
+  void loaded();                                     // call it when mapped; deletes the name on disk
+  // Whether the loader still has the copy mapped at `base`.
+  bool is_mapped(const char *base) const;
+  // The loader identifies libraries by name. If one stays mapped after dlclose(), its descriptor must stay open,
+  // because the name contains the descriptor's number.
+  void keep_forever() { fd_ = -1; }
+
+ private:
+  LibraryCopy(int fd, std::string path, bool on_disk) : fd_(fd), path_(std::move(path)), on_disk_(on_disk) {}
+
+  int fd_ = -1;
+  std::string path_;
+  bool on_disk_ = false;
+};
 
 // Identifies a version of a file without reading it.
 struct FileState {
@@ -59,5 +96,16 @@ class LibraryImage {
   std::vector<Ref<Object>> derived_;
   bool prepared_ = false;
 };
+
+// ---- the library cache: images of unloaded libraries. They save the next load of the same file from reading, checking
+// and writing it again. While a library is loaded, its image is not in the cache, so two modules never share an image.
+//
+// The cache holds at most eight images and OPDYNO_KEPT_LIBRARIES_MB (32). It drops the least recently used images
+// first. opd_memory_trim() of the host drops all images.
+
+// Removes the image of a file in this state from the cache and returns it; null if there is none.
+std::shared_ptr<LibraryImage> take_kept_image(const std::string &path, const FileState &state);
+void keep_image(std::shared_ptr<LibraryImage> image) noexcept;  // the image must not be mapped
+void drop_kept_images() noexcept;
 
 }  // namespace opd

@@ -4,9 +4,8 @@
 #include <mutex>
 
 #include "base/fork_mutex.h"
+#include "module/blob_reader.h"
 #include "module/kernel_args.h"
-#include "module/kind_registry.h"
-#include "module/kinds/module_kinds.h"
 #include "params/tensor_bytes.h"
 #include "value/map.h"
 

@@ -5,13 +5,58 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/fork_mutex.h"
 #include "device/device.h"
-#include "module/kinds/device_code.h"
 #include "module/module.h"
 
 namespace opd {
+
+// ---- the bytes of such a module, in TVM's format for CUDA, OpenCL, HIP and others. They contain the code's format, a
+// description of each kernel, and the code. A description has the kernel's name, the dtypes of its parameters and the
+// names of its launch values.
+
+enum class LaunchValue : uint8_t {
+  kGridX,
+  kGridY,
+  kGridZ,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kClusterX,
+  kClusterY,
+  kClusterZ,
+  kPreferredCluster,
+  kDynamicShared
+};
+
+struct KernelInfo {
+  std::string name;
+  std::vector<DLDataType> params;
+  std::vector<LaunchValue> values;  // in the order of the arguments that follow the kernel's own
+  bool is_cooperative = false, is_programmatic = false;
+  std::string unsupported;  // feature of the kernel that the library does not support; "" if none
+};
+
+struct DeviceModuleBytes {
+  std::string_view format, code;  // both point into the bytes
+  std::vector<KernelInfo> kernels;
+};
+// Whether it may be the name of a kernel or a format: printable, and not too long.
+bool is_kernel_name(std::string_view text);
+bool is_source_text(std::string_view code);  // whether it is text that a user can read
+
+// Most kinds have one code for all kernels. Vulkan's have a code for each kernel, which its back end reads from the
+// bytes after the kernels' descriptions.
+enum class CodeForm : uint8_t { kOneForAll, kEachItsOwn };
+// Throws OPD_BAD_FORMAT. `what` names the bytes in its message.
+DeviceModuleBytes read_device_module(Bytes bytes, const char *what, CodeForm form = CodeForm::kOneForAll);
+
+// ---- the module
 
 class DeviceModule final : public Module {
  public:
@@ -56,5 +101,11 @@ class DeviceModule final : public Module {
 
 // The kind of device for a kind of module; nullopt if no device can run it.
 std::optional<DLDeviceType> device_of_module_kind(std::string_view kind);
+// Whether this build can run artifacts for a target: a kind or one of its common other names ("gpu", "cl", "nvptx64" …).
+// It may have options after a space. Unknown targets are not enabled.
+bool is_target_enabled(std::string_view target);
+
+// The function of a kernel. It turns packed arguments into a launch.
+Ref<Function> make_kernel_launcher(Ref<DeviceModule> module, size_t index, const KernelInfo &kernel);
 
 }  // namespace opd

@@ -1,9 +1,10 @@
-#include "module/kinds/kernel_launcher.h"
-
+// The functions of devices' kernels.
 #include <array>
 #include <atomic>
 
+#include "base/few_or_many.h"
 #include "device/graph.h"
+#include "module/kinds/device_module.h"
 #include "value/tensor.h"
 
 namespace opd {
@@ -35,15 +36,9 @@ class Launcher {
     const DLDevice device{module_->device_type(), current_device(module_->device_type())};
     KernelLaunch launch;
     if (!read_values(args.subspan(count), launch)) return {};  // a launch without threads
-    if (count <= kFewParams) {
-      std::array<Cell, kFewParams> cells;
-      std::array<KernelArg, kFewParams> kernel_args;
-      run(args, device, launch, {cells.data(), count}, {kernel_args.data(), count});
-    } else {
-      std::vector<Cell> cells(count);
-      std::vector<KernelArg> kernel_args(count);
-      run(args, device, launch, cells, kernel_args);
-    }
+    FewOrMany<Cell, kFewParams> cells(count);
+    FewOrMany<KernelArg, kFewParams> kernel_args(count);
+    run(args, device, launch, cells.get(), kernel_args.get());
     return {};
   }
 

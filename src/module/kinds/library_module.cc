@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "base/sealed_file.h"
+#include "base/cache_directory.h"
 #include "module/image/artifact.h"
-#include "module/image/symbol_table.h"
 #include "module/kernel_args.h"
-#include "module/kernel_signatures.h"
 
 namespace opd {
 namespace {
@@ -123,9 +121,10 @@ void LibraryModule::describe(JsonWriter &json) {
   json.end_object();
   describe_called(json, called_functions());
   json.key("signatures").begin_object();
-  const KernelSignatures signatures(constants_);
+  const KernelSignatures signatures = kernel_signatures(constants_);
   for (const OwnFunction &function : functions_)
-    if (const std::string_view text = signatures.of(function.name); !text.empty()) json.key(function.name).value(text);
+    if (const auto found = signatures.find(function.name); found != signatures.end())
+      json.key(function.name).value(found->second);
   json.end_object();
 }
 

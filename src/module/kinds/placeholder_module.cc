@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "module/kinds/device_code.h"
+#include "module/kinds/device_module.h"
 
 namespace opd {
 namespace {

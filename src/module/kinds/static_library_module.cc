@@ -1,17 +1,17 @@
-#include "module/kinds/static_library_module.h"
-
+// Object code as a module. It cannot run; an export of the module tree links it.
 #include <algorithm>
 
 #include "base/file.h"
-#include "module/kind_registry.h"
-#include "module/kinds/module_kinds.h"
-#include "module/toolchain/linker.h"
+#include "module/blob_reader.h"
+#include "module/loader.h"
+#include "module/toolchain/compiler.h"
 
 namespace opd {
 namespace {
 
 class StaticLibraryModule final : public Module {
  public:
+  // `names`: the functions in the object file. `file`: "" for object code that is embedded in a library.
   StaticLibraryModule(std::string object, std::vector<std::string> names, std::string file)
       : object_(std::move(object)), file_(std::move(file)), names_(std::move(names)) {}
 
@@ -55,20 +55,16 @@ Ref<Module> read_static_library(const EmbeddedBytes &given) {
   for (auto left = in.read_count(8, "function names"); left > 0; --left)
     names.emplace_back(in.read_string("a function name"));
   if (!in.at_end()) in.bad("the end", concat("is followed by ", in.remaining(), " bytes"));
-  return make_static_library(std::string(object), std::move(names), "");
+  return make_object<StaticLibraryModule>(std::string(object), std::move(names), "");
 }
 
 }  // namespace
-
-Ref<Module> make_static_library(std::string object, std::vector<std::string> names, std::string file) {
-  return make_object<StaticLibraryModule>(std::move(object), std::move(names), std::move(file));
-}
 
 Ref<Module> load_static_library(const std::string &path, std::vector<std::string> names) {
   LinkInput input{path, read_file(path)};
   if (input.name.ends_with(".c")) fail(OPD_BAD_FORMAT, path, " is a C source, not an object file");
   check_link_inputs({input}, path);
-  return make_static_library(std::move(input.content), std::move(names), path);
+  return make_object<StaticLibraryModule>(std::move(input.content), std::move(names), path);
 }
 
 void register_static_library_kind() { register_module_kind("static_library", read_static_library); }

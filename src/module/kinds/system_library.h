@@ -1,7 +1,6 @@
 // A module of code that is linked into the program and that registered its symbols at start. It serves systems without
 // dynamic loading.
 #pragma once
-#include <string_view>
 
 #include "module/module.h"
 

@@ -1,19 +1,27 @@
 #include "module/toolchain/toolchain.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <thread>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/fork_mutex.h"
+#include "device/machine.h"
 #include "module/elf/elf_machine.h"
 #include "module/toolchain/compiler_flags.h"
+
+extern char **environ;
 
 namespace opd {
 namespace {
@@ -30,11 +38,6 @@ std::vector<std::string> words_of(const std::string &text, const char *separator
   return words;
 }
 
-std::string environment(const char *name) {
-  const char *value = std::getenv(name);
-  return value ? value : "";
-}
-
 // The state of the file that a program's name refers to.
 std::string state_of_program(const std::string &name) {
   std::vector<std::string> places{name};
@@ -49,15 +52,10 @@ std::string state_of_program(const std::string &name) {
   return name;
 }
 
-// Lines of /proc/cpuinfo that identify the processor, for -march=native. That file reports size 0, so it is read to its
-// end.
+// Lines of /proc/cpuinfo that identify the processor, for -march=native.
 std::string processor() {
-  std::string all, out;
-  const int fd = ::open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-  char chunk[4096];
-  for (ssize_t n; fd >= 0 && all.size() < 65536 && (n = ::read(fd, chunk, sizeof chunk)) > 0;)
-    all.append(chunk, static_cast<size_t>(n));
-  if (fd >= 0) ::close(fd);
+  std::string out;
+  const std::string all = read_system_file("/proc/cpuinfo");
   for (const char *field : {"model name", "flags", "Features", "CPU part"})
     if (const size_t at = all.find(field); at != std::string::npos) out += all.substr(at, all.find('\n', at) - at);
   return out;
@@ -78,7 +76,72 @@ bool is_file(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+// ---- programs
+
+struct Actions {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+
+  Actions(const std::string &log, bool own_group) {
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawnattr_init(&attributes);
+    sigset_t none, usual;  // compilers must not inherit blocked or ignored signals
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    for (const int signal_number : {SIGPIPE, SIGXFSZ, SIGCHLD}) sigaddset(&usual, signal_number);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    // In this process's group, the program gets signals of the terminal, such as Ctrl-C. With a deadline it needs its
+    // own group, so that all its children can be killed.
+    int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    if (own_group) flags |= POSIX_SPAWN_SETPGROUP, posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
+  }
+  ~Actions() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+pid_t wait_for(pid_t child, int &status, int options) {
+  pid_t waited;
+  while ((waited = ::waitpid(child, &status, options)) < 0 && errno == EINTR) {}
+  return waited;
+}
+
+// Returns 0 at the deadline. It polls, because SIGCHLD belongs to the host, and older kernels lack pidfd_open().
+pid_t wait_until(pid_t child, std::chrono::steady_clock::time_point deadline, int &status) {
+  constexpr auto kLongest = std::chrono::milliseconds(10);
+  for (auto pause = std::chrono::microseconds(200);; pause = std::min<std::chrono::microseconds>(2 * pause, kLongest)) {
+    if (const pid_t waited = wait_for(child, status, WNOHANG)) return waited;
+    if (std::chrono::steady_clock::now() >= deadline) return 0;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 }  // namespace
+
+ProcessResult run_program(const std::vector<std::string> &arguments, const std::string &log, const Deadline &deadline) {
+  std::vector<char *> argv;
+  for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  const Actions actions(log, deadline.has_value());
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, argv[0], &actions.files, &actions.attributes, argv.data(), environ);
+  if (error) fail_errno("cannot run", arguments[0], error);
+  int status = 0;
+  const pid_t waited = deadline ? wait_until(child, *deadline, status) : wait_for(child, status, 0);
+  if (waited == 0) {
+    ::kill(-child, SIGKILL);
+    wait_for(child, status, 0);
+    fail(OPD_DEADLINE_EXCEEDED, arguments[0], " was still running when the time for it was over, and was ended");
+  }
+  // If the host ignores SIGCHLD, there is no exit status. The caller then checks the output file.
+  return {waited < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0), read_file(log)};
+}
 
 Toolchain::Toolchain(const std::string &compiler, const std::string &flags, std::chrono::milliseconds timeout) {
   const char *cc = std::getenv("CC");

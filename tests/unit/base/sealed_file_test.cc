@@ -1,12 +1,11 @@
 // Sealed files: what is read of them, and what is refused.
-#include "base/sealed_file.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
 
+#include "base/cache_directory.h"
 #include "support/c_artifact.h"
 #include "support/refusal.h"
 

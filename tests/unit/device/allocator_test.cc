@@ -14,7 +14,6 @@
 #include "device/device.h"
 #include "device/machine.h"
 #include "device/memory/device_memory.h"
-#include "device/memory/pool.h"
 
 namespace opd {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/vulkan/vulkan_api.h"
+#include "device/vulkan/vulkan_context.h"
 
 namespace opd::vk {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "device/cuda/nvrtc_api.h"
+#include "device/cuda/cuda_compile.h"
 
 #if __has_include(<cuda.h>) && __has_include(<nvrtc.h>)
 #include <cuda.h>

@@ -7,9 +7,8 @@
 #include <cstring>
 #include <functional>
 
+#include "base/cache_directory.h"
 #include "base/error.h"
-#include "base/sealed_file.h"
-#include "device/cuda/cuda_image.h"
 #include "support/c_artifact.h"
 #include "support/failure.h"
 

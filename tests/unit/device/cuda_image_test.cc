@@ -1,7 +1,5 @@
 // Code that CUDA's driver is given by an address alone: nothing in it may point beyond its bytes. The files here are
 // made word by word after the formats.
-#include "device/cuda/cuda_image.h"
-
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "device/cuda/cuda_compile.h"
 
 namespace opd::cuda {
 namespace {

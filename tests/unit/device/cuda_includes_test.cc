@@ -1,8 +1,7 @@
 // Which files a source in CUDA C++ may include, told by a hash that changes with them.
-#include "device/cuda/cuda_includes.h"
-
 #include <gtest/gtest.h>
 
+#include "device/cuda/cuda_compile.h"
 #include "support/c_artifact.h"
 
 namespace opd::cuda {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/cupti_range_api.h"
-#include "device/cuda/cupti_records.h"
+#include "device/cuda/cupti_api.h"
 
 #if __has_include(<cupti.h>) && __has_include(<crt/host_defines.h>)
 #include <cupti.h>

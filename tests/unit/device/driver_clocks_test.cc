@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/opencl/opencl_work.h"
+#include "device/opencl/opencl_context.h"
 #include "device/vulkan/vulkan_work.h"
 
 namespace opd {

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/thread_state.h"
-#include "device/cpu/worker_observer.h"
+#include "device/cpu/worker_set.h"
 #include "device/machine.h"
 #include "support/log_messages.h"
 #include "support/pool_launch.h"

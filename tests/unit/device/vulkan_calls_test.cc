@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/vulkan/vulkan_counters.h"
-#include "device/vulkan/vulkan_program.h"
+#include "device/vulkan/vulkan_stream.h"
 #include "device/vulkan/vulkan_work.h"
 #include "unit/device/checked_vulkan.h"
 #include "unit/device/empty_kernel.h"

@@ -1,7 +1,5 @@
 // Bytes of kernels for Vulkan that may be anything: they are read and checked without the driver, which compiles at the
 // first launch.
-#include "device/vulkan/vulkan_program.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <optional>
 
 #include "device/device.h"
+#include "device/vulkan/vulkan_stream.h"
 #include "unit/device/empty_kernel.h"
 
 namespace opd {

@@ -1,5 +1,4 @@
 // Scratch memory of kernels.
-#include "device/memory/workspace.h"
 
 #include <gtest/gtest.h>
 

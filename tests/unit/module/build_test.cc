@@ -6,7 +6,7 @@
 
 #include "module/elf/elf_machine.h"
 #include "module/image/library_image.h"
-#include "module/toolchain/linker.h"
+#include "module/toolchain/compiler.h"
 #include "module/toolchain/toolchain.h"
 #include "support/c_artifact.h"
 #include "support/log_messages.h"

@@ -1,6 +1,4 @@
 // Code of devices: the bytes of a module of kernels field by field, and what is told of it where there is no device.
-#include "module/kinds/device_code.h"
-
 #include <gtest/gtest.h>
 
 #include "module/kinds/device_module.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "module/image/artifact.h"
-#include "module/image/library_copy.h"
+#include "module/image/library_image.h"
 #include "support/c_artifact.h"
 #include "tvmffi/tvmffi.h"
 

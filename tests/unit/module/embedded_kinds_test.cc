@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "module/blob_reader.h"
-#include "module/kinds/module_kinds.h"
 #include "module/kinds/placeholder_module.h"
 #include "module/module.h"
 #include "support/described_module.h"

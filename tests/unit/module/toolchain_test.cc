@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "module/toolchain/linker.h"
+#include "module/toolchain/compiler.h"
 #include "support/c_artifact.h"
 #include "support/refusal.h"
 

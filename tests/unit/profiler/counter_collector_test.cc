@@ -18,7 +18,6 @@
 
 #include "device/cpu/thread_pool.h"
 #include "profiler/collector_run.h"
-#include "profiler/counting_hints.h"
 
 namespace opd {
 namespace {
