@@ -48,7 +48,7 @@ typedef enum opd_trace_format OPD_ENUM_TYPE {
    * time -1; 2: allocated; 3: new contents, in two rows: negative bytes of the old category, then bytes of the new one;
    * 4: freed, with negative bytes. Categories: 0 to 7, in the order above. */
   OPD_TRACE_MEMORY_TIMELINE_RAW = 9,
-  OPD_TRACE_MEMORY_TIMELINE_HTML = 10, /**< A page that shows the memory timeline: one file that needs no network. */
+  OPD_TRACE_MEMORY_TIMELINE_HTML = 10,   /**< A page that shows the memory timeline: one file that needs no network. */
   OPD_TRACE_FORMAT_MAX_ENUM = 0x7FFFFFFF /**< Not a value: makes the type 32 bits wide. */
 } opd_trace_format;
 

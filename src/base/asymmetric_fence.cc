@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/race_detector.h"
+#include "base/static_guard.h"
 
 namespace opd {
 namespace {

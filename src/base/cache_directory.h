@@ -1,9 +1,12 @@
-// The directory of compiled sources. Only its owner can write to it, because its files will be executed.
+// The directory of compiled sources. Only its owner can write to it, because its files will be executed. Also working
+// directories for compilers, linkers and writers of the cache directory.
 #pragma once
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/content_hash.h"
 
 namespace opd {
 
@@ -29,5 +32,61 @@ struct KeptFile {
 // removes the least recently used files of the suffix.
 KeptFile keep_sealed(const std::string &file, const std::string &directory, const std::string &key,
                      std::string_view suffix = ".so");
+
+// ---- working directories
+
+// A new directory in `parent`, which the destructor removes; or `parent` itself, which is created if absent and stays.
+// A new directory is locked while it is in use. If a process was killed, its directory is no longer locked, and the
+// next new one removes it.
+class BuildDirectory {
+ public:
+  explicit BuildDirectory(const std::string &parent, bool is_itself = false);
+  ~BuildDirectory();
+  BuildDirectory(const BuildDirectory &) = delete;
+  BuildDirectory &operator=(const BuildDirectory &) = delete;
+
+  const std::string &path() const { return path_; }
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  // Returns a tool's output without the directory's name, which would not help the user.
+  std::string shown(std::string text) const {
+    const std::string start = path_ + "/";
+    for (size_t at = 0; (at = text.find(start, at)) != std::string::npos;) text.erase(at, start.size());
+    return text;
+  }
+
+ private:
+  void make_in(const std::string &parent);
+
+  std::string path_;
+  bool stays_;
+  int lock_ = -1;
+};
+
+// ---- compiled kernels, kept in the cache directory so that later loads need no compiler. If
+// $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
+
+class KeptProgram {
+ public:
+  // `wanted`: the cache directory, or "" for the default one. If it cannot be used, nothing is kept. `made_of`: hash of
+  // everything that determines the code.
+  KeptProgram(std::string_view wanted, const ContentHash &made_of);
+
+  // nullopt if there is no file, or if it is damaged or belongs to another user.
+  std::optional<std::string> read() const {
+    if (directory_.empty()) return std::nullopt;
+    try {
+      return read_sealed(path());
+    } catch (const std::exception &) { return std::nullopt; }
+  }
+  // Writes the file; a failure is not an error. Several processes may do this at once.
+  void keep(std::string_view code) const;
+
+ private:
+  std::string path() const;
+
+  size_t most_bytes_;
+  std::string directory_;  // "" if nothing is kept
+  const std::string key_;
+};
 
 }  // namespace opd

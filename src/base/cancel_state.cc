@@ -1,5 +1,4 @@
-#include "base/cancel_state.h"
-
+// What a cancel token asks of its binding.
 #include "base/thread_state.h"
 
 namespace opd {

@@ -5,7 +5,7 @@
 
 #include <cassert>
 
-#include "base/race_detector.h"
+#include "base/static_guard.h"
 
 #ifdef OPD_RACE_DETECTOR
 extern "C" void AnnotateRWLockReleased(const char *file, int line, const volatile void *lock, long is_write);

@@ -12,6 +12,14 @@ namespace opd {
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
+// Returns the first `most` bytes of UTF-8, or up to 3 fewer, so that no character is cut.
+inline std::string_view cut_text(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t size = most;
+  while (size > 0 && size + 4 > most && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
 // Appends the text. Bytes that are not UTF-8 become U+FFFD.
 void append_utf8_text(std::string &out, std::string_view text);
 

@@ -7,7 +7,7 @@
 #include <climits>
 #include <cstring>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 namespace opd {
 namespace {

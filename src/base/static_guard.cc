@@ -13,8 +13,6 @@
 
 #include <atomic>
 
-#include "base/race_detector.h"
-
 namespace opd {
 
 constinit std::atomic<uint32_t> detail::forks{0};

@@ -1,10 +1,13 @@
 // Builds text from parts, the same under every locale.
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace opd {
 
@@ -83,12 +86,23 @@ void append_utf8(std::string &out, uint32_t point);
 // Appends a number with fixed decimals, like printf's %.*f in the C locale.
 void append_fixed(std::string &out, double number, int decimals);
 
+size_t edit_distance(std::string_view a, std::string_view b, size_t limit);
 // Returns a suggestion for a message: the up to three names closest to `wanted`, as " Did you mean a, b?"; "" if none
 // is close.
 template <class Names>
-std::string suggestion(std::string_view wanted, const Names &names);
-size_t edit_distance(std::string_view a, std::string_view b, size_t limit);
+std::string suggestion(std::string_view wanted, const Names &names) {
+  const size_t limit = std::max<size_t>(2, wanted.size() / 3);
+  std::vector<std::pair<size_t, std::string_view>> close;
+  for (const auto &name : names)
+    if (size_t distance = edit_distance(wanted, name, limit); distance <= limit) close.emplace_back(distance, name);
+  std::stable_sort(close.begin(), close.end(), [](auto &a, auto &b) { return a.first < b.first; });
+  if (close.empty()) return "";
+  std::string out = " Did you mean ";
+  for (size_t i = 0; i < std::min<size_t>(3, close.size()); ++i) {
+    if (i) out += ", ";
+    out += close[i].second;
+  }
+  return out + "?";
+}
 
 }  // namespace opd
-
-#include "base/text_inl.h"

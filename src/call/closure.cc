@@ -35,11 +35,6 @@ void clear_result(const CLayout &layout, void *to) {
 
 }  // namespace
 
-int32_t Closure::type() {
-  static const int32_t index = register_type("opdyno.Closure");
-  return index;
-}
-
 void Closure::Free::operator()(void *memory) const { ffi_closure_free(memory); }
 
 Closure::Memory Closure::allocate(void **code) {

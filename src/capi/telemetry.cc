@@ -1,7 +1,7 @@
 // Implements include/opdyno/telemetry.h.
 #include "telemetry/telemetry.h"
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "capi/handles.h"
 #include "trace/record/run_recorder.h"
 

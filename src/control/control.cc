@@ -21,9 +21,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/fork_mutex.h"
-#include "base/library_thread.h"
 #include "base/log.h"
 #include "base/path_pattern.h"
+#include "base/signals.h"
 #include "control/requests.h"
 
 namespace opd {

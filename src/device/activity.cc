@@ -7,7 +7,7 @@
 #include <semaphore>
 
 #include "base/fork_mutex.h"
-#include "base/library_thread.h"
+#include "base/signals.h"
 #include "device/device.h"
 #include "trace/record/device_activity.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "base/static_guard.h"
 
 namespace opd {

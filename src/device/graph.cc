@@ -145,15 +145,4 @@ CaptureGate::Visit::Visit(CaptureGate &gate) : gate_(gate) {
 CaptureGate::Visit::~Visit() {
   if (is_inside_ && gate_.visitors_.fetch_sub(1) == 1) gate_.visitors_.notify_all();
 }
-void CaptureGate::close() noexcept {
-  captures_.fetch_add(1);
-  for (uint32_t inside = visitors_.load(); inside; inside = visitors_.load()) visitors_.wait(inside);
-}
-void CaptureGate::open() noexcept {
-  if (captures_.fetch_sub(1) == 1) captures_.notify_all();
-}
-void CaptureGate::wait_until_open() const noexcept {
-  for (uint32_t closed = captures_.load(); closed; closed = captures_.load()) captures_.wait(closed);
-}
-
 }  // namespace opd

@@ -79,10 +79,17 @@ class CaptureGate {
     CaptureGate &gate_;
     bool is_inside_;
   };
-  void close() noexcept;
-  void open() noexcept;
+  void close() noexcept {
+    captures_.fetch_add(1);
+    for (uint32_t inside = visitors_.load(); inside; inside = visitors_.load()) visitors_.wait(inside);
+  }
+  void open() noexcept {
+    if (captures_.fetch_sub(1) == 1) captures_.notify_all();
+  }
   bool is_closed() const noexcept { return captures_.load() != 0; }
-  void wait_until_open() const noexcept;
+  void wait_until_open() const noexcept {
+    for (uint32_t closed = captures_.load(); closed; closed = captures_.load()) captures_.wait(closed);
+  }
 
  private:
   std::atomic<uint32_t> captures_{0}, visitors_{0};

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/cancel_state.h"
 #include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/thread_state.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/error.h"
-#include "base/hex.h"
 
 namespace opd {
 namespace {
@@ -37,13 +37,6 @@ AllowedModules::AllowedModules(std::string_view list) {
            " digits and a name, as sha256sum prints it");
     digests_.insert(std::move(digest));
   }
-}
-
-void AllowedModules::require(Bytes content, std::string_view name) const {
-  const std::string digest = hex(sha256(as_text(content)));
-  if (!digests_.contains(digest))
-    fail(OPD_FAILED_PRECONDITION, "the module ", std::string(name), " with the SHA-256 ", digest,
-         " is not in the list of allowed modules (opdyno serve --allow-modules)");
 }
 
 }  // namespace opd

@@ -18,7 +18,12 @@ class AllowedModules {
 
   // Throws OPD_FAILED_PRECONDITION, with the name and the hash, unless a file with these bytes is in the list. Pass the
   // same bytes that are loaded: a file may change in between.
-  void require(Bytes content, std::string_view name) const;
+  void require(Bytes content, std::string_view name) const {
+    const std::string digest = hex(sha256(as_text(content)));
+    if (!digests_.contains(digest))
+      fail(OPD_FAILED_PRECONDITION, "the module ", std::string(name), " with the SHA-256 ", digest,
+           " is not in the list of allowed modules (opdyno serve --allow-modules)");
+  }
 
  private:
   std::set<std::string, std::less<>> digests_;  // lower-case

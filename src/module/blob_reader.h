@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "module/module.h"
-#include "module/module_options.h"
 
 namespace opd {
 

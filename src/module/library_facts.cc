@@ -18,11 +18,6 @@ void add_functions(LibraryFacts &facts, const ObjectFile &object) {
 
 }  // namespace
 
-void LibrarySizes::describe(JsonWriter &json) const {
-  json.key("size_bytes").value(file).key("memory_bytes").value(memory);
-  json.key("code_bytes").value(code).key("embedded_bytes").value(embedded);
-}
-
 LibrarySizes sizes_of(const ElfFile &file) {
   LibrarySizes sizes{file.bytes().size(), file.memory_bytes(), 0, embedded_by_tvm(file).size()};
   for (const AddressRange &range : file.code()) sizes.code += range.end - range.begin;

@@ -14,7 +14,10 @@ namespace opd {
 
 struct LibrarySizes {
   uint64_t file = 0, memory = 0, code = 0, embedded = 0;
-  void describe(JsonWriter &json) const;
+  void describe(JsonWriter &json) const {
+    json.key("size_bytes").value(file).key("memory_bytes").value(memory);
+    json.key("code_bytes").value(code).key("embedded_bytes").value(embedded);
+  }
 };
 LibrarySizes sizes_of(const ElfFile &file);
 

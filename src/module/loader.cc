@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/bytes.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "module/allowed_modules.h"
 #include "module/blob_reader.h"
 #include "module/c_source_text.h"
@@ -17,7 +17,6 @@
 #include "module/kinds/library_module.h"
 #include "module/kinds/native_module.h"
 #include "module/kinds/source_module.h"
-#include "module/kinds/unloaded_library.h"
 #include "module/tar_file.h"
 #include "module/toolchain/compiler.h"
 #include "trace/record/library_range.h"

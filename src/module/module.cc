@@ -129,12 +129,6 @@ void Module::add_import(Ref<Module> module) {
   imports_.push_back(std::move(module));
 }
 
-void Module::clear_imports() {
-  std::vector<Ref<Module>> gone;  // destroyed after the lock is released
-  std::scoped_lock lock(guard_);
-  gone.swap(imports_);
-}
-
 void save_module(Module &module, const std::string &path, std::string format) {
   const auto formats = module.save_formats();
   if (formats.empty())

@@ -3,6 +3,8 @@
 #include <opdyno/module.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +59,11 @@ struct Module : Object {
   bool implements_with_imports(std::string_view name);
   std::vector<Ref<Module>> imports() const;     // a snapshot
   virtual void add_import(Ref<Module> module);  // throws for a cycle
-  void clear_imports();
+  void clear_imports() {
+    std::vector<Ref<Module>> gone;  // destroyed after the lock is released
+    std::scoped_lock lock(guard_);
+    gone.swap(imports_);
+  }
 
  private:
   inline static constinit std::atomic<uint64_t> count_{0};
@@ -67,5 +73,18 @@ struct Module : Object {
 
 // If `format` is "", it is the path's suffix if the module supports that, else the module's usual format.
 void save_module(Module &module, const std::string &path, std::string format);
+
+// ---- options for loading modules
+
+class AllowedModules;
+
+struct ModuleOptions {  // opd_module_options with defaults filled in
+  opd_copy_policy copy = OPD_COPY_ALWAYS;
+  std::string format, compiler, c_flags, cache_dir;
+  bool inspect_only = false;                                // no code of the file may run
+  std::chrono::milliseconds build_timeout{0};               // limit for the compiler and linker; 0: none
+  bool alone = false;                                       // load without the embedded modules
+  std::shared_ptr<const AllowedModules> allowed = nullptr;  // the files that may be loaded; null: all
+};
 
 }  // namespace opd

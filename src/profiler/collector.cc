@@ -4,11 +4,6 @@
 
 namespace opd {
 
-int32_t Collector::type() {
-  static const int32_t index = register_type("opdyno.Collector");
-  return index;
-}
-
 MetricKind metric_kind_of(opd_metric_kind kind) {
   static_assert(int{OPD_METRIC_COUNT} == static_cast<int>(MetricKind::kCount) &&
                 int{OPD_METRIC_HERTZ} == static_cast<int>(MetricKind::kHertz));

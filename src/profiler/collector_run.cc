@@ -19,13 +19,6 @@ CollectorRun::CollectorRun(CollectorSet &set, Recordings recording)
 // change.
 bool CollectorRun::is_lost() const { return generation_ != fork_generation() && thread_ != fork_survivor(); }
 
-void CollectorRun::reserve(size_t calls) {
-  if (began_.capacity() >= calls) return;
-  // `began_` comes last: its capacity shows that both lists have room, even if memory was short before.
-  states_.reserve(2 * calls * costs_.size());
-  began_.reserve(2 * calls);
-}
-
 // reserve() has made room, so no state is lost.
 uint64_t CollectorRun::begin(DLDevice device) noexcept {
   const uint64_t first = ticks_of(set_.clock_);
@@ -71,28 +64,6 @@ uint64_t CollectorRun::end() noexcept {
   began_.pop_back();
   return ticks - begin;
 }
-
-void CollectorRun::end_down_to(size_t depth) noexcept {
-  while (began_.size() > depth) end();
-}
-
-void CollectorRun::begin_call(DLDevice device) {
-  reserve(began_.size() + 1);
-  // Checked before begin() opens this call; end_call() checks after end() has closed it. So both count the same calls.
-  const bool is_outermost = is_between_calls();
-  const uint64_t cost = begin(device);
-  if (is_outermost) outermost_cost_ += cost;
-}
-
-// If memory is short, the metrics are lost, like the event.
-void CollectorRun::end_call(uint64_t begin, EventItems &out) noexcept try {
-  // Calls that began later were ended by an error, without end_call(). Their metrics are lost: each end() clears the
-  // list.
-  while (began_.back() > begin) end();
-  const uint64_t cost = end();
-  if (is_between_calls()) outermost_cost_ += cost;
-  metrics_.add_to(out, recording_);
-} catch (const std::bad_alloc &) {}
 
 size_t CollectorRun::begin_run() {
   const size_t depth = began_.size();
@@ -171,24 +142,10 @@ std::vector<ObserverSummary> CollectorSet::finish() {
   return all;
 }
 
-std::string CollectorSet::name_of(size_t member) const {
-  const std::string &name = members_[member].collector->name();
-  const auto before = std::count_if(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(member),
-                                    [&](const Member &other) { return other.collector->name() == name; });
-  return before ? concat(name, " #", before + 1) : name;
-}
-
 Ref<Error> CollectorSet::first_error() const {
   for (const Member &member : members_)
     if (member.error) return member.error;
   return nullptr;
-}
-
-std::string CollectorSet::note_of(const Member &member) const {
-  std::string note = member.collector->note();
-  const std::string shared = is_session_ ? member.collector->shared() : "";
-  if (!shared.empty()) note += concat(note.empty() ? "" : "; ", shared, ", with what other calls do at the same time");
-  return note;
 }
 
 // ---- one function

@@ -21,8 +21,22 @@ class CollectorRun final : public CallObserver {
   CollectorRun(CollectorSet &set, Recordings recording);
   CollectorRun(const CollectorRun &) = delete;
 
-  void begin_call(DLDevice device) override;
-  void end_call(uint64_t begin, EventItems &out) noexcept override;
+  void begin_call(DLDevice device) override {
+    reserve(began_.size() + 1);
+    // Checked before begin() opens this call; end_call() checks after end() has closed it. So both count the same.
+    const bool is_outermost = is_between_calls();
+    const uint64_t cost = begin(device);
+    if (is_outermost) outermost_cost_ += cost;
+  }
+  // If memory is short, the metrics are lost, like the event.
+  void end_call(uint64_t begin, EventItems &out) noexcept override try {
+    // Calls that began later were ended by an error, without end_call(). Their metrics are lost: each end() clears the
+    // list.
+    while (began_.back() > begin) end();
+    const uint64_t cost = end();
+    if (is_between_calls()) outermost_cost_ += cost;
+    metrics_.add_to(out, recording_);
+  } catch (const std::bad_alloc &) {}
   size_t begin_run() override;  // starts the collectors once for every device
   void end_run(size_t run, EventItems &out) noexcept override;
   bool is_busy() const noexcept override { return is_busy_; }
@@ -30,11 +44,18 @@ class CollectorRun final : public CallObserver {
 
  private:
   friend class CollectorSet;
-  void reserve(size_t calls);
+  void reserve(size_t calls) {
+    if (began_.capacity() >= calls) return;
+    // `began_` comes last: its capacity shows that both lists have room, even if memory was short before.
+    states_.reserve(2 * calls * costs_.size());
+    began_.reserve(2 * calls);
+  }
   uint64_t begin(DLDevice device) noexcept;  // begin() and end() return the ticks that collectors took
   uint64_t end() noexcept;
   bool is_between_calls() const { return began_.size() == num_devices_; }  // not exact for nested runs
-  void end_down_to(size_t depth) noexcept;
+  void end_down_to(size_t depth) noexcept {
+    while (began_.size() > depth) end();
+  }
   bool is_lost() const;  // its thread did not survive a fork()
 
   CollectorSet &set_;
@@ -74,8 +95,19 @@ class CollectorSet final : public CallObservers {
   };
   template <class F>
   void attempt(Member &member, F &&body) noexcept;
-  std::string name_of(size_t member) const;
-  std::string note_of(const Member &member) const;
+  std::string name_of(size_t member) const {
+    const std::string &name = members_[member].collector->name();
+    const auto before = std::count_if(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(member),
+                                      [&](const Member &other) { return other.collector->name() == name; });
+    return before ? concat(name, " #", before + 1) : name;
+  }
+  std::string note_of(const Member &member) const {
+    std::string note = member.collector->note();
+    const std::string shared = is_session_ ? member.collector->shared() : "";
+    if (!shared.empty())
+      note += concat(note.empty() ? "" : "; ", shared, ", with what other calls do at the same time");
+    return note;
+  }
 
   std::vector<Member> members_;
   const std::vector<DLDevice> devices_;

@@ -86,7 +86,7 @@ nvml::Status read_energy(const Api &api, nvml::Device *gpu, double &out) {
   return out = static_cast<double>(mj) * 1e3, status;
 }
 
-// The energy has the name and unit of the processor's energy (energy_collector.cc).
+// The energy has the name and unit of the processor's energy (perf_counters.cc).
 constexpr Known kKnown[kNumQuantities] = {
     {"Power draw of GPU ", " (W)", read_power},
     {"Temperature of GPU ", " (C)", read_temperature},

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/library_thread.h"
 #include "base/log.h"
 #include "base/path_pattern.h"
+#include "base/signals.h"
 #include "base/static_guard.h"
 #include "trace/record/alarm.h"
 
@@ -145,11 +145,6 @@ void Dumps::write_until_disarmed() noexcept {
 
 // ---- profilers
 
-int32_t Profiler::type() {
-  static const int32_t index = register_type("opdyno.Profiler");
-  return index;
-}
-
 Profiler::~Profiler() {
   if (running_.dumps) running_.dumps->finish();
 }
@@ -244,14 +239,6 @@ Ref<Trace> Profiler::end(Running ended) {
     num_dumps_ = std::max(num_dumps_, ended.dumps->num_written());
   }
   return ended.recording ? ended.recording->stop() : nullptr;
-}
-
-void Profiler::set_dumps(std::optional<DumpOptions> options) {
-  std::scoped_lock lock(guard_);
-  if (is_started_) fail(OPD_FAILED_PRECONDITION, "dumps are set before the profiler is started");
-  require(!options || !is_memory_timeline(options->form) || options_.memory,
-          "dumps of a memory timeline need a profiler with profile_memory");
-  dumps_ = std::move(options);
 }
 
 void Profiler::dump(std::string reason) {

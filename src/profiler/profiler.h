@@ -57,7 +57,10 @@ class Dumps;
 // Thread-safe. Counts steps; the schedule selects the recorded ones.
 class Profiler final : public Object {
  public:
-  static int32_t type();  // "opdyno.Profiler"
+  static int32_t type() {
+    static const int32_t index = register_type("opdyno.Profiler");
+    return index;
+  }
   // `activity`: a source that is started with the profiler; null: none.
   Profiler(const RecordingOptions &options, const Schedule &schedule, ActivitySource *activity)
       : options_(options), schedule_(schedule), source_(activity) {}
@@ -72,7 +75,13 @@ class Profiler final : public Object {
   Ref<Trace> snapshot();  // null if it is not recording; throws OPD_FAILED_PRECONDITION if not started
   // Sets the dumps of the recordings from the next start() on; null: none. Throws OPD_FAILED_PRECONDITION if the
   // profiler was started.
-  void set_dumps(std::optional<DumpOptions> options);
+  void set_dumps(std::optional<DumpOptions> options) {
+    std::scoped_lock lock(guard_);
+    if (is_started_) fail(OPD_FAILED_PRECONDITION, "dumps are set before the profiler is started");
+    require(!options || !is_memory_timeline(options->form) || options_.memory,
+            "dumps of a memory timeline need a profiler with profile_memory");
+    dumps_ = std::move(options);
+  }
   void dump(std::string reason);           // throws OPD_FAILED_PRECONDITION if no recording writes dumps
   uint64_t num_dumps() const;              // number of dumps written so far
   void set_action(ProfilerAction action);  // sets the next step's action, overriding the schedule

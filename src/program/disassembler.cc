@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json_writer.h"
 #include "program/executable.h"
 #include "value/tensor.h"

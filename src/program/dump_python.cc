@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json_writer.h"
 #include "program/executable.h"
 #include "value/dtype.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "compare/recorded_runs.h"
 #include "replay/replay.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
 #include "base/random_bytes.h"

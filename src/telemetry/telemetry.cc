@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/library_thread.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/static_guard.h"
 #include "device/memory/device_memory.h"
 #include "telemetry/spans.h"

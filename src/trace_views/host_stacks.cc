@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "base/bytes.h"
 #include "base/fork_mutex.h"
-#include "base/hex.h"
 #include "base/text.h"
 #include "trace/model/names.h"
 #include "trace_views/libdw.h"

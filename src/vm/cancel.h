@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/cancel_state.h"
 #include "base/cancellation.h"
 #include "base/fork_mutex.h"
 #include "value/value.h"

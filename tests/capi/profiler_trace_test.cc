@@ -16,9 +16,8 @@ using opdyno::Trace;
 
 namespace {
 
-constexpr opd_trace_format kForms[] = {OPD_TRACE_CHROME,     OPD_TRACE_TABLE,     OPD_TRACE_STACKS,
-                                       OPD_TRACE_SPEEDSCOPE, OPD_TRACE_PERFETTO,  OPD_TRACE_PPROF,
-                                       OPD_TRACE_HTML,       OPD_TRACE_FLAME_SVG};
+constexpr opd_trace_format kForms[] = {OPD_TRACE_CHROME,   OPD_TRACE_TABLE, OPD_TRACE_STACKS, OPD_TRACE_SPEEDSCOPE,
+                                       OPD_TRACE_PERFETTO, OPD_TRACE_PPROF, OPD_TRACE_HTML,   OPD_TRACE_FLAME_SVG};
 
 Trace recorded_ranges() {
   define("test.trace.kernel", [](const opd_value *, int32_t, opd_value *) {});
@@ -73,8 +72,7 @@ TEST(ATrace, ShowsNamesThatAreLongerThanAPieceOfText) {
   { const Range range(name.c_str()); }
   opd_range_mark(opdyno::range_name(name.c_str()));
   const Trace trace = profiler.stop();
-  for (const opd_trace_format form :
-       {OPD_TRACE_CHROME, OPD_TRACE_STACKS, OPD_TRACE_SPEEDSCOPE, OPD_TRACE_PERFETTO})
+  for (const opd_trace_format form : {OPD_TRACE_CHROME, OPD_TRACE_STACKS, OPD_TRACE_SPEEDSCOPE, OPD_TRACE_PERFETTO})
     EXPECT_NE(trace.write(form).find(name), std::string::npos) << form;
 }
 

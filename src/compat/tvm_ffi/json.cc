@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/text.h"
 #include "compat/tvm_ffi/define.h"
 #include "compat/tvm_ffi/list.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/cancel_state.h"
+#include "base/cancellation.h"
 #include "base/few_or_many.h"
 #include "base/log.h"
 #include "base/thread_state.h"

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/fork_mutex.h"
-#include "base/library_thread.h"
+#include "base/signals.h"
 #include "base/thread_state.h"
 #include "device/machine.h"
 

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/cache_directory.h"
 #include "base/file.h"
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "device/cuda/cuda_api.h"
-#include "device/kept_program.h"
 #include "value/value.h"
 
 namespace opd::cuda {

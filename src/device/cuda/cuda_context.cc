@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "device/device.h"
 
 namespace opd::cuda {
@@ -18,41 +18,11 @@ DeviceContext::DeviceContext(Device device, int32_t number) : api_(Api::get()), 
                         !api_.cuDeviceGetAttribute(&ordered, kOrderedMemory, device_) && ordered;
 }
 
-int32_t DeviceContext::attribute(DeviceAttribute attribute) const {
-  int value = 0;
-  api_.check(api_.cuDeviceGetAttribute(&value, attribute, device_), "cuDeviceGetAttribute");
-  return value;
-}
-
-std::string DeviceContext::name() const {
-  char text[256] = {};
-  api_.check(api_.cuDeviceGetName(text, sizeof text - 1, device_), "cuDeviceGetName");
-  return text;
-}
-
 std::string DeviceContext::pci_bus_id() const {
   if (!api_.cuDeviceGetPCIBusId) fail(OPD_UNSUPPORTED, "libcuda.so.1 has no cuDeviceGetPCIBusId");
   char text[32] = {};
   api_.check(api_.cuDeviceGetPCIBusId(text, sizeof text - 1, device_), "cuDeviceGetPCIBusId");
   return text;
-}
-
-size_t DeviceContext::total_bytes() const {
-  size_t bytes = 0;
-  api_.check(api_.cuDeviceTotalMem_v2(&bytes, device_), "cuDeviceTotalMem");
-  return bytes;
-}
-
-// Takes no lock: threads that call it at the same time get the same context, because a device has one primary context.
-// The context is never released.
-Context *DeviceContext::context() const {
-  Context *context = context_.load(std::memory_order_acquire);
-  if (context) [[likely]]
-    return context;
-  const KeptSignalHandlers kept;
-  api_.check(api_.cuDevicePrimaryCtxRetain(&context, device_), "cuDevicePrimaryCtxRetain");
-  context_.store(context, std::memory_order_release);
-  return context;
 }
 
 std::shared_ptr<const Reference> DeviceContext::reference() const {
@@ -92,14 +62,6 @@ bool TimedEvent::ns_since(const TimedEvent &earlier, uint64_t &out) const noexce
   if (device_.api().cuEventElapsedTime(&ms, earlier.event_, event_)) return false;
   out = static_cast<uint64_t>(std::max(double{ms}, 0.0) * 1e6);
   return true;
-}
-
-uint64_t CudaTimer::elapsed_ns() {
-  const CurrentContext current(device_);
-  uint64_t ns = 0;
-  if (!end_->wait()) fail(OPD_CALL_FAILED, "cuEventSynchronize failed");
-  if (!end_->ns_since(begin_, ns)) fail(OPD_CALL_FAILED, "cuEventElapsedTime failed");
-  return ns;
 }
 
 Reference::OwnStream::OwnStream(const DeviceContext &d) : device(d) {
@@ -151,20 +113,6 @@ CudaWork::CudaWork(const DeviceContext &device, Stream *stream) noexcept : devic
     before_ = record();
   } catch (const std::exception &) {}  // the times are lost, and the trace counts the loss
 }
-
-void CudaWork::end() noexcept {
-  if (before_) after_ = record();
-}
-
-std::unique_ptr<TimedEvent> CudaWork::record() const noexcept try {
-  return std::make_unique<TimedEvent>(device_, stream_);
-} catch (const std::exception &) { return nullptr; }
-
-bool CudaWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
-  if (!after_ || device_.api().is_inherited()) return false;
-  const CurrentContext current(device_);
-  return after_->wait() && reference_->times_of(*before_, *after_, launch, out);
-} catch (const Exception &) { return false; }
 
 // ---- memory blocks
 

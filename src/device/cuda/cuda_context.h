@@ -28,13 +28,35 @@ class DeviceContext {
   int32_t number() const { return number_; }
   int32_t compute_version() const { return compute_version_; }  // 90 for 9.0
 
-  int32_t attribute(DeviceAttribute attribute) const;
-  std::string name() const;
-  size_t total_bytes() const;
+  int32_t attribute(DeviceAttribute attribute) const {
+    int value = 0;
+    api_.check(api_.cuDeviceGetAttribute(&value, attribute, device_), "cuDeviceGetAttribute");
+    return value;
+  }
+  std::string name() const {
+    char text[256] = {};
+    api_.check(api_.cuDeviceGetName(text, sizeof text - 1, device_), "cuDeviceGetName");
+    return text;
+  }
+  size_t total_bytes() const {
+    size_t bytes = 0;
+    api_.check(api_.cuDeviceTotalMem_v2(&bytes, device_), "cuDeviceTotalMem");
+    return bytes;
+  }
   std::string pci_bus_id() const;  // "0000:3b:00.0"
 
   // Creates the context at the first call. This takes device memory and up to a second. Throws.
-  Context *context() const;
+  // Takes no lock: threads that call it at the same time get the same context, because a device has one primary
+  // context. The context is never released.
+  Context *context() const {
+    Context *context = context_.load(std::memory_order_acquire);
+    if (context) [[likely]]
+      return context;
+    const KeptSignalHandlers kept;
+    api_.check(api_.cuDevicePrimaryCtxRetain(&context, device_), "cuDevicePrimaryCtxRetain");
+    context_.store(context, std::memory_order_release);
+    return context;
+  }
   // Calls a driver function that destroys an object. Does nothing in a child of fork(), or after the process has ended
   // the driver.
   template <class T>
@@ -125,7 +147,13 @@ class CudaTimer final : public DeviceTimer {
  public:
   CudaTimer(const DeviceContext &device, Stream *stream) : device_(device), stream_(stream), begin_(device, stream) {}
   void stop() override { end_.emplace(device_, stream_); }
-  uint64_t elapsed_ns() override;
+  uint64_t elapsed_ns() override {
+    const CurrentContext current(device_);
+    uint64_t ns = 0;
+    if (!end_->wait()) fail(OPD_CALL_FAILED, "cuEventSynchronize failed");
+    if (!end_->ns_since(begin_, ns)) fail(OPD_CALL_FAILED, "cuEventElapsedTime failed");
+    return ns;
+  }
 
  private:
   const DeviceContext &device_;
@@ -150,11 +178,19 @@ class CudaWork final : public PendingWork {
     return work;
   }
   CudaWork(const DeviceContext &device, Stream *stream) noexcept;
-  bool finish(TickInterval launch, WorkTimes &out) noexcept override;
+  bool finish(TickInterval launch, WorkTimes &out) noexcept override try {
+    if (!after_ || device_.api().is_inherited()) return false;
+    const CurrentContext current(device_);
+    return after_->wait() && reference_->times_of(*before_, *after_, launch, out);
+  } catch (const Exception &) { return false; }
 
  private:
-  void end() noexcept;
-  std::unique_ptr<TimedEvent> record() const noexcept;
+  void end() noexcept {
+    if (before_) after_ = record();
+  }
+  std::unique_ptr<TimedEvent> record() const noexcept try {
+    return std::make_unique<TimedEvent>(device_, stream_);
+  } catch (const std::exception &) { return nullptr; }
 
   const DeviceContext &device_;
   Stream *const stream_;

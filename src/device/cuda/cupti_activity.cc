@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "device/cuda/cuda_context.h"
 #include "device/cuda/cupti_api.h"
 #include "device/device_clock.h"

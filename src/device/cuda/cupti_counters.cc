@@ -5,7 +5,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "device/cuda/cuda_context.h"
 #include "device/cuda/cupti_activity.h"
 #include "device/cuda/cupti_api.h"

@@ -8,6 +8,7 @@
 #include "base/object.h"
 #include "device/texture.h"
 #include "trace/record/memory_event.h"
+#include "value/value.h"
 
 namespace opd {
 
@@ -26,7 +27,10 @@ class Allocator {
 
 // A block of device memory. Tensors in it hold a reference.
 struct Storage : Object {
-  static int32_t type();  // "opdyno.Storage"
+  static int32_t type() {
+    static const int32_t index = register_type("opdyno.Storage");
+    return index;
+  }
   void *data = nullptr;
   size_t size = 0;
   DLDevice device{};

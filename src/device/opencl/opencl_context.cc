@@ -89,37 +89,6 @@ DeviceContext::DeviceContext(cl_device_id device, int32_t number) : api_(Api::ge
   sub_buffer_bytes_ = number_of<uint32_t>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
-cl_command_queue DeviceContext::make_queue() const {
-  cl_int status = CL_SUCCESS;
-  const cl_command_queue queue = api_.clCreateCommandQueue(context_, device_, CL_QUEUE_PROFILING_ENABLE, &status);
-  check(status, "clCreateCommandQueue");
-  return queue;
-}
-
-std::string DeviceContext::text(cl_device_info info) const {
-  size_t size = 0;
-  check(api_.clGetDeviceInfo(device_, info, 0, nullptr, &size), "clGetDeviceInfo");
-  std::string text(size, '\0');
-  check(api_.clGetDeviceInfo(device_, info, size, text.data(), nullptr), "clGetDeviceInfo");
-  return text.c_str();  // up to the terminating NUL
-}
-
-// Whether the driver has the device's time. PoCL 3.1 has OpenCL 3.0 without this function, and returns an error.
-bool DeviceContext::tells_time() const {
-  constexpr std::string_view kBegin = "OpenCL ", kFirst = "2.1";
-  const std::string version = text(CL_DEVICE_VERSION);
-  if (!api_.clGetDeviceAndHostTimer || !version.starts_with(kBegin)) return false;
-  uint64_t device_ns = 0, host_ns = 0;
-  return version.substr(kBegin.size(), kFirst.size()) >= kFirst &&
-         api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns) == CL_SUCCESS && device_ns > 0;
-}
-
-DeviceClock &DeviceContext::make_clock() const {
-  has_timer_ = tells_time();
-  return clock_.emplace(has_timer_ ? "clGetDeviceAndHostTimer" : "bracketed events",
-                        number_of<size_t>(CL_DEVICE_PROFILING_TIMER_RESOLUTION));
-}
-
 // Only the device's time is used: no specification defines which clock the host time is from.
 void DeviceContext::compare_clocks() const {
   constexpr uint64_t kCertainNs = 20'000'000;
@@ -156,10 +125,6 @@ std::vector<cl_device_id> list_devices(const Api &api) {
 
 // ---- times of commands
 
-bool OpenClWork::read(cl_profiling_info which, uint64_t &out) const noexcept {
-  return context_.api().clGetEventProfilingInfo(event_, which, sizeof out, &out, nullptr) == CL_SUCCESS;
-}
-
 // The driver records the device's time when the host queues a command, so this time is within the launch. If the launch
 // waits for a copy, its interval is long, and only its two ends bound the clock tightly.
 bool OpenClWork::finish(TickInterval launch, WorkTimes &out) noexcept try {
@@ -185,29 +150,6 @@ OpenClTimer::OpenClTimer(const DeviceContext &context, void *stream) : context_(
 
 OpenClTimer::~OpenClTimer() {
   for (cl_event event : {begin_, end_}) context_.api().release(context_.api().clReleaseEvent, event);
-}
-
-// Enqueues a marker. Without the flush, a driver may hold back the first marker until it gets more work.
-void OpenClTimer::mark(cl_event *place) const {
-  const Api &api = context_.api();
-  check(api.clEnqueueMarkerWithWaitList(context_.queue(stream_), 0, nullptr, place), "clEnqueueMarkerWithWaitList");
-  check(api.clFlush(context_.queue(stream_)), "clFlush");
-}
-
-uint64_t OpenClTimer::time_of(cl_event event) const {
-  const Api &api = context_.api();
-  uint64_t ns = 0;
-  check(api.clWaitForEvents(1, &event), "clWaitForEvents");
-  check(api.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr),
-        "clGetEventProfilingInfo");
-  return ns;
-}
-
-uint64_t OpenClTimer::elapsed_ns() {
-  const uint64_t begin = time_of(begin_), end = time_of(end_);
-  if (begin == 0 || end < begin)  // some drivers report no times for markers
-    fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(), " gave markers the times ", begin, " and ", end);
-  return end - begin;
 }
 
 }  // namespace opd::cl

@@ -64,7 +64,12 @@ class DeviceContext {
   int32_t number() const { return number_; }
   // The queue of a stream; null is the default stream. Queues are in order.
   cl_command_queue queue(void *stream) const { return stream ? static_cast<cl_command_queue>(stream) : queue_; }
-  cl_command_queue make_queue() const;
+  cl_command_queue make_queue() const {
+    cl_int status = CL_SUCCESS;
+    const cl_command_queue queue = api_.clCreateCommandQueue(context_, device_, CL_QUEUE_PROFILING_ENABLE, &status);
+    check(status, "clCreateCommandQueue");
+    return queue;
+  }
   size_t sub_buffer_bytes() const { return sub_buffer_bytes_; }  // required alignment of a sub-buffer
 
   // Used only by the thread that reads the times of work.
@@ -72,7 +77,13 @@ class DeviceContext {
   // Compares the clock with the host's clock again, if the driver has the device's time and the last comparison is old.
   void compare_clocks() const;
 
-  std::string text(cl_device_info info) const;
+  std::string text(cl_device_info info) const {
+    size_t size = 0;
+    check(api_.clGetDeviceInfo(device_, info, 0, nullptr, &size), "clGetDeviceInfo");
+    std::string text(size, '\0');
+    check(api_.clGetDeviceInfo(device_, info, size, text.data(), nullptr), "clGetDeviceInfo");
+    return text.c_str();  // up to the terminating NUL
+  }
   template <class T>
   T number_of(cl_device_info info) const {
     T value{};
@@ -87,8 +98,20 @@ class DeviceContext {
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
   size_t sub_buffer_bytes_ = 0;
-  DeviceClock &make_clock() const;
-  bool tells_time() const;
+  DeviceClock &make_clock() const {
+    has_timer_ = tells_time();
+    return clock_.emplace(has_timer_ ? "clGetDeviceAndHostTimer" : "bracketed events",
+                          number_of<size_t>(CL_DEVICE_PROFILING_TIMER_RESOLUTION));
+  }
+  // Whether the driver has the device's time. PoCL 3.1 has OpenCL 3.0 without this function, and returns an error.
+  bool tells_time() const {
+    constexpr std::string_view kBegin = "OpenCL ", kFirst = "2.1";
+    const std::string version = text(CL_DEVICE_VERSION);
+    if (!api_.clGetDeviceAndHostTimer || !version.starts_with(kBegin)) return false;
+    uint64_t device_ns = 0, host_ns = 0;
+    return version.substr(kBegin.size(), kFirst.size()) >= kFirst &&
+           api_.clGetDeviceAndHostTimer(device_, &device_ns, &host_ns) == CL_SUCCESS && device_ns > 0;
+  }
 
   mutable std::optional<DeviceClock> clock_;
   mutable bool has_timer_ = false;    // valid once the clock has been made
@@ -129,7 +152,9 @@ class OpenClWork final : public PendingWork {
   bool finish(TickInterval launch, WorkTimes &out) noexcept override;
 
  private:
-  bool read(cl_profiling_info which, uint64_t &out) const noexcept;
+  bool read(cl_profiling_info which, uint64_t &out) const noexcept {
+    return context_.api().clGetEventProfilingInfo(event_, which, sizeof out, &out, nullptr) == CL_SUCCESS;
+  }
 
   const DeviceContext &context_;
   cl_event event_ = nullptr;
@@ -144,11 +169,29 @@ class OpenClTimer final : public DeviceTimer {
   OpenClTimer(const OpenClTimer &) = delete;
 
   void stop() override { mark(&end_); }
-  uint64_t elapsed_ns() override;
+  uint64_t elapsed_ns() override {
+    const uint64_t begin = time_of(begin_), end = time_of(end_);
+    if (begin == 0 || end < begin)  // some drivers report no times for markers
+      fail(OPD_CALL_FAILED, "the driver of opencl:", context_.number(), " gave markers the times ", begin, " and ",
+           end);
+    return end - begin;
+  }
 
  private:
-  void mark(cl_event *place) const;
-  uint64_t time_of(cl_event event) const;
+  // Enqueues a marker. Without the flush, a driver may hold back the first marker until it gets more work.
+  void mark(cl_event *place) const {
+    const Api &api = context_.api();
+    check(api.clEnqueueMarkerWithWaitList(context_.queue(stream_), 0, nullptr, place), "clEnqueueMarkerWithWaitList");
+    check(api.clFlush(context_.queue(stream_)), "clFlush");
+  }
+  uint64_t time_of(cl_event event) const {
+    const Api &api = context_.api();
+    uint64_t ns = 0;
+    check(api.clWaitForEvents(1, &event), "clWaitForEvents");
+    check(api.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr),
+          "clGetEventProfilingInfo");
+    return ns;
+  }
 
   const DeviceContext &context_;
   void *const stream_;

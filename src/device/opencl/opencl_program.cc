@@ -5,10 +5,10 @@
 #include <mutex>
 #include <optional>
 
+#include "base/cache_directory.h"
 #include "base/content_hash.h"
 #include "base/fork_mutex.h"
-#include "base/signal_handlers.h"
-#include "device/kept_program.h"
+#include "base/signals.h"
 #include "device/opencl/opencl_context.h"
 #include "value/value.h"
 
@@ -151,7 +151,7 @@ std::optional<KeptProgram> file_of(const DeviceContext &context, const DeviceCod
   return KeptProgram(source.cache_directory, hash);
 } catch (const Exception &) { return std::nullopt; }
 
-// Keeps the binary of a program in the cache directory (device/kept_program.h).
+// Keeps the binary of a program in the cache directory (base/cache_directory.h).
 class KeptBinary {
  public:
   KeptBinary(const DeviceContext &context, const DeviceCode &source)

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "base/cut_text.h"
 #include "base/json_writer.h"
 #include "device/device.h"
 
@@ -40,16 +39,6 @@ void PluginActivity::start() {
   began_ns_.store(monotonic_ns());
   check(table_.set_activity(table_.user_data, 1));
   state_.store(on_in(fork_generation()), std::memory_order_release);
-}
-
-// From now on, events are recorded around work again. Earlier work may belong to another recording that continues.
-void PluginActivity::stop() noexcept {
-  state_.store(ending_in(fork_generation()), std::memory_order_release);
-  if (is_recording_device_work()) flush(true);
-  state_.store(0, std::memory_order_release);
-  has_succeeded(table_.set_activity(table_.user_data, 0));
-  const std::scoped_lock lock(guard_);
-  launches_.clear();
 }
 
 PluginActivity::Submission::Submission(PluginActivity &activity, int32_t device, void *stream) noexcept

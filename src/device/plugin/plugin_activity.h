@@ -34,7 +34,15 @@ class PluginActivity final : public ActivitySource {
   // Whether the plug-in reports the times of work. If so, no events are recorded around it. False in a child of fork().
   bool is_on() const { return state_.load(std::memory_order_acquire) == on_in(fork_generation()); }
   void start() override;
-  void stop() noexcept override;
+  // From now on, events are recorded around work again. Earlier work may belong to another recording that continues.
+  void stop() noexcept override {
+    state_.store(ending_in(fork_generation()), std::memory_order_release);
+    if (is_recording_device_work()) flush(true);
+    state_.store(0, std::memory_order_release);
+    has_succeeded(table_.set_activity(table_.user_data, 0));
+    const std::scoped_lock lock(guard_);
+    launches_.clear();
+  }
   void flush(bool waits) noexcept override;
   void poll() noexcept override { flush(false); }
 

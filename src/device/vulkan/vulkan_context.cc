@@ -266,31 +266,10 @@ DeviceContext::DeviceContext(const DeviceFacts &facts, int32_t number)
   api_.vkGetDeviceQueue(device_, facts.family, 0, &queue_);
 }
 
-int32_t DeviceContext::memory_type(uint32_t allowed, uint32_t flags) const {
-  for (uint32_t i = 0; i < facts_.memory.memoryTypeCount; ++i)
-    if ((allowed >> i & 1) && (facts_.memory.memoryTypes[i].propertyFlags & flags) == flags)
-      return static_cast<int32_t>(i);
-  return -1;
-}
-
 std::string DeviceContext::lacks_capability(uint32_t capability) const {
   for (const Capability &known : kCapabilities)
     if (known.number == capability) return has(facts_, known) ? "" : known.name;
   return concat("number ", capability);
-}
-
-DeviceContext::TimeQueries DeviceContext::take_queries() {
-  if (!facts_.time_bits) return {};
-  auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-  return take(times_, info, 2);
-}
-
-DeviceContext::Queries DeviceContext::take_count_query() {
-  auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-  info.queryType = VK_QUERY_TYPE_PIPELINE_STATISTICS;
-  info.pipelineStatistics = VK_QUERY_PIPELINE_STATISTIC_COMPUTE_SHADER_INVOCATIONS_BIT;
-  return take(counts_, info, 1);
 }
 
 DeviceContext::Queries DeviceContext::take(QueryStore &store, VkQueryPoolCreateInfo info, uint32_t each) const {
@@ -306,24 +285,6 @@ DeviceContext::Queries DeviceContext::take(QueryStore &store, VkQueryPoolCreateI
   const Queries taken = store.free.back();
   store.free.pop_back();
   return taken;
-}
-
-VkResult DeviceContext::read_raw(TimeQueries queries, RawTimes &times) const {
-  return api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times.data(),
-                                    sizeof times[0], VK_QUERY_RESULT_64_BIT);
-}
-
-bool DeviceContext::read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
-  RawTimes times{};
-  if (read_raw(queries, times)) return false;
-  begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
-  return begin_ns <= end_ns;  // the counter may have wrapped around
-}
-
-uint64_t DeviceContext::elapsed_ns(TimeQueries queries) const {
-  RawTimes times{};
-  check(read_raw(queries, times), "vkGetQueryPoolResults");
-  return ns_of(times[1] - times[0]);
 }
 
 uint64_t DeviceContext::ns_of(uint64_t time) const {

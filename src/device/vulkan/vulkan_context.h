@@ -97,7 +97,12 @@ class DeviceContext {
   const VkPhysicalDeviceLimits &limits() const { return facts_.properties.limits; }
 
   // The type of memory with all of `flags`, among the types that `allowed` permits. -1 if there is none.
-  int32_t memory_type(uint32_t allowed, uint32_t flags) const;
+  int32_t memory_type(uint32_t allowed, uint32_t flags) const {
+    for (uint32_t i = 0; i < facts_.memory.memoryTypeCount; ++i)
+      if ((allowed >> i & 1) && (facts_.memory.memoryTypes[i].propertyFlags & flags) == flags)
+        return static_cast<int32_t>(i);
+    return -1;
+  }
   uint64_t heap_bytes(uint32_t memory_type) const {
     return facts_.memory.memoryHeaps[facts_.memory.memoryTypes[memory_type].heapIndex].size;
   }
@@ -112,16 +117,35 @@ class DeviceContext {
   // A pair of queries for the begin and end of work; { null, 0 } if the device has no times. Call these functions and
   // the next ones under queue_guard().
   using TimeQueries = Queries;
-  TimeQueries take_queries();
+  TimeQueries take_queries() {
+    if (!facts_.time_bits) return {};
+    auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    return take(times_, info, 2);
+  }
   void give_back(TimeQueries queries) { times_.free.push_back(queries); }  // cannot fail: the vector has room
   // A query for the number of invocations of a kernel, on a device that counts them.
   bool counts_invocations() const { return facts_.features.pipelineStatisticsQuery; }
-  Queries take_count_query();
+  Queries take_count_query() {
+    auto info = structure<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    info.queryType = VK_QUERY_TYPE_PIPELINE_STATISTICS;
+    info.pipelineStatistics = VK_QUERY_PIPELINE_STATISTIC_COMPUTE_SHADER_INVOCATIONS_BIT;
+    return take(counts_, info, 1);
+  }
   void give_back_count(Queries query) { counts_.free.push_back(query); }
   // Reads both times in ns, on the device's clock. Returns false if the device has not measured them.
-  bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const;
+  bool read(TimeQueries queries, uint64_t &begin_ns, uint64_t &end_ns) const {
+    RawTimes times{};
+    if (read_raw(queries, times)) return false;
+    begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
+    return begin_ns <= end_ns;  // the counter may have wrapped around
+  }
   // The time between the two, correct even if the counter wrapped around. Throws.
-  uint64_t elapsed_ns(TimeQueries queries) const;
+  uint64_t elapsed_ns(TimeQueries queries) const {
+    RawTimes times{};
+    check(read_raw(queries, times), "vkGetQueryPoolResults");
+    return ns_of(times[1] - times[0]);
+  }
 
   // Used only by the thread that reads the times of work.
   DeviceClock &clock() { return clock_ ? *clock_ : make_clock(); }
@@ -146,7 +170,10 @@ class DeviceContext {
   QueryStore times_, counts_;
   DeviceClock &make_clock();
   using RawTimes = std::array<uint64_t, 2>;
-  VkResult read_raw(TimeQueries queries, RawTimes &times) const;
+  VkResult read_raw(TimeQueries queries, RawTimes &times) const {
+    return api_.vkGetQueryPoolResults(device_, queries.pool, queries.first, 2, sizeof times, times.data(),
+                                      sizeof times[0], VK_QUERY_RESULT_64_BIT);
+  }
   uint64_t ns_of(uint64_t time) const;  // `time`: in units of the device
 
   std::optional<DeviceClock> clock_;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/bytes.h"
-#include "base/signal_handlers.h"
+#include "base/signals.h"
 #include "device/vulkan/vulkan_spirv.h"
 #include "device/vulkan/vulkan_work.h"
 #include "value/value.h"
@@ -94,7 +94,23 @@ class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
   // Adds a launch to the work, which keeps the objects that it needs. Call it under the device's queue_guard().
   // `scalars` has one slot for each scalar.
   void record(Stream::Work &work, std::span<const VkDescriptorBufferInfo> buffers, std::span<const char> scalars,
-              const std::array<uint32_t, 3> &grid);
+              const std::array<uint32_t, 3> &grid) {
+    const Api &api = context_.api();
+    if (num_bindings()) {
+      const auto binding = take_binding();
+      work.kept.push_back(binding);
+      fill(*binding, buffers, scalars);
+      api.vkCmdBindDescriptorSets(work.commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &binding->set, 0,
+                                  nullptr);
+    } else {
+      work.kept.push_back(shared_from_this());
+    }
+    api.vkCmdBindPipeline(work.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
+    if (!form_.has_uniform && !scalars.empty())
+      api.vkCmdPushConstants(work.commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             static_cast<uint32_t>(scalars.size()), scalars.data());
+    api.vkCmdDispatch(work.commands, grid[0], grid[1], grid[2]);
+  }
 
  private:
   struct Binding {
@@ -199,25 +215,6 @@ class KernelPipeline : public std::enable_shared_from_this<KernelPipeline> {
   std::vector<VkDescriptorPool> pools_;
   std::vector<Binding> free_;  // has room for all bindings
 };
-
-void KernelPipeline::record(Stream::Work &work, std::span<const VkDescriptorBufferInfo> buffers,
-                            std::span<const char> scalars, const std::array<uint32_t, 3> &grid) {
-  const Api &api = context_.api();
-  if (num_bindings()) {
-    const auto binding = take_binding();
-    work.kept.push_back(binding);
-    fill(*binding, buffers, scalars);
-    api.vkCmdBindDescriptorSets(work.commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &binding->set, 0,
-                                nullptr);
-  } else {
-    work.kept.push_back(shared_from_this());
-  }
-  api.vkCmdBindPipeline(work.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
-  if (!form_.has_uniform && !scalars.empty())
-    api.vkCmdPushConstants(work.commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                           static_cast<uint32_t>(scalars.size()), scalars.data());
-  api.vkCmdDispatch(work.commands, grid[0], grid[1], grid[2]);
-}
 
 class VulkanKernel final : public DeviceKernel {
  public:

@@ -107,21 +107,6 @@ Progress::Progress(const DeviceContext &context) : context_(context) {
   check(context.api().vkCreateSemaphore(context.device(), &info, nullptr, &semaphore_), "vkCreateSemaphore");
 }
 
-uint64_t Progress::now() const {
-  uint64_t number = 0;
-  check(context_.api().vkGetSemaphoreCounterValue(context_.device(), semaphore_, &number),
-        "vkGetSemaphoreCounterValue");
-  return number;
-}
-
-// Called without the queue's lock, so that other threads can submit work meanwhile. The wait has no limit, because a
-// kernel may take any time. If the device is lost, the call returns an error.
-void Progress::wait(uint64_t number) const {
-  auto info = structure<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
-  info.semaphoreCount = 1, info.pSemaphores = &semaphore_, info.pValues = &number;
-  check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
-}
-
 Stream::Stream(DeviceContext &context) : context_(context), progress_(std::make_shared<Progress>(context)) {
   auto pool = structure<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
   // Command buffers are reused one by one as their work ends. Without the flag, only the whole pool could be reset.
@@ -223,13 +208,6 @@ void Stream::wait(uint64_t number) {
     if (number > last_) flush();
   }
   progress_->wait(number);
-}
-
-// Queries must be reset before they are written again. The reset is in the same command buffer, so the queue keeps the
-// order.
-void Stream::note_begin(DeviceContext::TimeQueries queries) {
-  context_.api().vkCmdResetQueryPool(open_->commands, queries.pool, queries.first, 2);
-  note_time(queries.pool, queries.first);
 }
 
 void Stream::note_time(VkQueryPool pool, uint32_t query) {

@@ -51,8 +51,19 @@ class Progress {
   Progress(const Progress &) = delete;
 
   const VkSemaphore &semaphore() const { return semaphore_; }
-  uint64_t now() const;
-  void wait(uint64_t number) const;
+  uint64_t now() const {
+    uint64_t number = 0;
+    check(context_.api().vkGetSemaphoreCounterValue(context_.device(), semaphore_, &number),
+          "vkGetSemaphoreCounterValue");
+    return number;
+  }
+  // Called without the queue's lock, so that other threads can submit work meanwhile. The wait has no limit, because a
+  // kernel may take any time. If the device is lost, the call returns an error.
+  void wait(uint64_t number) const {
+    auto info = structure<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+    info.semaphoreCount = 1, info.pSemaphores = &semaphore_, info.pValues = &number;
+    check(context_.api().vkWaitSemaphores(context_.device(), &info, ~uint64_t{0}), "vkWaitSemaphores");
+  }
 
  private:
   const DeviceContext &context_;
@@ -116,7 +127,12 @@ class Stream {
   void flush();                   // submits the open work
   void drop(Work work) noexcept;  // makes its command buffer reusable
   void take_back();               // frees the resources of finished work
-  void note_begin(DeviceContext::TimeQueries queries);
+  // Queries must be reset before they are written again. The reset is in the same command buffer, so the queue keeps
+  // the order.
+  void note_begin(DeviceContext::TimeQueries queries) {
+    context_.api().vkCmdResetQueryPool(open_->commands, queries.pool, queries.first, 2);
+    note_time(queries.pool, queries.first);
+  }
   void note_time(VkQueryPool pool, uint32_t query);  // writes the time when earlier commands end
   DeviceBuffer &staging(size_t bytes);
   template <class Part>

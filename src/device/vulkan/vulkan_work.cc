@@ -42,13 +42,6 @@ void compare_clocks(DeviceContext &context, Stream &main) {
 
 }  // namespace
 
-std::unique_ptr<VulkanWork> VulkanWork::make(DeviceContext &context, Stream &main) {
-  const std::scoped_lock lock(context.queue_guard());
-  const DeviceContext::TimeQueries queries = context.take_queries();
-  if (!queries.pool) return nullptr;
-  return std::unique_ptr<VulkanWork>(new VulkanWork(context, main, queries));
-}
-
 VulkanWork::~VulkanWork() {
   const std::scoped_lock lock(context_.queue_guard());
   context_.give_back(queries_);
@@ -81,12 +74,6 @@ std::unique_ptr<VulkanTimer> VulkanTimer::start(DeviceContext &context, Stream &
   std::unique_ptr<VulkanTimer> timer(new VulkanTimer(std::move(work), stream));
   timer->give(true, false);
   return timer;
-}
-
-// Submits a command without work to get a time. With a mark, it is submitted at once.
-void VulkanTimer::give(bool begins, bool ends) {
-  const Mark mark{*work_->queries(), begins, ends};
-  work_->set_end(stream_, stream_.submit([](Stream::Work &) {}, &mark));
 }
 
 // ---- counts
@@ -142,15 +129,6 @@ std::shared_ptr<VulkanCounters::Tally> VulkanCounters::present(const DeviceConte
   for (auto each = tallies.rbegin(); each != tallies.rend(); ++each)
     if (std::shared_ptr<Tally> tally = each->lock(); &tally->context == &context) return tally;
   return nullptr;
-}
-
-std::vector<DeviceCounters::Count> VulkanCounters::stop() {
-  const std::shared_ptr<Tally> tally = std::move(tally_);
-  if (tally->context.api().is_inherited())
-    fail(OPD_UNSUPPORTED, "kernels cannot be counted in a child of fork(): the driver was started in the parent");
-  for (const auto &launch : tally->launches) tally->sum += launch->read();
-  if (const auto around = tally->around.lock()) around->sum += tally->sum;
-  return {{"Compute shader invocations", tally->sum}};
 }
 
 }  // namespace opd::vk

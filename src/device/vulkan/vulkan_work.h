@@ -10,7 +10,12 @@ namespace opd::vk {
 class VulkanWork final : public PendingWork {
  public:
   // Null if the device has no times. `main`: the device's default stream.
-  static std::unique_ptr<VulkanWork> make(DeviceContext &context, Stream &main);
+  static std::unique_ptr<VulkanWork> make(DeviceContext &context, Stream &main) {
+    const std::scoped_lock lock(context.queue_guard());
+    const DeviceContext::TimeQueries queries = context.take_queries();
+    if (!queries.pool) return nullptr;
+    return std::unique_ptr<VulkanWork>(new VulkanWork(context, main, queries));
+  }
   ~VulkanWork();
   VulkanWork(const VulkanWork &) = delete;
 
@@ -39,7 +44,11 @@ class VulkanTimer final : public DeviceTimer {
 
  private:
   VulkanTimer(std::unique_ptr<VulkanWork> work, Stream &stream) : work_(std::move(work)), stream_(stream) {}
-  void give(bool begins, bool ends);
+  // Submits a command without work to get a time. With a mark, it is submitted at once.
+  void give(bool begins, bool ends) {
+    const Mark mark{*work_->queries(), begins, ends};
+    work_->set_end(stream_, stream_.submit([](Stream::Work &) {}, &mark));
+  }
 
   const std::unique_ptr<VulkanWork> work_;
   Stream &stream_;
@@ -78,7 +87,14 @@ class CountedLaunch {
 class VulkanCounters final : public DeviceCounters {
  public:
   explicit VulkanCounters(DeviceContext &context);
-  std::vector<Count> stop() override;
+  std::vector<DeviceCounters::Count> stop() override {
+    const std::shared_ptr<Tally> tally = std::move(tally_);
+    if (tally->context.api().is_inherited())
+      fail(OPD_UNSUPPORTED, "kernels cannot be counted in a child of fork(): the driver was started in the parent");
+    for (const auto &launch : tally->launches) tally->sum += launch->read();
+    if (const auto around = tally->around.lock()) around->sum += tally->sum;
+    return {{"Compute shader invocations", tally->sum}};
+  }
 
   // The launches since the counter started. Those that later counters have already summed are not in the list.
   struct Tally {

@@ -306,11 +306,6 @@ const ElfFile::Dynamic *ElfFile::dynamic(int64_t tag) const {
   return found == dynamic_.end() ? nullptr : &*found;
 }
 
-uint64_t ElfFile::dynamic_value(int64_t tag, uint64_t otherwise) const {
-  const auto *entry = dynamic(tag);
-  return entry ? entry->value : otherwise;
-}
-
 uint64_t ElfFile::table(int64_t tag, uint64_t size, const char *what) const {
   const auto *entry = dynamic(tag);
   const Bytes there = contents(entry->value, size);

@@ -113,7 +113,10 @@ class ElfFile {
   void read_dynamic(const Elf64_Phdr &segment);
   void check_dynamic() const;
   const Dynamic *dynamic(int64_t tag) const;
-  uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const;
+  uint64_t dynamic_value(int64_t tag, uint64_t otherwise = 0) const {
+    const auto *entry = dynamic(tag);
+    return entry ? entry->value : otherwise;
+  }
   uint64_t table(int64_t tag, uint64_t size, const char *what) const;  // file offset of a table
   template <class T>
   T read_part(int64_t tag, uint64_t offset, const char *what) const {  // reads a part of the table's segment

@@ -25,10 +25,6 @@ ObjectFile::ObjectFile(Bytes bytes, std::string name) : bytes_(bytes), name_(std
     if (section.sh_type == SHT_SYMTAB) read_symbols(section);
 }
 
-void ObjectFile::bad(uint64_t offset, std::string_view what) const {
-  fail(OPD_BAD_FORMAT, name_, ": ", what, " lies past the end of the file (at offset ", offset, ")");
-}
-
 void ObjectFile::read_sections() {
   const auto header = read<Elf64_Ehdr>(0, "the ELF header");
   if (header.e_shoff == 0) return;
@@ -37,13 +33,6 @@ void ObjectFile::read_sections() {
   if (count > kMaxSections || header.e_shentsize != sizeof(Elf64_Shdr)) bad(header.e_shoff, "the section header table");
   for (uint64_t i = 0; i < count; ++i)
     sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr), "the section header table"));
-}
-
-Bytes ObjectFile::bytes_of(const Elf64_Shdr &section) const {
-  if (section.sh_type == SHT_NOBITS) return {};
-  if (section.sh_size > bytes_.size() || section.sh_offset > bytes_.size() - section.sh_size)
-    bad(section.sh_offset, "a section");
-  return bytes_.subspan(section.sh_offset, section.sh_size);
 }
 
 void ObjectFile::read_symbols(const Elf64_Shdr &table) {

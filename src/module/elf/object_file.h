@@ -35,7 +35,12 @@ class ObjectFile {
  private:
   void read_sections();
   void read_symbols(const Elf64_Shdr &table);
-  Bytes bytes_of(const Elf64_Shdr &section) const;
+  Bytes bytes_of(const Elf64_Shdr &section) const {
+    if (section.sh_type == SHT_NOBITS) return {};
+    if (section.sh_size > bytes_.size() || section.sh_offset > bytes_.size() - section.sh_size)
+      bad(section.sh_offset, "a section");
+    return bytes_.subspan(section.sh_offset, section.sh_size);
+  }
   template <class T>
   T read(uint64_t offset, const char *what) const {
     if (sizeof(T) > bytes_.size() || offset > bytes_.size() - sizeof(T)) bad(offset, what);
@@ -43,7 +48,9 @@ class ObjectFile {
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  [[noreturn]] void bad(uint64_t offset, std::string_view what) const;
+  [[noreturn]] void bad(uint64_t offset, std::string_view what) const {
+    fail(OPD_BAD_FORMAT, name_, ": ", what, " lies past the end of the file (at offset ", offset, ")");
+  }
 
   Bytes bytes_;
   std::string name_;

@@ -12,7 +12,7 @@
 
 #include "module/image/call_hooks.h"
 #include "module/image/library_image.h"
-#include "module/module_options.h"
+#include "module/module.h"
 
 namespace opd {
 

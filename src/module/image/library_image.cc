@@ -159,11 +159,6 @@ LibraryCopy::~LibraryCopy() {
   ::close(fd_);
 }
 
-LibraryCopy::LibraryCopy(LibraryCopy &&other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      path_(std::move(other.path_)),
-      on_disk_(std::exchange(other.on_disk_, false)) {}
-
 LibraryCopy &LibraryCopy::operator=(LibraryCopy &&other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(path_, other.path_);
@@ -224,10 +219,6 @@ void LibraryImage::prepare(const std::vector<LibraryCopy::Edit> &edits, const Di
   }
   copy_.seal();
   prepared_ = true;
-}
-
-bool LibraryImage::is_of(const std::string &path, const FileState &state) const {
-  return may_serve_again() && name() == path && *origin_ == state;
 }
 
 // ---- the library cache

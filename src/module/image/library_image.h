@@ -26,7 +26,7 @@ class LibraryCopy {
   static LibraryCopy on_disk(const std::string &label,
                              const std::vector<std::string> &directories);  // uses the first usable directory
   ~LibraryCopy();
-  LibraryCopy(LibraryCopy &&other) noexcept;
+  LibraryCopy(LibraryCopy &&other) noexcept { *this = std::move(other); }
   LibraryCopy &operator=(LibraryCopy &&other) noexcept;
 
   bool exists() const { return fd_ >= 0; }
@@ -78,7 +78,9 @@ class LibraryImage {
   LibraryCopy &copy() { return copy_; }
 
   // Whether this image is still valid for `path`, whose file is in this state. False also if that is uncertain.
-  bool is_of(const std::string &path, const FileState &state) const;
+  bool is_of(const std::string &path, const FileState &state) const {
+    return may_serve_again() && name() == path && *origin_ == state;
+  }
   bool may_serve_again() const { return origin_ && prepared_; }
   const std::string &name() const { return file_->name(); }
   // Estimated memory: the bytes, and the objects in derived().

@@ -135,19 +135,6 @@ DeviceModule::DeviceModule(std::string kind, DLDeviceType device, Bytes bytes, s
   kernels_ = std::move(found.kernels);
 }
 
-std::optional<size_t> DeviceModule::index_of(std::string_view name) const {
-  const auto found =
-      std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelInfo &kernel) { return kernel.name == name; });
-  if (found == kernels_.end()) return std::nullopt;
-  return static_cast<size_t>(found - kernels_.begin());
-}
-
-std::vector<std::string> DeviceModule::list() {
-  std::vector<std::string> names;
-  for (const KernelInfo &kernel : kernels_) names.push_back(kernel.name);
-  return names;
-}
-
 Ref<Function> DeviceModule::find(std::string_view name) {
   const auto index = index_of(name);
   if (!index) return nullptr;
@@ -185,11 +172,6 @@ DeviceKernel &DeviceModule::kernel(size_t index, int32_t device_id) {
   auto kernel = program->find(kernels_[index].name);
   const std::scoped_lock lock(guard_);
   return *built_[device_id].kernels.try_emplace(index, std::move(kernel)).first->second;
-}
-
-// Does not check whether a device exists: that would start its driver, and an inspection must not run foreign code.
-void DeviceModule::describe(JsonWriter &json) {
-  json.key("supported").value(find_kind(device_) != nullptr).key("size_bytes").value(bytes_.size());
 }
 
 }  // namespace opd

@@ -65,7 +65,11 @@ class DeviceModule final : public Module {
 
   const char *kind() const override { return kind_.c_str(); }
   Ref<Function> find(std::string_view name) override;  // throws OPD_UNSUPPORTED if there is no device of the kind
-  std::vector<std::string> list() override;
+  std::vector<std::string> list() override {
+    std::vector<std::string> names;
+    for (const KernelInfo &kernel : kernels_) names.push_back(kernel.name);
+    return names;
+  }
   bool implements(std::string_view name) override { return index_of(name).has_value(); }
   std::string source(std::string_view format) override;  // returns the code if it is text
   const char *format() const override { return format_.c_str(); }
@@ -75,7 +79,10 @@ class DeviceModule final : public Module {
   std::vector<std::string> save_formats() const override { return {format_}; }
   std::string save(std::string_view) override { return std::string(code_); }
   std::string serialize() override { return bytes_; }
-  void describe(JsonWriter &json) override;
+  // Does not check whether a device exists: that would start its driver, and an inspection must not run foreign code.
+  void describe(JsonWriter &json) override {
+    json.key("supported").value(find_kind(device_) != nullptr).key("size_bytes").value(bytes_.size());
+  }
 
   DLDeviceType device_type() const { return device_; }
   const std::string &origin() const { return origin_; }
@@ -88,7 +95,12 @@ class DeviceModule final : public Module {
     std::map<size_t, std::unique_ptr<DeviceKernel>> kernels;  // destroyed before the program
   };
 
-  std::optional<size_t> index_of(std::string_view name) const;
+  std::optional<size_t> index_of(std::string_view name) const {
+    const auto found =
+        std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelInfo &kernel) { return kernel.name == name; });
+    if (found == kernels_.end()) return std::nullopt;
+    return static_cast<size_t>(found - kernels_.begin());
+  }
 
   const std::string kind_, bytes_, origin_, cache_directory_;
   const DLDeviceType device_;

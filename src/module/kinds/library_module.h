@@ -64,4 +64,13 @@ class LibraryModule : public CodeModule {
   std::vector<void **> contexts_;         // slots of the library that hold this module's address
 };
 
+// ---- a library loaded with ModuleOptions::inspect_only. Its functions are listed, but cannot be called.
+
+// `bytes` returns the library's bytes, as for a load. It is called only for an export.
+using LibraryBytes = std::function<std::string()>;
+Ref<Module> make_unloaded_library(LibraryFacts facts, std::string file, LibraryBytes bytes);
+
+// Throws an error because a module loaded with inspect_only has no code.
+[[noreturn]] void fail_not_loaded(std::string_view what, const std::string &file);
+
 }  // namespace opd

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "call/native_function.h"
-#include "module/kinds/unloaded_library.h"
+#include "module/kinds/library_module.h"
 
 namespace opd {
 namespace {

@@ -35,34 +35,9 @@ void PlaceholderModule::read_names() {
   } catch (const Exception &) { names_.clear(); }
 }
 
-bool PlaceholderModule::implements(std::string_view name) {
-  return std::find(names_.begin(), names_.end(), name) != names_.end();
-}
-
 std::string PlaceholderModule::source(std::string_view format) {
   if (code_.empty() || !is_source_text(code_) || (!format.empty() && format != format_)) return Module::source(format);
   return code_;
-}
-
-std::vector<std::string> PlaceholderModule::save_formats() const {
-  if (code_.empty()) return {};
-  return {format_};
-}
-
-Ref<Function> PlaceholderModule::find(std::string_view name) {
-  if (implements(name)) refuse(name);
-  return nullptr;
-}
-
-void PlaceholderModule::refuse(std::string_view name) const {
-  fail(OPD_UNSUPPORTED, "function \"", name, "\" of ", origin_, names_known_ ? " is" : " may be",
-       " in its embedded module of kind ", kind_,
-       damage_.empty() ? ", for which this build of opdyno has no back end"
-                       : concat(", which cannot be read: ", damage_));
-}
-
-void PlaceholderModule::describe(JsonWriter &json) {
-  json.key("supported").value(false).key("size_bytes").value(bytes_.size());
 }
 
 }  // namespace opd

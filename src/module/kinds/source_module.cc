@@ -7,7 +7,6 @@
 #include "module/blob_reader.h"
 #include "module/image/artifact.h"
 #include "module/kinds/library_module.h"
-#include "module/kinds/unloaded_library.h"
 #include "module/toolchain/compiler.h"
 
 namespace opd {

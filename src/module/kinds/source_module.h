@@ -1,7 +1,6 @@
 // C sources as modules: their text, and the library compiled from it.
 #pragma once
 #include "module/module.h"
-#include "module/module_options.h"
 
 namespace opd {
 

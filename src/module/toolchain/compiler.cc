@@ -10,9 +10,9 @@
 #include "base/cache_directory.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "module/c_source_text.h"
 #include "module/elf/elf_machine.h"
 #include "module/elf/object_file.h"
-#include "module/toolchain/compiler_flags.h"
 
 namespace opd {
 namespace {

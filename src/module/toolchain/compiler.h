@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/cache_directory.h"
-#include "module/module_options.h"
+#include "module/module.h"
 #include "module/toolchain/toolchain.h"
 
 namespace opd {

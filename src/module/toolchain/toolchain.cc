@@ -18,8 +18,8 @@
 #include "base/file.h"
 #include "base/fork_mutex.h"
 #include "device/machine.h"
+#include "module/c_source_text.h"
 #include "module/elf/elf_machine.h"
-#include "module/toolchain/compiler_flags.h"
 
 extern char **environ;
 
@@ -162,15 +162,6 @@ std::vector<std::string> Toolchain::command(std::initializer_list<std::string> m
 void Toolchain::add_libraries(std::vector<std::string> &command) const {
   command.insert(command.end(), libraries_.begin(), libraries_.end());
   command.push_back("-lm");  // compiled models call functions such as exp() without declaring the need
-}
-
-ProcessResult Toolchain::run(const std::vector<std::string> &command, const BuildDirectory &build) const {
-  try {
-    return run_program(command, build.file("log"), deadline_);
-  } catch (const Exception &e) {
-    if (e.error()->code != OPD_NOT_FOUND) throw;
-    fail(OPD_NOT_FOUND, "there is no C compiler \"", command[0], "\"; install one, or set CC or the option compiler");
-  }
 }
 
 // The compiler's version text and the state of its programs. Read once per process and state.

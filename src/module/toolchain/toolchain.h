@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/build_directory.h"
+#include "base/cache_directory.h"
 #include "base/content_hash.h"
 
 namespace opd {
@@ -34,7 +34,14 @@ class Toolchain {
   std::vector<std::string> command(std::initializer_list<std::string> more) const;  // compiler, flags, then `more`
   void add_libraries(std::vector<std::string> &command) const;  // call it after the files that need them
   // Runs a command(). Throws OPD_NOT_FOUND if there is no such compiler, OPD_DEADLINE_EXCEEDED after the timeout.
-  ProcessResult run(const std::vector<std::string> &command, const BuildDirectory &build) const;
+  ProcessResult run(const std::vector<std::string> &command, const BuildDirectory &build) const {
+    try {
+      return run_program(command, build.file("log"), deadline_);
+    } catch (const Exception &e) {
+      if (e.error()->code != OPD_NOT_FOUND) throw;
+      fail(OPD_NOT_FOUND, "there is no C compiler \"", command[0], "\"; install one, or set CC or the option compiler");
+    }
+  }
 
   // Adds everything except the sources that determines the compiler's output: compiler, flags, environment, and the
   // content of every file that the flags name. Returns false if the flags may lead to other files. The output must then

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/cancel_state.h"
+#include "base/cancellation.h"
 #include "base/host_port.h"
 #include "rpc/wire/socket.h"
 

@@ -2,7 +2,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/build_directory.h"
+#include "base/cache_directory.h"
 #include "base/file.h"
 #include "device/device.h"
 #include "profiler/vm_profile.h"

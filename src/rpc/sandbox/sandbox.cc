@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/race_detector.h"
+#include "base/static_guard.h"
 
 namespace opd::rpc {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/random_bytes.h"
 #include "rpc/wire/progress.h"
 #include "trace/model/trace.h"

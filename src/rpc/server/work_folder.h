@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/build_directory.h"
+#include "base/cache_directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "module/allowed_modules.h"

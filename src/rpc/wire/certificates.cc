@@ -1,8 +1,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "rpc/wire/tls.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/error.h"
-#include "base/hex.h"
 #include "base/random_bytes.h"
 #include "base/sha256.h"
 #include "base/text.h"

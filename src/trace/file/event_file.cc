@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "base/bytes.h"
-#include "base/cut_text.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/loaded_objects.h"
 #include "base/random_bytes.h"
 #include "trace/file/periodic_flush.h"

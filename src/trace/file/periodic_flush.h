@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/library_thread.h"
+#include "base/signals.h"
 #include "base/static_guard.h"
 
 namespace opd {

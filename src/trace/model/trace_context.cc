@@ -1,6 +1,6 @@
 #include "trace/model/trace_context.h"
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/text.h"
 
 namespace opd {

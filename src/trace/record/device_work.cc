@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/library_thread.h"
+#include "base/signals.h"
 #include "trace/record/device_activity.h"
 #include "trace/record/recorder.h"
 

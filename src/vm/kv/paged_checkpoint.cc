@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "base/json_document.h"
 #include "base/json_writer.h"
 #include "device/device.h"

@@ -1,11 +1,10 @@
 // Directories of work: who takes them away, and which.
-#include "base/build_directory.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "base/cache_directory.h"
 #include "support/c_artifact.h"
 #include "support/refusal.h"
 

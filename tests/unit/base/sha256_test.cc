@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 
 namespace {
 

@@ -1,13 +1,12 @@
 // Signals of the program: which reach the library's own threads, and whose handlers stay when a driver sets others.
+#include "base/signals.h"
+
 #include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <csignal>
 #include <iterator>
-
-#include "base/library_thread.h"
-#include "base/signal_handlers.h"
 
 namespace opd {
 namespace {

@@ -1,12 +1,11 @@
 // Compiled code in the cache directory: when it is read again, and what does not get into the way of a program.
-#include "device/kept_program.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <chrono>
 
+#include "base/cache_directory.h"
 #include "support/c_artifact.h"
 
 namespace opd {

@@ -1,7 +1,6 @@
 // The words of a C compiler's command line, and texts that lead to further files. The options are those of GCC's and
 // Clang's manuals.
-#include "module/toolchain/compiler_flags.h"
-
+#include "module/c_source_text.h"
 #include "module/toolchain/compiler.h"
 #include "support/c_artifact.h"
 

@@ -1,7 +1,7 @@
 // Modules in captures, from bytes that nobody's program has written.
-#include "replay/captured_call.h"
-
 #include <gtest/gtest.h>
+
+#include "replay/captured_call.h"
 
 using namespace opd;
 
