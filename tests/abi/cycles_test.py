@@ -17,7 +17,6 @@ LOCAL = re.compile(r'^\s*#include "([^"]+)"', re.M)
 # The cycles that remain, by their units below src/, and why they do. Make none longer; turn an include if you work there.
 KNOTS = {
     "base/file base/output_file base/random_bytes": "a new file has a random name; file.h has the text of the system's errors",
-    "control/control control/requests": "control.h has how a trace is written, which requests take",
     "device/cpu/thread_pool device/cpu/worker_set": "the pool owns the workers, which are seen through it",
     "device/cuda/cuda_context device/cuda/cupti_activity":
         "a context keeps the streams and events that are made in it",
