@@ -154,7 +154,7 @@ uint64_t opd_profiler_dump_count(const opd_profiler *profiler) {
 uint32_t opd_range_name(const char *name) try { return name_id(name ? name : ""); } catch (const std::bad_alloc &) {
   return kNoName;
 }
-int32_t opd_range_is_recorded(void) { return is_recording_ranges(); }
+int32_t opd_range_is_recorded(void) { return is_recording(Interest::kRanges); }
 uint64_t opd_range_begin(uint32_t name) { return begin_range(name); }
 void opd_range_end(uint64_t range) {
   if (range) end_range(range);
@@ -164,7 +164,7 @@ int32_t opd_range_pop(void) { return pop_range(); }
 void opd_range_mark(uint32_t name) { add_mark(name); }
 int32_t opd_itt_is_available(void) { return has_itt_collector(); }
 
-int32_t opd_stack_is_recorded(void) { return is_recording_stacks(); }
+int32_t opd_stack_is_recorded(void) { return is_recording(Interest::kStacks); }
 void opd_stack_push(const opd_stack_frame *frames, int32_t num_frames) {
   std::array<uint64_t, 256> words;
   const size_t count = frames && num_frames > 0 ? std::min(static_cast<size_t>(num_frames), words.size()) : 0;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/thread_state.h"
+#include "compare/open_calls.h"
 #include "compare/recorded_runs.h"
 #include "device/device.h"
 #include "value/number_blocks.h"
@@ -98,8 +99,7 @@ class CallRecorder {
     bool is_exact = false;      // for find(): the span has exactly the requested bounds
   };
   struct OpenCall {
-    const View *args = nullptr;  // identifies the call: equal before and after it
-    bool is_operator = false;    // recorded even if it writes nothing
+    bool is_operator = false;  // recorded even if it writes nothing
     RecordedCall call;
     std::vector<const DLTensor *> tensors;  // tensors of the slots
   };
@@ -113,8 +113,7 @@ class CallRecorder {
   }
 
   void begin(std::string_view name, Args args) {
-    OpenCall &open = open_.emplace_back();
-    open.args = args.data();
+    OpenCall &open = open_.begin(args);
     const Function *const kernel = kernel_of(name, args);
     open.call.name = kernel ? vm_.looked_up_name(*kernel) : std::string(name);
     if (name == kAllocTensor) return;
@@ -125,13 +124,10 @@ class CallRecorder {
   }
 
   void end(std::string_view name, Args args, const View &result) {
-    // If a foreign function called a program and caught its error, the nested calls never ended, so they are discarded.
-    while (!open_.empty() && open_.back().args != args.data()) open_.pop_back();
-    if (open_.empty()) return;
-    OpenCall open = std::move(open_.back());
-    open_.pop_back();
+    std::optional<OpenCall> open = open_.end(args);
+    if (!open) return;
     if (name == kAllocTensor) note_allocation(result);
-    else end_operator(open, result);
+    else end_operator(*open, result);
   }
 
   void end_operator(OpenCall &open, const View &result) {
@@ -270,7 +266,7 @@ class CallRecorder {
   std::unordered_map<const void *, int64_t> constants_;  // key: address
   RecordedRun run_;
   std::map<uintptr_t, Span> memory_;
-  std::vector<OpenCall> open_;
+  OpenCalls<OpenCall> open_;
 };
 
 }  // namespace

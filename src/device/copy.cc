@@ -42,7 +42,7 @@ struct Transfer {
       if (!same(from, to)) fail_in_capture(device, "copy to or from other memory");
       return backend.copy(source, from, target, to, bytes, stream);
     }
-    if (!is_recording_device_work()) return backend.copy(source, from, target, to, bytes, stream);
+    if (!is_recording(Interest::kDeviceWork)) return backend.copy(source, from, target, to, bytes, stream);
     const WorkKind kind = is_host(from) ? WorkKind::kCopyToDevice
                           : is_host(to) ? WorkKind::kCopyToHost
                                         : WorkKind::kCopyOnDevice;

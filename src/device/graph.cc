@@ -94,7 +94,7 @@ Graph::~Graph() {
 
 void Graph::launch(NameId name) {
   void *const stream = current_stream(device_);
-  if (is_captured(device_, stream) || !is_recording_device_work()) return work_->launch(stream);
+  if (is_captured(device_, stream) || !is_recording(Interest::kDeviceWork)) return work_->launch(stream);
   record_work(device_, stream, WorkKind::kKernel, name, 0, [&] { return work_->launch_timed(stream); });
 }
 

@@ -52,9 +52,9 @@ Value OperatorObserver::show(Args shown) {
   const Args args = shown.subspan(kInstrumentHead);
   if (!is_before) return end_call(name, args, shown[3]), Value();
   if (vm_.executable().find(name)) return {};
-  Open &open = open_.emplace_back(Open{args.data(), observed(name, args)});
-  if (num_hosts_ == 0) begin(open.call);
-  num_hosts_ += open.call.is_host;
+  const bool is_nested = is_in_host();
+  const ObservedCall &call = open_.begin(args) = observed(name, args);
+  if (!is_nested) begin(call);
   return {};
 }
 
@@ -72,20 +72,10 @@ ObservedCall OperatorObserver::observed(std::string_view name, Args args) const 
 }
 
 void OperatorObserver::end_call(std::string_view name, Args args, const View &result) {
-  const auto found =
-      std::find_if(open_.rbegin(), open_.rend(), [&](const Open &open) { return open.args == args.data(); });
-  if (found == open_.rend()) return;  // a function of the program
-  // Calls in a foreign function that caught their error have no end.
-  while (open_.back().args != args.data()) {
-    num_hosts_ -= open_.back().call.is_host;
-    open_.pop_back();
-  }
-  const ObservedCall call = std::move(open_.back().call);
-  open_.pop_back();
-  num_hosts_ -= call.is_host;
-  if (num_hosts_) return;
+  const std::optional<ObservedCall> call = open_.end(args);
+  if (!call || is_in_host()) return;  // without one, it is a function of the program
   if (const auto *tensor = name == kAllocTensor ? try_as<Tensor>(result) : nullptr) fill_unwritten(tensor->dl);
-  end(call, result);
+  end(*call, result);
 }
 
 ContentsHash hash_of_call(const ObservedCall &call, const View &result, DeviceMove move) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/open_calls.h"
 #include "compare/value_store.h"
 #include "replay/kept_value.h"
 #include "vm/vm.h"
@@ -38,10 +39,6 @@ class OperatorObserver {
   Vm &vm() const { return vm_; }
 
  private:
-  struct Open {
-    const View *args;  // distinct among open calls
-    ObservedCall call;
-  };
   Value show(Args shown);
   ObservedCall observed(std::string_view name, Args args) const;
   void end_call(std::string_view name, Args args, const View &result);
@@ -49,8 +46,10 @@ class OperatorObserver {
   Vm &vm_;
   const std::vector<std::string> &host_functions_;
   const Ref<Function> also_;
-  std::vector<Open> open_;
-  size_t num_hosts_ = 0;  // open calls of host functions; calls in them are not the program's
+  bool is_in_host() const {  // calls in a host function are not the program's
+    return open_.any_of([](const ObservedCall &call) { return call.is_host; });
+  }
+  OpenCalls<ObservedCall> open_;
 };
 
 // Hashes everything that a call may have written, including KV states, and its result.

@@ -56,7 +56,7 @@ void CallScope::begin_recording(uint32_t function, const RunRecorder *outer) {
   const NameId *const names = vm.function_names();
   recorded_.begin(run.recorder, {&vm, vm.program_name(), function == kNoFunction ? kNoName : names[function]}, outer);
   run.callee_names = vm.callee_names();
-  if (is_recording_memory() && run.recorder.listens()) run.record_bindings();
+  if (is_recording(Interest::kMemory) && run.recorder.listens()) run.record_bindings();
 }
 
 CallScope::CallScope(Vm &vm, uint32_t function, const CallSettings &settings)

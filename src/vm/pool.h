@@ -264,13 +264,13 @@ Ref<Tensor> make_lasting_tensor(std::span<const int64_t> dims, DLDataType dtype,
 // library gives the block new contents. Writes of kernels to their arguments are not recorded. Cost without such a
 // recording: one load.
 
-// Records that a tensor was made in the storage, which a kernel will fill next. Call it only if is_recording_memory().
+// Records that a tensor was made in the storage, which a kernel will fill next. Call it only if is_recording(Interest::kMemory).
 void record_version(const VmStorage &storage) noexcept;
 
 void record_write(const Tensor &tensor, MemoryUse use) noexcept;
 // Records that the library wrote to an existing tensor.
 inline void note_write(const Tensor &tensor, MemoryUse use = MemoryUse::kTensor) noexcept {
-  if (is_recording_memory()) [[unlikely]]
+  if (is_recording(Interest::kMemory)) [[unlikely]]
     record_write(tensor, use);
 }
 

@@ -168,7 +168,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
   // Tasks of a gang may meet at a barrier at any time, so none of them may be skipped.
   if (stop && !gang) make_stoppable(launch.group, stop);
   ParallelLoop loop;
-  if (is_recording_tasks()) [[unlikely]] {
+  if (is_recording(Interest::kTasks)) [[unlikely]] {
     loop = begin_loop(static_cast<uint32_t>(count));
     counters_of(launch.group)->loop = &loop;
     launch.group.is_recorded = true;

@@ -248,7 +248,7 @@ void DeviceMemory::count_request(const void *data, size_t bytes, bool from_pool,
   requests_.fetch_add(1, std::memory_order_relaxed);
   if (from_pool) hits_.fetch_add(1, std::memory_order_relaxed);
   raise_peak(Flow{allocated, freed_.load(std::memory_order_relaxed)}.live());
-  if (is_recording_memory()) [[unlikely]]
+  if (is_recording(Interest::kMemory)) [[unlikely]]
     record(EventKind::kAlloc, data, bytes, 0, use);
 }
 

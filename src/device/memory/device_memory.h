@@ -57,11 +57,11 @@ class DeviceMemory {
   // Call it before another thread can get the block. `unreserved`: number of bytes that will go back to the backend.
   void count_return(const void *data, size_t bytes, size_t unreserved = 0) noexcept {
     freed_.fetch_add(bytes, std::memory_order_relaxed);
-    if (is_recording_memory()) [[unlikely]]
+    if (is_recording(Interest::kMemory)) [[unlikely]]
       record(EventKind::kFree, data, bytes, unreserved);
   }
   // Records that the block at `data` gets new contents. PyTorch's memory timeline calls this a version. Call it only if
-  // is_recording_memory(). `bytes`: size of the block; 0 if the block may not belong to the library.
+  // is_recording(Interest::kMemory). `bytes`: size of the block; 0 if the block may not belong to the library.
   void record_version(const void *data, size_t bytes, MemoryUse use) const noexcept {
     record(EventKind::kBind, data, bytes, 0, use);
   }

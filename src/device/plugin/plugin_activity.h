@@ -37,7 +37,7 @@ class PluginActivity final : public ActivitySource {
   // From now on, events are recorded around work again. Earlier work may belong to another recording that continues.
   void stop() noexcept override {
     state_.store(ending_in(fork_generation()), std::memory_order_release);
-    if (is_recording_device_work()) flush(true);
+    if (is_recording(Interest::kDeviceWork)) flush(true);
     state_.store(0, std::memory_order_release);
     has_succeeded(table_.set_activity(table_.user_data, 0));
     const std::scoped_lock lock(guard_);

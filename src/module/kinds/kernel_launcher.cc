@@ -47,7 +47,7 @@ class Launcher {
     for (size_t i = 0; i < cells.size(); ++i) kernel_args[i] = read(args[i], i, device, cells[i]);
     launch.args = kernel_args;
     void *const stream = current_stream(device);
-    const bool is_recorded = !is_captured(device, stream) && is_recording_device_work();
+    const bool is_recorded = !is_captured(device, stream) && is_recording(Interest::kDeviceWork);
     DeviceKernel &found = kernel(device.device_id);
     if (!is_recorded) [[likely]]
       return found.launch(stream, launch);

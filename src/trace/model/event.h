@@ -16,19 +16,10 @@
 #include <vector>
 
 #include "trace/model/names.h"
+#include "trace/model/recordings.h"
 #include "value/metric.h"
 
 namespace opd {
-
-// A set of concurrent recordings, one bit for each.
-using Recordings = uint16_t;
-constexpr uint32_t kMostRecordings = 16;
-constexpr uint32_t first_of(Recordings set) { return static_cast<uint32_t>(std::countr_zero(set)); }
-constexpr Recordings without_first(Recordings set) { return static_cast<Recordings>(set & (set - 1)); }
-template <class Visit>
-void each_recording(Recordings set, const Visit &visit) {
-  for (; set; set = without_first(set)) visit(first_of(set));
-}
 
 enum class EventKind : uint8_t {
   kCall,         // a call of an operator, or of one program function by another

@@ -79,8 +79,6 @@ const std::string &name_text(NameId id) noexcept { return Names::get().text(id);
 
 // ---- stacks
 
-std::atomic<uint32_t> detail::stack_recordings{0};
-
 namespace {
 
 // Stacks are kept as names are. Readers need no lock: they have the number from the thread that made the stack, or from

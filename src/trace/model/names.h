@@ -45,11 +45,6 @@ StackId stack_id(std::span<const uint64_t> frames);
 // The frames of the stack, which stay valid; empty for 0 and for unknown numbers. Thread-safe and lock-free.
 std::span<const uint64_t> stack_frames(StackId id) noexcept;
 
-namespace detail {
-extern std::atomic<uint32_t> stack_recordings;  // a bit for each recording that records stacks
-}
-inline bool is_recording_stacks() { return detail::stack_recordings.load(std::memory_order_relaxed) != 0; }
-
 // Returns the stack of the calling thread; 0 if memory is short. Cost: that of walk_stack().
 StackId capture_stack() noexcept;
 

@@ -11,11 +11,6 @@
 
 namespace opd {
 
-namespace detail {
-extern std::atomic<uint32_t> device_recordings;  // a bit for each recording that records the work of devices
-}
-inline bool is_recording_device_work() { return detail::device_recordings.load(std::memory_order_relaxed) != 0; }
-
 struct TickInterval {
   uint64_t begin, end;
 };

@@ -106,7 +106,7 @@ class Collector {
   static Collector *load() noexcept try {
     auto collector = std::make_unique<Collector>();
     if (collector->open()) return collector.release();
-    detail::ranging_recordings.fetch_and(~kIttRanges);  // ranges cost no more than without the variable
+    recordings_of(Interest::kRanges).fetch_and(~kIttRanges);  // ranges cost no more than without the variable
     return nullptr;
   } catch (const std::bad_alloc &) { return nullptr; }
 
@@ -192,7 +192,7 @@ class Collector {
 // The flag of ranges says that a tool may listen. Whether it does is known once its collector is loaded.
 [[maybe_unused]] const bool kIsAsked = [] {
   const char *const path = ::secure_getenv(Collector::kVariable);
-  if (path && *path) detail::ranging_recordings.fetch_or(kIttRanges);
+  if (path && *path) recordings_of(Interest::kRanges).fetch_or(kIttRanges);
   return path != nullptr;
 }();
 

@@ -14,7 +14,7 @@ class LibraryRange {
  public:
   // With "load" and "/models/mlp.so", the range is "load mlp.so".
   explicit LibraryRange(std::string_view what, std::string_view path = {})
-      : begin_(is_recording_ranges() ? begin(what, path) : 0) {}
+      : begin_(is_recording(Interest::kRanges) ? begin(what, path) : 0) {}
   ~LibraryRange() { end_range(begin_); }
   LibraryRange(const LibraryRange &) = delete;
 

@@ -1,15 +1,8 @@
 // Events for memory of devices that is allocated, returned or rewritten. Cost: a load if no recording asks for them.
 #pragma once
-#include <atomic>
-
 #include "trace/model/event.h"
 
 namespace opd {
-
-namespace detail {
-extern std::atomic<uint32_t> memory_recordings;  // a bit for each recording that records memory
-}
-inline bool is_recording_memory() { return detail::memory_recordings.load(std::memory_order_relaxed) != 0; }
 
 enum class MemoryUse : uint8_t {
   kTensor,

@@ -66,14 +66,12 @@ template <class Complete>
 // A file shows the open spans of its threads in their blocks. Without this, a thread would get its block at its first
 // event, and a range that never ends would be missing.
 void open_parts_in_files(Track &track) {
-  const auto recordings = static_cast<Recordings>(detail::filing_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kFiledRanges);
   each_recording(recordings, [&](uint32_t place) {
     const uint64_t id = Recorder::get().slots[place].id.load();
     if (id && track.part(place).id != id && enter(track, place, id)) leave(track, place);
   });
 }
-
-Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)); }
 
 }  // namespace
 
@@ -81,7 +79,7 @@ Recordings taking_ranges() { return static_cast<Recordings>(detail::taking_range
 uint64_t begin_range_slowly(NameId name) noexcept try {
   Track &track = Recorder::get().track();
   open_parts_in_files(track);
-  OpenSpan range{.name = name, .stack = is_recording_stacks() ? capture_stack() : 0};
+  OpenSpan range{.name = name, .stack = is_recording(Interest::kStacks) ? capture_stack() : 0};
   const uint64_t begin = range.begin = ticks_of(tick_clock());
   open_span(track, range);
   if (goes_to_itt()) begin_itt_task(name);
@@ -105,14 +103,14 @@ void end_range(uint64_t begin) noexcept try {
     }
   } popped{track, found};
   const OpenSpan range{.begin = begin, .name = spans.name(found), .stack = spans.stack(found)};
-  add_range(track, taking_ranges(), range, end);
-  raise_alarms(taking_ranges(), range.name, begin, end);
+  add_range(track, read_recordings(Interest::kEndedRanges), range, end);
+  raise_alarms(read_recordings(Interest::kEndedRanges), range.name, begin, end);
 } catch (const std::bad_alloc &) {}
 
 int32_t push_range(std::string_view name) noexcept {
   const uint32_t depth = thread_state().pushed_ranges++;
   try {
-    if (is_recording_ranges()) {
+    if (is_recording(Interest::kRanges)) {
       auto &pushed = Recorder::get().track().pushed_ranges();
       if (pushed.size() == pushed.capacity()) pushed.reserve(2 * pushed.size() + 8);
       if (const uint64_t begin = begin_range(name_id(name))) pushed.push_back({depth, begin});
@@ -137,11 +135,11 @@ int32_t pop_range() noexcept {
 }
 
 void add_mark(NameId name) noexcept try {
-  if (!is_recording_ranges()) return;
+  if (!is_recording(Interest::kRanges)) return;
   if (goes_to_itt()) add_itt_marker(name);
-  OpenSpan mark{.name = name, .kind = EventKind::kMark, .stack = is_recording_stacks() ? capture_stack() : 0};
+  OpenSpan mark{.name = name, .kind = EventKind::kMark, .stack = is_recording(Interest::kStacks) ? capture_stack() : 0};
   mark.begin = ticks_of(tick_clock());
-  add_range(Recorder::get().track(), taking_ranges(), mark, mark.begin);
+  add_range(Recorder::get().track(), read_recordings(Interest::kEndedRanges), mark, mark.begin);
 } catch (const std::bad_alloc &) {}
 
 void Recording::add_step(uint64_t begin, uint64_t number) noexcept try {
@@ -163,7 +161,7 @@ uint64_t task_begin() noexcept { return ticks_of(tick_clock()); }
 void add_task_event(const ParallelLoop &loop, uint32_t task, uint64_t begin) noexcept try {
   const uint64_t end = ticks_of(tick_clock());
   if (!loop.number) return;
-  const auto recordings = static_cast<Recordings>(detail::task_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kTasks);
   add_event(Recorder::get().track(), recordings, begin, end, [&](Event &event) {
     event.kind = EventKind::kTask;
     event.name = kNoName;
@@ -183,7 +181,7 @@ NameId memory_use_name(MemoryUse use) {
 void add_memory_event(EventKind kind, DLDevice device, const MemoryChange &change, MemoryUse use) noexcept try {
   const uint64_t now = ticks_of(tick_clock());
   const NameId name = memory_use_name(use);
-  const auto recordings = static_cast<Recordings>(detail::memory_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kMemory);
   add_event(Recorder::get().track(), recordings, now, now, [&](Event &event) {
     event.kind = kind;
     event.name = name;
@@ -200,7 +198,7 @@ WorkLauncher launcher_of_work() {
 }
 
 void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const TickInterval &times) noexcept try {
-  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kDeviceWork);
   add_event(Recorder::get().track(), recordings, launched.launch.begin, times.end, [&](Event &event) {
     const uint64_t ticks = launched.launch.end - launched.launch.begin;
     event.begin = times.begin;
@@ -214,7 +212,7 @@ void add_work_event(const LaunchedWork &launched, const WorkLauncher &by, const 
 } catch (const std::bad_alloc &) { count_lost_work(1); }
 
 void add_clock_event(DLDevice device, uint64_t began, const DeviceMoment &moment) noexcept try {
-  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kDeviceWork);
   add_event(Recorder::get().track(), recordings, began, began, [&](Event &event) {
     event.kind = EventKind::kDeviceClock;
     event.run = 0;
@@ -225,7 +223,7 @@ void add_clock_event(DLDevice device, uint64_t began, const DeviceMoment &moment
 
 void add_counter_event(NameId name, DLDevice device, double value) noexcept try {
   const uint64_t now = ticks_of(tick_clock());
-  const auto recordings = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kRunning);
   add_event(Recorder::get().track(), recordings, now, now, [&](Event &event) {
     event.kind = EventKind::kCounter;
     event.name = name;
@@ -237,7 +235,7 @@ void add_counter_event(NameId name, DLDevice device, double value) noexcept try 
 
 void count_lost_work(uint64_t count) noexcept try {
   Track &track = Recorder::get().track();
-  const auto recordings = static_cast<Recordings>(detail::device_recordings.load(std::memory_order_acquire));
+  const auto recordings = read_recordings(Interest::kDeviceWork);
   each_recording(recordings, [&](uint32_t place) {
     const uint64_t id = Recorder::get().slots[place].id.load();
     if (!id || !enter(track, place, id)) return;

@@ -1,6 +1,5 @@
 // Ranges and marks of the user on the calling thread. Cost: a load if nothing records them.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <string_view>
 
@@ -8,16 +7,11 @@
 
 namespace opd {
 
-namespace detail {
-extern std::atomic<uint32_t> ranging_recordings;  // a bit for each recording that records ranges, and kIttRanges
-}
-
 // begin_range() returns 0 if nothing records ranges, else the tick of the begin, which the same thread passes to
 // end_range(). A range belongs to the recordings that run at its begin and at its end, or that end within it. A tool
 // that listens to ranges counts as a recording here.
-inline bool is_recording_ranges() { return detail::ranging_recordings.load(std::memory_order_relaxed) != 0; }
 uint64_t begin_range_slowly(NameId name) noexcept;
-inline uint64_t begin_range(NameId name) { return is_recording_ranges() ? begin_range_slowly(name) : 0; }
+inline uint64_t begin_range(NameId name) { return is_recording(Interest::kRanges) ? begin_range_slowly(name) : 0; }
 void end_range(uint64_t begin) noexcept;
 void add_mark(NameId name) noexcept;
 // A stack of ranges. push_range() returns the new range's depth. pop_range() returns the depth of the range that it
@@ -27,11 +21,6 @@ int32_t pop_range() noexcept;
 
 // ---- tasks of parallel loops, on the threads that run them. Cost: a load for each loop if no recording asks for them,
 // else some 100 ns a task.
-
-namespace detail {
-extern std::atomic<uint32_t> task_recordings;  // a bit for each recording that records tasks
-}
-inline bool is_recording_tasks() { return detail::task_recordings.load(std::memory_order_relaxed) != 0; }
 
 // The facts that the tasks of one loop share.
 struct ParallelLoop {
@@ -50,7 +39,7 @@ void add_task_event(const ParallelLoop &loop, uint32_t task, uint64_t begin) noe
 // (intel.github.io/ittapi), and the two ways in which its static part finds a collector's functions.
 
 constexpr uint32_t kIttRanges = 1u << kMostRecordings;  // bit among the recordings of ranges: ranges also go to a tool
-inline bool goes_to_itt() { return detail::ranging_recordings.load(std::memory_order_relaxed) & kIttRanges; }
+inline bool goes_to_itt() { return recordings_of(Interest::kRanges).load(std::memory_order_relaxed) & kIttRanges; }
 
 // Call these if goes_to_itt(). The calling thread's tasks end in reverse order, whichever range ends.
 void begin_itt_task(NameId name) noexcept;

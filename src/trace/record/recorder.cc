@@ -188,7 +188,7 @@ void tidy_open_spans(Track &track) {
   if (!track.open_spans().is_full()) return;
   track.pushed_ranges().clear();
   // Their recordings count the ranges that are about to be forgotten, because none of these can end any more.
-  each_recording(static_cast<Recordings>(detail::taking_ranges.load(std::memory_order_acquire)), [&](uint32_t place) {
+  each_recording(read_recordings(Interest::kEndedRanges), [&](uint32_t place) {
     const Slot &slot = Recorder::get().slots[place];
     const uint64_t id = slot.id.load();
     if (!id || !enter(track, place, id)) return;

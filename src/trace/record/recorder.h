@@ -17,11 +17,6 @@
 
 namespace opd {
 
-namespace detail {
-extern std::atomic<uint32_t> taking_ranges;      // a bit for each recording that takes ended ranges
-extern std::atomic<uint32_t> filing_recordings;  // the subset of these recordings that write to a file
-}  // namespace detail
-
 inline Recordings bit_of(uint32_t slot) { return static_cast<Recordings>(1u << slot); }
 
 // A recording as running threads see it. They read it without a lock. A thread reads `id`, then the filter. It enters

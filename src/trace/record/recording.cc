@@ -11,25 +11,19 @@
 
 namespace opd {
 
-std::atomic<uint32_t> detail::running_recordings{0}, detail::ranging_recordings{0}, detail::memory_recordings{0},
-    detail::taking_ranges{0}, detail::filing_recordings{0}, detail::task_recordings{0}, detail::device_recordings{0};
-
 namespace {
 
 // There are two steps: first, no span begins for the recording any more; then, no ending span is added to it. Between
 // the two, an open span is among the events or in its thread's OpenSpans, so none is missed.
 void end_begins(uint32_t place) {
-  const uint32_t others = ~uint32_t{bit_of(place)};
-  detail::running_recordings.fetch_and(others);
-  detail::ranging_recordings.fetch_and(others);
+  for (const Interest begins : {Interest::kRunning, Interest::kRanges})
+    recordings_of(begins).fetch_and(~uint32_t{bit_of(place)});
 }
 // A thread may have read a bit before it is cleared here. It then checks the id in enter(), which refuses it.
 void end_running(uint32_t place) {
   end_begins(place);
-  using namespace detail;
-  for (auto *recordings : {&taking_ranges, &filing_recordings, &memory_recordings, &stack_recordings, &task_recordings,
-                           &device_recordings})
-    recordings->fetch_and(~uint32_t{bit_of(place)});
+  for (size_t i = 0; i < kNumInterests; ++i)
+    recordings_of(static_cast<Interest>(i)).fetch_and(~uint32_t{bit_of(place)});
   Recorder::get().slots[place].id.store(0);
 }
 
@@ -76,19 +70,19 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
   const uint64_t id = ++recorder.last_id;
   recording->id_ = slot.taken = id;
   slot.id.store(id);
-  // Set first, so that every run or range of the recording has its stack.
-  if (options.stacks) detail::stack_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  detail::running_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  if (options.ranges) {
-    // Setting ranging_recordings lets ranges begin. Before that, taking_ranges must be set, so that their ends find the
-    // recording, and filing_recordings, so that a file shows open ranges.
-    if (recording->file_) detail::filing_recordings.fetch_or(bit_of(place), std::memory_order_release);
-    detail::taking_ranges.fetch_or(bit_of(place), std::memory_order_release);
-    detail::ranging_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  }
-  if (options.memory) detail::memory_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  if (options.tasks) detail::task_recordings.fetch_or(bit_of(place), std::memory_order_release);
-  if (options.device_work) detail::device_recordings.fetch_or(bit_of(place), std::memory_order_release);
+  // The order counts. Stacks come first, so that every run or range of the recording has its stack. kRanges lets ranges
+  // begin. Before that, kEndedRanges must be set, so that their ends find the recording, and kFiledRanges, so that a
+  // file shows open ranges.
+  const std::pair<Interest, bool> interests[] = {{Interest::kStacks, options.stacks},
+                                                 {Interest::kRunning, true},
+                                                 {Interest::kFiledRanges, options.ranges && recording->file_},
+                                                 {Interest::kEndedRanges, options.ranges},
+                                                 {Interest::kRanges, options.ranges},
+                                                 {Interest::kMemory, options.memory},
+                                                 {Interest::kTasks, options.tasks},
+                                                 {Interest::kDeviceWork, options.device_work}};
+  for (const auto &[interest, is_asked] : interests)
+    if (is_asked) recordings_of(interest).fetch_or(bit_of(place), std::memory_order_release);
   return recording;
 }
 
@@ -176,7 +170,7 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
 bool Recording::is_running() const { return !left_ && Recorder::get().slots[slot_].id.load() == id_; }
 
 // Device work needs two phases: runs under way may still submit work to a device, and it is only recorded while the bit
-// in device_recordings is set. So first no run begins any more. Then the runs (if the recording waits) and the work are
+// of kDeviceWork is set. So first no run begins any more. Then the runs (if the recording waits) and the work are
 // awaited. Then the other bits are cleared.
 void Recording::close() noexcept {
   Slot &slot = Recorder::get().slots[slot_];

@@ -99,9 +99,4 @@ class Recording final : public Object {
 // Ends the recordings of a source that is about to be destroyed. Their events are lost.
 void end_recordings_of(const void *source) noexcept;
 
-namespace detail {
-extern std::atomic<uint32_t> running_recordings;  // a bit for each running recording
-}
-inline bool is_recording() { return detail::running_recordings.load(std::memory_order_relaxed) != 0; }
-
 }  // namespace opd

@@ -53,7 +53,7 @@ Track *enter_run(uint32_t place, const void *source, uint64_t considered, uint64
 // Recordings get increasing ids, and threads see them begin in that order. So a nested run only needs to consider
 // recordings above the highest id that the outer run has considered.
 bool RunRecording::enter_all(RunRecorder &recorder, const void *source) {
-  const auto running = static_cast<Recordings>(detail::running_recordings.load(std::memory_order_acquire));
+  const auto running = read_recordings(Interest::kRunning);
   const uint64_t considered = recorder.considered_;
   each_recording(running, [&](uint32_t place) {
     RunOptions options{};
@@ -94,7 +94,7 @@ void RunRecording::begin_entered(RunRecorder &recorder, const Source &source, co
   const bool asks = recorder.outcomes_ || detail::error_alarms.load(std::memory_order_relaxed);
   exceptions_ = asks ? std::uncaught_exceptions() : INT_MAX;
   if (recorder.outcomes_) context_ = track_->context();
-  event_.stack = is_recording_stacks() ? capture_stack() : 0;
+  event_.stack = is_recording(Interest::kStacks) ? capture_stack() : 0;
   event_.begin = ticks_of(tick_clock());
   open_span(*track_, {event_.begin, event_.name, EventKind::kRun, event_.run, event_.parent_run, event_.stack});
 }
