@@ -98,11 +98,15 @@ class Errors {
   std::string text_;
 };
 
-Ref<Error> run_team(Launch &launch, std::span<Worker *const> team) {
+Ref<Error> run_team(Launch &launch, std::span<Worker *const> team, bool is_gang) {
   const auto count = static_cast<int32_t>(team.size());
   for (int32_t i = 0; i < count; ++i) team[static_cast<size_t>(i)]->give_task(launch, i + 1);
   // The workers have their tasks by now. If task 0 reaches a barrier, all others arrive without its help.
   Ref<Error> own = run_task(launch, 0);
+  // Tasks whose workers have not begun are run here. A task that passed a barrier proves that all tasks had begun, so
+  // none of those that are left meets another one at a barrier.
+  if (!is_gang)
+    for (Worker *worker : team) worker->run_unless_begun(launch);
   // Each worker is awaited, also after an error: the counters, and usually the task's data, are on this thread's stack.
   bool forked = false;
   for (Worker *worker : team) forked = !worker->await_end(launch) || forked;
@@ -173,7 +177,7 @@ Ref<Error> launch_tasks(ParallelTask task, void *data, int32_t num_task) {
     counters_of(launch.group)->loop = &loop;
     launch.group.is_recorded = true;
   }
-  return run_team(launch, team);
+  return run_team(launch, team, gang);
 }
 
 // ---- the number of threads that a launch may use

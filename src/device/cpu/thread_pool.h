@@ -4,6 +4,8 @@
 //   the number of its tasks.
 // - A launch with an explicit count is a gang: all its tasks run at the same time, so that they can use a barrier. If
 //   the pool is too small, more threads are started and kept.
+// - If a worker has not begun its task when the caller's own task ends, the caller runs that task, too: on a busy machine
+//   the system may run the worker much later. Tasks of a gang stay where they are.
 // - A launch from inside a task runs serially. If it has an explicit count, it gets a gang of its own.
 // - If a task fails, the other tasks do not wait for it at a barrier: the barrier fails for them.
 // - Threads that wait spin briefly, then sleep. After fork() the child starts with a new pool.

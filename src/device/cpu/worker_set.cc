@@ -100,8 +100,9 @@ void end_observing_tasks(TaskObserver &observer) noexcept {
 }
 
 void gather_workers() {
-  const auto nothing = [](int, ParallelGroup *, void *) { return 0; };
-  if (parallel_launch(nothing, nullptr, 0)) (void)take_raised();
+  // The barrier makes each worker run its task.
+  const auto meet = [](int id, ParallelGroup *group, void *) { return parallel_barrier(id, group); };
+  if (parallel_launch(meet, nullptr, 0)) (void)take_raised();
 }
 
 // ---- one worker
@@ -111,18 +112,26 @@ void gather_workers() {
 void Worker::give_task(const Launch &launch, int32_t task_id) {
   launch_ = launch;
   task_id_ = static_cast<int16_t>(task_id);
-  if (state_.exchange(kWork, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
+  if (state_.exchange(kGiven, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
+}
+
+// On a busy machine a worker may get a processor only milliseconds after it was woken. A worker that wakes up for a task
+// which is gone sleeps again, or finds the next task.
+void Worker::run_unless_begun(Launch &launch) {
+  if (launch.generation != WorkerSet::get().generation()) return;  // a forked child; see await_end()
+  int given = kGiven;
+  if (state_.compare_exchange_strong(given, kIdle, std::memory_order_acq_rel)) error_ = run_task(launch, task_id_);
 }
 
 bool Worker::await_end(const Launch &launch) {
-  const auto ended = [&] { return state_.load(std::memory_order_acquire) < kWork; };
+  const auto ended = [&] { return state_.load(std::memory_order_acquire) < kGiven; };
   while (!spin_until(launch.group.spins, ended)) {
     // In a child of fork() the worker's thread does not exist, so its state never changes. One test before each sleep
     // is enough: if the caller is in the child, its own task called fork() before the caller came here.
     if (launch.generation != WorkerSet::get().generation()) return false;
-    // If the exchange fails, the worker has just ended, or this thread woke up spuriously.
-    int at_work = kWork;
-    if (state_.compare_exchange_strong(at_work, kAwaited, std::memory_order_acq_rel) || at_work == kAwaited)
+    // If the exchange fails, the worker has just begun or ended.
+    int now = state_.load(std::memory_order_acquire);
+    if (now == kAwaited || (now >= kGiven && state_.compare_exchange_strong(now, kAwaited, std::memory_order_acq_rel)))
       state_.wait(kAwaited, std::memory_order_acquire);
   }
   return true;
@@ -130,7 +139,7 @@ bool Worker::await_end(const Launch &launch) {
 
 // Before a worker's first task, and after a launch that spins, the next task is expected within kSpinNs.
 void Worker::await_work(bool spins) {
-  const auto given = [&] { return state_.load(std::memory_order_acquire) >= kWork; };
+  const auto given = [&] { return state_.load(std::memory_order_acquire) >= kGiven; };
   while (!spin_until(spins, given)) {
     int idle = kIdle;
     if (state_.compare_exchange_strong(idle, kAsleep, std::memory_order_acq_rel) || idle == kAsleep)
@@ -138,11 +147,17 @@ void Worker::await_work(bool spins) {
   }
 }
 
+bool Worker::begin_work() {
+  int given = kGiven;
+  return state_.compare_exchange_strong(given, kWork, std::memory_order_acq_rel) || given == kAwaited;
+}
+
 void Worker::run() {
   bool spins = true;
   uint32_t observers = 0;
   while (true) {
     await_work(spins);
+    if (!begin_work()) continue;
     spins = launch_.group.spins;
     // Later launches use it in has_processor_each(). It is read here because only the thread itself can read it.
     launch_.processor = sched_getcpu();

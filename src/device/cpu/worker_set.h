@@ -72,6 +72,8 @@ class alignas(64) Worker {
 
   // The owner calls these.
   void give_task(const Launch &launch, int32_t task_id);
+  // Runs the task on the calling thread if the worker has not begun it. Only for tasks that need not run at once.
+  void run_unless_begun(Launch &launch);
   bool await_end(const Launch &launch);  // false in a forked child, where the thread does not exist
   Ref<Error> take_error() { return std::move(error_); }
 
@@ -80,9 +82,12 @@ class alignas(64) Worker {
   int32_t processor() const { return launch_.processor; }  // processor of the last task; -1: none yet. Owner only
 
  private:
-  enum State : int { kIdle, kAsleep, kWork, kAwaited };  // kAwaited: working, and the owner sleeps until it ends
+  // kGiven: has a task that it has not begun, so the owner may take it back. kAwaited: has a task, and the owner sleeps
+  // until it ends.
+  enum State : int { kIdle, kAsleep, kGiven, kWork, kAwaited };
 
   void await_work(bool spins);
+  bool begin_work();  // false: the owner took the task back
 
   // The other fields need no atomics: one side writes them before it changes the state, and the other reads them after
   // it has seen the change.

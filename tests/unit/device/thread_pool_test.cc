@@ -5,11 +5,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -38,6 +41,23 @@ size_t threads_of_process() {
     if (std::sscanf(line, "Threads: %zu", &lines) == 1) break;
   std::fclose(status);
   return lines;
+}
+
+// Keeps the pool's first worker from running: a signal handler holds it, as a busy machine would. Workers block the
+// signals of programs, but not those of faults.
+std::atomic<bool> is_held{false}, is_released{false};
+void hold_thread(int) {
+  is_held = true;
+  const timespec pause{0, 100'000};
+  while (!is_released) nanosleep(&pause, nullptr);
+}
+pid_t first_worker() {
+  for (const auto &thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream name(thread.path() / "comm");
+    std::string line;
+    if (std::getline(name, line) && line == "opd-worker 0") return std::stoi(thread.path().filename());
+  }
+  return 0;
 }
 
 // Must come first: it looks at the process before any launch.
@@ -115,6 +135,41 @@ TEST(AThreadPool, KeepsTaskZeroOnTheCaller) {
   std::thread::id runner;
   launch(0, [&](int id, ParallelGroup *) { return id == 0 ? runner = std::this_thread::get_id(), 0 : 0; });
   EXPECT_EQ(runner, std::this_thread::get_id());
+}
+
+TEST(AThreadPool, RunsTasksOnTheCallerWhoseWorkersDoNotGetAProcessor) {
+  ThreadCount two(2);
+  launch(2, [](int id, ParallelGroup *group) { return parallel_barrier(id, group); });  // the worker exists
+  struct sigaction hold {
+  }, before{};
+  hold.sa_handler = hold_thread;
+  sigaction(SIGFPE, &hold, &before);
+  const pid_t worker = first_worker();
+  ASSERT_NE(worker, 0);
+  ASSERT_EQ(syscall(SYS_tgkill, getpid(), worker, SIGFPE), 0);
+  while (!is_held) std::this_thread::yield();
+  std::atomic<bool> is_over{false};
+  std::thread guard([&] {  // so that a pool which waits for the worker fails the test, and does not hang it
+    for (int i = 0; i < 1000 && !is_over; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    is_released = true;
+  });
+  std::multiset<std::pair<int, std::thread::id>> ran;  // without a lock: only the calling thread may run a task
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(launch(0,
+                     [&](int id, ParallelGroup *group) {
+                       EXPECT_EQ(group->num_task, 2);
+                       ran.emplace(id, std::this_thread::get_id());
+                       return 0;
+                     }),
+              0);
+  EXPECT_FALSE(is_released) << "the launches waited for the worker";
+  const auto caller = std::this_thread::get_id();
+  EXPECT_EQ(ran.count({0, caller}), 3U);
+  EXPECT_EQ(ran.count({1, caller}), 3U);
+  is_over = true;
+  guard.join();
+  sigaction(SIGFPE, &before, nullptr);
+  launch(2, [](int id, ParallelGroup *group) { return parallel_barrier(id, group); });  // the worker takes part again
 }
 
 TEST(AThreadPool, RunsANestedLaunchSerially) {
