@@ -9,6 +9,7 @@
 
 #include "value/function.h"
 #include "value/tensor.h"
+#include "value/tvm_names.h"
 
 namespace opd {
 
@@ -57,7 +58,6 @@ std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy);
 
 // ---- a call as the VM's instrument shows it, for code that records the values that calls read and write
 
-inline constexpr std::string_view kBuiltinPrefix = "vm.builtin.";
 inline constexpr std::string_view kAllocTensor = "vm.builtin.alloc_tensor";
 inline constexpr int kMostTuples = 16;  // limit for tuples around a value of a call; programs nest less
 

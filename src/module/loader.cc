@@ -20,6 +20,7 @@
 #include "module/tar_file.h"
 #include "module/toolchain/compiler.h"
 #include "trace/record/library_range.h"
+#include "value/tvm_names.h"
 
 namespace opd {
 namespace {
@@ -39,8 +40,6 @@ constexpr NamedFormat kFormats[] = {
     {"o", Format::kObject},          {"a", Format::kArchive},         {"tar", Format::kTar},
     {"dso", Format::kSharedLibrary}, {"dll", Format::kSharedLibrary}, {"dylib", Format::kSharedLibrary},
 };
-
-constexpr const char *kExecutableKind = "relax.VMExecutable";
 
 struct Foreign {
   std::string_view start;

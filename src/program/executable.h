@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "value/tvm_names.h"
 #include "value/value.h"
 
 namespace opd {
@@ -102,7 +103,6 @@ struct Executable : Object {
 
 inline constexpr uint64_t kExecutableMagicV1 = 0xD225DE2F4214151D;  // TVM 0.22
 inline constexpr uint64_t kExecutableMagicV2 = 0xD225DE2F4214151E;  // TVM 0.23 and newer
-inline constexpr const char *kExecutableKind = "relax.VMExecutable";
 
 bool is_plain_name(std::string_view text);  // whether a name in assembly needs no quotes
 

@@ -7,11 +7,11 @@
 
 #include "value/dtype.h"
 #include "value/tensor.h"
+#include "value/tvm_names.h"
 
 namespace opd {
 namespace {
 
-constexpr std::string_view kPrefix = "vm.builtin.";
 constexpr int64_t kMaxRank = 64;
 constexpr int kMaxDepth = 64;  // nesting limit for copies of copies and for tuples
 
@@ -51,8 +51,8 @@ class TypeReader {
       const Operand first{in.args[0]};
       if (first.kind() != Operand::kRegister || first.value() >= f.num_args) continue;
       const std::string_view callee = x_.functions[static_cast<size_t>(in.target)].name;
-      if (callee.starts_with(kPrefix))
-        read_check(callee.substr(kPrefix.size()), in.args, types.params[static_cast<size_t>(first.value())]);
+      if (callee.starts_with(kBuiltinPrefix))
+        read_check(callee.substr(kBuiltinPrefix.size()), in.args, types.params[static_cast<size_t>(first.value())]);
     }
     types.result = result_of(f, types.params);
     return types;
@@ -184,8 +184,8 @@ class TypeReader {
   ValueType of_call(const Instruction &call, int depth) {
     std::string_view callee = x_.functions[static_cast<size_t>(call.target)].name;
     ValueType type;
-    if (!callee.starts_with(kPrefix)) return type;
-    callee.remove_prefix(kPrefix.size());
+    if (!callee.starts_with(kBuiltinPrefix)) return type;
+    callee.remove_prefix(kBuiltinPrefix.size());
     const Args args = call.args;
     if (callee == "copy" || callee == "to_device" || callee == "ensure_zero_offset") return of_operand(args, 0, depth);
     if (callee == "alloc_tensor" || callee == "reshape") {

@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "value/dtype.h"
 #include "value/function.h"
+#include "value/tvm_names.h"
 
 namespace opd {
 namespace {
@@ -139,7 +140,7 @@ std::optional<double> flop_of(std::string_view name, const Shapes &shapes) {
 
 OperatorCost operator_cost(std::string_view name, std::string_view shapes) {
   OperatorCost cost;
-  if (name.starts_with("vm.builtin.")) return cost;  // builtins read no elements
+  if (name.starts_with(kBuiltinPrefix)) return cost;  // builtins read no elements
   const Shapes parsed = parse(shapes);
   for (const TensorShape &shape : parsed) cost.bytes += shape.size() * shape.item_bytes;
   if (const Ref<Function> own = find_function(concat("opdyno.flop.", without_digits(name)))) {

@@ -7,6 +7,7 @@
 #include "trace/record/track.h"
 #include "trace_views/span_rows.h"
 #include "trace_views/spans.h"
+#include "value/tvm_names.h"
 
 namespace opd {
 namespace {
@@ -114,7 +115,7 @@ class Rows {
   }
 
   bool is_folded(const Event &call) const {
-    return options_.folds_builtins && name_text(call.name).starts_with("vm.builtin.");
+    return options_.folds_builtins && name_text(call.name).starts_with(kBuiltinPrefix);
   }
 
   void add_track(const TraceTrack &track) {

@@ -351,7 +351,7 @@ Function BoundsCheck::instrument() {
       }
     } else if (name.starts_with("vm.builtin.attention_kv_cache_") || name.starts_with("vm.builtin.rnn_state_")) {
       has_caches_ = true;
-    } else if (!name.starts_with("vm.builtin.") && !program_.find(name)) {
+    } else if (!name.starts_with(builtin_prefix) && !program_.find(name)) {
       unchecked_.insert(name);
     }
   });

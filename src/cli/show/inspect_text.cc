@@ -1,6 +1,7 @@
 // The texts of `opdyno inspect`.
 #include <algorithm>
 
+#include "cli/load/program.h"
 #include "cli/show/inspect.h"
 
 namespace opd::cli {
@@ -120,12 +121,12 @@ class Overview {
   }
 
   void print_needs(const cJSON *packed, const std::string &indent) {
-    constexpr std::string_view prefix = "vm.builtin.";
     std::vector<std::string> kernels, builtins;
     const cJSON *item = nullptr;
     cJSON_ArrayForEach(item, packed) {
       const std::string name = plain_text(item);
-      name.starts_with(prefix) ? builtins.push_back(name.substr(prefix.size())) : kernels.push_back(name);
+      name.starts_with(builtin_prefix) ? builtins.push_back(name.substr(builtin_prefix.size()))
+                                       : kernels.push_back(name);
     }
     if (!kernels.empty()) line(indent, "needs", join(kernels, ", "));
     if (!builtins.empty()) line(indent, "builtins", join(builtins, ", "));

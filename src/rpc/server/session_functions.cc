@@ -6,6 +6,7 @@
 #include "rpc/server/server_session.h"
 #include "rpc/wire/packets.h"
 #include "rpc/wire/remote_profile_options.h"
+#include "value/tvm_names.h"
 #include "vm/vm.h"
 
 namespace opd::rpc {
@@ -206,7 +207,7 @@ Ref<Function> function_of(const Ref<Module> &module, std::string_view name, bool
 bool is_open_with_a_list(std::string_view name) {
   constexpr std::string_view kCallsAnyByName = "vm.builtin.invoke_debug_func";
   constexpr std::string_view kOpen[] = {"__tvm_set_device", "runtime.TVMTensorCreateView"};
-  constexpr std::string_view kOpenGroups[] = {"vm.builtin.", "relax.run.", "tvm.contrib.sort."};
+  constexpr std::string_view kOpenGroups[] = {kBuiltinPrefix, "relax.run.", "tvm.contrib.sort."};
   return std::ranges::find(kOpen, name) != std::end(kOpen) ||
          (name != kCallsAnyByName &&
           std::ranges::any_of(kOpenGroups, [&](std::string_view group) { return name.starts_with(group); }));

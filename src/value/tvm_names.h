@@ -1,0 +1,10 @@
+// Names in TVM's artifacts that several components recognise.
+#pragma once
+#include <string_view>
+
+namespace opd {
+
+inline constexpr std::string_view kBuiltinPrefix = "vm.builtin.";     // of functions that the VM itself offers
+inline constexpr const char *kExecutableKind = "relax.VMExecutable";  // of modules that are VM programs
+
+}  // namespace opd
