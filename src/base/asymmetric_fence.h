@@ -9,7 +9,7 @@ namespace opd {
 // False: the system does not have the call, and each side uses its own fence.
 extern std::atomic<bool> fence_is_asymmetric;
 
-// For the frequent side: stores so that no later load of the thread overtakes the store.
+// Stores `value`. No later load of the thread overtakes the store. The frequent side calls this.
 inline void store_before_loads(std::atomic<uint32_t> &place, uint32_t value) {
   if (fence_is_asymmetric.load(std::memory_order_relaxed)) [[likely]] {
     place.store(value, std::memory_order_release);
@@ -18,8 +18,8 @@ inline void store_before_loads(std::atomic<uint32_t> &place, uint32_t value) {
     place.store(value, std::memory_order_seq_cst);
   }
 }
-// For the rare side, between its stores and its loads. Afterwards, either this thread sees another thread's stores, or
-// that thread sees this one's. Cost: 7 µs while another thread works.
+// The rare side calls this between its stores and its loads. Afterwards, either this thread sees another thread's
+// stores, or that thread sees this one's. Cost: 7 µs while another thread works.
 void fence_all_threads() noexcept;
 
 }  // namespace opd

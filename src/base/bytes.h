@@ -14,7 +14,7 @@ using Bytes = std::span<const uint8_t>;
 inline Bytes as_bytes(std::string_view text) { return {reinterpret_cast<const uint8_t *>(text.data()), text.size()}; }
 inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
-// As lower-case hexadecimal digits.
+// Returns the bytes as lower-case hexadecimal digits.
 inline std::string hex(Bytes bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

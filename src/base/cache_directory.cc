@@ -67,7 +67,7 @@ std::string cache_directory(const std::string &wanted) {
   fail(OPD_IO, "no cache directory can be used: ", problems, "; set OPDYNO_CACHE_DIR");
 }
 
-// ---- its files
+// ---- the directory's files
 
 namespace {
 
@@ -78,7 +78,7 @@ uint64_t hash_of(std::string_view content) { return ContentHash().add(content).l
 
 namespace fs = std::filesystem;
 
-// A directory may also contain other files of its owner.
+// Whether the library gives such names to its files. A directory may also contain other files of its owner.
 bool is_kept_name(std::string_view name, std::string_view suffix) {
   constexpr size_t kDigits = 32;  // length of a hash
   return name.size() == kDigits + suffix.size() && name.ends_with(suffix) &&

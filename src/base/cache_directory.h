@@ -1,5 +1,5 @@
-// The directory of compiled sources. Only its owner can write to it, because its files will be executed. Also working
-// directories for compilers, linkers and writers of the cache directory.
+// The cache directory, which keeps compiled sources and compiled kernels. Only its owner can write to it, because its
+// files will be executed. Also working directories for compilers, linkers and writers of the cache directory.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -15,8 +15,10 @@ namespace opd {
 // throws OPD_IO.
 std::string cache_directory(const std::string &wanted);
 
-// ---- its files: compiled code, followed by a seal that shows damage. $OPDYNO_KEPT_PROGRAMS_MB limits the MiB that all
-// files of one suffix take together; the default is 256.
+// ---- the directory's files
+//
+// A file is compiled code, followed by a seal that shows damage. $OPDYNO_KEPT_PROGRAMS_MB limits the MiB that all files
+// of one suffix take together. The default is 256.
 
 size_t most_kept_bytes();
 
@@ -62,8 +64,10 @@ class BuildDirectory {
   int lock_ = -1;
 };
 
-// ---- compiled kernels, kept in the cache directory so that later loads need no compiler. If
-// $OPDYNO_KEPT_PROGRAMS_MB is 0, none is kept or read.
+// ---- compiled kernels
+//
+// Kernels are kept in the cache directory, so that later loads need no compiler. If $OPDYNO_KEPT_PROGRAMS_MB is 0, none
+// is kept or read.
 
 class KeptProgram {
  public:

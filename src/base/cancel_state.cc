@@ -1,4 +1,4 @@
-// What a cancel token asks of its binding.
+// CancelState::ask(): asks the binding whether a call ends.
 #include "base/thread_state.h"
 
 namespace opd {

@@ -25,7 +25,7 @@ namespace detail {
 extern constinit std::atomic<ClockId> tick_clock;  // ClockId{}: not decided yet
 ClockId choose_tick_clock();
 }  // namespace detail
-// Decided once: kTsc if the processor has a constant counter that never stops.
+// Returns the clock of ticks. It is decided once: kTsc if the processor has a constant counter that never stops.
 inline ClockId tick_clock() {
   const ClockId clock = detail::tick_clock.load(std::memory_order_relaxed);
   return clock != ClockId{} ? clock : detail::choose_tick_clock();

@@ -44,8 +44,8 @@ constexpr std::array<Table, 8> word_tables() {
 }
 constexpr std::array<Table, 8> kWord = word_tables();
 
-// An instruction waits for the previous one, so the sums of three neighbouring parts are computed at once. Each part's
-// sum is then moved behind the next part as if that part were zeros.
+// Each CRC instruction waits for the result of the previous one, so the sums of three neighbouring parts are computed
+// at once. Each part's sum is then moved behind the next part as if that part were zeros.
 constexpr int kLogPart = 11;
 constexpr size_t kPart = size_t{1} << kLogPart;  // bytes
 

@@ -149,7 +149,7 @@ namespace {
 
 constinit thread_local int loader_calls_here __attribute__((tls_model("initial-exec"))) = 0;
 
-// Counts as held while any other thread than the forking one is inside a call of the dynamic loader.
+// A lock that counts as held while any thread other than the forking one is inside a call of the dynamic loader.
 class LoaderCalls {
  public:
   void begin() {

@@ -1,4 +1,4 @@
-// Threads that the library starts, and foreign code that it runs, leave the program's signals and their handlers alone.
+// Protects the program's signals and signal handlers from the library's threads and from the foreign code that it runs.
 #pragma once
 #include <pthread.h>
 

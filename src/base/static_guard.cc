@@ -54,7 +54,7 @@ extern "C" {
     uint32_t initialising = guard->initialising.load(std::memory_order_acquire);
     if (initialising == here) guard->initialising.wait(initialising);
     else if (guard->initialising.compare_exchange_strong(initialising, here)) {
-      // not initialised since the check above either
+      // Another thread may have initialised the variable since the check above.
       if (!guard->is_initialised.load(std::memory_order_acquire)) return 1;
       opd::end_initialising(*guard);
       return 0;

@@ -1,4 +1,4 @@
-// Guards of a function's static variables that survive fork() during their first use.
+// Guards of a function's static variables that survive fork() during their first use. Also the number of forks.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -21,7 +21,7 @@ requires(!std::same_as<T, char>) void append(std::string &out, T number) { appen
 template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) void append(std::string &out, T number) { append(out, uint64_t{number}); }
 
-// A part whose text is made together with the message. Checks pass such a part on each call, and few of them fail.
+// A part whose text is made only when the message is made. Checks pass such a part on each call, and few of them fail.
 struct LatePart {
   void (*append)(std::string &out, const void *what);
   const void *what;

@@ -20,8 +20,9 @@ void clean(void *) {
   if (state.workspace && free_workspace) free_workspace(std::exchange(state.workspace, nullptr));
 }
 
-// Not a thread_local object with a destructor. To register the destructor, glibc allocates memory, and aborts the
-// process if there is none. But errors are raised just when there is no memory.
+// The key's destructor cleans the block when a thread exits. A thread_local object could not do that: glibc allocates
+// memory to register its destructor, and aborts the process if there is none. But errors are raised just when memory is
+// short.
 const pthread_key_t exit_key = [] {
   pthread_key_t key;
   return pthread_key_create(&key, &clean) ? pthread_key_t(-1) : key;

@@ -1,4 +1,4 @@
-// Per-thread data of hot paths, in one small block at a fixed offset from the thread pointer.
+// Per-thread data of hot paths, in one small block at a fixed offset from the thread pointer. Also numbers of threads.
 #pragma once
 #include "base/cancellation.h"
 #include "base/object.h"
