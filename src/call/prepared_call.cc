@@ -11,7 +11,8 @@
 namespace opd {
 namespace {
 
-// In the order of CKind. Those from kPtr on are pointers; CLayout makes that of a struct.
+// libffi's types of the kinds before kPtr, in the order of CKind. All later kinds are pointers, except structs: CLayout
+// makes their types.
 ffi_type *const kPlainTypes[] = {&ffi_type_void,   &ffi_type_uint8,  &ffi_type_sint8, &ffi_type_sint16,
                                  &ffi_type_sint32, &ffi_type_sint64, &ffi_type_uint8, &ffi_type_uint16,
                                  &ffi_type_uint32, &ffi_type_uint64, &ffi_type_float, &ffi_type_double};

@@ -20,7 +20,7 @@ DiffOptions options_of(const opd_diff_options *options) {
   expect_between("level", how.level, 1e-12, 0.5);
   expect_between("confidence", how.confidence, 0.5, 1 - 1e-12);
   expect_between("min_share", how.min_share, 0, 1);
-  require(how.fail_above <= 1000, "option fail_above is ", how.fail_above, "; it must be at most 1000");  // or NaN
+  require(how.fail_above <= 1000, "option fail_above is ", how.fail_above, "; it must be at most 1000");  // NaN fails
   require(how.is_paired == 0 || how.is_paired == 1, "option is_paired is ", how.is_paired, "; it must be 0 or 1");
   return {how.min_effect, how.level,      how.confidence,    how.metric ? how.metric : kDefaultMetric,
           how.min_share,  how.fail_above, how.is_paired != 0};

@@ -1,4 +1,5 @@
-// Converts between handles and objects. Only this file turns exceptions into returned errors.
+// Helpers of the C API: convert between handles and objects, check arguments, and copy the caller's structs. Only this
+// file turns exceptions into returned errors.
 #pragma once
 #include <opdyno/opdyno.h>
 
@@ -114,7 +115,7 @@ inline void require_index(int32_t index, size_t count, const char *of, const cha
 
 inline Args args_of(const opd_value *args, int32_t num_args) { return OPD_REQUIRE_ITEMS(args, num_args); }
 
-// A count that the C API returns. Nothing in memory has more items than int32_t can count but a hostile file.
+// Returns a count as the C API's type. Only a hostile file can state more items than int32_t can count.
 inline int32_t count_of_items(size_t count) { return static_cast<int32_t>(std::min<size_t>(count, INT32_MAX)); }
 
 // The largest struct that a caller may pass. A larger struct_size is probably uninitialised memory.

@@ -56,7 +56,7 @@ TraceTableOptions table_options(const opd_trace_write_options &how) {
   return options;
 }
 
-// Stacks have no times of other devices than the host yet.
+// Stacks do not yet have times of devices other than the host.
 void write_stacks_of(const Trace &trace, const opd_trace_write_options &how, ByteSink &sink) {
   const std::string_view metric = text(how.metric);
   require(metric.empty() || metric == "self_cpu_time_total" || metric == "self_cuda_time_total",

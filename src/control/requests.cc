@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kPatienceNs = 30'000'000'000;  // longest wait for a client that does not read
 
-// Waits for the events until that time. Returns 0 at the deadline. An error of the socket is also an event.
+// Waits for the events until `until_ns`. Returns 0 at that time. An error of the socket is also an event.
 short poll_until(int fd, short events, uint64_t until_ns) {
   for (;;) {
     const uint64_t now = monotonic_ns();
@@ -195,7 +195,7 @@ class Reader {
 // Throws OPD_BAD_FORMAT or OPD_INVALID_ARGUMENT.
 ControlRequest next_request(Connection &connection) { return Reader(connection.take_line()).read(); }
 
-// Waits until that time or a stop request. Throws if the client disconnects.
+// Waits until `until_ns` or a stop request. Throws if the client disconnects.
 bool is_stopped_before(Connection &connection, uint64_t until_ns) {
   switch (connection.wait(until_ns)) {
     case Connection::Waited::kTime:

@@ -20,7 +20,7 @@ class Connection {
   Connection(const Connection &) = delete;
 
   enum class Waited { kLine, kGone, kTime };
-  // Waits for a line, for the end of the connection, or until that time of monotonic_ns(). A client that only stops
+  // Waits for a line, for the end of the connection, or until `until_ns` of monotonic_ns(). A client that only stops
   // sending is still connected. Throws OPD_INVALID_ARGUMENT if the line is too long.
   Waited wait(uint64_t until_ns);
   std::string take_line();  // call it after kLine; without the line break

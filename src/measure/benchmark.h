@@ -9,7 +9,7 @@
 namespace opd {
 
 struct Benchmark : Object {
-  // How the times were measured; all 0 for times measured elsewhere.
+  // Settings and conditions of the measurement. All 0: the times were measured elsewhere.
   struct Course {
     int64_t number = 0, warmup_count = 0;
     size_t concurrency = 1;       // number of values per repeat

@@ -1,4 +1,5 @@
-// Adds each operator's arithmetic work and memory traffic to a report, for comparison with the machine's peak.
+// Adds each operator's arithmetic work and memory traffic to a report, and measures the machine's peak to compare them
+// with.
 #pragma once
 #include "report/report.h"
 

@@ -64,8 +64,8 @@ class LoadThreads {
     if (error_) std::rethrow_exception(error_);
     return spans_;
   }
-  // Throws once the token of the constructor's thread is cancelled, or its binding ends calls.
-  // Functions of VMs check the token themselves. Other functions would run to the last repeat.
+  // Throws if the token of the constructor's thread is cancelled, or if its binding ends calls. Functions of VMs check
+  // the token themselves. Other functions would run to the last repeat.
   void require_not_cancelled() const {
     auto *token = static_cast<CancelState *>(cancel_.get());
     if (!token) return;
