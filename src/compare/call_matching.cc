@@ -1,3 +1,4 @@
+// Implements CallMatching: matches the calls of one run with those of the other.
 #include <algorithm>
 #include <tuple>
 

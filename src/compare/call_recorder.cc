@@ -1,3 +1,4 @@
+// Implements record_calls(): records the calls of one run with the values that they read and write.
 #include <algorithm>
 #include <array>
 
@@ -95,7 +96,7 @@ class CallRecorder {
  private:
   struct Span {  // the contents of memory, from the key (an address) to `end`
     uintptr_t end = 0;
-    uint32_t value = kNoValue;  // none: allocated, but without contents
+    uint32_t value = kNoValue;  // kNoValue: allocated, but without contents
     bool is_exact = false;      // for find(): the span has exactly the requested bounds
   };
   struct OpenCall {

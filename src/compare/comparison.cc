@@ -13,7 +13,7 @@
 namespace opd {
 namespace {
 
-// 0: none. If the sum overflows, returns the largest time.
+// Returns the deadline for a timeout; 0: none. If the sum overflows, returns the largest time.
 int64_t deadline_after(int64_t timeout_ns) {
   const auto now = static_cast<int64_t>(monotonic_ns());
   return timeout_ns == 0 ? 0 : timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
@@ -111,7 +111,7 @@ std::string kind_of(const View &value, bool with_type) {
   return with_type ? concat(type_key(value.type), " ", to_text(value)) : to_text(value);
 }
 
-// Functions cannot be compared.
+// Whether both results are functions, which cannot be compared.
 bool are_functions(const View &a, const View &b) { return a.type == OPD_FUNCTION && b.type == OPD_FUNCTION; }
 
 // The first difference between results apart from the elements of tensors.

@@ -62,7 +62,7 @@ class Comparison {
   const std::string function_;
   const Args args_;
   std::vector<View> b_args_;
-  std::string order_note_;          // how B's parameters correspond to A's, if not by position
+  std::string order_note_;          // how B's parameters were assigned to A's, if not by position
   std::vector<Value> states_of_b_;  // copies of states that both programs would share
   const CompareOptions options_;
   const int64_t deadline_ns_;
@@ -71,7 +71,7 @@ class Comparison {
   std::unique_ptr<ValueComparer> comparer_;
   CallMatching matching_;
   FirstDifference first_;
-  std::string result_problem_;              // how results differ apart from tensors' elements
+  std::string result_problem_;              // difference between the results other than in tensors' elements
   size_t num_matched_ = 0, num_equal_ = 0;  // numbers of operators; equal: bit for bit
   size_t num_unknown_ = 0;                  // number of matched operators whose values were not kept
   std::string undecided_;                   // reason why the verdict is unknown; "" if it is known

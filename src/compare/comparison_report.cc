@@ -1,5 +1,5 @@
-// What a comparison gives: a report with a row for each operator of either program, in B's order, then a row for each
-// result, and the tensors around the first difference as files for NumPy, DIR/a.npz and DIR/b.npz.
+// Makes the output of a comparison. The report has a row for each operator of either program, in B's order, then a row
+// for each result. The tensors around the first difference are saved as files for NumPy, DIR/a.npz and DIR/b.npz.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

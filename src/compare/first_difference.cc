@@ -104,7 +104,7 @@ class Search {
     out_.a_value = one, out_.b_value = other;
     out_.where = concat("result ", i);
     out_.how = how(one, other);
-    // Either neither call has a partner, or their partners wrote other values.
+    // Either the calls that wrote these values have no partners, or their partners wrote other values.
     const auto add = [](const RecordedRun &run, const std::vector<int32_t> &partners, uint32_t value,
                         std::vector<size_t> &causes) {
       const Origin &origin = run.origin(value);
@@ -157,7 +157,7 @@ class Search {
     const auto agree = [&](uint32_t a_value, uint32_t b_value) {
       return a_value != kNoValue && b_value != kNoValue && comparer_.agrees(a_value, b_value);
     };
-    // Whether B's value is an input of A at another index, where B's own input does not agree with A's.
+    // Whether B's value is an input of A at another index, while B's input at that index does not agree with A's.
     const auto is_elsewhere = [&](uint32_t b_value) {
       for (size_t i = 0; i < one.slots.size(); ++i)
         if (agree(one.slots[i].before, b_value) && !agree(one.slots[i].before, other.slots[i].before)) return true;

@@ -1,4 +1,4 @@
-// Pairs what an instrument is shown before a call with what it is shown after the same call.
+// Pairs an instrument's data from before a call with its data from after the same call.
 #pragma once
 #include <algorithm>
 #include <optional>

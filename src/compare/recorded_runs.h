@@ -1,4 +1,4 @@
-// Two runs: records their calls, compares their values, matches their calls, finds the first difference.
+// Records the calls of two runs, compares their values, matches their calls, and finds the first difference.
 #pragma once
 #include <functional>
 #include <map>
@@ -154,7 +154,7 @@ struct FirstDifference {
   uint32_t a_value = kNoValue, b_value = kNoValue;
   std::string where;  // "softmax1", "result 0"
   std::string how;    // "max abs 3.1e-3 (tolerance 1e-5)"
-  // The calls of which one is the cause, in their order. Their inputs agree, as far as they can be compared.
+  // The calls that may be the cause, in their order. Their inputs agree, as far as they can be compared.
   std::vector<size_t> a_causes, b_causes;
   std::string cause;  // "caused by matmul3 whose inputs agree", "its input 1 differs already: a constant"
 

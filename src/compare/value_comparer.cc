@@ -1,3 +1,4 @@
+// Implements ValueComparer: compares values of two runs, and the inputs and outputs of their calls.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +9,8 @@
 namespace opd {
 namespace {
 
-// Whether slot `i` has the same memory as one of `has`: a call may write an output in place of an input.
+// Whether slot `i` shares the memory of another slot for which has() is true: a call may write an output in place of an
+// input.
 bool is_alias(const RecordedCall &call, size_t i, uint32_t CallTensor::*value, const std::function<bool(size_t)> &has) {
   for (size_t j = 0; j < call.slots.size(); ++j)
     if (j != i && call.slots[j].*value == call.slots[i].*value && has(j)) return true;
@@ -88,8 +90,8 @@ std::vector<std::pair<uint32_t, uint32_t>> ValueComparer::outputs(const Recorded
     if (one.after != kNoValue && other.after != kNoValue) pairs.emplace_back(one.after, other.after);
   };
   if (a.slots.size() == b.slots.size()) {
-    // If a kernel should write an argument but does not, this is a difference, too. It is none if only one side writes
-    // an input because its output is in place.
+    // If a kernel should write an argument but does not, the argument differs. Exception: one side writes an input
+    // because its output is in place of that input, and the other side does not.
     const auto is_in_place = [](const RecordedCall &here, const RecordedCall &there, size_t i) {
       return here.slots[i].is_written && !there.slots[i].is_written &&
              is_alias(here, i, &CallTensor::after, [&](size_t j) { return there.slots[j].is_written; });
@@ -127,7 +129,7 @@ bool ValueComparer::inputs_agree(const RecordedCall &a, const RecordedCall &b) {
     const uint32_t one = a.slots[i].before, other = b.slots[i].before;
     if (one != kNoValue && other != kNoValue && !agrees(one, other)) return false;
     if ((one == kNoValue) == (other == kNoValue)) continue;
-    // On one side the output is in place of an input; on the other its memory had no contents.
+    // On one side the output is in place of an input. On the other side the output's memory had no contents.
     const RecordedCall &call = one != kNoValue ? a : b;
     if (!is_alias(call, i, &CallTensor::before, [](size_t) { return true; })) return false;
   }

@@ -1,5 +1,6 @@
-// The contents of tensors at moments of a run: copies within a limit of memory; equal contents are stored once. If a
-// content does not fit, only its hash is kept, which still shows whether two values are equal bit for bit.
+// The contents of tensors at moments of a run. Copies are kept within a limit of memory, and equal contents are stored
+// once. If a copy does not fit, only its hash is kept, which still shows whether two values are equal bit for bit. Also
+// helpers for code that records calls through the VM's instrument.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -56,13 +57,13 @@ ContentsHash hash_of(std::string_view bytes, DLDataType dtype);
 // The elements of a value; a null view if they are unknown.
 std::string_view elements_of(const Contents &contents, Ref<Tensor> &copy);
 
-// ---- a call as the VM's instrument shows it, for code that records the values that calls read and write
+// ---- helpers for code that records the values that calls read and write
 
 inline constexpr std::string_view kAllocTensor = "vm.builtin.alloc_tensor";
 inline constexpr int kMostTuples = 16;  // limit for tuples around a value of a call; programs nest less
 
-// The kernel that vm.builtin.call_tir_dyn calls; null for any other function. The kernel's arguments follow it, without
-// the last one, which has sizes.
+// The kernel that vm.builtin.call_tir_dyn calls; null for any other function. In `args`, the kernel is first, then its
+// arguments follow. The last item, a shape, is not one of them.
 const Function *kernel_of(std::string_view name, Args args);
 
 // False while the tensor's device captures a graph, because the copy would become a part of it.
