@@ -144,7 +144,7 @@ class Hasher {
     if (v.type == OPD_BOOL) return mix(kind, v.u.int64 != 0);
     if (v.type < OPD_OBJECT || !object_of(v)) return mix(kind, static_cast<uint64_t>(v.u.int64));
     const auto [place, fresh] = done_.try_emplace(object_of(v), 0);
-    if (!fresh) return place->second;  // 0 within itself
+    if (!fresh) return place->second;  // 0 for an object within itself
     if (++depth_ > kMaxNesting)
       fail(OPD_INVALID_ARGUMENT, "RecursiveHash: objects are nested more than ", kMaxNesting, " deep");
     const uint64_t result = hash_inside(v);
@@ -167,7 +167,7 @@ class Hasher {
       for (const int64_t size : shape->dims()) result = mix(result, static_cast<uint64_t>(size));
     } else if (const Array *sequence = try_sequence(v)) {
       for (const View &item : sequence->views()) result = mix(result, hash(item));
-    } else if (const Map *map = try_map(v)) {  // must not depend on the order
+    } else if (const Map *map = try_map(v)) {  // the hash must not depend on the order
       uint64_t sum = map->count;
       for (uint64_t at = map->begin(); at != map->end(); at = map->next(at))
         sum += mix(mix(1, hash(map->at(at).key)), hash(map->at(at).value));

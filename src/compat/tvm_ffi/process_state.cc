@@ -1,4 +1,5 @@
-// Connects base/ and value/ to the state of libopdyno through the C functions, because this library has no own state.
+// Connects base/ and value/ to the state of libopdyno through its C functions, because this library has no state of its
+// own.
 
 #include "compat/tvm_ffi/c_api.h"
 #include "compat/tvm_ffi/define.h"

@@ -127,7 +127,7 @@ class Printer {
     if (const auto *shape = try_as<Shape>(v)) return concat("Shape(", joined(shape->dims()), ")");
     if (v.type == kBigInt) return big_number(v);
     const auto [place, fresh] = done_.try_emplace(&object, concat("...", address(object)));
-    if (!fresh) return place->second;  // "..." within itself
+    if (!fresh) return place->second;  // "..." for an object within itself
     if (++depth_ > kMaxNesting) fail(OPD_INVALID_ARGUMENT, "objects are nested more than ", kMaxNesting, " deep");
     std::string text = print_inside(object, v);
     --depth_;
