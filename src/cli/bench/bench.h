@@ -40,7 +40,7 @@ struct BenchResult {
   std::string machine = {};  // the machine's name
 };
 
-// Pieces of the text form.
+// Parts of the text form.
 std::string time_text(double seconds);                                         // with a unit that fits
 std::string columns_text(const std::vector<std::vector<std::string>> &cells);  // the first line has the titles
 std::string clock_name(const opd_benchmark_stats &stats);                      // "device" or "host"

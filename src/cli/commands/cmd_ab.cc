@@ -36,11 +36,11 @@ namespace opd::cli {
 
 namespace {
 
-// ---- A child process that holds one warm program and measures a turn of calls on request.
+// ---- a child process that holds one warm program and measures a turn of calls on request
 //
 // Each program has its own process: two builds of a library may define the same symbols, and the memory layout of one
-// must not depend on the other. While one measures, the other waits on its pipe. The process that holds the program can
-// be replaced by a new one, because the addresses of its data change the times as if the program were another.
+// must not depend on the other. While one process measures, the other waits on its pipe. A process can be replaced by a
+// new one, because the addresses of its data change the times as if the program were another.
 
 // Requests and answers are lines. An answer that begins with '!' is an error: the exit code, the library's code, the
 // message.
@@ -221,7 +221,7 @@ void live_elsewhere(int requests, int answers, const Args &args, std::atomic<boo
     const int status = wait_for(life);
     if (has_successor) continue;
     if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
-    ::signal(WTERMSIG(status), SIG_DFL);  // ends like the life, for AbWorker::fail_ended()
+    ::signal(WTERMSIG(status), SIG_DFL);  // ends by the same signal, which AbWorker::fail_ended() reports
     ::raise(WTERMSIG(status));
     ::_exit(1);
   }
@@ -229,8 +229,8 @@ void live_elsewhere(int requests, int answers, const Args &args, std::atomic<boo
 
 class AbWorker {
  public:
-  // Forks, so the process must have no other threads. `args` are the arguments of `ab`, with the words of this program
-  // only.
+  // Forks, so the process must have no other threads. `args` are the arguments of `ab`, but with the words of this
+  // program only.
   AbWorker(std::string name, const Args &args) : name_(std::move(name)) {
     int down[2] = {-1, -1}, up[2] = {-1, -1};
     if (::pipe(down) != 0 || ::pipe(up) != 0 || (child_ = ::fork()) < 0) fail_errno("start", name_, errno);
@@ -252,7 +252,7 @@ class AbWorker {
     wait_for(child_);
   }
 
-  // If the child fails, these fail with its exit code and its message, after the program's name.
+  // If the child fails, the following functions fail with its exit code and its message, after the program's name.
   struct Size {
     double seconds = 0;  // per call
     int64_t rows = 1;    // rows that a call adds to a profile

@@ -30,7 +30,8 @@ void read_warmup(const std::string &text, opd_evaluator_options &options) {
   fail_usage(cat("option '--warmup' takes a number of calls, steady or steady:TIME as in steady:5s, not '", text, "'"));
 }
 
-// Bytes to copy to flush the caches: the size of the last-level cache. A copy moves twice that through it.
+// The number of bytes to copy to flush the caches: the size of the last-level cache. A copy moves twice as many bytes
+// through the cache.
 int64_t flush_bytes(const std::string &text, uint64_t given) {
   const uint64_t bytes = text.empty() ? last_level_cache_bytes() : given;
   if (bytes == 0)
@@ -175,8 +176,8 @@ class BenchBase {
     cJSON_ArrayForEach(row, rows) add(row);
   }
 
-  // These fail with Exit::usage if the base was measured in another way; settings that the file lacks count as equal.
-  // The base must have a row for each of `rows`.
+  // The check_… functions fail with Exit::usage if the base was measured in another way. Settings that the file lacks
+  // count as equal. The base must have a row for each of `rows`.
   void check_fits(const BenchPlan &plan, const std::vector<Sizes> &rows) const {
     if (is_sweep_ != plan.is_sweep)
       refuse(is_sweep_ ? "holds a sweep over sizes; compare it with the same --sweep"

@@ -25,7 +25,7 @@ namespace opd::cli {
 
 namespace {
 
-// ---- a comparison for people, read from its report
+// ---- the output for people, read from the comparison's report
 
 bool is_equal(const Report &report) { return configured(report, "Equal").view().u.int64 > 0; }
 
@@ -175,7 +175,7 @@ opdyno::Comparison compare_programs(const Args &args) {
   return with_usage_errors([&] { return opdyno::compare(a.target().vm(), b.vm(), name.c_str(), a.arguments(), &how); });
 }
 
-// ---- two builds of a language model, which run with the same tokens. Each has its own cache.
+// ---- two builds of a language model, which run with the same tokens and separate caches
 
 struct ComparedPasses {
   opdyno::Comparison last;  // comparison of the first pass that differs, else of the last pass

@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t most_of_a_line = 16 << 20;
 
-// If OPDYNO_CONTROL is in its environment, this command may listen there itself.
+// If the environment of this command has OPDYNO_CONTROL, the command may itself listen on that socket.
 void refuse_ourselves(int fd, const std::string &path) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -104,7 +104,7 @@ class ControlClient {
   }
 
  private:
-  // False: the process sends no more.
+  // Returns false if the process sends nothing more.
   bool fill() {
     char block[1 << 16];
     pollfd waiting{fd(), POLLIN, 0};  // ThreadSanitizer runs signal handlers here, but not in recv()

@@ -20,7 +20,8 @@ struct Recording : Profile {
   std::vector<std::string> hints;  // hints below the table
 };
 
-// Names the counters that are all 0 because a warm-up already had their effects: pages are touched, buffers are kept.
+// Names the counters that are all 0 because the counted events happened in a warm-up: it touched pages and made
+// buffers, which are kept.
 std::string hint_at_zeros(const Report &report) {
   std::vector<std::string> zeros;
   for (const std::string &name : report.columns()) {

@@ -104,8 +104,10 @@ std::string man_page(const Command &command) {
   return cat(text, exit_status(), ".SH SEE ALSO\n.BR opdyno (1)\n");
 }
 
-// ---- completions for bash, zsh and fish: commands, their options, and which options take a value. Other words
-// complete to files, unless the table has choices.
+// ---- completions for bash, zsh and fish
+//
+// They complete commands, their options, and options that take a value. Other words complete to files, unless the table
+// has choices.
 
 // In fish, backslashes are special between quotes, too.
 std::string fish_quoted(std::string_view text) {

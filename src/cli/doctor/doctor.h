@@ -1,5 +1,6 @@
 // The checks of `opdyno doctor`: each reports what works on this machine, why the rest does not, and what fixes it. The
-// judge_… functions depend only on their facts, so that tests can pass the facts of other machines.
+// judge_… functions depend only on their facts, so that tests can pass the facts of other machines. Also Probe, which
+// runs work that may hang or crash.
 #pragma once
 #include <sys/types.h>
 
@@ -13,7 +14,8 @@
 
 namespace opd::cli {
 
-// Runs work that may hang, crash or print in a process of its own, such as drivers of devices and foreign programs.
+// Runs work in a process of its own, because the work may hang, crash or print. Examples are drivers of devices and
+// foreign programs.
 class Probe {
  public:
   // Begins `work` in a copy of this process; its result is the answer.
@@ -30,10 +32,10 @@ class Probe {
   struct Answer {
     bool is_whole;     // the process ended with exit code 0 in time
     std::string text;  // at most 64 KiB
-    std::string why;   // it is not whole: kTooLate, "ended by signal 11 (Segmentation fault)", "could not
+    std::string why;   // if it is not whole: kTooLate, "ended by signal 11 (Segmentation fault)", "could not
                        // be started: …"
   };
-  // Called once. If the process could not be started, the answer says why.
+  // Call it once. If the process could not be started, the answer says why.
   Answer wait(std::chrono::steady_clock::time_point deadline);
 
  private:
@@ -44,7 +46,7 @@ class Probe {
 
   pid_t child_;
   Descriptor answers_;
-  std::string problem_;  // why there is no process
+  std::string problem_;  // reason why there is no process
 };
 
 enum class State { ok, limited, missing };
@@ -62,7 +64,7 @@ inline std::string remedy_of(const Probe::Answer &answer) {
   return answer.why == Probe::kTooLate ? "opdyno doctor --within 10s" : "";
 }
 
-// ---- the processor's counters, energy ----
+// ---- the processor's counters, energy
 
 struct CounterFacts {
   // Errors of perf_event_open(2) for a hardware event, for a kernel event that occurs in programs, and for one that
@@ -85,7 +87,7 @@ EnergyFacts energy_facts();
 Check judge_energy(const EnergyFacts &facts);
 Check check_papi();  // may take long, like all checks below except those of the machine
 
-// ---- settings of the machine ----
+// ---- settings of the machine
 
 std::string container_name();   // "Docker"; "" outside of containers, as far as known
 std::string hypervisor_name();  // "KVM (QEMU)"; "" on hardware, as far as known
@@ -93,7 +95,7 @@ Check check_clock();
 Check check_governor();
 Check check_quota();
 
-// ---- what programs need ----
+// ---- needs of programs
 
 Check check_cache(std::chrono::milliseconds limit);
 Check check_compiler(std::chrono::milliseconds limit);
@@ -111,7 +113,7 @@ Check judge_device(const DeviceFacts &facts);
 Check check_nvml();
 Check check_tls();
 
-// ---- Python ----
+// ---- the active Python
 
 // The path of the active Python: $VIRTUAL_ENV's, else python3 in PATH; "" if there is none.
 std::string active_python();

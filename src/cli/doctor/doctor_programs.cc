@@ -51,8 +51,7 @@ void compile(const char *cache_dir, std::chrono::milliseconds limit) {
   Module::load_bytes("int opdyno_doctor(void) { return 42; }\n", &options, "doctor.c");
 }
 
-// A directory that exists for a moment. If its process was ended before it could remove the directory, the next one
-// removes it.
+// A temporary directory. If its process ended before it removed the directory, the next process removes it.
 class ShortLived {
  public:
   ShortLived() : name_(environment("TMPDIR").empty() ? "/tmp" : environment("TMPDIR")) {

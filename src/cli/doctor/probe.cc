@@ -1,3 +1,4 @@
+// Implements Probe: starts the process, waits for its answer within a time limit, and ends it.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,3 +1,5 @@
+// Implements Generation: makes a program's caches, computes prompts in passes, decodes tokens, and measures the time of
+// each pass.
 #include <algorithm>
 #include <chrono>
 
@@ -82,7 +84,7 @@ void Generation::begin() {
   inputs_.set_vocabulary(vocabulary_);
 }
 
-// The host's preparations are not measured, except that the result of embed gets another shape.
+// The measured times exclude the host's preparation of arguments. They include the reshape of embed's result.
 Generation::Times Generation::with_pass(const LanguagePass &pass, const Compute &compute) {
   const LanguageFunction &function = pass.is_decoding ? program_.decode : program_.prefill;
   std::vector<Value> args = inputs_.arguments(function, pass, state_values_), embed_args;

@@ -1,4 +1,4 @@
-// `opdyno bench` and `opdyno profile` with --prefill or --decode.
+// `opdyno bench` and `opdyno profile` of a language model: the commands with --prefill or --decode.
 #include "cli/language/language.h"
 
 #include "cli/load/machine.h"

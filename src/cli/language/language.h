@@ -1,4 +1,4 @@
-// `opdyno bench` and `opdyno profile` of a language model: they drive its program by themselves.
+// `opdyno bench` and `opdyno profile` of a language model: the commands drive the model's program themselves.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,16 +22,16 @@ Exit bench_language(const Args &args);
 // `is_output_taken`: an option sends something else to standard output.
 Exit profile_language(const Args &args, bool is_output_taken);
 
-// ---- The parts of the time to decode a token.
+// ---- the parts of the time to decode a token
 
-// Seconds of decoding passes: in all, and of the caches to begin and end them.
+// Seconds of each decoding pass: the whole pass, and the caches' work to begin and end it.
 struct DecodingTimes {
   std::vector<double> whole, bookkeeping;
 };
 
-// Medians over the decoding passes, in seconds, so that a disturbed pass does not matter. `whole`, and the begins and
-// ends in `bookkeeping`, come from passes without a recording, because a recording would make them look longer. The
-// others come from a recording.
+// Medians over the decoding passes, in seconds, so that a disturbed pass does not matter. `whole`, and the part of
+// `bookkeeping` that begins and ends passes, come from passes without a recording, because a recording would make them
+// look longer. The other members come from a recording.
 struct TokenProfile {
   struct Operator {
     std::string name;
@@ -43,19 +43,21 @@ struct TokenProfile {
   double operators = 0;           // kernels that the program calls
   double attention = 0;           // kernels that the caches call for the program
   double bookkeeping = 0;         // other work of the caches: begin and end passes, functions around those kernels
-  double dispatch = 0;            // the rest, on the host: the VM, its builtins, memory, the call
+  double dispatch = 0;            // the rest of the host's time: the VM, its builtins, memory, the call
   std::vector<Operator> longest;  // longest first, with builtins
 
-  // `report`: of `passes` decoding passes, with the columns of opd_profile_options.details.
+  // `report` is of `passes` decoding passes, with the columns of opd_profile_options.details.
   TokenProfile(const Report &report, size_t passes, const DecodingTimes &plain);
 
   double share(double seconds) const { return whole > 0 ? seconds / whole : 0; }
   double host_share() const { return share(bookkeeping + dispatch); }
 };
 
-// ---- The program of a language model: the functions that make its caches, embed tokens, compute prompts and decode,
-// and the roles of their parameters. They are found by the conventions of TVM's and MLC's compilers
-// (docs/language_models.md); options name other functions.
+// ---- the program of a language model
+//
+// It has functions that make caches, embed tokens, compute prompts and decode. The functions and the roles of their
+// parameters are found by the conventions of TVM's and MLC's compilers (docs/language_models.md). Options name other
+// functions.
 
 enum class Role {
   input,      // tokens, or their embeddings
@@ -88,7 +90,7 @@ struct LanguageProgram {
   static LanguageProgram of(const Program &program, const Args &args);
 };
 
-// ---- The arguments of a language model's functions: weights, random tokens, sizes of its caches.
+// ---- the arguments of a language model's functions: weights, random tokens, sizes of its caches
 
 // The work of one pass: its sequences, and the number of new tokens of each.
 struct LanguagePass {
@@ -134,8 +136,7 @@ class LanguageInputs {
   int64_t vocabulary_ = 1;
 };
 
-// ---- Drives the program of a language model: makes its caches, computes prompts of random tokens, and decodes further
-// ones in a batch.
+// ---- a run of the program: its caches, prompts of random tokens, and further tokens decoded in a batch
 
 struct GenerationPlan {
   int64_t prefill, decode, batch;  // tokens of each prompt, tokens decoded after it, sequences
@@ -197,7 +198,7 @@ class Generation {
   int64_t vocabulary_ = 0;
 };
 
-// ---- The output of `bench` and `profile` for a language model: text and JSON.
+// ---- the output of `bench` and `profile` for a language model: text and JSON
 
 struct LanguageResult {
   GenerationPlan plan;

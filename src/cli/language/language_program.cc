@@ -100,7 +100,7 @@ class Finder {
     return found == annotations_.end() || found->second.kind.empty() ? param.kind : found->second.kind;
   }
 
-  // TVM's frontend puts the inputs before the states, and the weights after them.
+  // TVM's frontend puts the inputs before the states and the weights after the states.
   LanguageFunction function(const std::string &name, bool has_states) const {
     LanguageFunction found{name, {}};
     bool is_behind = !has_states;
@@ -297,7 +297,7 @@ Value LanguageInputs::input_of(const LanguageFunction &function, const LanguageP
   return Value::of(random_tensor(embedded, where_of(function, param), 0));
 }
 
-// The result of embed is [tokens, size]; other functions take three dimensions, unless their checks differ.
+// The result of embed is [tokens, size]. Other functions take three dimensions, unless their checks give other ones.
 Value LanguageInputs::embedded(const LanguageFunction &function, const LanguagePass &pass, const Value &input) {
   const LanguageParam &param = function.params[0];
   const Tensor given = Tensor::of(input);

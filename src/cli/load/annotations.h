@@ -1,5 +1,5 @@
-// What TVM's modules say of parameters in texts: a program's descriptions for its error messages, which compiled
-// functions keep, too, and the signatures of kernels, in a module's JSON.
+// Reads descriptions of parameters from texts in TVM's modules. A program's error messages describe its parameters,
+// also in compiled functions. A module's JSON has the signatures of kernels.
 #pragma once
 #include <map>
 #include <optional>
@@ -15,7 +15,7 @@ namespace opd::cli {
 
 struct AnnotatedTensor {
   std::string dtype;
-  std::vector<Dim> dims;  // an expression is a name
+  std::vector<Dim> dims;  // an expression such as n * 2 is kept as a name
 };
 
 struct Annotation {

@@ -106,7 +106,7 @@ class GuardedBlock {
   std::byte fill_;
 };
 
-// ---- a handler for the signal that touching these pages raises
+// ---- a handler of the signal that accesses to these pages raise
 
 // Watches a call: a segmentation fault ends the process with a message that names the call. If the address is in the
 // guards of a block, the message names the block, too. `names`: names of the blocks. All arguments must outlive the

@@ -1,5 +1,4 @@
-// What a machine has: its devices, on this machine or on another one, and collectors, by their names on the command
-// line.
+// The devices and collectors of a machine, by their names on the command line. Devices may be on another machine.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,7 +14,8 @@ namespace opd::cli {
 using Reach = std::function<DLDevice(DLDevice there)>;
 inline DLDevice here(DLDevice device) { return device; }
 
-// None if there is no such property, or this build lacks that kind of device. A lost connection is thrown.
+// Returns none if there is no such property, or if this build lacks that kind of device. Throws if the connection is
+// lost.
 Value attribute_of(DLDevice device, opd_device_attr attr);
 std::string kind_name(DLDeviceType kind);                                        // "cuda"
 std::vector<DLDevice> devices_of(DLDeviceType kind, const Reach &reach = here);  // the CPU has one

@@ -1,4 +1,4 @@
-// Finds out a program's parameters if its instructions do not describe them.
+// Determines a program's parameters if its instructions do not describe them.
 //
 // TVM checks only the parameters that a model calls its inputs (`num_input`), and compiled functions have no
 // instructions to read checks from. But each kernel's error messages contain its signature. So the function is called
@@ -42,7 +42,7 @@ class ParamProbe {
     return true;
   }
 
-  // Makes one call. False if it found nothing new.
+  // Makes one call. Returns false if it found nothing new.
   bool run_once() {
     make_arguments();
     learned_ = must_end_ = false;

@@ -1,5 +1,6 @@
-// The call: its function, which is one of the VM program or a plain packed function of the module tree, and its
-// arguments, which come from -i and --params; missing ones are made to fit the checks of the program and its kernels.
+// A call's function and arguments. The function belongs to the VM program, or is a plain packed function of the module
+// tree. The arguments come from -i and --params. Missing ones are made to fit the checks of the program and its
+// kernels.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -61,7 +62,7 @@ class Arguments {
   Arguments(const Program &program, const Target &target, const Args &args, const Sizes &sizes = {},
             bool is_there = false);
 
-  // Borrowed views, in order.
+  // Returns borrowed views of the arguments in their order.
   const std::vector<opd_value> &views() const { return views_; }
 
  private:

@@ -9,7 +9,7 @@ namespace opd::cli {
 
 namespace {
 
-// By the code that opd_rpc_serve() returned. The last one is for all other codes.
+// Outcomes by the code that opd_rpc_serve() returned. The last outcome is for all other codes.
 constexpr std::array<std::pair<const char *, opd_code>, ServeMetrics::num_outcomes> outcomes{
     {{"done", OPD_OK},
      {"bad_key", OPD_FAILED_PRECONDITION},

@@ -24,8 +24,8 @@ class ServeMetrics {
   std::string address() const { return telemetry_.address(); }
   bool sends_spans() const { return sends_spans_; }
 
-  // These are for the server. `outcome` "": the one that the session has noted. `why`: the reason why the process
-  // ended, for its open spans.
+  // The server calls the following functions. `outcome`: "" selects the one that the session has noted. `why`: the
+  // reason why the process ended, for its open spans.
   void begin_session(int64_t number, SharedSession &shared);  // before its process begins; shared until its end
   void end_session(int64_t number, const char *outcome, const std::string &why = "");
   void show();                   // shows the numbers so far

@@ -137,7 +137,7 @@ void detach_session() {
   for (const int number : {SIGXCPU, SIGTERM}) signal(number, SIG_DFL);
 }
 
-// ---- the gate
+// ---- the gate that admits clients
 
 SessionGate::SessionGate() {
   int ends[2];
@@ -189,7 +189,7 @@ void tell_end(int connection, const SharedSession &shared) {
   } catch (const opdyno::Error &) {}  // then the client only sees that the connection ends
 }
 
-// ---- directories
+// ---- directories of sessions
 
 SessionFolders::SessionFolders(const std::string &user) : user_(user) {
   std::error_code error;
@@ -245,7 +245,7 @@ void SessionFolders::remove(int64_t session) {
   fs::remove_all(path_of(session), ignored);
 }
 
-// ---- the end
+// ---- ends of sessions
 
 void ForcedEnd::go_on(pid_t process, SharedSession &shared) {
   const bool asks = has_client && !has_begun;

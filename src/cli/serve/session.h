@@ -1,5 +1,5 @@
-// What the server of `opdyno serve` has of each session: its process, the channel that lets its client in, the memory
-// that they share, its directory, and its end.
+// The state that the server of `opdyno serve` keeps of each session: its process, the gate that admits its client, the
+// memory that they share, its directory, and its end.
 #pragma once
 #include <opdyno/telemetry.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ void forget_code() noexcept;
 // core files.
 void detach_session();
 
-// ---- the gate
+// ---- the gate that admits clients
 
 // A channel between the server and a session's process whose client is not authenticated yet. Anyone may connect. So a
 // client takes no session's place until it has sent the key and was admitted here.
@@ -47,9 +47,9 @@ class SessionGate {
  public:
   SessionGate();  // before the process begins
 
-  // In the session's process: asks the server, and waits for its answer. False: the client is not let in.
+  // The session's process asks the server, and waits for its answer. Returns false if the client is not let in.
   bool ask();
-  // These are for the server.
+  // The server calls the following functions.
   void keep_servers_end() { sessions_.reset(); }
   int descriptor() const { return servers_.get(); }  // has input once the session has asked, or has ended
   bool has_asked();                                  // consumes that input
@@ -81,11 +81,11 @@ class SpanChannel {
  public:
   static constexpr size_t room = 512;
 
-  // For the session's process. Never waits; spans without room are counted.
+  // The session's process calls this. It never waits. Spans without room are counted.
   void note(const opd_telemetry_value &span) noexcept;
 
-  // For the server. Gives the spans that ended since `taken`, and advances `taken`. If there are too many, gives only
-  // the newest.
+  // The server calls this. Passes the spans that ended since `taken` to `receive`, and advances `taken`. If there are
+  // too many, passes only the newest.
   using Receiver = std::function<void(const SharedSpan &)>;
   void take(uint64_t &taken, const Receiver &receive);
   void take_open(const Receiver &receive) const;  // once the process has ended
@@ -125,10 +125,10 @@ SharedMemory<SharedSession> share_session();
 std::string noted_operator(const SharedSession &shared);
 // Notes the reason for the message to the client. Called if the server ends the process, or if the process has ended.
 void note_reason(SharedSession &shared, const std::string &reason);
-// Tells the client why the process has ended, unless the process has done so. Does not wait.
+// Tells the client why the process has ended, unless the process has told it. Does not wait.
 void tell_end(int connection, const SharedSession &shared);
 
-// ---- directories
+// ---- directories of sessions
 
 // The directories of a server's sessions. The server removes them, because a session in a sandbox cannot remove its
 // own.
@@ -152,10 +152,10 @@ class SessionFolders {
   Descriptor lock_;  // on the directory, as long as the server lives
 };
 
-// ---- the end
+// ---- ends of sessions
 
-// The end of a process that the server decides on. SIGTERM comes first, so that the process can tell its client what
-// ran; SIGKILL comes later.
+// A process's end that the server forces. SIGTERM comes first, so that the process can tell its client which operator
+// ran. SIGKILL comes later.
 struct ForcedEnd {
   using Clock = std::chrono::steady_clock;
   Clock::time_point next_step;  // Clock::time_point::max(): no further step
@@ -170,7 +170,7 @@ struct ForcedEnd {
 // Notices whether the kernel ends processes of this machine for lack of memory.
 class MemoryWatch {
  public:
-  void look();                       // called now and then
+  void look();                       // call it periodically
   bool has_ended_a_process() const;  // recently
 
  private:

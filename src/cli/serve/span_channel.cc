@@ -1,3 +1,4 @@
+// Implements SpanChannel: passes a session's spans through shared memory to the server.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -42,7 +43,7 @@ bool is_kept(const SharedSpan &span) {
 
 }  // namespace
 
-// Null: too many spans are open.
+// Returns null if too many spans are open.
 SharedSpan *SpanChannel::place_of(const SharedSpan &span) noexcept {
   for (SharedSpan &open : open_)
     if (open.begin_ns && span_number(open) == span_number(span)) return &open;
@@ -70,7 +71,7 @@ void SpanChannel::take(uint64_t &taken, const Receiver &receive) {
   taken_.store(written, std::memory_order_release);
 }
 
-// The call comes first, as if it had ended.
+// The open call comes before its session, as if the call had ended first.
 void SpanChannel::take_open(const Receiver &receive) const {
   for (auto open = open_.rbegin(); open != open_.rend(); ++open)
     if (open->begin_ns) receive(ended_texts(*open));

@@ -1,3 +1,5 @@
+// Implements report_bus_errors(): the handler of SIGBUS names the mapped file that became shorter, and ends the
+// program.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Files and standard streams. Every failed read or write is an error with the system's reason.
+// Files and standard streams. Every failed read or write is an error with the system's reason. Also facts from small
+// files of the system.
 #pragma once
 #include <sys/types.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// What goes on beside a long call: a line on the terminal, and the end of the process beyond the time limit.
+// Threads that run beside a long call: a progress line on the terminal, and a watchdog that ends the process beyond the
+// time limit.
 #pragma once
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// What standard output shows: its properties, and tables of words and numbers for people.
+// Output for people: properties of the screen that standard output shows, and tables of words and numbers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ void print_fitted(std::string_view text);
 
 enum class TableStyle { text, markdown };
 
-// For a terminal, or in Markdown. The first column names the rows.
+// A table for a terminal, or in Markdown. The first column names the rows.
 struct TextTable {
   std::vector<std::vector<std::string>> lines;  // the head first; all have the same number of cells
   std::vector<size_t> words = {};               // further columns that are left-aligned; the others are numbers

@@ -153,7 +153,7 @@ std::vector<std::string> shortened_apart(const std::vector<std::string> &names, 
   for (size_t left = most; left-- > 0 && !are_apart(shown, names);)
     for (size_t i = 0; i < names.size(); ++i) shown[i] = without_middle(names[i], most, left);
   if (are_apart(shown, names)) return shown;
-  // The names differ in several places, so no cut shows all of them.
+  // The names differ in several places, so no cut shows all of them. They are numbered instead.
   std::map<std::string_view, size_t> numbers;
   for (const std::string &name : names) numbers.emplace(name, numbers.size() + 1);
   for (size_t i = 0; i < names.size(); ++i) {

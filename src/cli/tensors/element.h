@@ -36,7 +36,7 @@ struct Scalar {
 Scalar scalar_of(DLDataType dtype, std::string_view what);
 bool has_scalars(DLDataType dtype);
 
-// Exact for every kind: long double has the 64 bits of the widest integers.
+// Reads a number of any kind exactly: long double has the 64 bits of the widest integers.
 long double read_scalar(const void *data, size_t index, Scalar scalar);
 void write_scalar(void *data, size_t index, Scalar scalar, double number);
 void write_integer(void *data, size_t index, Scalar scalar, int64_t number);  // exact; for integer kinds

@@ -1,5 +1,5 @@
-// Inputs: the text after -i, which tells the type of an argument and the source of its elements, and the tensors made
-// of it: random, counted, with given numbers, or from a file.
+// Inputs of a call. The text after -i has the type of an argument and the source of its elements. The tensors made of
+// it are random, counted, filled with given numbers, or read from a file. The syntax of the text:
 //
 //     [name:]4x8xf32[=FILL]      a tensor; 0dxf32 is one without dimensions, nxf32 takes n from --dim
 //     [name:]@x.npy  @f.npz:key  a tensor with the file's shape and dtype
