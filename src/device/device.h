@@ -1,4 +1,4 @@
-// Devices: the interface of a kind, the registry of kinds, and tensors and copies built on them.
+// Devices: the interface of a kind, the registry of kinds, streams and timers, and tensors and copies built on them.
 #pragma once
 #include <opdyno/device.h>
 
@@ -55,7 +55,7 @@ class DeviceBackend {
   // the host, the copy is complete on return, except from pinned memory in a stream that the program created.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                     void *stream) = 0;
-  // The same, and the device measures the times. Null: it has no times.
+  // The same, and the device measures the times. Returns null if it has no times.
   virtual std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                                   size_t bytes, void *stream) {
     copy(from, from_device, to, to_device, bytes, stream);

@@ -15,12 +15,13 @@ class DeviceClock {  // used by one thread at a time
     kOfDevice,    // absolute times of the driver
     kOfReference  // the driver has only times since an event, so the zero has no meaning
   };
-  // `method`: name of the calibration method, shown to users. `resolution_ns`: device timestamps may be this much too
-  // early.
+  // `method`: name of the calibration method, shown to users. `resolution_ns`: a timestamp of the device may be this
+  // much too early.
   explicit DeviceClock(std::string_view method, uint64_t resolution_ns = 1, Zero zero = Zero::kOfDevice)
       : method_(name_id(method)), resolution_ns_(static_cast<int64_t>(resolution_ns)), zero_kind_(zero) {}
 
-  // The device's clock was at `device_ns` within the interval; not before the tick; not after the tick.
+  // Observations of the device's time `device_ns`: the device's clock had it within the interval, not before the tick,
+  // or not after the tick.
   void observe(uint64_t device_ns, TickInterval interval);
   void observe_not_before(uint64_t device_ns, uint64_t tick);
   void observe_not_after(uint64_t device_ns, uint64_t tick);

@@ -100,7 +100,7 @@ Value device_attr(DLDevice device, opd_device_attr attr) {
   return device_backend(device).attr(device.device_id, attr);
 }
 
-// ---- what kinds have unless they override it, and functions of all kinds
+// ---- defaults of DeviceBackend's functions
 
 namespace {
 
@@ -125,6 +125,8 @@ std::unique_ptr<DeviceProgram> DeviceBackend::build(int32_t, const DeviceCode &)
   fail_without("kernels of their own");
 }
 
+// ---- functions of all kinds
+
 bool check_scope(std::string_view scope, DLDevice device) {
   if (scope.empty() || scope == "global") [[likely]]
     return false;
@@ -148,7 +150,7 @@ bool has_working_timer(DLDevice device) try {
   return true;
 } catch (const Exception &) { return false; }
 
-// ---- tensors in images
+// ---- images of tensors in texture scopes
 
 namespace {
 

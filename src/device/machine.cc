@@ -32,8 +32,9 @@ uint64_t machine_available() {
   return kib * 1024;
 }
 
-// ---- control groups: finds the groups of this process. Every level has limits, so it walks from each group to the top
-// of the mount.
+// ---- control groups of this process
+//
+// Every level of groups has limits, so the search walks from each group to the top of the mount.
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

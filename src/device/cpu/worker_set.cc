@@ -115,8 +115,8 @@ void Worker::give_task(const Launch &launch, int32_t task_id) {
   if (state_.exchange(kGiven, std::memory_order_acq_rel) == kAsleep) state_.notify_all();
 }
 
-// On a busy machine a worker may get a processor only milliseconds after it was woken. A worker that wakes up for a task
-// which is gone sleeps again, or finds the next task.
+// On a busy machine a worker may get a processor only milliseconds after it was woken. If the task is gone when the
+// worker wakes up, the worker sleeps again, or finds the next task.
 void Worker::run_unless_begun(Launch &launch) {
   if (launch.generation != WorkerSet::get().generation()) return;  // a forked child; see await_end()
   int given = kGiven;
@@ -192,9 +192,9 @@ int32_t WorkerSet::processors() {
   return count;
 }
 
-// The set has only the processors of the workers' last tasks. So after a worker has moved, a launch may choose wrongly.
+// Only the processors of the workers' last tasks are known. So after a worker has moved, a launch may choose wrongly.
 // The test is for virtual machines whose processors share no cache. A call with three small parallel regions took 343
-// us there while its threads spun on a shared processor. It takes 3 to 15 us since they sleep at once.
+// us there while its threads spun on a shared processor. Now that they sleep at once, it takes 3 to 15 us.
 bool WorkerSet::has_processor_each(std::span<Worker *const> team) {
   if (team.size() >= static_cast<size_t>(processors())) return false;
   // With more than 1024 processors, two may share a bit. Then threads sleep although they could spin.

@@ -1,4 +1,5 @@
-// The worker threads: the set of idle ones, how a worker gets a task, and the handling of fork().
+// The worker threads: the set of idle ones, the transfer of a task to a worker, the observers, bounded active waiting,
+// and the handling of fork().
 //
 // A launching thread that takes a worker from the idle set owns it until it returns the worker. The worker itself never
 // touches the set. So owner and worker share only the worker's state word, and need no lock.

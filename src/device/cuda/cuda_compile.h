@@ -1,4 +1,5 @@
-// Compiles kernels in CUDA C++ with NVRTC. TVM writes such kernels if it has no CUDA itself.
+// Compiles kernels in CUDA C++ with NVRTC, finds the files that they include, and checks compiled code. TVM writes such
+// kernels if it has no CUDA itself.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace opd::cuda {
 
-// ---- the part of NVRTC, NVIDIA's compiler library for CUDA C++, that the library uses. It is declared and found like
-// the driver. Source: NVIDIA, NVRTC.
+// ---- NVRTC, NVIDIA's compiler library for CUDA C++
+//
+// Only the part that the library uses is declared. NVRTC is declared and found like the driver. Source: NVIDIA, NVRTC.
 
 struct SourceProgram;  // nvrtcProgram is a pointer to it
 

@@ -1,4 +1,5 @@
-// The CUDA devices and their primary contexts, which all users of the driver in the process share.
+// The CUDA devices and their primary contexts, which all users of the driver in the process share. Also times of work,
+// memory blocks, pinned memory and programs of a device.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -102,8 +103,10 @@ void DeviceContext::release(Status (*function)(T *), T *object) const noexcept {
   } catch (const Exception &) {}
 }
 
-// ---- times of kernels and copies, measured by events before and after them. The driver reports only the time between
-// two events. So there is a reference event with a known time on the host's clock.
+// ---- times of kernels and copies
+//
+// They are measured by events before and after the work. The driver reports only the time between two events. So there
+// is a reference event with a known time on the host's clock.
 
 class TimedEvent {
  public:
@@ -198,7 +201,7 @@ class CudaWork final : public PendingWork {
   std::unique_ptr<TimedEvent> before_, after_;
 };
 
-// ---- the devices
+// ---- the devices, their memory and their programs
 
 // The list of the process' devices is made at the first use of one.
 const DeviceContext *find_cuda_device(int32_t id);  // null if there is no such device
@@ -213,10 +216,10 @@ void free_block(const DeviceContext &device, void *data) noexcept;
 size_t free_bytes(const DeviceContext &device);  // waits until all returned blocks are free; throws
 
 // Pinned memory of the host (cuda_host.cc).
-// Whether a copy submitted to the stream may read the memory after the call has returned. If so, the memory waits for
-// the copy when its owner returns it. If not, the caller must wait for the copy. There are three reasons: the memory
-// has another owner; the program did not create the stream; or a VM runs, which reuses the memory of its tensors
-// without notice.
+// Whether a copy submitted to the stream may read the memory after the call has returned. If so, the memory is not
+// reused before the copy has ended, even if its owner returns it earlier. If not, the caller must wait for the copy.
+// There are three reasons for that: the memory has another owner; the program did not create the stream; or a VM runs,
+// which reuses the memory of its tensors without notice.
 bool keep_until_read(const void *data, const DeviceContext &device, void *stream) noexcept;
 
 // Code that the driver has loaded for the device, and the kernels in it. Throws.

@@ -1,3 +1,4 @@
+// The kind of CUDA devices: their memory, copies, streams, timers, counters, graphs and programs.
 #include <fstream>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// What CUPTI tells of CUDA devices: events from its records of kernels, copies, fills, and the overhead of the driver
-// and of CUPTI; and hardware counters.
+// Reports of CUPTI on CUDA devices: hardware counters, and events from its records of kernels, copies, fills, and the
+// overhead of the driver and of CUPTI.
 #pragma once
 #include <atomic>
 #include <cstdint>

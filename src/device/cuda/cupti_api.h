@@ -57,9 +57,10 @@ struct Api : Driver<Api> {
   void check(Status status, const char *function) const;  // throws OPD_UNSUPPORTED
 };
 
-// ---- records of CUPTI's buffers. A record states its kind but not its size, and the structures grow from release to
-// release. The members that are read here have had the same offsets in all releases since CUDA 9. Reads are bounded by
-// the record's end.
+// ---- records of CUPTI's buffers
+//
+// A record states its kind but not its size, and the structures grow from release to release. The members that are read
+// here have had the same offsets in all releases since CUDA 9. Reads are bounded by the record's end.
 
 struct Activity {
   uint32_t kind = 0;

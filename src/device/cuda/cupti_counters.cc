@@ -1,6 +1,6 @@
 // Hardware counters of a CUDA device, through CUPTI's range profiler. CUPTI counts one stretch of the device's work at
-// a time. So a stretch ends whenever a counter starts or stops, and its counts are added to all active counters. That
-// is possible only with sums.
+// a time. So a stretch ends whenever a counter starts or stops, and its counts are added to all active counters. Only
+// sums can be added in this way, so only metrics that are sums are accepted.
 #include <algorithm>
 #include <cmath>
 #include <mutex>

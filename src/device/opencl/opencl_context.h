@@ -1,6 +1,6 @@
 // OpenCL's driver and its devices: the functions of OpenCL 1.2 that the library uses; the context of each device, its
 // default queue, and properties that are used often; the buffers and images of all devices, and the addresses that
-// represent them. The loader (libOpenCL.so.1) is opened at the first use of an OpenCL device.
+// represent them; times of commands. The loader (libOpenCL.so.1) is opened at the first use of an OpenCL device.
 // Source: The OpenCL Specification, 3.0.
 #pragma once
 #define CL_TARGET_OPENCL_VERSION 210

@@ -140,7 +140,7 @@ class DeviceContext {
     begin_ns = ns_of(times[0]), end_ns = ns_of(times[1]);
     return begin_ns <= end_ns;  // the counter may have wrapped around
   }
-  // The time between the two, correct even if the counter wrapped around. Throws.
+  // Returns the time between the two queries, which is correct even if the counter wrapped around. Throws.
   uint64_t elapsed_ns(TimeQueries queries) const {
     RawTimes times{};
     check(read_raw(queries, times), "vkGetQueryPoolResults");

@@ -1,3 +1,4 @@
+// The kind of Vulkan devices: their memory, copies, streams, timers, counters and programs.
 #include "device/backends.h"
 #include "device/device.h"
 #include "device/vulkan/vulkan_work.h"

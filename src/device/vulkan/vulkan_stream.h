@@ -112,8 +112,8 @@ class Stream {
 
   const std::shared_ptr<Progress> &progress() const { return progress_; }
 
-  // These are complete on return, except for copy(). Each returns the number of its last work. `queries`: receives the
-  // times; may be null.
+  // The copy is complete when these functions return, except copy(). Each returns the number of its last work.
+  // `queries`: receives the times; may be null.
   using Queries = const DeviceContext::TimeQueries *;
   uint64_t write(const void *from, const Place &to, size_t bytes, Queries queries);
   uint64_t read(const Place &from, void *to, size_t bytes, Queries queries);
