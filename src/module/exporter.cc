@@ -238,7 +238,7 @@ ExportLayout plan_export(Module &root, bool with_more_code, const std::string &d
   return plan;
 }
 
-// ---- writing them
+// ---- writing the parts
 
 constexpr size_t kLargeBytes = size_t{1} << 30;  // larger data goes to .lrodata, because code must reach its other data
 

@@ -36,8 +36,8 @@ std::vector<AddressRange> constants_without_embedded(const ElfFile &file);
 // The functions that code calls by name. There are two sources, because neither is complete. TVM gives each place where
 // code stores a function a local symbol with the function's name. Stripping a library removes these.
 std::vector<std::string_view> functions_with_places(const ElfFile &file);
-// Adds builtins of VM programs, which are called in another way: code passes the name to its loader, as a string among
-// its constants.
+// Adds the builtins of VM programs that code calls. Code calls them in another way: it passes the name to its loader,
+// as a string among its constants.
 void add_called_builtins(Bytes constants, std::vector<std::string_view> &names);
 void describe_called(JsonWriter &json, const std::vector<std::string_view> &names);  // writes "calls", if there are any
 

@@ -97,8 +97,8 @@ class ElfFile {
     uint32_t first = 0, count = 0;
   };
 
-  // The evidence that is required for an address to be a function's: the linker's own functions have no unwind
-  // information.
+  // The evidence that is required for an address to be that of a function. The linker's own functions have no unwind
+  // information, so they need less evidence.
   enum class Evidence { kNone, kSection, kFunction };
 
   // elf_file.cc: header, sections and segments

@@ -103,8 +103,8 @@ void ElfFile::read_packed_relocations() {
   }
 }
 
-// No word may be filled twice, and no symbol may have two slots: in the undamaged file, one of them belonged to another
-// symbol.
+// No word may be filled twice, and no symbol may have two slots of one kind. Otherwise the file is damaged, and one of
+// the two belonged to another symbol.
 void ElfFile::check_slots_once() {
   auto &words = relocated_;
   if (!std::is_sorted(words.begin(), words.end())) std::sort(words.begin(), words.end());
@@ -119,9 +119,9 @@ void ElfFile::check_slots_once() {
       bad(symbols_[r.symbol].entry, "symbol ", symbols_[r.symbol].name, " has two slots of one kind");
     slots[r.symbol] |= kind | 4;
   }
-  // The linker's own initialiser and finaliser call the first two symbols if they exist. They test one slot, and on
-  // AArch64 call through another. If one slot belonged to another symbol, they would call a function that does not
-  // exist. The other two are called only through the tested address.
+  // The linker's own initialiser calls the first symbol if it exists, and its finaliser calls the second. They test one
+  // slot, and on AArch64 call through another. If one slot belonged to another symbol, they would call a function that
+  // does not exist. The two _ITM_ symbols are called only through the tested address.
   for (size_t i = 1; i < slots.size(); ++i) {
     const ElfSymbol &s = symbols_[i];
     if (s.name == "__gmon_start__" || s.name == "__cxa_finalize") {
@@ -142,8 +142,9 @@ bool ElfFile::is_loaders(uint64_t address, uint64_t size) const {
   return next != relocated_.end() && *next < address + size;
 }
 
-// ---- the parts of the file that the loader calls or obeys: initialisers and finalisers, the head of the global offset
-// table, property notes
+// ---- the parts of the file that the loader calls or obeys
+//
+// These are initialisers and finalisers, the head of the global offset table, and property notes.
 
 // Checks the functions that run at load and unload.
 void ElfFile::check_calls() const {

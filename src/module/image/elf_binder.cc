@@ -20,7 +20,7 @@
 namespace opd {
 namespace {
 
-// Held from the check whether a file is mapped until it is mapped. Mapping runs foreign constructors.
+// This lock is held from the check whether a file is mapped until it is mapped. Mapping runs foreign constructors.
 ForkMutex &in_place_guard() {
   static auto *guard = new ForkMutex(LockRank::kInPlace);
   return *guard;

@@ -99,8 +99,10 @@ class LibraryImage {
   bool prepared_ = false;
 };
 
-// ---- the library cache: images of unloaded libraries. They save the next load of the same file from reading, checking
-// and writing it again. While a library is loaded, its image is not in the cache, so two modules never share an image.
+// ---- the library cache
+//
+// It keeps the images of unloaded libraries. They save the next load of the same file from reading, checking and
+// writing it again. While a library is loaded, its image is not in the cache, so two modules never share an image.
 //
 // The cache holds at most eight images and OPDYNO_KEPT_LIBRARIES_MB (32). It drops the least recently used images
 // first. opd_memory_trim() of the host drops all images.

@@ -16,9 +16,11 @@
 
 namespace opd {
 
-// ---- the bytes of such a module, in TVM's format for CUDA, OpenCL, HIP and others. They contain the code's format, a
-// description of each kernel, and the code. A description has the kernel's name, the dtypes of its parameters and the
-// names of its launch values.
+// ---- the bytes of such a module
+//
+// They have TVM's format for CUDA, OpenCL, HIP and others. They contain the code's format, a description of each
+// kernel, and the code. A description has the kernel's name, the dtypes of its parameters and the names of its launch
+// values.
 
 enum class LaunchValue : uint8_t {
   kGridX,
@@ -46,7 +48,7 @@ struct DeviceModuleBytes {
   std::string_view format, code;  // both point into the bytes
   std::vector<KernelInfo> kernels;
 };
-// Whether it may be the name of a kernel or a format: printable, and not too long.
+// Whether the text may be the name of a kernel or a format: printable, and not too long.
 bool is_kernel_name(std::string_view text);
 bool is_source_text(std::string_view code);  // whether it is text that a user can read
 
@@ -113,8 +115,8 @@ class DeviceModule final : public Module {
 
 // The kind of device for a kind of module; nullopt if no device can run it.
 std::optional<DLDeviceType> device_of_module_kind(std::string_view kind);
-// Whether this build can run artifacts for a target: a kind or one of its common other names ("gpu", "cl", "nvptx64" …).
-// It may have options after a space. Unknown targets are not enabled.
+// Whether this build can run artifacts for a target: a kind or one of its common other names ("gpu", "cl", "nvptx64"
+// …). It may have options after a space. Unknown targets are not enabled.
 bool is_target_enabled(std::string_view target);
 
 // The function of a kernel. It turns packed arguments into a launch.

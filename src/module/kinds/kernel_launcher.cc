@@ -1,4 +1,5 @@
-// The functions of devices' kernels.
+// The functions of devices' kernels, which turn packed arguments into launches. Also the functions that host code calls
+// before it launches kernels.
 #include <array>
 #include <atomic>
 

@@ -1,4 +1,5 @@
-// A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that the loader must fill.
+// A shared library as a module: its functions named __tvm_ffi_<name>, and the slots that the loader must fill. Also a
+// library that is only inspected.
 #pragma once
 #include <functional>
 #include <memory>
@@ -64,7 +65,9 @@ class LibraryModule : public CodeModule {
   std::vector<void **> contexts_;         // slots of the library that hold this module's address
 };
 
-// ---- a library loaded with ModuleOptions::inspect_only. Its functions are listed, but cannot be called.
+// ---- a library loaded with ModuleOptions::inspect_only
+//
+// Its functions are listed, but cannot be called.
 
 // `bytes` returns the library's bytes, as for a load. It is called only for an export.
 using LibraryBytes = std::function<std::string()>;

@@ -1,4 +1,5 @@
-// The C compiler that options or the environment name. It is also used as the linker.
+// The C compiler that options or the environment name, which is also the linker: runs it, and identifies it for the
+// cache of results. Also writes headers for TVM's generated C sources.
 #pragma once
 #include <chrono>
 #include <initializer_list>
