@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// False: the system does not have the call, and each side uses its own fence.
+// If false, the system does not have the call, and each side uses its own fence.
 extern std::atomic<bool> fence_is_asymmetric;
 
 // Stores `value`. No later load of the thread overtakes the store. The frequent side calls this.

@@ -39,7 +39,7 @@ inline uint64_t ticks_of(ClockId clock) {
   return monotonic_ns();
 }
 
-// One moment on both clocks.
+// One moment, read on both clocks.
 struct ClockSample {
   uint64_t ticks, ns;
 };

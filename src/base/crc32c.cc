@@ -14,7 +14,7 @@ using Table = std::array<uint32_t, 256>;
 // A linear function of a checksum: its result for each single bit.
 using Matrix = std::array<uint32_t, 32>;
 
-// Not named apply(): clang 14 would find std::apply() by the argument.
+// The name is not apply(), because clang 14 would find std::apply() by the argument.
 constexpr uint32_t image_of(const Matrix &matrix, uint32_t sum) {
   uint32_t made = 0;
   for (size_t bit = 0; sum; ++bit, sum >>= 1)

@@ -9,7 +9,7 @@ namespace opd {
 // Returns the checksum of earlier bytes followed by `data`. `before`: the checksum of the earlier bytes; 0: none.
 // Signal handlers may call this.
 uint32_t crc32c(uint32_t before, const void *data, size_t size) noexcept;
-// The same without the processor's instructions.
+// Returns the same checksum without the processor's instructions.
 uint32_t crc32c_portable(uint32_t before, const void *data, size_t size) noexcept;
 
 }  // namespace opd

@@ -112,7 +112,7 @@ ForkLink::ForkLink(LockRank rank, void *lock, const Actions &actions) : rank_(ra
 ForkLink::~ForkLink() { ForkLinks::all().remove(*this); }
 
 #ifndef NDEBUG
-// Number of locks of each rank that the calling thread holds.
+// The numbers of locks of each rank that the calling thread holds.
 static constinit thread_local uint8_t held_here[kRanks] __attribute__((tls_model("initial-exec"))) = {};
 
 void ForkLink::check_order() const {

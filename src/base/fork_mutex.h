@@ -26,7 +26,7 @@ enum class LockRank : uint8_t {
   kInPlace,
   // These locks are held for a few instructions or system calls. fork() takes them, so that the guarded data are
   // consistent in the child.
-  kLoader,  // first: constructors of a library being loaded may take any other lock
+  kLoader,  // comes first: constructors of a library being loaded may take any other lock
   kSystemLibrary,
   kImports,
   kOperatorNames,
