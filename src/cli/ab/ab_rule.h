@@ -19,7 +19,7 @@ class AbRule {
   int64_t next_look() const { return next_look_; }
   // The options for this look. The last look may come earlier than next_look(), if the budget is spent.
   opd_diff_options start_look();
-  // True if every row without a verdict could change the total by no more than the minimum effect.
+  // Returns true if every row without a verdict could change the total by no more than the minimum effect.
   bool is_clear(const DiffView &diff) const;
 
  private:
@@ -28,7 +28,7 @@ class AbRule {
   int64_t next_look_ = 10;
 };
 
-// One sentence: which program is faster and by how much, the main cause, and whether something got slower.
+// Returns one sentence: which program is faster and by how much, the main cause, and whether something got slower.
 std::string ab_sentence(const DiffView &diff, const opd_diff_options &options);
 
 }  // namespace opd::cli

@@ -271,7 +271,7 @@ class AbWorker {
     ask(cat(0, " ", calls));  // warms up
   }
 
-  // One run: means over these calls, per operator.
+  // Measures one run. The report has the means over these calls, per operator.
   Report measure(int64_t turn, int64_t calls) {
     const std::string json = ask(cat(turn, " ", calls));
     return attempt(Exit::failed, name_, [&] { return Report::from_json(json); });

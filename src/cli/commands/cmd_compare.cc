@@ -35,7 +35,7 @@ bool has_failure(const Report &report) {
 
 std::string number_text(double number) { return std::isnan(number) ? "" : significant(number, 3); }
 
-// All operators; the text for a terminal fits its width.
+// Makes a table of all operators. Text for a terminal fits its width.
 std::string operators_table(const Report &report, TableStyle style) {
   const Column names(report, "Name"), in_a(report, "Name in A"), states(report, "State"), inputs(report, "Inputs"),
       matched(report, "Matched By"), max_abs(report, "Max Abs"), tolerances(report, "Tolerance"),

@@ -81,7 +81,7 @@ std::string_view state_name(State state) {
 
 std::string doctor_text(const Checks &checks) {
   const Screen screen = output_screen();
-  // In a pipe, each cause is one line, for grep.
+  // If the output goes to a pipe, each cause is one line, so that grep can find it.
   const size_t column = 24,
                width = screen.is_terminal ? std::max<size_t>(static_cast<size_t>(screen.width), column + 16) : SIZE_MAX;
   std::string text;

@@ -54,20 +54,20 @@ std::vector<ErrorPage> read_pages() {
   return pages;
 }
 
-// In the order of the codes.
+// Returns the pages in the order of the codes.
 const std::vector<ErrorPage> &error_pages() {
   static const std::vector<ErrorPage> pages = read_pages();
   return pages;
 }
 
-// One line per code.
+// Returns a text with one line per code.
 std::string exit_codes_text() {
   std::string text;
   for (const auto &[code, meaning] : exit_codes()) text += cat("  ", code, "  ", wrapped(meaning, 5, 100), "\n");
   return text;
 }
 
-// The full name of a code: "OPD_NOT_FOUND" for "not-found" and "2".
+// Returns the full name of a code: "OPD_NOT_FOUND" for "not-found" and "2".
 std::string full_name(std::string_view word) {
   if (const auto number = read_int(word))
     for (const ErrorPage &page : error_pages())

@@ -63,7 +63,7 @@ class Verification {
                            " may read a register that no path has written; opdyno checks it while running"));
     std::set<std::string> names;
     cJSON_ArrayForEach(read, packed) names.insert(plain_text(read));
-    bool is_compiled = false;  // then the libraries call functions that a program otherwise calls itself
+    bool is_compiled = false;  // if true, the libraries call functions that a program otherwise calls itself
     cJSON_ArrayForEach(function, functions) is_compiled |= json_string(function, "kind") == "compiled";
     if (is_compiled) add_called_names(described, names);
     const std::string needed = counted(static_cast<int64_t>(names.size()), "function");

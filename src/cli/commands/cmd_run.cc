@@ -154,7 +154,7 @@ std::string results_json(const Runner &runner, const std::vector<Leaf> &leaves,
   return json.end_object().take() + "\n";
 }
 
-// One line per element: output, index in row-major order, number.
+// Writes one line per element: output, index in row-major order, number.
 std::string results_csv(const std::vector<Leaf> &leaves) {
   std::string csv = "output,index,value\n";
   for (const Leaf &leaf : leaves) {

@@ -104,7 +104,7 @@ struct DeviceFacts {
   std::string kind;
   std::vector<std::string> devices;  // "cuda:0 NVIDIA H100, driver 535.104"
   std::string absence;
-  bool has_nvidia_gpu = false;  // on the PCI bus
+  bool has_nvidia_gpu = false;  // there is one on the PCI bus
   std::string container;
   std::string distribution;  // ID of /etc/os-release
 };

@@ -26,7 +26,7 @@ class BoundsCheck {
   explicit BoundsCheck(const Program &program, std::set<std::string> others = {})
       : program_(program), others_(std::move(others)) {}
 
-  // For Vm::set_instrument(). Must not outlive this.
+  // Returns a function for Vm::set_instrument(). It must not outlive this object.
   Function instrument();
   // Throws Failure with Exit::mismatch.
   void check(const Function &kernel, const std::string &name, const std::vector<opd_value> &arguments);

@@ -161,7 +161,7 @@ class ParamProbe {
     learn(param->dims, std::vector<Dim>(sizes.begin(), sizes.end()));
   }
 
-  // True if the check must be skipped, because it revealed something.
+  // Returns true if the check must be skipped, because it revealed something.
   bool see_check(std::string_view builtin, const std::vector<opd_value> &args) {
     Param *param = args.empty() ? nullptr : param_of(args[0]);
     if (!param) return false;

@@ -1,4 +1,4 @@
-// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
+// One prepared call: module, function, arguments, time limit. The commands run, bench and profile share it.
 #include "cli/load/runner.h"
 
 #include "cli/support/failure.h"

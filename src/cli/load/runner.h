@@ -1,4 +1,4 @@
-// One prepared call: module, function, arguments, time limit. Shared by run, bench and profile.
+// One prepared call: module, function, arguments, time limit. The commands run, bench and profile share it.
 #pragma once
 #include <memory>
 
@@ -27,7 +27,7 @@ class Runner {
   // The function for many calls with arguments(), after start(). If there is a deadline, a wrapper checks it. A
   // function on another machine has no wrapper, because it must be measured there. Must not outlive this.
   Function function() const;
-  // The options for calls that other code makes.
+  // Returns the options for calls that other code makes.
   opd_call_options call_options() const;
 
  private:

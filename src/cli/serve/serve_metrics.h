@@ -17,7 +17,7 @@ namespace opd::cli {
 // server. If the process ends in another way, only the server sees that.
 class ServeMetrics {
  public:
-  static constexpr size_t num_outcomes = 5;  // that a session notes
+  static constexpr size_t num_outcomes = 5;  // number of outcomes that a session can note
 
   // Listens at `address`, and sends to the collector at `otlp`. If one of them is "", it does not.
   ServeMetrics(const std::string &address, const std::string &otlp);

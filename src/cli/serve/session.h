@@ -29,7 +29,7 @@ namespace opd::cli {
 // If a descendant loses its parent, it becomes a child of this process.
 void adopt_orphans();
 std::vector<pid_t> children_of_this_process();  // children of its main thread
-void end_all_children();                        // with their children; waits for their end
+void end_all_children();                        // also ends their children; waits for all ends
 
 // Drops the code of the program and its library from this process's memory. Code that runs again is read from the page
 // cache. A server never runs most of its starting code again.
@@ -45,7 +45,7 @@ void detach_session();
 // client takes no session's place until it has sent the key and was admitted here.
 class SessionGate {
  public:
-  SessionGate();  // before the process begins
+  SessionGate();  // create it before the process begins
 
   // The session's process asks the server, and waits for its answer. Returns false if the client is not let in.
   bool ask();
@@ -88,7 +88,7 @@ class SpanChannel {
   // too many, passes only the newest.
   using Receiver = std::function<void(const SharedSpan &)>;
   void take(uint64_t &taken, const Receiver &receive);
-  void take_open(const Receiver &receive) const;  // once the process has ended
+  void take_open(const Receiver &receive) const;  // call it once the process has ended
   uint64_t num_dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
@@ -149,7 +149,7 @@ class SessionFolders {
 
   const std::string user_;
   std::string path_;
-  Descriptor lock_;  // on the directory, as long as the server lives
+  Descriptor lock_;  // lock on the directory, as long as the server lives
 };
 
 // ---- ends of sessions

@@ -8,7 +8,7 @@
 
 namespace opd::cli {
 
-// One metric of all calls.
+// The values of one metric in all calls.
 class Column {
  public:
   Column() = default;
@@ -32,12 +32,12 @@ class Column {
   Array values_;
 };
 
-// An entry of the configuration.
+// Returns an entry of the configuration; none if it is missing.
 inline Value configured(const Report &report, const char *name) {
   if (!std::ranges::count(report.columns(OPD_REPORT_CONFIGURATION), name)) return {};
   return report.value(OPD_REPORT_CONFIGURATION, 0, name);
 }
-// Its text, safe for the terminal; "" if there is none.
+// Returns the entry's text, safe for the terminal; "" if the entry is missing.
 inline std::string configured_text(const Report &report, const char *name) {
   const Value value = configured(report, name);
   if (value.type() == OPD_NONE) return "";

@@ -22,7 +22,7 @@ std::string written(const Report &report, ReportForm form, const opd_report_writ
 // Whether standard output gets a summary: on a terminal and with --top, unless --wide is given.
 bool wants_summary(const Args &args);
 std::string summary_of(const Report &report, const Args &args, opd_report_write_options options);
-// The table for standard output, or its summary.
+// Returns the table for standard output, or its summary.
 std::string shown_table(const Report &report, const Args &args);
 
 // Writes the files of --csv, --chrome, --view and --flame.
@@ -34,7 +34,7 @@ struct TraceForm {
   std::vector<std::string_view> suffixes;  // without ".gz"
 };
 
-// Both fail with Exit::usage if there is none.
+// Both functions fail with Exit::usage if there is no such form.
 const TraceForm &trace_form(std::string_view name);
 const TraceForm &trace_form_of_file(const std::string &path);
 bool is_gzip_file(const std::string &path);  // "….gz"

@@ -6,16 +6,16 @@
 
 namespace opd::cli {
 
-// Each takes a module's description by opd_module_to_json(), and returns whole lines.
+// Each of these functions takes a module's description by opd_module_to_json(), and returns whole lines.
 std::string overview_text(const cJSON *module);
 std::string tree_text(const cJSON *module);
 std::string signatures_text(const cJSON *module);
 std::string sizes_text(const cJSON *module);
 
-// "library  model.so": kind and file.
+// Returns kind and file, such as "library  model.so".
 std::string module_name(const cJSON *module);
-// "main(x: float32[n, 784]) -> float32[n, 10]", as far as known.
+// Returns the known part of the signature, such as "main(x: float32[n, 784]) -> float32[n, 10]".
 std::string signature_text(const cJSON *function);
-// A number, text or list of plain items on one line; anything else as JSON.
+// Returns a number, text or list of plain items on one line, and anything else as JSON.
 std::string plain_text(const cJSON *item);
 }  // namespace opd::cli

@@ -44,8 +44,8 @@ std::string next_step(opd_code code);
 // Sets a line with a possible cause of a later failure. next_step() puts it before its own line.
 void set_hint(std::string hint);
 
-// True if neither the command line nor the module caused the error: the connection to another machine ended, or the
-// time was over.
+// Returns true if neither the command line nor the module caused the error: the connection to another machine ended, or
+// the time was over.
 bool is_of_circumstances(const opdyno::Error &error);
 
 // Returns the result of `action`. A library error in it ends the program with `code`; elsewhere with Exit::failed.

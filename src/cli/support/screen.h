@@ -27,7 +27,7 @@ struct TextTable {
   std::vector<size_t> minor = {};               // columns to drop in this order if a terminal is too narrow
   size_t least_name = 20;                       // width to which names are shortened before columns are dropped
 
-  // Text for a terminal fits its width. If necessary, names are shortened, too.
+  // Returns the table. Text for a terminal fits its width. If necessary, names are shortened, too.
   std::string written(TableStyle style) const;
   std::string columns(size_t width) const;  // text of that width
 

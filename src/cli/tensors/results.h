@@ -38,7 +38,7 @@ struct Expectation {
 // The comparison of one output.
 struct Comparison {
   std::string name;
-  std::string problem;  // a mismatch as a whole (missing, shape, dtype), or ""
+  std::string problem;  // mismatch of the whole output (missing, shape, dtype); "" if none
   size_t elements = 0, mismatches = 0;
   std::string worst;              // "at [1, 3]: got 0.25, expected 0.5, which differ by 0.25"; "" without a mismatch
   double largest_difference = 0;  // over all finite elements
@@ -48,7 +48,7 @@ struct Comparison {
   std::string text() const;  // one sentence
 };
 
-// One entry per output, and per expected tensor without an output.
+// Returns one entry per output, and one per expected tensor without an output.
 std::vector<Comparison> compare(const std::vector<Leaf> &leaves, const Expectation &expectation);
 
 }  // namespace opd::cli

@@ -94,7 +94,7 @@ struct TensorMaker {
 // A tensor that the CPU can read: `tensor` itself, or a copy.
 Tensor to_cpu(const Tensor &tensor);
 
-// The same bytes under another dtype of that size. NumPy's files hold bfloat16 and float8 as unsigned integers.
+// Returns the same bytes under another dtype of that size. NumPy's files hold bfloat16 and float8 as unsigned integers.
 Tensor reinterpret(const Tensor &tensor, DLDataType dtype);
 bool is_stored_as(DLDataType stored, DLDataType dtype);
 
