@@ -226,7 +226,8 @@ class Matcher {
     });
     match_if(MatchedBy::kDataFlow,
              [&](const RecordedCall &a, const RecordedCall &b) { return comparer_.inputs_agree(a, b); });
-    // Without evidence the former pairs stay. Other pairs would only move the point where the runs seem to diverge.
+    // If there is no evidence, the former pairs stay. Other pairs would only move the point where the runs seem to
+    // diverge.
     for (size_t i = 0; i < bs.size(); ++i) {
       const auto [a, how] = former[i];
       if (of_b_[bs[i]] == kNone && a != kNone && of_a_[static_cast<size_t>(a)] == kNone)

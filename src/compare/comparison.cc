@@ -80,7 +80,8 @@ void require_count(const FunctionInfo &function, size_t num_args) {
           counted(function.num_args, "argument"), ", but was given ", num_args);
 }
 
-// For each parameter of B, the index of A's parameter with the same name. None if a name is missing or occurs twice.
+// Returns the index of A's parameter with the same name, for each parameter of B. Returns nullopt if a name is missing
+// or occurs twice.
 std::optional<std::vector<size_t>> places_by_name(const FunctionInfo &a, const FunctionInfo &b) {
   std::vector<size_t> places;
   for (const std::string &name : b.param_names) {
@@ -114,7 +115,7 @@ std::string kind_of(const View &value, bool with_type) {
 // Whether both results are functions, which cannot be compared.
 bool are_functions(const View &a, const View &b) { return a.type == OPD_FUNCTION && b.type == OPD_FUNCTION; }
 
-// The first difference between results apart from the elements of tensors.
+// Returns the first difference between results, apart from the elements of tensors.
 std::string plain_difference(const View &a, const View &b, const Tolerances &tolerances, const std::string &place,
                              int depth = 0) {
   const auto *one = try_as<Array>(a), *other = try_as<Array>(b);

@@ -16,7 +16,7 @@ struct CompareOptions {
   uint64_t keep_bytes = uint64_t{2} << 30;  // limit of memory for copies of values
   std::string save_directory;               // "": nothing is saved
   int32_t repeat = 0;                       // number of measured runs of each program
-  int64_t timeout_ns = 0;                   // for everything; 0: no limit
+  int64_t timeout_ns = 0;                   // limit for all runs and comparisons together; 0: no limit
   CancelToken *cancel = nullptr;
   Ref<Array> b_args;  // null: those of A, matched by parameter name if their order differs
 };

@@ -20,7 +20,7 @@ void save_contents(Params &params, const std::string &name, const Contents &cont
   params.add(name, std::move(tensor));
 }
 
-// Names are "softmax1/input_0", "softmax1/output_1", with the index of the argument.
+// Adds the tensors of a call. Their names are "softmax1/input_0", "softmax1/output_1", with the index of the argument.
 void save_call(Params &params, const RecordedRun &run, size_t number) {
   const RecordedCall &call = run.calls[number];
   std::string name = call.name;

@@ -66,7 +66,7 @@ inline constexpr int kMostTuples = 16;  // limit for tuples around a value of a 
 // arguments follow. The last item, a shape, is not one of them.
 const Function *kernel_of(std::string_view name, Args args);
 
-// False while the tensor's device captures a graph, because the copy would become a part of it.
+// Returns false while the tensor's device captures a graph, because the copy would become a part of it.
 bool is_readable(const DLTensor &tensor);
 
 // Fills newly allocated memory with bytes 0xFF, which are NaN in floating point. Otherwise unwritten elements could
