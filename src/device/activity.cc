@@ -98,7 +98,7 @@ class AllActivity final : public ActivitySource {
     while (!ends_->try_acquire_for(kInterval)) each_started([](ActivitySource &source) { source.poll(); });
   }
 
-  // True in a child of fork(): it lacks the reader thread, and the vendors' libraries do not work there.
+  // Returns true in a child of fork(). The child lacks the reader thread, and the vendors' libraries do not work there.
   bool is_inherited() const { return generation_.load(std::memory_order_relaxed) != fork_generation(); }
   void forget() {
     (void)ends_.release();  // the parent's thread may have been using it

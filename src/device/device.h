@@ -31,7 +31,7 @@ class DeviceBackend {
   virtual Value attr(int32_t id, opd_device_attr attr) = 0;
   // The reason why the kind has no devices, or no device of this number. One clause, for messages.
   virtual std::string absence(int32_t id);
-  // False if attr() or absence() would run foreign code for the first time, such as the start of a driver.
+  // Returns false if attr() or absence() would run foreign code for the first time, such as the start of a driver.
   virtual bool is_started() const { return true; }
 
   virtual void *allocate(int32_t id, size_t bytes, size_t alignment) = 0;  // null if memory is short
@@ -55,7 +55,7 @@ class DeviceBackend {
   // the host, the copy is complete on return, except from pinned memory in a stream that the program created.
   virtual void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes,
                     void *stream) = 0;
-  // The same, and the device measures the times. Returns null if it has no times.
+  // Copies like copy(), and the device measures the times. Returns null if it has no times.
   virtual std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                                   size_t bytes, void *stream) {
     copy(from, from_device, to, to_device, bytes, stream);
@@ -68,7 +68,7 @@ class DeviceBackend {
   virtual void *create_stream(int32_t id);
   virtual void free_stream(int32_t id, void *stream) noexcept;
 
-  // Null if the device has no timestamps: the caller uses the host's clock. Throws.
+  // Returns null if the device has no timestamps: the caller uses the host's clock. Throws.
   virtual std::unique_ptr<DeviceTimer> start_timer(int32_t, void *) { return nullptr; }
   // The reason why the device has no counters: one clause; "" if it has some. `names`: the wanted counters, if they
   // have names.

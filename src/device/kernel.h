@@ -35,7 +35,7 @@ class DeviceKernel {
   virtual ~DeviceKernel() = default;
   // Submits the launch to a stream (null: the default stream) and does not wait for it. Throws.
   virtual void launch(void *stream, const KernelLaunch &launch) = 0;
-  // The same, and the device measures the times. Returns null if it has no times.
+  // Submits like launch(), and the device measures the times. Returns null if it has no times.
   virtual std::unique_ptr<PendingWork> launch_timed(void *stream, const KernelLaunch &given) {
     launch(stream, given);
     return nullptr;

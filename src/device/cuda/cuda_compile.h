@@ -60,8 +60,8 @@ struct Nvrtc {
 std::string compile_source(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                            std::string_view origin);
 
-// The same, with a cache. If source, options, headers and NVRTC are unchanged, reads code that any process has compiled
-// before from the cache directory.
+// Does the same, with a cache. If a process has compiled the same source before, with the same options, headers and
+// NVRTC, reads the code from the cache directory.
 std::string kept_or_compiled(const Nvrtc &nvrtc, int32_t compute_version, std::string_view source,
                              std::string_view origin, std::string_view cache_directory);
 

@@ -51,7 +51,7 @@ Copy copy_of(uint32_t kind) {
   }
 }
 
-// Names by CUpti_ActivityOverheadKind.
+// Returns the name of an overhead by its CUpti_ActivityOverheadKind.
 const char *overhead_name(uint32_t kind) {
   static constexpr const char *kOfCupti[] = {"",
                                              "CUPTI Buffer Flush",

@@ -109,7 +109,8 @@ enum : uint32_t { kRangeProfiler = 0 };
 enum : uint32_t { kUserRange = 2 };
 enum : uint32_t { kUserReplay = 3 };
 
-// All structs begin so. The size is that of the struct in the release that introduced it; later releases accept that.
+// All structs begin with these members. The size is that of the struct in the release that introduced it. Later
+// releases accept that size.
 template <class T>
 struct Params {
   size_t size = sizeof(T);

@@ -47,7 +47,7 @@ class DeviceMemory {
       change_stream(data, size, stream);
   }
 
-  // False if memory comes from the embedder's hooks.
+  // Returns false if memory comes from the embedder's hooks.
   bool is_from_system() const noexcept { return backend_.keeps(nullptr); }
   // Counts constants that tensors of this device use but that its backend did not allocate.
   void count_mapping(const void *data, size_t bytes) noexcept;

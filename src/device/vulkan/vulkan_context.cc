@@ -78,7 +78,7 @@ std::string no_driver() {
          "vendor's)";
 }
 
-// True also for the limit on the number of allocations: another one is possible after one has been freed.
+// Returns true also for the limit on the number of allocations: another one is possible after one has been freed.
 bool is_out_of_memory(VkResult result) {
   return result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
          result == VK_ERROR_TOO_MANY_OBJECTS;

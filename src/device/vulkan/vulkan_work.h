@@ -9,7 +9,7 @@ namespace opd::vk {
 
 class VulkanWork final : public PendingWork {
  public:
-  // Null if the device has no times. `main`: the device's default stream.
+  // Returns null if the device has no times. `main`: the device's default stream.
   static std::unique_ptr<VulkanWork> make(DeviceContext &context, Stream &main) {
     const std::scoped_lock lock(context.queue_guard());
     const DeviceContext::TimeQueries queries = context.take_queries();
