@@ -51,12 +51,12 @@ std::vector<EmbeddedModule> read_embedded_modules(Bytes blob, const std::string 
 
 // Makes a module from the bytes that its kind stores in libraries. Its imports are not set.
 Ref<Module> make_module(std::string_view kind, const EmbeddedBytes &given);
-// Makes the modules, with `library` for "_lib", links them and returns the root. `derived` gets a slot for each module.
+// Makes the modules, with `library` for "_lib". Links them and returns the root. `derived` gets a slot for each module.
 Ref<Module> make_embedded_modules(Bytes blob, const Ref<Module> &library, const std::string &name,
                                   const ModuleOptions &options, std::vector<Ref<Object>> &derived);
 
-// The same for the symbol __opdyno_library_bin. That holds the whole tree, while the tree for TVM lacks opdyno's own
-// modules. Its entries have the kinds "_lib", "_tvm" and "opdyno.…". `blob` is TVM's tree; it may be absent.
+// Makes the modules of the symbol __opdyno_library_bin. It holds the whole tree, while the tree for TVM lacks opdyno's
+// own modules. Its entries have the kinds "_lib", "_tvm" and "opdyno.…". `blob` is TVM's tree; it may be absent.
 using OwnLoader = std::function<Ref<Module>(std::string_view kind, Bytes bytes)>;
 Ref<Module> make_own_modules(Bytes own, Bytes blob, const Ref<Module> &library, const std::string &name,
                              const ModuleOptions &options, std::vector<Ref<Object>> &derived, const OwnLoader &loader);

@@ -10,7 +10,7 @@ inline constexpr std::string_view kContextSymbol = "__tvm_ffi__library_ctx";  //
 inline constexpr std::string_view kBlobSymbol = "__tvm_ffi__library_bin";     // embedded modules
 inline constexpr std::string_view kOwnBlobSymbol = "__opdyno_library_bin";    // the tree with opdyno's own modules
 
-// True if a name, without the function prefix, is for loaders or describes another function. Such functions are not
+// Whether a name, without the function prefix, is for loaders or describes another function. Such functions are not
 // offered.
 inline bool is_special_name(std::string_view name) {
   return name.starts_with("_metadata_") || name.starts_with("_doc_") || name.starts_with("_library_");

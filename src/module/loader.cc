@@ -177,7 +177,7 @@ Ref<Module> inspect_library(Bytes bytes, const std::string &file, const std::str
   return load_embedded(embedded_by_tvm(elf), embedded_in(elf, kOwnBlobSymbol), library, file, name, options, derived);
 }
 
-// The same for objects, which are linked only for an export.
+// Reads objects without linking them. They are linked only for an export.
 Ref<Module> inspect_objects(const std::vector<LinkInput> &inputs, const std::string &file, const std::string &name,
                             const ModuleOptions &options) {
   check_link_inputs(inputs, name);

@@ -36,7 +36,7 @@ struct Module : Object {
   // Returns a file's content without the imports. `format` is one of save_formats().
   virtual std::string save(std::string_view format);
   virtual std::string serialize();  // input for its kind's BytesLoader; only if OPD_MODULE_SERIALIZABLE
-  // The same for a file that will be in `directory` ("": the current one). Overridden if the directory matters.
+  // Serializes for a file that will be in `directory` ("": the current one). Overridden if the directory matters.
   virtual std::string serialize_beside(const std::string &directory) {
     (void)directory;
     return serialize();
