@@ -56,8 +56,8 @@ double Benchmark::percentile(double percent) const {
   return sorted_[below] + (sorted_[above] - sorted_[below]) * (place - static_cast<double>(below));
 }
 
-// Two-sided probability of a binomial variable at least as far out as `tail` (the one-sided probability if repeats are
-// independent): the mean over all autocorrelations, weighted by their probability.
+// The two-sided probability of a binomial variable at least as far out as `tail`. If repeats are independent, `tail` is
+// the one-sided probability. The result is the mean over all autocorrelations, weighted by their probability.
 double Benchmark::mixed_tails(double tail, double inflation, const AutocorrelationGrid::Weights &weights) const {
   const auto count = static_cast<double>(sorted_.size() / course.concurrency);
   const double z = normal_quantile(tail);
@@ -75,7 +75,7 @@ Benchmark::Reliability Benchmark::reliability() const {
   const auto weights = SerialFit(repeats()).posterior(AutocorrelationGrid::kPrior);
   Reliability is{0, INFINITY, mean_phi(weights), 0, true};
   const double inflation = inflation_by_groups(seconds, course.concurrency);
-  double term = std::exp2(-static_cast<double>(count)), tail = 0;  // of the binomial distribution
+  double term = std::exp2(-static_cast<double>(count)), tail = 0;  // terms of the binomial distribution
   for (size_t k = 0; k < count / 2; ++k) {
     if (count <= 1000) tail = std::min(0.5, tail + term);
     else tail = normal_tail((static_cast<double>(count) - 1 - 2.0 * k) / std::sqrt(static_cast<double>(count)));

@@ -46,7 +46,7 @@ class Copy {
 
   const Report &from_;
   ReportBuilder builder_;
-  std::vector<Cells> cells_;  // of each column
+  std::vector<Cells> cells_;  // the cells of each column
 };
 
 std::string_view text_at(const Report &report, const Column *column, size_t row) {

@@ -46,9 +46,9 @@ class LoadThreads {
     uint64_t duration_ns = 0;     // time of the calls and of their work on the device
   };
   bool is_device_time() const { return is_device_time_; }  // whether durations are by the device's clock
-  // Each thread makes `number` calls; all start together. Returns one span per thread, valid until the next round.
-  // Throws the first error; the other threads then make no further call. A cancelled token ends the round before the
-  // next call.
+  // Each thread makes `number` calls, and all threads start together. Returns one span per thread, valid until the next
+  // round. Throws the first error; the other threads then make no further call. A cancelled token ends the round before
+  // the next call.
   const std::vector<Span> &round(int64_t number) {
     if (threads_.empty()) {
       spans_[0] = call(number);
