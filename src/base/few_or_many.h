@@ -6,7 +6,7 @@
 
 namespace opd {
 
-// The elements are default-initialised: those of plain types have no value yet.
+// The elements are default-initialised, so elements of plain types have no value yet.
 template <class T, size_t kFew>
 class FewOrMany {
  public:

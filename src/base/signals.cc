@@ -14,8 +14,8 @@ bool is_default(const struct sigaction &action) {
 bool start_library_thread(const char *name, void *(*body)(void *), void *argument, pthread_t &out_thread) noexcept {
   sigset_t blocked, before;
   sigfillset(&blocked);
-  // A fault is the thread's own. If its signal were blocked, the process would end without running the program's
-  // handler, which reports crashes (Python's faulthandler, a JVM's error file).
+  // The thread that causes a fault gets its signal. If the signal were blocked, the process would end without running
+  // the program's handler, which reports crashes (Python's faulthandler, a JVM's error file).
   constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
   for (const int fault : faults) sigdelset(&blocked, fault);
   pthread_sigmask(SIG_SETMASK, &blocked, &before);

@@ -42,8 +42,9 @@ struct Walk {
 
 _Unwind_Reason_Code visit_frame(_Unwind_Context *frame, void *given) {
   Walk &walk = *static_cast<Walk *>(given);
-  // The unwinder returns the end of the called function's frame. So only here it is known whether the limit lay in that
-  // frame. The begin of a frame does not show this, because arguments in memory make a frame longer during some calls.
+  // The unwinder returns the end of the called function's frame. So this step decides whether the limit lay in the frame
+  // of the previous step. The begin of a frame is not enough, because arguments in memory make a frame longer during
+  // some calls.
   if (_Unwind_GetCFA(frame) > walk.limit) {
     if (walk.count > 0) --walk.count;
     return _URC_END_OF_STACK;
