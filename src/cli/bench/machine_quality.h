@@ -1,4 +1,4 @@
-// The state of the machine during a measurement: disturbances of timings, as far as the system reports them.
+// The state of the machine during a measurement: the disturbances of timings that the system reports.
 #pragma once
 #include <opdyno/roofline.h>
 

@@ -307,7 +307,7 @@ void Target::bind_plain(const Program &program, const std::optional<std::string>
 Value Target::call(const std::vector<opd_value> &args, const opd_call_options &options) const {
   if (bounds_check_ && !vm_) bounds_check_->check(function_, name_, args);
   if (!vm_) return function_.call(args);
-  // The instrument is set only now, because the search for the shapes of inputs has its own one.
+  // The instrument is set after the search for the shapes of inputs, because that search sets its own instrument.
   if (bounds_check_) vm_.set_instrument(bounds_check_->instrument());
   try {
     return vm_.call_with(options, name_.c_str(), args);

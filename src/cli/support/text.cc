@@ -1,4 +1,5 @@
-// Builds text from parts; reads and writes numbers the same way under every locale.
+// Builds text from parts; splits, wraps, shortens and quotes text; reads and writes numbers the same way under every
+// locale.
 #include "cli/support/text.h"
 
 #include <algorithm>
