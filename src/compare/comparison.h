@@ -38,7 +38,7 @@ class Comparison {
 
   std::string verdict() const;
   bool has_failure() const { return a_.failure || b_.failure; }
-  // nothing differs, fails or is undecided
+  // True if nothing differs, fails or is undecided.
   bool is_equal() const { return !first_.is_found && !has_failure() && result_problem_.empty() && undecided_.empty(); }
 
  private:
