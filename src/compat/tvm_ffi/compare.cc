@@ -76,7 +76,7 @@ class Comparer {
       return std::lexicographical_compare(p.begin(), p.end(), q.begin(), q.end()) ? -1 : 1;
     }
     if (!open_.emplace(x, y).second) {
-      if (equality_) return 0;  // in a cycle, the values are equal as far as compared
+      if (equality_) return 0;  // in a cycle, the values compared so far are equal
       fail(OPD_INVALID_ARGUMENT, "RecursiveCompare: cyclic reference detected in ordering");
     }
     if (open_.size() > kMaxNesting)
