@@ -1,4 +1,4 @@
-// One source of activity that joins those of all kinds of devices.
+// A source of activity that joins the sources of all kinds of devices.
 #include <array>
 #include <atomic>
 #include <chrono>

@@ -149,7 +149,7 @@ void write_image(const DeviceContext &device, cl_command_queue queue, const void
   });
 }
 
-// Copies between places of which one or both are images.
+// Copies between two images, or between an image and a buffer.
 void copy_image(const DeviceContext &device, cl_command_queue queue, const Place &from, const Place &to, size_t bytes,
                 cl_event *event) {
   const Api &api = device.api();

@@ -88,7 +88,7 @@ class VulkanBackend final : public DeviceBackend {
   void copy(const void *from, DLDevice from_device, void *to, DLDevice to_device, size_t bytes, void *stream) override {
     give_copy(from, from_device, to, to_device, bytes, stream, nullptr);
   }
-  // For a copy through the host, the times are those of its second part.
+  // If a copy goes through the host, the times are those of its second part.
   std::unique_ptr<PendingWork> copy_timed(const void *from, DLDevice from_device, void *to, DLDevice to_device,
                                           size_t bytes, void *stream) override {
     Device &device = get((to_device.device_type == kDLVulkan ? to_device : from_device).device_id);

@@ -70,8 +70,8 @@ class Progress {
   VkSemaphore semaphore_ = nullptr;
 };
 
-// Queries for the times of commands that are submitted at once. The begin is that of the first command, the end that of
-// the last.
+// Queries for the times of commands that are submitted at once. The begin is the time of the first command, and the end
+// is the time of the last command.
 struct Mark {
   DeviceContext::TimeQueries queries;
   bool begins = true, ends = true;
