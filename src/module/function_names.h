@@ -1,4 +1,4 @@
-// The names of symbols in artifacts: those of functions, and those for the loader.
+// The names of symbols in artifacts, which belong to functions or are for the loader.
 #pragma once
 #include <string_view>
 

@@ -26,7 +26,7 @@ namespace opd {
 namespace {
 
 constexpr size_t kShownBytes = 8;
-constexpr size_t kStartBytes = 512;  // enough for all formats; that of tar has its sign at byte 257
+constexpr size_t kStartBytes = 512;  // enough for all formats; the mark of tar is at byte 257
 
 enum class Format { kSharedLibrary, kExecutable, kSource, kObject, kArchive, kTar };
 
