@@ -42,8 +42,8 @@ struct Walk {
 
 _Unwind_Reason_Code visit_frame(_Unwind_Context *frame, void *given) {
   Walk &walk = *static_cast<Walk *>(given);
-  // The unwinder returns the end of the called function's frame. So this step decides whether the limit lay in the frame
-  // of the previous step. The begin of a frame is not enough, because arguments in memory make a frame longer during
+  // The unwinder returns the end of the called function's frame. So this step decides whether the limit lay in the
+  // previous step's frame. The begin of a frame is not enough, because arguments in memory make a frame longer during
   // some calls.
   if (_Unwind_GetCFA(frame) > walk.limit) {
     if (walk.count > 0) --walk.count;
