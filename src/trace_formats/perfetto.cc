@@ -80,8 +80,9 @@ enum EventCategory : uint64_t {
   kFillOfDevice,
   kOverhead
 };
-constexpr const char *kCategories[] = {"",           "cpu_op", "user_annotation", "parallel_task", "kernel",
-                                       "gpu_memcpy", "launch", "gpu_memset",      "overhead"};  // index: EventCategory
+constexpr const char *kTrackCategories[] = {
+    "",           "cpu_op", "user_annotation", "parallel_task", "kernel",
+    "gpu_memcpy", "launch", "gpu_memset",      "overhead"};  // index: EventCategory
 constexpr EventCategory kOfWork[] = {kKernelOfDevice, kCopyOfDevice, kCopyOfDevice,
                                      kCopyOfDevice,   kFillOfDevice, kOverhead};  // index: WorkKind
 
@@ -181,8 +182,8 @@ class PerfettoWriter {
     clocks.message(snapshot::kClocks, clock(kDeltaClock, first_ns, true));
     of_events.number(track_event::kTrackUuid, sequence_);
     preset.message(defaults::kTrackEvent, of_events).number(defaults::kTimestampClockId, kDeltaClock);
-    for (size_t id = kOperator; id < std::size(kCategories); ++id)
-      texts.message(interned::kEventCategories, interned_text(id, kCategories[id]));
+    for (size_t id = kOperator; id < std::size(kTrackCategories); ++id)
+      texts.message(interned::kEventCategories, interned_text(id, kTrackCategories[id]));
     for (const auto &[id, name] :
          {std::pair(kShapes, "Input Dims"), std::pair(kOpen, "Open"), std::pair(kCallStack, "Call stack")})
       texts.message(interned::kAnnotationNames, interned_text(id, name));
