@@ -32,7 +32,7 @@ struct Params : Object {
   void copy_all();  // copies all remaining tensors into their own memory and releases the sources
 
   uint64_t total_bytes() const;
-  uint64_t viewed_bytes() const { return viewed_.load(std::memory_order_relaxed); }  // of the tensors made so far
+  uint64_t viewed_bytes() const { return viewed_.load(std::memory_order_relaxed); }  // counts the tensors made so far
   uint64_t copied_bytes() const { return copied_.load(std::memory_order_relaxed); }
 
  private:

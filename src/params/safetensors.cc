@@ -52,7 +52,7 @@ struct Extent {
 
 class SafetensorsReader {
  public:
-  // The header is copied. If the file changes during parsing, no token may lie outside the header.
+  // The header is copied, because a token could lie outside of the header if the file changed during parsing.
   SafetensorsReader(Ref<ByteSource> source, std::string_view header, uint64_t begin)
       : source_(std::move(source)),
         begin_(begin),

@@ -22,7 +22,7 @@ struct ByteSource : Object {
   ByteSource() = default;
   ~ByteSource();
 
-  const char *name() const { return name_.c_str(); }  // in messages
+  const char *name() const { return name_.c_str(); }  // for messages
   Bytes bytes() const { return bytes_; }
   bool is_shared() const { return is_shared_; }
 

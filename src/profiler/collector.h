@@ -85,7 +85,7 @@ class Collector : public Object {
   virtual void *start(DLDevice device) = 0;  // null: the device is not supported
   virtual void stop(void *state, MetricList &out) = 0;
   virtual void finish() noexcept {}            // called after the run
-  virtual std::string note() { return {}; }    // for the configuration, after finish(); "": none
+  virtual std::string note() { return {}; }    // text for the report's configuration, after finish(); "": none
   virtual std::string shared() { return {}; }  // the metrics that include concurrent calls; "": none
 
   std::optional<BuiltinCollector> builtin;  // none: the program's own collector

@@ -37,7 +37,8 @@ uint64_t CollectorRun::begin(DLDevice device) noexcept {
     ticks = now;
   }
   is_busy_ = is_own;
-  // Read after the collectors have started, so it is not later than the begin of the call: end_call() compares the two.
+  // The tick is read after the collectors have started and before the call begins. end_call() compares it with the
+  // begin of the call.
   began_.push_back(ticks);
   return ticks - first;
 }
@@ -48,7 +49,7 @@ uint64_t CollectorRun::end() noexcept {
   uint64_t ticks = begin;
   const bool is_own = std::exchange(is_busy_, true);
   const size_t first = states_.size() - costs_.size();
-  // In reverse order, as opdyno/collector.h documents: the first collector measures around all others.
+  // Collectors stop in reverse order, as opdyno/collector.h documents: the first one measures around all others.
   for (size_t i = costs_.size(); i-- > 0;) {
     void *const state = states_[first + i];
     // Stop a collector even if it has failed meanwhile: only stop() takes back its state.
@@ -96,7 +97,7 @@ CollectorSet::CollectorSet(std::span<const Ref<Collector>> collectors, std::span
     attempt(member, [&] {
       if (!member.collector->claim())
         fail(OPD_FAILED_PRECONDITION, "the collector is in use by another run, or stands twice in the list");
-      // Set before init(), so that finish() is called even if init() fails halfway.
+      // The flag is set before init(), so that finish() is called even if init() fails halfway.
       member.is_claimed = true;
       member.collector->init(devices);
     });

@@ -23,7 +23,8 @@ class CollectorRun final : public CallObserver {
 
   void begin_call(DLDevice device) override {
     reserve(began_.size() + 1);
-    // Checked before begin() opens this call; end_call() checks after end() has closed it. So both count the same.
+    // is_between_calls() is read before begin() opens this call. end_call() reads it after end() has closed the call.
+    // So both count the same calls as outermost.
     const bool is_outermost = is_between_calls();
     const uint64_t cost = begin(device);
     if (is_outermost) outermost_cost_ += cost;
@@ -40,7 +41,7 @@ class CollectorRun final : public CallObserver {
   size_t begin_run() override;  // starts the collectors once for every device
   void end_run(size_t run, EventItems &out) noexcept override;
   bool is_busy() const noexcept override { return is_busy_; }
-  const MetricList &metrics() const { return metrics_; }  // of the last ended call
+  const MetricList &metrics() const { return metrics_; }  // metrics of the call that ended last
 
  private:
   friend class CollectorSet;

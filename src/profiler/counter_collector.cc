@@ -47,7 +47,7 @@ class CounterCollector::Thread final : public TaskObserver {
     if (--calls_ == 0) end_observing_tasks(*this);
   }
 
-  // Called on the worker, for a task that this thread launched.
+  // Begins a task that this thread launched. Called on the worker.
   void *begin_task() noexcept override;
   void end_task(void *given) noexcept override;
 

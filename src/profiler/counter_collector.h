@@ -77,8 +77,8 @@ class CounterCollector : public Collector, private WorkerObserver {
   bool watches_ = false;
 };
 
-// Explain why a counter cannot be used, and what the user can do about it.
-// Hint for an errno of perf_event_open(2).
+// Texts that explain why a counter cannot be used, and that name a remedy. perf_hint(): for an errno of
+// perf_event_open(2).
 std::string perf_hint(int error);
 std::string paranoia_text();  // "/proc/sys/kernel/perf_event_paranoid is 2"
 

@@ -1,5 +1,5 @@
 // Uses PAPI's events as per-thread counters. PAPI is loaded on first use. Only the few needed functions are declared.
-// They are the same in all releases 7, so building needs no header of PAPI.
+// These functions are the same in all releases 7, so building needs no header of PAPI.
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ class Papi {
   Guarded<int(int *event, int modifier, int component)> enum_cmp_event;
   Guarded<int(int event)> get_event_component;  // returns the component or an error
 
-  // With a hint for the user.
+  // Describes an error, with a hint for the user.
   std::string reason(int error) const {
     switch (error) {
       case kPapiNoEvent:
@@ -113,7 +113,7 @@ class Papi {
         return concat("PAPI: ", strerror(error));
     }
   }
-  // Whether it counts each thread separately. False: it counts the process or the machine.
+  // Whether the component counts each thread separately. False: it counts the process or the machine.
   bool counts_threads(int component) const {
     const char *name = get_component_info(component);
     return name && std::strcmp(name, "perf_event") == 0;

@@ -32,8 +32,8 @@ class Dumps : public std::enable_shared_from_this<Dumps> {
       : options_(options), recording_(std::move(recording)), num_written_(num_earlier) {}
   Dumps(const Dumps &) = delete;
 
-  // Call it once. Dumps that were requested before are written first, unless the writing thread itself calls this: the
-  // program's log callback may end the recording.
+  // Ends the dumps. Call it once. Dumps that were requested before are written first. If the writing thread itself
+  // calls this function, they are not: the program's log callback may end the recording.
   void finish() noexcept {
     recording_->alarm().disarm();
     if (generation_ != fork_generation()) return;  // a forked child does not have the thread

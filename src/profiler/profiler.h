@@ -1,4 +1,5 @@
-// Profilers of the whole process.
+// Profilers of the whole process: the schedule of the recorded steps, and flight recorders, which dump the latest
+// events to files.
 #pragma once
 #include <cstdint>
 #include <memory>

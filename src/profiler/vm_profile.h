@@ -37,7 +37,7 @@ VmProfile profile_named(Vm &vm, std::string_view name, Args args, const CallSett
 void start_profile(Vm &vm, const VmProfileOptions &options);
 VmProfile stop_profile(Vm &vm);
 
-// The same for a program on another machine, where the profiles are made.
+// Profiles of a program on another machine. That machine makes them.
 class ProfilesThere {
  public:
   virtual VmProfile profile_named(std::string_view name, Args args, const CallSettings &settings,

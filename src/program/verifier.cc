@@ -78,7 +78,7 @@ class Verifier {
       return name.find('\0') != std::string::npos;
     };  // not a C string
     if (holds_nul(f.name) || std::any_of(f.param_names.begin(), f.param_names.end(), holds_nul))
-      // otherwise it would have ended there
+      // c_str() cuts the name at the NUL byte, where the message would otherwise end
       bad("function ", f.name.c_str(), " or one of its parameters has a NUL byte in its name");
     if (f.kind == FunctionKind::kPacked) return;
     if (f.num_args < 0 || f.num_registers < f.num_args || f.num_registers > kMaxRegisters)
