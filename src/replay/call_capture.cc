@@ -118,8 +118,8 @@ class CallCapture final : public OperatorObserver {
 };
 
 // An instrument slows the call down: the VM then does not use its memory plan, and the observer fills memory that the
-// program allocates. So there is none unless something is to be observed. run() would ask the keeper again, so this
-// calls run_here().
+// program allocates. So only a call that is observed gets an instrument. run() would ask the keeper again, so this
+// function calls run_here().
 Ref<Error> run_captured(Vm &vm, uint32_t function, Args args, const CallSettings &settings, Value &result,
                         CallCapture &capture) {
   CallSettings own = settings;

@@ -50,8 +50,8 @@ std::string target_of(const std::string &path) {
   return target;
 }
 
-// Creates and opens a file beside `path`, which becomes its name: a rename works only within one file system. Only the
-// owner can read the file, because it has a call's data.
+// Creates and opens a file in the directory of `path`, and sets `path` to its name. It is in that directory, because a
+// rename works only within one file system. Only the owner can read the file, because it has a call's data.
 int open_beside(std::string &path) {
   path += ".XXXXXX";
   return ::mkostemp(path.data(), O_CLOEXEC);

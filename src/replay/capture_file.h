@@ -35,7 +35,7 @@ enum class BlockKind : uint32_t {
 struct BlockHead {
   BlockKind kind;
   uint32_t number;
-  uint64_t size;        // of the content
+  uint64_t size;        // size of the content
   uint64_t head_check;  // checksum of the members before it
   uint64_t low, high;   // hash of the content
 };

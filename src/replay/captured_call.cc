@@ -23,8 +23,8 @@ constexpr std::string_view kArchitecture = "unknown";
 constexpr const char *kVariables[] = {"OPDYNO_NUM_THREADS",       "TVM_NUM_THREADS",         "OMP_NUM_THREADS",
                                       "OPDYNO_KEPT_LIBRARIES_MB", "OPDYNO_KEPT_PROGRAMS_MB", "OPDYNO_BACKTRACE"};
 
-// A replay reports differences: sums of kernels with fused multiply-add or wider vectors round differently, so results
-// may differ although neither is wrong.
+// The processor's features that change results. Kernels with fused multiply-add or wider vectors round sums
+// differently. So results may differ although neither is wrong, and a replay reports that the features differ.
 std::string processor_features() {
   std::string out;
 #if defined(__x86_64__)

@@ -20,7 +20,7 @@ namespace opd {
 struct KeptModule {
   enum Form : uint8_t {
     kLibrary,        // a shared library's file
-    kSerialized,     // in the form that its kind has in libraries
+    kSerialized,     // serialized, as libraries embed modules of its kind
     kPartOfLibrary,  // serialized bytes that are a part of an earlier library's bytes
   };
   Form form = kLibrary;
@@ -55,7 +55,7 @@ struct CaptureOptions {
 
 // The process that the call ran in.
 struct CapturedProcess {
-  std::string opdyno, architecture, features;  // features: those of the processor, separated by spaces
+  std::string opdyno, architecture, features;  // features: features of the processor, separated by spaces
   int32_t threads = 0;                         // number of threads for parallel kernels
   std::vector<std::pair<std::string, std::string>> environment;
   std::string host;  // the machine's name; "" unless requested
@@ -82,7 +82,7 @@ struct KeptCall {
 struct KeptError {
   opd_code code = OPD_OK;
   std::string kind, message;
-  // The error that was the first cause: the messages around it depend on where in a program it was raised.
+  // The first cause of the error. Errors around it have messages that depend on the place in the program.
   opd_code root_code = OPD_OK;
   std::string root_kind, root_message;
 
@@ -106,7 +106,7 @@ struct KeptHostCall {
 
   static KeptHostCall read(Bytes content, const char *name);
 };
-// A running call of a host function: the hashes of its arguments before the call, by which its changes are found.
+// A running call of a host function. The hashes of the arguments before the call show which of them it changes.
 struct OpenHostCall {
   std::string function;
   std::vector<ContentsHash> hashes;

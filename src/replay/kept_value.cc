@@ -315,7 +315,7 @@ void ValueWriter::write_state(ByteWriter &out, KvState &state, int depth) {
   for (size_t i = 0; i < states_.size(); ++i)
     if (states_[i].lock().get() == &state)
       return out.write<uint8_t>(KeptValue::kSameState), out.write(static_cast<int64_t>(i));
-  // Written to separate buffers: if the state cannot be kept, `out` must not have a part of it.
+  // The state is written to separate buffers: if it cannot be kept, `out` must not have a part of it.
   ByteWriter saved, made_by;
   const size_t num_opaque = opaque_.size();
   const std::string type(type_key(state.type_index));

@@ -73,7 +73,7 @@ ObservedCall OperatorObserver::observed(std::string_view name, Args args) const 
 
 void OperatorObserver::end_call(std::string_view name, Args args, const View &result) {
   const std::optional<ObservedCall> call = open_.end(args);
-  if (!call || is_in_host()) return;  // without one, it is a function of the program
+  if (!call || is_in_host()) return;  // no open call: a function of the program has returned
   if (const auto *tensor = name == kAllocTensor ? try_as<Tensor>(result) : nullptr) fill_unwritten(tensor->dl);
   end(*call, result);
 }

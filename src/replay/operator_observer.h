@@ -1,5 +1,6 @@
-// Observes one call by its instrument: operators and host functions, before and after they run. Memory that the program
-// allocates is filled (shown_call.h) both in a capture and in a replay, so both read the same in unwritten memory.
+// Observes one call by its instrument: operators and host functions, before and after they run. Both a capture and a
+// replay fill the memory that the program allocates (fill_unwritten() in compare/value_store.h). So both read the same
+// bytes in unwritten memory.
 #pragma once
 #include <string>
 #include <string_view>

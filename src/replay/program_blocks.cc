@@ -1,3 +1,4 @@
+// Writes the modules of a program into a capture's blocks, reads them back, and loads the program from them.
 #include <map>
 #include <set>
 
@@ -91,7 +92,7 @@ Ref<Module> load_one(const KeptModule &kept, const std::vector<KeptModule> &all,
 
 }  // namespace
 
-// Not recursive, because trees may be deep.
+// This function is not recursive, because trees may be deep.
 std::vector<Ref<Module>> modules_of(Module &program) {
   struct Open {
     Ref<Module> module;
