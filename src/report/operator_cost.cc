@@ -1,3 +1,4 @@
+// Estimates the arithmetic operations and the bytes of an operator from its name and the shapes of its tensors.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

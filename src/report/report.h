@@ -26,7 +26,7 @@ inline constexpr std::string_view kTvmColumns[] = {"Name",   "Duration (us)", "P
 
 std::string_view kind_name(MetricKind kind);  // name in TVM's JSON; "" for kinds without a name
 
-// How the cells of several calls are joined.
+// The rule by which the cells of several calls are joined.
 enum class Join : uint8_t {
   kByKind,  // adds counts, bytes, durations and percentages, averages ratios and hertz, keeps text if all agree
   kSame,    // keeps the value if all agree, such as the begin of a call or its run
@@ -145,7 +145,7 @@ class Cells {
   size_t next_ = 0;
 };
 
-using NamedMetrics = std::vector<std::pair<std::string, Metric>>;  // in order
+using NamedMetrics = std::vector<std::pair<std::string, Metric>>;  // in their order
 
 struct Report : Object {
   static int32_t type();  // "opdyno.Report"
@@ -161,7 +161,7 @@ struct Report : Object {
   std::string_view text(size_t place) const { return as_text(texts_[place], "text"); }
   const std::vector<std::pair<std::string, std::string>> &extras() const { return extras_; }
 
-  // These throw if a name is unknown, and list the known names.
+  // If a name is unknown, these functions throw and list the known names.
   Metric call_metric(size_t row, std::string_view column) const;
   const NamedMetrics &device(std::string_view name) const;
   Metric device_metric(std::string_view device, std::string_view metric) const;

@@ -41,7 +41,7 @@ inline void append_printable(std::string &out, std::string_view text) {
   out.append(begin, end);
 }
 
-inline size_t width_of(std::string_view text) {  // in code points
+inline size_t width_of(std::string_view text) {  // counts code points
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 

@@ -149,9 +149,9 @@ void Diff::compare() {
 }
 
 // Benjamini-Hochberg with weights: a row's allowed errors are proportional to its time, so the total has as many as all
-// operators together. The weights are computed from both sides together, so they do not depend on the p-values. Where
-// many rows changed, a row of much time would be called changed by a p-value far above the level. So no adjusted
-// p-value is below the row's own: a change's interval of confidence 1 - level does not hold 0.
+// operators together. The weights are computed from both sides together, so they do not depend on the p-values. If many
+// rows changed, a row with much time could count as changed although its p-value is far above the level. So an adjusted
+// p-value is at least the row's own p-value. Then a change's confidence interval, at 1 - level, does not contain 0.
 void Diff::adjust() {
   std::vector<DiffOperator *> order;
   double largest = 0, total = 0;
@@ -225,7 +225,7 @@ std::string Diff::condition() const {
 // Uses the normal approximation. The noise is estimated from the interval if there is one. The result is at least large
 // enough that the least possible p-value is significant.
 int64_t Diff::runs_needed(const DiffOperator &one, double effect) const {
-  constexpr double kMost = 1e9, kRankEfficiency = 3 / 3.141592653589793;  // of the test, for normal noise
+  constexpr double kMost = 1e9, kRankEfficiency = 3 / 3.141592653589793;  // efficiency for normal noise
   if (!one.is_tested() || !(effect > 0)) return -1;
   const double tail = options.level * std::min(one.weight / static_cast<double>(num_tested_), 1.0);
   const std::vector<double> pairs = differences(one);

@@ -61,8 +61,8 @@ struct RunRow {
 
   std::array<size_t, 3> texts{};  // name, shapes, device: places among the texts of the report, or kNoText
   Metric value, self, count, run, turn;
-  // If the metric includes nested calls: whether this value is included in another row's, and in another row's of the
-  // same operator.
+  // For metrics that include nested calls. is_nested: another row's value includes this one. is_recursive: that row is
+  // of the same operator.
   bool is_nested = false, is_recursive = false;
 
  private:
@@ -89,7 +89,7 @@ class RunReader {
         program_calls_(diff.*side.program_calls),
         side_name_(side.name) {}
 
-  // Its runs follow those of earlier reports.
+  // Adds a report. Its runs follow those of earlier reports.
   void add(const Report &report) {
     if (num_reports_ == 0)
       for (size_t i = 0; i < diff_.operators.size(); ++i)
@@ -126,7 +126,7 @@ class RunReader {
       const double value = value_of(cells.value), calls = cells.count.is_integer() ? value_of(cells.count) : 1;
       if (report.row_kind(row) == RowKind::kDispatch) program_calls_[run] += calls;  // counts calls of the program
       (diff_.operators[found->second].*side_).add(run, cells.is_recursive ? 0 : value, calls);
-      // Functions that call others include the time of these, which the total must not count twice.
+      // The time of a function includes the functions that it calls. The total must not count them twice.
       const bool has_self = cells.self.is_number() && value_of(cells.self) >= 0 && std::isfinite(value_of(cells.self));
       (diff_.total.*side_).add(run, has_self ? value_of(cells.self) : cells.is_nested ? 0 : value, calls);
     }

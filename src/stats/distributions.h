@@ -1,4 +1,4 @@
-// Tails of the distributions that the rank tests need.
+// The statistics behind the rank tests: tails of distributions, and a model of the autocorrelation of runs.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -29,7 +29,7 @@ class RankTest {
   const Weights &weights() const { return weights_; }
 
   double p_value() const;  // two-sided
-  double shift() const;    // median of the differences after - before; of pairs: of the means of two differences
+  double shift() const;    // median of the differences after - before; for pairs: of the means of each two differences
   struct Interval {
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
   };

@@ -236,7 +236,7 @@ class Roofline {
     out_ += " FLOP/byte</title></circle>\n";
   }
 
-  // Called for the longest first; names that would overlap an earlier one are left out.
+  // Leaves out names that would overlap an earlier one. Called for the longest operator first.
   void draw_name(const Point &point) {
     constexpr double kHigh = 16, kWide = 7.2;
     if (named_.size() == 8) return;
