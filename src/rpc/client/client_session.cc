@@ -157,7 +157,7 @@ std::shared_ptr<ClientSession> ClientSession::connect(const HostPort &server, co
   ClientOptions how = options;
   if (how.tls.name.empty()) how.tls.name = server.host;
   made->begin(how);
-  // This comes last, so that only a session that the server has accepted takes a place.
+  // enter() comes last, so that only a session that the server has accepted takes a place.
   made->index_ = enter(made);
   return made;
 }
@@ -220,7 +220,7 @@ ClientSession::~ClientSession() { close(); }
 void ClientSession::close() noexcept {
   if (generation_ != fork_generation() || !is_open_.exchange(false))
     return;  // in a child of fork(), the connection is the parent's
-  // This does not wait for a turn, because destructors call it and another request may take long.
+  // close() does not wait for a turn, because destructors call it and another request may take long.
   const bool is_idle = !is_busy_.exchange(true, std::memory_order_acquire);
   try {
     note_end("it was closed");
@@ -343,7 +343,7 @@ ClientSession::Answer ClientSession::ask(const Request &request) {
 }
 
 ClientSession::Answer ClientSession::exchange(const Request &request) {
-  // This is checked again, because the session may have ended while this thread waited for its turn.
+  // The session is checked again, because it may have ended while this thread waited for its turn.
   require_open(request.place);
   settle(request);
   const std::string context = request.is_call ? context_packet(request) : "";

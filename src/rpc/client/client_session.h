@@ -28,7 +28,7 @@ inline constexpr int32_t kMostSessions = 256;  // open at once in a process
 struct ClientOptions {
   std::string key, secret;
   Socket::Time connect_limit = std::chrono::seconds(10);
-  Socket::Time session_limit{0};  // then the server ends the session; 0: never
+  Socket::Time session_limit{0};  // time after which the server ends the session; 0: never
   Socket::Time answer_limit{0};   // limit of each request; 0: none
   TlsClientOptions tls;
 };
@@ -50,7 +50,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // The reason why no more requests are possible; "" if they are.
   std::string absence() const;
 
-  // These convert devices. In this process, the server's devices have device types of their own.
+  // These functions convert devices. In this process, the server's devices have device types of their own.
   DLDevice here(DLDevice device) const;   // throws if the device belongs to a session on the server
   DLDevice there(DLDevice device) const;  // throws unless the device belongs to this session
 
@@ -103,7 +103,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   template <class Add>
   void free_later(Code code, const Add &add) noexcept;
   void end_turn() noexcept;
-  bool send_frees();  // sends some of them; false: nothing to send
+  bool send_frees();  // sends some of the queued packets; false: there are none
   void require_open(std::string_view place) const;
   void note_end(std::string reason);
   [[noreturn]] void end(std::string_view place, const std::string &reason);
@@ -122,8 +122,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // Set during a request, so that there is one at a time. It is not a lock, because a child of fork() never waits for
   // it.
   std::atomic<bool> is_busy_{false};
-  size_t owed_ = 0;                           // answers still to come that no call waits for
-  const TraceContext usual_context_;          // from the environment
+  size_t owed_ = 0;                           // number of pending answers that no call waits for
+  const TraceContext usual_context_;          // trace context in the environment
   TraceContext told_context_{};               // last context sent to the server
   std::optional<uint64_t> context_function_;  // the server's function; 0: it has none
   std::atomic<bool> is_open_{true};
@@ -169,7 +169,7 @@ struct RemoteFunction final : Function, ObjectThere {
       : Function(&run), ObjectThere(std::move(its_session), its_number), name(std::move(its_name)) {}
   static int run(void *self, const View *args, int32_t num_args, View *result);
 
-  // Set before other threads get the function.
+  // The name is set before other threads get the function.
   std::string name;
   Ref<RemoteModule> module;  // module that has the function; null: a global function or a result
 };

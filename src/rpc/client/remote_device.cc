@@ -1,3 +1,4 @@
+// Makes the devices of sessions usable as devices of this process: their backends, and tensors in the server's memory.
 #include <charconv>
 #include <map>
 #include <mutex>
@@ -149,7 +150,7 @@ class RemoteBackend final : public DeviceBackend {
   const std::string name_;
   AddressRanges<RemoteBuffer> ranges_;
   ForkMutex guard_{LockRank::kRemote};
-  uint64_t serial_ = 0;  // of the session that `existing_` is about
+  uint64_t serial_ = 0;  // serial number of the session whose devices `existing_` has
   std::map<int32_t, bool> existing_;
 };
 

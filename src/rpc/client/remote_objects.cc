@@ -1,3 +1,4 @@
+// Functions, modules and other objects of a session, and the conversion of a call's arguments and result.
 #include <algorithm>
 
 #include "rpc/client/client_session.h"

@@ -1,3 +1,4 @@
+// VMs of a session, and their profiles, whose times are converted to this machine's clock.
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -179,7 +180,7 @@ class RemoteVm final : public AnyVm, public ProfilesThere {
     return session;
   }
 
-  // These look up functions of the program, saved functions and the VM's own. find() returns null if there is none.
+  // These functions look up functions of the program, saved functions and the VM's own. find() may return null.
   Ref<RemoteFunction> find(std::string_view name) const {
     {
       const std::scoped_lock lock(guard_);

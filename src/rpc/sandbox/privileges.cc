@@ -1,3 +1,4 @@
+// Changes the user of a session's process, drops its capabilities, and limits its CPU time and memory.
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>

@@ -35,7 +35,8 @@ void enter_sandbox(const SandboxOptions &options, const std::string &folder);
 void become_user(const std::string &name);
 void require_user(const std::string &name);  // throws if become_user() would, but changes nothing
 
-// These are permanent, also in programs that the process starts. Having no such privilege is not an error.
+// These functions have a permanent effect, also in programs that the process starts. A process without such privileges
+// is not an error.
 void drop_capabilities();
 void forbid_new_privileges();
 
@@ -50,7 +51,7 @@ struct SyscallFilter {
   bool truncates = false;  // whether truncate() is left to Landlock
 };
 
-bool has_syscall_filters();  // of this kernel on this architecture
+bool has_syscall_filters();  // whether this kernel has them on this architecture
 
 // Restricts the calling thread and its descendants for good. Needs no_new_privs.
 void enter_syscall_filter(const SyscallFilter &filter);

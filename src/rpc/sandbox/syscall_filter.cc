@@ -1,3 +1,4 @@
+// Builds and installs the filter of system calls (seccomp) for a session's process.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

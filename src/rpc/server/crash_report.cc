@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kStack = 64 << 10;
 constexpr unsigned kMostSeconds = 5;  // limit of the answer; then the process ends without one
 
-// This is read early, because the kernel has raised the limit when the signal arrives.
+// The limit is read early, because the kernel raises it before the signal arrives.
 uint64_t cpu_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_CPU, &limit);
@@ -197,8 +197,8 @@ void CrashReport::wait_for_the_end() noexcept {
   for (;;) ::pause();
 }
 
-// The operator of this thread's program. If there is none: of the program that waits for this thread's part of a
-// kernel.
+// Returns the operator of this thread's program. If this thread runs no program, returns the operator of the program
+// that waits for this thread's part of a kernel.
 const char *CrashReport::running_operator() const noexcept {
   const ThreadState *const states[] = {&thread_state(), &serving_};
   for (const ThreadState *const state : states)

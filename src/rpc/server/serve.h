@@ -21,7 +21,7 @@ struct ServeOptions {
   SandboxOptions sandbox;
   std::string user;                               // user that the process changes to; "": no change
   int32_t cpu_seconds = 0;                        // CPU time of the process; 0: no limit
-  std::shared_ptr<const AllowedModules> allowed;  // null: all
+  std::shared_ptr<const AllowedModules> allowed;  // null: all modules are allowed
   TlsServerOptions tls;
   std::function<void()> admit;           // called after the greeting; may wait, and throw; null: none
   opd_rpc_progress *progress = nullptr;  // written during the session, up to struct_size bytes; null: none

@@ -23,7 +23,7 @@ DLDevice device_in(const Arguments &args, size_t place) {
 
 std::string message_of(const Error &error) { return error.kind + ": " + error.message; }
 
-// The name for a function that a call returned: the name that was asked for, or the caller's name and that name.
+// The name for a function that a call returned: the requested name, or the caller's name and the requested name.
 std::string name_of_result(const std::string &caller, const Arguments &args) {
   std::string_view asked;
   for (size_t i = 0; i < args.size() && asked.empty(); ++i)
@@ -65,8 +65,8 @@ class ServerSession {
     spans_->end_session(nullptr);
   }
 
-  // Sends the client the reason after run() has thrown, if that is possible. If the client is in the middle of a
-  // message, it reads the answer only after that. So the rest of its message is received.
+  // Sends the client the reason after run() has thrown, if that is possible. A client that is sending a message reads
+  // the answer only after it has sent the whole message. So the rest of the message is received first.
   void tell_end(const Error &reason) noexcept try {
     const bool was_amid_frame = is_amid_frame_;
     note_wire(false);  // from here on, no other process sends the reason
@@ -202,7 +202,7 @@ class ServerSession {
     return handle_result(number);
   }
 
-  // The function may outlive the session, so it does not refer to it.
+  // The function may outlive the session, so it has no pointer to the session.
   Ref<Function> checksum_function() const {
     return make_function([is_asked = is_asked_for_checksums_](Args) {
       *is_asked = true;

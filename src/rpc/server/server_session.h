@@ -13,8 +13,8 @@
 namespace opd::rpc {
 
 struct SessionLimits {
-  uint64_t message_bytes = uint64_t{2} << 30;  // of one packet
-  uint64_t file_bytes = uint64_t{2} << 30;     // all files together
+  uint64_t message_bytes = uint64_t{2} << 30;  // limit of one packet
+  uint64_t file_bytes = uint64_t{2} << 30;     // limit of all files together
   uint64_t memory_bytes = 0;                   // tensors that the client makes; 0: no limit
   uint64_t process_bytes = 0;                  // private memory beyond that at the start; 0: no limit
   Socket::Time silence{0};                     // most time between two requests; 0: no limit

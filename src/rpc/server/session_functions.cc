@@ -224,7 +224,7 @@ Ref<Function> offered_function(std::string_view name, const std::shared_ptr<Work
 
 Ref<Function> required_function(std::string_view name, const std::shared_ptr<WorkFolder> &files) {
   Ref<Function> found = offered_function(name, files);
-  return found ? found : global_function(name);  // its error lists the existing ones
+  return found ? found : global_function(name);  // the error of global_function() lists the existing names
 }
 
 Value load(Args args, const std::shared_ptr<WorkFolder> &files) {

@@ -63,7 +63,8 @@ class SessionSpans {
     return found == names_.end() ? nullptr : &found->second;
   }
 
-  // The session's span is the call's parent, unless the client has another context by now than at the session's begin.
+  // The session's span is the call's parent. If the client has set another context since the session began, that
+  // context is the parent.
   void begin_call(const std::string &name) {
     const bool is_of_session =
         !client_.is_any() || (client_.trace == session_.own.trace && client_.span == session_.parent);

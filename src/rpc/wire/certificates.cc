@@ -1,3 +1,4 @@
+// Reads certificates and private keys of servers from PEM files, and computes the fingerprints of certificates.
 #include <array>
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// Makes and sends the last answer of a session, which tells the client why the session's process has ended.
 #include <sys/socket.h>
 
 #include <algorithm>

@@ -42,7 +42,7 @@ class Frames {
  private:
   Socket &socket_;
   bool has_checksums_ = false, is_damaged_ = false;
-  uint32_t read_sum_ = 0;  // of the frame's bytes so far
+  uint32_t read_sum_ = 0;  // checksum of the frame's bytes so far
 };
 
 }  // namespace opd::rpc

@@ -158,7 +158,7 @@ class PacketWriter {
   int32_t count_ = 0;
 };
 
-// These write answers. Objects of a result are added to the table.
+// These functions write answers. Objects of a result are added to the table.
 std::string result_of_call(const Value &value, Objects &objects);
 std::string result_of_request(const View &value);  // for requests that the server handles itself
 std::string handle_result(uint64_t handle);

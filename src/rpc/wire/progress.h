@@ -1,5 +1,5 @@
-// Writes a session's progress to an opd_rpc_progress, as far as the caller's header has the fields. Copies write to the
-// same struct.
+// Writes a session's progress to an opd_rpc_progress, as far as the caller's header has the fields, and makes the last
+// answer to the client. Copies write to the same struct.
 #pragma once
 #include <opdyno/rpc_serve.h>
 

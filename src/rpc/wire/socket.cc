@@ -113,7 +113,7 @@ bool Socket::stays_awake() {
   constexpr int kMostAsleep = 64;
   if (!has_others || (asleep_ > 0 && asleep_-- > 0)) return false;
   pollfd waited{descriptor_, POLLIN, 0};
-  if (::poll(&waited, 1, 0) > 0) return true;  // it was here already, which says nothing about the next wait
+  if (::poll(&waited, 1, 0) > 0) return true;  // the input was here already, which says nothing about the next wait
   const auto end = std::chrono::steady_clock::now() + kAwake;
   bool is_here = false, is_late = false;
   while (!is_here && !is_late) {

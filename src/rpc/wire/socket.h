@@ -18,9 +18,9 @@ class Tls;
 // A timeout for poll(): at least 0, rounded up.
 int milliseconds_until(std::chrono::steady_clock::time_point end);
 
-// How to notice a silent peer, which has lost its power or its network.
+// Limits for noticing a silent peer, which has lost its power or its network.
 struct PeerCheck {
-  std::chrono::seconds idle{15}, between{5};  // from the last packet to the first probe; between probes
+  std::chrono::seconds idle{15}, between{5};  // time from the last packet to the first probe; time between probes
   int questions = 4;                          // unanswered probes until the peer counts as gone
   std::chrono::seconds limit() const { return idle + questions * between; }
 };
@@ -85,6 +85,6 @@ class Socket {
   std::unique_ptr<Tls> tls_;
 };
 
-inline constexpr Socket::Time kStall = std::chrono::seconds(60);  // between two parts of a message
+inline constexpr Socket::Time kStall = std::chrono::seconds(60);  // longest time between two parts of a message
 
 }  // namespace opd::rpc

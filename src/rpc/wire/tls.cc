@@ -75,7 +75,7 @@ void Tls::open(const SSL_METHOD *method) {
   const auto set = [&](int what, long value) { return ssl.SSL_CTX_ctrl(context_.get(), what, value, nullptr); };
   if (!context_ || !set(SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION))
     fail(OPD_CALL_FAILED, "OpenSSL cannot begin: ", reason());
-  // Read ahead: one system call receives all available bytes, not first the head of a record and then its rest.
+  // With this option, one system call receives all available bytes. Otherwise the head of a record would need another.
   set(SSL_CTRL_SET_READ_AHEAD, 1),
       set(SSL_CTRL_MODE, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // If the connection ends amid a message, the message's length shows it.
