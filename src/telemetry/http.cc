@@ -143,7 +143,7 @@ void HttpServer::accept_clients() {
   if (fd < 0) {
     lock.unlock();
     constexpr timespec kMoment{0, 100'000'000};
-    if (!would_wait()) nanosleep(&kMoment, nullptr);  // for example, too many open files, which lasts
+    if (!would_wait()) nanosleep(&kMoment, nullptr);  // an error such as too many open files lasts
     return;
   }
   try {

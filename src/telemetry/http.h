@@ -1,5 +1,5 @@
-// HTTP/1.1 without TLS: addresses, a small server, and one POST request. All sizes and waits are bounded, because the
-// other side may send anything, send slowly, or stop reading.
+// HTTP/1.1 without TLS: addresses, a small server, one POST request, and the pauses after failed requests. All sizes
+// and waits are bounded, because the other side may send anything, send slowly, or stop reading.
 #pragma once
 #include <strings.h>
 

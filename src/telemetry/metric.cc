@@ -136,7 +136,7 @@ void add_process_metrics(std::vector<Series> &all) {
   const auto add = [&](const auto &...parts) { all.push_back(single(parts...)); };
   const std::string stat = small_file("/proc/self/stat");
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK)), page = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  // Computed once: corrections of the clock must not change the start.
+  // The start is computed once: corrections of the clock must not change it.
   static const double started = boot_time() + stat_field(stat, 22) / ticks;
   add("process_cpu_seconds", "process.cpu.time", "s", "User and system time of the process's processors.",
       SeriesKind::kCounter, (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);

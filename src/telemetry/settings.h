@@ -15,7 +15,7 @@ struct TelemetrySettings {
   std::string otlp;        // "http://HOST:PORT" to send to; "": does not send
   std::string service_name;
   Pairs resource, headers;
-  std::string version, abi;               // of the library
+  std::string version, abi;               // version and ABI of the library
   uint64_t interval_ns = 10'000'000'000;  // interval at which metrics are sent
   size_t max_queue = 2048;                // limit of waiting spans
   size_t max_series = 1000;               // limit of a metric's label sets

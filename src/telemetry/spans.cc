@@ -293,7 +293,7 @@ void add_call_attributes(JsonWriter &json, const SentSpan &span) {
 void add_span(JsonWriter &json, const SentSpan &span) {
   json.begin_object().key("traceId").value(hex(span.trace)).key("spanId").value(hex(span.id));
   if (span.parent != SentSpan::Id{}) json.key("parentSpanId").value(hex(span.parent));
-  // Not the conditional operator, which would make a temporary string from a literal and a string.
+  // The conditional operator would make a temporary string from a literal and a string.
   std::string_view name = "call";
   if (!span.title.empty()) name = span.title;
   else if (span.name != kNoName) name = name_text(span.name);

@@ -1,4 +1,5 @@
-// Spans of OpenTelemetry, made from the events of runs and calls, and the queue of spans to be sent.
+// Spans of OpenTelemetry, made from the events of runs and calls; the queue of spans to be sent; and the requests of
+// OTLP with spans and metrics.
 #pragma once
 #include <array>
 #include <deque>

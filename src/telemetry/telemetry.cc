@@ -40,7 +40,7 @@ struct TelemetrySessions {
   static TelemetrySessions &get() {
     static auto *const sessions = [] {
       auto *const made = new TelemetrySessions;  // never destroyed: threads may use it while the process exits
-      // Registered after the handlers of the locks, which are therefore free in the child.
+      // This handler is registered after the handlers of the locks, which are therefore free in the child.
       pthread_atfork(nullptr, nullptr, [] { get().forget_all(); });
       std::atexit([] { get().finish_all(); });
       return made;
@@ -122,7 +122,7 @@ struct TelemetrySession::Thread {
   }
   static void start(const char *name, std::shared_ptr<TelemetrySession> session,
                     void (TelemetrySession::*body)() noexcept) {
-    // Counted before it runs, so that finish() does not find 0 while a thread is about to begin.
+    // The thread is counted before it runs, so that finish() does not find 0 while a thread is about to begin.
     auto self = std::make_unique<Thread>(Thread{std::move(session), body});
     {
       const std::scoped_lock lock(self->session->guard_);
@@ -154,7 +154,7 @@ void TelemetrySession::begin() {
     const std::scoped_lock lock(guard_);
     recording_ = Recording::start(options);
   }
-  // Added before the threads begin, so that a child of fork() closes the sockets.
+  // The session is added before the threads begin, so that a child of fork() closes the sockets.
   TelemetrySessions::get().add(shared_from_this());
   try {
     Thread::start("opdyno-metrics", shared_from_this(), &TelemetrySession::serve);
@@ -182,7 +182,7 @@ void TelemetrySession::finish(uint64_t patience_ns) noexcept {
     std::unique_lock lock(guard_);
     changed_.notify_all();
     changed_.wait_until(lock, moment(end), [this] { return num_threads_ == 0; });
-    // Released at the end, without the lock. A thread that is still running finds no recording and folds nothing.
+    // `ended` is released at the end, without the lock. A thread that is still running finds no recording to fold.
     ended = std::move(recording_);
   }
   TelemetrySessions::get().remove(this);  // removed last: a child that is forked meanwhile closes the sockets
@@ -215,7 +215,7 @@ void start_telemetry_of_environment(const char *version, const char *abi) noexce
     settings.version = version, settings.abi = abi;
     TelemetrySession::start(std::move(settings));  // until the process ends
   } catch (const Exception &e) { log_load_warning("OPDYNO_TELEMETRY: " + e.error()->message); }
-} catch (const std::bad_alloc &) {}  // there is no telemetry then
+} catch (const std::bad_alloc &) {}  // without memory, no telemetry is started
 
 // ---- the thread that folds and serves
 
@@ -303,7 +303,7 @@ std::vector<Series> TelemetrySession::metrics() {
   };
   add("opdyno_build_info", "opdyno.build", "1", "The library; always 1.", kGauge, 1);
   all.back().points[0].labels = {{"version", settings_.version}, {"abi", settings_.abi}};
-  // Computed before `guard_` is taken, because these take locks of lower ranks.
+  // These metrics are computed before `guard_` is taken, because they take locks of lower ranks.
   add("opdyno_modules", "opdyno.modules", "{module}", "Modules that are loaded, imports included.", kGauge,
       Module::count());
   add("opdyno_vms", "opdyno.vms", "{vm}", "Virtual machines that there are.", kGauge, Vm::count());
@@ -423,7 +423,7 @@ void TelemetrySession::send() noexcept {
         changed_.wait_until(lock, moment(std::min(metrics_at, spans_at)));
       }
       const uint64_t now = monotonic_ns();
-      // Read before anything is sent: a later flush may be for spans that this round does not send.
+      // These are read before anything is sent: a later flush may be for spans that this round does not send.
       ends = is_ending_, flush = flushes_wanted_, is_asked = is_urgent();
       // The pause after a failure is ignored if the program waits for a flush, or ends.
       has_spans = is_asked || (queue_.size() > 0 && now >= span_pause_.next_ns());
@@ -433,7 +433,7 @@ void TelemetrySession::send() noexcept {
       if (is_asked) fold();
       while (has_spans && !send_spans()) {}
       if (is_asked || monotonic_ns() >= std::max(next_metrics, metric_pause_.next_ns())) {
-        // Scheduled from now on: requests that a slow collector delayed are not made up for.
+        // The interval starts now: requests that a slow collector delayed are not sent later.
         next_metrics = monotonic_ns() + settings_.interval_ns;
         send_metrics();
       }

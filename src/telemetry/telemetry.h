@@ -78,11 +78,11 @@ class TelemetrySession : public std::enable_shared_from_this<TelemetrySession> {
   bool is_ending_ = false;
   int num_threads_ = 0;
   uint64_t flushes_wanted_ = 0, flushes_done_ = 0;
-  std::string flush_problem_;  // of the latest flush; "": none
+  std::string flush_problem_;  // error of the latest flush; "": none
   Backoff span_pause_, metric_pause_;
   bool is_failing_ = false;
 
-  std::string problem_;  // of the sending thread
+  std::string problem_;  // error of the sending thread; "": none
 };
 
 struct Telemetry final : Object {
