@@ -51,7 +51,7 @@ inline constexpr size_t kMostOpenSpans = 16;  // only the outermost spans are ke
 // In FILE.live, the members that change are written with atomic stores.
 struct BlockHeader {
   std::array<char, 8> magic;
-  uint64_t checksum;  // of all other bytes in use, see checksum_of(); 0: the block is not sealed
+  uint64_t checksum;  // covers all other bytes in use, see checksum_of(); 0: the block is not sealed
   uint64_t file_id;   // random; blocks with another id are left from an older file
   BlockType type;
   uint32_t track;        // events: number of the thread in the file
@@ -72,7 +72,7 @@ struct RecordingHeader {
   static constexpr size_t kSecondCopy = kBlockBytes / 2;
   static constexpr uint32_t kVersion = 1;
   std::array<char, 8> magic;
-  uint64_t checksum;  // of the rest
+  uint64_t checksum;  // covers the rest of the header
   uint64_t file_id;
   BlockType type;
   uint32_t version;

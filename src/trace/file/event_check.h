@@ -24,7 +24,7 @@ struct FileNumbers {
   }
 };
 
-// Whether it can be converted to nanoseconds.
+// Whether the tick can be converted to nanoseconds.
 inline bool is_moment(const ClockCalibration &line, uint64_t ticks) {
   constexpr double kMost = 1e18;  // ns: differences of such times, and sums with Unix times, stay below 2^63
   const uint64_t anchor = line.anchor.ticks, distance = ticks > anchor ? ticks - anchor : anchor - ticks;

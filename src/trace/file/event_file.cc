@@ -177,7 +177,7 @@ void EventFile::begin(Recordings recordings, uint64_t ticks) {
   write_header(header);
   if (!options_.has_stacks) return;
   try {
-    // Add them now, so that the addresses of stacks can be named after a kill, and again at the end.
+    // Add the objects now, so that the addresses of stacks can be named after a kill, and again at the end.
     add_objects();
   } catch (const std::exception &) { note(ENOMEM); }
 }
@@ -394,7 +394,7 @@ bool EventFile::write_whole(MappedBlock &block) noexcept {
 
 bool EventFile::write_header(const RecordingHeader &header) noexcept {
   return write_at(0, &header, sizeof header) && write_at(RecordingHeader::kSecondCopy, &header, sizeof header) &&
-         write_at(kBlockBytes - 1, "", 1);  // what lies before it is zeros
+         write_at(kBlockBytes - 1, "", 1);  // the bytes before it are zeros
 }
 
 // A thread that checked the recording just before its end may be about to write.

@@ -1,5 +1,5 @@
-// Writes a recording to FILE while it goes on. The format is described in trace/file/event_block.h. Each thread writes
-// its own events into its block of FILE.live, and copies each full block to FILE.
+// Writes a recording to FILE while it goes on, and reads such files. trace/file/event_block.h describes the format.
+// Each thread writes its own events into its block of FILE.live, and copies each full block to FILE.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -61,7 +61,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   bool has_name(NameId name) const {
     return name < names_written_.load(std::memory_order_acquire) || name >= kMostNames;
   }
-  void add_names(NameId last) noexcept;  // all up to this one
+  void add_names(NameId last) noexcept;  // adds all names up to this one
   bool has_stack(StackId stack) const {
     return stack < stacks_written_.load(std::memory_order_acquire) || stack >= kMostStacks;
   }
@@ -81,14 +81,14 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   void lock(int file, const std::string &path) const;
   RecordingHeader describe() const;
   void end_changes() noexcept;                             // waits for all threads
-  std::unique_ptr<MappedBlock> add_block(BlockType type);  // to FILE.live
+  std::unique_ptr<MappedBlock> add_block(BlockType type);  // adds a block to FILE.live
   void add_text(Texts &texts, uint32_t number, std::string_view text);
-  void add_names_up_to(NameId last) noexcept;  // this one and those below are called under the lock
+  void add_names_up_to(NameId last) noexcept;  // this function and those below are called under the lock
   void add_stack(StackId stack);
   void add_objects();
   void add_record(const ThreadRecord &record);
   bool end_threads() noexcept;                    // whether all threads have a record
-  bool write_whole(MappedBlock &block) noexcept;  // behind the events
+  bool write_whole(MappedBlock &block) noexcept;  // writes the block after the events
   bool write_header(const RecordingHeader &header) noexcept;
   bool write_at(uint64_t offset, const void *data, size_t size) noexcept;
   void note(int error_number) noexcept;

@@ -1,3 +1,4 @@
+// Reads files of events: finished ones, files that a process is still writing, and files of killed processes.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -125,7 +125,7 @@ uint64_t ThreadBlock::seal() {
   const BlockState state = block_->state();
   BlockHeader &live = block_->header();
   uint64_t produced = live.produced[state.sequence % 2];
-  // They will not be in FILE.live any more.
+  // After the seal, the open spans are no longer in FILE.live.
   const bool shows_open_spans = is_closed() && std::atomic_ref(live.num_open_spans).load(std::memory_order_acquire) > 0;
   if (state.count == 0 && !shows_open_spans) return produced;
   for (uint32_t i = 0; i < state.count; ++i) produced += (block_->event(i)->recordings & file_->recordings()) != 0;

@@ -1,4 +1,5 @@
-// An event of 64 bytes. Its variable part is in the words of its chunk (see Chunk).
+// Events of 64 bytes, the chunks of memory that hold them, and the observers of recorded calls. The variable part of an
+// event is in the words of its chunk (see Chunk).
 #pragma once
 #include <opdyno/dlpack.h>
 
@@ -61,7 +62,7 @@ static_assert(sizeof(Event) == 64);
 // In events of kAlloc, kFree and kBind, these replace `run` and the members after `device`, the memory's device. So
 // such an event has no tensors and no items. The name of an allocation is its purpose; kNoName: tensors.
 struct MemoryChange {
-  uint64_t address, bytes;       // of the block; kBind with 0 bytes: it is unknown whether the block is the library's
+  uint64_t address, bytes;       // address and size of the block; kBind with 0 bytes: the block may be foreign memory
   uint64_t allocated, reserved;  // bytes of the device after the change: in use, and in use or cached
 };
 constexpr bool is_of_memory(EventKind kind) {
@@ -147,7 +148,7 @@ inline void set_device_work(Event &event, const DeviceWork &work) {
 // and the method as its name. The rest replaces the members after `device`.
 struct DeviceMoment {
   static constexpr uint64_t kNotKnown = UINT64_MAX;
-  NameId method = kNoName;         // how the clocks were compared
+  NameId method = kNoName;         // method of the comparison
   uint64_t ticks = 0;              // on the process's clock
   uint64_t device_ns = kNotKnown;  // on the device's clock; kNotKnown: the driver reports only differences of times
   uint64_t error_ns = kNotKnown;   // error bound of the device's times on the process's clock

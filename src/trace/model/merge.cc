@@ -1,3 +1,4 @@
+// Merges traces of several recordings, processes and machines into one.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

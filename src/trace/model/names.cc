@@ -44,7 +44,7 @@ class Names {
 
  private:
   static constexpr size_t kBlock = 1024;
-  static constexpr size_t kMost = kMostNames - 1;  // one is left for all further names
+  static constexpr size_t kMost = kMostNames - 1;  // one number is left for all further names
   static constexpr std::string_view kFurther = "(further names)";
 
   NameId add(std::string_view name) {

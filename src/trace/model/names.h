@@ -1,6 +1,6 @@
-// Names of events. Each distinct name has one number in the process, so events hold numbers, and traces of several
-// programs in a process use the same numbers. Names are never removed: a process has as many as its recorded operators,
-// functions and ranges.
+// Names of events, and stacks of the host's functions. Each distinct name or stack has one number in the process, so
+// events hold numbers, and traces of several programs in a process use the same numbers. Names are never removed: a
+// process has as many as its recorded operators, functions and ranges.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -91,7 +91,7 @@ class OpenSpans {
     const uint32_t count = count_.load(std::memory_order_relaxed);
     return count >= kMost && std::has_single_bit(count);
   }
-  // Whether the next push() forgets all of them.
+  // Whether the next push() forgets all open spans.
   bool is_full() const { return count_.load(std::memory_order_relaxed) == kLimit; }
   // For the owner: the number of open ranges that began at the tick or later.
   size_t num_ranges_since(uint64_t tick) const {

@@ -1,5 +1,5 @@
 // Sets of the recordings that run in the process, with one bit for each. There is one set for each kind of event, so
-// that code which could add such an event finds out by a single load that nobody asks for it.
+// that code which could add such an event needs a single load to see that no recording wants it.
 #pragma once
 #include <atomic>
 #include <bit>
@@ -29,7 +29,7 @@ enum class Interest : uint8_t {
 };
 inline constexpr size_t kNumInterests = 8;
 
-// A set with room for a bit that is no recording's. Only Recording and the ITT collector change it.
+// A set, with room for one bit that does not belong to a recording. Only Recording and the ITT collector change it.
 inline std::atomic<uint32_t> &recordings_of(Interest interest) {
   static constinit std::atomic<uint32_t> sets[kNumInterests] = {};
   return sets[static_cast<size_t>(interest)];

@@ -1,4 +1,5 @@
-// The content of a recording: the events of each thread, and the process and the clock that they belong to.
+// Traces, the contents of recordings: the events of each thread, with their process and clock. Also merges traces, and
+// caches texts that readers make of tensors' descriptions.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -45,7 +46,7 @@ std::string small_file(const char *path);  // the text of a file in /proc, up to
 int64_t realtime_offset_ns();  // the current offset
 inline int64_t unix_ns() { return static_cast<int64_t>(monotonic_ns()) + realtime_offset_ns(); }
 
-// How the clock of a device was related to the host's clock, for all events on the device's tracks.
+// The relation of a device's clock to the host's clock, for all events on the device's tracks.
 struct ClockRelation {
   NameId method = kNoName;          // method of the last comparison of the clocks
   std::optional<int64_t> error_ns;  // error bound of the times on the tracks; none: unknown
@@ -53,7 +54,7 @@ struct ClockRelation {
   // times.
   std::optional<int64_t> offset_ns;
   struct Drift {
-    double ppm, error_ppm;  // how much faster the device's clock runs, and the error bound
+    double ppm, error_ppm;  // the device's clock is faster by this much; the error bound
   };
   std::optional<Drift> drift;  // none: the comparisons are too few or too close together
 
@@ -70,12 +71,12 @@ struct TraceTrack {
   std::vector<const Event *> calls, runs, ranges;  // these point into the chunks; steps and marks are among the ranges
   std::vector<const Event *> memory;               // kAlloc and kFree
   std::vector<const Event *> binds;                // separate, because they do not change totals
-  std::vector<const Event *> tasks;                // of parallel loops
+  std::vector<const Event *> tasks;                // tasks of parallel loops
   std::vector<const Event *> device_work;          // work of the track's stream
   std::vector<const Event *> clocks;               // kDeviceClock; kept until device tracks have relations
   std::vector<const Event *> counters;
   std::optional<DLDevice> device;      // none: the track is a thread's
-  std::optional<ClockRelation> clock;  // of the device's clock
+  std::optional<ClockRelation> clock;  // relation of the device's clock to the host's
   uint16_t stream = 0;                 // stream of the device; 0: the default stream
 
   bool is_empty() const {

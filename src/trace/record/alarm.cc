@@ -92,7 +92,8 @@ Alarm::Raised Alarm::wait() noexcept {
       raised.span = span_;
       span_state_.store(State::kNone);
     }
-    // Count them even without a span: others may have come after the last span was taken and before its place was free.
+    // Further spans count even if there is no span now: they may have come after wait() took the last span and before
+    // the place of that span was free.
     if (raised.is_any()) raised.other_spans = other_spans_.exchange(0);
     if (raised.is_any() || !was_armed) return raised;
     while (sem_wait(&wakes_) != 0 && errno == EINTR) {}

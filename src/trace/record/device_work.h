@@ -1,7 +1,8 @@
-// Events for the work of devices: kernels and copies. A device reports the times of its work only afterwards. So the
-// work waits in a queue. A thread of the library reads the times and adds the events to its own track. The trace has a
-// track for each stream (TraceParts::divide_device_work()). Cost: a load if no recording asks for them, else that of
-// the queue and of keeping the times on the device (tools/bench, device_launch_recorded).
+// Events for the work of devices (kernels and copies), for their clocks, and for counters that collectors measure. A
+// device reports the times of its work only afterwards. So the work waits in a queue. A thread of the library reads the
+// times and adds the events to its own track. The trace has a track for each stream (TraceParts::divide_device_work()).
+// Cost: a load if no recording asks for them, else that of the queue and of keeping the times on the device
+// (tools/bench, device_launch_recorded).
 #pragma once
 #include <atomic>
 #include <chrono>

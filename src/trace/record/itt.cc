@@ -1,3 +1,4 @@
+// Passes ranges and marks to the collector of a tool, by Intel's Instrumentation and Tracing Technology API (ITT).
 #include <dlfcn.h>
 #include <pthread.h>
 

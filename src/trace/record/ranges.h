@@ -1,4 +1,5 @@
-// Ranges and marks of the user on the calling thread. Cost: a load if nothing records them.
+// Ranges and marks of the user on the calling thread, tasks of parallel loops, and the collector of an ITT tool. Cost:
+// a load if nothing records them. ranges.cc also adds the events of memory_event.h and device_work.h.
 #pragma once
 #include <cstdint>
 #include <string_view>

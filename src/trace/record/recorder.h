@@ -94,7 +94,7 @@ uint64_t count_events(const Chunk &chunk, uint64_t from, uint64_t to, Recordings
 // Called the first time that a thread takes part in a recording. Also makes its observer.
 void open_part(Track &track, uint32_t place, uint64_t id);
 
-// Takes part in the recording if its id is still this one. Its end then waits for leave().
+// Takes part in the recording if its id is still this one. The recording's end then waits for leave().
 [[gnu::always_inline]] inline bool enter(Track &track, uint32_t place, uint64_t id) {
   Track::Part &part = track.part(place);
   store_before_loads(part.under_way, part.under_way.load(std::memory_order_relaxed) + 1);

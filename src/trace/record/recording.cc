@@ -31,7 +31,7 @@ void end_running(uint32_t place) {
 
 Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr<CallObservers> observers) {
   auto recording = make_object<Recording>(options, std::move(observers));
-  // Done before the lock is taken, because making a file takes system calls and may throw.
+  // The file is made before the lock is taken, because that takes system calls and may throw.
   if (!options.file.empty())
     recording->file_ = EventFile::create({options.file, options.overwrites, options.max_bytes, options.sample_interval,
                                           options.memory, options.stacks, options.flush_interval_ns});
@@ -50,7 +50,7 @@ Ref<Recording> Recording::start(const RecordingOptions &options, std::unique_ptr
          " recordings run already in this process, which is the most; stop one first");
   Slot &slot = recorder.slots[place];
   const uint64_t began = ticks_of(tick_clock());
-  // Called before the id is stored: from then on threads request blocks from the file.
+  // The file begins before the id is stored, because threads that see the id request blocks from the file.
   if (recording->file_) recording->file_->begin(bit_of(place), began);
   recording->slot_ = place;
   slot.recording = recording.get();
@@ -98,7 +98,7 @@ void Recording::restart(uint64_t times, std::unique_ptr<CallObservers> observers
   // Doubles cannot overflow here.
   Track::Part &part = track.part(slot_);
   const auto events = part.id == id_ ? static_cast<double>(track.num_events() - part.start) : 0;
-  // Otherwise events of the warm-up's kernels could come after the restart and count as later ones.
+  // Without this wait, events of the warm-up's kernels could come after the restart and count as later ones.
   if (options.device_work) finish_device_work();
   const double needed = std::min(events * static_cast<double>(times), static_cast<double>(options.max_calls));
   {
@@ -152,7 +152,7 @@ std::vector<Recording::OpenEvents> Recording::read_open_events() const {
   for (const auto &track : recorder.tracks) {
     // Its thread did not survive a fork(), so its spans never end.
     if (track->is_lost()) continue;
-    // Read before the spans, so that without() finds the events of those that end from now on.
+    // The number is read before the spans, so that without() finds the events of spans that end from now on.
     const uint64_t num_ended = track->num_events();
     std::vector<Event> events;
     for (const OpenSpan &span : track->read_open_spans()) {
@@ -230,7 +230,8 @@ Recording::~Recording() {
   close();
   if (file_) file_->finish(ticks_of(tick_clock()));
   leave();
-  // Called after leave(): until then threads may take the file from the slot. Now another recording may write the path.
+  // The file is closed after leave(), because until then threads may take the file from the slot. From now on, another
+  // recording may write the path.
   if (file_) file_->close();
 }
 
@@ -242,7 +243,7 @@ Ref<Trace> Recording::stop() {
     end_begins(slot_);
     open = read_open_events();
   }
-  // Read before close(), which may take as long as a kernel: the trace ends where the caller requested it.
+  // The tick is read before close(), which may take as long as a kernel: the trace ends when the caller requested it.
   const uint64_t ended = ticks_of(tick_clock());
   close();
   Ref<Trace> trace;
@@ -274,7 +275,8 @@ TraceParts Recording::until(uint64_t ended, TraceParts parts) const {
 Ref<Trace> Recording::snapshot(const Notes &notes) const {
   constexpr std::chrono::milliseconds kMostForDevices{100};  // a device that hangs must not block a dump
   if (options.device_work) finish_device_work(kMostForDevices), flush_running_activity(false);
-  // Held until the events are collected, so that stop() cannot release the slot or close the file meanwhile.
+  // The lock is held until the events are collected, so that stop() cannot release the slot or close the file
+  // meanwhile.
   std::scoped_lock lock(ending_);
   if (left_) return nullptr;
   const uint64_t now = ticks_of(tick_clock());

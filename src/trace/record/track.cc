@@ -46,7 +46,7 @@ void Track::open_part(uint32_t recording, uint64_t id, PartOptions options) {
   };
   set(in_files_, part.file != nullptr);
   set(with_budget_, options.has_budget);
-  if (part.file) is_ended_ = true, part.file->show_open_spans(open_spans_);  // its blocks are whole chunks
+  if (part.file) is_ended_ = true, part.file->show_open_spans(open_spans_);  // a file's blocks are whole chunks
 }
 
 void Track::write_to_files() {

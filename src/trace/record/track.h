@@ -68,7 +68,7 @@ class Track {
   // event is then counted as dropped. `call`: a number for the cache of dimensions; calls with the same number should
   // mostly have equal dimensions.
   Event *describe(Recordings recordings, Recordings all_calls, Args args, size_t call) {
-    // All rare cases cost these two tests: describe_slowly() sets both members by the room of recordings and chunk.
+    // These two tests cover all rare cases: describe_slowly() sets both members by the room in recordings and chunk.
     if (recordings != current_ || room_ == 0) [[unlikely]]
       return describe_slowly(recordings, all_calls, args, call);
     return fill(all_calls, args, call);
@@ -134,7 +134,7 @@ class Track {
   static constexpr size_t kMostWords = 64;  // a call with at most this many words needs no slow path
   static constexpr size_t kKnown = 1024;
   struct Known {
-    uint32_t at, size;  // in words
+    uint32_t at, size;  // index and size, in words
   };
 
   // In the common case, the dimensions equal those of the same call before in this chunk. A chunk has some thousand
