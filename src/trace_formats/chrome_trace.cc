@@ -1,3 +1,4 @@
+// Writes a trace as Chrome trace events (JSON), with torch.profiler's fields.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -399,7 +400,7 @@ class ChromeTraceWriter {
   const GivenWork work_{whole_};
   std::unordered_map<const Event *, uint64_t> external_ids_;      // ids of spans; empty if there is no work
   std::unordered_map<const Event *, const Event *> launched_in_;  // key: the work; value: the span around its launch
-  std::map<DeviceKey, int64_t> devices_;                          // the ids that devices have as processes
+  std::map<DeviceKey, int64_t> devices_;                          // ids of the processes that stand for devices
   int64_t next_device_ = 0;
   uint64_t num_works_ = 0;  // written so far
   static constexpr int64_t kDevicesBehind = 1'000'000'000;
@@ -424,7 +425,7 @@ void write_chrome_trace(const Trace &trace, std::string_view metadata, ByteSink 
     const std::string_view inner = metadata.substr(begin + 1, end - begin - 1);
     if (inner.find_first_not_of(" \t\r\n") != std::string_view::npos) members = concat(",", inner);
   }
-  constexpr uint64_t kUsualBytes = 300;  // for a call
+  constexpr uint64_t kUsualBytes = 300;  // usual size of a call in the file
   sink.reserve(trace.num_calls() * kUsualBytes);
   ChromeTraceWriter(trace, sink).write(members);
 }

@@ -76,7 +76,7 @@ class FlameBoxes {
     return out + boxes + "</svg>\n";
   }
 
-  virtual void write_rules(std::string &out) const = 0;  // of the style
+  virtual void write_rules(std::string &out) const = 0;  // writes the rules of the style
   virtual void write_heading(std::string &out) const = 0;
   virtual void write_summary(std::string &out) const = 0;
   virtual void write_legend(std::string &) const {}
@@ -249,7 +249,7 @@ class FlameDiffPicture : FlameBoxes {
     std::string_view name;
     const DiffOperator *found = nullptr;   // null: only nested paths have spans in the parts
     double before = 0, after = 0;          // µs of a part, without nested paths
-    double all_before = 0, all_after = 0;  // with nested paths
+    double all_before = 0, all_after = 0;  // times including nested paths
   };
 
   static double mean(const RunValues &values, size_t runs) {

@@ -1,3 +1,4 @@
+// Writes a trace in Perfetto's format: a sequence of packets, which are protocol buffers.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -14,7 +15,7 @@ namespace opd {
 namespace {
 
 // Field numbers and values of Perfetto's messages.
-constexpr uint32_t kTracePacket = 1;  // of Trace
+constexpr uint32_t kTracePacket = 1;  // field of the message Trace
 namespace packet {
 enum : uint32_t {
   kClockSnapshot = 6,

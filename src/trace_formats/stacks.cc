@@ -37,7 +37,7 @@ void write_joined(const Trace &trace, const StackTree &tree, TextPieces &out) {
     const StackTree::Node &node = tree.nodes()[i];
     const std::string &outer = paths[node.parent];
     paths[i] = outer.empty() ? frame(tree.name(node)) : concat(outer, ";", frame(tree.name(node)));
-    // Rounded up, so that a stack of short spans has a line. Readers accept whole numbers only.
+    // The time is rounded up, so that a stack of short spans has a line. Readers accept whole numbers only.
     const uint64_t us = (static_cast<uint64_t>(trace.parts.duration_ns(node.self_ticks)) + 999) / 1000;
     if (us > 0) out << paths[i] << " " << us << "\n";
   }

@@ -1,3 +1,4 @@
+// Writes a trace as a text table like torch.profiler's: one row for each name, with times, memory and shapes.
 #include <algorithm>
 #include <array>
 #include <cmath>

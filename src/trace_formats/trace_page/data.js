@@ -1,4 +1,4 @@
-// The trace: unpacked from the page into columns of numbers. trace_formats/html_view.cc writes it.
+// Unpacks the trace in the page into columns of numbers. trace_formats/html_view.cc writes the trace.
 'use strict';
 
 const kKinds = ['call', 'run', 'range', 'step', 'mark', 'alloc', 'free', 'task', 'bind', 'device'];  // EventKind
@@ -13,7 +13,7 @@ async function unpacked(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Numbers of 7 bits a byte, the lowest ones first. Exact up to 2^53.
+// Reads numbers that have 7 bits in each byte, lowest bits first. They are exact up to 2^53.
 class Numbers {
   constructor(bytes, at) { this.bytes = bytes; this.at = at; }
   next() {
@@ -36,8 +36,8 @@ class Numbers {
   }
 }
 
-// Spans have numbers in the order of threads; on a thread, a span lies before those within it. Times are in ns from the
-// begin of the first span.
+// Spans are numbered thread by thread. On a thread, each span comes before the spans within it. Times are in ns from
+// the begin of the first span.
 class Trace {
   constructor(bytes) {
     const line = bytes.indexOf(10);
@@ -53,7 +53,7 @@ class Trace {
       first = thread.end = first + thread.spans;
     }
     this.duration = numbers.column(Float64Array, this.count);
-    this.self = numbers.column(Float64Array, this.count);  // so far the time of those within it
+    this.self = numbers.column(Float64Array, this.count);  // first read: the time of nested spans
     for (let i = 0; i < this.count; ++i) this.self[i] = this.duration[i] - this.self[i];
     this.depth = numbers.column(Uint32Array, this.count);
     this.lane = numbers.column(Uint32Array, this.count);
@@ -69,7 +69,7 @@ class Trace {
     this.returnTimeOfTasks();
   }
 
-  // `parent`: the span around each, or -1; `behind`: the number behind the last span within it.
+  // Sets for each span: `parent`, the span around it, or -1; `behind`, the number after the last span within it.
   nest() {
     this.parent = new Int32Array(this.count).fill(-1);
     this.behind = new Uint32Array(this.count);
@@ -84,10 +84,10 @@ class Trace {
     }
   }
 
-  // A loop's time belongs to the operator that launched it. So that operator has the time of the task on its own thread,
-  // and no task has any of its own.
+  // The operator that launched a loop has the loop's time. So the self time of a task on the operator's thread is added
+  // to the operator, and tasks have no self time.
   returnTimeOfTasks() {
-    for (let i = this.count; i-- > 0;) {  // a task lies before those within it
+    for (let i = this.count; i-- > 0;) {  // a task comes before the spans within it
       if (!this.isTask(i)) continue;
       if (this.parent[i] >= 0) this.self[this.parent[i]] += this.self[i];
       this.self[i] = 0;

@@ -1,5 +1,6 @@
-// The flame graph: spans of equal stacks of names are one box, as wide as their time, below the box of the stack without
-// the last name. Work on devices is left out: its time is not the host's. The boxes within one add up to its time less its own, as in flame graphs of samples.
+// The flame graph. Spans with equal stacks of names are one box, as wide as their time, below the box of the stack
+// without the last name. Work on devices is left out, because its time is not the host's. As in flame graphs of
+// samples, the time of a box is its self time plus the times of the boxes directly below it.
 
 const kMostBoxes = 3000, kNarrowest = 0.0005, kBoxHeight = 20, kLeastText = 24;  // the last two in pixels
 
@@ -10,7 +11,7 @@ function mergedStacks(trace, first, behind) {
   for (let i = first; i < behind; ++i) {
     const depth = trace.depth[i] - base, parent = depth ? open[depth - 1] : root;
     if (trace.isDevice(i)) continue;
-    if (trace.isTask(i)) { open[depth] = parent; continue; }  // its operator has its time
+    if (trace.isTask(i)) { open[depth] = parent; continue; }  // the launching operator has the time
     const name = trace.labels[trace.label[i]].joined;
     let node = parent.children.get(name);
     if (!node) {
@@ -21,7 +22,7 @@ function mergedStacks(trace, first, behind) {
     node.self += trace.self[i];
     open[depth] = node;
   }
-  for (let k = nodes.length; k-- > 0;) {  // a node lies behind its parent
+  for (let k = nodes.length; k-- > 0;) {  // a node comes after its parent
     const node = nodes[k];
     node.total += node.self;
     if (node.parent) node.parent.total += node.total;
@@ -38,7 +39,7 @@ class Flame {
     this.root = this.zoomed = root;
     this.draw();
   }
-  find(matches) {  // whether the search finds a name; null: nothing is searched for
+  find(matches) {  // tells whether the search finds a name; null: no search
     this.matches = matches;
     if (this.root) this.draw();
   }
@@ -76,7 +77,7 @@ class Flame {
     });
     Object.assign(box.dataset, {row, count: node.count, total: node.total, self: node.self});
     box.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${row * kBoxHeight}px;--hue:${hueOf(node.name)}`;
-    if (width * this.panel.clientWidth < kLeastText) box.classList.add('narrow');  // a cut letter says nothing
+    if (width * this.panel.clientWidth < kLeastText) box.classList.add('narrow');  // too narrow for a letter
     if (this.matches && !(node.parent && this.matches(node.name))) box.classList.add('faded');
     return box;
   }

@@ -1,11 +1,11 @@
-// The page: what is selected, searched for and looked at, and the parts that show it.
+// The page: its state (selected span, search, visible part of the trace), and the time line, table and flame graph.
 
 class Page {
   constructor(trace) {
     this.trace = trace;
     this.selected = -1;
-    this.scope = -1;     // the span that the table and the flame graph are of; -1: the whole trace
-    this.labels = null;  // a byte for each label: whether the search finds it
+    this.scope = -1;     // the table and the flame graph show this span; -1: the whole trace
+    this.labels = null;  // a byte for each label: 1 if the search finds it
     this.timeline = new Timeline(trace, document.querySelector('canvas'),
       {select: span => this.select(span), hover: (span, event) => this.showTip(span, event)});
     this.table = new OperatorTable(byId('table'), row => this.select(row.longest, true));
@@ -77,7 +77,7 @@ class Page {
     this.rows = this.stacks = null;
     this.update();
   }
-  // Makes what is shown of the table and the flame graph.
+  // Makes the table or the flame graph, whichever is visible.
   update() {
     const {trace, scope} = this;
     const range = scope < 0 ? [0, trace.count] : [scope, trace.behind[scope]];
@@ -113,7 +113,7 @@ class Page {
     this.table.find(matches);
     this.flame.find(matches);
   }
-  // Selects the next span that the search finds, or the one before; behind the last one comes the first.
+  // Selects the next or the previous span that the search finds. After the last span comes the first one.
   step(way) {
     const {count, label} = this.trace;
     if (!this.labels || !count) return;
@@ -158,7 +158,7 @@ class Page {
 (async () => {
   try {
     const data = byId('data'), trace = new Trace(await unpacked(data.textContent));
-    data.remove();  // frees it
+    data.remove();  // frees the memory
     new Page(trace);
     document.documentElement.dataset.state = 'shown';
   } catch (error) {

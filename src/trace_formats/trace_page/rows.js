@@ -1,5 +1,5 @@
-// Rows of the time line: the spans of one level of a thread's lane. They do not overlap, so binary search finds those at a
-// time, and the time that many of them take together is a difference of two sums.
+// Rows of the time line. A row has the spans of one level of a thread's lane. These do not overlap, so binary search
+// finds the spans at a time, and the total time of consecutive spans is the difference of two sums.
 
 function timelineRows(trace) {
   const rows = [];
@@ -12,7 +12,8 @@ function timelineRows(trace) {
   return rows;
 }
 
-// The spans of a lane by level. Those around a span may lie in another lane, so its depth does not tell.
+// Returns the spans of a lane by level. The depth of a span is not its level, because spans around it may be in another
+// lane.
 function levels(trace, spans) {
   const {begin, behind} = trace;
   const isBefore = (a, b) => begin[a] - begin[b] || trace.end(b) - trace.end(a) || a - b;
@@ -33,7 +34,7 @@ class Row {
     this.spans = Uint32Array.from(spans);
     this.busy = new Float64Array(spans.length + 1);  // time of the spans before each place
     for (let k = 0; k < spans.length; ++k) this.busy[k + 1] = this.busy[k] + trace.duration[spans[k]];
-    this.hits = null;  // number of those before each place that the search found
+    this.hits = null;  // number of found spans before each place; null: no search
   }
 
   find(labels) {  // a byte for each label, or null
@@ -43,7 +44,7 @@ class Row {
       this.hits[k + 1] = this.hits[k] + labels[this.trace.label[this.spans[k]]];
   }
 
-  // The first place, from `from` on, of a span that begins at the time or later.
+  // Returns the first place, from `from` on, whose span begins at the time or later.
   placeAt(time, from = 0) {
     const {begin} = this.trace;
     let low = from, high = this.spans.length;
@@ -54,14 +55,14 @@ class Row {
     }
     return low;
   }
-  // The first place of a span that ends after the time.
+  // Returns the first place whose span ends after the time.
   placeOver(time) {
     const place = this.placeAt(time);
     return place > 0 && this.trace.end(this.spans[place - 1]) > time ? place - 1 : place;
   }
 
-  // Visits what is seen between two times: box(span) for spans of at least `least` ns, and between them
-  // dense(first place, place behind the last, time) for all that begin within one pixel of `pixel` ns.
+  // Visits the spans between two times. Calls box(span, place) for each span of at least `least` ns. Calls
+  // dense(first place, place after the last, time) for shorter spans that begin within one pixel of `pixel` ns.
   visit(from, to, pixel, least, box, dense) {
     const {begin, duration} = this.trace;
     for (let k = this.placeOver(from); k < this.spans.length && begin[this.spans[k]] < to;) {

@@ -1,5 +1,6 @@
-// The table of operators: spans of equal name and kind are one row. Marks take no time, and the operator that launched a
-// task has its time, so both have none. Shares of work on devices are of all that, those of others of the host's time.
+// The table of operators. Spans with equal name and kind are one row. Marks and tasks have no row: marks take no time,
+// and the operator that launched a task has its time. The share of device work is its part of all device work. The
+// share of other rows is their part of the host's time.
 
 const kMostRows = 1000;
 

@@ -1,6 +1,6 @@
 // Texts for people: names, times, counts, colours.
 
-// Control characters have pictures, so that a name stays on its line and shows what it contains.
+// Replaces control characters by their Unicode pictures, so that a name stays on its line and they are visible.
 function shown(name) {
   const text = name.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, c => {
     const code = c.charCodeAt(0);
@@ -24,23 +24,23 @@ function threadText(trace, thread) {
   const own = thread.device ? shown(thread.name) : `thread ${thread.id} (${shown(thread.name)})`;
   return trace.processes ? `${own} of ${shown(trace.processes[thread.process].label)}` : own;
 }
-// The host's functions that a span began in, a line each, from the innermost on.
+// The host's functions in which a span began: one per line, innermost first.
 function stackText(trace, span) {
   const number = trace.stack[span];
   return number ? 'Called by\n' + trace.stacks[number - 1].split(';').slice(0, -1).map(shown).join('\n') : '';
 }
-// Of a merged trace: where its processes ran, and how far their times may be wrong.
+// Describes the processes of a merged trace: their hosts, and the error bounds of their clocks.
 function clocksText(processes) {
   const errorOf = ({clock_error_ns}) => clock_error_ns < 0 ? 'of an unknown error' : `right within ${timeText(clock_error_ns)}`;
   const movedBy = ({offset_ns}) => offset_ns ? `, moved by ${timeText(offset_ns)}` : '';
   const first = processes[0], isOne = processes.every(each => each.clock && each.clock === first.clock);
-  const hasErrors = !isOne || processes.some(each => each.clock_error_ns !== first.clock_error_ns);  // some are stated
+  const hasErrors = !isOne || processes.some(each => each.clock_error_ns !== first.clock_error_ns);  // some are known
   const texts = processes.map(each => `${shown(each.label)}: process ${each.id}${each.host ? ` on ${shown(each.host)}` : ''}` +
     `${hasErrors ? `, a clock ${errorOf(each)}` : ''}${movedBy(each)}`);
   return `${texts.join('; ')}${isOne && texts.length > 1 ? '. They share one clock.' : ''}`;
 }
 
-// One of 24 hues. Equal names have equal colours in all parts of the page.
+// Returns one of 24 hues. Equal names have equal colours in all parts of the page.
 const hues = new Map();
 function hueOf(name) {
   let hue = hues.get(name);

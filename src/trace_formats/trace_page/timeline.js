@@ -1,5 +1,5 @@
-// The time line: a canvas with the visible part of each row. What is narrower than a pixel is drawn together, so a frame
-// costs as many boxes as there are pixels, however many spans there are.
+// The time line: a canvas with the visible part of each row. Spans narrower than a pixel are drawn together, so the
+// boxes of a frame are at most as many as its pixels, even if there are more spans.
 
 const kAxis = 24, kHead = 20, kRow = 17, kText = 11;
 
@@ -12,7 +12,7 @@ class Timeline {
     this.hover = hover;
     this.rows = timelineRows(trace);
     this.selected = -1;
-    this.labels = null;  // that the search found
+    this.labels = null;  // a byte for each label: 1 if the search finds it; null: no search
     this.top = 0;        // pixels scrolled down
     this.reset();
     new ResizeObserver(() => this.resize()).observe(canvas.parentNode);
@@ -21,7 +21,7 @@ class Timeline {
     this.fit();
   }
 
-  // ---- what is seen
+  // ---- the visible part
 
   reset() { this.show(0, Math.max(this.trace.length, 1)); }
   show(from, to) {
@@ -47,7 +47,7 @@ class Timeline {
     this.show(begin[span] - margin, begin[span] + duration[span] + margin);
     this.reveal(span);
   }
-  // Scrolls until the span is seen; zooms only if it would be narrower than a few pixels.
+  // Scrolls until the span is visible. Zooms only if the span would be narrower than a few pixels.
   reveal(span) {
     const {begin, duration} = this.trace;
     const length = this.to - this.from, middle = begin[span] + duration[span] / 2;
@@ -66,7 +66,7 @@ class Timeline {
     this.redraw();
   }
 
-  // Heads of threads and their rows, from the top, with their places in pixels.
+  // Yields the heads of threads and their rows, from the top, with their positions in pixels.
   *layout() {
     let y = 0;
     for (const thread of this.trace.threads) {
@@ -81,7 +81,7 @@ class Timeline {
 
   // ---- drawing
 
-  fit() {  // no room below the last row, which the panel below can use
+  fit() {  // the panel below gets the room below the last row
     for (const item of this.layout()) ;  // counts the content's height
     this.canvas.parentNode.style.maxHeight = Math.max(160, kAxis + this.content + 2) + 'px';
     this.resize();
@@ -119,7 +119,7 @@ class Timeline {
     this.drawAxis();
   }
 
-  // Times at multiples of 1, 2 or 5 powers of ten, some 120 pixels apart.
+  // Yields the axis's marks: at multiples of 1, 2 or 5 times a power of ten, some 120 pixels apart.
   *ticks() {
     const wanted = this.perPixel * 120, power = 10 ** Math.floor(Math.log10(wanted));
     const step = Math.max(1, [1, 2, 5, 10].find(factor => factor * power >= wanted) * power);
@@ -197,7 +197,7 @@ class Timeline {
     pen.lineTo(x - 4, y + height / 2);
     pen.fill();
   }
-  drawOpenEnd(x, y, height) {  // it goes on behind the end of the recording
+  drawOpenEnd(x, y, height) {  // the span continues after the end of the recording
     this.pen.fillStyle = this.colours.warn;
     this.pen.fillRect(x - 3, y, 3, height);
   }
@@ -208,9 +208,9 @@ class Timeline {
     this.pen.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), height - 2);
   }
 
-  // ---- what the user does
+  // ---- input of the user
 
-  // The span at a place of the canvas; -1: there is none. Among several within two pixels, the longest.
+  // Returns the span at a position of the canvas; -1: none. If several are within two pixels, returns the longest.
   spanAt(x, y) {
     const {trace} = this;
     for (const item of this.layout()) {
@@ -270,7 +270,7 @@ class Timeline {
     });
     canvas.addEventListener('wheel', event => {
       event.preventDefault();
-      const scale = event.deltaMode ? 30 : 1;  // lines, not pixels
+      const scale = event.deltaMode ? 30 : 1;  // the event counts lines, not pixels
       if (event.shiftKey) this.move(0, (event.deltaY || event.deltaX) * scale);
       else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.move(event.deltaX * scale, 0);
       else this.zoom(1.002 ** (event.deltaY * scale), event.offsetX);
