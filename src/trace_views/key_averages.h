@@ -1,5 +1,5 @@
 // Joins spans of a trace: by name, as torch.profiler's key_averages() does, by stack, or in an interval of time. Also
-// the names of spans and of parallel loops.
+// gives the names of spans and of parallel loops, and the operations of calls.
 #pragma once
 #include <map>
 #include <optional>
@@ -42,8 +42,8 @@ struct KeyAverageOptions {
   size_t stack_depth = 0;  // joins only spans whose innermost functions of the host are equal, this many
 };
 
-// Sorted by their first begins. `trace` is the source of the other arguments; `threads` also has the tracks of devices,
-// whose work has separate rows.
+// Returns the averages, sorted by their first begins. `trace` is the source of the other arguments; `threads` also has
+// the tracks of devices, whose work has separate rows.
 std::vector<KeyAverage> key_averages(const Trace &trace, const std::vector<ThreadSpans> &threads, const GivenWork &work,
                                      const KeyAverageOptions &options, HostStacks &host);
 
@@ -103,7 +103,7 @@ class StackTree {
   static constexpr uint32_t kRoot = 0;
   struct Node {
     uint32_t parent;
-    const std::string *name;            // of a span or a process; null: the root or a host function
+    const std::string *name;            // name of the span or process; null: the root or a host function
     HostStacks::FrameNumber frame = 0;  // the host function
     uint64_t count = 0;                 // number of spans; only nodes of spans have a count and self time
     uint64_t self_ticks = 0;            // TraceParts::common_ticks()

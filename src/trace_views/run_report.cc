@@ -1,3 +1,4 @@
+// Makes the report of a recording of runs: a row for each call, rows for computed times, and totals of each device.
 #include <algorithm>
 #include <array>
 #include <deque>

@@ -1,5 +1,5 @@
-// Makes reports of a trace's spans, one by one or joined by name or by stack. opd_trace_to_report() documents their
-// columns.
+// Makes reports of a trace: of its spans, one by one or joined by name, stack or part, of the tasks of parallel loops,
+// and of the calls of a recording. opd_trace_to_report() documents their columns.
 #pragma once
 #include "report/report.h"
 #include "trace_views/key_averages.h"
@@ -20,7 +20,7 @@ Ref<Report> report_of_tasks(const Trace &trace);  // tasks of parallel loops
 struct RunReportOptions {
   std::vector<DLDevice> devices;  // each gets a row of totals, in this order
   int32_t num_threads = 0;
-  std::string note;             // about calls that the trace cannot show; "" if none
+  std::string note;             // text about calls that the trace cannot show; "": none
   bool folds_builtins = false;  // joins all calls of vm.builtin.* in one row
   bool details = false;         // adds columns for start, run, thread and call path
   int32_t turn = 0;             // number that pairs this run with one of a later comparison; 0: none
