@@ -1,5 +1,5 @@
-// libopdyno_tvmffi: exports TVM's C functions by name, for programs that link objects that call them. It has no state.
-// Each function forwards to libopdyno, which costs an indirect call.
+// libopdyno_tvmffi: exports TVM's C functions by name, for programs with linked objects that call them. It has no
+// state. Each function forwards to libopdyno, which costs an indirect call.
 #include <cstdint>
 
 #include "base/error.h"

@@ -103,7 +103,7 @@ struct Literal {
   char text[kSize];
   consteval Literal(const char (&given)[kSize]) { std::copy_n(given, kSize, text); }
 };
-// The same as a function of its own for each key, which asks the table once.
+// Returns the index of a key, like register_type(), but asks the table only once for each key.
 template <Literal kKey>
 int32_t registered_type() {
   static const int32_t index = register_type(kKey.text);
@@ -133,7 +133,7 @@ DLDataType as_dtype(const View &v, std::string_view what);  // DataType or its t
 bool is_text(const View &v);
 std::string_view as_text(const View &v, std::string_view what);  // points into v for small strings
 bool is_bytes(const View &v);
-std::string_view bytes_in(const View &v, std::string_view what);  // as as_text(), for bytes
+std::string_view bytes_in(const View &v, std::string_view what);  // like as_text(), for bytes
 std::string to_text(const View &v);                               // for people
 
 // ---- objects
