@@ -1,3 +1,4 @@
+// Records in memory recordings that the library writes new contents into a block of a device.
 #include "device/memory/device_memory.h"
 #include "vm/pool.h"
 

@@ -1,3 +1,4 @@
+// The scope of a call: prepares a run of the VM for the call, and ends the call.
 #include "trace/record/memory_event.h"
 #include "trace/record/recording.h"
 #include "vm/vm.h"

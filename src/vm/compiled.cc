@@ -1,3 +1,4 @@
+// Runs functions of programs that TVM compiled to machine code, on lists of constants, functions and registers.
 #include "vm/observe.h"
 #include "vm/vm.h"
 

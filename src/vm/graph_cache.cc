@@ -1,3 +1,4 @@
+// The state behind vm.builtin.cuda_graph.*: keeps memory, and captures device graphs and launches them again.
 #include <algorithm>
 
 #include "value/hash.h"

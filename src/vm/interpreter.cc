@@ -469,7 +469,7 @@ View Interpreter::execute(uint32_t index, Args args) {
 }  // namespace
 
 View interpret(Run &run, uint32_t function, Args args) {
-  // Decided once per run: a listener or instrument that is set during the run takes effect in the next one.
+  // The loop is chosen once per run: a listener or instrument that is set during the run takes effect in the next run.
   if (!run.recorder.listens() && !run.instrument) return Interpreter(run).execute<false>(function, args);
   Interpreter interpreter(run);
   try {

@@ -1,3 +1,4 @@
+// The memory planner: makes a second version of a function's code that keeps tensors from call to call.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -240,7 +241,7 @@ class Planner {
       (kernel.num_args <= 2 ? kernel.inline_args : const_cast<uint32_t *>(kernel.args))[use.arg] =
           candidates_[use.candidate].place;
     }
-    // This must come last: a kill is removed only if its tensor or storage is planned.
+    // Kills must come last, because a kill is removed only if its tensor or storage is planned.
     for (const uint32_t i : unread_)
       if (candidates_[i].good) gone[candidates_[i].killed - f_->start] = true;
     append(planned, gone);

@@ -26,7 +26,7 @@ void destroy_storage(void *self, int flags) {
   free_storage(storage);
 }
 
-// Not `delete`: the shape and strides lie behind the tensor, so new_tensor() used operator new.
+// `delete` would be wrong: the shape and strides follow the tensor, so new_tensor() used operator new.
 void free_tensor(VmTensor *tensor) {
   tensor->~VmTensor();
   ::operator delete(tensor);
@@ -82,7 +82,7 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
   // The device's pool has lists by size only, so images do not go there. The run's size classes distinguish their
   // shapes.
   storage->allocator = &Allocator::of(device, image ? OPD_ALLOCATOR_NAIVE : kind);
-  // Charged before the allocation, so that concurrent calls together cannot allocate more than the limit.
+  // The bytes are charged before the allocation, so that concurrent calls together cannot exceed the limit.
   budget->charge(bytes);
   try {
     storage->data =
@@ -91,8 +91,8 @@ Ref<VmStorage> make_vm_storage(DLDevice device, opd_allocator_kind kind, uint64_
     budget->refund(bytes);
     throw;
   }
-  // Set after the allocation, because this deleter frees the memory. If the allocation throws, the unique_ptr deletes
-  // the storage without this deleter.
+  // The deleter is set after the allocation, because it frees the memory. If the allocation throws, the unique_ptr
+  // deletes the storage without this deleter.
   storage->Object::deleter = destroy_storage;
   storage->size = image ? 0 : bytes;
   storage->image = image;

@@ -41,7 +41,7 @@ class GraphCache {
 
  private:
   struct Captured {
-    std::vector<Value> args;  // they keep the memory that the graph uses
+    std::vector<Value> args;  // keep the memory that the graph uses
     Value result;
     NameId name = kNoName;
     std::unique_ptr<Graph> graph;
@@ -144,7 +144,7 @@ struct Run : RunSignals {
   size_t depth = 0;
   int32_t native_depth = 0;                 // runs and builtins on the C stack below
   const Program::Func *compiled = nullptr;  // the running compiled function, or null
-  CompiledLists lists;                      // its lists
+  CompiledLists lists;                      // lists of the running compiled function
   Ref<Error> list_error;                    // set if the function asks for an item outside the lists
   bool in_callee = false;                   // an observed function runs now
   struct KnownCallee {

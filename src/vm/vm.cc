@@ -126,7 +126,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   const bool keeps = std::all_of(vm->devices().begin(), vm->devices().end(),
                                  [](const VmDevice &device) { return device.allocator == OPD_ALLOCATOR_POOLED; });
   if (keeps) plan(*vm->program_);  // other allocators keep no memory
-  // Done before the first run, because each frame copies the constants into its registers.
+  // Constants are placed before the first run, because each frame copies them into its registers.
   vm->place_constants();
   const Program &program = *vm->program_;
   const bool compiled = std::any_of(program.bodies.begin(), program.bodies.end(),
@@ -153,7 +153,7 @@ Ref<Vm> Vm::make(Ref<Module> module, VmSettings settings) {
   }
   {
     std::scoped_lock lock(KnownVms::get().guard);
-    // This comes last: from here on, idle_bytes() of other threads reads this VM.
+    // The VM is listed last: from here on, idle_bytes() of other threads reads it.
     KnownVms::get().vms.insert(vm.get());
   }
   return vm;
@@ -177,7 +177,8 @@ void Vm::place_constants() {
   std::map<const View *, std::string_view> scopes;  // scopes of constants
   for (const MemoryScope &scope : program_->executable->scopes) {
     const View &constant = program_->constants[static_cast<size_t>(scope.constant)];
-    // Also done on the host, where nothing is placed, because check_scope() refuses a scope that the device lacks.
+    // Scopes are checked on the host, too, where nothing is placed: check_scope() refuses a scope that the device
+    // lacks.
     if (constant.type == OPD_TENSOR && check_scope(scope.scope, device)) scopes.emplace(&constant, scope.scope);
   }
   if (same(device, kHost)) return;
@@ -276,7 +277,7 @@ void Vm::trim() {
     list = std::exchange(idle_, nullptr);
   }
   if (Run *run = spare_.exchange(nullptr, std::memory_order_acquire)) run->next_idle = list, list = run;
-  // Done without the lock, so that other calls need not wait until devices have freed the memory.
+  // The runs are deleted without the lock, so that other calls need not wait until devices have freed the memory.
   while (list) delete std::exchange(list, list->next_idle);
 }
 
@@ -310,7 +311,7 @@ uint64_t Vm::idle_bytes_here(DLDevice device) {
 
 Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   if (state_.has_listening_keeper()) [[unlikely]]
-    // It may have ended since the flag was read. The reference keeps it alive during the call.
+    // The keeper may have ended since the flag was read. The reference keeps it alive during the call.
     if (const Ref<CallKeeper> keeper = state_.keeper()) return keeper->run(*this, index, args, settings, result);
   return run_here(index, args, settings, result);
 }
@@ -318,8 +319,8 @@ Ref<Error> Vm::run(uint32_t index, Args args, const CallSettings &settings, Valu
 Ref<Error> Vm::run_here(uint32_t index, Args args, const CallSettings &settings, Value &result) {
   const FunctionInfo &info = *program_->functions[index].info;
   {
-    // Made before the scope, so that a refused call borrows no run. Ends after the scope, because the run borrows these
-    // arguments.
+    // The arguments are made before the scope, so that a refused call borrows no run. They end after the scope, because
+    // the run borrows them.
     const CallArguments checked(*this, info, args, settings.names);
     CallScope scope(*this, index, settings);
     Run &run = scope.run();

@@ -1,3 +1,4 @@
+// Functions of a program as packed functions: for users, inside the program, saved ones, and closures.
 #include "vm/vm.h"
 
 namespace opd {

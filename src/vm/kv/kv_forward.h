@@ -64,7 +64,7 @@ class KvForward {
  private:
   static constexpr size_t kDepths = 2;
   struct Chain {
-    size_t first, count;  // in blocks_
+    size_t first, count;  // indices in blocks_
   };
   struct Chunk {
     size_t sequence;  // the chunk's first sequence

@@ -173,7 +173,7 @@ class KvSequences {
   int64_t num_pages() const { return num_pages_; }
   int64_t num_touched_pages() const { return num_touched_pages_; }  // no page from this number on was ever in use
   int64_t num_free_pages() const { return static_cast<int64_t>(given_pages_.size()) + num_pages_ - num_touched_pages_; }
-  int64_t num_rows() const;  // of all sequences; a shared row counts once per sequence
+  int64_t num_rows() const;  // rows of all sequences; a shared row counts once per sequence
   int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
   std::vector<KvSequenceLength> lengths() const;
   bool has_windows() const { return has_windows_; }
@@ -185,7 +185,7 @@ class KvSequences {
   void restore(ByteReader &from);  // throws OPD_BAD_FORMAT
 
  private:
-  // Where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows, which do not fill a page.
+  // The place where a fork cuts: after `whole` rows of `block`, which fill pages, and `rest` rows of a further page.
   struct Cut {
     int32_t block = kNoBlock;
     int64_t whole = 0, rest = 0;

@@ -56,7 +56,7 @@ struct KvSequenceLength {
 // The usage of a state. In the state of a recurrent network, a page is the slot of a sequence.
 struct KvUsage {
   int64_t num_sequences;
-  int64_t num_tokens;  // of all sequences; a shared token counts once per sequence
+  int64_t num_tokens;  // tokens of all sequences; a shared token counts once per sequence
   int64_t max_batch;   // sequences per pass
   int64_t page_size;   // tokens; 0: a page holds a sequence of any length
   int64_t num_pages, num_free_pages;

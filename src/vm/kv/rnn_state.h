@@ -50,7 +50,7 @@ class RnnState final : public KvState {
 
  private:
   struct Sequence {
-    int64_t slot;           // in the storage
+    int64_t slot;           // index of the slot in the storage
     int64_t history = 0;    // the current state's slot among the sequence's histories
     int64_t available = 0;  // number of earlier states that can be restored
     int64_t num_tokens = 0;
