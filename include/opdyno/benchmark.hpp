@@ -1,4 +1,4 @@
-/** @file benchmark.hpp  Benchmarks: how long calls take. */
+/** @file benchmark.hpp  Benchmarks, which measure the duration of calls. */
 #ifndef OPDYNO_BENCHMARK_HPP_
 #define OPDYNO_BENCHMARK_HPP_
 

@@ -1,5 +1,5 @@
-/** @file collector.h  Collectors: measure something around each call of a profile: time, memory, counters, or what a
- * program's own collector measures. */
+/** @file collector.h  Collectors, which measure each call of a profile: its time, memory or counters, or values that
+ * the program chooses. */
 #ifndef OPDYNO_COLLECTOR_H_
 #define OPDYNO_COLLECTOR_H_
 

@@ -40,7 +40,8 @@ static inline void opd_compare_options_init(opd_compare_options *options) {
   if (options) *options = defaults;
 }
 
-/** Runs a function of two programs on the same arguments, and compares what their operators read and write.
+/** Runs a function of two programs on the same arguments, and compares the values that their operators read and
+ * write.
  *
  * The report's configuration has the "Verdict", a sentence: "first difference at softmax1: max abs 3.1e-3 (tolerance
  * 1e-5), caused by matmul3 whose inputs agree"; and "Equal". It is 1 if both programs return, nothing differs, and

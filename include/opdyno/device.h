@@ -161,9 +161,9 @@ OPD_API OPD_NODISCARD opd_error *opd_memory_set_hooks(const opd_memory_hooks *ho
 
 /* ---- threads --------------------------------------------------------------------------------------------------- */
 
-/** Returns the number of threads that a parallel kernel may use, the calling thread included. The first of these that
- * is set counts: opd_threads_set_count(), OPDYNO_NUM_THREADS, TVM_NUM_THREADS, OMP_NUM_THREADS, the processors that the
- * process may use (affinity and cgroup quota). Threads: safe. Since: 0.1 */
+/** Returns the number of threads that a parallel kernel may use, the calling thread included. The first of these
+ * settings decides: opd_threads_set_count(), OPDYNO_NUM_THREADS, TVM_NUM_THREADS, OMP_NUM_THREADS, the processors that
+ * the process may use (affinity and cgroup quota). Threads: safe. Since: 0.1 */
 OPD_API int32_t opd_threads_count(void);
 
 /** Sets the number of threads that a parallel kernel may use. Running kernels keep their threads.

@@ -1,4 +1,4 @@
-/** @file diff.h  Compares two sets of runs: which operators became slower, and which are undecided.
+/** @file diff.h  Compares two sets of runs, and finds the operators that became slower or faster.
  *
  * The unit is a run, not a call. For each operator, the durations of its calls are summed per run. Mann-Whitney's rank
  * test compares the two sets of sums; for paired runs, it is Wilcoxon's signed-rank test. The change is the

@@ -1,6 +1,6 @@
 /** @file executable_builder.h  Makes VM programs instruction by instruction.
  *
- * Experimental: what this header offers may change in each minor version.
+ * Experimental: this header may change in each minor version.
  */
 #ifndef OPDYNO_EXECUTABLE_BUILDER_H_
 #define OPDYNO_EXECUTABLE_BUILDER_H_

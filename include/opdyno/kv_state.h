@@ -93,7 +93,7 @@ OPD_API OPD_NODISCARD opd_error *opd_kv_state_begin(opd_kv_state *state, const i
  * @return NULL, or OPD_FAILED_PRECONDITION. Threads: one at a time. Since: 0.2. Source: TVM kv_state_end_forward. */
 OPD_API OPD_NODISCARD opd_error *opd_kv_state_end(opd_kv_state *state, int32_t keep);
 
-/* ---- what it holds ---------------------------------------------------------------------------------------------- */
+/* ---- contents --------------------------------------------------------------------------------------------------- */
 
 /** Gives the lengths of all sequences.
  * @param out_lengths New reference: a map from the number of a sequence to its number of tokens, in the order of the

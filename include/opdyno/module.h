@@ -180,7 +180,7 @@ OPD_API int32_t opd_module_has_function(opd_module *module, const char *name, in
  * @return NULL, or OPD_OUT_OF_MEMORY. Threads: safe. Blocks. Since: 0.1 */
 OPD_API OPD_NODISCARD opd_error *opd_module_list_functions(opd_module *module, opd_array **out_names);
 
-/* ---- what it is ------------------------------------------------------------------------------------------------ */
+/* ---- properties ------------------------------------------------------------------------------------------------ */
 
 /** Returns the kind: "library", "relax.VMExecutable", "c" …; borrowed. Threads: safe. Since: 0.1 */
 OPD_API const char *opd_module_kind(const opd_module *module);

@@ -1,7 +1,7 @@
-/** @file opdyno.hpp  A thin C++17 face of the C API: handles that release themselves, errors as exceptions.
+/** @file opdyno.hpp  A thin C++17 wrapper of the C API: handles that release themselves, errors as exceptions.
  *
  * Everything here is inline and only calls the C API, so it adds nothing to the ABI. Each header X.hpp may be included
- * alone. It has no class for executable_builder.h, which is experimental: Handle<opd_executable_builder> owns one.
+ * alone. There is no class for executable_builder.h, which is experimental: Handle<opd_executable_builder> owns one.
  */
 #ifndef OPDYNO_OPDYNO_HPP_
 #define OPDYNO_OPDYNO_HPP_

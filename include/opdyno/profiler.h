@@ -1,4 +1,4 @@
-/** @file profiler.h  Profilers record the whole process; ranges mark what a program does. */
+/** @file profiler.h  Profilers, which record the whole process, and ranges, which name the work of a program. */
 #ifndef OPDYNO_PROFILER_H_
 #define OPDYNO_PROFILER_H_
 
@@ -235,7 +235,7 @@ typedef struct opd_stack_frame {
 /** Returns 1 if a profiler records stacks now, else 0. Threads: safe. Cost: a load. Since: 0.2 */
 OPD_API int32_t opd_stack_is_recorded(void);
 
-/** Sets which functions of a language run on the calling thread, until opd_stack_pop(). Bindings call it around each
+/** Sets the functions of a language that run on the calling thread, until opd_stack_pop(). Bindings call it around each
  * native call. Stacks that are recorded meanwhile have these functions in place of the native caller of
  * opd_stack_push() and its callers.
  * @param frames Borrowed: all @p num_frames frames of the thread, innermost first. If there are more than 256, the

@@ -1,4 +1,4 @@
-/** @file profiler.hpp  The C++ face of profiler.h. */
+/** @file profiler.hpp  Profilers of the whole process, ranges and marks, and the call stacks of languages. */
 #ifndef OPDYNO_PROFILER_HPP_
 #define OPDYNO_PROFILER_HPP_
 
@@ -21,7 +21,7 @@ class Profiler : public Handle<opd_profiler> {
   Trace stop() const { return made<Trace>(opd_profiler_stop, get()); }
   /** Returns the events recorded so far. */
   Trace snapshot() const { return made<Trace>(opd_profiler_snapshot, get()); }
-  /** Sets when the profiler dumps its events while it records, from the next start() on. */
+  /** Sets the triggers at which the profiler dumps its events to a file, from the next start() on. */
   void set_dumps(const opd_profiler_dump_options &options) const { check(opd_profiler_set_dumps(get(), &options)); }
   void dump(const char *reason = nullptr) const { check(opd_profiler_dump(get(), reason)); }
   uint64_t dump_count() const { return opd_profiler_dump_count(get()); }
@@ -54,7 +54,7 @@ class Range {
 /** Whether a profiler records stacks now. */
 inline bool stack_is_recorded() { return opd_stack_is_recorded() != 0; }
 
-/** Sets which functions of a language run on the calling thread, as long as the object lives. */
+/** Sets the functions of a language that run on the calling thread, as long as the object lives. */
 class LanguageStack {
  public:
   LanguageStack(const opd_stack_frame *frames, int32_t num_frames) { opd_stack_push(frames, num_frames); }

@@ -25,8 +25,8 @@ typedef struct opd_machine_peak {
  *         Source: STREAM (triad) for the bandwidth. */
 OPD_API OPD_NODISCARD opd_error *opd_machine_measure_peak(opd_machine_peak *out_peak);
 
-/** Copies @p report and adds the operations and the memory traffic of its operators, if their names and shapes tell
- * these.
+/** Copies @p report and adds the operations and the memory traffic of its operators, if their names and shapes
+ * determine these.
  *
  * New columns: "FLOP", "Tensors (bytes)" (unless it is there), "GFLOP/s", "Arithmetic Intensity (FLOP/byte)" and, if
  * the peaks are known, "Percent of Peak". This peak is the roofline: the lower of the arithmetic peak and the bandwidth

@@ -1,4 +1,4 @@
-/** @file rpc.h  TVM's RPC: use another machine. rpc_serve.h serves one; `opdyno serve` is a whole server. */
+/** @file rpc.h  TVM's RPC for clients: sessions on other machines. rpc_serve.h serves clients. */
 #ifndef OPDYNO_RPC_H_
 #define OPDYNO_RPC_H_
 

@@ -1,4 +1,4 @@
-/** @file rpc.hpp  TVM's RPC: use another machine, or serve a client of one. */
+/** @file rpc.hpp  TVM's RPC: sessions on other machines, and a server of one client. */
 #ifndef OPDYNO_RPC_HPP_
 #define OPDYNO_RPC_HPP_
 

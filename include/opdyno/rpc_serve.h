@@ -1,6 +1,6 @@
-/** @file rpc_serve.h  TVM's RPC: serve a client of another machine. `opdyno serve` is a whole server.
+/** @file rpc_serve.h  TVM's RPC for servers: serves one client. `opdyno serve` is a whole server.
  *
- * Experimental: what this header offers may change in each minor version. */
+ * Experimental: this header may change in each minor version. */
 #ifndef OPDYNO_RPC_SERVE_H_
 #define OPDYNO_RPC_SERVE_H_
 
@@ -100,8 +100,8 @@ static inline void opd_rpc_serve_options_init(opd_rpc_serve_options *options) {
 }
 
 /** Serves one client of TVM's RPC, protocol 0.8.0, until it ends the session or closes the connection. The client loads
- * files that it sent and runs what is in them: serve only clients that may run programs as this process, or restrict it
- * by @p options. A wrong request is an error for the client; the session goes on.
+ * files that it sent and runs their code: serve only clients that may run programs as this process, or restrict the
+ * process by @p options. A wrong request is an error for the client; the session goes on.
  *
  * With `sandbox`, once the client has said the key, the process can read programs, libraries and devices, and write
  * only to the session's directory. It opens no connections, signals no other processes, and loses all capabilities. Its

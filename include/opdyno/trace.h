@@ -160,9 +160,9 @@ typedef enum opd_trace_view OPD_ENUM_TYPE {
  *
  * Only OPD_TRACE_TASKS has tasks, because the other views have the calls that launch their loops. Their columns: "Name"
  * of the innermost span that launched the loop, or "parallel_for"; "Duration (us)"; "Start (us)"; "Wait (us)" from its
- * end to the end of the loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", how many the loop
- * has; "Thread ID"; "Thread"; for a merged trace also "Process ID", "Process" and "Host".
- * @param view       Which spans the report has, and which of them share a row; see opd_trace_view.
+ * end to the end of the loop's last task; "Loop", a number; "Task", its number in the loop; "Tasks", the number of
+ * tasks of the loop; "Thread ID"; "Thread"; for a merged trace also "Process ID", "Process" and "Host".
+ * @param view       The rows of the report; see opd_trace_view.
  * @param options    Borrowed; NULL means all defaults. For key averages, `group_by_input_shape` makes a row for each
  *                   name and shapes. `group_by_stack_n` makes a row for each name and that number of functions, which
  *                   are the column "Stack". The other fields have no effect.

@@ -1,4 +1,4 @@
-/** @file value.hpp  Values, what C++ types become as arguments, and the objects that values hold. */
+/** @file value.hpp  Values, the conversion of C++ types to arguments, and the objects that values hold. */
 #ifndef OPDYNO_VALUE_HPP_
 #define OPDYNO_VALUE_HPP_
 

@@ -192,7 +192,7 @@ typedef enum opd_instrument_action OPD_ENUM_TYPE {
  * Threads: safe; the instrument runs on the thread of the call. Blocks. Since: 0.1. Source: TVM set_instrument. */
 OPD_API OPD_NODISCARD opd_error *opd_vm_set_instrument(opd_vm *vm, opd_function *instrument);
 
-/* ---- what it has ----------------------------------------------------------------------------------------------- */
+/* ---- functions and memory -------------------------------------------------------------------------------------- */
 
 /** Returns 1 if the program has a function named @p name, or if a function was saved under that name; else 0.
  * Threads: safe. Blocks. Since: 0.1 */

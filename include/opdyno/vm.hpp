@@ -175,7 +175,7 @@ struct Comparison {
   Report times;  /**< As Report::diff() gives it. Without a handle if a program failed or nothing was measured. */
 };
 
-/** Runs a function of two programs on the same arguments, and compares what their operators read and write. */
+/** Runs a function of two programs on the same arguments, and compares the values of their operators. */
 inline Comparison compare(const Vm &a, const Vm &b, const char *function, const Views &args,
                           const opd_compare_options *options = nullptr, bool with_times = true) {
   Comparison found;
