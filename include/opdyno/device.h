@@ -64,7 +64,7 @@ OPD_API OPD_NODISCARD opd_error *opd_device_sync(DLDevice device);
 
 /* ---- streams --------------------------------------------------------------------------------------------------- */
 
-/* A stream is a queue of work of one device: work in it is done in order. NULL is the device's default stream. Each
+/* A stream is a queue of work of one device, which does the work in order. NULL is the device's default stream. Each
  * thread has a current stream for each device; kernels and copies that it starts go there. Memory that was used in one
  * stream is not reused in another before that work has ended. Source: TVM DeviceAPI. */
 

@@ -17,7 +17,8 @@ namespace opd {
 struct ObservedCall {
   std::string name;        // name of the kernel, if a builtin calls one
   std::vector<View> args;  // arguments of the kernel; borrowed
-  // Not a host function, a function of the program or a builtin, except builtins that run the kernels of a KV state.
+  // True for kernels and other functions of libraries, and for builtins that run the kernels of a KV state. False for
+  // host functions, functions of the program and other builtins.
   bool is_operator = false;
   bool is_host = false;
 };

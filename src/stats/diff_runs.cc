@@ -100,7 +100,7 @@ class RunReader {
     if (!report.find_column(metric) && report.num_rows())
       fail(OPD_NOT_FOUND, "report ", place, " of those ", side_name_, " has no column \"", metric, "\"");
     const auto text = [&](size_t part) { return part == kNoText ? std::string_view() : report.text(part); };
-    std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // texts are interned: equal text, equal place
+    std::unordered_map<std::array<size_t, 3>, size_t, KeyHash> known;  // equal texts have equal places
     runs_.clear();
     RunRow cells(report, diff_.options);
     for (size_t row = 0; row < report.num_rows(); ++row) {

@@ -100,7 +100,7 @@ class VmModule final : public Module {
     return {};
   }
   Value set_input(Args args) {
-    const std::string_view name = text_of(args, 0, "the name of the function");  // first, as the rest may be absent
+    const std::string_view name = text_of(args, 0, "the name of the function");  // read first: the rest may be absent
     vm().set_input(name, args.subspan(1), {});
     return {};
   }

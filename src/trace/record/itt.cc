@@ -190,7 +190,7 @@ class Collector {
   std::unordered_map<NameId, IttString *> strings_;
 };
 
-// The flag of ranges says that a tool may listen. Whether it does is known once its collector is loaded.
+// The flag kIttRanges means that a tool may listen. has_itt_collector() loads its collector and finds out.
 [[maybe_unused]] const bool kIsAsked = [] {
   const char *const path = ::secure_getenv(Collector::kVariable);
   if (path && *path) recordings_of(Interest::kRanges).fetch_or(kIttRanges);
