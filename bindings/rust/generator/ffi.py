@@ -1,4 +1,4 @@
-"""ffi.rs: the C API as Rust sees it."""
+"""Writes ffi.rs: the C API as Rust declarations."""
 
 import re
 
@@ -82,7 +82,7 @@ def type_lines(tree, defaults):
 
 
 def default_lines(name, members, values):
-    """The defaults that the inline function `{name}_init` of the headers writes."""
+    """Lines of Rust with the defaults that the headers' inline function `{name}_init` writes."""
     yield f"impl Default for {name} {{\n    fn default() -> Self {{\n        Self {{"
     for member, encoded in members:
         value = "size_of::<Self>() as u32" if member == "struct_size" else values[member]

@@ -10,7 +10,7 @@ from layer import layer
 
 
 def doc_lines(comment):
-    """Converts a comment to Markdown: blocks of C's tags become paragraphs, names of C become code."""
+    """Converts a comment to Markdown: blocks of tags become paragraphs, C names become code."""
     text = re.sub(r"@(?:param) (\w+)", r"\n`\1`:", comment)
     text = re.sub(r"@p (\w+)", r"`\1`", text).replace("@return", "\nReturns")
     text = re.sub(r"(?<![`\w])(opd_\w+(?:\(\))?|OPD_\w+|k?DL[A-Z]\w+)(?![`\w])", r"`\1`", text)
@@ -22,7 +22,7 @@ def doc_lines(comment):
         elif in_list and (not line or line.startswith("Threads:")):
             in_list = False
             made.append("")
-        elif in_list:  # belongs to the item
+        elif in_list:  # a line that continues the list item
             line = "  " + line
         made.append(line)
     return made

@@ -1,15 +1,15 @@
-"""generated.rs: Rust enums for the enums of C, a builder for each C struct of options, whose raw() makes the C struct,
-and the results."""
+"""Writes generated.rs: an enum for each C enum, a builder for each C struct of options, a struct for each C struct of
+results. A builder's raw() makes the C struct."""
 
 from ffi import ident, rust_type
 from results import result_lines
 from wording import documented, option
 
-LEFT_OUT = {"opd_activity_kind", "opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # of plug-ins; of builders of programs; sets of bits
+LEFT_OUT = {"opd_activity_kind", "opd_type", "opd_opcode", "opd_module_property", "opd_module_lookup"}  # for plug-ins; for builders of programs; bit sets
 PATHS = {"file", "path", "cache_dir", "workspace_dir"}
 UNITS = {"ns": "nanos", "ms": "millis"}
-AT_LEAST = {("opd_vm_options", "devices"): ".max(1)"}  # without any, C takes the CPU
-BY_HAND = {("opd_call_options", "outputs")}  # which are written: vm.rs borrows them mutably
+AT_LEAST = {("opd_vm_options", "devices"): ".max(1)"}  # 0 devices: C uses the CPU
+BY_HAND = {("opd_call_options", "outputs")}  # the call writes them, so vm.rs borrows them mutably
 RENAMED = {"Cancel": "CancelToken"}
 
 
@@ -18,7 +18,7 @@ def camel(name):
 
 
 def variants(items):
-    """The names in Rust of an enum's items, by those of C."""
+    """A map from the C names of an enum's items to their Rust names."""
     items = [item for item, _ in items if not item.endswith("_MAX_ENUM")]
     words = [item.split("_") for item in items]
     common = 0
@@ -54,7 +54,7 @@ class Options:
         return option(text, field, enum, variants(self.enums[field.enum]) if enum else {})
 
     def field_of(self, field):
-        """The name and the type of a field in Rust, and the lines that set it in `raw`."""
+        """A field's Rust name, its Rust type, and the lines that set it in `raw`."""
         name, kind = field.name, field.kind
         enum = field.enum and camel(field.enum.removeprefix("opd_"))
         handle = RENAMED.get(field.handle, field.handle)

@@ -1,10 +1,10 @@
-"""In generated.rs: for each struct of C that a function fills in, a Rust struct with the same fields, whose of() calls
-the function."""
+"""Writes the results in generated.rs. For each C struct that a function fills in: a Rust struct with the same fields.
+Its of() calls the function."""
 
 from ffi import rust_type
 from wording import documented, in_rust, sentence
 
-# In Rust, a method of tensors with this name gives their bytes.
+# Tensors have a method of this name in Rust, so the field needs another one.
 RENAMED = {("opd_tensor_info", "bytes"): "size_in_bytes"}
 TYPES = {"p.q(const).char": ("String", "unsafe {{ borrowed(raw.{0}) }}.to_owned()"),
          "DLDataType": ("DType", "raw.{0}.into()"), "DLDevice": ("Device", "raw.{0}.into()")}
@@ -14,7 +14,7 @@ METHODS = {"`opd_memory_reset_peak()`": "[`Device::reset_peak`]", "`opd_vm_trim(
 
 
 def type_of(struct, field):
-    """The type in Rust, and the expression that makes it from the raw field."""
+    """A field's Rust type, and the expression that converts the raw field to it."""
     if field.is_truth or field.is_sizes:
         return TRUTH if field.is_truth else SIZES
     if field.type.startswith("p.") and field.type not in TYPES:

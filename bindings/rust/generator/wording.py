@@ -1,4 +1,4 @@
-"""Conversion of C's comments to Rust's."""
+"""Converts the comments of the C headers to comments for Rust."""
 
 import re
 
@@ -11,7 +11,7 @@ def sentence(text):
 
 
 def in_rust(text, is_flag):
-    """The text without the parts on pointers, with true and false instead of 1 and 0."""
+    """Removes what the text says about pointers, and replaces 1 and 0 of a flag by true and false."""
     text = re.sub(r"^borrowed( for the call)?([;:,.]\s+|$)", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^`num_\w+`( of them)?[;,:]?\s+", "", text)
     text = re.sub(r" ?Pointers\s+are\s+borrowed[^.]*\.|^since 0\.\d+[^;.]*|^UTF-8$|; never NULL$", "", text).strip()
@@ -22,7 +22,7 @@ def in_rust(text, is_flag):
 
 
 def option(text, field, rust_enum, variants):
-    """The comment of an option, which ends with its default. Enums and their items have their names in Rust."""
+    """The comment of an option, with its default at the end. Enums and their items get their Rust names."""
     about, default, means = split_default(text)
     if rust_enum:
         about = re.sub(r"^an `opd_\w+`", f"A [`{rust_enum}`]", about)

@@ -1,9 +1,9 @@
-//! Finds the library:
+//! Finds the library, in this order:
 //!
-//! 1. with the feature `bundled`, it is built from the sources in this crate, by CMake, in minutes;
-//! 2. in the directory that OPDYNO_LIB_DIR names, with libopdyno.a or libopdyno.so;
-//! 3. where pkg-config finds it;
-//! 4. in this crate: a published crate has a static library for some targets.
+//! 1. With the feature `bundled`, CMake builds it from the sources in this crate, which takes minutes.
+//! 2. OPDYNO_LIB_DIR names the directory of libopdyno.a or libopdyno.so.
+//! 3. pkg-config finds an installed library.
+//! 4. A published crate contains a static library for some targets.
 //!
 //! A static library is preferred, because a program that is linked with it needs nothing else at run time. OPDYNO_LINK=dynamic
 //! selects the shared library, and OPDYNO_LINK=static excludes it.
@@ -47,7 +47,7 @@ fn main() {
     ));
 }
 
-/// The directories in which it may be.
+/// The directories that may contain the library.
 fn directories() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("OPDYNO_LIB_DIR") {
         return vec![named.into()];
@@ -69,7 +69,7 @@ fn crate_directory() -> PathBuf {
 fn installed() -> Vec<PathBuf> {
     match pkg_config::Config::new().cargo_metadata(false).atleast_version(env!("CARGO_PKG_VERSION")).probe("opdyno") {
         Ok(found) => {
-            // For the directories of the system's libraries, pkg-config names no directory.
+            // If the library is in a system directory, pkg-config names no directory.
             let mut directories = found.link_paths;
             directories.extend(pkg_config::get_variable("opdyno", "libdir").ok().map(PathBuf::from));
             directories
@@ -78,7 +78,7 @@ fn installed() -> Vec<PathBuf> {
     }
 }
 
-/// The archive holds everything but the C++ library and the system's own.
+/// Links the archive, and the libraries that it does not contain: the C++ library and those of the system.
 fn link_static(directory: &Path) {
     println!("cargo::rustc-link-search=native={}", directory.display());
     println!("cargo::rustc-link-lib=static:+whole-archive=opdyno");
@@ -89,8 +89,8 @@ fn link_static(directory: &Path) {
     }
 }
 
-/// A program finds a shared library outside of the system's directories by its rpath, which only its own build script can set:
-/// dependents get it as DEP_OPDYNO_RPATH.
+/// Links the shared library. Outside of the system's directories a program finds it by its rpath, which only the
+/// program's own build script can set. So dependents get the directory as DEP_OPDYNO_RPATH.
 fn link_dynamic(directory: &Path) {
     println!("cargo::rustc-link-search=native={}", directory.display());
     println!("cargo::rustc-link-lib=dylib=opdyno");
@@ -98,7 +98,7 @@ fn link_dynamic(directory: &Path) {
     println!("cargo::rerun-if-changed={}", directory.join("libopdyno.so").display());
 }
 
-/// Builds the static library from the sources that a published crate has; in the repository, from the repository.
+/// Builds the static library: in a published crate from the crate's sources, in the repository from the repository.
 fn build_bundled() -> PathBuf {
     let staged = crate_directory().join("source");
     let source = if staged.exists() { staged } else { crate_directory().join("../../..") };

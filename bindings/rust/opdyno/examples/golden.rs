@@ -1,4 +1,5 @@
-//! The scenario of tests/bindings/golden/golden.c. Arguments: a library of TVM's, and the directory examples/digits.
+//! The scenario of tests/bindings/golden/golden.c in Rust. Arguments: a library made by TVM, the directory
+//! examples/digits.
 use opdyno::{
     Arg, CallOptions, Executable, Function, Module, Params, ProfileOptions, Report, ReportFormat, ReportSection,
     Result, Tensor, ValueRef, VirtualMachine, args,
@@ -39,10 +40,10 @@ fn show(module: &Module, args: &[Arg<'_>], name: &str) -> Result<()> {
     let vm = module.vm()?;
     run(&vm, args)?;
     instrument(&vm, args)?;
-    profile(&module.vm()?, args, name) // without inputs that were set
+    profile(&module.vm()?, args, name) // a new VM, whose inputs are not set
 }
 
-/// The elements, or of a matrix the index of the largest one in each row.
+/// Prints the elements of a tensor. For a matrix, prints the index of the largest element in each row.
 fn print(what: &str, tensor: &Tensor) -> Result<()> {
     let elements = tensor.as_slice::<f32>()?;
     let texts: Vec<String> = match *tensor.shape() {

@@ -1,4 +1,4 @@
-//! The arguments of calls, which are borrowed.
+//! The arguments of calls. They borrow the values that are passed.
 use crate::object::check;
 use crate::value::{Pointer, Value, number};
 use crate::view::ValueRef;
@@ -10,21 +10,22 @@ use ffi::{opd_value, opd_value_u};
 
 /// One argument of a call. [`args!`](crate::args) makes it from numbers, text, `&Tensor`, `&mut Tensor` and other handles.
 ///
-/// It is a value of the library itself, so a call needs no conversion and no allocation. Only text of more than 7 bytes and
-/// shapes are copied. Pass `&Tensor` if the callee reads the tensor, and `&mut Tensor` if it writes it. A tensor that is written
-/// must have no other reference and must not be read-only, else the call is an error. Its argument can be used for one call only,
-/// which takes it over: pass it in an array, a tuple or a `Vec`, not in a slice.
+/// It has the library's own representation, so a call needs no conversion and no allocation. Only text of more than 7
+/// bytes and shapes are copied. Pass `&Tensor` if the callee reads the tensor, and `&mut Tensor` if it writes the
+/// tensor. A tensor that is written must have no other reference and must not be read-only, else the call returns an
+/// error. An argument made from `&mut Tensor` can be used for one call only, because the call takes it over: pass it in
+/// an array, a tuple or a `Vec`, not in a slice.
 #[repr(transparent)]
 pub struct Arg<'a> {
     raw: opd_value,
     borrows: PhantomData<&'a ()>,
 }
-unsafe impl Send for Arg<'_> {} // what it can refer to is Send and Sync
+unsafe impl Send for Arg<'_> {} // the types that it can refer to are Send and Sync
 unsafe impl Sync for Arg<'_> {}
 
-/// The error of a failed conversion, instead of a value. The call returns it.
+/// Kind of an argument whose conversion failed. It holds the error, which the call returns.
 const FAILED: i32 = -1;
-/// Marks a tensor that the callee writes, instead of the length 0. C never sees it.
+/// Marks a tensor that the callee writes: stored in the length field, which is 0 otherwise. C never sees it.
 const WRITTEN: u32 = u32::MAX; // no text in a value is that long
 
 impl<'a> Arg<'a> {
@@ -62,7 +63,7 @@ impl<'a> Arg<'a> {
         Self::made(create(&mut raw).map(|()| raw))
     }
 
-    /// Whether it owns a reference.
+    /// Whether the argument owns a reference.
     #[inline]
     fn is_owned(&self) -> bool {
         let type_ = self.raw.r#type as ffi::opd_type;
@@ -77,7 +78,7 @@ impl<'a> Arg<'a> {
         self.raw.length == WRITTEN
     }
 
-    /// Converts it to an owned value of C.
+    /// Converts the argument to an owned C value.
     #[inline]
     pub(crate) fn into_raw(self) -> Result<opd_value> {
         as_raw(core::slice::from_ref(&self))?;
@@ -109,8 +110,8 @@ impl core::fmt::Debug for Arg<'_> {
     }
 }
 
-/// The arguments as C sees them, or the error of the first one that could not be made. Arguments that are kept or shared must not
-/// be written.
+/// The arguments as C values, or the error of the first argument that could not be made. If the callee keeps or shares
+/// its arguments, a tensor to be written is an error.
 #[inline]
 pub(crate) fn as_raw<'a>(args: &'a [Arg<'_>]) -> Result<&'a [opd_value]> {
     if args.iter().any(Arg::is_written) { Err(written_in_vain()) } else { as_raw_of_call(args) }
@@ -146,7 +147,7 @@ numbers!(OPD_INT: i8, i16, i32, i64, u8, u16, u32; OPD_BOOL: bool;);
 macro_rules! wide {
     ($($type:ty),*) => {$(
         impl From<$type> for Arg<'_> {
-            /// If a number needs more than 63 bits, the call is an error.
+            /// If a number needs more than 63 bits, the call returns an error.
             #[inline]
             fn from(value: $type) -> Self {
                 match i64::try_from(value) {
@@ -186,7 +187,7 @@ impl From<Pointer> for Arg<'_> {
 impl From<DType> for Arg<'_> {
     #[inline]
     fn from(value: DType) -> Self {
-        let mut raw = number(ffi::OPD_DTYPE, 0); // the bytes behind it are 0
+        let mut raw = number(ffi::OPD_DTYPE, 0); // the bytes after the dtype are 0
         raw.u.dtype = value.into();
         Self::of(raw)
     }
@@ -229,7 +230,7 @@ impl<'a> From<&'a [i64]> for Arg<'a> {
     }
 }
 impl<'a> From<&'a mut Tensor> for Arg<'a> {
-    /// A tensor that the callee writes. If it has other references or is read-only, the call is an error.
+    /// A tensor that the callee writes. If it has other references or is read-only, the call returns an error.
     #[inline]
     fn from(value: &'a mut Tensor) -> Self {
         match value.require_writable() {
@@ -266,7 +267,7 @@ handles!(Tensor, Function, Module, Array, Map, KvState, Object);
 impl<'a> From<&'a Error> for Arg<'a> {
     #[inline]
     fn from(value: &'a Error) -> Self {
-        Self::object(value.clone().into_raw().cast()) // owned, by its type
+        Self::object(value.clone().into_raw().cast()) // owned: the kind of the value says so
     }
 }
 impl<'a> From<&'a Value> for Arg<'a> {
@@ -317,21 +318,21 @@ impl<'a> From<crate::TensorRef<'a>> for Arg<'a> {
 pub trait IntoArgs<'a> {
     /// The storage of the arguments during the call.
     type Array: AsRef<[Arg<'a>]>;
-    /// Makes them.
+    /// Converts the value to the arguments of one call.
     fn into_args(self) -> CallArgs<Self::Array>;
 }
 
-/// The arguments of one call, which no other code can use.
+/// The arguments of one call.
 #[derive(Debug)]
 pub struct CallArgs<A> {
     args: A,
     is_owned: bool,
-    written: Option<u32>, // the index of the argument that the callee writes
+    written: Option<u32>, // the index of an argument that the callee writes
 }
 
 impl<A> CallArgs<A> {
-    /// Makes it from arguments that only this call uses. A tensor that is written is still unique, because no other code could
-    /// use its argument.
+    /// Makes the arguments of a call that owns them. A tensor that is written is still unique, because no other code
+    /// has had access to its argument.
     #[inline]
     fn owned<'a>(mut args: A) -> Self
     where
@@ -346,12 +347,13 @@ impl<A> CallArgs<A> {
         }
         Self { args, is_owned: true, written }
     }
-    /// Makes it from arguments that others may use meanwhile, so none of them is written.
+    /// Makes the arguments of a call from shared ones. Other code may use them during the call, so the callee may write
+    /// none.
     #[inline]
     fn shared(args: A) -> Self {
         Self { args, is_owned: false, written: None }
     }
-    /// For a call.
+    /// The C values for a call.
     #[inline]
     pub(crate) fn raw<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
@@ -360,7 +362,8 @@ impl<A> CallArgs<A> {
         let args = self.args.as_ref();
         if self.is_owned { as_raw_of_call(args) } else { as_raw(args) }
     }
-    /// For a callee that uses its arguments in several calls, on several threads or later, so none can be written.
+    /// The C values for a callee that keeps its arguments or uses them in several calls or on several threads. So it
+    /// may write none of them.
     pub(crate) fn raw_to_share<'s, 'a: 's>(&'s self) -> Result<&'s [opd_value]>
     where
         A: AsRef<[Arg<'a>]>,
@@ -387,7 +390,7 @@ impl<'a> IntoArgs<'a> for Vec<Arg<'a>> {
         CallArgs::owned(self)
     }
 }
-/// Arguments that are only read.
+/// The callee can only read these arguments.
 impl<'a> IntoArgs<'a> for &[Arg<'a>] {
     type Array = Self;
     #[inline]
@@ -395,7 +398,7 @@ impl<'a> IntoArgs<'a> for &[Arg<'a>] {
         CallArgs::shared(self)
     }
 }
-/// Arguments that are only read.
+/// The callee can only read these arguments.
 impl<'a, 'b> IntoArgs<'a> for &'b Vec<Arg<'a>> {
     type Array = &'b [Arg<'a>];
     #[inline]
@@ -425,7 +428,7 @@ macro_rules! tuples {
 }
 tuples!(A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;);
 
-/// The arguments of a call, of any kinds: `args![&x, 3, "text"]`.
+/// Makes the arguments of a call from values of any kinds: `args![&x, 3, "text"]`.
 #[macro_export]
 macro_rules! args {
     ($($arg:expr),* $(,)?) => { [$($crate::Arg::from($arg)),*] };

@@ -23,25 +23,26 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Makes an evaluator of a packed function: of a module, of a VM, or a closure.
+    /// Makes an evaluator of a packed function, which may be a function of a module or a VM, or a closure.
     pub fn new(function: &Function, options: &EvaluatorOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
         let handle = create!(EvaluatorHandle, opd_evaluator_create(function.as_ptr(), &options))?;
         Ok(Self { handle, is_concurrent: options.concurrency != 1 })
     }
-    /// Takes the reference over; `None` for null.
+    /// Takes over the reference; `None` for null.
     ///
-    /// # Safety `raw` is null, or a reference to an object of this kind that the caller owns.
+    /// # Safety
+    /// `raw` is null, or a reference to an object of this kind that the caller owns.
     pub unsafe fn from_raw(raw: *mut ffi::opd_evaluator) -> Option<Self> {
         let handle = unsafe { EvaluatorHandle::from_raw(raw) };
-        handle.map(|handle| Self { handle, is_concurrent: true }) // as far as is known
+        handle.map(|handle| Self { handle, is_concurrent: true }) // assumed, because the handle does not tell
     }
-    /// The handle of C, borrowed.
+    /// The C handle, borrowed.
     pub fn as_ptr(&self) -> *mut ffi::opd_evaluator {
         self.handle.as_ptr()
     }
-    /// The handle of C, whose reference the caller owns.
+    /// The C handle. The caller owns its reference.
     pub fn into_raw(self) -> *mut ffi::opd_evaluator {
         self.handle.into_raw()
     }
@@ -55,7 +56,7 @@ impl Evaluator {
 }
 
 handle! {
-    /// Times of calls. It prints as TVM's BenchmarkResult does.
+    /// The measured times of calls. It prints as TVM's BenchmarkResult does.
     Benchmark, opd_benchmark
 }
 
@@ -77,7 +78,7 @@ impl Benchmark {
     pub fn stats(&self) -> Result<BenchmarkStats> {
         BenchmarkStats::of(|raw| unsafe { ffi::opd_benchmark_get_stats(self.as_ptr(), raw) })
     }
-    /// Compares two benchmarks. Returns a report of the one operator "call".
+    /// Compares two benchmarks. Returns a report with one operator, "call".
     pub fn diff(&self, after: &Benchmark, options: &DiffOptions<'_>) -> Result<Report> {
         let mut kept = Kept::default();
         create!(Report, opd_benchmark_diff(self.as_ptr(), after.as_ptr(), &options.raw(&mut kept, 0)?))

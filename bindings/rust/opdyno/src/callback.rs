@@ -1,4 +1,5 @@
-//! Closures as callbacks of C: a box, a function that calls it, and a function that drops it. Panics become errors.
+//! Closures as C callbacks: a boxed closure, a function that calls it, and a function that drops it. Panics become
+//! errors.
 use crate::ffi::{opd_error, opd_log_level, opd_value};
 use crate::view::ValueRef;
 use crate::{Code, Error, LogLevel, Result};
@@ -14,7 +15,7 @@ pub(crate) unsafe extern "C" fn end<F>(callback: *mut c_void) {
     let _ = caught(|| {
         drop(unsafe { Box::from_raw(callback.cast::<F>()) });
         Ok(())
-    }); // no caller could receive an error
+    }); // an error is ignored, because no caller could receive it
 }
 
 pub(crate) unsafe extern "C" fn call<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()>>(
@@ -39,8 +40,8 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
 #[cold]
 fn error_of(panic: Box<dyn Any + Send>) -> Error {
     let error = Error::new(Code::Internal, "Panic", text_of(&*panic).unwrap_or("a callback panicked"));
-    // Dropping the payload of the panic may panic again, and unwinding must not reach C. The payload of that second panic is a
-    // text, or something that might panic once more, so it is not dropped.
+    // Dropping the panic's payload may panic again, and unwinding must not reach C. The payload of the second panic is
+    // leaked, because its drop might panic, too.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         if text_of(&*again).is_none() {
             core::mem::forget(again);
@@ -64,5 +65,5 @@ pub(crate) unsafe extern "C" fn log<F: Fn(LogLevel, &str)>(
         let callback = unsafe { &*callback.cast::<F>() };
         callback(level, &text);
         Ok(())
-    }); // an error could not be logged
+    }); // an error is ignored, because it could not be logged
 }

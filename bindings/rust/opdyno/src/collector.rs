@@ -1,4 +1,4 @@
-//! Collectors, which measure something around calls.
+//! Collectors, which take measurements around calls.
 use crate::arg::as_raw;
 use crate::callback::{self, caught};
 use crate::ffi::{DLDevice, opd_collector_table, opd_error, opd_metrics};
@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 handle! {
-    /// Measures something around each call of a profile. It serves one profile at a time.
+    /// Takes measurements around each call of a profile. A collector serves one profile at a time.
     Collector, opd_collector
 }
 
@@ -19,9 +19,9 @@ impl Collector {
     pub fn new<C: MetricCollector>(name: &str, collector: C) -> Result<Self> {
         let table = table(collector);
         with_text(name, |name| create!(Collector, opd_collector_create(name, &table)))
-            .inspect_err(|_| unsafe { callback::end::<C>(table.user_data) }) // taken over on success only
+            .inspect_err(|_| unsafe { callback::end::<C>(table.user_data) }) // C takes the data over only on success
     }
-    /// Makes a built-in collector: time, memory, the kernel's counters, PAPI's counters, energy.
+    /// Makes a built-in collector: time, memory, the kernel's counters, PAPI's counters or energy.
     pub fn builtin(kind: CollectorKind, options: &CounterOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         create!(Collector, opd_collector_create_builtin(kind as _, &options.raw(&mut kept, 0)?))
@@ -32,12 +32,12 @@ impl Collector {
     }
 }
 
-/// Measures something around calls. A profile calls it like this, all from the thread that profiles: `init` once, after the
-/// warm-up calls; `start` before and `stop` after each whole run and each call for which the report has a row. Calls nest: the
-/// one that started last stops first. If a function returns an error or panics, the collector is not started again, but the run
-/// continues. The error is in the report's configuration, under "Collector error: NAME".
+/// Takes measurements around calls. A profile calls these functions from the thread that profiles: `init` once, after
+/// the warm-up calls; `start` before and `stop` after each whole run and each call that has a row in the report. Calls
+/// nest: the call that started last stops first. If a function returns an error or panics, the collector is not started
+/// again, but the run continues. The error is in the report's configuration, under "Collector error: NAME".
 pub trait MetricCollector: Send + Sync + 'static {
-    /// The value that `start` passes to `stop`, which drops it.
+    /// The value that `start` returns and `stop` gets.
     type State: Send + 'static;
 
     /// Makes expensive preparations for the devices of the run.
@@ -56,9 +56,9 @@ pub trait MetricCollector: Send + Sync + 'static {
 pub enum Metric<'a> {
     Count(i64),
     Bytes(i64),
-    /// In microseconds.
+    /// A duration in microseconds.
     Duration(f64),
-    /// 100 is the whole.
+    /// A share; 100 is the whole.
     Percent(f64),
     Ratio(f64),
     Hertz(f64),
@@ -85,7 +85,7 @@ impl<'a> Metric<'a> {
 pub struct Metrics(*mut opd_metrics);
 
 impl Metrics {
-    /// `name` is the name of the report's column. If a name is set twice, the later value counts.
+    /// Sets the metric in the report's column `name`. If a metric is set twice, the later value counts.
     pub fn set(&mut self, name: &str, metric: Metric<'_>) -> Result<()> {
         let (kind, value) = metric.parts();
         let value = as_raw(&value)?.as_ptr();
@@ -93,7 +93,7 @@ impl Metrics {
     }
 }
 
-/// A table whose data is the collector, until its deleter is called.
+/// The C table of functions for a collector. Its data is the boxed collector, which the table's deleter drops.
 fn table<C: MetricCollector>(collector: C) -> opd_collector_table {
     opd_collector_table {
         struct_size: size_of::<opd_collector_table>() as u32,

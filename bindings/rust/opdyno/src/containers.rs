@@ -4,7 +4,7 @@ use crate::object::{check, create, handle};
 use crate::value::{NONE, Value};
 use crate::{Result, ffi};
 
-/// Converts an index for the C API. An index that does not fit is beyond the last item of any container.
+/// Converts an index for the C API. An index that does not fit becomes one that is beyond the end of every container.
 pub(crate) fn place(index: usize) -> i32 {
     index.try_into().unwrap_or(i32::MAX)
 }
@@ -15,7 +15,7 @@ handle! {
 }
 
 impl Array {
-    /// Makes an array of items, each of which is kept.
+    /// Makes an array that keeps the items.
     pub fn new(items: &[Arg<'_>]) -> Result<Self> {
         let raw = as_raw(items)?;
         create!(Array, opd_array_create(raw.as_ptr(), raw.len() as i32))
@@ -28,7 +28,7 @@ impl Array {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// An item; an error beyond the last one.
+    /// The item at an index; an error if the index is beyond the last item.
     pub fn get(&self, index: usize) -> Result<Value> {
         let mut item = NONE;
         check!(opd_array_get(self.as_ptr(), place(index), &mut item))?;
@@ -70,7 +70,7 @@ impl Map {
         check!(opd_map_get(self.as_ptr(), as_raw(&key)?.as_ptr(), &mut value))?;
         Ok(unsafe { Value::from_raw(value) })
     }
-    /// The entry at an index in insertion order; an error beyond the last one.
+    /// The entry at an index in insertion order; an error if the index is beyond the last entry.
     pub fn entry(&self, index: usize) -> Result<(Value, Value)> {
         let (mut key, mut value) = (NONE, NONE);
         check!(opd_map_entry(self.as_ptr(), place(index), &mut key, &mut value))?;

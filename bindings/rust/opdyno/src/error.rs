@@ -1,4 +1,4 @@
-//! Errors of the library, and of the functions that it called.
+//! Errors of the library and of the functions that it calls.
 use crate::text::{until_nul, with_c_text};
 use crate::{Code, ffi};
 use core::ffi::{CStr, c_char, c_void};
@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 /// The results of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// A chain of sources may be infinite: sources beyond this number are left out.
+/// The most sources of an error that are kept. A chain of sources may be infinite.
 const MOST_SOURCES: usize = 64;
 
-/// The beginning of an error object, in tvm-ffi's layout, by which libraries exchange errors with their causes. The C API has no
-/// function that sets a cause.
+/// The beginning of an error object in tvm-ffi's layout, which libraries share to exchange errors with causes. It is
+/// needed because the C API has no function that sets a cause.
 #[repr(C)]
 struct Cell {
-    references: AtomicU64, // the high half counts weak ones
+    references: AtomicU64, // the high half counts weak references
     type_index: i32,
     reserved: u32,
     deleter: *mut c_void,
@@ -29,8 +29,8 @@ struct Cell {
 impl Cell {
     const SOLE_OWNER: u64 = 1 << 32 | 1;
 
-    /// The layout of an error that was just made. If memory was short, the error is the library's preallocated one. It is shared,
-    /// so it stays unchanged.
+    /// Sets the cause of an error that was just made. If memory was short, the error is the library's preallocated one,
+    /// which is shared and so stays unchanged.
     fn set_cause(&mut self, cause: Error) {
         if self.references.load(Ordering::Acquire) == Self::SOLE_OWNER {
             self.cause = cause.into_raw();
@@ -38,21 +38,23 @@ impl Cell {
     }
 }
 
-/// An error. It passes through callbacks unchanged, so a caller of a Rust closure through the library gets the closure's error.
+/// An error. It passes through the library unchanged: if C code calls a Rust closure, the caller gets the closure's
+/// error.
 pub struct Error {
     raw: NonNull<ffi::opd_error>,
-    cause: OnceLock<Option<Box<Error>>>, // made on request
+    cause: OnceLock<Option<Box<Error>>>, // made by the first call of source()
 }
 unsafe impl Send for Error {} // immutable and counted atomically
 unsafe impl Sync for Error {}
 
 impl Error {
-    /// Makes an error. `kind` is a name such as "ValueError"; "" means the usual kind of the code. Texts end at a NUL character.
+    /// Makes an error. `kind` is a name such as "ValueError"; "": the usual kind of the code. A NUL character ends a
+    /// text.
     pub fn new(code: Code, kind: &str, message: &str) -> Self {
         Self::made(code, kind, message, None)
     }
-    /// Makes an error with a cause: its `source()` gives `cause`, with the causes of that error. A cause of another type becomes
-    /// an error with its text and the code [`Code::CallFailed`].
+    /// Makes an error with a cause: its `source()` is `cause`, with the sources of `cause`. If `cause` is not an
+    /// [`Error`], it becomes one with its text and the code [`Code::CallFailed`].
     /// ```
     /// use std::error::Error as _;
     /// let reason = "x".parse::<i64>().unwrap_err();
@@ -70,7 +72,7 @@ impl Error {
         }
         let chain: Vec<_> = core::iter::successors(Some(error), next).take(MOST_SOURCES).collect();
         let joined = chain.into_iter().rev().fold(None, |cause, each| match each.downcast_ref::<Self>() {
-            Some(own) => Some(own.clone()), // the last one, which has its own causes
+            Some(own) => Some(own.clone()), // the end of the chain, because it has its own causes
             None => Some(Self::made(Code::CallFailed, "", &each.to_string(), cause)),
         });
         joined.expect("a chain has at least the error itself")
@@ -109,11 +111,11 @@ impl Error {
         raw
     }
 
-    /// The kind of the error, for programs.
+    /// The code, by which programs tell errors apart.
     pub fn code(&self) -> Code {
         Code::of(unsafe { ffi::opd_error_code(self.raw.as_ptr()) }).unwrap_or(Code::Internal)
     }
-    /// The name of its kind, as in Python: "TypeError", "ValueError" …
+    /// The name of the error's kind, as in Python: "TypeError", "ValueError" …
     pub fn kind(&self) -> &str {
         self.text(ffi::opd_error_kind)
     }
@@ -121,7 +123,7 @@ impl Error {
     pub fn message(&self) -> &str {
         self.text(ffi::opd_error_message)
     }
-    /// Native frames, if OPDYNO_BACKTRACE is set.
+    /// The native frames if OPDYNO_BACKTRACE is set, else "".
     pub fn backtrace(&self) -> &str {
         self.text(ffi::opd_error_backtrace)
     }

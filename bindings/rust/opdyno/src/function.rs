@@ -1,4 +1,4 @@
-//! Packed functions: those of modules, and closures of Rust.
+//! Packed functions, which are functions of modules or Rust closures, and C function pointers that call them.
 use crate::arg::IntoArgs;
 use crate::ffi::opd_value;
 use crate::object::{check, create, handle};
@@ -23,14 +23,14 @@ impl Function {
     /// assert_eq!(power.call::<f64>((2.0, 10))?, 1024.0);
     /// # Ok(()) }
     /// ```
-    /// If its error is an [`Error`], the call returns it unchanged. Any other error becomes an error with its text and its
-    /// [`source`](core::error::Error::source). A panic becomes an error of kind "Panic". The closure may be called on any thread,
-    /// and on several at once.
+    /// If the closure returns an [`Error`], the call returns it unchanged. Any other error becomes an [`Error`] with
+    /// the same text and [`source`](core::error::Error::source). A panic becomes an error of kind "Panic". The closure
+    /// may be called on any thread, and on several threads at once.
     pub fn from_fn<A>(closure: impl IntoFunction<A>) -> Result<Self> {
         closure.into_function()
     }
 
-    /// Makes a function from a closure that gets all arguments without a conversion or an allocation.
+    /// Makes a function from a closure that gets all arguments in one slice, without conversion and allocation.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{Function, ValueRef, args};
@@ -49,13 +49,14 @@ impl Function {
     fn of<F: Fn(&[ValueRef<'_>], &mut opd_value) -> Result<()> + Send + Sync + 'static>(closure: F) -> Result<Self> {
         let data = callback::begin(closure);
         create!(Function, opd_function_create(Some(callback::call::<F>), data, Some(callback::end::<F>)))
-            .inspect_err(|_| unsafe { callback::end::<F>(data) }) // taken over on success only
+            .inspect_err(|_| unsafe { callback::end::<F>(data) }) // C takes the closure over only on success
     }
 
     /// Makes a function from a C function and its signature: the types of the result and the parameters, such as "f64(f64, ptr,
     /// i32)".
     ///
-    /// # Safety The C function has this signature, lives as long as the result, and is memory-safe for the arguments of later
+    /// # Safety
+    /// The C function has this signature, lives as long as the result, and is memory-safe for the arguments of later
     /// calls, because calls check only the kinds of values. It follows the rules of [`Module::load`](crate::Module::load): it
     /// writes only elements of tensors that callers pass as `&mut Tensor`, and keeps no address of them. `keep_alive` is null or
     /// a handle.
@@ -72,7 +73,7 @@ impl Function {
         })
     }
 
-    /// Calls it. `R` is the type of the result: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
+    /// Calls the function. `R` is the type of the result: `()`, numbers, `String`, [`Tensor`](crate::Tensor), tuples …
     pub fn call<'a, R: FromValue>(&self, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let raw = args.raw()?;
@@ -81,16 +82,17 @@ impl Function {
         unsafe { R::from_c(&result) }
     }
 
-    /// Registers it for the whole process.
+    /// Registers the function under a name for the whole process.
     pub fn register(&self, name: &str, override_existing: bool) -> Result<()> {
         with_text(name, |name| check!(opd_function_register(name, self.as_ptr(), override_existing.into())))
     }
-    /// A registered function; an error with close names if there is none. A builtin that works in place, such as
-    /// `vm.builtin.apply_softmax_with_temperature` and `tvm.contrib.sort.sort`, writes its tensor: pass this one as `&mut`.
+    /// A registered function; if there is none, the error lists similar names. A builtin that works in place writes its
+    /// tensor: pass that tensor as `&mut`. Examples are `vm.builtin.apply_softmax_with_temperature` and
+    /// `tvm.contrib.sort.sort`.
     pub fn global(name: &str) -> Result<Self> {
         with_text(name, |name| create!(Function, opd_function_get_global(name)))
     }
-    /// Removes a registered function. Programs that hold it keep it.
+    /// Removes a registered function. Programs that have looked it up keep it.
     pub fn remove_global(name: &str) -> Result<()> {
         with_text(name, |name| check!(opd_function_remove_global(name)))
     }
@@ -99,8 +101,8 @@ impl Function {
         create!(Array, opd_function_list_global())?.into_texts()
     }
 
-    /// Makes a function with the same arguments that measures a call of this one by collectors, and returns a map of their
-    /// metrics.
+    /// Makes a function that calls this one with the same arguments, measures the call with the collectors, and returns
+    /// a map of their metrics.
     pub fn profile(&self, device: Device, collectors: &[&Collector], warmup_iters: i32) -> Result<Self> {
         let pointers: Vec<_> = collectors.iter().map(|each| each.as_ptr()).collect();
         let count = pointers.len() as i32;
@@ -110,12 +112,12 @@ impl Function {
 
 /// The types that a closure may return: types that can become a [`Value`], and `Result`s of them.
 pub trait IntoResult: Sized {
-    /// Makes it.
+    /// Converts it to the result of a packed function.
     fn into_result(self) -> Result<Value>;
 
-    /// Writes the result as an owned value of C; plain kinds need no intermediate [`Value`]. It is written field by field,
-    /// because a copy of the whole value directly afterwards would stall. `Out` has no name elsewhere, so no other code can write
-    /// an invalid value.
+    /// Writes the result as an owned C value; plain kinds need no intermediate [`Value`]. The value is written field by
+    /// field, because a copy of a whole value that was just written would stall. Other crates cannot name `Out`, so
+    /// they cannot write an invalid value.
     #[doc(hidden)]
     #[inline]
     fn into_c(self, out: Out<'_>) -> Result<()> {
@@ -159,7 +161,7 @@ impl IntoResult for () {
     }
     #[inline]
     fn into_c(self, _: Out<'_>) -> Result<()> {
-        Ok(()) // it is none already
+        Ok(()) // the value is none already
     }
 }
 into_result!(Value, String, &str, Vec<u8>, Vec<i64>, crate::Pointer);
@@ -167,7 +169,7 @@ into_result!(crate::DType, Device, crate::Tensor, Function, crate::Module, Array
 macro_rules! wide_results {
     ($($type:ty),*) => {$(
         impl IntoResult for $type {
-            /// If a number needs more than 63 bits, this is an error.
+            /// If a number needs more than 63 bits, the result is an error.
             fn into_result(self) -> Result<Value> {
                 let narrow = i64::try_from(self).map(Value::Int);
                 narrow.map_err(|_| Error::new(Code::OutOfRange, "OverflowError", &format!("{self} does not fit an int64")))
@@ -203,7 +205,7 @@ fn error_of(error: impl Into<Box<dyn core::error::Error + Send + Sync>>) -> Erro
 
 /// Closures that can be packed functions; see [`Function::from_fn`].
 pub trait IntoFunction<A> {
-    /// Makes it.
+    /// Makes a packed function from the closure.
     fn into_function(self) -> Result<Function>;
 }
 macro_rules! closures {
@@ -229,7 +231,7 @@ macro_rules! closures {
 }
 closures!(0: ; 1: A; 2: A B; 3: A B C; 4: A B C D; 5: A B C D E; 6: A B C D E G;);
 
-/// An argument, or an error that names it.
+/// Converts one of `args`. If this fails, the error names the argument's index.
 fn argument<'a, T: FromArg<'a>>(arg: &ValueRef<'a>, args: &[ValueRef<'a>]) -> Result<T> {
     arg.to().map_err(|error| {
         let place = args.iter().position(|each| core::ptr::eq(each, arg)).unwrap_or(0);
@@ -256,13 +258,13 @@ impl Closure {
     pub fn pointer(&self) -> *mut c_void {
         unsafe { ffi::opd_closure_pointer(self.as_ptr()) }
     }
-    /// Returns the first error since the previous call of this function, because C cannot receive an error.
+    /// Returns and clears the first error of calls through the pointer, which cannot return errors.
     pub fn take_error(&self) -> Option<Error> {
         Error::check(unsafe { ffi::opd_closure_take_error(self.as_ptr()) }).err()
     }
 }
 
-/// Sets the log, which receives the library's warnings, each on the thread of its cause. `None`: no log.
+/// Sets the log, which gets the library's warnings. It is called on the thread that causes the warning. `None`: no log.
 pub fn set_log<F: Fn(crate::LogLevel, &str) + Send + Sync + 'static>(log: Option<F>) {
     match log {
         Some(log) => unsafe {

@@ -1,4 +1,4 @@
-//! The state that a language model's program keeps for its sequences between calls.
+//! KV states: what a language model's program stores for its sequences between calls.
 use crate::arg::{Arg, as_raw};
 use crate::object::{check, create, handle};
 use crate::value::{FromValue, Value};
@@ -6,15 +6,15 @@ use crate::{KvStats, Map, Result, ffi};
 use std::collections::BTreeMap;
 
 handle! {
-    /// A paged attention cache, or the states of a recurrent network. A function of the program makes it (`let cache: KvState =
-    /// vm.call("create_tir_paged_kv_cache", …)?`), and others take it as an argument. The caller chooses the numbers of
-    /// sequences. Only one thread at a time may use it: if another thread uses the state, also in a call of the program, the
-    /// error has the code `FailedPrecondition`.
+    /// A paged attention cache, or the states of a recurrent network. A function of the program makes it (`let cache:
+    /// KvState = vm.call("create_tir_paged_kv_cache", …)?`), and other functions take it as an argument. The caller
+    /// chooses the ids of the sequences. Only one thread at a time may use a state. If another thread uses it
+    /// meanwhile, also in a call of the program, the error has the code `FailedPrecondition`.
     KvState, opd_kv_state
 }
 
 impl KvState {
-    /// The state that a value holds.
+    /// Gets the state from a value, such as the result of a call.
     pub fn new<'a>(value: impl Into<Arg<'a>>) -> Result<Self> {
         let value = [value.into()];
         create!(KvState, opd_kv_state_from_value(as_raw(&value)?.as_ptr()))
@@ -31,7 +31,7 @@ impl KvState {
     pub fn clear(&self) -> Result<()> {
         check!(opd_kv_state_clear(self.as_ptr()))
     }
-    /// Makes the sequence `child`, which begins with the given number of tokens of `parent`, or with all.
+    /// Makes the sequence `child`, which begins with the first `num_tokens` tokens of `parent`; `None`: all tokens.
     pub fn fork(&self, parent: i64, child: i64, num_tokens: Option<i64>) -> Result<()> {
         check!(opd_kv_state_fork(self.as_ptr(), parent, child, num_tokens.unwrap_or(-1)))
     }
@@ -39,11 +39,13 @@ impl KvState {
     pub fn pop(&self, id: i64, num_tokens: i64) -> Result<()> {
         check!(opd_kv_state_pop(self.as_ptr(), id, num_tokens))
     }
-    /// Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has changed.
+    /// Begins a pass, which computes `counts[i]` new tokens of the sequence `ids[i]`. If this fails, the state is
+    /// unchanged.
     pub fn begin(&self, ids: &[i64], counts: &[i64]) -> Result<()> {
         self.begin_trees(ids, counts, &[])
     }
-    /// Begins a pass of trees, with the parent of each new token as an index into its sequence's tree; -1: a root.
+    /// Begins a pass of trees. `parents` has the parent of each new token, as an index into its sequence's tree; -1: a
+    /// root.
     pub fn begin_trees(&self, ids: &[i64], counts: &[i64], parents: &[i64]) -> Result<()> {
         check!(opd_kv_state_begin(
             self.as_ptr(),
@@ -55,7 +57,7 @@ impl KvState {
             parents.len() as i32,
         ))
     }
-    /// Ends the pass. Its tokens are removed unless they should be kept.
+    /// Ends the pass. Without `keep`, its tokens are removed.
     pub fn end(&self, keep: bool) -> Result<()> {
         check!(opd_kv_state_end(self.as_ptr(), keep.into()))
     }
@@ -64,7 +66,7 @@ impl KvState {
         struct Pass<'a>(&'a KvState);
         impl Drop for Pass<'_> {
             fn drop(&mut self) {
-                let _ = self.0.end(false); // without a running pass, it does nothing
+                let _ = self.0.end(false); // does nothing if no pass is running
             }
         }
         self.begin(ids, counts)?;
@@ -73,7 +75,7 @@ impl KvState {
         pass.0.end(true)?;
         Ok(given)
     }
-    /// The number of tokens of each sequence, by the sequence's number.
+    /// The number of tokens of each sequence, by the sequence's id.
     pub fn lengths(&self) -> Result<BTreeMap<i64, i64>> {
         let lengths = create!(Map, opd_kv_state_lengths(self.as_ptr()))?;
         lengths.iter().map(|entry| entry.and_then(|(id, length)| Ok((id.to()?, length.to()?)))).collect()

@@ -1,4 +1,5 @@
-//! Loads and runs programs that Apache TVM and plain compilers made, and shows where time and memory go, with hardware counters.
+//! Loads and runs programs made by Apache TVM and by plain compilers. Shows where time and memory go, with hardware
+//! counters.
 //!
 //! ```no_run
 //! # fn main() -> opdyno::Result<()> {
@@ -14,15 +15,20 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is safe Safe code of this crate is memory-safe. Functions that may break memory safety are `unsafe`, and say what their
-//! caller must guarantee: loading native code ([`Module::load`], [`replay`]), giving the signature of a C function
-//! ([`Function::from_c`]), taking over a tensor of another library ([`Tensor::from_dlpack`]), mapping a file that others could
-//! change ([`Params::map`]). A function reads its arguments, and writes only its outputs. Outputs are passed as `&mut Tensor`,
-//! which must be unique. A tensor that is passed as `&Tensor` may be read by other threads meanwhile, and slices of it may be
-//! borrowed. A call cannot check that native code follows these rules, so the code that loads it must guarantee this. The
-//! library's builtins follow the rules, except those that work in place ([`Function::global`]): only they may use the arguments
-//! that they change during the call. The same applies to the array of `vm.builtin.tuple_reset_item`. Callbacks get [`ValueRef`]
-//! and [`TensorRef`], which end with the call.
+//! # What is safe
+//!
+//! Safe code of this crate is memory-safe. Functions that may break memory safety are `unsafe`, and their documentation
+//! says what the caller must guarantee. They load native code ([`Module::load`], [`replay`]), take the signature of a C
+//! function ([`Function::from_c`]), take over a tensor of another library ([`Tensor::from_dlpack`]), or map a file that
+//! other programs could change ([`Params::map`]).
+//!
+//! A packed function reads its arguments and writes only its outputs. Outputs are passed as `&mut Tensor`, which must
+//! be unique. While a tensor is passed as `&Tensor`, other threads may read it, and slices of it may be borrowed. A
+//! call cannot check that native code follows these rules, so whoever loads the code must guarantee it. The library's
+//! builtins follow the rules, except those that work in place ([`Function::global`]): no other code may use an argument
+//! that such a builtin changes during the call. The same applies to the array of `vm.builtin.tuple_reset_item`.
+//!
+//! Callbacks get [`ValueRef`] and [`TensorRef`], which are valid only during the call.
 //!
 //! Loading native code is `unsafe`, because it must be trusted:
 //! ```compile_fail,E0133
@@ -62,7 +68,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! During the call, no other reference to it, or to an argument that is written, may exist:
+//! If a call writes a tensor, no other reference to the tensor may exist during the call:
 //! ```compile_fail,E0502
 //! # use opdyno::*;
 //! # fn write(vm: &VirtualMachine, x: &mut Tensor) -> Result<()> {
@@ -96,7 +102,7 @@
 //! # Ok(())
 //! # }
 //! ```
-//! A closure may be called on any thread, at any later time:
+//! A closure may be called on any thread at any later time, so it must be `Send` and must not borrow:
 //! ```compile_fail,E0277
 //! # use opdyno::*;
 //! let count = std::rc::Rc::new(1);
@@ -107,7 +113,7 @@
 //! let count = 1_i64;
 //! let function = Function::from_fn(|| count + 1);
 //! ```
-//! Only this crate writes the result of a callback as a raw value:
+//! Only this crate can write the result of a callback as a raw value:
 //! ```compile_fail,E0053
 //! # use opdyno::*;
 //! struct Wild;
@@ -121,7 +127,7 @@
 //!     }
 //! }
 //! ```
-//! A collector sets its metrics while `stop` runs:
+//! A collector sets its metrics while `stop` runs, on the same thread:
 //! ```compile_fail,E0277
 //! # use opdyno::*;
 //! # fn stop(metrics: &mut Metrics) {
@@ -140,15 +146,15 @@
 //! # Features
 //! - `arrow`: [`Report`]s as record batches of the crate `arrow-array`.
 //! - `ndarray`: conversion of [`Tensor`]s from arrays of that crate and to its views.
-//! - `serde`: [`Report`]s serialize as their rows.
+//! - `serde`: [`Report`]s can be serialized, as their rows.
 //! - `tracing`: `SpanLayer` shows spans of that crate as ranges on the time line.
-//! - `bundled`: builds the library from the crate's sources, if it is neither installed nor included.
+//! - `bundled`: builds the library from the crate's sources. Needed if the library is neither installed nor included.
 #![warn(missing_docs, missing_debug_implementations)]
 
 pub use opdyno_sys as ffi;
 
-// Files that are not in the published crate: tests/bindings/rust/run.py sets this cfg.
-/// The examples of docs/languages.md, which need a model: run.py has one.
+// The published crate lacks these files, so only tests/bindings/rust/run.py sets this cfg.
+/// The examples of docs/languages.md. They need a model, which run.py provides.
 #[cfg(all(doctest, opdyno_docs))]
 #[doc = include_str!("../../../../docs/languages.md")]
 pub struct Languages;

@@ -1,4 +1,4 @@
-//! The machine: memory of devices, threads, peaks; and files.
+//! The machine: properties and memory of devices, the number of threads, the peaks; build information; writing files.
 use crate::object::check;
 use crate::text::{c_path, text};
 use crate::value::{FromValue, NONE, Value};
@@ -6,7 +6,7 @@ use crate::{Device, DeviceAttr, MachinePeak, MemoryStats, Result, ffi};
 use std::path::Path;
 
 impl Device {
-    /// A property; `Option` if the device may not report it.
+    /// A property of the device. Use an `Option` as `R` if the device may not report the property.
     pub fn attr<R: FromValue>(&self, attr: DeviceAttr) -> Result<R> {
         let mut value = NONE;
         check!(opd_device_get_attr((*self).into(), attr as _, &mut value))?;
@@ -20,7 +20,7 @@ impl Device {
     pub fn sync(&self) -> Result<()> {
         check!(opd_device_sync((*self).into()))
     }
-    /// The device memory in use.
+    /// Counts of the device's memory, such as the bytes in use.
     pub fn memory_stats(&self) -> Result<MemoryStats> {
         MemoryStats::of(|raw| unsafe { ffi::opd_memory_get_stats((*self).into(), raw) })
     }
@@ -44,7 +44,7 @@ pub fn set_threads_count(count: usize) -> Result<()> {
 }
 
 impl MachinePeak {
-    /// Measures the peaks, for about half a second.
+    /// Measures the peaks, which takes about half a second.
     pub fn measure() -> Result<Self> {
         Self::of(|raw| unsafe { ffi::opd_machine_measure_peak(raw) })
     }
@@ -54,7 +54,7 @@ impl MachinePeak {
 pub fn build_info() -> Result<String> {
     text!(opd_build_info())
 }
-/// Writes a file as the library writes its own: a regular file is replaced as a whole.
+/// Writes a file like the library's own files: a regular file is replaced as a whole.
 pub fn write_file(path: impl AsRef<Path>, data: &[u8]) -> Result<()> {
     let path = c_path(path.as_ref())?;
     check!(opd_file_write(path.as_ptr(), data.as_ptr().cast(), data.len()))

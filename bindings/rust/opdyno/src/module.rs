@@ -1,4 +1,4 @@
-//! Modules, which are loaded artifacts of TVM and plain compilers, and programs in them.
+//! Modules, which are loaded artifacts of TVM and plain compilers, and executables, the VM programs in them.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
 use crate::text::{Texts, borrowed, bytes, c_path, text, with_optional, with_text};
@@ -6,16 +6,17 @@ use crate::{Array, ExecutableFormat, ExportOptions, Function, ModuleOptions, Res
 use std::path::Path;
 
 handle! {
-    /// A loaded artifact: a library, a VM program, a C source …, with the modules that it imports.
+    /// A loaded artifact with the modules that it imports. It may be a library, a VM program, a C source …
     Module, opd_module
 }
 
 impl Module {
-    /// Loads a file: a shared library, a C source, objects and archives of them, a VM executable.
+    /// Loads a file: a shared library, a C source, object files and archives, or a VM executable.
     ///
-    /// # Safety Loading a library runs its initialisers, and calls run its code, which cannot be checked. So the caller must
-    /// guarantee these rules for the file's native code, and for that of the modules inside. Code compiled by Apache TVM follows
-    /// them:
+    /// # Safety
+    /// Loading a library runs its initialisers, and calls run its code, which cannot be checked. So the caller must
+    /// guarantee that the native code in the file and in its imported modules follows the rules below. Code compiled by
+    /// Apache TVM does.
     ///
     /// - A function is memory-safe for all arguments: it checks their kinds, dtypes and shapes.
     /// - It writes only elements of its outputs, which callers pass as `&mut Tensor`. It does not write elements of a tensor
@@ -24,19 +25,19 @@ impl Module {
     /// - After it has returned, it does not write any tensor that it was given, even if it keeps the tensor.
     /// - It may be called on any thread, and on several at once.
     ///
-    /// [`Module::inspect`] reads a file that is not trusted.
+    /// For a file that is not trusted, use [`Module::inspect`].
     pub unsafe fn load(path: impl AsRef<Path>) -> Result<Self> {
         unsafe { Self::load_with(path, &ModuleOptions::new()) }
     }
-    /// The same with options.
+    /// [`Module::load`] with options.
     ///
     /// # Safety
-    /// Those of [`Module::load`].
+    /// The rules of [`Module::load`] apply.
     pub unsafe fn load_with(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
         Self::opened(path.as_ref(), options)
     }
-    /// Reads a file without running, compiling or linking any part of it. Its functions are listed, but a request for one is an
-    /// error.
+    /// Reads a file without running, compiling or linking any part of it. The module lists its functions, but a request
+    /// for one is an error.
     pub fn inspect(path: impl AsRef<Path>, options: &ModuleOptions<'_>) -> Result<Self> {
         Self::opened(path.as_ref(), &options.inspect_only(true))
     }
@@ -44,10 +45,10 @@ impl Module {
         let (path, mut kept) = (c_path(path)?, Kept::default());
         create!(Module, opd_module_load(path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Loads the bytes of a file; `name` is for messages.
+    /// Loads the bytes of a file. Messages use `name`.
     ///
     /// # Safety
-    /// Those of [`Module::load`].
+    /// The rules of [`Module::load`] apply.
     pub unsafe fn load_bytes(data: &[u8], name: Option<&str>, options: &ModuleOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
@@ -55,7 +56,8 @@ impl Module {
             create!(Module, opd_module_load_bytes(data.as_ptr().cast(), data.len(), name, &options))
         })
     }
-    /// Keeps an object file unchanged. If a tree that imports it is exported, it is linked into the exported file.
+    /// Makes a module of an object file, which stays unchanged. If a module that imports it is exported, the object
+    /// file is linked into the exported file.
     pub fn load_static_library(path: impl AsRef<Path>, functions: &[&str]) -> Result<Self> {
         let (path, names) = (c_path(path.as_ref())?, Texts::of(functions.iter().copied())?);
         create!(Module, opd_module_load_static_library(path.as_ptr(), names.as_ptr(), names.len() as i32))
@@ -75,9 +77,10 @@ impl Module {
         let (options, count) = (options.raw(&mut kept, 0)?, names.len() as i32);
         create!(Module, opd_module_load_native(path.as_ptr(), names.as_ptr(), signatures.as_ptr(), count, &options))
     }
-    /// The module of the object files that are linked into the program and register themselves at start-up.
+    /// The module of object files that are linked into the program. They register themselves at start-up.
     ///
-    /// # Safety Their code follows the rules of [`Module::load`].
+    /// # Safety
+    /// Their code follows the rules of [`Module::load`].
     pub unsafe fn system_lib(prefix: Option<&str>) -> Result<Self> {
         with_optional(prefix, |prefix| create!(Module, opd_module_system_lib(prefix)))
     }
@@ -91,21 +94,22 @@ impl Module {
         VirtualMachine::new(self)
     }
 
-    /// A function of this module, not of its imports; an error with close names if there is none.
+    /// A function of this module, not of its imports. If there is none, the error lists similar names.
     pub fn function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 0)))
     }
-    /// A function of this module or of imported modules, depth first.
+    /// A function of this module or of imported modules, which are searched depth first.
     pub fn find_function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_module_get_function(self.as_ptr(), name, 1)))
     }
-    /// The entry function: "main".
+    /// The entry function, "main".
     pub fn main(&self) -> Result<Function> {
         create!(Function, opd_module_get_function(self.as_ptr(), core::ptr::null(), 1))
     }
-    /// A C symbol of a shared library.
+    /// Makes a function of a C function in a shared library.
     ///
-    /// # Safety The C function has this signature; see [`Function::from_c`].
+    /// # Safety
+    /// The C function has this signature; see [`Function::from_c`].
     pub unsafe fn native_function(&self, symbol: &str, signature: &str) -> Result<Function> {
         with_text(symbol, |symbol| {
             with_text(signature, |signature| {
@@ -113,18 +117,18 @@ impl Module {
             })
         })
     }
-    /// Whether this module or its imports have a function of that name that can be called.
+    /// Whether this module or its imports have a callable function of that name.
     pub fn has_function(&self, name: &str) -> bool {
         let flags = ffi::OPD_LOOKUP_IMPORTS as i32;
         let found = |name| Ok(unsafe { ffi::opd_module_has_function(self.as_ptr(), name, flags) } != 0);
         with_text(name, found).unwrap_or(false)
     }
-    /// The functions that the module itself offers, sorted.
+    /// The sorted names of the module's own functions.
     pub fn list_functions(&self) -> Result<Vec<String>> {
         create!(Array, opd_module_list_functions(self.as_ptr()))?.into_texts()
     }
 
-    /// "library", "relax.VMExecutable", "c" …
+    /// The kind of the module: "library", "relax.VMExecutable", "c" …
     pub fn kind(&self) -> &str {
         unsafe { borrowed(ffi::opd_module_kind(self.as_ptr())) }
     }
@@ -135,23 +139,24 @@ impl Module {
     fn has_property(&self, property: ffi::opd_module_property) -> bool {
         unsafe { ffi::opd_module_properties(self.as_ptr()) as u32 & property != 0 }
     }
-    /// Whether exporting embeds its bytes, or keeps its file if it is a library.
+    /// Whether an export embeds the module's bytes or, if the module is a library, keeps its file.
     pub fn is_serializable(&self) -> bool {
         self.has_property(ffi::OPD_MODULE_SERIALIZABLE)
     }
-    /// Whether its functions can be called as they are.
+    /// Whether the module's functions can be called without compiling or linking it.
     pub fn is_runnable(&self) -> bool {
         self.has_property(ffi::OPD_MODULE_RUNNABLE)
     }
-    /// Whether exporting compiles or links it.
+    /// Whether an export compiles or links the module.
     pub fn is_compilation_exportable(&self) -> bool {
         self.has_property(ffi::OPD_MODULE_COMPILATION_EXPORTABLE)
     }
-    /// The source: a C module's text, a VM executable's assembly. `None`: the usual form.
+    /// The source, such as the text of a C module or the assembly of a VM executable. `None`: the usual format.
     pub fn source(&self, format: Option<&str>) -> Result<String> {
         with_optional(format, |format| text!(opd_module_get_source(self.as_ptr(), format)))
     }
-    /// Describes the module and its imports as JSON: kind, file, TVM release if it is known, functions, imports.
+    /// Describes the module and its imports as JSON: kind, file, functions, imports, and the TVM release if it is
+    /// known.
     pub fn to_json(&self) -> Result<String> {
         text!(opd_module_to_json(self.as_ptr()))
     }
@@ -186,15 +191,15 @@ handle! {
 }
 
 impl Executable {
-    /// Reads an executable's bytes and verifies it. If it is damaged, the error has the place.
+    /// Reads an executable's bytes and verifies it. If it is damaged, the error names the place.
     pub fn load_bytes(data: &[u8]) -> Result<Self> {
         create!(Executable, opd_executable_load_bytes(data.as_ptr().cast(), data.len()))
     }
-    /// The bytes that TVM 0.23 and newer read.
+    /// The program as bytes, in the format that TVM 0.23 and newer read.
     pub fn save_bytes(&self) -> Result<Vec<u8>> {
         bytes!(opd_executable_save_bytes(self.as_ptr()))
     }
-    /// Assembles text. An error has line and column.
+    /// Assembles text. An error names line and column.
     pub fn assemble(text: &str) -> Result<Self> {
         create!(Executable, opd_executable_assemble(text.as_ptr().cast(), text.len()))
     }
@@ -202,7 +207,7 @@ impl Executable {
     pub fn write(&self, format: ExecutableFormat) -> Result<String> {
         text!(opd_executable_write(self.as_ptr(), format as _))
     }
-    /// The program of a module of kind "relax.VMExecutable".
+    /// Gets the program of a module of kind "relax.VMExecutable".
     pub fn from_module(module: &Module) -> Result<Self> {
         create!(Executable, opd_executable_from_module(module.as_ptr()))
     }

@@ -1,10 +1,10 @@
-//! Tensors and arrays of the crate `ndarray`.
+//! Conversions between tensors and arrays of the crate `ndarray`.
 use crate::tensor::{Element, check_dtype};
 use crate::{Error, Result, Tensor, TensorRef};
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilder};
 
 impl Tensor {
-    /// Makes a tensor with a copy of the elements, in row-major order, for any order of the array.
+    /// Makes a tensor with a copy of the elements, in row-major order. The array may have any order.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let array = ndarray::arr2(&[[1.0_f32, 2.0], [3.0, 4.0]]);
@@ -19,8 +19,8 @@ impl Tensor {
             None => Self::from_slice(&array.iter().copied().collect::<Vec<T>>(), array.shape()),
         }
     }
-    /// The elements as an array that borrows them, also with strides. An error for another dtype, for memory of a device other
-    /// than the host, and for negative strides.
+    /// The elements as an array that borrows them. The tensor may have strides. It is an error if the tensor has
+    /// another dtype, negative strides, or memory that is not the host's.
     pub fn as_array<T: Element>(&self) -> Result<ArrayViewD<'_, T>> {
         self.view().as_array()
     }
@@ -42,7 +42,7 @@ impl<'a> TensorRef<'a> {
         }
         let (first, strides) = self.strided::<T>()?;
         let shape = IxDyn(&shape).strides(IxDyn(&strides));
-        // Not a slice, because it would include the memory between the elements, which others may write.
+        // No slice is made, because it would include the memory between the elements, which other code may write.
         Ok(unsafe { ArrayViewD::from_shape_ptr(shape, first) })
     }
 }

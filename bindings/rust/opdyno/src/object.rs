@@ -1,7 +1,8 @@
-//! Handles: a counted reference to an object of the library.
+//! Macros that define handles, which are counted references to objects of the library, and macros that call C
+//! functions.
 
-/// Defines the struct of a handle. `Clone` adds a reference, `Drop` ends one. All are `Send` and `Sync`: references are
-/// counted atomically, and all methods that take `&self` are thread-safe by the headers.
+/// Defines the struct of a handle. `Clone` adds a reference, `Drop` releases it. All handles are `Send` and `Sync`:
+/// references are counted atomically, and by the headers every function behind a `&self` method is thread-safe.
 macro_rules! handle {
     ($(#[$about:meta])* $name:ident, $raw:ident) => {
         $crate::object::unique_handle! { $(#[$about])* $name, $raw }
@@ -17,7 +18,8 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// The same without `Clone`, for an object that is changed through `&mut self`, by one thread at a time.
+/// Defines the struct of a handle without `Clone`, for an object that only one thread at a time may change, through
+/// `&mut self`.
 macro_rules! unique_handle {
     ($(#[$about:meta])* $name:ident, $raw:ident) => {
         $(#[$about])*
@@ -33,18 +35,19 @@ macro_rules! unique_handle {
             }
         }
         impl $name {
-            /// Takes the reference over; `None` for null.
+            /// Takes over the reference; `None` for null.
             ///
-            /// # Safety `raw` is null, or a reference to an object of this kind that the caller owns.
+            /// # Safety
+            /// `raw` is null, or a reference to an object of this kind that the caller owns.
             pub unsafe fn from_raw(raw: *mut $crate::ffi::$raw) -> Option<Self> {
                 core::ptr::NonNull::new(raw).map(Self)
             }
-            /// The handle of C, borrowed.
+            /// The C handle, borrowed.
             #[inline]
             pub fn as_ptr(&self) -> *mut $crate::ffi::$raw {
                 self.0.as_ptr()
             }
-            /// The handle of C, whose reference the caller owns.
+            /// The C handle. The caller owns its reference.
             #[inline]
             pub fn into_raw(self) -> *mut $crate::ffi::$raw {
                 let raw = self.0.as_ptr();
@@ -56,13 +59,13 @@ macro_rules! unique_handle {
 }
 pub(crate) use unique_handle;
 
-/// The output of a function that succeeded.
+/// Makes a handle of the output of a C function that succeeded.
 #[inline]
 pub(crate) fn given<T>(handle: Option<T>) -> T {
     handle.expect("a function that succeeded gives a handle")
 }
 
-/// Calls a function of C whose last parameter is an `out_` handle: `create!(Tensor, opd_tensor_create(a, b))`.
+/// Calls a C function whose last parameter is an `out_` handle: `create!(Tensor, opd_tensor_create(a, b))`.
 macro_rules! create {
     ($kind:ident, $function:ident($($argument:expr),* $(,)?)) => {{
         let mut out = core::ptr::null_mut();
@@ -72,7 +75,7 @@ macro_rules! create {
 }
 pub(crate) use create;
 
-/// Calls a function of C that returns an error or null: `check!(opd_vm_trim(a))`.
+/// Calls a C function that returns an error or null: `check!(opd_vm_trim(a))`.
 macro_rules! check {
     ($function:ident($($argument:expr),* $(,)?)) => {
         $crate::Error::check(unsafe { $crate::ffi::$function($($argument),*) })

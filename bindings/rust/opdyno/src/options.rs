@@ -1,4 +1,4 @@
-//! The data to which the raw structs of options point during a call.
+//! Owns the data to which the raw structs of options point during a call, and checks lengths of lists.
 use crate::text::{Texts, c_path};
 use crate::{Error, Result};
 use core::ffi::{c_char, c_void};
@@ -14,7 +14,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     pub fn path(&mut self, path: &Path) -> Result<*const c_char> {
-        self.paths.push(c_path(path)?); // before its address is taken: moving a CString ends the references to its bytes
+        self.paths.push(c_path(path)?); // first, because moving a CString invalidates pointers to its bytes
         Ok(self.paths.last().map_or(core::ptr::null(), |path| path.as_ptr()))
     }
 
@@ -39,7 +39,7 @@ impl Kept {
     }
 }
 
-/// Checks a list whose length must be that of another one.
+/// Checks that a list has the length of another one.
 pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<()> {
     if given == expected {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn check_count(name: &str, given: usize, expected: usize) -> Result<(
     Err(Error::invalid(&format!("option {name}: its length is {given}, but must be {expected}")))
 }
 
-/// Converts the length of a list to the type of C.
+/// Converts the length of a list to the type in C.
 pub(crate) fn count_of<T>(list: &[T]) -> Result<i32> {
     list.len().try_into().map_err(|_| Error::invalid("a list of options has more than 2^31 items"))
 }

@@ -4,13 +4,13 @@ use crate::tensor::{Dims, Element};
 use crate::{Error, Result, Tensor, callback, ffi};
 use core::ptr::null_mut;
 
-/// Programs refuse arguments that do not begin at a multiple of this number.
+/// Programs require that an argument's data begins at a multiple of this number of bytes.
 const ALIGNMENT: usize = 64;
 const READ_ONLY: u64 = 1; // DLPACK_FLAG_BITMASK_READ_ONLY
 
 impl Tensor {
-    /// Makes a writable tensor of a vector's elements. If the vector's memory begins at a multiple of 64 bytes, which programs
-    /// require of their arguments, the tensor takes it over. Else the elements are copied.
+    /// Makes a writable tensor of a vector's elements. If the vector's memory begins at a multiple of 64 bytes, as
+    /// programs require, the tensor takes the memory over. Otherwise the elements are copied.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// let tensor = opdyno::Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0], [2, 2])?;
@@ -27,7 +27,7 @@ impl Tensor {
         })
     }
 
-    /// Makes a read-only tensor of elements with an owner: an `Arc`, a mapped file, bytes of another library. Nothing is copied.
+    /// Makes a read-only tensor of elements that an owner holds, such as an `Arc` or a mapped file. Nothing is copied.
     /// The owner is dropped after the last tensor of these elements, by the thread that drops that tensor.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
@@ -36,18 +36,20 @@ impl Tensor {
     /// assert!(tensor.is_read_only() && tensor.as_slice::<f32>()?.as_ptr() == weights.as_ptr());
     /// # Ok(()) }
     /// ```
-    /// Programs refuse a tensor that does not begin at a multiple of 64 bytes; [`Tensor::to_device`] copies it.
+    /// Programs refuse a tensor whose data does not begin at a multiple of 64 bytes. [`Tensor::to_device`] makes an
+    /// aligned copy.
     pub fn from_owner<T: Element, O: AsRef<[T]> + Send + 'static>(owner: O, shape: impl Dims) -> Result<Self> {
         Owned::new(owner, READ_ONLY).into_tensor(shape, |owner: *mut O| {
-            // Borrowed until the owner is dropped. No other code has the owner, so no code can end the borrow.
+            // The elements are borrowed until the owner is dropped. No other code has access to the owner, so none can
+            // end the borrow.
             let elements = unsafe { &*owner }.as_ref();
             (elements.as_ptr().cast_mut(), elements.len())
         })
     }
 }
 
-/// A tensor of DLPack with its owner and its shape, in one allocation.
-#[repr(C)] // DLPack's deleter gets the first field
+/// A DLPack tensor with its owner and its shape, in one allocation.
+#[repr(C)] // the DLPack deleter gets a pointer to the first field
 struct Content<O> {
     managed: ffi::DLManagedTensorVersioned,
     dims: Vec<i64>,
@@ -64,7 +66,7 @@ const NOTHING: ffi::DLTensor = ffi::DLTensor {
     byte_offset: 0,
 };
 
-/// The content until a tensor takes it over.
+/// Owns the content until a tensor takes it over.
 struct Owned<O>(*mut Content<O>);
 
 impl<O: Send + 'static> Owned<O> {
@@ -85,7 +87,7 @@ impl<O: Send + 'static> Owned<O> {
         shape: impl Dims,
         elements: impl FnOnce(*mut O) -> (*mut T, usize),
     ) -> Result<Tensor> {
-        // Field by field, because elements inside the owner are borrowed meanwhile.
+        // Fields are borrowed separately, because elements inside the owner are borrowed at the same time.
         let dims = unsafe { &mut (*self.0).dims };
         *dims = shape.to_dims()?;
         let ndim = dims.len().try_into().map_err(|_| Error::invalid("a tensor has at most 2^31 - 1 axes"))?;
@@ -93,7 +95,7 @@ impl<O: Send + 'static> Owned<O> {
         let (data, count) = elements(unsafe { &raw mut (*self.0).owner });
         unsafe { (*self.0).managed.dl_tensor = ffi::DLTensor { data: data.cast(), ndim, dtype, shape, ..NOTHING } };
         let tensor = create!(Tensor, opd_tensor_from_dlpack_versioned(self.0.cast()))?;
-        core::mem::forget(self); // taken over
+        core::mem::forget(self); // the tensor has taken the content over
         if tensor.len() != count {
             return Err(Error::invalid(&format!("{count} elements do not fill {:?}", tensor.shape())));
         }

@@ -1,4 +1,4 @@
-//! Named tensors in a file or in memory.
+//! Params: named tensors in a file or in memory.
 use crate::containers::place;
 use crate::object::{check, create, unique_handle};
 use crate::options::Kept;
@@ -8,7 +8,8 @@ use core::ffi::c_void;
 use std::path::Path;
 
 unique_handle! {
-    /// Tensors by name, in order, from a TVM param dict or tensor cache, or from .npy, .npz and .safetensors files.
+    /// An ordered set of named tensors, from a TVM param dict or tensor cache, or from .npy, .npz and .safetensors
+    /// files.
     Params, opd_params
 }
 
@@ -17,19 +18,20 @@ impl Params {
     pub fn new() -> Result<Self> {
         create!(Params, opd_params_create())
     }
-    /// Reads a file, whose content decides the format. [`Params::map`] copies nothing.
+    /// Reads a file, whose content decides the format. Use [`Params::map`] to avoid copies.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &ParamsOptions::new())
     }
-    /// The same with options. The tensors are copies, even without [`ParamsOptions::copy`].
+    /// [`Params::open`] with options. The tensors are copies, even without [`ParamsOptions::copy`].
     pub fn open_with(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
         Self::opened(path.as_ref(), &options.copy(true))
     }
     /// Maps a file. A tensor is made at its first use, as a view of the file if possible. Writes to it stay in this process.
     ///
-    /// # Safety As long as the set or its tensors exist, no code, here or in another process, writes to the file or truncates it:
-    /// slices would change, or reading them would end the process. The file may be replaced by another file, as [`Params::save`]
-    /// does, or removed.
+    /// # Safety
+    /// As long as the set or its tensors exist, no code, here or in another process, writes to the file or truncates
+    /// it: slices would change, or reading them would end the process. The file may be replaced by another file, as
+    /// [`Params::save`] does, or removed.
     pub unsafe fn map(path: impl AsRef<Path>, options: &ParamsOptions) -> Result<Self> {
         Self::opened(path.as_ref(), options)
     }
@@ -47,14 +49,15 @@ impl Params {
         let data = Box::into_raw(Box::new(data));
         let (start, size) = unsafe { ((*data).as_mut_ptr(), (*data).len()) };
         create!(Params, opd_params_open_bytes(start.cast(), size, &options, data.cast(), Some(end)))
-            .inspect_err(|_| unsafe { end(data.cast()) }) // not called after an error
+            .inspect_err(|_| unsafe { end(data.cast()) }) // C does not call the deleter after an error
     }
-    /// Writes a file, whose suffix decides the format: .npz, .safetensors, .npy, tensor-cache.json, else a TVM param dict.
+    /// Writes a file. Its name decides the format: .npz, .safetensors, .npy, tensor-cache.json; any other name: a TVM
+    /// param dict.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = c_path(path.as_ref())?;
         check!(opd_params_save(self.as_ptr(), path.as_ptr()))
     }
-    /// A TVM param dict in memory.
+    /// The set as the bytes of a TVM param dict.
     pub fn save_bytes(&self) -> Result<Vec<u8>> {
         bytes!(opd_params_save_bytes(self.as_ptr()))
     }
@@ -66,7 +69,7 @@ impl Params {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A description of the tensor at an index; an error beyond the last one.
+    /// Describes the tensor at an index; an error if the index is beyond the last tensor.
     pub fn info(&self, index: usize) -> Result<TensorInfo> {
         TensorInfo::of(|raw| unsafe { ffi::opd_params_get_info(self.as_ptr(), place(index), raw) })
     }
@@ -78,11 +81,11 @@ impl Params {
     pub fn stats(&self) -> Result<ParamsStats> {
         ParamsStats::of(|raw| unsafe { ffi::opd_params_get_stats(self.as_ptr(), raw) })
     }
-    /// A tensor by name, which shares its elements with the set; an error with close names if there is none.
+    /// The tensor of a name. It shares its elements with the set. If there is none, the error lists similar names.
     pub fn get(&self, name: &str) -> Result<Tensor> {
         with_text(name, |name| create!(Tensor, opd_params_get(self.as_ptr(), name)))
     }
-    /// Adds a tensor at the end. If there is one of that name, it is replaced in its place.
+    /// Adds a tensor at the end. If the set has a tensor of that name, the new tensor takes its place.
     pub fn set(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         with_text(name, |name| check!(opd_params_set(self.as_ptr(), name, tensor.as_ptr())))
     }

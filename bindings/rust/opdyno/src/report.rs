@@ -1,4 +1,4 @@
-//! Reports: rows of metrics for each call and each device, and a configuration.
+//! Reports, which have rows of metrics for each call and each device, and a configuration; and builders of reports.
 use crate::containers::place;
 use crate::object::{check, create, given, handle, unique_handle};
 use crate::options::Kept;
@@ -16,7 +16,7 @@ handle! {
 }
 
 impl Report {
-    /// Reads a report from its JSON, as TVM and [`Report::write`] write it.
+    /// Reads a report from JSON that TVM or [`Report::write`] wrote.
     pub fn from_json(json: &str) -> Result<Self> {
         create!(Report, opd_report_from_json(json.as_ptr().cast(), json.len()))
     }
@@ -29,7 +29,7 @@ impl Report {
     pub fn write(&self, format: ReportFormat) -> Result<String> {
         self.write_with(format, &ReportWriteOptions::new())
     }
-    /// The same with options.
+    /// [`Report::write`] with options.
     pub fn write_with(&self, format: ReportFormat, options: &ReportWriteOptions) -> Result<String> {
         let mut kept = Kept::default();
         text!(opd_report_write(self.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
@@ -37,7 +37,8 @@ impl Report {
     /// Exports the calls as an Arrow stream.
     ///
     /// # Safety
-    /// `out_stream` points to a struct `ArrowArrayStream` of Arrow's C stream interface, which is written and not read.
+    /// `out_stream` points to a struct `ArrowArrayStream` of Arrow's C stream interface. The function writes it without
+    /// reading it.
     pub unsafe fn to_arrow(&self, out_stream: *mut c_void) -> Result<()> {
         check!(opd_report_to_arrow(self.as_ptr(), out_stream))
     }
@@ -50,7 +51,7 @@ impl Report {
     pub fn list(&self, section: ReportSection) -> Result<Vec<String>> {
         create!(Array, opd_report_list(self.as_ptr(), section as _))?.into_texts()
     }
-    /// One metric of a row; `None` if other rows have such a metric, but not this one.
+    /// A metric of a row; `None` if this row lacks the metric, but other rows have it.
     pub fn get<R: FromValue>(&self, section: ReportSection, row: usize, name: &str) -> Result<Option<R>> {
         let (value, kind) = self.cell(section, row, name)?;
         if kind == Some(MetricKind::None) { Ok(None) } else { value.to().map(Some) }
@@ -67,7 +68,7 @@ impl Report {
         })?;
         Ok((unsafe { Value::from_raw(value) }, MetricKind::of(kind)))
     }
-    /// One metric of all rows of a section; `None` for rows that lack it.
+    /// A metric of all rows of a section; `None` for rows that lack it.
     pub fn column<R: FromValue>(&self, section: ReportSection, name: &str) -> Result<Vec<Option<R>>> {
         let mut values = null_mut();
         with_text(name, |name| {
@@ -75,7 +76,7 @@ impl Report {
         })?;
         given(unsafe { Array::from_raw(values) }).iter().map(|value| Option::from_value(value?)).collect()
     }
-    /// The rows of operators, in program order, by the columns that every report has.
+    /// The rows of operators in program order, with the columns that every report has.
     pub fn operators(&self) -> Result<impl Iterator<Item = Operator> + use<>> {
         let names = self.column::<String>(ReportSection::Calls, "Name")?;
         let durations = self.column::<f64>(ReportSection::Calls, "Duration (us)")?;
@@ -90,13 +91,13 @@ impl Report {
         }))
     }
 
-    /// Adds the operations and bytes of operators that are known from their names and shapes. 0 and 0: the peaks are not known.
-    /// See [`MachinePeak`](crate::MachinePeak).
+    /// Adds counts of operations and bytes to the operators for which names and shapes tell them. Pass 0 and 0 if the
+    /// peaks are not known. See [`MachinePeak`](crate::MachinePeak).
     pub fn add_roofline(&self, peak_gflops: f64, peak_bandwidth_gbps: f64) -> Result<Self> {
         create!(Report, opd_report_add_roofline(self.as_ptr(), peak_gflops, peak_bandwidth_gbps))
     }
-    /// Compares two sets of runs, each in the order of time. Returns a report with a row for each operator, its change and a
-    /// verdict.
+    /// Compares two sets of runs, each in order of time. Returns a report with a row for each operator: its change and
+    /// a verdict.
     pub fn diff(before: &[&Report], after: &[&Report], options: &DiffOptions<'_>) -> Result<Self> {
         let (before, after, mut kept) = (pointers(before), pointers(after), Kept::default());
         let options = options.raw(&mut kept, 0)?;
@@ -117,10 +118,10 @@ impl core::fmt::Display for Report {
     }
 }
 
-/// A row of a report.
+/// The row of an operator in a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// The name of the operator, or "(dispatch)" and "(profiler)" for the time of the VM and of the recording.
+    /// The name of the operator; "(dispatch)" for the VM's own time, "(profiler)" for the time of the recording.
     pub name: String,
     /// The duration of the calls.
     pub duration: core::time::Duration,
@@ -165,7 +166,7 @@ impl ReportBuilder {
             })
         })
     }
-    /// The report.
+    /// Ends the construction and returns the report.
     pub fn finish(self) -> Result<Report> {
         create!(Report, opd_report_builder_finish(self.as_ptr()))
     }

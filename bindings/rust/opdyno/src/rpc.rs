@@ -1,15 +1,15 @@
-//! Sessions on other machines.
+//! RPC sessions on other machines.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
 use crate::text::{bytes, text, with_text};
 use crate::{Device, Function, Module, Result, RpcConnectOptions, ffi};
 
 handle! {
-    /// A session on another machine, with `opdyno serve` or TVM's server.
+    /// A session on another machine, which runs `opdyno serve` or TVM's RPC server.
     ///
-    /// Its objects are used like local ones: its devices as a [`Device`], tensors on them, modules, VMs, functions, evaluators.
-    /// Errors are those of the server, with the address behind the message. All objects from a session keep it open. Requests are
-    /// made one at a time.
+    /// Its objects are used like local ones: devices, tensors, modules, VMs, functions, evaluators. An error of the
+    /// server is returned with the server's address after the message. All objects from a session keep it open. A
+    /// session makes one request at a time.
     /// ```no_run
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{RpcConnectOptions, RpcSession, Tensor, VirtualMachine, VmOptions, args};
@@ -32,7 +32,7 @@ impl RpcSession {
         let options = options.raw(&mut kept, 0)?;
         with_text(address, |address| create!(RpcSession, opd_rpc_connect(address, &options)))
     }
-    /// Asks a tracker for a server with the options' key, waits until one is free, and begins a session with it.
+    /// Asks a tracker for a server with the options' key, waits until a server is free, and begins a session with it.
     pub fn request(tracker: &str, options: &RpcConnectOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         let options = options.raw(&mut kept, 0)?;
@@ -44,7 +44,7 @@ impl RpcSession {
         let options = options.raw(&mut kept, 0)?;
         with_text(tracker, |tracker| text!(opd_rpc_tracker_summary(tracker, &options)))
     }
-    /// A device of the server, by this process's name. It need not exist.
+    /// The local name of the server's device `there`. The device need not exist.
     pub fn device(&self, there: Device) -> Result<Device> {
         let mut here = ffi::DLDevice::from(there);
         check!(opd_rpc_session_device(self.as_ptr(), there.into(), &mut here))?;
@@ -54,7 +54,7 @@ impl RpcSession {
     pub fn function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_rpc_session_get_function(self.as_ptr(), name)))
     }
-    /// Writes a file of the session, for example a library or parameters.
+    /// Writes a file of the session, such as a library or parameters.
     pub fn upload(&self, name: &str, content: &[u8]) -> Result<()> {
         with_text(name, |name| {
             check!(opd_rpc_session_upload(self.as_ptr(), name, content.as_ptr().cast(), content.len()))
@@ -68,11 +68,12 @@ impl RpcSession {
     pub fn load_module(&self, name: &str) -> Result<Module> {
         with_text(name, |name| create!(Module, opd_rpc_session_load_module(self.as_ptr(), name)))
     }
-    /// Describes the session as JSON: address, key, index, server, and absence, the reason why the session has ended.
+    /// Describes the session as JSON: address, key, index, server, and absence, which is the reason why the session has
+    /// ended.
     pub fn describe(&self) -> Result<String> {
         text!(opd_rpc_session_describe(self.as_ptr()))
     }
-    /// Ends the session for all its objects, and also a request for which another thread waits.
+    /// Ends the session for all its objects. A request for which another thread waits ends, too.
     pub fn close(&self) {
         unsafe { ffi::opd_rpc_session_close(self.as_ptr()) }
     }

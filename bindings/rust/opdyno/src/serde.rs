@@ -1,5 +1,5 @@
-//! Serialisation of reports by serde: an object with "calls" and "device_metrics", which are lists of rows, and "configuration".
-//! A row is a map from the names of its metrics to numbers and texts. Metrics that it lacks are left out.
+//! Serialisation of reports by serde. A report is an object with "configuration" and two lists of rows, "calls" and
+//! "device_metrics". A row is a map from names of metrics to numbers and texts. It leaves out metrics that it lacks.
 use crate::{Report, ReportSection, Value};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, Serializer};
 
@@ -15,7 +15,7 @@ impl Serialize for Report {
     }
 }
 
-/// The columns of a section.
+/// The rows of a section, stored by column.
 struct Rows {
     count: usize,
     columns: Vec<(String, Vec<Option<Value>>)>,

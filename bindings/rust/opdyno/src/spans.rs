@@ -1,4 +1,4 @@
-//! Spans of the crate `tracing` as ranges.
+//! A layer that records spans of the crate `tracing` as ranges.
 use crate::{RangeName, ffi, is_recording, mark};
 use core::cell::RefCell;
 use tracing::span::Id;
@@ -7,7 +7,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Shows each span as a range of the recordings that run while it is entered, and each event as a mark.
+/// Records each span as a range, from enter to exit, and each event as a mark. All running recordings get them.
 /// ```
 /// # fn main() -> opdyno::Result<()> {
 /// use tracing_subscriber::layer::SubscriberExt;
@@ -23,12 +23,12 @@ use tracing_subscriber::registry::LookupSpan;
 /// })
 /// # }
 /// ```
-/// While nothing records, entering a span costs a load.
+/// While no profiler records, entering a span costs one load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpanLayer;
 
 thread_local! {
-    /// The spans that are entered on this thread and recorded, with the numbers of their ranges.
+    /// The recorded spans that this thread has entered, with the numbers of their ranges.
     static ENTERED: RefCell<Vec<(Id, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -46,14 +46,14 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         });
         let range = unsafe { ffi::opd_range_begin(name.0) };
         if ENTERED.try_with(|entered| entered.borrow_mut().push((id.clone(), range))).is_err() {
-            unsafe { ffi::opd_range_end(range) } // the thread is ending, so nothing could end the range later
+            unsafe { ffi::opd_range_end(range) } // the thread is ending, so no later code could end the range
         }
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
         let found = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
-            // Spans of a thread usually end in reverse.
+            // Spans of a thread usually end in reverse order, so the search begins at the end.
             entered.iter().rposition(|each| each.0 == *id).map(|place| entered.remove(place).1)
         });
         if let Ok(Some(range)) = found {

@@ -1,4 +1,4 @@
-//! Streams of devices.
+//! Streams: queues of work of a device.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -6,8 +6,9 @@ use std::ptr::null_mut;
 use crate::object::check;
 use crate::{Device, Result};
 
-/// A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default one;
-/// kernels and copies that it starts go there. The CPU has only this stream.
+/// A queue of one device's work, which is done in order. Each thread has a current stream for each device, at first the
+/// device's default stream. Kernels and copies that the thread starts go to its current stream. The CPU has only the
+/// default stream.
 ///
 /// ```no_run
 /// # fn main() -> opdyno::Result<()> {
@@ -21,12 +22,12 @@ pub struct Stream {
     device: Device,
     raw: *mut c_void,
 }
-// The library's functions of streams are safe on any thread.
+// The library's functions for streams may be called on any thread.
 unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// Makes a stream. For an absent device, the error has the reason of its absence.
+    /// Makes a stream. If the device is absent, the error says why.
     pub fn new(device: Device) -> Result<Self> {
         let mut raw = null_mut();
         check!(opd_stream_create(device.into(), &mut raw))?;
@@ -40,7 +41,7 @@ impl Stream {
     pub fn sync(&self) -> Result<()> {
         check!(opd_stream_sync(self.device.into(), self.raw))
     }
-    /// Runs `work` with this as the calling thread's current stream.
+    /// Runs `work` while this stream is the calling thread's current stream.
     pub fn scope<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         let mut before = null_mut();
         check!(opd_stream_set(self.device.into(), self.raw, &mut before))?;
@@ -50,11 +51,11 @@ impl Stream {
 }
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = check!(opd_stream_free(self.device.into(), self.raw)); // an error could not be reported
+        let _ = check!(opd_stream_free(self.device.into(), self.raw)); // drop() cannot report an error
     }
 }
 
-/// Restores the previous current stream, also after a panic.
+/// Restores the previous current stream when it is dropped, also after a panic.
 struct Former {
     device: Device,
     raw: *mut c_void,

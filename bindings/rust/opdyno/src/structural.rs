@@ -1,4 +1,4 @@
-//! Structural equality, and paths to the difference of two values.
+//! Structural equality of values, and paths to the place where two values differ.
 use crate::arg::{Arg, as_raw};
 use crate::object::check;
 use crate::{Array, Code, Map, Result, Tensor, Value};
@@ -97,15 +97,15 @@ impl ObjectPath {
     pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
-    /// The path without its last step; none for a root.
+    /// The path without its last step; `None` for a root.
     pub fn parent(&self) -> Option<Self> {
         self.prefix(self.0.len() - 1)
     }
-    /// The first steps, including the root; none if the path has fewer steps.
+    /// The path of the first `length` steps, including the root; `None` if the path has fewer steps.
     pub fn prefix(&self, length: usize) -> Option<Self> {
         self.0.get(..length).filter(|steps| !steps.is_empty()).map(|steps| Self(steps.to_vec()))
     }
-    /// Whether the other path begins with the steps of this one, or is equal to it.
+    /// Whether the other path begins with the steps of this path or equals it.
     pub fn is_prefix_of(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
@@ -117,7 +117,7 @@ impl fmt::Display for ObjectPath {
     }
 }
 
-/// The place where two objects differ: a path in each. Source: TVM's ObjectPathPair.
+/// The place where two objects differ, as a path in each object. Source: TVM's ObjectPathPair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectPathPair {
     /// The path in the first object.
@@ -132,22 +132,23 @@ impl fmt::Display for ObjectPathPair {
     }
 }
 
-/// Whether two values have the same structure and content: arrays by items; maps by keys, in any order; tensors by dtype, shape
-/// and the bits of their elements, on any device; text, bytes, nothing, shapes, dtypes and devices by content. Numbers are equal
-/// if their kinds and values are equal: 1, 1.0 and true differ, but NaN equals NaN. Any other object is equal only to itself.
-/// Source: TVM's structural_equal.
+/// Whether two values have the same structure and content. Arrays are compared by items; maps by keys, in any order;
+/// tensors by dtype, shape and the bits of their elements, on any device; text, bytes, none, shapes, dtypes and devices
+/// by content. Numbers are equal if their kinds and values are equal: 1, 1.0 and true differ, but NaN equals NaN. Any
+/// other object is equal only to itself. Source: TVM's structural_equal.
 pub fn structural_equal(lhs: &Value, rhs: &Value) -> Result<bool> {
     Ok(first_structural_mismatch(lhs, rhs)?.is_none())
 }
 
-/// The first place where two values differ, in the order of the items; none if they are structurally equal. If one value has an
-/// item or a key that the other lacks, the path in the other ends in a missing element or entry.
+/// The first place where two values differ, in the order of the items; `None` if they are structurally equal. If one
+/// value has an item or a key that the other lacks, the path in the other value ends in a missing element or entry.
 pub fn first_structural_mismatch(lhs: &Value, rhs: &Value) -> Result<Option<ObjectPathPair>> {
     let mut at = Place(vec![PathStep::Root(None)], vec![PathStep::Root(None)]);
     Ok(at.has_mismatch(lhs, rhs)?.then(|| ObjectPathPair { lhs_path: ObjectPath(at.0), rhs_path: ObjectPath(at.1) }))
 }
 
-/// The steps in both values to the compared items. After a mismatch, they stay at its place.
+/// The paths to the items that are being compared, in both values. After a mismatch they stay at the place of the
+/// mismatch.
 struct Place(Vec<PathStep>, Vec<PathStep>);
 
 impl Place {
@@ -198,7 +199,7 @@ impl Place {
         }
         self.of_sizes(lhs.len(), rhs.len())
     }
-    /// Compares the lengths of two containers whose common items are equal.
+    /// Compares the lengths of two containers, after their common items turned out equal.
     fn of_sizes(&mut self, lhs: usize, rhs: usize) -> bool {
         if lhs > rhs {
             self.at(PathStep::ArrayIndex(rhs), PathStep::MissingArrayElement(rhs));

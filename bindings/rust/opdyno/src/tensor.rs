@@ -72,7 +72,7 @@ pub struct Device {
 impl Device {
     /// "cpu:0".
     pub const CPU: Self = Self { device_type: ffi::kDLCPU, device_id: 0 };
-    /// Whether its memory is the host's.
+    /// Whether the device's memory is that of the host.
     pub fn is_cpu(&self) -> bool {
         self.device_type == ffi::kDLCPU
     }
@@ -104,12 +104,12 @@ impl FromStr for Device {
     }
 }
 
-/// The types of a tensor's elements. Implemented for the plain numbers.
+/// Rust types of a tensor's elements. The trait is implemented for the primitive numbers.
 ///
 /// # Safety
-/// `DTYPE` has the size and meaning of the type, all of whose bit patterns are values.
+/// `DTYPE` has the size and meaning of the type. Every bit pattern is a valid value of the type.
 pub unsafe trait Element: Copy + Default + Send + Sync + 'static {
-    /// Its dtype.
+    /// The dtype of the type.
     const DTYPE: DType;
 }
 macro_rules! elements {
@@ -143,7 +143,7 @@ pub(crate) fn not_aligned<T>() -> Error {
     Error::invalid(&format!("the elements do not lie at a multiple of {} bytes; copy it", align_of::<T>()))
 }
 
-/// Whether the elements can be read as a slice.
+/// Returns an error unless the elements can be read as a slice of `T`.
 pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
     check_dtype::<T>(tensor.dtype())?;
     if !tensor.device().is_cpu() {
@@ -158,7 +158,7 @@ pub(crate) fn check_element<T: Element>(tensor: &TensorRef<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Sizes of axes: arrays, slices and vectors of integers.
+/// Types that can be the sizes of axes: arrays, slices and vectors of integers.
 pub trait Dims {
     /// Converts the sizes for the library.
     fn to_dims(&self) -> Result<Vec<i64>>;
@@ -194,14 +194,14 @@ handle! {
     /// Elements of one dtype in memory of a device. A clone refers to the same elements, like a clone of an `Arc`, and so does a
     /// reshaped tensor.
     ///
-    /// Elements are read through `&Tensor`, and written only through `&mut Tensor`, and only while nothing else refers to
-    /// them: no clone, no reshaped tensor, no module or VM that keeps it ([`Tensor::is_unique`]). Else writing is an error,
-    /// and so is writing a read-only tensor ([`Tensor::is_read_only`]).
+    /// Elements are read through `&Tensor` and written through `&mut Tensor`. They can be written only while the tensor
+    /// is unique ([`Tensor::is_unique`]): no clone, reshaped tensor, module or VM refers to them. Otherwise a write is
+    /// an error. A write to a read-only tensor ([`Tensor::is_read_only`]) is an error, too.
     Tensor, opd_tensor
 }
 
 impl Tensor {
-    /// Makes a tensor of a shape; all bytes are 0.
+    /// Makes a tensor whose bytes are all 0.
     pub fn zeros(shape: impl Dims, dtype: DType, device: Device) -> Result<Self> {
         let made = Self::uninitialised(&shape.to_dims()?, dtype, device)?;
         let size = made.size_in_bytes() as usize;
@@ -240,33 +240,35 @@ impl Tensor {
     }
     /// Takes over a tensor of another library.
     ///
-    /// # Safety `managed` is a complete DLPack tensor that no other code uses from now on. While this tensor, or one that shares
-    /// its elements, lives, no other code writes the elements. If the tensor is writable and is written here, no other code reads
-    /// them either.
+    /// # Safety
+    /// `managed` is a complete DLPack tensor that no other code uses from now on. As long as this tensor or one that
+    /// shares its elements lives, no other code writes the elements. If Rust code writes the elements of a writable
+    /// tensor, no other code reads them either.
     pub unsafe fn from_dlpack(managed: *mut ffi::DLManagedTensorVersioned) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack_versioned(managed))
     }
-    /// Takes over a tensor in DLPack's struct before version 1.
+    /// Takes over a tensor in the struct that DLPack had before version 1.
     ///
-    /// # Safety Those of [`Tensor::from_dlpack`].
+    /// # Safety
+    /// The rules of [`Tensor::from_dlpack`] apply.
     pub unsafe fn from_dlpack_unversioned(managed: *mut ffi::DLManagedTensor) -> Result<Self> {
         create!(Tensor, opd_tensor_from_dlpack(managed))
     }
-    /// Exports the tensor to another library, which ends it by its deleter. Meanwhile the tensor is not unique, so nothing here
-    /// writes its elements.
+    /// Exports the tensor to another library, which must call the deleter at the end. Until then this tensor is not
+    /// unique, so its elements cannot be written here.
     pub fn to_dlpack(&self) -> Result<*mut ffi::DLManagedTensorVersioned> {
         let mut managed = core::ptr::null_mut();
         check!(opd_tensor_to_dlpack_versioned(self.as_ptr(), &mut managed))?;
         Ok(managed)
     }
-    /// Exports the tensor in DLPack's struct before version 1.
+    /// Exports the tensor in the struct that DLPack had before version 1.
     pub fn to_dlpack_unversioned(&self) -> Result<*mut ffi::DLManagedTensor> {
         let mut managed = core::ptr::null_mut();
         check!(opd_tensor_to_dlpack(self.as_ptr(), &mut managed))?;
         Ok(managed)
     }
 
-    /// A view of the tensor for reading.
+    /// A read-only view of the tensor.
     #[inline]
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef::of(self)
@@ -306,16 +308,16 @@ impl Tensor {
     pub fn is_contiguous(&self) -> bool {
         unsafe { ffi::opd_tensor_is_contiguous(self.as_ptr()) != 0 }
     }
-    /// Whether the elements must not be written, for example because they are shared with a read-only array.
+    /// Whether the elements must not be written, for example because a read-only array shares them.
     pub fn is_read_only(&self) -> bool {
         unsafe { ffi::opd_tensor_is_read_only(self.as_ptr()) != 0 }
     }
-    /// Whether nothing else refers to the tensor or its elements.
+    /// Whether no other object refers to the tensor or its elements.
     #[inline]
     pub fn is_unique(&self) -> bool {
         unsafe { ffi::opd_tensor_is_unique(self.as_ptr()) != 0 }
     }
-    /// Checked before any code gets the right to write the elements.
+    /// Returns an error unless the elements may be written.
     pub(crate) fn require_writable(&mut self) -> Result<()> {
         if !self.is_unique() {
             return Err(not_unique());
@@ -323,11 +325,13 @@ impl Tensor {
         if self.is_read_only() { Err(read_only()) } else { Ok(()) }
     }
 
-    /// The elements, in row-major order. An error for another dtype, for strides, and for memory of a device other than the host.
+    /// The elements in row-major order. It is an error if the tensor has another dtype, strides, or memory that is not
+    /// the host's.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.view().as_slice()
     }
-    /// The elements, for writing. Also an error if something else refers to them, or if the tensor is read-only.
+    /// The elements for writing. The errors of [`Tensor::as_slice`] apply. It is also an error if another object refers
+    /// to the elements, or if the tensor is read-only.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.require_writable()?;
         unsafe { self.view().as_mut_slice() }
@@ -336,20 +340,20 @@ impl Tensor {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.view().to_vec()
     }
-    /// Copies a slice to the elements; the lengths must be equal. An error if something else refers to the elements, or if the
-    /// tensor is read-only.
+    /// Copies a slice to the elements. The lengths must be equal. It is an error if another object refers to the
+    /// elements, or if the tensor is read-only.
     pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
         self.require_writable()?;
         check_dtype::<T>(self.dtype())?;
         check!(opd_tensor_copy_from_bytes(self.as_ptr(), elements.as_ptr().cast(), size_of_val(elements)))
     }
-    /// Copies the elements of a tensor of the same shape and dtype, from any device. An error if something else refers to
-    /// the elements of this one, or if it is read-only.
+    /// Copies the elements of another tensor of the same shape and dtype, which may be on any device. It is an error if
+    /// another object refers to the elements of this tensor, or if this tensor is read-only.
     pub fn copy_from(&mut self, from: &Tensor) -> Result<()> {
         self.require_writable()?;
         check!(opd_tensor_copy(ffi::opd_tensor_view(from.as_ptr()), self.as_ptr()))
     }
-    /// A copy on a device.
+    /// Copies the tensor to a device.
     pub fn to_device(&self, device: Device) -> Result<Self> {
         Self::copy_of(unsafe { &*ffi::opd_tensor_view(self.as_ptr()) }, device)
     }

@@ -1,4 +1,4 @@
-//! Text and bytes: conversion to C and from C.
+//! Conversion of text and bytes to C and from C.
 use crate::{Error, Result, ffi};
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
@@ -12,12 +12,12 @@ fn has_nul() -> Error {
     Error::invalid("text with a NUL character inside")
 }
 
-/// The part of a text that C sees: up to a NUL character.
+/// The part of a text before its first NUL character, which is the part that C sees.
 pub(crate) fn until_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or("")
 }
 
-/// Calls `run` with the text as a C string; without an allocation if the text is short. It must have no NUL character.
+/// Calls `run` with the text as a C string. The text must have no NUL character. A short text needs no allocation.
 pub(crate) fn with_c_text<R>(text: &str, run: impl FnOnce(*const c_char) -> R) -> R {
     if text.len() < SHORT {
         let mut short = [MaybeUninit::<u8>::uninit(); SHORT];
@@ -32,12 +32,12 @@ pub(crate) fn with_c_text<R>(text: &str, run: impl FnOnce(*const c_char) -> R) -
     run(long.as_ptr().cast())
 }
 
-/// Like [`with_c_text`], for any text. A NUL character is an error.
+/// Like [`with_c_text`], but a NUL character in the text is an error.
 pub(crate) fn with_text<R>(text: &str, run: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
     if text.as_bytes().contains(&0) { Err(has_nul()) } else { with_c_text(text, run) }
 }
 
-/// Like [`with_text`]; null for none.
+/// Like [`with_text`], but `run` gets null for `None`.
 pub(crate) fn with_optional<R>(text: Option<&str>, run: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
     match text {
         Some(text) => with_text(text, run),
@@ -45,13 +45,13 @@ pub(crate) fn with_optional<R>(text: Option<&str>, run: impl FnOnce(*const c_cha
     }
 }
 
-/// Converts a path of any bytes.
+/// Converts a path to a C string. The path need not be UTF-8.
 pub(crate) fn c_path(path: &Path) -> Result<CString> {
     use std::os::unix::ffi::OsStrExt;
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::invalid("a path with a NUL character inside"))
 }
 
-/// C strings, and pointers to them; null for none.
+/// C strings and an array of pointers to them. The pointer is null where there is no text.
 pub(crate) struct Texts {
     _texts: Vec<Option<CString>>,
     pointers: Vec<*const c_char>,
@@ -89,7 +89,7 @@ pub(crate) unsafe fn text_of(buffer: *mut ffi::opd_buffer) -> String {
     }
 }
 
-/// Calls a function of C whose last parameter is a buffer with text.
+/// Calls a C function whose last parameter is a buffer for text.
 macro_rules! text {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         let mut out = core::ptr::null_mut();
@@ -99,7 +99,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// Calls a function of C whose last parameter is a buffer with bytes.
+/// Calls a C function whose last parameter is a buffer for bytes.
 macro_rules! bytes {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         let mut out = core::ptr::null_mut();
@@ -109,12 +109,12 @@ macro_rules! bytes {
 }
 pub(crate) use bytes;
 
-/// A C string that its owner keeps for `'a`; "" for null.
+/// Borrows a C string that its owner keeps for `'a`; "" for null.
 pub(crate) unsafe fn borrowed<'a>(text: *const c_char) -> &'a str {
     if text.is_null() { "" } else { unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("(text that is not UTF-8)") }
 }
 
-/// A slice of `count` elements, which may be 0.
+/// A slice of `count` elements. The pointer may be null if `count` is 0.
 #[inline]
 pub(crate) unsafe fn slice_of<'a, T>(data: *const T, count: usize) -> &'a [T] {
     if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(data, count) } }

@@ -1,4 +1,4 @@
-//! Traces: recorded calls on a time line; and profilers, which record them.
+//! Traces, which are recorded calls on a time line; profilers, which record them; and ranges of the program.
 use crate::object::{check, create, handle};
 use crate::options::Kept;
 use crate::text::{borrowed, bytes, c_path, until_nul, with_c_text, with_text};
@@ -9,12 +9,12 @@ use core::ptr::{null, null_mut};
 use std::path::Path;
 
 handle! {
-    /// A recording: calls with begin, end, thread and name.
+    /// A recording of calls, each with begin, end, thread and name.
     Trace, opd_trace
 }
 
 impl Trace {
-    /// Reads the file of a recording ([`ProfilerOptions::file`]), also of a process that was killed.
+    /// Reads the file of a recording ([`ProfilerOptions::file`]). The recording process may have been killed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = c_path(path.as_ref())?;
         create!(Trace, opd_trace_load(path.as_ptr()))
@@ -23,30 +23,30 @@ impl Trace {
     pub fn call_count(&self) -> usize {
         unsafe { ffi::opd_trace_call_count(self.as_ptr()) as usize }
     }
-    /// The number of calls and ranges for which there was no room.
+    /// The number of calls and ranges that were dropped because the buffers were full.
     pub fn dropped_count(&self) -> u64 {
         unsafe { ffi::opd_trace_dropped_count(self.as_ptr()) }
     }
-    /// Chrome trace events, which Perfetto opens.
+    /// Writes the trace as Chrome trace events, which Perfetto opens.
     pub fn to_chrome(&self) -> Result<String> {
         let bytes = self.write(TraceFormat::Chrome, &TraceWriteOptions::new())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
-    /// The trace as text or bytes.
+    /// Writes the trace in a format, which may be text or binary.
     pub fn write(&self, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<Vec<u8>> {
         let mut kept = Kept::default();
         bytes!(opd_trace_write(self.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
     }
-    /// Writes a file, compressed by gzip if the path ends in ".gz".
+    /// Writes the trace to a file. If the path ends in ".gz", the file is compressed by gzip.
     pub fn save(&self, path: impl AsRef<Path>, format: TraceFormat, options: &TraceWriteOptions<'_>) -> Result<()> {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         check!(opd_trace_save(self.as_ptr(), path.as_ptr(), format as _, &options.raw(&mut kept, 0)?))
     }
-    /// A report of the spans: each span, or joined by name, shapes or stack.
+    /// Makes a report of the spans: one row for each span, or for all spans of the same name, shapes or stack.
     pub fn to_report(&self, view: TraceView) -> Result<Report> {
         create!(Report, opd_trace_to_report(self.as_ptr(), view as _, null()))
     }
-    /// A report of the spans joined by name, and by the fields that the options choose.
+    /// Makes a report with a row for all spans of the same name. The options choose more fields that must be equal.
     pub fn to_averages(&self, options: &TraceWriteOptions<'_>) -> Result<Report> {
         let mut kept = Kept::default();
         create!(Report, opd_trace_to_report(self.as_ptr(), TraceView::KeyAverages as _, &options.raw(&mut kept, 0)?))
@@ -61,7 +61,7 @@ impl Trace {
 }
 
 handle! {
-    /// Records the calls of all VMs, and ranges, on all threads of the process.
+    /// Records ranges and the calls of all VMs, on all threads of the process.
     /// ```
     /// # fn main() -> opdyno::Result<()> {
     /// use opdyno::{Profiler, TraceView, span};
@@ -88,39 +88,40 @@ impl Profiler {
         let mut kept = Kept::default();
         create!(Profiler, opd_profiler_create(&options.raw(&mut kept, 0)?))
     }
-    /// Begins to record, at once or by the schedule.
+    /// Starts the recording at once, or the schedule if there is one.
     pub fn start(&self) -> Result<()> {
         check!(opd_profiler_start(self.as_ptr()))
     }
-    /// Sets the action of the next step, instead of the schedule.
+    /// Sets the action of the next step, which replaces the schedule's action.
     pub fn set_action(&self, action: ProfilerAction) -> Result<()> {
         check!(opd_profiler_set_action(self.as_ptr(), action as _))
     }
-    /// Ends a step of the program. If a cycle of the schedule ends with it, its trace is returned.
+    /// Ends a step of the program. If a cycle of the schedule ends with this step, returns the trace of the cycle.
     pub fn step(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_step(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// Ends the recording at once. Returns its trace, or none if the schedule was not recording.
+    /// Ends the recording at once. Returns its trace, or `None` if the schedule was not recording.
     pub fn stop(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_stop(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// The events recorded so far. The recording continues.
+    /// Returns the events recorded so far. The recording continues.
     pub fn snapshot(&self) -> Result<Option<Trace>> {
         let mut trace = null_mut();
         check!(opd_profiler_snapshot(self.as_ptr(), &mut trace))?;
         Ok(unsafe { Trace::from_raw(trace) })
     }
-    /// Makes it a flight recorder, which writes its events to a file when a dump is requested; `None`: no dumps.
+    /// Makes the profiler a flight recorder, which writes its events to a file when a dump is requested; `None`: no
+    /// dumps.
     pub fn set_dumps(&self, options: Option<&ProfilerDumpOptions<'_>>) -> Result<()> {
         let mut kept = Kept::default();
         let options = options.map(|options| options.raw(&mut kept, 0)).transpose()?;
         check!(opd_profiler_set_dumps(self.as_ptr(), options.as_ref().map_or(core::ptr::null(), core::ptr::from_ref)))
     }
-    /// Requests a dump, and does not wait for it.
+    /// Requests a dump without waiting for it.
     pub fn dump(&self, reason: &str) -> Result<()> {
         with_text(reason, |reason| check!(opd_profiler_dump(self.as_ptr(), reason)))
     }
@@ -130,12 +131,12 @@ impl Profiler {
     }
 }
 
-/// A number for the name of ranges. For frequent ranges, keep it.
+/// A number for the name of ranges. For frequent ranges keep it, because making it looks the name up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RangeName(pub(crate) u32);
 
 impl RangeName {
-    /// Equal names have equal numbers. A name ends at a NUL character.
+    /// Looks up or assigns the number of a name. Equal names have equal numbers. A NUL character ends the name.
     pub fn new(name: &str) -> Self {
         Self(with_c_text(until_nul(name), |name| unsafe { ffi::opd_range_name(name) }))
     }
@@ -146,16 +147,16 @@ impl From<&str> for RangeName {
     }
 }
 
-/// A range of the program on the calling thread, from its construction to its drop. See [`span!`](crate::span).
+/// A range on the calling thread. It lasts from its construction to its drop. See [`span!`](crate::span).
 #[derive(Debug)]
 #[must_use = "a range ends when it is dropped"]
 pub struct Range {
     number: u64,
-    of_its_thread: PhantomData<*const ()>, // only the thread that began it may end it
+    of_its_thread: PhantomData<*const ()>, // not Send, because only the thread that began the range may end it
 }
 
 impl Range {
-    /// Begins a range. If no profiler records, this costs some 2 ns.
+    /// Begins a range. If no profiler records, this costs about 2 ns.
     pub fn new(name: RangeName) -> Self {
         Self { number: unsafe { ffi::opd_range_begin(name.0) }, of_its_thread: PhantomData }
     }
@@ -176,11 +177,12 @@ pub fn mark(name: impl Into<RangeName>) {
         unsafe { ffi::opd_range_mark(name.into().0) }
     }
 }
-/// Begins a range that [`range_pop`] ends. Returns the number of ranges that were pushed around it on this thread.
+/// Begins a range that [`range_pop`] ends. Returns how many pushed ranges enclose it on this thread.
 pub fn range_push(name: &str) -> i32 {
     with_c_text(until_nul(name), |name| unsafe { ffi::opd_range_push(name) })
 }
-/// Ends the range that was pushed last on this thread. Returns the number that its push returned; -1 if there is none.
+/// Ends the range that was pushed last on this thread. Returns the number that its push returned, or -1 if there is no
+/// range.
 pub fn range_pop() -> i32 {
     unsafe { ffi::opd_range_pop() }
 }
@@ -197,7 +199,7 @@ pub fn version() -> &'static str {
     unsafe { borrowed(ffi::opd_version()) }
 }
 
-/// A range up to the end of the enclosing block: `span!("prepare")`. Its name is looked up once.
+/// Begins a range that lasts until the end of the enclosing block: `span!("prepare")`. The name is looked up only once.
 #[macro_export]
 macro_rules! span {
     ($name:expr) => {

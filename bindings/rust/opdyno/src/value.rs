@@ -1,4 +1,4 @@
-//! The results of calls: values, which own their objects.
+//! Values, which are results of calls and own their objects, and their conversion to Rust types.
 use crate::arg::Arg;
 use crate::object::{check, given};
 use crate::text::slice_of;
@@ -13,24 +13,23 @@ pub(crate) const fn number(type_: ffi::opd_type, int64: i64) -> opd_value {
     opd_value { r#type: type_ as i32, length: 0, u: opd_value_u { int64 } }
 }
 
-/// An address that has a meaning only for the code that made it. Reading from the address is unsafe, but the address itself is
-/// safe.
+/// An address that only the code that made it can interpret. To pass the address is safe; to read from it is unsafe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer(pub *mut c_void);
 unsafe impl Send for Pointer {}
 unsafe impl Sync for Pointer {}
 
-/// An object of a kind without a specific struct.
+/// An object of a kind that has no Rust type of its own.
 #[derive(Debug)]
 pub struct Object(*mut c_void);
-unsafe impl Send for Object {} // counted atomically, and it has no other methods
+unsafe impl Send for Object {} // references are counted atomically, and an Object has no other methods
 unsafe impl Sync for Object {}
 impl Object {
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut c_void {
         self.0
     }
-    /// The name of its kind, such as "opdyno.Storage".
+    /// The name of the object's kind, such as "opdyno.Storage".
     pub fn type_key(&self) -> &'static str {
         unsafe { crate::text::borrowed(ffi::opd_type_key(ffi::opd_object_type(self.0))) }
     }
@@ -102,7 +101,7 @@ impl Value {
                 ffi::OPD_MAP => Self::Map(given(Map::from_raw(object.cast()))),
                 ffi::OPD_ERROR => Error::check(object.cast()).map_or_else(Self::Error, |()| Self::None),
                 _ if raw.r#type >= ffi::OPD_OBJECT as i32 => Self::Object(Object(object)),
-                _ => Self::Pointer(Pointer(object)), // a view of an unknown object, which no function should return
+                _ => Self::Pointer(Pointer(object)), // borrowed, of an unknown kind; no function should return it
             }
         }
     }
@@ -123,7 +122,7 @@ impl Value {
         Arg::from(&self).into_raw()
     }
 
-    /// The name of its kind, as in errors.
+    /// The name of the value's kind, as in error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -146,7 +145,7 @@ impl Value {
         }
     }
 
-    /// Converts it to the type `T`.
+    /// Converts the value to the type `T`.
     #[inline]
     pub fn to<T: FromValue>(self) -> Result<T> {
         T::from_value(self)
@@ -154,7 +153,7 @@ impl Value {
 }
 
 impl core::fmt::Display for Value {
-    /// The text that the library writes for people.
+    /// Writes the text that the library shows to users.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let arg = [Arg::from(self)];
         let text = crate::arg::as_raw(&arg).and_then(|raw| crate::text::text!(opd_value_to_string(raw.as_ptr())));
@@ -162,8 +161,8 @@ impl core::fmt::Display for Value {
     }
 }
 
-// A generic implementation for every FromValue is not possible, because the standard library has one for the types that Value is
-// `Into`.
+// A generic implementation for every FromValue is not possible: it would conflict with the standard library's TryFrom
+// for every `Into`.
 macro_rules! try_from {
     ($($type:ty),* $(,)?) => {$(
         impl TryFrom<Value> for $type {
@@ -179,7 +178,7 @@ try_from!((), bool, i8, i16, i32, i64, u8, u16, u32, u64, usize, isize, f32, f64
 try_from!(Pointer, DType, Device, Tensor, Function, Module, Array, Map, crate::KvState, Error, Object);
 try_from!(Vec<Value>, Vec<Tensor>, Vec<String>);
 
-/// The bytes of text or bytes of any kind. If they are few, they are in the value itself.
+/// The content of a text or byte string of any kind. A short content is stored in the value itself.
 pub(crate) unsafe fn text_bytes(raw: &opd_value) -> &[u8] {
     let (mut data, mut size) = (core::ptr::null(), 0);
     match check!(opd_string_get(raw, &mut data, &mut size)) {
@@ -197,16 +196,17 @@ pub(crate) fn mismatch(expected: &str, given: &str) -> Error {
     Error::new(crate::Code::InvalidArgument, "TypeError", &format!("expected {expected}, but got {given}"))
 }
 
-/// The types that the result of a call can be converted to. An error names the expected kind and the given one. All but `Option`
-/// are also `TryFrom<Value>`.
+/// Types to which the result of a call can be converted. An error names the expected and the actual kind. All these
+/// types except `Option` also implement `TryFrom<Value>`.
 pub trait FromValue: Sized {
     /// Converts the value.
     fn from_value(value: Value) -> Result<Self>;
 
-    /// Converts an owned value of C; plain kinds need no intermediate [`Value`]. By reference, because a copy of the whole value
-    /// directly after C wrote its fields would stall.
+    /// Converts an owned C value; plain kinds need no intermediate [`Value`]. The value is passed by reference, because
+    /// a copy of the whole value directly after C wrote its fields would stall.
     ///
-    /// # Safety The value is owned, and no other code uses it from now on.
+    /// # Safety
+    /// The value is owned, and no other code uses it from now on.
     #[doc(hidden)]
     #[inline]
     unsafe fn from_c(raw: &opd_value) -> Result<Self> {
@@ -219,7 +219,7 @@ impl FromValue for Value {
     }
 }
 impl FromValue for () {
-    /// Accepts any value, which is dropped.
+    /// Accepts any value and drops it.
     fn from_value(_: Value) -> Result<Self> {
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<T: FromValue> FromValue for Option<T> {
         if matches!(value, Value::None) { Ok(None) } else { T::from_value(value).map(Some) }
     }
 }
-// Frequent kinds are converted from C directly, by the tag, without a Value.
+// Frequent kinds are converted directly from the C value by its tag, without a Value.
 macro_rules! plain {
     ($($type:ty: $expected:literal, $kind:ident $(, $tag:ident as $raw:ident => $content:expr)?;)*) => {$(
         impl FromValue for $type {

@@ -1,4 +1,4 @@
-//! The arguments of a callback: values that are borrowed for its call.
+//! The arguments of a callback, which are values borrowed for the call.
 use crate::object::{check, given};
 use crate::tensor::{Element, check_dtype, check_element};
 use crate::text::slice_of;
@@ -10,15 +10,15 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use ffi::{opd_value, opd_value_u};
 
-/// An argument of a callback, borrowed for the call. It is the library's own value, so nothing is converted or counted before its
-/// first use.
+/// An argument of a callback, borrowed for the call. It refers to the library's own value, so it costs no conversion
+/// and no reference count until it is used.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct ValueRef<'a> {
     raw: opd_value,
     borrows: PhantomData<&'a ()>,
 }
-unsafe impl Send for ValueRef<'_> {} // what it can refer to is Send and Sync
+unsafe impl Send for ValueRef<'_> {} // the types that it can refer to are Send and Sync
 unsafe impl Sync for ValueRef<'_> {}
 
 impl<'a> ValueRef<'a> {
@@ -47,17 +47,17 @@ impl<'a> ValueRef<'a> {
         unsafe { self.raw.u.pointer }
     }
 
-    /// The name of its kind, such as "int" or "ffi.Tensor".
-    #[inline] // otherwise from_arg() copies the value, for possible errors, directly after C wrote it, which stalls
+    /// The name of the argument's kind, such as "int" or "ffi.Tensor".
+    #[inline] // without this, from_arg() copies the value for its errors directly after C wrote it, which stalls
     pub fn kind(&self) -> &'static str {
         unsafe { crate::text::borrowed(ffi::opd_type_key(self.raw.r#type)) }
     }
-    /// Whether there is no value.
+    /// Whether the argument is none.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.type_() == ffi::OPD_NONE
     }
-    /// The text of a string that is UTF-8.
+    /// The text of a string; `None` for other kinds and if the string is not UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         let is_text = matches!(self.type_(), ffi::OPD_CSTRING | ffi::OPD_SMALL_STRING | ffi::OPD_STRING);
         if is_text { core::str::from_utf8(unsafe { text_bytes(&self.raw) }).ok() } else { None }
@@ -75,7 +75,7 @@ impl<'a> ValueRef<'a> {
     pub fn as_shape(&self) -> Option<&'a [i64]> {
         (self.type_() == ffi::OPD_SHAPE).then(|| unsafe { shape_of(self.object().cast()) })
     }
-    /// The tensor, even if the caller only lends its memory.
+    /// The tensor. The caller may only lend its memory.
     #[inline]
     pub fn as_tensor(&self) -> Option<TensorRef<'a>> {
         let object = self.object();
@@ -89,7 +89,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// An owned value, which may outlive the call. Text is copied, and so is a tensor that the caller only lends.
+    /// Makes an owned value, which may outlive the call. Text is copied, and so is a tensor that the caller only lends.
     pub fn to_value(&self) -> Result<Value> {
         let mut made = NONE;
         match self.type_() {
@@ -99,7 +99,7 @@ impl<'a> ValueRef<'a> {
         }
         Ok(unsafe { Value::from_raw(made) })
     }
-    /// Converts it to the requested type: numbers, `String`, [`TensorRef`], handles …
+    /// Converts the argument to the requested type: numbers, `String`, [`TensorRef`], handles …
     #[inline]
     pub fn to<T: FromArg<'a>>(&self) -> Result<T> {
         T::from_arg(*self)
@@ -115,14 +115,14 @@ impl fmt::Debug for ValueRef<'_> {
     }
 }
 
-/// A tensor among the arguments of a callback. Its memory may only be lent by the caller, so it cannot be kept, but it can be
-/// copied.
+/// A tensor among the arguments of a callback. It can be copied but not kept, because the caller may only lend its
+/// memory.
 #[derive(Clone, Copy)]
 pub struct TensorRef<'a> {
     tensor: &'a ffi::DLTensor,
-    object: Option<NonNull<ffi::opd_tensor>>, // none: lent
+    object: Option<NonNull<ffi::opd_tensor>>, // None: the caller lends the tensor
 }
-unsafe impl Send for TensorRef<'_> {} // as &Tensor
+unsafe impl Send for TensorRef<'_> {} // like &Tensor
 unsafe impl Sync for TensorRef<'_> {}
 
 impl<'a> TensorRef<'a> {
@@ -153,7 +153,7 @@ impl<'a> TensorRef<'a> {
         if !self.tensor.strides.is_null() {
             return unsafe { slice_of(self.tensor.strides, shape.len()) }.to_vec();
         }
-        // A lent view may lack strides; then it is in row-major order.
+        // A lent view without strides is in row-major order.
         let step = |axis| shape[axis + 1..].iter().fold(1, |step: i64, &dim| step.saturating_mul(dim.max(1)));
         (0..shape.len()).map(step).collect()
     }
@@ -170,7 +170,7 @@ impl<'a> TensorRef<'a> {
     /// The number of elements.
     pub fn len(&self) -> usize {
         if self.shape().contains(&0) {
-            return 0; // the other sizes do not matter
+            return 0; // one size is 0, so the product of the others, which may overflow, is not needed
         }
         self.shape().iter().map(|&dim| dim.max(0) as usize).product()
     }
@@ -194,7 +194,8 @@ impl<'a> TensorRef<'a> {
         true
     }
 
-    /// The elements, in row-major order. An error for another dtype, for strides, and for memory of a device other than the host.
+    /// The elements in row-major order. It is an error if the tensor has another dtype, strides, or memory that is not
+    /// the host's.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_element::<T>(self)?;
         Ok(unsafe { slice_of(self.data::<T>(), self.len()) })
@@ -207,8 +208,9 @@ impl<'a> TensorRef<'a> {
     }
     /// The elements, for writing.
     ///
-    /// # Safety The caller of the callback passed this tensor as an output, so no other code reads or writes it meanwhile.
-    #[allow(clippy::mut_from_ref)] // the memory is the caller's
+    /// # Safety
+    /// The caller of the callback passed this tensor as an output, so no other code reads or writes it during the call.
+    #[allow(clippy::mut_from_ref)] // the memory belongs to the caller of the callback
     pub unsafe fn as_mut_slice<T: Element>(&self) -> Result<&'a mut [T]> {
         check_element::<T>(self)?;
         if self.object.is_some_and(|object| unsafe { ffi::opd_tensor_is_read_only(object.as_ptr()) } != 0) {
@@ -216,7 +218,7 @@ impl<'a> TensorRef<'a> {
         }
         Ok(if self.is_empty() { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(self.data(), self.len()) } })
     }
-    /// The first element, and the strides, none of which is negative.
+    /// The address of the first element, and the strides. A negative stride is an error.
     #[cfg(feature = "ndarray")]
     pub(crate) fn strided<T: Element>(&self) -> Result<(*const T, Vec<usize>)> {
         check_dtype::<T>(self.dtype())?;
@@ -239,7 +241,8 @@ impl<'a> TensorRef<'a> {
         let copy = Tensor::copy_of(self.tensor, Device::CPU)?;
         TensorRef::of(&copy).as_slice().map(<[T]>::to_vec)
     }
-    /// A tensor that may outlive the call. It shares the memory, or is a copy if the caller only lends the memory.
+    /// Makes a tensor that may outlive the call. It shares the memory. If the caller only lends the memory, it is a
+    /// copy.
     pub fn to_tensor(&self) -> Result<Tensor> {
         match self.object {
             Some(object) => {
@@ -257,7 +260,7 @@ impl fmt::Debug for TensorRef<'_> {
     }
 }
 
-/// The types that an argument of a callback can be converted to.
+/// Types to which an argument of a callback can be converted.
 pub trait FromArg<'a>: Sized {
     /// Converts the argument.
     fn from_arg(arg: ValueRef<'a>) -> Result<Self>;

@@ -1,4 +1,4 @@
-//! The VM: a program bound to devices.
+//! The VM, which is a program bound to devices; its calls, recordings and replays; cancel tokens.
 use crate::arg::IntoArgs;
 use crate::ffi;
 use crate::object::{check, create, given, handle};
@@ -33,14 +33,14 @@ impl VirtualMachine {
     pub fn new(module: &Module) -> Result<Self> {
         Self::with(module, &VmOptions::new())
     }
-    /// The same with options.
+    /// [`VirtualMachine::new`] with options.
     pub fn with(module: &Module, options: &VmOptions<'_>) -> Result<Self> {
         let mut kept = Kept::default();
         create!(VirtualMachine, opd_vm_create(module.as_ptr(), &options.raw(&mut kept, 0)?))
     }
 
-    /// Calls a function of the program and waits for its result. `R` is its type: [`Tensor`], a tuple of
-    /// them for a program that returns several, numbers, [`Value`] …
+    /// Calls a function of the program and waits for its result. `R` is the type of the result: [`Tensor`], numbers,
+    /// [`Value`], a tuple if the function returns several results …
     pub fn call<'a, R: FromValue>(&self, name: &str, args: impl IntoArgs<'a>) -> Result<R> {
         let args = args.into_args();
         let (args, mut result) = (args.raw()?, NONE);
@@ -49,16 +49,16 @@ impl VirtualMachine {
         })?;
         unsafe { R::from_c(&result) }
     }
-    /// A call with options: `vm.call_with("main", args![&x]).timeout(limit).run()?`.
+    /// Begins a call with options: `vm.call_with("main", args![&x]).timeout(limit).run()?`.
     pub fn call_with<'a, A: IntoArgs<'a>>(&'a self, name: &'a str, args: A) -> Call<'a, A> {
         Call { vm: self, name, args, options: CallOptions::new(), outputs: None }
     }
-    /// A function of the program. It keeps the VM, and its calls need no look-up by name.
+    /// Gets a function of the program. The function keeps the VM alive. Its calls need no look-up by name.
     pub fn function(&self, name: &str) -> Result<Function> {
         with_text(name, |name| create!(Function, opd_vm_get_function(self.as_ptr(), name)))
     }
-    /// Calls a closure that a function of the program returned, or any packed function, like a call of the VM: with deadline and
-    /// cancel token, and visible to profiles and the instrument.
+    /// Calls a closure that a function of the program returned, or any packed function. The call has the deadline and
+    /// cancel token of a call of the VM, and profiles and the instrument see it.
     pub fn invoke_closure<'a, R: FromValue>(
         &self,
         closure: &Function,
@@ -72,8 +72,8 @@ impl VirtualMachine {
         check!(opd_vm_invoke_closure(self.as_ptr(), closure, args.as_ptr(), count, &options, &mut result))?;
         unsafe { R::from_c(&result) }
     }
-    /// Saves a function with its arguments under a name. Calls by this name need no arguments. Without `include_return`, they
-    /// return nothing.
+    /// Saves a function with its arguments under a name. Calls by this name need no arguments. Without
+    /// `include_return`, such calls return nothing.
     pub fn save_function<'a>(
         &self,
         name: &str,
@@ -89,26 +89,27 @@ impl VirtualMachine {
             })
         })
     }
-    /// Keeps the arguments of a function, which are not written, for [`VirtualMachine::invoke_stateful`].
+    /// Stores the arguments of a function for [`VirtualMachine::invoke_stateful`]. The function must not write them.
     pub fn set_input<'a>(&self, name: &str, args: impl IntoArgs<'a>, options: &CallOptions<'_>) -> Result<()> {
         self.with_args(args.into_args().raw_to_share()?, name, options, |name, args, options| {
             check!(opd_vm_set_input(self.as_ptr(), name, args.as_ptr(), args.len() as i32, options))
         })
     }
-    /// Runs a function on its inputs and keeps the result.
+    /// Runs a function on its stored inputs and stores the result.
     pub fn invoke_stateful(&self, name: &str, options: &CallOptions<'_>) -> Result<()> {
         self.with_args(&[], name, options, |name, _, options| {
             check!(opd_vm_invoke_stateful(self.as_ptr(), name, options))
         })
     }
-    /// The result of the last [`VirtualMachine::invoke_stateful`], or an item of it by its indices in nested tuples.
+    /// The result of the last [`VirtualMachine::invoke_stateful`]. If the result is a tuple, `path` selects an item by
+    /// its indices in nested tuples.
     pub fn outputs<R: FromValue>(&self, name: &str, path: &[i64]) -> Result<R> {
         let (count, mut result) = (count_of(path)?, NONE);
         with_text(name, |name| check!(opd_vm_get_outputs(self.as_ptr(), name, path.as_ptr(), count, &mut result)))?;
         unsafe { R::from_c(&result) }
     }
-    /// The number of results of the last [`VirtualMachine::invoke_stateful`], or of the items of one of them by its indices in
-    /// nested tuples; `None` if it is not a tuple.
+    /// The number of items in the result of the last [`VirtualMachine::invoke_stateful`], or in the item that `path`
+    /// selects by its indices in nested tuples; `None` if the result or item is not a tuple.
     pub fn output_arity(&self, name: &str, path: &[i64]) -> Result<Option<usize>> {
         match self.outputs::<Value>(name, path)? {
             Value::Array(items) => Ok(Some(items.len())),
@@ -127,13 +128,13 @@ impl VirtualMachine {
         with_text(name, |name| run(name, args, &options))
     }
 
-    /// Sets a function that is called before and after every call of the program: `(function, name, before, result, arguments
-    /// …)`; `None`: none. If it returns an [`InstrumentAction`](crate::InstrumentAction) before the call, the call can be
-    /// skipped.
+    /// Sets a function that is called before and after every call that the program makes, with `(function, name,
+    /// before, result, arguments …)`; `None`: no instrument. Before a call, it may return an
+    /// [`InstrumentAction`](crate::InstrumentAction) to skip the call.
     pub fn set_instrument(&self, instrument: Option<&Function>) -> Result<()> {
         check!(opd_vm_set_instrument(self.as_ptr(), instrument.map_or(null_mut(), Function::as_ptr)))
     }
-    /// Whether the program has a function of that name, or a function was saved under it.
+    /// Whether the program has a function of that name, or a function was saved under that name.
     pub fn has_function(&self, name: &str) -> bool {
         with_text(name, |name| Ok(unsafe { ffi::opd_vm_has_function(self.as_ptr(), name) } != 0)).unwrap_or(false)
     }
@@ -145,12 +146,12 @@ impl VirtualMachine {
     pub fn list_params(&self, name: &str) -> Result<Vec<String>> {
         with_text(name, |name| create!(Array, opd_vm_list_params(self.as_ptr(), name)))?.into_texts()
     }
-    /// Returns the memory that idle frames keep to the allocators.
+    /// Returns to the allocators the memory that idle frames keep.
     pub fn trim(&self) -> Result<()> {
         check!(opd_vm_trim(self.as_ptr()))
     }
 
-    /// Calls a function and measures every operator call. Returns a report, and the same calls on a time line.
+    /// Calls a function and measures every operator call. Returns a report and a trace of the same calls.
     pub fn profile<'a>(
         &self,
         name: &str,
@@ -166,9 +167,9 @@ impl VirtualMachine {
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), given(Trace::from_raw(trace))) })
     }
-    /// Runs a function of this program and of another build of it on the same arguments, and compares what their operators
-    /// compute. Returns a report, whose configuration has the "Verdict", and, if times were measured, a report of the operators
-    /// that became slower.
+    /// Runs a function of this program and of another build on the same arguments, and compares the results of their
+    /// operators. Returns a report, whose configuration has the "Verdict". If times were measured, also returns a
+    /// report of the operators that became slower.
     pub fn compare<'a>(
         &self,
         other: &VirtualMachine,
@@ -186,21 +187,22 @@ impl VirtualMachine {
         })?;
         Ok(unsafe { (given(Report::from_raw(report)), Report::from_raw(times)) })
     }
-    /// Records the next call, from any thread, in a file for [`replay`].
+    /// Records the next call, on any thread, in a file for [`replay`].
     pub fn record_next_call(&self, path: impl AsRef<Path>, options: &RecordOptions) -> Result<()> {
         let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
         check!(opd_vm_record_next_call(self.as_ptr(), path.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Ends [`VirtualMachine::record_next_call`]. An error if there was no call since then, or if the call could not be kept.
+    /// Ends [`VirtualMachine::record_next_call`]. It is an error if no call was made since then, or if the call could
+    /// not be recorded.
     pub fn end_recording(&self) -> Result<()> {
         check!(opd_vm_record_next_call(self.as_ptr(), null(), null()))
     }
-    /// Records every call from now on, on any thread, until [`VirtualMachine::profile_stop`].
+    /// Profiles every call from now on, on any thread, until [`VirtualMachine::profile_stop`].
     pub fn profile_start(&self, options: &ProfileOptions<'_>) -> Result<()> {
         let mut kept = Kept::default();
         check!(opd_vm_profile_start(self.as_ptr(), &options.raw(&mut kept, 0)?))
     }
-    /// Ends the recording as soon as the calls that are being recorded have ended.
+    /// Waits until the calls that are being profiled have ended, then ends the profile.
     pub fn profile_stop(&self) -> Result<(Report, Trace)> {
         let (mut report, mut trace) = (null_mut(), null_mut());
         check!(opd_vm_profile_stop(self.as_ptr(), &mut report, &mut trace))?;
@@ -211,18 +213,20 @@ impl VirtualMachine {
 /// The result of [`replay`]: a recorded call that was made again.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The program; none if the recording has only its hash.
+    /// The program; `None` if the recording has only the program's hash.
     pub module: Option<Module>,
-    /// A row for each argument and part of the result. Its configuration has the "Verdict", a sentence, and "Same".
+    /// A row for each argument and each part of the result. The configuration has "Verdict", which is a sentence, and
+    /// "Same".
     pub report: Report,
-    /// A profile like that of [`VirtualMachine::profile`]; none if nothing was measured.
+    /// A profile like that of [`VirtualMachine::profile`]; `None` if nothing was measured.
     pub profile: Option<Report>,
 }
 
 /// Makes a recorded call again, and compares the results.
 ///
-/// # Safety It runs the code in the file, which must follow the rules of [`Module::load`], unless [`ReplayOptions::run`] is
-/// false.
+/// # Safety
+/// Unless [`ReplayOptions::run`] is false, the code in the file is run. It must follow the rules of
+/// [`Module::load`].
 pub unsafe fn replay(path: impl AsRef<Path>, options: &ReplayOptions<'_>) -> Result<Replayed> {
     let (path, mut kept) = (c_path(path.as_ref())?, Kept::default());
     let (mut module, mut report, mut profile) = (null_mut(), null_mut(), null_mut());
@@ -253,17 +257,17 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
         self.options = self.options.timeout(timeout);
         self
     }
-    /// Sets the token that cancels the call from outside.
+    /// Sets the token by which other threads can cancel the call.
     pub fn cancel(mut self, token: &'a CancelToken) -> Self {
         self.options = self.options.cancel(token);
         self
     }
-    /// Sets the parameters' names, one for each argument; `None` for positional ones.
+    /// Sets the name of the parameter for each argument; `None`: the argument is positional.
     pub fn names(mut self, names: &'a [Option<&'a str>]) -> Self {
         self.options = self.options.names(names);
         self
     }
-    /// Sets tensors into which the results are copied, in order. No other reference to them may exist, and none may be read-only.
+    /// Sets the tensors into which the results are copied, in order. They must be unique and must not be read-only.
     pub fn outputs(mut self, outputs: &'a mut [&'a mut Tensor]) -> Self {
         self.outputs = Some(outputs);
         self
@@ -287,7 +291,7 @@ impl<'a, A: IntoArgs<'a>> Call<'a, A> {
 }
 
 handle! {
-    /// Ends calls from outside.
+    /// Cancels calls of a VM from another thread.
     CancelToken, opd_cancel_token
 }
 
@@ -304,14 +308,16 @@ impl CancelToken {
     pub fn reset(&self) {
         unsafe { ffi::opd_cancel_token_reset(self.as_ptr()) }
     }
-    /// Sets the default token of the calling thread, which also ends calls with a token of their own; `None`: none.
+    /// Sets the default token of the calling thread. It also cancels calls that have a token of their own. `None`: no
+    /// default.
     pub fn set_default(token: Option<&CancelToken>) -> Result<()> {
         check!(opd_cancel_token_set_default(token.map_or(null_mut(), CancelToken::as_ptr)))
     }
-    /// The operator that a call with this token is running; `None` if there is none. For messages about calls that hang.
+    /// The operator that a call with this token is running; `None` if there is none. Use it in messages about calls
+    /// that hang.
     ///
     /// # Safety
-    /// The VM of that call lives until this returns.
+    /// The VM of the running call lives until this function returns.
     pub unsafe fn current_operator(&self) -> Option<String> {
         let name = unsafe { ffi::opd_cancel_token_current_operator(self.as_ptr()) };
         (!name.is_null()).then(|| unsafe { crate::text::borrowed(name) }.to_owned())

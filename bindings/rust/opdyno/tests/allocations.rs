@@ -1,4 +1,5 @@
-//! Calls of functions allocate nothing. One test, in a program of its own, since it counts by the program's allocator.
+//! Tests that calls of functions allocate nothing. The file has only one test, because it replaces the program's
+//! allocator.
 use opdyno::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,7 +9,7 @@ thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts the allocations of each thread.
+/// The program's allocator. It counts the allocations of each thread.
 struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -37,7 +38,7 @@ const SOURCE: &str = r"
       return 0;
     }";
 
-/// Allocations of a hundred calls, behind one that makes what is kept.
+/// The number of allocations in a hundred calls. A first call, which is not counted, fills caches.
 fn allocations(mut call: impl FnMut() -> Result<()>) -> Result<usize> {
     call()?;
     let before = COUNT.get();

@@ -1,4 +1,4 @@
-//! Two builds of a program on the same input.
+//! Tests of the comparison of two builds of a program on the same input.
 
 use opdyno::{CompareOptions, Error, Executable, Function, ReportSection, Result, ValueRef, VirtualMachine, args};
 

@@ -1,4 +1,4 @@
-//! Errors: what they tell, and that they may go anywhere.
+//! Tests of errors: their code, kind, message and causes, and their way through callbacks and threads.
 use opdyno::*;
 use std::error::Error as _;
 
@@ -58,7 +58,7 @@ fn an_error_of_a_program_names_its_operator() {
     assert_eq!(error.kind(), "Refused");
     expect(vm.call::<()>("chain", args![1]), Code::InvalidArgument, "x must be a vector");
     expect(vm.call::<()>("chian", args![1]), Code::NotFound, "chain");
-    let _ = error.backtrace(); // none, unless the library was asked to keep it
+    let _ = error.backtrace(); // empty unless OPDYNO_BACKTRACE is set
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_error_is_a_value_too() -> Result<()> {
     Ok(())
 }
 
-/// An error of a program, which another one led to.
+/// An error type of a Rust program, with a source.
 #[derive(Debug)]
 struct Failed(&'static str, Option<Box<dyn std::error::Error + Send + Sync>>);
 impl std::fmt::Display for Failed {
@@ -140,7 +140,7 @@ fn an_error_of_a_closure_keeps_its_sources() -> Result<()> {
     let deepest = error.source().and_then(|error| error.source()).and_then(|error| error.downcast_ref::<Error>());
     assert_eq!(deepest.map(|error| (error.code(), error.kind())), Some((Code::NotFound, "KeyError")));
 
-    // Through a program and a function of Rust in between.
+    // The error passes through a program and a Rust function.
     let vm = common::vm();
     let error = vm.call::<()>("apply", (&fails, true)).expect_err("an error");
     assert_eq!(messages(&error)[messages(&error).len() - 2..], ["no parameters", "no key"]);
@@ -168,7 +168,7 @@ fn an_error_is_made_with_its_cause() -> Result<()> {
     Ok(())
 }
 
-/// It says that it came of itself.
+/// The source of `Round` is itself, so its chain of sources is infinite.
 #[test]
 fn a_chain_of_sources_without_an_end_is_cut() {
     #[derive(Debug)]
@@ -201,7 +201,7 @@ fn an_argument_that_cannot_be_made_says_why() -> Result<()> {
     Ok(())
 }
 
-/// As TVM's own code, and that of its compiler, gives them.
+/// The C code makes errors in the same way as TVM's own code and code that TVM compiled.
 #[test]
 fn an_error_of_c_has_its_causes() -> Result<()> {
     const SOURCE: &str = r#"

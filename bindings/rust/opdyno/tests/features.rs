@@ -1,4 +1,4 @@
-//! The features that join the crate with others: record batches of Arrow, arrays of ndarray, rows by serde, spans of tracing.
+//! Tests of the features for other crates: Arrow's record batches, arrays of ndarray, rows by serde, spans of tracing.
 #![cfg(all(feature = "arrow", feature = "ndarray", feature = "serde", feature = "tracing"))]
 use common::expect;
 use opdyno::*;
@@ -20,7 +20,7 @@ fn a_report_becomes_record_batches() -> Result<()> {
     }
     let report = builder.finish()?;
     let batches = report.record_batches()?;
-    drop(report); // the batches keep what they share
+    drop(report); // the batches keep the memory that they share
     let schema = batches.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names, ["Name", "Duration (us)", "Count"]);
@@ -35,7 +35,7 @@ fn a_report_becomes_record_batches() -> Result<()> {
     Ok(())
 }
 
-/// The columns of a matrix of 3 columns.
+/// Makes a tensor with strides: the transpose of a row-major matrix with 3 columns.
 fn columns(bytes: &[u8], rows: i64) -> Result<Tensor> {
     let managed = Tensor::from_slice(bytes, [bytes.len()])?.to_dlpack()?;
     let (mut shape, mut strides) = ([3, rows], [1, 3]);
@@ -76,7 +76,7 @@ fn empty_tensors_are_arrays() -> Result<()> {
     Ok(())
 }
 
-/// A span that is entered on a thread, and kept beyond the end of the thread's variables.
+/// A span may be entered on a thread and exited after the thread's variables are destroyed.
 #[test]
 fn spans_end_behind_their_thread() -> Result<()> {
     use tracing_subscriber::layer::SubscriberExt;
@@ -106,7 +106,7 @@ fn spans_end_behind_their_thread() -> Result<()> {
     Ok(())
 }
 
-/// Rows lack what they have no value of; numbers stay numbers.
+/// A serialized row leaves out metrics without a value. Numbers stay numbers.
 #[test]
 fn reports_are_serialized_as_their_rows() -> Result<()> {
     let mut builder = ReportBuilder::new()?;

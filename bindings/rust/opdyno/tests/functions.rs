@@ -1,4 +1,4 @@
-//! Functions: closures of Rust, the registry, C functions by signature, and callbacks for C.
+//! Tests of functions: Rust closures, the registry, C functions by signature, and callbacks for C.
 use opdyno::*;
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ fn a_panic_is_an_error() -> Result<()> {
     let held = Function::from_fn(move || {
         let _ = &captured;
     })?;
-    drop(held); // its closure panics, and nobody can be told
+    drop(held); // the drop of its captures panics, and no caller can get the error
     Ok(())
 }
 
@@ -257,7 +257,7 @@ fn a_c_function_is_called_by_its_signature() -> Result<()> {
     Ok(())
 }
 
-/// A function should give what its caller then owns. Of a view nobody knows how long it lives.
+/// A C function should return an owned value. The lifetime of a borrowed one is not known, so it becomes an address.
 #[test]
 fn a_result_that_is_a_view_is_only_an_address() -> Result<()> {
     unsafe extern "C" fn gives_a_view(
@@ -334,7 +334,7 @@ fn what_is_written_is_passed_as_mut_and_nothing_else_may_refer_to_it() -> Result
     Ok(())
 }
 
-/// Else two threads could write one tensor at once, or one read what the other writes.
+/// Otherwise two threads could write a tensor at once, or one thread could read while the other writes.
 #[test]
 fn an_argument_that_is_written_is_good_for_one_call() -> Result<()> {
     common::kernels();

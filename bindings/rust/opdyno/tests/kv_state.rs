@@ -1,5 +1,5 @@
-//! The state of a recurrent network whose kernels are Rust's, and do nothing: its sequences and passes. The cache of a
-//! decoder that TVM compiled.
+//! Tests of KV states: sequences and passes of a recurrent network, whose kernels are Rust closures that do nothing;
+//! and the cache of a decoder that TVM compiled.
 use opdyno::{Arg, Array, Code, Error, Function, KvState, Module, Params, Result, Tensor, ValueRef, args};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,9 +62,9 @@ fn a_decoder_of_tvm_shares_a_prompt() -> Result<()> {
     let params = Params::open(data.join("weights.npz"))?;
     let tensors = params.names()?.iter().map(|name| params.get(name)).collect::<Result<Vec<_>>>()?;
     let weights = Array::new(&tensors.iter().map(Arg::from).collect::<Vec<_>>())?;
-    let sizes = [2_i64, 128, 64, 16, 0].map(|size| [size]); // sequences, tokens of all, in a pass and in a page, windows
+    let sizes = [2_i64, 128, 64, 16, 0].map(|size| [size]); // most sequences and tokens, tokens of a pass and a page, windows
     let cache: KvState = vm.call("create_paged_kv_cache", sizes.each_ref().map(|size| Arg::from(&size[..])))?;
-    // The logits of all tokens, 97 each.
+    // Returns the logits of all tokens, 97 for each token.
     let compute = |function: &str, ids: &[i64], counts: &[i64], tokens: &[i32]| {
         cache.forward(ids, counts, || {
             let rows = tokens.len() as i64;
@@ -84,7 +84,7 @@ fn a_decoder_of_tvm_shares_a_prompt() -> Result<()> {
     assert!(failed.is_err() && cache.lengths()?[&1] == 21);
     let stats = cache.stats()?;
     assert_eq!((stats.page_size, stats.num_pages - stats.free_pages), (16, 3), "the first page is of both");
-    // All at once, without a page that is shared.
+    // Compute each sequence again in one pass, without a shared page.
     for (token, logits) in [21, 34].into_iter().zip(decoded.chunks(97)) {
         cache.clear()?;
         cache.add(5)?;

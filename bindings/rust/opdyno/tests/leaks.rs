@@ -1,11 +1,12 @@
-//! What is made is ended: memory in use is the same behind many rounds. One test, since memory is that of the process.
+//! Tests that nothing leaks: the memory in use does not grow with the rounds. The file has only one test, because it
+//! measures the memory of the whole process.
 use common::{Directory, input, vm};
 use opdyno::*;
 use std::sync::Arc;
 
 mod common;
 
-/// One use of everything that owns something.
+/// Uses every type that owns something once.
 fn round(counted: &Arc<()>, directory: &Directory) -> Result<()> {
     let (vm, x) = (vm(), input());
     let held = counted.clone();
@@ -81,7 +82,7 @@ fn many_rounds_leave_nothing_behind() -> Result<()> {
     let grown = resident().saturating_sub(before);
     assert!(grown < 16 << 20, "{grown} bytes more");
 
-    // A million handles on many threads.
+    // Threads clone and drop a million handles.
     let before = resident();
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! The machine: memory, threads, peaks, files, the log.
+//! Tests of the machine's functions: memory, threads, peaks, files, the log.
 use common::{Directory, expect};
 use opdyno::*;
 use std::sync::{Arc, Mutex};
@@ -50,7 +50,7 @@ fn a_device_has_properties() -> Result<()> {
         DeviceAttr::TextureSpatialLimit,
     ];
     for attr in all {
-        Device::CPU.attr::<Option<Value>>(attr)?; // none of them is an error
+        Device::CPU.attr::<Option<Value>>(attr)?; // an attribute that the device does not report is no error
     }
     expect(Device::CPU.attr::<String>(DeviceAttr::Exist), Code::InvalidArgument, "expected a string");
     Ok(())
@@ -97,12 +97,12 @@ fn files_are_replaced_as_a_whole() -> Result<()> {
     Ok(())
 }
 
-/// What a program prints.
+/// Runs a program that prints the text.
 fn print(text: &str) -> Result<()> {
     Function::global("relax.run.print")?.call(args!["{}", text])
 }
 
-/// One test, since there is one log for all threads.
+/// The log is tested by one test, because there is one log for all threads.
 #[test]
 fn what_programs_print_goes_to_the_log() -> Result<()> {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -112,12 +112,12 @@ fn what_programs_print_goes_to_the_log() -> Result<()> {
     let logged = seen.lock().expect("no panic").clone();
     assert!(logged.iter().any(|(level, text)| *level == LogLevel::Info && text.contains("größer")), "{logged:?}");
 
-    // One that panics harms nobody, and is dropped when another takes its place.
+    // A panic in a log has no effect. The closure is dropped when another log is set.
     set_log(Some(|_, _: &str| panic!("nobody logs that")));
     assert_eq!(Arc::strong_count(&seen), 1);
     print("x")?;
 
-    // One may put another in its place while it runs, and uses its captures behind that.
+    // A log may set another log while it runs. Its captures stay valid until it returns.
     let counted = Arc::new(());
     let held = counted.clone();
     set_log(Some(move |_, _: &str| {

@@ -1,6 +1,6 @@
-//! The unsafe code of the crate, for Miri, which finds what breaks Rust's rules of memory: dangling and aliasing
-//! references, leaks, data races, reads of uninitialised memory. Miri runs these tests on a stand-in for the library;
-//! elsewhere they are tests of the library as others.
+//! Tests of the crate's unsafe code for Miri, which finds violations of Rust's memory rules: dangling and aliasing
+//! references, leaks, data races, reads of uninitialised memory. Miri runs these tests with a stand-in for the library.
+//! Without Miri, they run with the library.
 use opdyno::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -116,7 +116,7 @@ fn elements_are_read_and_written_while_nothing_else_refers_to_them() -> Result<(
 fn outputs_are_written_by_the_callee() -> Result<()> {
     let double = Function::from_args(|args: &[ValueRef<'_>]| {
         let (from, to) = (args[0].to::<TensorRef<'_>>()?, args[1].to::<TensorRef<'_>>()?);
-        let to = unsafe { to.as_mut_slice::<f32>()? }; // the caller passes it as an output
+        let to = unsafe { to.as_mut_slice::<f32>()? }; // SAFETY: the caller passes the tensor as an output
         to.iter_mut().zip(from.as_slice::<f32>()?).for_each(|(to, from)| *to = 2.0 * from);
         Ok::<_, Error>(())
     })?;
@@ -217,7 +217,7 @@ fn tensors_are_made_of_memory_of_the_program() -> Result<()> {
     let mut others = Vec::new();
     for is_aligned in [true, false] {
         let elements = loop {
-            let mut made = Vec::with_capacity(4 * (1 + others.len() % 7)); // of other sizes, to begin elsewhere
+            let mut made = Vec::with_capacity(4 * (1 + others.len() % 7)); // varied sizes for varied addresses
             made.extend([1.0_f32, 2.0, 3.0]);
             if (made.as_ptr().addr() % 64 == 0) == is_aligned {
                 break made;
@@ -291,7 +291,7 @@ fn collectors_give_their_state_from_start_to_stop() -> Result<()> {
     let collector = Collector::new("stopwatch", Stopwatch(started.clone()))?;
     let square = Function::from_fn(|x: f64| x * x)?;
     for _ in 0..3 {
-        let _: Result<Map> = square.profile(Device::CPU, &[&collector], 0)?.call((3.0,)); // the library tells the error
+        let _: Result<Map> = square.profile(Device::CPU, &[&collector], 0)?.call((3.0,)); // stop() fails
     }
     drop(collector);
     assert_eq!(Arc::strong_count(&started), 1, "states and the collector are dropped");
@@ -344,7 +344,7 @@ fn the_log_is_called_and_dropped() -> Result<()> {
     set_log(Some(move |level, text: &str| {
         assert_eq!((level, text.is_empty()), (LogLevel::Info, false));
         count.fetch_add(1, Ordering::Relaxed);
-        set_log(None::<fn(LogLevel, &str)>); // which ends this closure when it returns
+        set_log(None::<fn(LogLevel, &str)>); // this closure is dropped when it returns
     }));
     Function::global("relax.run.print")?.call::<()>(args!["{}", "printed"])?;
     assert_eq!((heard.load(Ordering::Relaxed), Arc::strong_count(&heard)), (1, 1));

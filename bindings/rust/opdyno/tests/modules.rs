@@ -1,11 +1,11 @@
-//! Modules: loaded, looked into, imported, saved, exported; and executables.
+//! Tests of modules, which are loaded, inspected, imported, saved and exported, and of executables.
 use opdyno::*;
 use std::time::Duration;
 
 mod common;
 use common::{C_KERNELS, Directory, expect};
 
-/// C kernels, compiled into a directory of the test.
+/// Compiles C kernels into a directory of the test and loads them.
 fn c_kernels(directory: &Directory) -> Result<Module> {
     let options = ModuleOptions::new().format("c").cache_dir(directory.path());
     unsafe { Module::load_bytes(C_KERNELS.as_bytes(), Some("kernels.c"), &options) }

@@ -1,5 +1,6 @@
-//! Handles are dropped in any order, before and after what they came from: those that are left work still, and nothing is left
-//! behind. One test, since memory is that of the process.
+//! Tests that handles can be dropped in any order, before and after the handles that they came from. The remaining
+//! handles still work, and nothing leaks. The file has only one test, because it measures the memory of the whole
+//! process.
 use common::{OUTPUT, input, kernels, module};
 use opdyno::*;
 use std::cell::RefCell;
@@ -9,7 +10,7 @@ mod common;
 const ORDERS: u64 = 300;
 const KINDS: usize = 24;
 
-/// A handle in a use of it, which may need what it came from.
+/// A name and a closure that uses a handle. The use may need the objects from which the handle came.
 type Open = (&'static str, Box<dyn Fn() -> bool>);
 
 fn sum(x: &Tensor) -> f32 {
@@ -84,12 +85,12 @@ fn rnn_state() -> Result<KvState> {
 #[test]
 fn handles_are_dropped_in_any_order() -> Result<()> {
     kernels();
-    let own: Device = "cpu:8".parse()?; // whose memory nothing else here uses
+    let own: Device = "cpu:8".parse()?; // a device whose memory only this test uses
     let mut live = 0;
     for order in 0..ORDERS {
         let mut open = made(own)?;
         assert_eq!(open.len(), KINDS);
-        let mut random = order; // Knuth's generator, by whose high half places are drawn
+        let mut random = order; // Knuth's generator; its high half selects the handles
         let mut draw = |count: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) as usize % count

@@ -1,4 +1,4 @@
-//! Tensors of memory that Rust code owns; and that nothing is given a read-only one to write.
+//! Tests of tensors of memory that Rust code owns, and of the errors for writes to read-only tensors.
 use opdyno::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use std::thread::ThreadId;
 mod common;
 use common::expect;
 
-const ELEMENTS: [f32; 4] = [1.0, 2.0, 3.0, -4.5]; // of common::input()
+const ELEMENTS: [f32; 4] = [1.0, 2.0, 3.0, -4.5]; // the elements of common::input()
 
 fn read_only() -> Result<Tensor> {
     Tensor::from_owner(vector(true), [4])
 }
 
-/// Every way to say that something writes a tensor.
+/// Tests all ways to pass a tensor that will be written.
 #[test]
 fn a_read_only_tensor_is_not_written_by_a_call() -> Result<()> {
     let refused = |result: Result<()>| drop(expect(result, Code::InvalidArgument, "read-only"));
@@ -46,12 +46,12 @@ fn a_read_only_tensor_is_not_written_by_a_call() -> Result<()> {
     })?;
     refused(callback.call(args![&x]));
     assert_eq!((x.as_slice::<f32>()?, calls.load(Ordering::Relaxed)), (&ELEMENTS[..], 0));
-    write.call::<()>(args![&x])?; // to read it is right
+    write.call::<()>(args![&x])?; // reading the tensor is allowed
     assert_eq!(vm.call::<Tensor>("chain", args![&x])?.as_slice::<f32>()?, common::OUTPUT);
     Ok(())
 }
 
-/// A vector that begins at a multiple of 64 bytes, or one that does not.
+/// Makes a vector whose memory begins at a multiple of 64 bytes, or one whose memory does not.
 fn vector(is_aligned: bool) -> Vec<f32> {
     let mut others = Vec::new();
     loop {
@@ -88,7 +88,7 @@ fn an_aligned_vector_is_taken_over_and_another_one_copied() -> Result<()> {
     Ok(())
 }
 
-/// Programs want tensors that begin at a multiple of 64 bytes.
+/// Programs require tensors whose data begins at a multiple of 64 bytes.
 #[test]
 fn an_owner_that_begins_anywhere_is_read_and_copied() -> Result<()> {
     let x = Tensor::from_owner(vector(false), [4])?;
@@ -173,7 +173,7 @@ fn owners_of_many_kinds_lend_their_elements() -> Result<()> {
     assert_eq!((x.as_slice::<i64>()?.as_ptr(), Arc::strong_count(&shared)), (shared.as_ptr(), 2));
     drop(x);
     assert_eq!(Arc::strong_count(&shared), 1);
-    let fixed = Tensor::from_owner::<u8, _>(*b"bytes", [5])?; // the elements lie in the owner itself
+    let fixed = Tensor::from_owner::<u8, _>(*b"bytes", [5])?; // the owner itself contains the elements
     assert_eq!(fixed.as_slice::<u8>()?, b"bytes");
     let constant = Tensor::from_owner::<u8, &'static [u8]>(b"static", [2, 3])?;
     assert_eq!(constant.to_vec::<u8>()?, b"static");

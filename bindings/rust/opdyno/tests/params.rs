@@ -1,4 +1,4 @@
-//! Params: made, saved, opened; the tensors share their elements with the set.
+//! Tests of params, which are made, saved and opened. Their tensors share elements with the set.
 use common::{Directory, expect};
 use opdyno::*;
 
@@ -80,7 +80,7 @@ fn options_say_how_a_file_is_opened() -> Result<()> {
     Ok(())
 }
 
-/// Safe code may do to a file whatever it likes: tensors of a mapped one would end the process here.
+/// Safe code may truncate a file. If the file were mapped, reading its tensors would end this process.
 #[test]
 fn a_file_that_was_opened_may_be_cut_short() -> Result<()> {
     let (directory, mut params) = (Directory::new(), Params::new()?);
@@ -96,7 +96,7 @@ fn a_file_that_was_opened_may_be_cut_short() -> Result<()> {
     Ok(())
 }
 
-/// A set and those who asked it for a tensor share the elements.
+/// A set shares the elements with the tensors that it returned.
 #[test]
 fn a_tensor_of_a_set_is_written_once_it_is_the_only_one() -> Result<()> {
     let params = Params::from_bytes(sample()?.save_bytes()?, &ParamsOptions::new())?;

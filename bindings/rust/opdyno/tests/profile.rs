@@ -1,11 +1,11 @@
-//! Profiles of a VM, and collectors of one's own.
+//! Tests of profiles of a VM, and of collectors written in Rust.
 use common::{ADDITIONS, COMPUTED, OUTPUT, expect, input, vm};
 use opdyno::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 mod common;
 
-/// Rows of a run of "chain": its kernels, and what checks its argument and makes tensors.
+/// The number of rows of a run of "chain": its kernels, and the builtins that check its argument and make tensors.
 fn calls(vm: &VirtualMachine) -> usize {
     let (report, trace) = vm.profile("chain", (&input(),), &ProfileOptions::new()).expect("a profile");
     assert_eq!(report.count(ReportSection::Calls), trace.call_count() + COMPUTED);
@@ -105,10 +105,10 @@ enum Fails {
     Stop,
 }
 
-/// Counts what it is asked, and can fail.
+/// A collector that counts its calls and can fail.
 struct Counting {
     seen: Arc<Seen>,
-    fails: Option<(Fails, bool)>, // where; true: it panics
+    fails: Option<(Fails, bool)>, // the function that fails; true: by a panic
     supports: bool,
 }
 impl Counting {
@@ -124,7 +124,7 @@ impl Counting {
     }
 }
 
-/// Open from start to stop.
+/// The state between start and stop. It counts as open until it is dropped.
 struct Open {
     seen: Arc<Seen>,
     ordinal: usize,
@@ -155,7 +155,7 @@ impl MetricCollector for Counting {
         log.open += 1;
         drop(log);
         let state = Open { seen: self.seen.clone(), ordinal };
-        self.fail_in(Fails::Start)?; // which drops the state
+        self.fail_in(Fails::Start)?; // a failure drops the state
         Ok(Some(state))
     }
     fn stop(&self, state: Open, metrics: &mut Metrics) -> Result<()> {
@@ -184,7 +184,7 @@ fn a_collector_measures_around_each_call() -> Result<()> {
     assert_eq!(report.count(ReportSection::Calls), 3 * calls + COMPUTED);
     for run in 0..3 {
         for call in 0..calls {
-            // Each run has a start for the device before those of its calls.
+            // In each run, the collector starts once for the whole run and then for each call.
             let ordinal = (run * (calls + 1) + 1 + call) as i64;
             let found: Option<i64> = report.get(ReportSection::Calls, run * calls + call, "ordinal")?;
             assert_eq!(found, Some(ordinal), "call {call} of run {run}");
@@ -273,7 +273,7 @@ fn a_collector_stops_also_when_the_call_fails() -> Result<()> {
     Ok(())
 }
 
-/// The profile that was started keeps the collectors that its options named.
+/// A started profile keeps the collectors of its options.
 #[test]
 fn collectors_outlive_their_handles() -> Result<()> {
     let (vm, seen) = (vm(), Arc::default());
@@ -307,7 +307,7 @@ fn built_in_collectors_have_columns() -> Result<()> {
     let perf = |options: &CounterOptions<'_>| Collector::builtin(CollectorKind::Perf, options);
     expect(perf(&CounterOptions::new().events(&["no such event"])), Code::NotFound, "no such event");
     expect(perf(&CounterOptions::new().events(&["a\0b"])), Code::InvalidArgument, "NUL");
-    // What can be counted differs by machine; PAPI and energy counters may be missing altogether.
+    // The available events depend on the machine. PAPI and energy counters may be missing altogether.
     for kind in [CollectorKind::Perf, CollectorKind::Papi, CollectorKind::Energy] {
         let Ok(events) = Collector::list_events(kind) else { continue };
         let Some(first) = events.first() else { continue };
@@ -328,7 +328,7 @@ fn a_function_is_measured_by_a_collector() -> Result<()> {
     let inner = Function::from_args(|args: &[ValueRef<'_>]| args.len() as i64)?;
     let collector = Collector::new("Rust", Counting::new(&seen))?;
     let measured = inner.profile(Device::CPU, &[&collector], 2)?;
-    drop(collector); // the function has a reference
+    drop(collector); // the function keeps a reference
     for calls in 1..3 {
         let metrics: Map = measured.call((1,))?;
         let (kind, half): (i64, f64) = metrics.get("half")?.to()?;

@@ -1,4 +1,5 @@
-//! Profilers, ranges and traces. A profiler records all threads of the process, so each test looks for names of its own.
+//! Tests of profilers, ranges and traces. A profiler records all threads of the process, so each test uses its own
+//! names.
 use common::{Directory, expect, input, vm};
 use opdyno::*;
 use std::sync::{Mutex, MutexGuard};
@@ -6,19 +7,19 @@ use std::time::Duration;
 
 mod common;
 
-/// One profiler at a time, since a recording has the ranges of all tests.
+/// Allows one profiler at a time, because a recording has the ranges of all tests.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The names of a trace's spans, in the order of their begins.
+/// The names of a trace's spans, in the order of their begin times.
 fn names(trace: &Trace) -> Result<Vec<String>> {
     let report = trace.to_report(TraceView::Events)?;
     Ok(report.column::<String>(ReportSection::Calls, "Name")?.into_iter().flatten().collect())
 }
 
-/// What `run` records.
+/// The trace of the calls and ranges of `run`.
 fn recorded(options: &ProfilerOptions<'_>, run: impl FnOnce()) -> Result<Trace> {
     let profiler = Profiler::with(options)?;
     profiler.start()?;
@@ -214,7 +215,7 @@ fn a_recording_goes_to_a_file() -> Result<()> {
     Ok(())
 }
 
-const SIGUSR2: i32 = 12; // of Linux
+const SIGUSR2: i32 = 12; // the number on Linux
 
 fn wait_until(is_so: impl Fn() -> bool) {
     for _ in 0..60_000 {
@@ -341,7 +342,7 @@ fn a_trace_is_written_in_many_formats() -> Result<()> {
     assert!(table(none.sort_by("none such")).is_err() && table(none.time_unit("parsec")).is_err());
     assert!(table(none.group_by_stack_n(2).max_src_column_width(20)).is_ok());
     assert!(table(none.group_by_stack_n(-1)).is_err());
-    Function::from_args(|_: &[ValueRef<'_>]| ())?.register("matmul", false)?; // whose operations are known
+    Function::from_args(|_: &[ValueRef<'_>]| ())?.register("matmul", false)?; // a name whose operations are known
     let text = ".func main(x, y, z) {\n  %r = call matmul(%x, %y, %z)\n  ret %r\n}";
     let (vm, x) = (Executable::assemble(text)?.to_module()?.vm()?, Tensor::zeros([4, 4], DType::FLOAT32, Device::CPU)?);
     let products = recorded(&ProfilerOptions::new(), || vm.call::<()>("main", (&x, &x, &x)).expect("a call"))?;
@@ -371,7 +372,7 @@ fn traces_are_joined() -> Result<()> {
     Ok(())
 }
 
-/// 2 is CUPTI's, which a recording asks for when it starts.
+/// 2 selects CUPTI. A recording requests CUPTI only when it starts, so 2 is no error here.
 #[test]
 fn work_of_devices_is_recorded_as_the_program_says() -> Result<()> {
     for work in 0..=2 {

@@ -1,4 +1,4 @@
-//! Calls that are recorded and made again.
+//! Tests of the recording and replay of calls.
 
 use opdyno::{
     Error, Executable, Function, RecordOptions, ReplayOptions, ReportSection, Result, ValueRef, args, replay,

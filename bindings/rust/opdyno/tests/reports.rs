@@ -1,4 +1,4 @@
-//! Reports: made by hand, read, written, joined, compared; and benchmarks.
+//! Tests of reports, which are built, read, written, merged and compared, and of benchmarks.
 use common::expect;
 use opdyno::*;
 use std::ffi::c_void;
@@ -146,7 +146,7 @@ fn two_sets_of_runs_are_compared() -> Result<()> {
 
 #[test]
 fn a_report_goes_to_arrow() -> Result<()> {
-    /// Of Arrow's C stream interface.
+    /// The struct of Arrow's C stream interface.
     #[repr(C)]
     struct Stream {
         get_schema: *mut c_void,

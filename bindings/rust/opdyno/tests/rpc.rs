@@ -1,5 +1,6 @@
-//! Sessions on another machine: OPDYNO_TEST_SERVER is the address of a server whose key is "board", OPDYNO_TEST_TRACKER
-//! that of a tracker that has another one, OPDYNO_TEST_TVM_SERVER that of a server of TVM's, "" if there is none.
+//! Tests of sessions on another machine. OPDYNO_TEST_SERVER is the address of a server whose key is "board".
+//! OPDYNO_TEST_TRACKER is the address of a tracker that has another server. OPDYNO_TEST_TVM_SERVER is the address of a
+//! TVM server, or "" if there is none.
 use common::expect;
 use opdyno::*;
 

@@ -1,4 +1,4 @@
-//! Telemetry: its options and results. What is counted and sent is tested by tests/capi/telemetry*_test.cc.
+//! Tests of telemetry's options and results. tests/capi/telemetry*_test.cc test the counts and the sent data.
 use opdyno::{Code, Telemetry, TelemetryFormat, TelemetryKind, TelemetryOptions, TelemetryValue};
 
 #[test]
@@ -12,7 +12,7 @@ fn metrics_are_text() {
     assert!(text.contains("\nmy_jobs{queue=\"a\"} 2.5\n"), "{text}");
     assert!(text.contains("\nmy_bytes_total 7\n"), "{text}");
     assert!(telemetry.to_text(TelemetryFormat::OpenMetrics).unwrap().ends_with("# EOF\n"));
-    telemetry.flush(1).unwrap(); // nothing is to be sent
+    telemetry.flush(1).unwrap(); // there is no collector, so nothing is sent
     assert_eq!(telemetry.stats().unwrap().spans_sent_count, 0);
 }
 

@@ -1,4 +1,4 @@
-//! Tensors: made, read, written while nothing else refers to them, exported.
+//! Tests of tensors, which are made, read, written while they are unique, and exported.
 use opdyno::*;
 
 mod common;
@@ -126,7 +126,7 @@ fn what_something_else_refers_to_is_not_written() -> Result<()> {
     refused(&mut x);
     refused(&mut clone);
     drop(x);
-    clone.as_mut_slice::<f32>()?[0] = 5.0; // it is the only one now
+    clone.as_mut_slice::<f32>()?[0] = 5.0; // no other tensor shares the elements now
 
     let mut x = clone;
     let mut square = x.reshape([2, 2])?;
@@ -172,7 +172,7 @@ fn what_something_else_refers_to_is_not_written() -> Result<()> {
     Ok(())
 }
 
-/// A program that gives two tensors over one block of memory.
+/// Runs a program that returns two tensors over one block of memory.
 fn halves() -> Result<(Tensor, Tensor)> {
     common::kernels();
     let text = r#"
@@ -262,7 +262,7 @@ fn dlpack_shares_the_elements() -> Result<()> {
 
 #[test]
 fn strided_tensors_are_copied() -> Result<()> {
-    // Columns of a matrix of 2 rows, as another library would give them.
+    // A tensor with strides, such as another library exports: columns of a matrix with 2 rows.
     let x = Tensor::from_slice(&counting(6), [2, 3])?;
     let managed = x.to_dlpack()?;
     let (mut shape, mut strides) = ([3_i64, 2], [1_i64, 3]);

@@ -1,4 +1,4 @@
-//! Threads: handles are shared and sent, calls run at once, and what ends on another thread ends well.
+//! Tests of threads: handles are shared and sent, calls run at the same time, and objects are dropped on other threads.
 use common::{OUTPUT, input, vm};
 use opdyno::*;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -66,7 +66,7 @@ fn handles_end_on_other_threads() -> Result<()> {
     Ok(())
 }
 
-/// Each thread has its own tensor again and again; all tensors are dropped by a thread that did not make them.
+/// Each thread makes tensors repeatedly. Another thread drops all of them.
 #[test]
 fn tensors_wander() -> Result<()> {
     let (send, receive) = std::sync::mpsc::channel::<Tensor>();
@@ -92,7 +92,7 @@ fn tensors_wander() -> Result<()> {
     Ok(())
 }
 
-/// A clone that comes to its end on another thread makes the tensor unique: its reads have happened before the write.
+/// When another thread drops the clone, the tensor becomes unique. Reads through the clone happen before the write.
 #[test]
 fn a_tensor_is_written_once_the_last_reader_is_gone() -> Result<()> {
     for _ in 0..200 {
@@ -126,7 +126,7 @@ fn functions_are_registered_and_removed_by_many_threads() -> Result<()> {
                         global.call::<i64>(()).expect("a call");
                     }
                     if i % 3 == 0 {
-                        let _ = Function::remove_global("test.threads"); // another thread may have done so
+                        let _ = Function::remove_global("test.threads"); // another thread may have removed it
                     }
                 }
             });
@@ -160,7 +160,8 @@ fn instruments_change_while_calls_run() -> Result<()> {
     Ok(())
 }
 
-/// The three steps are meant for one thread at a time; several of them get errors or each other's results, but no harm.
+/// The three steps are meant for one thread at a time. If several threads use them, they get errors or each other's
+/// results, but the memory stays safe.
 #[test]
 fn stateful_calls_of_many_threads_do_no_harm() -> Result<()> {
     let (vm, none) = (vm(), CallOptions::new());
@@ -219,7 +220,7 @@ fn ranges_begin_and_end_on_threads_that_end() -> Result<()> {
     Ok(())
 }
 
-/// What a thread keeps ends with it, in whatever order the thread's variables end.
+/// Thread-local state is freed when the thread ends, in any order of the thread's variables.
 #[test]
 fn variables_of_a_thread_end_behind_it() -> Result<()> {
     struct Ends(Option<(Range, Tensor, Function, VirtualMachine, Error)>);

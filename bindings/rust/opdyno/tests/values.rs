@@ -1,11 +1,11 @@
-//! Values: every kind goes through a call and back, and is taken apart as what it is.
+//! Tests of values: every kind passes through a call unchanged and can be converted to its Rust type.
 use opdyno::*;
 use std::sync::Arc;
 
 mod common;
 use common::expect;
 
-/// Gives its argument back.
+/// Makes a function that returns its argument.
 fn same() -> Function {
     Function::from_fn(|x: Value| x).expect("a function")
 }
@@ -235,7 +235,7 @@ fn handles_cross_as_raw_pointers() -> Result<()> {
     Ok(())
 }
 
-/// `try_into()` gives what `to()` gives.
+/// `try_into()` returns the same as `to()`.
 #[test]
 fn values_are_converted_by_the_standard_trait() -> Result<()> {
     #[track_caller]

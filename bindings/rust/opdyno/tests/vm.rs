@@ -1,4 +1,4 @@
-//! VMs: calls, with options, saved, in three steps; closures; the instrument; cancelling.
+//! Tests of VMs: calls with options, saved calls, calls in three steps, closures, the instrument, cancellation.
 use opdyno::*;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -79,7 +79,7 @@ fn a_program_writes_a_tensor_that_is_passed_as_mut() -> Result<()> {
     assert_eq!(same.as_ptr(), y.as_ptr());
     drop(same);
     assert_eq!(y.as_slice::<f32>()?, [2.0, 3.0, 4.0, -3.5]);
-    // What is kept for later calls cannot be known to be written then.
+    // Stored arguments are refused as &mut, because the crate cannot know whether later calls write them.
     let none = CallOptions::new();
     let kept = "argument 1 is a &mut Tensor";
     expect(vm.set_input("into", args![&x, &mut y], &none), Code::InvalidArgument, kept);
@@ -123,7 +123,7 @@ fn calls_end_in_time_or_when_they_are_cancelled() -> Result<()> {
     Ok(())
 }
 
-/// The thread keeps its default token, whoever drops it.
+/// A thread keeps its default token even if all other references are dropped.
 #[test]
 fn a_default_token_outlives_its_handle() -> Result<()> {
     let vm = vm();
@@ -244,7 +244,7 @@ fn the_instrument_sees_every_call() -> Result<()> {
     Ok(())
 }
 
-/// An instrument may take itself away while it runs.
+/// An instrument may remove itself while it runs.
 #[test]
 fn an_instrument_removes_itself() -> Result<()> {
     let vm = vm();
@@ -255,7 +255,7 @@ fn an_instrument_removes_itself() -> Result<()> {
         if let Some(vm) = own.lock().expect("no panic").take() {
             vm.set_instrument(None)?;
         }
-        send.send(*held).expect("somebody listens"); // its captures are still there
+        send.send(*held).expect("somebody listens"); // the captures are still valid
         Ok::<_, Error>(())
     })?;
     vm.set_instrument(Some(&once))?;
@@ -300,7 +300,7 @@ fn evaluators_call_a_function_as_often_as_they_are_told() -> Result<()> {
     let ((calls, function), (prepared, preprocess)) = (counter()?, counter()?);
     let options = EvaluatorOptions::new().device(Device::CPU).number(3).repeat(2).limit_zero_time_iterations(0);
     let mut evaluator = Evaluator::new(&function, &options.preprocess(&preprocess))?;
-    drop((function, preprocess)); // it has references of its own
+    drop((function, preprocess)); // the evaluator keeps its own references
     let benchmark = evaluator.call(())?;
     assert_eq!((benchmark.stats()?.number, calls.load(Ordering::Relaxed)), (3, 1 + 3 * 2));
     assert_eq!(prepared.load(Ordering::Relaxed), 2, "before each repeat");

@@ -1,14 +1,15 @@
-//! What the tests share: programs made of text, whose kernels are closures; errors; files.
-#![allow(dead_code)] // no test uses all of it
+//! Helpers of the tests: programs assembled from text, with closures as kernels; checks of errors; temporary
+//! directories.
+#![allow(dead_code)] // no test uses all helpers
 use opdyno::*;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Calls of `test.add` in a run of "chain".
+/// The number of calls of `test.add` in a run of "chain".
 pub const ADDITIONS: usize = 5;
-/// The rows "(dispatch)" and "(profiler)" of a report.
+/// The number of rows that the profiler adds to a report: "(dispatch)" and "(profiler)".
 pub const COMPUTED: usize = 2;
 
 /// Registers the kernels, once.
@@ -31,7 +32,7 @@ pub fn kernels() {
 fn add(args: &[ValueRef<'_>]) -> Result<()> {
     let [from, to] = args else { return Err(Error::invalid("test.add takes two tensors")) };
     let (from, to) = (from.to::<TensorRef<'_>>()?, to.to::<TensorRef<'_>>()?);
-    // Programs pass an output that nothing else uses meanwhile.
+    // SAFETY: a program passes an output that no other code uses during the call.
     let (from, to) = (from.as_slice::<f32>()?, unsafe { to.as_mut_slice::<f32>()? });
     for (to, from) in to.iter_mut().zip(from) {
         *to = from + 1.0;
@@ -119,10 +120,10 @@ pub fn vm() -> VirtualMachine {
 pub fn input() -> Tensor {
     Tensor::from_slice(&[1.0_f32, 2.0, 3.0, -4.5], [4]).expect("a tensor")
 }
-/// What "chain" makes of it.
+/// The result of "chain" for input().
 pub const OUTPUT: [f32; 4] = [6.0, 7.0, 8.0, 0.5];
 
-/// An error of this code, whose message has this part.
+/// Checks that a result is an error with this code and that its message contains this text.
 #[track_caller]
 pub fn expect<T: Debug>(result: Result<T>, code: Code, part: &str) -> Error {
     let error = result.expect_err("an error");
@@ -130,7 +131,7 @@ pub fn expect<T: Debug>(result: Result<T>, code: Code, part: &str) -> Error {
     error
 }
 
-/// What TVM compiled, 100 additions of 1 to four floats; none: it is not at hand.
+/// The path of a program compiled by TVM, which adds 1 to four floats 100 times; `None`: the file does not exist.
 pub fn artifact() -> Option<PathBuf> {
     let path = std::env::var_os("OPDYNO_TEST_ARTIFACT").map(PathBuf::from);
     if path.is_none() {
@@ -139,7 +140,7 @@ pub fn artifact() -> Option<PathBuf> {
     path
 }
 
-/// A directory that is removed with it.
+/// A temporary directory, which the drop removes.
 #[derive(Debug)]
 pub struct Directory(PathBuf);
 impl Directory {
@@ -163,7 +164,7 @@ impl Drop for Directory {
     }
 }
 
-/// Kernels in C, as TVM's compiler writes them.
+/// C kernels in the form that TVM's compiler writes.
 pub const C_KERNELS: &str = r#"
 #include <stdint.h>
 typedef struct { int32_t type; uint32_t length; union { int64_t i; double f; void *p; } u; } Any;

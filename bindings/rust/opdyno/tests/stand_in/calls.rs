@@ -1,8 +1,8 @@
-//! What calls code of Rust, or takes over what Rust made.
+//! The stand-in's C functions that call Rust code or take over objects that Rust code made.
 use super::*;
 use std::sync::{Arc, Mutex};
 
-/// Something of the caller's, which a deleter ends.
+/// Data of the caller, which a deleter frees.
 pub struct Owner(pub *mut c_void, pub opd_deleter);
 unsafe impl Send for Owner {}
 unsafe impl Sync for Owner {}
@@ -64,7 +64,8 @@ unsafe extern "C" fn opd_function_profile(
     unsafe { out.write(make(OPD_FUNCTION as i32, content)) };
     null_mut()
 }
-/// Runs something between the collectors' start and stop; gives its error, and in turn the names and values of the metrics.
+/// Runs a function between start and stop of the collectors. Returns its error, and the names and values of the metrics
+/// in turn.
 pub unsafe fn measured(
     collectors: &[*mut opd_collector],
     run: impl FnOnce() -> *mut opd_error,
@@ -89,7 +90,7 @@ pub unsafe fn measured(
     }
     (error, metrics)
 }
-/// A call that gives the map of what was measured.
+/// Makes a measured call and returns the map of its metrics.
 unsafe fn call_measured(
     function: &opd_value,
     collectors: &[opd_value],
@@ -125,7 +126,7 @@ unsafe extern "C" fn opd_metrics_set(
     null_mut()
 }
 
-/// Reads the options, and finds no file.
+/// Reads the options, then fails because there is no file.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_module_load(
     path: *const c_char,
@@ -137,7 +138,7 @@ unsafe extern "C" fn opd_module_load(
     let texts = texts.map(|text| if text.is_null() { c"" } else { unsafe { CStr::from_ptr(text) } });
     failed(OPD_NOT_FOUND, &format!("{texts:?} cannot be opened"))
 }
-/// Reads the options, and knows no event.
+/// Reads the options, then fails because no event is known.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_collector_create_builtin(
     _: opd_collector_kind,
@@ -181,14 +182,14 @@ unsafe extern "C" fn opd_params_open_bytes(
 }
 
 type Log = (opd_log_fn, Owner);
-/// Who gets the log.
+/// The callback that gets the log.
 static LOG: Mutex<Option<Arc<Log>>> = Mutex::new(None);
 
 #[unsafe(no_mangle)]
 extern "C" fn opd_log_set_callback(callback: opd_log_fn, user_data: *mut c_void, deleter: opd_deleter) {
     let log = callback.map(|_| Arc::new((callback, Owner(user_data, deleter))));
     let old = std::mem::replace(&mut *LOG.lock().unwrap(), log);
-    drop(old); // the lock is free again: its closure may be anything
+    drop(old); // without the lock, because the closure's drop may run any code
 }
 unsafe extern "C" fn print(_: *mut c_void, _: *const opd_value, _: i32, _: *mut opd_value) -> *mut opd_error {
     let log = LOG.lock().unwrap().clone();
@@ -198,7 +199,7 @@ unsafe extern "C" fn print(_: *mut c_void, _: *const opd_value, _: i32, _: *mut 
     null_mut()
 }
 unsafe extern "C" fn nothing(_: *mut c_void) {}
-/// There is one, which logs.
+/// The stand-in has one global function, which writes to the log.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_function_get_global(name: *const c_char, out: *mut *mut opd_function) -> *mut opd_error {
     assert_eq!(unsafe { CStr::from_ptr(name) }, c"relax.run.print");

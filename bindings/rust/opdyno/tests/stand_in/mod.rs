@@ -1,5 +1,5 @@
-//! A stand-in for the library, in Rust, for Miri, which runs no C: the functions of C that tests/memory.rs reaches, with
-//! their rules of ownership. What they compute is as little as those tests ask for, which the library passes, too.
+//! A stand-in for the library in Rust, because Miri cannot run C. It has the C functions that tests/memory.rs calls,
+//! with their rules of ownership. They compute only what these tests need. The tests also pass with the library.
 mod calls;
 mod programs;
 mod tensors;
@@ -9,14 +9,14 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Kinds without a number in the header.
+/// Kinds of objects that have no number in the header.
 pub const BUFFER: i32 = 90;
 pub const OTHER: i32 = 91;
 
-/// What every handle points to. It begins as tvm-ffi's errors do, whose `cause` the crate sets.
+/// The object behind every handle. It begins like tvm-ffi's errors, because the crate sets their `cause`.
 #[repr(C)]
 pub struct Object {
-    references: AtomicU64, // and one weak one
+    references: AtomicU64, // the high half counts weak references
     kind: i32,
     deleter: *mut c_void,
     texts: [usize; 6],
@@ -29,7 +29,7 @@ const WEAK: u64 = 1 << 32;
 pub enum Content {
     Bytes(Vec<u8>),
     Shape(Vec<i64>),
-    Items(Vec<opd_value>), // of a map: keys and values in turn
+    Items(Vec<opd_value>), // a map has keys and values in turn
     Error { code: opd_code, kind: CString, message: CString },
     Tensor(Box<tensors::Tensor>),
     Function(calls::Callback),
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn opd_value_release(value: *mut opd_value) {
         unsafe { opd_object_release(old.u.pointer) };
     }
 }
-/// Of dtypes only.
+/// The stand-in writes only dtypes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn opd_value_to_string(value: *const opd_value, out: *mut *mut opd_buffer) -> *mut opd_error {
     let dtype = unsafe { (*value).u.dtype };

@@ -1,7 +1,7 @@
-//! Programs, each of one function that gives its argument.
+//! The stand-in's programs. Each has one function, which returns its argument.
 use super::*;
 
-/// What keeps another object.
+/// Makes an object that keeps another object.
 unsafe fn keeper<T>(kind: i32, of: *mut c_void) -> *mut T {
     unsafe { container(kind as opd_type, &[opd_value_of_object(of)]) }.cast()
 }

@@ -1,11 +1,11 @@
-//! Tensors of the host: of memory of their own, or of a DLPack tensor that was taken over.
+//! The stand-in's tensors in host memory, which is their own or that of a DLPack tensor.
 use super::*;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// The elements, which tensors share.
+/// The memory of the elements, which several tensors may share.
 pub enum Memory {
-    Own(*mut c_void, usize), // of 64-bit words
+    Own(*mut c_void, usize), // the address and the number of 64-bit words
     Managed(*mut DLManagedTensorVersioned),
 }
 unsafe impl Send for Memory {}
@@ -22,7 +22,7 @@ impl Drop for Memory {
 pub struct Tensor {
     view: DLTensor,
     memory: Arc<Memory>,
-    _dims: Vec<i64>, // its shape, then its strides
+    _dims: Vec<i64>, // the shape, then the strides
 }
 
 fn make_tensor(memory: Arc<Memory>, mut view: DLTensor, shape: &[i64], strides: Option<&[i64]>) -> *mut opd_tensor {
@@ -57,7 +57,7 @@ unsafe extern "C" fn opd_tensor_create(
 ) -> *mut opd_error {
     let shape = unsafe { items(dims, ndim as usize) };
     let words = (shape.iter().product::<i64>() as usize * dtype.bits as usize).div_ceil(64).max(1);
-    let mut data = ManuallyDrop::new(Vec::<u64>::with_capacity(words)); // uninitialised, as the library's
+    let mut data = ManuallyDrop::new(Vec::<u64>::with_capacity(words)); // uninitialised, like the library's memory
     let data = data.as_mut_ptr().cast();
     let view = DLTensor { data, device, ndim, dtype, shape: null_mut(), strides: null_mut(), byte_offset: 0 };
     unsafe { out.write(make_tensor(Arc::new(Memory::Own(data, words)), view, shape, None)) };
@@ -96,7 +96,7 @@ unsafe extern "C" fn opd_tensor_copy_from_bytes(
     unsafe { tensor(handle).view.data.cast::<u8>().copy_from_nonoverlapping(data.cast(), size) };
     null_mut()
 }
-/// Of 4-byte elements of up to two dimensions.
+/// The stand-in supports only 4-byte elements and up to two dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn opd_tensor_copy(from: *const DLTensor, to: *mut opd_tensor) -> *mut opd_error {
     let (from, to) = unsafe { (&*from, &tensor(to).view) };
