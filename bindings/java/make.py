@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files that Maven needs in addition to the sources: SWIG's classes in OUT/generated, and the native library
-in OUT/natives, in the layout of the jar. With --static, it contains the library of tools/natives; else it needs the
-build directory's libopdyno.so. With --aarch64, it is also made for that platform."""
+in OUT/natives, in the layout of the jar. With --static, the native library contains the static library of
+tools/natives; otherwise it needs the build directory's libopdyno.so. With --aarch64, it is made for that platform,
+too."""
 
 import argparse
 import hashlib
@@ -18,7 +19,7 @@ ROOT = JAVA.parents[1]
 sys.path[:0] = [str(JAVA), str(ROOT / "tests" / "bindings")]
 from nullable import annotate
 from common import default_cache, include_flags, library_directory, read_api, swig
-from api import optional_parameters, optional_results  # where common.py has put it on the path
+from api import optional_parameters, optional_results  # common.py has added its directory to the path
 from options import item_prefix, write_options
 from records import write_records
 
@@ -36,14 +37,15 @@ def link_flags(arguments, build_dir):
     if not arguments.static:
         directory = library_directory(arguments)
         return [f"-L{directory}", "-lopdyno", f"-Wl,-rpath,{directory}", "-Wl,-z,nodelete"]
-    # nodelete: worker threads sleep in its code. Only what the JVM looks for is visible, so that each copy for a class
-    # loader of its own is another library.
+    # nodelete, because worker threads sleep in the library's code. Only the JVM's entry points are exported, so that
+    # the copies for different class loaders stay separate libraries.
     return [build_dir / "lib" / "libopdyno.a", f"-Wl,--version-script={JAVA / 'native' / 'exports.map'}", "-Wl,-z,nodelete",
             "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--no-undefined", "-Wl,--gc-sections", "-static-libstdc++", "-static-libgcc", "-s"]
 
 
 def rename_items(enum):
-    """Names of C are in one scope, so SWIG cannot shorten those of enums: OPD_METRIC_COUNT becomes MetricKind.COUNT."""
+    """Removes the C prefix of an enum's items: OPD_METRIC_COUNT becomes MetricKind.COUNT. SWIG cannot do this, because
+    all C names are in one scope."""
     text = enum.read_text()
     items = re.findall(r"^  (OPD_\w+)\(", text, re.M)
     prefix = item_prefix([item for item in items if not item.endswith("_MAX_ENUM")])
@@ -52,7 +54,7 @@ def rename_items(enum):
 
 
 def guard(wrapper):
-    """A C++ exception that leaves a native function ends the JVM, so each function gets a function-try-block."""
+    """Adds a function-try-block to each native function, because a C++ exception that leaves it ends the JVM."""
     catch = "catch (...) {{\n  opdjava::raise_current(jenv);\n  return {}();\n}}\n"
     functions = re.compile(r"^(SWIGEXPORT (\w+) JNICALL Java_[^\n]*\)) (\{\n.*?^\}\n)", re.M | re.S)
     text, count = functions.subn(lambda found: f"{found[1]} try {found[3]}" + catch.format(found[2]), wrapper.read_text())
@@ -62,7 +64,7 @@ def guard(wrapper):
 
 
 def make(arguments):
-    """The directories of the generated sources and of the natives."""
+    """Generates the sources and compiles the native libraries. Returns their two directories."""
     shutil.rmtree(arguments.out, ignore_errors=True)
     generated, natives = arguments.out / "generated", arguments.out / "natives"
     (generated / "io" / "opdyno").mkdir(parents=True)
@@ -85,7 +87,7 @@ def make(arguments):
 
 
 def compile_native(arguments, machine, compiler, build_dir, natives="natives"):
-    """Compiles the native library for a machine. Headers of the JDK are the same on all machines with Linux."""
+    """Compiles the native library for a machine. The JDK's headers are the same on all Linux machines."""
     wrapper, home, rules = arguments.out / "native_wrap.cc", java_home(), arguments.out / "api"
     place = arguments.out / natives / "io" / "opdyno" / "natives" / f"linux-{machine}"
     place.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,15 @@
-"""JSpecify's annotations in generated sources, for values that may be null according to the description of the C
-API."""
+"""Adds JSpecify's annotations to generated sources, for values that may be null by the description of the C API."""
 
 import re
 
 IMPORT = "import org.jspecify.annotations.Nullable;\n"
 PRIMITIVE = {"boolean", "int", "long", "double"}
-OPTIONS = "java.util.Map<String, ?>"  # all have defaults
+OPTIONS = "java.util.Map<String, ?>"  # may be null, because all options have defaults
 
 
 def nullable(declared):
-    """A type, maybe with "..." or a name behind it, that may be null: an annotation stands before the last part of a qualified
-    name, and before the brackets of an array."""
+    """Annotates a type that may be null. "..." or a name may follow the type. The annotation stands before the last
+    part of a qualified name, and before the brackets of an array."""
     if array := re.match(r"[\w.]+(?=\[)", declared):
         return f"{array[0]} @Nullable {declared[array.end():]}"
     package = re.match(r"(?:[a-z]\w*\.(?!\.))*", declared)[0]
@@ -18,8 +17,8 @@ def nullable(declared):
 
 
 def annotate(native, parameters, results):
-    """Annotates SWIG's class of functions. `parameters` has pairs of function and parameter, `results` has
-    functions."""
+    """Annotates the class of functions that SWIG made. `parameters` has pairs of function and parameter that may be
+    null, `results` the functions whose result may be null."""
     text = native.read_text()
     optional = {}
     for function, parameter in parameters:
@@ -30,7 +29,7 @@ def annotate(native, parameters, results):
         made = []
         for declared in re.split(r", (?![^<]*>)", given) if given else []:
             kind, name = declared.rsplit(" ", 1)
-            values = "@Nullable " if kind == "Object[]" else ""  # any of which may be null
+            values = "@Nullable " if kind == "Object[]" else ""  # each element may be null
             if kind == OPTIONS or name in optional.get(function, ()) and kind not in PRIMITIVE:
                 kind = nullable(kind)
             made.append(f"{values}{kind} {name}")

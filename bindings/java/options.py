@@ -1,4 +1,5 @@
-"""Java's options: a class for each struct of options, with a method for each field and the comment of the public header."""
+"""Makes Java's options: a class for each C struct of options, with a method for each field and the comments of the
+public headers."""
 
 import html
 import re
@@ -6,14 +7,14 @@ import re
 from comments import split_default
 from nullable import nullable
 
-NAMES = {"opd_module_options": "ProgramOptions", "opd_profiler_dump_options": "DumpOptions"}  # others are as in C
+NAMES = {"opd_module_options": "ProgramOptions", "opd_profiler_dump_options": "DumpOptions"}  # others: C names
 TYPES = {"i": "int", "l": "long", "L": "long", "f": "double", "s": "String", "d": "Device",
          "S": "String", "D": "Device", "I": "Integer", "N": "Long"}
 CALLED = {"out_profile": "Replayed.profile()", "out_times": "Comparison.times()", "opd_compare_options": "CompareOptions", "opd_module_load": "Program.load()", "opd_profiler_step": "Profiler.step()",
           "opd_profiler_stop": "Profiler.stop()", "opd_report_diff": "Report.diff()", "opd_telemetry_address": "Telemetry.address()",
           "opd_trace_load": "Trace.load()", "opd_trace_to_report": "Trace.averages()", "opd_rpc_session_load_module": "RpcSession.loadProgram()", "opd_vm_profile_start": "Vm.startProfile()",
-          "opd_vm_set_input": "Vm.setInput()", "opd_vm_set_instrument": "Vm.setInstrument()"}  # what comments of options name
-METHODS = {"wait": "waitSteps"}  # Object has a method of that name
+          "opd_vm_set_input": "Vm.setInput()", "opd_vm_set_instrument": "Vm.setInstrument()"}  # in comments
+METHODS = {"wait": "waitSteps"}  # java.lang.Object has a method wait()
 HANDLES = {"Array": "ValueList", "Cancel": "CancelToken", "Module": "Program", "Function": "PackedFn"}
 
 
@@ -23,7 +24,7 @@ def camel(name):
 
 
 def java_items(tree, enums):
-    """The names of items in Java by their names in C: OPD_TRACE_CHROME is TraceFormat.CHROME."""
+    """A map from C names of enum items to Java names: OPD_TRACE_CHROME is TraceFormat.CHROME."""
     found = {}
     for c_name, java in enums.items():
         items = [name for name, _ in tree.enums[c_name] if not name.endswith("_MAX_ENUM")]
@@ -33,13 +34,13 @@ def java_items(tree, enums):
 
 
 def item_prefix(items):
-    """The prefix that the items of an enum have in C, but not in Java."""
+    """The prefix of an enum's items in C, which their Java names lack."""
     prefix = "_".join(items[0].split("_")[:2]) + "_"
     return prefix if all(item.startswith(prefix) for item in items) else "OPD_"
 
 
 class Words:
-    """The names in Java by the names in C that occur in comments."""
+    """Translates comments: replaces the C names in them by Java names."""
 
     def __init__(self, api, enums):
         self.known = java_items(api.tree, enums) | enums | CALLED
@@ -51,7 +52,8 @@ class Words:
         return self.known[name]
 
     def in_text(self, text, is_flag):
-        """A comment of C without the parts on pointers, with true and false instead of 1 and 0."""
+        """Translates a C comment: removes the parts about pointers, and replaces 1 and 0 of a flag by true and
+        false."""
         text = " ".join(text.split())
         text = re.sub(r"^borrowed( for the call)?([;:,.]\s+|$)|, borrowed\b|, see \w+\.h\b", "", text, flags=re.IGNORECASE)
         text = re.sub(r"^(@p )?num_\w+( of them)?[;,:]?\s+", "", text)
@@ -68,7 +70,7 @@ class Words:
 
 
 def comment(field, words):
-    """The description of the field, and a separate sentence with its default."""
+    """The Javadoc of a field: its description, then a sentence with its default."""
     about, default, means = split_default(field.says)
     about, means = words.in_text(about, field.is_flag), words.in_text(means, field.is_flag)
     default = words.known.get(default, {"0": "false", "1": "true"}.get(default, default) if field.is_flag else default)
@@ -89,7 +91,7 @@ def comment(field, words):
 
 
 def setter(field, enums, words, owner):
-    """The method that sets a field."""
+    """The Java method that sets a field."""
     java, doc = METHODS.get(field.name, camel(field.name)), comment(field, words)
 
     def method(parameter, value, called=java):

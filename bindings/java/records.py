@@ -1,5 +1,5 @@
-"""Java's records of results: one for each struct that a function fills, with a component for each
-field and the comments of the public header; and how native code gives the fields."""
+"""Makes Java's records of results, and the C++ code that passes the fields to them. Each C struct that a function fills
+has a record, with a component for each field and the comments of the public header."""
 
 import html
 import re
@@ -8,7 +8,7 @@ from api import SIZES
 from comments import result_text
 from options import camel
 
-# By type as SWIG encodes it: the type in Java, and how that comes of the object that Values makes of the field.
+# By C type: the Java type, and the expression that converts the object that Values makes from the field.
 TYPES = {"int32_t": ("int", "Math.toIntExact((Long) {0})"), "uint32_t": ("long", "(Long) {0}"), "int64_t": ("long", "(Long) {0}"),
          "uint64_t": ("long", "(Long) {0}"), "size_t": ("long", "(Long) {0}"), "double": ("double", "(Double) {0}"),
          "p.q(const).char": ("String", "(String) {0}"), "DLDataType": ("DType", "(DType) {0}"), "DLDevice": ("Device", "(Device) {0}"),
@@ -30,15 +30,15 @@ class Field:
         return text_of(self.comment) or "the " + self.name.replace("_", " ")
 
     def native(self):
-        """The C++ expression of the field."""
+        """The C++ expression that passes the field."""
         if self.is_truth:
             return f"from.{self.name} != 0"
         return f"from.{self.name}, from.ndim" if self.is_list else f"from.{self.name}"
 
 
 def text_of(comment):
-    """Converts a comment of C to one of Java: names of fields and functions are Java's, and parts on pointers are left
-    out."""
+    """Converts a C comment to Javadoc: replaces names of fields and functions by Java names, removes parts about
+    pointers."""
     text = result_text(comment)
     for c_name, java in METHODS.items():
         text = text.replace(c_name, java)

@@ -1,4 +1,4 @@
-// The memory through which native code passes values to callbacks of Java: see Area.java.
+// The memory by which native code passes values to Java callbacks; see Area.java.
 #pragma once
 #include <jni.h>
 #include <opdyno/opdyno.h>
@@ -7,7 +7,7 @@
 
 namespace opdjava {
 
-// It belongs to a native thread until the thread ends. Frames of nested callbacks follow each other.
+// A stack of frames for one native thread, which owns it until it ends. Frames of nested callbacks follow each other.
 class CallbackArea {
  public:
   static CallbackArea *of_thread();  // null if memory is short
@@ -15,7 +15,7 @@ class CallbackArea {
   opd_value *memory() { return values_; }
   static constexpr jlong kBytes = 128 * sizeof(opd_value);
 
-  // Memory for a result and the arguments; null if there is no room.
+  // Opens a frame with room for a result and the arguments; null if there is no room.
   opd_value *open(int32_t num_args) {
     if (num_args >= kValues - top_) return nullptr;
     opd_value *frame = values_ + top_;

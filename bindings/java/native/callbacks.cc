@@ -1,5 +1,5 @@
-// Java's functions as packed functions, and conversion of exceptions. They run on the thread from which native code
-// calls them.
+// Java callbacks for the library: packed functions, logs and collectors. They run on the thread on which native code
+// calls them. Also initialises the native library.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -55,7 +55,7 @@ opd_error *thrown_of(JNIEnv *env) {
   return take_exception(env);
 }
 
-// With separate memory, if the thread's memory for callbacks has no room.
+// Calls a Java function with newly allocated memory, because the thread's memory for callbacks has no room.
 opd_error *call_beside(JNIEnv *env, void *function, const opd_value *args, int32_t num_args, opd_value *out_result) {
   const LocalFrame frame(env);
   const size_t count = static_cast<size_t>(num_args) + 1;
@@ -69,7 +69,7 @@ opd_error *call_beside(JNIEnv *env, void *function, const opd_value *args, int32
   env->CallStaticVoidMethod(java.callbacks, java.call, static_cast<jobject>(function), memory, jint(0),
                             static_cast<jint>(num_args));
   if (env->ExceptionCheck()) return take_exception(env);
-  *out_result = values[0];  // an owned value
+  *out_result = values[0];  // Java has made the value owned
   return nullptr;
 }
 
@@ -88,7 +88,7 @@ opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, 
                             static_cast<jint>(num_args));
   area->close(frame);
   if (env->ExceptionCheck()) return thrown_of(env);
-  *out_result = *frame;  // an owned value
+  *out_result = *frame;  // Java has made the value owned
   return nullptr;
 }
 
@@ -109,7 +109,7 @@ void end_callback(void *object) {
   if (env) env->DeleteGlobalRef(static_cast<jobject>(object));
 }
 
-// ---- collectors: the state of a call is a global reference, too
+// ---- collectors: a call's state is a global reference to a Java object
 
 namespace {
 
@@ -160,7 +160,7 @@ opd_collector_table collector_table(JNIEnv *env, jobject collector) {
 
 }  // namespace opdjava
 
-// The first error that the C function could not return; null if there was none.
+// Returns and clears the first error that the C function could not return; null if there is none.
 OPDJAVA_NATIVE(jthrowable, Closure, takeError, jlong closure) {
   opd_error *error = opd_closure_take_error(reinterpret_cast<opd_closure *>(closure));
   return error ? opdjava::thrown_by(env, error) : nullptr;
@@ -182,7 +182,8 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   if (vm->GetEnv(reinterpret_cast<void **>(&env), JNI_VERSION_10) != JNI_OK) return JNI_ERR;
   const auto find = [&](const char *name) {
     jclass found = env->FindClass(name);
-    // Weak, so that the class loader can be collected. The called object keeps its class alive.
+    // The reference is weak, so that the class loader can be collected. During a call, the called object keeps its
+    // class alive.
     return found ? static_cast<jclass>(env->NewWeakGlobalRef(found)) : nullptr;
   };
   const auto method = [&](jclass owner, const char *name, const char *type) {
@@ -207,7 +208,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
   return good ? JNI_VERSION_10 : JNI_ERR;
 }
 
-// The class loader was collected. The code stays loaded for the next one.
+// Called when the class loader is collected. The code stays loaded for the next class loader.
 extern "C" JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *) {
   using opdjava::java;
   JNIEnv *env = nullptr;

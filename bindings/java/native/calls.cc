@@ -1,4 +1,4 @@
-// Calls of functions through memory that Java filled: the native methods of Area.java and Calls.java.
+// Native methods of Area.java and Calls.java, which call functions with arguments in shared memory.
 #include <new>
 
 #include "area.h"
@@ -7,8 +7,8 @@
 namespace opdjava {
 namespace {
 
-// A plain pointer, because each callback reads it. If a callback runs even after the destructor at the end of a thread,
-// a new area is made.
+// A plain pointer, because each callback reads it. If a callback runs after the thread-local destructors of its thread,
+// it makes a new area.
 thread_local CallbackArea *area_of_thread = nullptr;
 
 CallbackArea *make_area() {

@@ -1,4 +1,4 @@
-// Conversion of values between Java's arrays and the library, and the native methods of Values.java and Tensor.java.
+// Conversion of values between Java arrays and the library, and native methods of Values.java and Tensor.java.
 #include "core.h"
 
 #include <string>
@@ -16,7 +16,7 @@ void Texts::read(JNIEnv *env, jobjectArray array) {
       bytes.read(env, text);
       texts_.emplace_back(bytes.data(), bytes.data() + bytes.size());
     }
-    env->DeleteLocalRef(text);  // a frame has room for few
+    env->DeleteLocalRef(text);  // a JNI frame has room for only a few local references
   }
   for (const auto &text : texts_) pointers_.push_back(text.empty() ? nullptr : text.data());
 }
@@ -64,7 +64,8 @@ void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer) {
 
 namespace {
 
-// A tensor that a caller lends for the call. The caller owns its memory; Callbacks.call() ends the loan.
+// Makes a tensor of memory that a caller lends for the call. The caller owns the memory. Callbacks.call() ends the
+// loan.
 opd_error *lend(const DLTensor &lent, opd_value *out) {
   opd_tensor *made = nullptr;
   opd_error *error = opd_tensor_borrow(&lent, &made);
@@ -94,7 +95,7 @@ void *memory_of(jlong pointer) {
   return view->data ? static_cast<char *>(view->data) + view->byte_offset : &none;
 }
 
-// The shape of a tensor, or its strides.
+// The shape or the strides of a tensor.
 jlongArray axes_of(JNIEnv *env, jlong pointer, int64_t *DLTensor::*numbers) {
   if (!check_loan(env, tensor_at(pointer))) return nullptr;
   const DLTensor *view = dltensor_of(pointer);
@@ -103,7 +104,7 @@ jlongArray axes_of(JNIEnv *env, jlong pointer, int64_t *DLTensor::*numbers) {
   return axes;
 }
 
-// The bytes of the tensors in a list or map, and in nested ones. Only a part of a very large one is counted.
+// Counts the bytes of the tensors in a list or map, including nested ones. Of a very large one, only a part is counted.
 class HeldBytes {
  public:
   uint64_t of(const opd_value &value, int depth = 0) {
@@ -148,7 +149,7 @@ class HeldBytes {
 
 using namespace opdjava;
 
-// A string or byte string as an owned value.
+// Makes an owned string or byte string.
 OPDJAVA_NATIVE(void, Values, makeText, jbyteArray data, jboolean is_text, jlongArray out) {
   Bytes bytes;
   bytes.read(env, data);
@@ -160,7 +161,7 @@ OPDJAVA_NATIVE(void, Values, makeText, jbyteArray data, jboolean is_text, jlongA
 }
 OPDJAVA_CATCH(void)
 
-// The bytes of a string or byte string; null for other values.
+// Returns the bytes of a string or byte string; null for other values.
 OPDJAVA_NATIVE(jbyteArray, Values, bytesOf, jlongArray value) {
   Words words;
   words.read(env, value);
@@ -173,7 +174,7 @@ OPDJAVA_NATIVE(jbyteArray, Values, bytesOf, jlongArray value) {
 }
 OPDJAVA_CATCH(jbyteArray)
 
-// Makes a view owned, in place.
+// Makes a borrowed value owned, in place.
 OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
   Words words;
   words.read(env, value);
@@ -185,7 +186,7 @@ OPDJAVA_NATIVE(void, Values, retain, jlongArray value) {
 }
 OPDJAVA_CATCH(void)
 
-// Makes the result of a callback owned, in place. A tensor of memory that the caller lent is copied.
+// Makes the result of a callback owned, in place. A tensor that the caller lent is copied.
 OPDJAVA_NATIVE(void, Values, own, jlongArray value) {
   Words words;
   words.read(env, value);
@@ -231,7 +232,7 @@ OPDJAVA_NATIVE(jlongArray, Values, dimsOf, jlong pointer) {
 }
 OPDJAVA_CATCH(jlongArray)
 
-// A metric of the call that ends; the name is a C string.
+// Sets a metric of the call that ends. The name is a C string.
 OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint kind, jlongArray value) {
   Bytes name_bytes;
   name_bytes.read(env, name);
@@ -243,7 +244,8 @@ OPDJAVA_NATIVE(void, Callbacks, setMetric, jlong metrics, jbyteArray name, jint 
 }
 OPDJAVA_CATCH(void)
 
-// The memory of a tensor, and a reference to the tensor, which Java ends with the buffer.
+// Returns the memory of a tensor as a buffer and adds a reference to the tensor. Java releases the reference after the
+// buffer.
 OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
   if (!check_shown(env, pointer)) return nullptr;
   const uint64_t bytes = opd_tensor_bytes(tensor_at(pointer));
@@ -255,7 +257,7 @@ OPDJAVA_NATIVE(jobject, Tensor, bufferOf, jlong pointer) {
 }
 OPDJAVA_CATCH(jobject)
 
-// A new reference to a tensor whose memory Java may access.
+// Adds a reference to a tensor whose memory Java may access, and returns its address.
 OPDJAVA_NATIVE(jlong, Tensor, share, jlong pointer) {
   if (!check_shown(env, pointer)) return 0;
   opd_object_retain(reinterpret_cast<opd_object *>(pointer));
@@ -292,7 +294,7 @@ OPDJAVA_NATIVE(jbyteArray, Tensor, bytesOf, jlong pointer) {
   const DLTensor *view = dltensor_of(pointer);
   const bool is_plain = view->device.device_type == kDLCPU && opd_tensor_is_contiguous(tensor);
   if (is_plain && view->data) return bytes_of(env, static_cast<char *>(view->data) + view->byte_offset, size);
-  std::vector<char> room(size + 1);  // not empty even if there are no elements
+  std::vector<char> room(size + 1);  // one byte more, so that it is not empty without elements
   opd_error *error = opd_tensor_copy_to_bytes(tensor, room.data(), size);
   if (!error) return bytes_of(env, room.data(), size);
   raise(env, error);

@@ -1,5 +1,5 @@
-// The part of the Java binding that SWIG's typemaps call: arrays of Java viewed for a call, results written into them,
-// errors as exceptions. The Java counterparts are in opdyno/*.java.
+// Declarations of the Java binding's native code. SWIG's typemaps use them to read Java arrays during a call, to write
+// results into arrays, and to throw errors as exceptions. Also declares callbacks and Java stacks.
 #pragma once
 #include <jni.h>
 #include <opdyno/opdyno.h>
@@ -14,8 +14,8 @@
 
 #include "options.h"
 
-// A static native method of a Java class. OPDJAVA_CATCH ends its body, because a C++ exception that leaves it ends the
-// JVM. make.py adds the same to SWIG's code.
+// Begins a static native method of a Java class. OPDJAVA_CATCH ends its body, because a C++ exception that leaves the
+// method ends the JVM. make.py adds the same handler to SWIG's code.
 #define OPDJAVA_NATIVE(RESULT, CLASS, METHOD, ...)                                                            \
   extern "C" JNIEXPORT RESULT JNICALL Java_io_opdyno_##CLASS##_##METHOD([[maybe_unused]] JNIEnv *env, jclass, \
                                                                         ##__VA_ARGS__) try
@@ -27,7 +27,7 @@
 
 namespace opdjava {
 
-// The numbers of a long[]; none for null.
+// The numbers of a long[] during a call; empty for null.
 class Words {
  public:
   Words() = default;
@@ -43,7 +43,7 @@ class Words {
   }
   const int64_t *data() const { return reinterpret_cast<const int64_t *>(words_); }
   jsize size() const { return size_; }
-  const opd_value *values() const { return reinterpret_cast<const opd_value *>(words_); }  // two words each
+  const opd_value *values() const { return reinterpret_cast<const opd_value *>(words_); }  // two words for each value
   jsize count() const { return size_ / 2; }
 
  private:
@@ -54,7 +54,7 @@ class Words {
 };
 static_assert(sizeof(opd_value) == 2 * sizeof(jlong) && sizeof(int64_t) == sizeof(jlong));
 
-// The bytes of a byte[]; null if there is none.
+// The bytes of a byte[] during a call; data() is null for null.
 class Bytes {
  public:
   Bytes() = default;
@@ -78,7 +78,7 @@ class Bytes {
   size_t size_ = 0;
 };
 
-// The C strings of a byte[][].
+// The C strings of a byte[][] during a call.
 class Texts {
  public:
   void read(JNIEnv *env, jobjectArray array);
@@ -90,11 +90,12 @@ class Texts {
   std::vector<const char *> pointers_;
 };
 
-// Reads options, whose defaults are set, from alternating names and values. Their pointers live as long as this and the
-// values.
+// Reads options from alternating names and values into a struct that has its defaults. Pointers in the struct are valid
+// as long as this object and the values exist.
 class Options {
  public:
-  // False with an exception that names the option. `what` names the struct; the call has `num_args` arguments.
+  // Returns false with an exception that names the wrong option. `what` names the struct. `num_args` is the number of
+  // the call's arguments.
   bool read(JNIEnv *env, jlongArray pairs, const opdrules::Fields &fields, const char *what, void *options,
             int32_t num_args);
 
@@ -107,10 +108,10 @@ class Options {
 
   opdrules::Lists lists_;
   std::forward_list<std::string> texts_;
-  std::vector<std::pair<const opdrules::Field *, size_t>> likes_;  // lists with as many items as another one
+  std::vector<std::pair<const opdrules::Field *, size_t>> likes_;  // lists whose size another list determines
 };
 
-// Structs that fit a long: dtypes and devices.
+// Pack structs that fit into a long, which are dtypes and devices, and unpack them.
 template <class T>
 jlong pack(const T &plain) {
   jlong word = 0;
@@ -123,11 +124,12 @@ void unpack(jlong word, T *out) {
   std::memcpy(out, &word, sizeof *out);
 }
 
-// Copies into a new array; null for null. Returns null with an exception if Java lacks memory or the array would be too
-// large.
+// Copies data to a new Java array; null for null. Returns null with an exception if Java lacks memory or the array
+// would be too large.
 jbyteArray bytes_of(JNIEnv *env, const char *data, size_t size);
 jbyteArray text_of(JNIEnv *env, const char *text);  // without the 0 byte
-// The number of an array's elements, each of `size` bytes; -1 with an exception if no array is that large.
+// The number of elements of an array, each of which has `size` bytes. If no array can be that large: -1 with an
+// exception.
 jsize array_count(JNIEnv *env, uint64_t count, size_t size = 1);
 DLTensor *dltensor_of(jlong tensor);
 
@@ -140,26 +142,26 @@ void give_value(JNIEnv *env, jlongArray out, opd_value value);        // takes t
 void give_buffer(JNIEnv *env, jobjectArray out, opd_buffer *buffer);  // takes the buffer over
 
 void throw_new(JNIEnv *env, const char *kind, const char *message);  // kind: "java/lang/…"
-void raise_current(JNIEnv *env);                                     // the C++ exception that is being handled
+void raise_current(JNIEnv *env);                                     // raises the C++ exception that is being handled
 void refuse_null(JNIEnv *env, const char *what);                     // as a NullPointerException
 void refuse_argument(JNIEnv *env, const char *why);                  // as an IllegalArgumentException
-// False with an IllegalStateException if the tensor was lent for a call that has ended.
+// Returns false with an IllegalStateException if the tensor was lent for a call that has ended.
 bool check_loan(JNIEnv *env, const opd_tensor *tensor);
 template <class T>
 bool check_loan(JNIEnv *, const T *) {  // other handles are not lent
   return true;
 }
-void raise(JNIEnv *env, opd_error *error);            // as an exception; takes the error over
+void raise(JNIEnv *env, opd_error *error);            // throws the error as an exception; takes it over
 jthrowable thrown_by(JNIEnv *env, opd_error *error);  // the exception that raise() throws; null if Java lacks memory
-opd_error *error_of(JNIEnv *env, jthrowable thrown);  // the exception is thrown again when the error is raised
+opd_error *error_of(JNIEnv *env, jthrowable thrown);  // when the error is raised, this exception is thrown again
 
-// An object of Java as the user_data of a callback: a global reference.
+// Callbacks for the library. Their user_data is a global reference to a Java object.
 opd_error *call_packed(void *function, const opd_value *args, int32_t num_args, opd_value *out_result);
 void call_log(void *logger, opd_log_level level, const char *message);
 void end_callback(void *object);
 opd_collector_table collector_table(JNIEnv *env, jobject collector);
 
-// The methods of Java that native code calls; found when the library is loaded.
+// The Java classes and methods that native code uses. They are looked up when the library is loaded.
 struct Java {
   JavaVM *vm;
   jclass callbacks, exception, host_stack, bytes;
@@ -167,13 +169,14 @@ struct Java {
 };
 extern Java java;
 
-// ---- the stack of Java: java_stack.cc
+// ---- the Java stack, in java_stack.cc
 
-// The stack of the calling thread; empty while an exception is pending, or if Java fails to walk it.
+// The Java stack of the calling thread; empty while an exception is pending, or if Java fails to walk the stack.
 std::vector<opd_stack_frame> java_stack(JNIEnv *env);
 
-// While it lives, the stacks that profilers record have Java's methods. Inlined, because the address of its caller
-// matters: the frames of the interpreter and of compiled methods are further out.
+// While an object of this class exists, the stacks that profilers record contain the Java methods. The constructor is
+// inlined, because the address of its caller separates this native frame from the outer frames of the interpreter and
+// of compiled methods.
 class JavaStack {
  public:
   [[gnu::always_inline]] explicit JavaStack(JNIEnv *env) {

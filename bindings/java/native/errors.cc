@@ -1,4 +1,4 @@
-// Errors of the library as exceptions of Java, and back.
+// Conversion of the library's errors to Java exceptions and back.
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -43,8 +43,8 @@ void raise_current(JNIEnv *env) {
 
 namespace {
 
-// Exceptions that cross native code, by their errors. The reference to the error keeps its address from being reused.
-// Few exist at a time; the oldest are those that native code swallowed.
+// A Java exception that passes through native code as an error. The reference to the error prevents reuse of its
+// address. Few such pairs exist at a time; the oldest ones are those whose errors native code has swallowed.
 struct Crossing {
   opd_error *error;
   jobject thrown;
@@ -63,7 +63,7 @@ Crossings &crossings() {
   return *made;
 }
 
-// A global reference, or null.
+// Removes and returns the exception of an error, as a global reference; null if there is none.
 jobject take_crossing(const opd_error *error) {
   auto &under_way = crossings();
   const std::lock_guard lock(under_way.mutex);
@@ -118,7 +118,7 @@ jthrowable thrown_by(JNIEnv *env, opd_error *error) {
 }
 
 void raise(JNIEnv *env, opd_error *error) {
-  if (env->ExceptionCheck()) return opd_error_release(error);  // Java had no memory for the arguments
+  if (env->ExceptionCheck()) return opd_error_release(error);  // Java lacked memory for the arguments
   if (jthrowable thrown = thrown_by(env, error)) env->Throw(thrown);
 }
 

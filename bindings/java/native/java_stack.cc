@@ -1,4 +1,4 @@
-// The Java methods on the calling thread's stack, for the stacks that profilers record.
+// Reads the Java methods on the calling thread's stack, for the stacks that profilers record.
 #include <algorithm>
 #include <new>
 
@@ -11,9 +11,9 @@ std::vector<opd_stack_frame> java_stack(JNIEnv *env) {
   static_assert(sizeof(opd_stack_frame) == kWords * sizeof(jint));
   std::vector<opd_stack_frame> frames;
   if (env->ExceptionCheck())
-    return frames;  // the exception is the caller's; Java must not be called while it is pending
+    return frames;  // Java must not be called while an exception of the caller is pending
   auto words = static_cast<jintArray>(env->CallStaticObjectMethod(java.host_stack, java.frames));
-  if (env->ExceptionCheck()) {  // Java lacks memory, or the thread lacks stack, for the walk
+  if (env->ExceptionCheck()) {  // Java lacks memory or the thread lacks stack for the walk
     env->ExceptionClear();
     return frames;
   }

@@ -1,4 +1,4 @@
-// Memory that Java passes or gets as an address or a buffer: tensors of DLPack, files in buffers, times.
+// Native methods that pass memory as an address or a buffer: DLPack tensors, bytes of files, times of benchmarks.
 #include <memory>
 
 #include "core.h"
@@ -17,7 +17,7 @@ OPDJAVA_CATCH(jlong)
 
 namespace {
 
-// A tensor of DLPack with its shape and the buffer that it keeps, by a global reference.
+// A DLPack tensor of a Java buffer, with its shape and a global reference that keeps the buffer alive.
 struct OfBuffer {
   DLManagedTensorVersioned managed{};
   std::vector<int64_t> shape;
@@ -48,12 +48,12 @@ OPDJAVA_NATIVE(jlong, Tensor, ofBuffer, jobject buffer, jlong dtype, jlongArray 
   opd_tensor *out = nullptr;
   opd_error *error = opd_tensor_from_dlpack_versioned(&made->managed, &out);
   if (error) return raise(env, error), 0;
-  static_cast<void>(made.release());  // the tensor's deleter ends it
+  static_cast<void>(made.release());  // the tensor's deleter frees it
   return reinterpret_cast<jlong>(out);
 }
 OPDJAVA_CATCH(jlong)
 
-// A tensor that is lent for a call is refused: the consumer would still have its memory after the call.
+// Refuses a tensor that is lent for a call, because the consumer would keep the memory after the call.
 OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
   auto *tensor = reinterpret_cast<opd_tensor *>(pointer);
   if (!check_loan(env, tensor)) return 0;
@@ -70,7 +70,7 @@ OPDJAVA_NATIVE(jlong, Tensor, toDlpack, jlong pointer, jboolean is_versioned) {
 }
 OPDJAVA_CATCH(jlong)
 
-// The set keeps the buffer, by a global reference, as long as there are views of it.
+// A global reference keeps the buffer alive as long as the set or a view of the buffer exists.
 OPDJAVA_NATIVE(jlong, Params, openBytes, jobject bytes, jlongArray pairs) {
   opd_params_options options;
   opd_params_options_init(&options);

@@ -1,4 +1,4 @@
-// Options as alternating names and values: a pair for each field that does not have its default.
+// Reads options from alternating names and values. Fields without a pair have their defaults.
 #include <string>
 
 #include "core.h"
@@ -9,7 +9,7 @@ namespace {
 using opdrules::Field;
 using opdrules::store;
 
-// Raises the error of an option. The text follows the option's name.
+// Thrown if the value of an option is refused. In the message, `what` follows the option's name.
 struct Refused {
   std::string what;
 };
@@ -35,14 +35,14 @@ DLDevice device(const opd_value &value) {
   return value.u.device;
 }
 
-// Objects have type keys that end in the names of their classes: "ffi.Tensor", "opdyno.Collector".
+// The object of a value, if its type key ends with the class name, as in "ffi.Tensor" or "opdyno.Collector".
 void *handle(const opd_value &value, const char *class_name) {
   const std::string key = opd_type_key(value.type);
   if (value.type >= OPD_OBJECT && key.substr(key.rfind('.') + 1) == class_name) return value.u.object;
   refuse((std::string("a ") + class_name).c_str(), value);
 }
 
-// An item of a list, which keeps the viewed object.
+// An item of a list. The list keeps the object alive.
 struct Item {
   opd_value value = opd_none();
   Item(const opd_array *list, size_t place) {
@@ -112,7 +112,7 @@ void Options::set(const Field &field, const opd_value &value, void *options) {
   }
 }
 
-// If a list is shorter than the list to which it belongs, the library would read beyond its end.
+// Refuses a list that is shorter than the list to which it belongs, because the library would read beyond its end.
 void Options::check_likes(const opdrules::Fields &fields, const void *options, int32_t num_args) const {
   for (const auto &[field, size] : likes_) {
     int32_t count = num_args;

@@ -1,5 +1,5 @@
-// Results of the library as records of Java. The fields are passed as values, in the order of the public header.
-// records.py lists them for each struct in record_fields.h.
+// Passes results of the library to Java, which makes records of them. The fields are passed as values in the order of
+// the public header. records.py writes the list of fields of each struct to record_fields.h.
 #pragma once
 #include <concepts>
 #include <vector>

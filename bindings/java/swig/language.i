@@ -1,9 +1,9 @@
-/* The shared rules in Java; native/core.h and the classes in opdyno/ do the work. See bindings/swig/rules.md.
+/* The Java implementation of the shared rules in bindings/swig/rules.md. It uses native/core.h and the classes in src/.
  *
- * Native code sees numbers, long[] and byte[] only: a handle is a long, an opd_value two of them, text is UTF-8. Outputs
- * are Out<T> parameters, for a function that throws has no result in C. */
+ * Native code gets only numbers, long[] and byte[]: a handle is a long, an opd_value is two longs, text is UTF-8.
+ * Outputs are Out<T> parameters, because the C functions return the error that Java throws. */
 %module Native
-/* The stacks that profilers record during the call have Java's methods. */
+/* During the call, the stacks that profilers record contain the Java methods. */
 %define %opdjava_with_stack(FUNCTION)
 %exception FUNCTION {
   const opdjava::JavaStack stack(jenv);
@@ -13,7 +13,7 @@
 %opdjava_with_stack(opd_range_begin)
 %opdjava_with_stack(opd_range_push)
 %opdjava_with_stack(opd_range_mark)
-%define %opd_blocking(FUNCTION)  /* Java's threads do not wait for native calls */
+%define %opd_blocking(FUNCTION)  /* other Java threads do not wait for a native call */
 %opdjava_with_stack(FUNCTION)
 %enddef
 %{
@@ -42,7 +42,7 @@
 %rename(ProfilerBuffer) opd_profiler_buffer;
 %rename(AllocatorKind) opd_allocator_kind;
 %rename(ValueType) opd_type;
-%ignore opd_opcode;  /* belongs to builders, which are not offered */
+%ignore opd_opcode;  /* for builders, which Java does not offer */
 %pragma(java) jniclassclassmodifiers="final class"
 %pragma(java) moduleclassmodifiers="/**
  * The functions of the C API, under their names in C, for features that the classes do not offer. The public headers describe them.
@@ -79,9 +79,9 @@ public final class"
 %typemap(javain) const char *path "Paths.bytes($javainput)"
 %typemap(out) const char * { $result = opdjava::bytes_of(jenv, $1, $1 ? strlen($1) : 0); }
 
-/* All code that may throw stands within the call's `try`, so that its `finally` ends what began before it.
+/* All code that may throw is inside the call's `try`. So its `finally` also ends uses that began before an exception.
  *
- * Outputs: native code writes into an array of one element, NATIVE; what arrives there becomes the Out's content. */
+ * Outputs: native code writes into an array NATIVE of one element. The element then becomes the Out's content. */
 %define %opdjava_out(PARAMETER, JNI, NATIVE, MAKE, JAVA, CONTENT)
 %typemap(jni) PARAMETER "JNI"
 %typemap(jtype) PARAMETER "NATIVE"
@@ -89,7 +89,7 @@ public final class"
 %typemap(javain, pre="    NATIVE p$javainput = new MAKE;", post="      Out.set($javainput, CONTENT);") PARAMETER "p$javainput"
 %typemap(freearg) PARAMETER ""
 %enddef
-/* Inputs that a Java expression makes for the call. */
+/* Inputs that a Java expression converts for the call. */
 %define %opdjava_in(PARAMETER, JNI, NATIVE, JAVA, EXPRESSION)
 %typemap(jni) PARAMETER "JNI"
 %typemap(jtype) PARAMETER "NATIVE"
@@ -97,7 +97,7 @@ public final class"
 %typemap(javain) PARAMETER "EXPRESSION"
 %typemap(freearg) PARAMETER ""
 %enddef
-/* A handle of the class CLASS, which lasts until the end of the call. */
+/* A handle of the class CLASS. It stays open until the end of the call. */
 %define %opdjava_handle(PARAMETER, CLASS)
 %typemap(jni) PARAMETER "jlong"
 %typemap(jtype, nopgcpp="1") PARAMETER "long"
@@ -105,7 +105,7 @@ public final class"
 %typemap(javain, pre="    long p$javainput = 0;", post="      Handle.end($javainput, p$javainput);") PARAMETER "p$javainput = Handle.begin($javainput)"
 %enddef
 
-/* The classes of handles are written by hand: they have no name of java.lang or java.util. */
+/* The hand-written classes of handles. Their names differ from those of java.lang and java.util. */
 #define OPDJAVA_Tensor Tensor
 #define OPDJAVA_Function PackedFn
 #define OPDJAVA_Module Program
@@ -145,7 +145,7 @@ public final class"
 %typemap(argout) TYPE ** { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
 
-/* Values: Values.java writes and reads them as words. */
+/* Values, which Values.java writes and reads as words. */
 %define %opdjava_values(PARAMETER, JAVA, METHOD)
 %typemap(jni) PARAMETER "jlongArray"
 %typemap(jtype) PARAMETER "long[]"
@@ -153,8 +153,8 @@ public final class"
 %typemap(javain, pre="    Values p$javainput = new Values();", post="      p$javainput.close();") PARAMETER "p$javainput.METHOD($javainput)"
 %typemap(freearg) PARAMETER ""
 %enddef
-/* Options: a map of names and values, of which native code sees pairs. The number of the call's arguments, which stand
- * before options, has one name in all typemaps of a function. */
+/* Options are a map from names to values, which native code gets as pairs. The call's arguments come before its
+ * options, and their number has the same name in all typemaps of a function. */
 %define %opd_options(STRUCT)
 %ignore STRUCT;
 %ignore STRUCT##_init;
@@ -170,7 +170,7 @@ public final class"
 }
 %enddef
 
-/* Results: records of Java, whose names records.py gives. */
+/* Results are Java records. records.py lists their names. */
 %include "record_names.i"
 %define %opd_stats(STRUCT)
 %opdjava_record(STRUCT, OPDJAVA_##STRUCT)
@@ -279,7 +279,7 @@ public final class"
 }
 %typemap(argout) (POINTER, COUNT) ""  /* otherwise the typemap of TYPE ** would apply */
 %enddef
-/* Names, then their signatures. */
+/* Names with their signatures. */
 %define %opd_signatures_in(NAMES, SIGNATURES, COUNT)
 %opdjava_in((NAMES, SIGNATURES, COUNT), jobjectArray, byte[][], Object, Values.utf8($javainput))
 %typemap(jstype) (NAMES, SIGNATURES, COUNT) "java.util.Map<String, String>"
@@ -291,7 +291,7 @@ public final class"
 }
 %enddef
 
-%define %opd_number(TYPE)  /* int, long or double: Java's compiler refuses the rest */
+%define %opd_number(TYPE)  /* int, long or double; Java's compiler refuses other types */
 %enddef
 %define %opd_number_out(PARAMETER)
 %opdjava_out(PARAMETER, jlongArray, long[], long[1], Long, p$javainput[0])
@@ -364,7 +364,7 @@ public final class"
 %typemap(in) PARAMETER (void *pointer) { pointer = nullptr; $1 = &pointer; }
 %typemap(argout) PARAMETER { opdjava::give(jenv, $input, {reinterpret_cast<jlong>(*$1)}); }
 %enddef
-%define %opd_arrow_stream_out(PARAMETER)  /* its address, as org.apache.arrow.c.ArrowArrayStream.memoryAddress() gives it */
+%define %opd_arrow_stream_out(PARAMETER)  /* the result of org.apache.arrow.c.ArrowArrayStream.memoryAddress() */
 %opdjava_in(PARAMETER, jlong, long, long, $javainput)
 %typemap(in) PARAMETER { $1 = reinterpret_cast<ArrowArrayStream *>($input); }
 %enddef
@@ -374,5 +374,5 @@ public final class"
 %typemap(javaout) void * { return $jnicall; }
 %typemap(out) void * { $result = reinterpret_cast<jlong>($1); }
 
-/* Sizes and counts, which are always far below 2^63. */
+/* Sizes and counts are long, because they are always far below 2^63. */
 %apply long long { uint64_t };

@@ -3,7 +3,10 @@ package java.lang.foreign;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
-/** The part of the JDK's interface that the sources and their tests use, for the compiler of Java 17. The jar does not have it. */
+/**
+ * The part of the JDK's interface that the sources and tests use, for the compiler of Java 17. The jar does not contain
+ * it.
+ */
 public interface MemorySegment {
   static MemorySegment ofAddress(long address) {
     throw new UnsupportedOperationException();

@@ -6,7 +6,10 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** The annotation of org.jspecify:jspecify, which compilers know by its name. The jar does not contain it. */
+/**
+ * A copy of the annotation in org.jspecify:jspecify, which compilers recognise by its name. The jar does not contain
+ * it.
+ */
 @Documented
 @Target(ElementType.TYPE_USE)
 @Retention(RetentionPolicy.RUNTIME)

@@ -9,12 +9,13 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * Memory outside of the heap through which a thread and native code exchange values. Each has 16 bytes, in the layout of an
- * opd_value on a little-endian machine. So calls need neither an array nor boxes.
+ * Memory outside of the heap by which a thread and native code exchange values. A value has 16 bytes, in the layout of
+ * an opd_value on a little-endian machine. So calls need neither arrays nor boxed objects.
  *
- * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs to Java's
- * thread, because a virtual thread may continue on another native thread between calls. The memory for callbacks belongs to the
- * native thread. Native code passes its address, and if the address changes, a new view is made.
+ * <p>A frame has the result, then the arguments. Frames of nested calls follow each other. The memory for calls belongs
+ * to the Java thread, because a virtual thread may continue on another native thread between calls. The memory for
+ * callbacks belongs to the native thread. Native code passes the address of this memory. If the address changes, a new
+ * view is made.
  */
 final class Area {
   static {
@@ -23,14 +24,14 @@ final class Area {
 
   static final int VALUE = 16;
   private static final int BYTES = 128 * VALUE;
-  // If threads of a pool referred to the areas, they would keep the class loader. So the class keeps them.
+  // The class keeps the areas. If threads of a pool referred to them, the threads would keep the class loader alive.
   private static final Map<Thread, Area> ALL = Collections.synchronizedMap(new WeakHashMap<>());
   private static final ThreadLocal<WeakReference<Area>> OF_THREAD = ThreadLocal.withInitial(Area::make);
 
   private final ByteBuffer calls = ByteBuffer.allocateDirect(BYTES).order(ByteOrder.nativeOrder());
   private final long address = addressOf(calls);
   private final Interrupts.Running running = new Interrupts.Running();
-  private ArrayDeque<Object> observed; // the CallEvents that are open; JVMs without the Flight Recorder have no such class
+  private ArrayDeque<Object> observed; // open CallEvents, a class that not all JVMs have
   private int top;
   private ByteBuffer callbacks;
   private long callbacksAddress;
@@ -47,7 +48,7 @@ final class Area {
     return new WeakReference<>(made);
   }
 
-  /** Returns the offset of a new frame, which close() ends; -1 if there is no room for it. */
+  /** Opens a frame, which close() ends. Returns its offset; -1 if there is no room. */
   int open(int count) {
     int frame = top;
     int end = frame + VALUE * Math.max(2, count + 1);

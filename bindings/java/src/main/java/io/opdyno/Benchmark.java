@@ -3,7 +3,7 @@ package io.opdyno;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The measurements of an evaluator, for any threads. It prints as its summary. */
+/** The measurements of an evaluator. Any thread may use it. It prints as its summary. */
 public final class Benchmark extends Handle {
   Benchmark(long pointer) {
     super(pointer);
@@ -11,7 +11,7 @@ public final class Benchmark extends Handle {
 
   /**
    * Makes a benchmark from times that were measured elsewhere: seconds per call, one for each repeat, in the order of
-   * measurement. Throws {@link OpdynoException.InvalidArgument} if there is no value, or a negative one.
+   * measurement. Throws {@link OpdynoException.InvalidArgument} if there is no value, or if a value is negative.
    */
   public static Benchmark ofSeconds(double... seconds) {
     return new Benchmark(create(Objects.requireNonNull(seconds, "seconds must not be null")));
@@ -37,12 +37,12 @@ public final class Benchmark extends Handle {
     return Native.opd_benchmark_percentile(this, percent);
   }
 
-  /** Seconds per call. */
+  /** The median of the seconds per call. */
   public double median() {
     return percentile(50);
   }
 
-  /** Compares it with another benchmark. */
+  /** Compares this benchmark with a later one. Returns a report with the change and a verdict. */
   public Report diff(Benchmark after, @Nullable DiffOptions options) {
     return Out.take(out -> Native.opd_benchmark_diff(this, after, DiffOptions.map(options), out));
   }

@@ -17,6 +17,6 @@ final class CallEvent extends Event {
   @Label("Name")
   String name;
 
-  transient Object owner; // the observer that began it
-  transient long head, content; // the name as native code gave it
+  transient Object owner; // the observer that began the event
+  transient long head, content; // the name as two words from native code
 }

@@ -13,14 +13,17 @@ final class Callbacks {
 
   private Callbacks() {}
 
-  /** Calls a function whose values are in the native thread's memory for callbacks, at the given address. */
+  /**
+   * Calls a function. The result and arguments are in the native thread's memory for callbacks, which begins at the
+   * address.
+   */
   static void callThrough(PackedFunction function, long address, int at, int count) throws Throwable {
     call(function, Area.get().callbacks(address), at, count);
   }
 
   /**
-   * Writes the result to memory; the caller owns it. The borrowed arguments follow it in memory. If the thread's memory has no
-   * room, native code calls this directly.
+   * Calls a function with the borrowed arguments in memory, and writes the result, which the caller owns, in front of
+   * them. If the thread's memory has no room, native code calls this method directly.
    */
   static void call(PackedFunction function, ByteBuffer memory, int at, int count) throws Throwable {
     memory.order(ByteOrder.nativeOrder());
@@ -46,7 +49,10 @@ final class Callbacks {
     }
   }
 
-  /** The tensors whose memory the caller lends. close() ends the loan; then the use of a kept tensor throws an exception. */
+  /**
+   * The tensors whose memory the caller lends. close() ends the loan. After that, the use of a kept tensor throws an
+   * exception.
+   */
   private static final class Loans implements AutoCloseable {
     private java.util.Map<Tensor, Long> lent;
 
@@ -90,7 +96,7 @@ final class Callbacks {
     }
   }
 
-  /** Returns the exception for an error with these properties; null means the usual kind. */
+  /** Returns the exception for an error with these properties. A null kind means the usual kind of the code. */
   static native OpdynoException error(int code, byte[] kind, byte[] message);
 
   private static native void setMetric(long metrics, byte[] name, int kind, long[] value);

@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Calls of functions through {@link Area}. Arguments that must first become objects, or for which there is no room, go through
- * {@link Values}.
+ * Calls of functions with values in {@link Area}. If an argument must first become an object, or if there is no room,
+ * {@link Values} is used instead.
  */
 final class Calls {
   static {
@@ -53,7 +53,10 @@ final class Calls {
     }
   }
 
-  /** For {@code f(null)}, Java passes no array: it is one argument. */
+  /**
+   * Returns the arguments of a call. For {@code f(null)}, Java passes null instead of an array, which means one null
+   * argument.
+   */
   static Object[] args(Object[] given) {
     return given == null ? new Object[] {null} : given;
   }
@@ -113,7 +116,10 @@ final class Calls {
     }
   }
 
-  /** Writes an argument. Returns false if the value must first become an object. A use of a handle begins, which end() ends. */
+  /**
+   * Writes an argument. Returns false if the value must first become an object. Begins a use of a handle, which end()
+   * ends.
+   */
   private static boolean put(ByteBuffer memory, int at, Object value) {
     if (!(value instanceof Handle handle)) return Values.putPlain(memory, at, value);
     long pointer = Handle.begin(handle);
@@ -125,7 +131,7 @@ final class Calls {
     if (value instanceof Handle handle) Handle.end(handle);
   }
 
-  /** Returns the result. Native code has written the size of a tensor behind it. */
+  /** Returns the result. If it is a tensor, native code has written the tensor's size behind it. */
   private static Object take(ByteBuffer memory, int at) {
     int kind = (int) memory.getLong(at);
     if (kind == Values.TENSOR) return new Tensor(memory.getLong(at + 8), memory.getLong(at + Area.VALUE));
@@ -166,6 +172,6 @@ final class Calls {
     return new ClassCastException("the function gave " + given + ", where " + expected + " is expected");
   }
 
-  /** The frame's first value becomes the result; the arguments follow it. */
+  /** Calls a function with the arguments in a frame, and replaces the frame's first value by the result. */
   private static native void call(long function, long frame, int count);
 }

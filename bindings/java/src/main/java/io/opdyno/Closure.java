@@ -3,8 +3,8 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A C function pointer that calls a packed function, for libraries that take callbacks. Any thread may call it if the function
- * allows that.
+ * A C function pointer that calls a packed function, for libraries that take callbacks. Any thread may call it if the
+ * packed function allows that.
  */
 public final class Closure extends Handle {
   Closure(long pointer) {
@@ -13,7 +13,7 @@ public final class Closure extends Handle {
 
   /**
    * Makes a C function with a signature such as {@code "i32(ptr, ptr)"}; {@link PackedFn#ofPointer} explains signatures. Throws
-   * {@link OpdynoException.InvalidArgument}, with the place of the mistake, for a wrong signature.
+   * {@link OpdynoException.InvalidArgument} for a wrong signature; the message has the place of the mistake.
    */
   public static Closure of(PackedFn function, String signature) {
     return Out.take(out -> Native.opd_closure_create(function, signature, out));
@@ -25,8 +25,9 @@ public final class Closure extends Handle {
   }
 
   /**
-   * Returns the first failure since the previous call of this method, or null. C cannot receive an exception, so the C function
-   * returned 0. The failure is the exception of the function, or an OpdynoException if the result does not fit the signature.
+   * Returns and clears the first failure since the previous call of this method; null if there is none. Because C
+   * cannot receive an exception, the C function returns 0 after a failure. The failure is the exception of the packed
+   * function, or an OpdynoException if the result does not fit the signature.
    */
   public @Nullable Throwable takeError() {
     long pointer = Handle.begin(this);

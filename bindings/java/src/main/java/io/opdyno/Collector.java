@@ -1,6 +1,6 @@
 package io.opdyno;
 
-/** Measures something around calls. */
+/** Takes measurements around calls; see {@link Collectors}. */
 public final class Collector extends Handle {
   Collector(long pointer) {
     super(pointer);

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Collectors, for ProfileOptions. */
+/** Makes collectors, which ProfileOptions takes. */
 public final class Collectors {
   private Collectors() {}
 
@@ -54,8 +54,8 @@ public final class Collectors {
   }
 
   /**
-   * Reads the device's own counters for the kernels in a call: on Vulkan "Compute shader invocations", the number of their
-   * threads; on CUDA metrics of CUPTI, which end with ".sum".
+   * Reads the device's own counters for the kernels in a call. On Vulkan, "Compute shader invocations" is the number of
+   * the kernels' threads. On CUDA, the names are those of CUPTI's metrics, which end with ".sum".
    */
   public static Collector device(String... metrics) {
     return counting(CollectorKind.DEVICE, Objects.requireNonNull(metrics, "metrics must not be null"));

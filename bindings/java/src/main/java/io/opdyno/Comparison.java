@@ -7,12 +7,12 @@ import org.jspecify.annotations.Nullable;
  * and a report of the operators that became slower (null if nothing was measured). It prints as its verdict.
  */
 public record Comparison(Report report, @Nullable Report times) implements AutoCloseable {
-  /** One sentence: the first difference and the operator that caused it, or that there is none. */
+  /** One sentence that names the first difference and the operator that caused it, or says that there is none. */
   public String verdict() {
     return String.valueOf(report.get(ReportSection.CONFIGURATION, 0, "Verdict"));
   }
 
-  /** Whether nothing differs, and both programs return. */
+  /** Whether both programs return and their results do not differ. */
   public boolean isEqual() {
     return ((Number) report.get(ReportSection.CONFIGURATION, 0, "Equal")).longValue() == 1;
   }

@@ -3,11 +3,12 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The type of a tensor's elements, in DLPack's numbers.
+ * The type of a tensor's elements, in the encoding of DLPack. A number for which DLPack has no bits is an
+ * IllegalArgumentException.
  *
- * @param code the kind: 0 is signed, 1 unsigned, 2 floating-point …
- * @param bits the bits of one lane
- * @param lanes the numbers in an element, usually 1; a number for which DLPack has no bits is an IllegalArgumentException
+ * @param code the kind: 0 is signed, 1 is unsigned, 2 is floating-point …
+ * @param bits the number of bits of a lane
+ * @param lanes the number of lanes of an element, usually 1
  */
 public record DType(int code, int bits, int lanes) {
   public DType {
@@ -20,19 +21,22 @@ public record DType(int code, int bits, int lanes) {
     if (number < 0 || number > most) throw new IllegalArgumentException(what + " must lie between 0 and " + most + ", but is " + number);
   }
 
-  /** Float. */
+  /** The dtype of Java's float. */
   public static final DType FLOAT32 = new DType(2, 32, 1);
 
-  /** Double. */
+  /** The dtype of Java's double. */
   public static final DType FLOAT64 = new DType(2, 64, 1);
 
-  /** Integer. */
+  /** The dtype of Java's int. */
   public static final DType INT32 = new DType(0, 32, 1);
 
-  /** Long. */
+  /** The dtype of Java's long. */
   public static final DType INT64 = new DType(0, 64, 1);
 
-  /** Reads "float32", "uint8", "float32x4" …. Throws {@link OpdynoException.InvalidArgument} for other text. */
+  /**
+   * Parses text such as "float32", "uint8" or "float32x4". Throws {@link OpdynoException.InvalidArgument} for other
+   * text.
+   */
   public static DType of(String text) {
     return Out.take(out -> Native.opd_dtype_from_string(text, out));
   }
@@ -42,7 +46,8 @@ public record DType(int code, int bits, int lanes) {
     return (bits * lanes + 7) / 8;
   }
 
-  // The methods that Java 17 makes for a record keep the class loader after the first call.
+  // Written by hand, because the methods that Java 17 makes for a record keep the class loader alive after their first
+  // call.
   @Override
   public boolean equals(@Nullable Object other) {
     return other instanceof DType dtype && word() == dtype.word();

@@ -3,17 +3,18 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place that owns memory and runs kernels, in DLPack's numbers. It need not exist: see {@link #exists}. The use of an absent
- * device throws {@link OpdynoException.Unsupported}, which lists the present devices. All methods are safe on any thread.
+ * A device, which owns memory and runs kernels, in the encoding of DLPack. It need not exist; see {@link #exists}. The
+ * use of an absent device throws {@link OpdynoException.Unsupported}, which lists the present devices. All methods are
+ * safe on any thread.
  *
  * @param type the kind: 1 is the CPU, 2 is CUDA
- * @param id the number among the devices of the kind
+ * @param id the index among the devices of this kind
  */
 public record Device(int type, int id) {
   /** The first CPU, "cpu:0". */
   public static final Device CPU = new Device(1, 0);
 
-  /** Reads "cpu", "cuda:1", "2:0" …. Throws {@link OpdynoException.InvalidArgument} for other text. */
+  /** Parses text such as "cpu", "cuda:1" or "2:0". Throws {@link OpdynoException.InvalidArgument} for other text. */
   public static Device of(String text) {
     return Out.take(out -> Native.opd_device_from_string(text, out));
   }
@@ -23,7 +24,9 @@ public record Device(int type, int id) {
     return attribute(DeviceAttribute.EXIST) instanceof Boolean there && there;
   }
 
-  /** A property: a Long, String, Boolean or, for sizes along axes, a long[]; null if the device does not report it. */
+  /**
+   * A property as a Long, String or Boolean, or a long[] for sizes along axes; null if the device does not report it.
+   */
   public @Nullable Object attribute(DeviceAttribute attr) {
     return Out.<Object>take(out -> Native.opd_device_get_attr(this, attr, out));
   }
@@ -44,7 +47,8 @@ public record Device(int type, int id) {
   }
 
   /**
-   * Returns pooled memory to the system; for the CPU, also the copies of unloaded libraries that are kept for their next load.
+   * Returns pooled memory to the system. On the CPU, also frees the copies of unloaded libraries that are kept for
+   * their next load.
    */
   public void trim() {
     Native.opd_memory_trim(this);

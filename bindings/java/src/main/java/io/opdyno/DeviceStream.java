@@ -1,8 +1,9 @@
 package io.opdyno;
 
 /**
- * A queue of work of one device, done in order. Each thread has a current stream for each device, at first the default one;
- * kernels and copies that it starts go there. The CPU has only this stream. All methods are safe on any thread.
+ * A queue of one device's work, which is done in order. Each thread has a current stream for each device, at first the
+ * device's default stream. Kernels and copies that the thread starts go to its current stream. The CPU has only the
+ * default stream. All methods are safe on any thread.
  *
  * <pre>{@code
  * try (DeviceStream stream = new DeviceStream(device)) {
@@ -14,7 +15,7 @@ package io.opdyno;
 public final class DeviceStream implements AutoCloseable {
   private final Device device;
   private final long address;
-  private int uses = 1; // one until it is closed, and one for each call
+  private int uses = 1; // one until the stream is closed, and one for each call
   private boolean isClosed;
 
   /** Makes a stream. Throws {@link OpdynoException.Unsupported} if the device is absent or has no streams. */
@@ -38,7 +39,7 @@ public final class DeviceStream implements AutoCloseable {
     }
   }
 
-  /** Runs the work with this as the calling thread's current stream. */
+  /** Runs the work while this stream is the calling thread's current stream. */
   public void run(Runnable work) {
     begin();
     try {
@@ -53,7 +54,9 @@ public final class DeviceStream implements AutoCloseable {
     }
   }
 
-  /** Waits for the stream's work and frees the stream, once no call uses it. Closing it again does nothing. */
+  /**
+   * Waits until no call uses the stream and its work has ended, then frees the stream. Closing it again does nothing.
+   */
   @Override
   public void close() {
     synchronized (this) {

@@ -2,8 +2,8 @@ package io.opdyno;
 
 import java.nio.ByteBuffer;
 
-/** A function that reads its arguments from memory, without objects for them. */
+/** A function that reads its arguments from memory, so that calls make no objects for them. */
 abstract class DirectFunction implements PackedFunction {
-  /** Writes the result to memory. The borrowed arguments follow it. */
+  /** Reads the borrowed arguments from memory and writes the result in front of them. */
   abstract void call(ByteBuffer memory, int at, int count);
 }

@@ -19,8 +19,8 @@ public final class Evaluator extends Handle {
   }
 
   /**
-   * Calls the function with these arguments, as often as the options say. If the thread is interrupted and the function calls a
-   * VM, this throws {@link OpdynoException.Cancelled}.
+   * Calls the function with these arguments as often as the options say. If the thread is interrupted while the
+   * function calls a VM, this method throws {@link OpdynoException.Cancelled}.
    */
   public Benchmark call(@Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();

@@ -2,13 +2,13 @@ package io.opdyno;
 
 import java.util.Objects;
 
-/** A program of the VM, as data. */
+/** A VM program as data. It can be assembled, read and written. */
 public final class Executable extends Handle {
   Executable(long pointer) {
     super(pointer);
   }
 
-  /** Assembles a program from its text form: docs/assembly.md. */
+  /** Assembles a program from its text form, which docs/assembly.md describes. */
   public static Executable assemble(String text) {
     return Out.take(out -> Native.opd_executable_assemble(Values.encoded(Objects.requireNonNull(text, "text must not be null")), out));
   }

@@ -4,27 +4,29 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * Operators as events of the JVM's Flight Recorder, so that JDK Mission Control and `jfr` show them together with the JVM's
- * events: calls while they run, "io.opdyno.Call", and spans of a trace, "io.opdyno.Span". It needs the JDK's module jdk.jfr.
+ * Writes operators as events of the JVM's Flight Recorder, so that JDK Mission Control and `jfr` show them together
+ * with the JVM's events. The event "io.opdyno.Call" is a call while it runs; "io.opdyno.Span" is a span of a trace.
+ * This class needs the JDK's module jdk.jfr.
  */
 public final class FlightEvents {
   private FlightEvents() {}
 
   /**
-   * Writes an event for each call of an operator or function that a program makes in this VM, with its begin, duration and
-   * thread, while a recording of the Flight Recorder runs in which the event is enabled. A call that fails has no event. While no
-   * such recording runs, calls have no extra cost. The observer replaces the VM's instrument until it is closed.
+   * Writes an event for each call of an operator or function that a program makes in this VM, with begin, duration and
+   * thread. Events are written while the Flight Recorder runs a recording in which the event is enabled. While there is
+   * no such recording, calls have no extra cost. A call that fails has no event. The observer replaces the VM's
+   * instrument until it is closed.
    *
-   * <p>Enable the event before the recording starts: a change of a running recording takes effect when it, or another recording,
-   * starts or stops.
+   * <p>Enable the event before the recording starts. A change of a running recording takes effect only when some
+   * recording starts or stops.
    */
   public static FlightObserver observe(Vm vm) {
     return new FlightObserver(Objects.requireNonNull(vm, "vm must not be null"));
   }
 
   /**
-   * Writes an event for each span. The times of a span are fields, because an event's own time is that of its writing. Without a
-   * recording of the Flight Recorder, nothing is written. Returns the number of events.
+   * Writes an event for each span. The times of a span are fields, because the event's own time is the time when it is
+   * written. If the Flight Recorder runs no recording, nothing is written. Returns the number of events.
    */
   public static int commit(Trace trace) {
     Objects.requireNonNull(trace, "trace must not be null");

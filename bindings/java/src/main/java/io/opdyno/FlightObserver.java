@@ -7,7 +7,7 @@ import jdk.jfr.FlightRecorderListener;
 import jdk.jfr.Recording;
 import org.jspecify.annotations.Nullable;
 
-/** Writes events while it is open: see {@link FlightEvents#observe}. */
+/** Writes events while it is open; see {@link FlightEvents#observe}. */
 public final class FlightObserver implements AutoCloseable {
   private final Vm vm;
   private final FlightRecorderListener listener = new FlightRecorderListener() {
@@ -16,16 +16,18 @@ public final class FlightObserver implements AutoCloseable {
       try {
         update();
       } catch (IllegalStateException closed) {
-        close(); // the VM has ended before
+        close(); // the VM has ended earlier
       }
     }
   };
-  private PackedFn instrument; // while a recording runs
+  private PackedFn instrument; // null while no recording runs
   private boolean isClosed;
 
   FlightObserver(Vm vm) {
     this.vm = vm;
-    new CallEvent().isEnabled(); // registers the event before a listener, called under the recorder's lock, waits for this
+    // Registers the event before the listener is added, because a listener is called with the recorder's lock and waits
+    // for this object.
+    new CallEvent().isEnabled();
     if (FlightRecorder.isAvailable()) FlightRecorder.addListener(listener);
     try {
       update();
@@ -35,12 +37,12 @@ public final class FlightObserver implements AutoCloseable {
     }
   }
 
-  /** Whether calls are written now: a recording runs in which the event is enabled. */
+  /** Whether calls are written now, because a recording runs in which the event is enabled. */
   public synchronized boolean isRecording() {
     return instrument != null;
   }
 
-  /** Ends the observer. The VM has no instrument then. */
+  /** Ends the observer. After that, the VM has no instrument. */
   @Override
   public void close() {
     if (FlightRecorder.isAvailable()) FlightRecorder.removeListener(listener);
@@ -56,7 +58,7 @@ public final class FlightObserver implements AutoCloseable {
       instrument = now;
     } finally {
       PackedFn unused = instrument == now ? before : now;
-      if (unused != null) unused.close(); // running calls keep their instrument
+      if (unused != null) unused.close(); // running calls keep the instrument alive
     }
   }
 
@@ -66,19 +68,22 @@ public final class FlightObserver implements AutoCloseable {
     try {
       update();
     } catch (IllegalStateException closed) {
-      // The VM has ended before, and its instrument with it.
+      // The VM and its instrument have ended earlier.
     }
     if (instrument != null) instrument.close();
     instrument = null;
   }
 
-  /** Called before and after each call, but not after a call that failed. Nested calls are in the thread's {@link Area}. */
+  /**
+   * The instrument. It is called before and after each call, but not after a failed call. The thread's {@link Area} has
+   * open calls.
+   */
   private static final class Instrument extends DirectFunction {
-    private static final int MOST_OPEN = 1 << 10; // limit of failed calls
+    private static final int MOST_OPEN = 1 << 10; // failed calls stay open, so their number is limited
 
     @Override
     void call(ByteBuffer memory, int at, int count) {
-      int name = at + 2 * Area.VALUE; // the result's place, the function, the name, whether it is before the call
+      int name = at + 2 * Area.VALUE; // the frame has the result, the function, the name, "before" …
       boolean isBefore = memory.getLong(name + Area.VALUE + 8) != 0;
       ArrayDeque<Object> open = Area.get().observed();
       if (isBefore) begin(open, this, memory.getLong(name), memory.getLong(name + 8));
@@ -97,7 +102,7 @@ public final class FlightObserver implements AutoCloseable {
       event.begin();
     }
 
-    /** Calls that began within the call and have not ended have failed. */
+    /** Ends the event of a call. Calls that began within it and have not ended have failed, so they are dropped. */
     private static void end(ArrayDeque<Object> open, Object owner, ByteBuffer memory, int name) {
       long head = memory.getLong(name), content = memory.getLong(name + 8);
       CallEvent ended = null;
@@ -108,7 +113,7 @@ public final class FlightObserver implements AutoCloseable {
           break;
         }
       }
-      if (ended == null) return; // it began before the recording
+      if (ended == null) return; // the call began before the recording
       ended.end();
       while (open.pop() != ended) continue;
       if (!ended.shouldCommit()) return;

@@ -8,15 +8,15 @@ import javax.management.ObjectName;
 import javax.management.StandardMBean;
 
 /**
- * The memory of devices as gauges of JMX, which jconsole, VisualVM and exporters of metrics show. It needs the JDK's module
- * java.management.
+ * Registers the memory of devices as JMX gauges, which jconsole, VisualVM and metric exporters show. This class needs
+ * the JDK's module java.management.
  */
 public final class Gauges {
   private Gauges() {}
 
-  /** Registers the memory of a device, a {@link MemoryMXBean}. Does nothing if it is registered already. */
+  /** Registers a {@link MemoryMXBean} for the memory of a device. Does nothing if the device is registered already. */
   public static ObjectName register(Device device) {
-    device.memoryStats(); // an absent device is an error now, not at the first read
+    device.memoryStats(); // if the device is absent, this throws now instead of at the first read
     ObjectName name = nameOf(device);
     try {
       ManagementFactory.getPlatformMBeanServer().registerMBean(new StandardMBean(new Memory(device), MemoryMXBean.class, true), name);
@@ -28,7 +28,7 @@ public final class Gauges {
     return name;
   }
 
-  /** Removes the memory of a device. Does nothing if it is not registered. */
+  /** Removes the gauges of a device. Does nothing if the device is not registered. */
   public static void unregister(Device device) {
     ObjectName name = nameOf(device);
     try {

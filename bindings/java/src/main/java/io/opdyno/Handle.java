@@ -7,8 +7,9 @@ import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * An object of the library. close() ends it immediately; an object that is not closed ends after it becomes unreachable. A
- * running call keeps its handles, even if another thread closes them.
+ * A reference to an object of the library. close() releases the object immediately. If the handle is not closed, the
+ * object is released after the handle becomes unreachable. A running call keeps its handles, even if another thread
+ * closes them.
  */
 public class Handle implements AutoCloseable {
   static {
@@ -24,7 +25,7 @@ public class Handle implements AutoCloseable {
     }
 
     private Owned first;
-    private long uncounted; // bytes outside of the heap: OffHeap counts only large amounts
+    private long uncounted; // bytes outside of the heap that OffHeap does not know yet
 
     static Open ofThread() {
       return ALL[(int) Thread.currentThread().getId() & ALL.length - 1];
@@ -65,7 +66,7 @@ public class Handle implements AutoCloseable {
     void count(Owned owned, long bytes) {
       long more;
       synchronized (this) {
-        if (owned.state < 0) return; // remove() took its bytes off, or will
+        if (owned.state < 0) return; // remove() subtracts its bytes
         owned.bytes += bytes;
         more = large(bytes);
       }
@@ -82,12 +83,13 @@ public class Handle implements AutoCloseable {
   }
 
   /**
-   * The library's object, and a reference that is queued when its handle was dropped. It works like a Cleaner, but closing needs
-   * no call of the JVM's native code. If a handle is no longer in the list of open handles, queuing it has no effect.
+   * The library's object of a handle. The JVM queues this reference after the handle was dropped. It works like a
+   * Cleaner, but close() needs no call of the JVM's native code. If the handle is no longer in the list of open
+   * handles, queuing has no effect.
    */
   private static final class Owned extends PhantomReference<Object> {
     private static final int CLOSED = 1 << 31;
-    private static final long MOST_BYTES = 1L << 40; // the size of a view may be anything; the sum must not overflow
+    private static final long MOST_BYTES = 1L << 40; // the sum must not overflow, and a view may have any size
     private static final long IDLE_MILLIS = 1000;
     private static final ReferenceQueue<Object> DROPPED = new ReferenceQueue<>();
     private static final IdleThread ENDS = new IdleThread("opdyno-dropped", Owned::endDropped, Open::isAny);
@@ -102,11 +104,12 @@ public class Handle implements AutoCloseable {
     }
 
     private final long pointer;
-    private long bytes; // of memory outside of the heap; `open` guards it
+    private long bytes; // memory outside of the heap; guarded by `open`
     private final Open open = Open.ofThread();
-    private Owned previous, next; // in `open`, which guards them
-    // CLOSED, or the number of uses: one until it is closed, and one for each call. Only STATE changes it. A volatile field would
-    // cost a fence at its construction, which is not needed because the handle's field is final.
+    private Owned previous, next; // the list in `open`, which guards them
+    // CLOSED, or the number of uses: one until the handle is closed, and one for each call. Only STATE changes it. It
+    // is not volatile, because that would cost a fence at construction, which is not needed: the handle's field is
+    // final.
     private int state = 1;
 
     Owned(Object holder, long pointer, long bytes) {
@@ -117,7 +120,7 @@ public class Handle implements AutoCloseable {
       ENDS.start();
     }
 
-    /** The handle, whose class the message names. */
+    /** Begins a use and returns the address. If the handle is closed, the message of the exception names its class. */
     long begin(Handle handle) {
       for (int now; (now = (int) STATE.getVolatile(this)) >= 0; ) {
         if (STATE.compareAndSet(this, now, now + 1)) return pointer;
@@ -151,22 +154,25 @@ public class Handle implements AutoCloseable {
     this(pointer, 0);
   }
 
-  /** Bytes of memory outside of the heap. */
+  /** Makes a handle of an object that holds memory outside of the heap. */
   Handle(long pointer, long bytes) {
     owned = new Owned(this, pointer, bytes);
   }
 
-  /** Ends an object of the library after its holder, a view of memory, became unreachable. */
+  /** Releases an object of the library after its holder, a view of the object's memory, became unreachable. */
   static void endWith(Object holder, long pointer, long bytes) {
     new Owned(holder, pointer, bytes);
   }
 
-  /** Begins a use, which end() ends, and returns the address; 0 for null. */
+  /** Begins a use, which end() ends. Returns the address; 0 for null. */
   static long begin(Handle handle) {
     return handle == null ? 0 : handle.owned.begin(handle);
   }
 
-  /** Ends a use. `address` is the result of begin(); 0 does nothing: it means null, or an argument that was not reached. */
+  /**
+   * Ends a use. `begun` is the result of begin(). 0 means null or an argument whose use did not begin; then this does
+   * nothing.
+   */
   static void end(Handle handle, long begun) {
     if (begun != 0) end(handle);
   }
@@ -176,13 +182,13 @@ public class Handle implements AutoCloseable {
     Reference.reachabilityFence(handle);
   }
 
-  /** Notes that it holds more or less memory outside of the heap than before. */
+  /** Counts a change of the memory outside of the heap that a handle holds. */
   static void count(Handle handle, long bytes) {
     handle.owned.open.count(handle.owned, Math.min(bytes, Owned.MOST_BYTES));
     Reference.reachabilityFence(handle);
   }
 
-  /** Whether both are handles of one object of the library. */
+  /** Whether both handles refer to the same object of the library. */
   public final boolean isSame(Handle other) {
     long own = begin(this), others = 0;
     try {

@@ -7,9 +7,9 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
- * Which methods of Java run on the calling thread, for the stacks that profilers record. It has no lambda and no string
- * concatenation, because Java creates their code at the first use. Every program would wait for this while the library is loaded,
- * and a thread whose stack is nearly full could not do it.
+ * Lists the Java methods on the calling thread's stack, for the stacks that profilers record. The class uses no lambda
+ * and no string concatenation, because Java creates their code at the first use. Every program would wait for this
+ * while the library is loaded, and a thread whose stack is nearly full could not do it.
  */
 final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]> {
   private static final int MOST_FRAMES = 256, MOST_KNOWN = 1 << 14;
@@ -39,7 +39,7 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
     return Arrays.copyOf(words, size);
   }
 
-  /** Whether a class belongs to the binding: it is in this package, but not in a nested package. */
+  /** Whether a class belongs to the binding, because it is in this package and not in a nested one. */
   private static boolean isOwn(String className) {
     return className.startsWith("io.opdyno.") && className.indexOf('.', 10) < 0;
   }
@@ -51,9 +51,10 @@ final class HostStack implements Function<Stream<StackWalker.StackFrame>, int[]>
     int[] made = {
       number(method.getClassName().concat(".").concat(method.getMethodName())),
       number(file == null ? "?" : file),
-      Math.max(method.getLineNumber(), 0) // of a native method it is negative
+      Math.max(method.getLineNumber(), 0) // the line of a native method is negative
     };
-    // A program that keeps making classes must not fill the memory. A method that is described again gets the same numbers.
+    // The map is cleared, because a program that keeps making classes would fill the memory. If a method is described
+    // again, it gets the same numbers.
     if (KNOWN.size() >= MOST_KNOWN) KNOWN.clear();
     KNOWN.put(method, made);
     return made;

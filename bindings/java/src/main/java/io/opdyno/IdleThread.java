@@ -3,11 +3,11 @@ package io.opdyno;
 import java.util.function.BooleanSupplier;
 
 /**
- * A daemon thread that ends when it has no work, because a thread keeps its class loader alive. After work was added, start()
- * must be called.
+ * A daemon thread that ends when it has no work, because a running thread keeps its class loader alive. Whoever adds
+ * work must then call start().
  */
 final class IdleThread {
-  /** Does a part of the work, and may wait for work. Returns false if it found no work for some time. */
+  /** Does a part of the work and may wait for work. Returns false if there was no work for some time. */
   interface Step {
     boolean run() throws InterruptedException;
   }
@@ -17,7 +17,7 @@ final class IdleThread {
   private final BooleanSupplier hasWork;
   private volatile boolean isStarted;
 
-  /** The thread ends if a step found no work and {@code hasWork}, which does not wait, is false. */
+  /** Makes the thread. It ends if a step found no work and {@code hasWork} is false. {@code hasWork} must not wait. */
   IdleThread(String name, Step step, BooleanSupplier hasWork) {
     this.name = name;
     this.step = step;
@@ -38,7 +38,7 @@ final class IdleThread {
   }
 
   private synchronized boolean isDone() {
-    isStarted = false; // a thread that adds work after this calls startOne()
+    isStarted = false; // whoever adds work after this line starts a new thread by startOne()
     isStarted = hasWork.getAsBoolean();
     return !isStarted;
   }
@@ -48,7 +48,7 @@ final class IdleThread {
       try {
         if (!step.run() && isDone()) return;
       } catch (Throwable failed) {
-        // If one piece of work throws, the others are still done.
+        // If a step throws, the remaining work is still done.
       }
     }
   }

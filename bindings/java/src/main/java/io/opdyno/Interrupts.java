@@ -10,19 +10,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Lets Thread.interrupt() end calls of VMs. Java has no callback for an interrupt, so a separate thread polls the calling
- * threads. If one is interrupted, it cancels the token of that thread's calls. The token is the default of the native thread, so
- * it also ends functions that are called without options.
+ * Lets Thread.interrupt() cancel calls of VMs. Java has no callback for an interrupt, so a separate thread polls the
+ * calling threads. If a calling thread is interrupted, the polling thread cancels the token of its calls. The token is
+ * the native thread's default, so it also cancels functions that are called without options.
  */
 final class Interrupts {
   private static final long LOOK_MILLIS = 10;
   private static final int MOST_VAIN_LOOKS = 100;
-  // If threads of a pool referred to these objects, they would keep the class loader. So this set keeps the objects of calling
-  // threads, and polling ends.
+  // This set keeps the objects of calling threads until polling ends. If threads of a pool referred to the objects, the
+  // threads would keep the class loader alive.
   private static final Set<Running> THREADS = ConcurrentHashMap.newKeySet();
   private static final IdleThread LOOKER = new IdleThread("opdyno-interrupts", Interrupts::look, () -> !THREADS.isEmpty());
   private static final VarHandle DEPTH;
-  private static int vainLooks; // of the polling thread
+  private static int vainLooks; // polls without a calling thread, in sequence; only the polling thread uses it
 
   static {
     Library.load();
@@ -35,25 +35,26 @@ final class Interrupts {
 
   private Interrupts() {}
 
-  /** The calls of one thread. Nested calls have one token. The thread's {@link Area} has it. */
+  /** The state of one thread's calls, which the thread's {@link Area} holds. Nested calls have one token. */
   static final class Running {
     private final WeakReference<Thread> thread = new WeakReference<>(Thread.currentThread());
-    // A carrier thread runs other virtual threads between the calls of one, so the token is set for each outermost call.
+    // The token of a virtual thread is set for each outermost call, because between its calls the carrier thread runs
+    // others.
     private final boolean isVirtual = Thread.currentThread().getThreadGroup() != null
         && Thread.currentThread().getThreadGroup().getName().equals("VirtualThreads");
     private Map<String, Object> options;
-    private CancelToken token; // while the thread is listed
-    private int depth; // the thread writes it, without a fence for each call
-    private volatile boolean isCancelled; // written within this
-    private volatile boolean isListed; // written within this, and by a look
-    private boolean isSet; // as the native thread's default, for the calls that run now
-    private boolean isDefault; // as the default for future calls, too
-    private boolean hasOther; // the thread has a default token by CancelToken.setDefault()
+    private CancelToken token; // not null while the thread is listed
+    private int depth; // only the thread writes it, without a fence for each call
+    private volatile boolean isCancelled; // written with the lock of this
+    private volatile boolean isListed; // written with the lock of this, and by look()
+    private boolean isSet; // the token is the native thread's default for the running calls
+    private boolean isDefault; // the token is the native thread's default for future calls, too
+    private boolean hasOther; // the thread has a default token from CancelToken.setDefault()
 
-    /** Counts a call, which end() ends. */
+    /** Begins a call, which end() ends. */
     Running begin() {
       int now = depth;
-      DEPTH.setOpaque(this, now + 1); // before isListed is read: see unlistIdle()
+      DEPTH.setOpaque(this, now + 1); // written before isListed is read; see unlistIdle()
       if (now == 0 && (!isListed || !isDefault || isCancelled)) prepare();
       return this;
     }
@@ -61,8 +62,9 @@ final class Interrupts {
     void end() {
       int now = depth - 1;
       DEPTH.setOpaque(this, now);
-      // A poll sets isCancelled, and cancels only if the thread is still interrupted then. So the thread sees one of the two
-      // here, or begins its next call with isCancelled set, and waits for the end of the poll.
+      // A poll sets isCancelled first, and cancels the token only if the thread is still interrupted then. So the
+      // thread sees isCancelled or the interrupt here. Otherwise it begins its next call with isCancelled set, and
+      // waits for the poll's end.
       if (now == 0 && (isCancelled || Thread.currentThread().isInterrupted())) reset();
     }
 
@@ -78,7 +80,7 @@ final class Interrupts {
         if (isDefault || hasOther) return;
         isSet = setDefaultToken();
         isDefault = isSet && !isVirtual;
-      } catch (Throwable failed) { // for example because the stack is full
+      } catch (Throwable failed) { // for example StackOverflowError
         DEPTH.setOpaque(this, 0);
         throw failed;
       }
@@ -104,7 +106,7 @@ final class Interrupts {
       isListed = true;
     }
 
-    /** The token of a call, if the thread's default token is another one. */
+    /** Adds the thread's token to the options of a call, if another token is the thread's default. */
     Map<String, ?> options(CallOptions given) {
       if (isSet) return CallOptions.map(given);
       if (given == null) return options;
@@ -117,7 +119,7 @@ final class Interrupts {
       return (int) DEPTH.getOpaque(this) > 0;
     }
 
-    /** If the poll of one thread fails, the others are still polled. */
+    /** Polls the thread. A failure is ignored, so that the other threads are still polled. */
     private void tryLook() {
       try {
         Thread known = thread.get();
@@ -135,7 +137,7 @@ final class Interrupts {
       else isCancelled = false;
     }
 
-    /** Some time after isListed was unset: a thread that read it before has written its depth since. */
+    /** Called some time after isListed was unset. A thread that read isListed earlier has written its depth by now. */
     private synchronized void unlistIdle() {
       if (isCalling()) isListed = true;
       if (!isListed) forget();
@@ -143,7 +145,7 @@ final class Interrupts {
 
     private synchronized void forget() {
       THREADS.remove(this);
-      token.close(); // a handle that is open keeps the class loader
+      token.close(); // an open handle would keep the class loader alive
       token = null;
       options = null;
     }
@@ -156,12 +158,12 @@ final class Interrupts {
     running.hasOther = token != null;
   }
 
-  /** Counts a call of this thread. */
+  /** Begins a call of this thread. */
   static Running begin() {
     return Area.get().running().begin();
   }
 
-  /** Does a part of the polling thread's work. Returns false if no thread called for some time. */
+  /** Polls all calling threads once. Returns false if no thread has made a call for some time. */
   private static boolean look() {
     LockSupport.parkNanos(LOOK_MILLIS * 1_000_000);
     THREADS.forEach(Running::tryLook);

@@ -6,17 +6,17 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state that a language model's program keeps for its sequences between calls: a paged attention cache, or the states of a
- * recurrent network. A function of the program makes it, and others take it as an argument. The caller chooses the numbers of
- * sequences. Only one thread at a time may use it: if another thread uses the state, {@link OpdynoException.FailedPrecondition}
- * is thrown.
+ * The state that a language model's program stores for its sequences between calls: a paged attention cache, or the
+ * states of a recurrent network. A function of the program makes it, and other functions take it as an argument. The
+ * caller chooses the ids of the sequences. Only one thread at a time may use a state. If another thread uses it
+ * meanwhile, {@link OpdynoException.FailedPrecondition} is thrown.
  */
 public final class KvState extends Handle {
   KvState(long pointer) {
     super(pointer);
   }
 
-  /** Makes a state from the result of a function of the program. The caller still has to close the result. */
+  /** Gets the state from the result of a function of the program. The caller still has to close the result. */
   public static KvState of(Object value) {
     return Out.take(out -> Native.opd_kv_state_from_value(value, out));
   }
@@ -41,7 +41,9 @@ public final class KvState extends Handle {
     fork(parent, child, -1);
   }
 
-  /** Makes the sequence {@code child}, which begins with the given number of tokens of {@code parent}; -1: all. */
+  /**
+   * Makes the sequence {@code child}, which begins with the first {@code numTokens} tokens of {@code parent}; -1: all.
+   */
   public void fork(long parent, long child, long numTokens) {
     Native.opd_kv_state_fork(this, parent, child, numTokens);
   }
@@ -51,7 +53,10 @@ public final class KvState extends Handle {
     Native.opd_kv_state_pop(this, id, numTokens);
   }
 
-  /** Begins a pass, which computes the given numbers of new tokens of the sequences. If it fails, nothing has changed. */
+  /**
+   * Begins a pass, which computes {@code counts[i]} new tokens of {@code ids[i]}. If this fails, the state is
+   * unchanged.
+   */
   public void begin(long[] ids, long[] counts) {
     begin(ids, counts, null);
   }
@@ -88,7 +93,7 @@ public final class KvState extends Handle {
     }
   }
 
-  /** The number of tokens of each sequence, by the sequence's number. */
+  /** The number of tokens of each sequence, by the sequence's id. */
   public Map<Long, Long> lengths() {
     try (ValueMap lengths = Out.take(out -> Native.opd_kv_state_lengths(this, out))) {
       Map<Long, Long> all = new TreeMap<>();

@@ -13,13 +13,14 @@ import java.util.List;
 import java.util.zip.CRC32;
 
 /**
- * The native library. Each class with native methods loads it, because any of them may be the first that a program uses.
+ * Loads the native library. Each class with native methods calls load(), because a program may use any of them first.
  *
- * <p>The property "opdyno.library.path" names the file or its directory. Without it, the jar's file is copied once to a cache
- * directory, under the hash of its content: "opdyno.cache.dir", else $XDG_CACHE_HOME, else ~/.cache. A file there is never
- * changed, only replaced, so any number of programs can start at once. A damaged file is replaced. The check compares the CRC-32,
- * which takes half a millisecond; SHA-256 takes 75 ms at the start of a JVM. A cache that others can write is not used, because
- * the file is executed. If the cache cannot be used, a copy in a temporary directory is loaded and then removed.
+ * <p>The property "opdyno.library.path" names the file or its directory. Without it, the jar's file is copied once to a
+ * cache directory, under the hash of its content. The cache directory is "opdyno.cache.dir", else $XDG_CACHE_HOME, else
+ * ~/.cache. A file there is never changed, only replaced, so any number of programs can start at once. A damaged file
+ * is replaced. The check compares the CRC-32, which takes half a millisecond; SHA-256 would take 75 ms at the start of
+ * a JVM. A cache that others can write is not used, because the file is executed. If the cache cannot be used, a copy
+ * in a temporary directory is loaded and then removed.
  */
 final class Library {
   private static final String NAME = "libopdyno_java.so";
@@ -60,7 +61,7 @@ final class Library {
     Path kept = cacheDirectory(known[0]);
     if (kept != null && !isOwn(kept)) kept = null;
     if (kept != null && loadKept(resource, kept, Long.parseLong(known[1]), Long.parseLong(known[2], 16))) return;
-    // The cache's directory comes first, because it also works if another class loader has already loaded its file.
+    // The cache directory comes first, because it also works if another class loader has loaded the file in it.
     for (Path parent : new Path[] {kept, Path.of(System.getProperty("java.io.tmpdir")), Path.of("/dev/shm")}) {
       if (parent != null && loadCopy(resource, parent)) return;
     }
@@ -72,7 +73,7 @@ final class Library {
     Path file = directory.resolve(NAME);
     try {
       if (!isGood(file, size, crc)) {
-        Path made = Files.createTempFile(directory, NAME, ".part"); // only its owner may write it
+        Path made = Files.createTempFile(directory, NAME, ".part"); // only the owner may write this file
         try {
           extract(resource, made);
           Files.move(made, file, StandardCopyOption.ATOMIC_MOVE);
@@ -87,7 +88,10 @@ final class Library {
     return isLoaded(file);
   }
 
-  /** The directory DIRECTORY/opdyno/java/HASH. It is created if it does not exist. */
+  /**
+   * Whether only this user can write the directory DIRECTORY/opdyno/java/HASH. Creates the directory if it does not
+   * exist.
+   */
   private boolean isOwn(Path directory) {
     try {
       Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -100,7 +104,7 @@ final class Library {
     }
   }
 
-  /** A file that others can write is replaced, too. */
+  /** Whether the file is undamaged and only this user can write it. Otherwise it is replaced. */
   private static boolean isGood(Path file, long size, long crc) throws IOException {
     if (!Files.isRegularFile(file) || Files.size(file) != size) return false;
     try {
@@ -114,8 +118,8 @@ final class Library {
   }
 
   /**
-   * Throws if a user other than the superuser could replace the file. In a directory with the sticky bit, others cannot replace
-   * our files.
+   * Throws if a user other than this one and the superuser could replace the file. In a directory with the sticky bit,
+   * other users cannot replace it.
    */
   private static void checkOwn(Path path) throws IOException {
     java.util.Map<String, Object> found = Files.readAttributes(path, "unix:uid,mode");
@@ -148,7 +152,7 @@ final class Library {
     try {
       if (directory != null) Files.deleteIfExists(directory);
     } catch (IOException e) {
-      // the loaded library is used
+      // the library is loaded already
     }
   }
 
@@ -169,7 +173,7 @@ final class Library {
     }
   }
 
-  /** Null if there is none, for example in a container without a home directory. */
+  /** The cache directory; null if there is none, for example in a container without a home directory. */
   private Path cacheDirectory(String hash) {
     String given = System.getProperty("opdyno.cache.dir"), ofUser = System.getenv("XDG_CACHE_HOME");
     Path base;

@@ -1,8 +1,8 @@
 package io.opdyno;
 
-/** Receives the library's warnings, on any thread, several at once: see {@link Opdyno#setLog}. */
+/** Gets the library's warnings, on any thread and on several at once; see {@link Opdyno#setLog}. */
 @FunctionalInterface
 public interface LogCallback {
-  /** Receives a message of one line. Its exceptions are dropped. */
+  /** Gets a message of one line. Exceptions of this method are dropped. */
   void log(LogLevel level, String message);
 }

@@ -1,6 +1,8 @@
 package io.opdyno;
 
-/** The memory that the process uses on a device, for JMX: {@link Gauges} registers it. Sizes are in bytes. */
+/**
+ * The JMX interface of the memory that the process uses on a device. {@link Gauges} registers it. Sizes are in bytes.
+ */
 public interface MemoryMXBean {
   /** The name of the device, such as "cpu:0". */
   String getDevice();

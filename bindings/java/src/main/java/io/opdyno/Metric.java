@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** A number or text that a collector measured, and its kind. */
+/** A number or text that a collector measured, with its kind. */
 public final class Metric {
   private final MetricKind kind;
   private final Object value;
@@ -15,7 +15,7 @@ public final class Metric {
     this.value = value;
   }
 
-  /** Converts the pairs of kind and value by name that {@code opd_function_profile} returns. */
+  /** Converts the result of {@code opd_function_profile}, which is a map from names to pairs of kind and value. */
   static Map<String, Metric> all(ValueMap pairs) {
     Map<String, Metric> metrics = new LinkedHashMap<>();
     pairs.toMap().forEach((name, pair) -> {

@@ -7,7 +7,7 @@ import java.util.function.LongBinaryOperator;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** A function of numbers that is called without boxes. */
+/** A function of numbers that is called without boxed objects. */
 abstract class NumberFunction extends DirectFunction {
   private final int kind;
   private final int count;
@@ -45,7 +45,7 @@ abstract class NumberFunction extends DirectFunction {
     return argument(Values.copy(memory, from), place);
   }
 
-  /** Accepts whole numbers and truth values for either kind, as in C. */
+  /** Converts an argument. As in C, whole numbers and truth values are accepted for both kinds of parameters. */
   private long argument(Object value, int place) {
     if (value instanceof Boolean truth) value = truth ? 1L : 0L;
     if (value instanceof Long number) return kind == Values.INT ? number : Double.doubleToRawLongBits(number);

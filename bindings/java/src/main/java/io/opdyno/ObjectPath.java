@@ -89,7 +89,7 @@ public final class ObjectPath {
     return parent;
   }
 
-  /** The paths from the root to this one, both included. */
+  /** All paths from the root to this path, including both. */
   public List<ObjectPath> steps() {
     List<ObjectPath> found = new ArrayList<>();
     for (ObjectPath at = this; at != null; at = at.parent) found.add(at);
@@ -97,12 +97,15 @@ public final class ObjectPath {
     return found;
   }
 
-  /** The first steps, including the root. Throws IndexOutOfBoundsException if the path has fewer steps. */
+  /**
+   * The path of the first {@code length} steps, including the root. Throws IndexOutOfBoundsException if it has fewer
+   * steps.
+   */
   public ObjectPath prefix(int length) {
     return steps().get(length - 1);
   }
 
-  /** Whether the other path begins with the steps of this one, or is equal to it. */
+  /** Whether the other path begins with the steps of this path or equals it. */
   public boolean isPrefixOf(ObjectPath other) {
     int length = steps().size();
     return length <= other.steps().size() && other.prefix(length).equals(this);

@@ -1,7 +1,7 @@
 package io.opdyno;
 
 /**
- * The place where two objects differ: a path in each. Source: TVM's ObjectPathPair.
+ * The place where two objects differ, as a path in each object. Source: TVM's ObjectPathPair.
  *
  * @param lhsPath the path in the first object
  * @param rhsPath the path in the second object

@@ -3,9 +3,9 @@ package io.opdyno;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts the memory of tensors, also of those in lists, maps and params, which the garbage collector does not see. A program that
- * drops tensors without close() would fill the machine while its heap is nearly empty. So above a limit, the garbage collector is
- * started to find dropped tensors.
+ * Counts the memory of tensors, including tensors in lists, maps and params. The garbage collector does not see this
+ * memory, so a program that drops tensors without close() would fill the machine while its heap is nearly empty.
+ * Therefore, if the memory exceeds a limit, the garbage collector is started to find dropped tensors.
  */
 final class OffHeap {
   /**
@@ -14,7 +14,7 @@ final class OffHeap {
    */
   private static final long LIMIT = Math.max(1, Long.getLong("opdyno.offHeapLimit", 256L << 20));
 
-  /** Smaller amounts need not be added one by one: 16 of them do not matter. */
+  /** Amounts below this one are added only together, because even 16 of them are small compared with the limit. */
   static final long LARGE = Math.max(1, Math.min(1 << 20, LIMIT / 64));
 
   private static final int MOST_WAITS = 8;
@@ -23,17 +23,17 @@ final class OffHeap {
 
   private OffHeap() {}
 
-  /** Adds bytes; negative: memory that ended. */
+  /** Adds bytes to the memory in use; a negative number subtracts freed memory. */
   static void add(long bytes) {
     if (bytes == 0) return;
     long now = total.addAndGet(bytes), most = limit;
     if (now > most && bytes > 0) collect();
-    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // memory that was in use for long has ended
+    else if (now < most / 4 && most > LIMIT) limit = Math.max(LIMIT, most / 2); // much memory was freed
   }
 
   /** Waits some milliseconds for the cleaner to end dropped objects. */
   private static synchronized void collect() {
-    if (total.get() <= limit) return; // another thread has
+    if (total.get() <= limit) return; // another thread has collected
     System.gc();
     boolean interrupted = false;
     for (int i = 0; i < MOST_WAITS && total.get() > LIMIT / 2; ++i) {

@@ -4,7 +4,10 @@ import java.nio.file.Path;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The library as a whole: its version, its threads, its log, and the machine that it runs on. All methods are safe on any thread. */
+/**
+ * Functions of the whole library: version, threads, log, files, and the machine's peaks. All methods are safe on any
+ * thread.
+ */
 public final class Opdyno {
   private Opdyno() {}
 
@@ -20,7 +23,7 @@ public final class Opdyno {
     return Out.take(Native::opd_build_info);
   }
 
-  /** The number of threads that a parallel kernel may use, the calling one included. */
+  /** The number of threads that a parallel kernel may use, including the calling thread. */
   public static int threadCount() {
     return Native.opd_threads_count();
   }
@@ -35,16 +38,16 @@ public final class Opdyno {
   }
 
   /**
-   * Sets the function that receives the library's warnings, and replaces the previous one; null: none. The library releases the
-   * previous function as soon as no call of it runs.
+   * Sets the function that gets the library's warnings; null: no function. The library releases the previous function
+   * as soon as no call of it runs.
    */
   public static void setLog(@Nullable LogCallback callback) {
     Native.opd_log_set_callback(callback);
   }
 
   /**
-   * Writes a file as the library writes its own: a regular file is replaced as a whole, so that its readers see the old content
-   * or the new one. Throws {@link OpdynoException.NotFound} if the directory does not exist.
+   * Writes a file like the library's own files: a regular file is replaced as a whole, so that its readers see either
+   * the old or the new content. Throws {@link OpdynoException.NotFound} if the directory does not exist.
    */
   public static void writeFile(Path path, byte[] content) {
     Native.opd_file_write(path, Objects.requireNonNull(content, "content must not be null"));
@@ -55,7 +58,10 @@ public final class Opdyno {
     return Native.opd_module_enabled(target) != 0;
   }
 
-  /** Measures the peaks of the processors, for about half a second. Two threads that measure at once disturb each other. */
+  /**
+   * Measures the peaks of the processors, which takes about half a second. Measurements at the same time disturb each
+   * other.
+   */
   public static MachinePeak measurePeak() {
     return Out.take(Native::opd_machine_measure_peak);
   }

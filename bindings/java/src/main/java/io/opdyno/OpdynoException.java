@@ -3,13 +3,13 @@ package io.opdyno;
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 
-/** An error of the library, or one that a called function raised. */
+/** An error of the library or of a function that it called. */
 public class OpdynoException extends RuntimeException {
   private static final long serialVersionUID = 1;
   private final int code;
   private final String kind;
   private final String backtrace;
-  private transient boolean isOfCrossing; // it stands for another exception that passed through native code
+  private transient boolean isOfCrossing; // represents another exception that passed through native code
 
   private OpdynoException(int code, String kind, String message, String backtrace) {
     super(message);
@@ -48,7 +48,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** The kind of the error, for programs; INTERNAL for a code that this version does not have. */
+  /** The code, by which programs tell errors apart; INTERNAL for a code that this version does not know. */
   public Code code() {
     return codeOf(code);
   }
@@ -61,12 +61,12 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** The name of its kind, as in Python: "TypeError", "ValueError" … */
+  /** The name of the error's kind, as in Python: "TypeError", "ValueError" … */
   public String kind() {
     return kind;
   }
 
-  /** Native frames, if OPDYNO_BACKTRACE is set. */
+  /** The native frames if OPDYNO_BACKTRACE is set, else "". */
   public String backtrace() {
     return backtrace;
   }
@@ -77,8 +77,9 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * Makes an error for functions of Java to throw. Callers in another language get its code and kind; other exceptions become
-   * {@link Code#CALL_FAILED}. The kind is a name such as "IndexError"; "": the usual kind of the code.
+   * Makes an error that a Java callback can throw. Callers in another language get its code and kind. Any other
+   * exception has {@link Code#CALL_FAILED} for them. The kind is a name such as "IndexError"; "": the usual kind of the
+   * code.
    */
   public static OpdynoException of(Code code, String kind, String message) {
     Objects.requireNonNull(kind, "kind must not be null");
@@ -93,8 +94,9 @@ public class OpdynoException extends RuntimeException {
   }
 
   /**
-   * Returns the exception to throw for an error. If a callback threw, it is the callback's exception, with the error of its first
-   * crossing added as suppressed. The error and each of its causes have a code and three texts: kind, message, backtrace.
+   * Returns the exception to throw for an error. If a callback threw an exception, it is that exception. The first time
+   * the exception passes through native code, the error is added to it as suppressed. The error and each of its causes
+   * have a code and three texts: kind, message, backtrace.
    */
   static Throwable make(Throwable crossed, int[] codes, byte[][] texts) {
     OpdynoException made = null;
@@ -112,25 +114,28 @@ public class OpdynoException extends RuntimeException {
     return crossed;
   }
 
-  /** One error is sufficient, because a program may throw the same exception repeatedly, on any threads. */
+  /**
+   * Whether the exception has a suppressed error already. More are not added: a program may throw one exception
+   * repeatedly.
+   */
   private static boolean hasCrossed(Throwable thrown) {
     for (Throwable suppressed : thrown.getSuppressed())
       if (suppressed instanceof OpdynoException error && error.isOfCrossing) return true;
     return false;
   }
 
-  /** Kind, message and code for the error that stands for an exception. */
+  /** Kind, message and code of the error that represents an exception in native code. */
   static byte[][] describe(Throwable thrown) {
     boolean ours = thrown instanceof OpdynoException;
     String kind = ours ? ((OpdynoException) thrown).kind : thrown.getClass().getSimpleName();
-    String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // C's texts have none
+    String message = thrown.getMessage() == null ? "" : thrown.getMessage().replace("\0", "\\0"); // no NUL in C
     int code = ours ? ((OpdynoException) thrown).code : Code.CALL_FAILED.swigValue();
     String[] texts = {kind.isEmpty() ? "Throwable" : kind, message, String.valueOf(code)};
     for (int i = 0; i < texts.length; ++i) texts[i] = new String(texts[i].getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8); // "?" for lone surrogates
     return Values.utf8(texts);
   }
 
-  /** An argument does not fit. */
+  /** An argument is not valid. */
   public static final class InvalidArgument extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -139,7 +144,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** Nothing has that name. */
+  /** There is no object of that name. */
   public static final class NotFound extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -157,7 +162,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** A number lies outside of its range. */
+  /** A number is outside of its range. */
   public static final class OutOfRange extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -166,7 +171,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** A file is damaged, or of another kind. */
+  /** A file is damaged or has another format. */
   public static final class BadFormat extends OpdynoException {
     private static final long serialVersionUID = 1;
 
@@ -184,7 +189,7 @@ public class OpdynoException extends RuntimeException {
     }
   }
 
-  /** A call was cancelled, or its thread interrupted. */
+  /** A call was cancelled, or its thread was interrupted. */
   public static final class Cancelled extends OpdynoException {
     private static final long serialVersionUID = 1;
 

@@ -8,11 +8,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A row of a report: a call of an operator, or the sum of several calls. "(dispatch)" and "(profiler)" are the time of the VM and
- * of the recording. A percentage of 100 is the whole.
+ * The row of an operator in a report: a call of the operator, or the sum of several calls. "(dispatch)" is the VM's own
+ * time, "(profiler)" the time of the recording. A percentage of 100 is the whole.
  */
 public record Operator(String name, Duration duration, double percent, long count) {
-  /** Joins rows: one for each name, with the sums of its rows, the longest first. Names that begin with "(" are left out. */
+  /**
+   * Sums up the rows of each name. Returns one row for each name, the longest first, without names that begin with "(".
+   */
   public static List<Operator> join(Collection<Operator> rows) {
     Map<String, Operator> sums = new LinkedHashMap<>();
     for (Operator row : rows) {

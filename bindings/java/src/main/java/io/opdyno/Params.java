@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Named tensors, in a file or in memory. Any thread may request tensors, but only one thread at a time may call set(). */
 public final class Params extends Handle {
-  private final java.util.Map<String, Long> bytesSet = new ConcurrentHashMap<>(); // of tensors, by their names
+  private final java.util.Map<String, Long> bytesSet = new ConcurrentHashMap<>(); // sizes of tensors from set()
 
   Params(long pointer) {
     super(pointer, heldBytes(pointer));
@@ -32,9 +32,9 @@ public final class Params extends Handle {
   }
 
   /**
-   * Opens the bytes of a file, from the position of a direct buffer to its limit. Tensors are views of the buffer if possible,
-   * and a write to a view changes the buffer. The buffer is kept as long as there are views. Without {@code copy}, it must not be
-   * read-only.
+   * Opens the bytes of a file, from the position of a direct buffer to its limit. If possible, tensors are views of the
+   * buffer, and a write to a view changes the buffer. The buffer is kept as long as there are views. Without the option
+   * {@code copy}, the buffer must not be read-only.
    */
   public static Params open(ByteBuffer bytes, @Nullable ParamsOptions options) {
     java.util.Map<String, Object> map = ParamsOptions.map(options);
@@ -46,7 +46,7 @@ public final class Params extends Handle {
     }
   }
 
-  /** Copies all tensors of the bytes of a file, and compares its checksums. */
+  /** Reads the bytes of a file, copies all tensors, and compares the checksums. */
   public static Params load(byte[] bytes) {
     Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_params_load_bytes(bytes, out));
@@ -59,7 +59,7 @@ public final class Params extends Handle {
     return names;
   }
 
-  /** Descriptions of the tensors, in the order of the file; makes no tensor. */
+  /** Describes the tensors, in the order of the file. No tensor is made. */
   public List<TensorInfo> info() {
     List<TensorInfo> all = new ArrayList<>();
     for (int i = 0, count = Native.opd_params_count(this); i < count; ++i) {
@@ -74,7 +74,7 @@ public final class Params extends Handle {
     return Out.take(out -> Native.opd_params_get_stats(this, out));
   }
 
-  /** A tensor by its name. */
+  /** The tensor of a name. */
   public Tensor get(String name) {
     return Out.take(out -> Native.opd_params_get(this, name, out));
   }
@@ -88,14 +88,14 @@ public final class Params extends Handle {
   }
 
   /**
-   * Writes a file, which is replaced as a whole. Its suffix decides the format: .npz, .safetensors, .npy (exactly one tensor),
-   * tensor-cache.json (with files beside it), else TVM's param dict.
+   * Writes a file, which is replaced as a whole. The file's name decides the format: .npz, .safetensors, .npy (for
+   * exactly one tensor), tensor-cache.json (with more files beside it); any other name: TVM's param dict.
    */
   public void save(Path path) {
     Native.opd_params_save(this, path);
   }
 
-  /** The bytes of TVM's param dict. */
+  /** The set as the bytes of TVM's param dict. */
   public byte[] toBytes() {
     return Out.take(out -> Native.opd_params_save_bytes(this, out));
   }

@@ -7,13 +7,13 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Converts paths to the system's bytes, which need not be UTF-8. */
+/** Converts paths to the bytes that the system uses, which need not be UTF-8. */
 final class Paths {
   private static final Charset OF_SYSTEM = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
 
   private Paths() {}
 
-  /** The bytes with the 0 byte that C expects; null for null. */
+  /** The bytes of a path, with the 0 byte that C expects; null for null. */
   static byte[] bytes(Path path) {
     if (path == null) return null;
     String text = path.toString();
@@ -22,7 +22,10 @@ final class Paths {
     return Arrays.copyOf(bytes, bytes.length + 1);
   }
 
-  /** If the system's encoding lacks a character, as in the locale C, the path's text is not sufficient. */
+  /**
+   * Whether the path's text has all its bytes. It lacks some if the system's encoding lacks a character, as in the
+   * locale C.
+   */
   private static boolean isWhole(Path path, String text) {
     try {
       return path.getFileSystem().getPath(text).equals(path);
@@ -31,7 +34,7 @@ final class Paths {
     }
   }
 
-  /** A URI has each byte of the absolute path, unchanged or in the form "%C3". */
+  /** Decodes a URI, which has each byte of the absolute path unchanged or in the form "%C3". */
   private static byte[] bytesOfUri(String escaped) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     byte[] ascii = escaped.getBytes(StandardCharsets.US_ASCII);

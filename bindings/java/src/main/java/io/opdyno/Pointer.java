@@ -1,8 +1,8 @@
 package io.opdyno;
 
 /**
- * An address in native memory, as an argument or result of C functions: the type {@code ptr} of signatures. NULL is null in both
- * directions. The memory is not kept alive.
+ * An address in native memory, as an argument or result of C functions; signatures call this type {@code ptr}. C's NULL
+ * is Java's null in both directions. A pointer does not keep the memory alive.
  *
  * @param address the address as a number
  */

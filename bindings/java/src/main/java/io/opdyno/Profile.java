@@ -1,6 +1,6 @@
 package io.opdyno;
 
-/** The result of a profile of a VM: a report, and the same calls on a time line. It prints as the report's table. */
+/** The result of a profile of a VM: a report, and a trace of the same calls. It prints as the report's table. */
 public record Profile(Report report, Trace trace) implements AutoCloseable {
   @Override
   public void close() {

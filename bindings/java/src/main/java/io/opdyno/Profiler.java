@@ -2,7 +2,7 @@ package io.opdyno;
 
 import org.jspecify.annotations.Nullable;
 
-/** Records the work of the process, on all threads. All methods are safe on any thread. */
+/** Records the work of all threads of the process. All methods are safe on any thread. */
 public final class Profiler extends Handle {
   Profiler(long pointer) {
     super(pointer);
@@ -18,19 +18,20 @@ public final class Profiler extends Handle {
     return Out.take(out -> Native.opd_profiler_create(ProfilerOptions.map(options), out));
   }
 
-  /** Begins to record. */
+  /** Starts the recording, or the schedule if the options have one. */
   public void start() {
     Native.opd_profiler_start(this);
   }
 
   /**
-   * Sets the action of the step that the next start() or step() begins, instead of the schedule. Use it for your own schedules.
+   * Sets the action of the step that the next start() or step() begins. It replaces the schedule's action, for
+   * schedules of your own.
    */
   public void setAction(ProfilerAction action) {
     Native.opd_profiler_set_action(this, action);
   }
 
-  /** Ends a step of the schedule. Returns the trace of a cycle that ends with it, else null. */
+  /** Ends a step of the schedule. If a cycle ends with this step, returns its trace, else null. */
   public @Nullable Trace step() {
     return Out.take(out -> Native.opd_profiler_step(this, out));
   }
@@ -46,16 +47,16 @@ public final class Profiler extends Handle {
   }
 
   /**
-   * Makes it a flight recorder, from the next start() on: when a dump is requested, a thread of the library writes a file, while
-   * the recording continues. Null: no dumps. The options have a path, and the triggers of a dump: a signal, slow calls, errors,
-   * or dump(). Throws {@link OpdynoException.FailedPrecondition} after start(). If a file cannot be written, a message goes to
-   * the log.
+   * Makes the profiler a flight recorder from the next start() on. When a dump is requested, a thread of the library
+   * writes a file, while the recording continues. Null: no dumps. The options have a path and what triggers a dump: a
+   * signal, slow calls or errors; dump() always does. Throws {@link OpdynoException.FailedPrecondition} after start().
+   * If a file cannot be written, the log gets a message.
    */
   public void setDumps(@Nullable DumpOptions options) {
     Native.opd_profiler_set_dumps(this, DumpOptions.map(options));
   }
 
-  /** Requests a dump and does not wait for it; stop() does. The file has the reason. */
+  /** Requests a dump without waiting for it; stop() waits. The file contains the reason. */
   public void dump(String reason) {
     Native.opd_profiler_dump(this, reason);
   }

@@ -7,7 +7,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A module, loaded from a file or made. */
+/** A module, which was loaded from a file or made from an {@link Executable}. */
 public final class Program extends Handle {
   Program(long pointer) {
     super(pointer);
@@ -18,12 +18,12 @@ public final class Program extends Handle {
     return load(path, null);
   }
 
-  /** The same with options; null: all defaults. */
+  /** Loads such a file with options; null: all defaults. */
   public static Program load(Path path, @Nullable ProgramOptions options) {
     return Out.take(out -> Native.opd_module_load(path, ProgramOptions.map(options), out));
   }
 
-  /** Loads the bytes of such a file; the name is for messages. */
+  /** Loads the bytes of such a file. Messages use the name. */
   public static Program load(byte[] bytes, @Nullable String name, @Nullable ProgramOptions options) {
     Objects.requireNonNull(bytes, "bytes must not be null");
     return Out.take(out -> Native.opd_module_load_bytes(bytes, name, ProgramOptions.map(options), out));
@@ -38,31 +38,34 @@ public final class Program extends Handle {
     return Out.take(out -> Native.opd_module_load_native(path, signatures, ProgramOptions.map(options), out));
   }
 
-  /** Keeps an object file or an archive of them. It cannot run, but is linked into the file that export() writes. */
+  /**
+   * Makes a module of an object file or archive. The module cannot run, but export() links it into the file that it
+   * writes.
+   */
   public static Program loadStaticLibrary(Path path, String... functions) {
     Objects.requireNonNull(functions, "functions must not be null");
     return Out.take(out -> Native.opd_module_load_static_library(path, functions, out));
   }
 
   /**
-   * The module of the object files that are linked into the process and registered themselves under a prefix, usually "". It is
-   * the same module each time.
+   * The module of object files that are linked into the process. They have registered themselves under a prefix,
+   * usually "". Each call returns the same module.
    */
   public static Program systemLib(@Nullable String prefix) {
     return Out.take(out -> Native.opd_module_system_lib(prefix, out));
   }
 
-  /** "relax.VMExecutable", "library" … */
+  /** The kind of the module: "relax.VMExecutable", "library" … */
   public String kind() {
     return Native.opd_module_kind(this);
   }
 
-  /** "so", "c", "o", "vmexec" …; "" if it is not known. */
+  /** The format of the content: "so", "c", "o", "vmexec" …; "" if it is not known. */
   public String format() {
     return Native.opd_module_format(this);
   }
 
-  /** Whether it can be embedded, called or linked. */
+  /** Whether the module can be embedded, called or linked. */
   public Set<ProgramProperty> properties() {
     int bits = Native.opd_module_properties(this);
     Set<ProgramProperty> properties = EnumSet.allOf(ProgramProperty.class);
@@ -70,12 +73,12 @@ public final class Program extends Handle {
     return properties;
   }
 
-  /** The modules that it imports, as new handles, which the caller has to close. */
+  /** The imported modules. They are new handles, which the caller has to close. */
   public List<Program> imports() {
     return ValueList.items(Out.take(out -> Native.opd_module_list_imports(this, out))).stream().map(Program.class::cast).toList();
   }
 
-  /** The names of its functions. */
+  /** The names of the module's functions. */
   public List<String> functions() {
     return ValueList.texts(Out.take(out -> Native.opd_module_list_functions(this, out)));
   }
@@ -85,33 +88,35 @@ public final class Program extends Handle {
     return hasFunction(name, Set.of(ProgramLookup.IMPORTS));
   }
 
-  /** Whether there is a function of that name. An empty set: only its own functions that can be called. */
+  /** Whether there is a function of that name. With an empty set, only the module's own callable functions count. */
   public boolean hasFunction(String name, Set<ProgramLookup> lookup) {
     int bits = lookup.stream().mapToInt(ProgramLookup::swigValue).reduce(0, (all, bit) -> all | bit);
     return Native.opd_module_has_function(this, name, bits) != 0;
   }
 
-  /** Returns a function of the module or of its imports; null: the entry function, "main". */
+  /** Returns a function of the module or its imports; null: the entry function, "main". */
   public PackedFn function(@Nullable String name) {
     return Out.take(out -> Native.opd_module_get_function(this, name, 1, out));
   }
 
-  /** Returns a C symbol by its signature: {@code "f64(f64, i32)"}. A wrong signature breaks the process. */
+  /**
+   * Makes a function from a C symbol and its signature: {@code "f64(f64, i32)"}. A wrong signature breaks the process.
+   */
   public PackedFn function(String symbol, String signature) {
     return Out.take(out -> Native.opd_module_native_function(this, symbol, signature, out));
   }
 
-  /** Makes a VM of it on the CPU. */
+  /** Makes a VM of the module's program, on the CPU. */
   public Vm vm() {
     return vm(null);
   }
 
-  /** The same with options; null: all defaults. */
+  /** Makes a VM with options; null: all defaults. */
   public Vm vm(@Nullable VmOptions options) {
     return Out.take(out -> Native.opd_vm_create(this, VmOptions.map(options), out));
   }
 
-  /** Its source, in a format of its kind, or null for the usual one. */
+  /** The source, in a format that the kind of the module has; null: the usual format. */
   public String source(@Nullable String format) {
     return Out.take(out -> Native.opd_module_get_source(this, format, out));
   }
@@ -121,7 +126,7 @@ public final class Program extends Handle {
     return Out.take(out -> Native.opd_module_to_json(this, out));
   }
 
-  /** Adds an import, in which functions are looked up, too. */
+  /** Adds an imported module, in which functions are looked up, too. */
   public void addImport(Program imported) {
     Native.opd_module_add_import(this, imported);
   }
@@ -132,14 +137,14 @@ public final class Program extends Handle {
   }
 
   /**
-   * Writes a file of the module alone, without its imports, in a format; null: the format of the path's suffix, else the usual
-   * one. Throws {@link OpdynoException.Unsupported}, with the possible formats, for another format.
+   * Writes a file of the module alone, without its imports. A null format is the format of the path's suffix, else the
+   * usual one. Throws {@link OpdynoException.Unsupported} for another format; the message lists the possible formats.
    */
   public void save(Path path, @Nullable String format) {
     Native.opd_module_save(this, path, format);
   }
 
-  /** Writes it and its imports as one file. */
+  /** Writes the module and its imports to one file. */
   public void export(Path path, @Nullable ExportOptions options) {
     Native.opd_module_export(this, path, ExportOptions.map(options));
   }

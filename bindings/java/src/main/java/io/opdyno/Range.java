@@ -1,8 +1,8 @@
 package io.opdyno;
 
 /**
- * A part of the program that profilers show on the time line: {@code try (Range range = Range.open("read"))}. It ends on the
- * thread on which it began.
+ * A part of the program that profilers show on the time line: {@code try (Range range = Range.open("read"))}. It must
+ * end on the thread that began it.
  */
 public final class Range implements AutoCloseable {
   private final long begun;
@@ -12,23 +12,26 @@ public final class Range implements AutoCloseable {
     this.begun = begun;
   }
 
-  /** Begins a range. While nothing records, it costs little. */
+  /** Begins a range. While no profiler records, this costs little. */
   public static Range open(String name) {
-    if (!isRecorded()) return new Range(0); // its name needs no number
+    if (!isRecorded()) return new Range(0); // the name is not looked up
     return new Range(Native.opd_range_begin(Native.opd_range_name(name)));
   }
 
-  /** Begins a range that pop() ends. Returns the number of pushed ranges around it on this thread, from 0. */
+  /** Begins a range that pop() ends. Returns how many pushed ranges enclose it on this thread. */
   public static int push(String name) {
     return Native.opd_range_push(name);
   }
 
-  /** Ends the range that was pushed last on this thread. Returns the number that its push() returned; -1 if there is none. */
+  /**
+   * Ends the range that was pushed last on this thread. Returns the number that its push() returned, or -1 if there is
+   * no range.
+   */
   public static int pop() {
     return Native.opd_range_pop();
   }
 
-  /** Marks a moment. */
+  /** Marks a moment on the calling thread. */
   public static void mark(String name) {
     if (isRecorded()) Native.opd_range_mark(Native.opd_range_name(name));
   }
@@ -39,8 +42,8 @@ public final class Range implements AutoCloseable {
   }
 
   /**
-   * Whether a tool receives ranges through Intel's ITT API (environment variable INTEL_LIBITTNOTIFY64): ranges are then tasks of
-   * the tool.
+   * Whether a tool gets ranges by Intel's ITT API (environment variable INTEL_LIBITTNOTIFY64). The tool shows ranges as
+   * tasks.
    */
   public static boolean isIttAvailable() {
     return Native.opd_itt_is_available() != 0;

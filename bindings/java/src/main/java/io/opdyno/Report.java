@@ -24,7 +24,7 @@ public final class Report extends Handle {
     return Out.take(out -> Native.opd_report_merge(reports, out));
   }
 
-  /** Compares two sets of runs: a row for each operator, its change and a verdict. */
+  /** Compares two sets of runs. Returns a report with a row for each operator: its change and a verdict. */
   public static Report diff(List<Report> before, List<Report> after, @Nullable DiffOptions options) {
     Report[] old = before.toArray(Report[]::new), now = after.toArray(Report[]::new);
     return Out.take(out -> Native.opd_report_diff(old, now, DiffOptions.map(options), out));
@@ -35,15 +35,15 @@ public final class Report extends Handle {
     return write(format, null);
   }
 
-  /** The same with options; null: all defaults. */
+  /** Writes the report as text, with options; null: all defaults. */
   public String write(ReportFormat format, @Nullable ReportWriteOptions options) {
     return Out.take(out -> Native.opd_report_write(this, format, ReportWriteOptions.map(options), out));
   }
 
   /**
-   * Exports the calls as an Arrow stream, in one batch: fills the C struct ArrowArrayStream at an address, as returned by {@code
-   * org.apache.arrow.c.ArrowArrayStream.memoryAddress()}. The stream keeps its memory, also after close(); its consumer releases
-   * it.
+   * Exports the calls as an Arrow stream with one batch. Fills the C struct ArrowArrayStream at an address, such as the
+   * result of {@code org.apache.arrow.c.ArrowArrayStream.memoryAddress()}. The stream keeps its memory even after
+   * close(). The consumer has to release the stream.
    */
   public void toArrow(long address) {
     Native.opd_report_to_arrow(this, address);
@@ -59,13 +59,13 @@ public final class Report extends Handle {
     return ValueList.texts(Out.take(out -> Native.opd_report_list(this, section, out)));
   }
 
-  /** A metric of a row: a Long, Double or String; null if only other rows have it. */
+  /** A metric of a row, which is a Long, Double or String; null if only other rows have it. */
   public @Nullable Object get(ReportSection section, int row, String name) {
     ValueList.checkIndex(row);
     return Out.<Object>take(out -> Native.opd_report_get(this, section, row, name, out, null));
   }
 
-  /** The kind of a row's metric: MetricKind.NONE if only other rows have it. */
+  /** The kind of a row's metric; MetricKind.NONE if only other rows have it. */
   public MetricKind kind(ReportSection section, int row, String name) {
     ValueList.checkIndex(row);
     return Out.take(out -> Native.opd_report_get(this, section, row, name, new Out<>(), out));
@@ -76,12 +76,12 @@ public final class Report extends Handle {
     return columns(ReportSection.CONFIGURATION).contains(name) ? String.valueOf(get(ReportSection.CONFIGURATION, 0, name)) : null;
   }
 
-  /** A metric of all rows; null for those that lack it. */
+  /** A metric of all rows; null for rows that lack it. */
   public List<@Nullable Object> column(ReportSection section, String name) {
     return ValueList.items(Out.take(out -> Native.opd_report_get_column(this, section, name, out, null)));
   }
 
-  /** The metrics of each row by their names, without those that the row lacks. The configuration is one row. */
+  /** The metrics of each row by name. A row leaves out metrics that it lacks. The configuration is one row. */
   public List<Map<String, @Nullable Object>> rows(ReportSection section) {
     List<Map<String, @Nullable Object>> rows = new ArrayList<>();
     for (int i = 0, count = count(section); i < count; ++i) rows.add(new LinkedHashMap<>());
@@ -93,8 +93,8 @@ public final class Report extends Handle {
   }
 
   /**
-   * The rows of calls, with the columns that every report of a VM has. Each call of an operator has a row, so an operator may
-   * have many; there are also the rows "(dispatch)" and "(profiler)". {@link Operator#join} makes one row for each name.
+   * The rows of calls, with the columns that every report of a VM has. Each call of an operator has its own row. There
+   * are also the rows "(dispatch)" and "(profiler)". {@link Operator#join} makes one row for each name.
    */
   public List<Operator> operators() {
     if (count(ReportSection.CALLS) == 0) return List.of();
@@ -112,12 +112,15 @@ public final class Report extends Handle {
     return metric instanceof Number given ? given : 0;
   }
 
-  /** Adds the operations and bytes of operators that are known from their names and shapes; 0: the peak is not known. */
+  /**
+   * Adds counts of operations and bytes to the operators for which names and shapes tell them. 0: the peak is not
+   * known.
+   */
   public Report withRoofline(double peakGflops, double peakGigabytesPerSecond) {
     return Out.take(out -> Native.opd_report_add_roofline(this, peakGflops, peakGigabytesPerSecond, out));
   }
 
-  /** The same with the peaks of {@link Opdyno#measurePeak}. */
+  /** Calls withRoofline() with the peaks of {@link Opdyno#measurePeak}. */
   public Report withRoofline(MachinePeak peak) {
     return withRoofline(peak.gflops(), peak.bandwidthGbps());
   }

@@ -1,9 +1,9 @@
 package io.opdyno;
 
 /**
- * A report under construction, for one thread at a time: {@code builder.addCall().set("Name", Metric.string("add"))}. Throws
- * {@link OpdynoException.AlreadyExists} for a metric that the row has already, and {@link OpdynoException.FailedPrecondition}
- * after finish().
+ * A report under construction: {@code builder.addCall().set("Name", Metric.string("add"))}. Only one thread at a time
+ * may use it. A metric that the row already has is an {@link OpdynoException.AlreadyExists}. A call after finish() is
+ * an {@link OpdynoException.FailedPrecondition}.
  */
 public final class ReportBuilder extends Handle {
   ReportBuilder(long pointer) {
@@ -26,7 +26,7 @@ public final class ReportBuilder extends Handle {
     return set(ReportSection.CALLS, null, name, metric);
   }
 
-  /** Sets a metric of a device, whose name is like "cpu0". */
+  /** Sets a metric of a device, by a name such as "cpu0". */
   public ReportBuilder setDevice(String device, String name, Metric metric) {
     return set(ReportSection.DEVICES, device, name, metric);
   }
@@ -41,7 +41,7 @@ public final class ReportBuilder extends Handle {
     return this;
   }
 
-  /** Returns the report. It can be called only once. */
+  /** Ends the construction and returns the report. Call it only once. */
   public Report finish() {
     return Out.take(out -> Native.opd_report_builder_finish(this, out));
   }

@@ -4,11 +4,11 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session on another machine, with {@code opdyno serve} or TVM's server. Its objects are used like local ones: its {@linkplain
- * #device devices}, tensors on them, programs, VMs, functions, evaluators. Errors are those of the server, with the address
- * behind the message; a broken connection throws {@link OpdynoException.Io}. All objects from a session keep it open. Any thread
- * may use it; requests are made one at a time. An interrupt ends the wait for an answer; the next request waits until the server
- * has ended its work.
+ * A session on another machine, which runs {@code opdyno serve} or TVM's RPC server. Its objects are used like local
+ * ones: {@linkplain #device devices}, tensors, programs, VMs, functions, evaluators. An error of the server is thrown
+ * with the server's address after the message. A broken connection throws {@link OpdynoException.Io}. All objects from
+ * a session keep it open. Any thread may use a session; it makes one request at a time. An interrupt ends the wait for
+ * an answer. The next request then waits until the server has finished the interrupted one.
  */
 public final class RpcSession extends Handle {
   RpcSession(long pointer) {
@@ -20,12 +20,12 @@ public final class RpcSession extends Handle {
     return connect(address, null);
   }
 
-  /** The same with options; null: all defaults. */
+  /** Begins a session with options; null: all defaults. */
   public static RpcSession connect(String address, @Nullable RpcConnectOptions options) {
     return Out.take(out -> Native.opd_rpc_connect(address, RpcConnectOptions.map(options), out));
   }
 
-  /** Asks a tracker for a server with the options' key, waits until one is free, and begins a session with it. */
+  /** Asks a tracker for a server with the options' key, waits until a server is free, and begins a session with it. */
   public static RpcSession request(String tracker, @Nullable RpcConnectOptions options) {
     return Out.take(out -> Native.opd_rpc_request(tracker, RpcConnectOptions.map(options), out));
   }
@@ -35,7 +35,9 @@ public final class RpcSession extends Handle {
     return Out.take(out -> Native.opd_rpc_tracker_summary(tracker, RpcConnectOptions.map(options), out));
   }
 
-  /** Returns a device of the server, by this process's name. It need not exist: see {@link Device#exists}. */
+  /**
+   * Returns the local name of the server's device {@code there}. The device need not exist; see {@link Device#exists}.
+   */
   public Device device(Device there) {
     Objects.requireNonNull(there, "there must not be null");
     return Out.take(out -> Native.opd_rpc_session_device(this, there, out));
@@ -51,7 +53,7 @@ public final class RpcSession extends Handle {
     return Out.take(out -> Native.opd_rpc_session_get_function(this, name, out));
   }
 
-  /** Writes a file of the session, for example a library or parameters. */
+  /** Writes a file of the session, such as a library or parameters. */
   public void upload(String name, byte[] content) {
     Objects.requireNonNull(content, "content must not be null");
     Native.opd_rpc_session_upload(this, name, content);
@@ -67,12 +69,17 @@ public final class RpcSession extends Handle {
     return Out.take(out -> Native.opd_rpc_session_load_module(this, name, out));
   }
 
-  /** Describes the session as JSON: address, key, index, server, and absence, the reason why the session has ended. */
+  /**
+   * Describes the session as JSON: address, key, index, server, and absence, which is the reason why the session has
+   * ended.
+   */
   public String describe() {
     return Out.take(out -> Native.opd_rpc_session_describe(this, out));
   }
 
-  /** Ends the session for all its objects, and also a request for which another thread waits. The handle stays. */
+  /**
+   * Ends the session for all its objects, including a request for which another thread waits. The handle stays open.
+   */
   public void disconnect() {
     Native.opd_rpc_session_close(this);
   }

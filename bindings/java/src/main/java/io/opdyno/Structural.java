@@ -7,10 +7,11 @@ import org.jspecify.annotations.Nullable;
  * Structural equality: compares the structure and content of two values, and finds the difference. Source: TVM's
  * structural_equal.
  *
- * <p>Values are compared as a function would get them ({@link PackedFn} lists them): lists and arrays by items; maps by keys, in
- * any order; tensors by dtype, shape and the bits of their elements, on any device; text, bytes, null, shapes, dtypes and devices
- * by content. Numbers are equal if their kinds and values are equal: 1, 1.0 and true differ, but NaN equals NaN. Any other object
- * is equal only to itself; a function of Java only as the same {@link PackedFn}.
+ * <p>Objects are first converted like arguments of a function ({@link PackedFn} lists the values). Lists and arrays are
+ * compared by items; maps by keys, in any order; tensors by dtype, shape and the bits of their elements, on any device;
+ * text, bytes, null, shapes, dtypes and devices by content. Numbers are equal if their kinds and values are equal: 1,
+ * 1.0 and true differ, but NaN equals NaN. Any other object is equal only to itself. A Java function is equal only as
+ * the same {@link PackedFn}.
  */
 public final class Structural {
   private Structural() {}
@@ -22,7 +23,7 @@ public final class Structural {
 
   /**
    * Returns the first place where two values differ, in the order of the items; null if they are structurally equal. If one value
-   * has an item or a key that the other lacks, the path in the other ends in a missing element or entry.
+   * has an item or a key that the other lacks, the path in the other value ends in a missing element or entry.
    */
   public static @Nullable ObjectPathPair firstMismatch(@Nullable Object lhs, @Nullable Object rhs) {
     try (ValueList both = ValueList.of(lhs, rhs)) {
@@ -83,7 +84,10 @@ public final class Structural {
     return new ObjectPathPair(at.lhsPath().arrayIndex(index), at.rhsPath().arrayIndex(index));
   }
 
-  /** The difference of two containers whose common items are equal: one may be longer. */
+  /**
+   * Returns the difference of two containers whose common items are equal, which is the first extra item of the longer
+   * one.
+   */
   private static @Nullable ObjectPathPair ofSizes(int lhs, int rhs, ObjectPathPair at) {
     if (lhs == rhs) return null;
     return lhs > rhs
@@ -91,7 +95,7 @@ public final class Structural {
         : new ObjectPathPair(at.lhsPath().missingArrayElement(lhs), at.rhsPath().arrayIndex(lhs));
   }
 
-  /** Keys and values are not closed here: a path may have the former. */
+  /** Compares two maps. Keys and values are not closed here, because a path may contain the keys. */
   private static @Nullable ObjectPathPair ofMaps(ValueMap lhs, ValueMap rhs, ObjectPathPair at) {
     for (var entry : lhs.toMap().entrySet()) {
       Object key = entry.getKey(), value = entry.getValue();

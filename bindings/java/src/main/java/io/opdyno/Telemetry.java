@@ -3,8 +3,8 @@ package io.opdyno;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Telemetry of this process: metrics for Prometheus, metrics and spans for a collector of OpenTelemetry. It runs until it is
- * closed; close() sends pending data, which takes a second at most. Any thread may use it.
+ * Telemetry of this process: metrics for Prometheus, metrics and spans for an OpenTelemetry collector. It runs until it
+ * is closed. close() sends pending data, which takes at most a second. Any thread may use it.
  */
 public final class Telemetry extends Handle {
   Telemetry(long pointer) {
@@ -26,13 +26,14 @@ public final class Telemetry extends Handle {
     return Out.take(out -> Native.opd_telemetry_to_text(this, format, out));
   }
 
-  /** Sets a metric of the program, which keeps its value until it is set again. */
+  /** Sets one of the program's own metrics. It keeps its value until it is set again. */
   public void setValue(TelemetryValue value) {
     Native.opd_telemetry_set_value(this, TelemetryValue.map(value));
   }
 
   /**
-   * Sends all pending data to the collector, and waits until the collector has accepted it, at most for the given nanoseconds.
+   * Sends all pending data to the collector and waits until the collector has accepted it, but at most {@code
+   * timeoutNs}.
    */
   public void flush(long timeoutNs) {
     Native.opd_telemetry_flush(this, timeoutNs);
@@ -43,7 +44,9 @@ public final class Telemetry extends Handle {
     return Out.take(out -> Native.opd_telemetry_get_stats(this, out));
   }
 
-  /** Sets the request for which the calling thread works: the value of its header {@code traceparent}; null: none. */
+  /**
+   * Sets the request for which the calling thread works, by the request's header {@code traceparent}; null: no request.
+   */
   public static void setParent(@Nullable String traceparent) {
     Native.opd_telemetry_set_parent(traceparent);
   }

@@ -9,7 +9,9 @@ import java.nio.LongBuffer;
 import java.util.Objects;
 import java.util.function.LongFunction;
 
-/** Memory with a shape and an element type. A tensor made by of() is a copy on the CPU. */
+/**
+ * Elements of one type in memory of a device, with a shape. The methods of() copy the elements to a tensor on the CPU.
+ */
 public final class Tensor extends Handle {
   Tensor(long pointer) {
     super(pointer, sizeOf(pointer));
@@ -71,16 +73,16 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * Makes a tensor that shares the memory of a direct buffer, from its position to its limit, row by row. Writes to the tensor
-   * change the buffer. The tensor of a read-only buffer is read-only. The buffer is kept as long as its memory is shared. Memory
-   * of a MemorySegment must not be freed before. Programs refuse arguments that do not begin at a multiple of 64 bytes: see
-   * {@link ByteBuffer#alignedSlice}.
+   * Makes a tensor that shares the memory of a direct buffer, from its position to its limit, row by row. Writes to the
+   * tensor change the buffer. The tensor of a read-only buffer is read-only. The buffer is kept as long as the tensor
+   * shares its memory. If the buffer is a view of a MemorySegment, the segment must not be freed before. Programs
+   * refuse arguments whose data does not begin at a multiple of 64 bytes; see {@link ByteBuffer#alignedSlice}.
    */
   public static Tensor wrap(ByteBuffer elements, DType dtype, long... shape) {
     Objects.requireNonNull(elements, "elements must not be null");
     Objects.requireNonNull(dtype, "dtype must not be null");
     if (!elements.isDirect()) throw new IllegalArgumentException("the buffer must be direct; of() copies elements of the heap");
-    Tensor made = new Tensor(ofBuffer(elements.slice(), dtype.word(), shape, elements.isReadOnly()), 0); // Java counts its buffers
+    Tensor made = new Tensor(ofBuffer(elements.slice(), dtype.word(), shape, elements.isReadOnly()), 0); // Java counts its buffers itself
     if (made.byteSize() == elements.remaining()) return made;
     try (made) {
       throw new IllegalArgumentException(elements.remaining() + " bytes do not fill " + made);
@@ -118,7 +120,10 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_bytes(this);
   }
 
-  /** A copy of the elements. IllegalStateException if they have more than 2147483647 bytes, the limit of an array of Java. */
+  /**
+   * A copy of the elements. IllegalStateException if they have more than 2147483647 bytes, which is the limit of Java
+   * arrays.
+   */
   public byte[] toBytes() {
     return with(Tensor::bytesOf);
   }
@@ -160,17 +165,17 @@ public final class Tensor extends Handle {
     return ByteBuffer.wrap(toBytes()).order(ByteOrder.nativeOrder());
   }
 
-  /** Returns a tensor with the same elements, in the same memory, and another shape. */
+  /** Returns a tensor with another shape, which shares the elements of this tensor. */
   public Tensor reshape(long... shape) {
     return Out.take(out -> Native.opd_tensor_reshape(this, shape, out));
   }
 
-  /** Copies the elements to another tensor. */
+  /** Copies the elements to another tensor, which must have the same shape and dtype. */
   public void copyTo(Tensor to) {
     Native.opd_tensor_copy(this, to);
   }
 
-  /** A copy on a device. */
+  /** Copies the tensor to a device. */
   public Tensor to(Device device) {
     Tensor made = create(device, dtype(), shape());
     try {
@@ -183,22 +188,22 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * Returns the memory, without a copy. It lasts as long as the buffer or a view of it is reachable, even if the tensor is
-   * closed. The memory must be on the CPU and without gaps, and must not be lent for a call. A buffer of Java has at most
-   * 2147483647 bytes: for larger tensors, use {@code Segments.of(tensor)}.
+   * Returns the memory as a buffer, without a copy. The memory is kept as long as the buffer or a view of it is
+   * reachable, even if the tensor is closed. The memory must be on the CPU and without gaps, and must not be lent for a
+   * call. A Java buffer has at most 2147483647 bytes; for larger tensors, use {@code Segments.of(tensor)}.
    */
   public ByteBuffer buffer() {
     boolean isReadOnly = isReadOnly();
     return with(
         pointer -> {
-          ByteBuffer memory = bufferOf(pointer); // holds a reference to the tensor from here on
+          ByteBuffer memory = bufferOf(pointer); // from now on, the buffer holds a reference to the tensor
           Handle.endWith(memory, pointer, sizeOf(pointer));
           ByteBuffer shown = isReadOnly ? memory.asReadOnlyBuffer() : memory.duplicate();
           return shown.order(ByteOrder.nativeOrder());
         });
   }
 
-  /** Another handle of the same tensor, whose memory may be used after a call: see buffer(). */
+  /** Returns another handle of this tensor. Throws unless the memory may be used after a call; see buffer(). */
   Tensor shared() {
     return with(pointer -> new Tensor(share(pointer)));
   }
@@ -229,19 +234,21 @@ public final class Tensor extends Handle {
   }
 
   /**
-   * Takes over a DLPack tensor without a copy: the address of a C struct DLManagedTensorVersioned, or of the older
-   * DLManagedTensor. Its deleter is called once, on any thread, when neither the tensor nor a buffer of it is in use; until then
-   * its code must stay loaded. If this throws, the caller still owns the struct.
+   * Takes over a DLPack tensor without a copy. {@code managed} is the address of a C struct DLManagedTensorVersioned,
+   * or of the older DLManagedTensor. The struct's deleter is called once, on any thread, when the tensor and its
+   * buffers are no longer in use. Until then the deleter's code must stay loaded. If this method throws, the caller
+   * still owns the struct.
    */
   public static Tensor ofDlpack(long managed, boolean isVersioned) {
     return new Tensor(fromDlpack(managed, isVersioned));
   }
 
   /**
-   * Lends the memory to a consumer of DLPack, without a copy: the address of a new C struct DLManagedTensorVersioned, or of the
-   * older DLManagedTensor, which keeps the memory also after close(). The consumer must call the deleter in the struct once;
-   * without a consumer, use {@code Tensor.ofDlpack(address, isVersioned).close()}. The older struct has no flag for read-only
-   * tensors, so {@link OpdynoException.Unsupported} is thrown for them.
+   * Exports the tensor to a consumer of DLPack, without a copy. Returns the address of a new C struct
+   * DLManagedTensorVersioned, or of the older DLManagedTensor, which keeps the memory even after close(). The consumer
+   * must call the struct's deleter once. If there is no consumer, call {@code Tensor.ofDlpack(address,
+   * isVersioned).close()}. The older struct has no flag for read-only tensors, so {@link OpdynoException.Unsupported}
+   * is thrown for them.
    */
   public long toDlpack(boolean isVersioned) {
     return with(pointer -> toDlpack(pointer, isVersioned));
@@ -257,7 +264,10 @@ public final class Tensor extends Handle {
     return Native.opd_tensor_is_contiguous(this) != 0;
   }
 
-  /** Whether nothing else refers to the tensor or, as far as opdyno knows, to its memory. Buffers and views do. */
+  /**
+   * Whether no other object refers to the tensor or, as far as opdyno knows, to its memory. Buffers and views count as
+   * such.
+   */
   public boolean isUnique() {
     return Native.opd_tensor_is_unique(this) != 0;
   }

@@ -27,7 +27,7 @@ public final class Trace extends Handle {
     return Native.opd_trace_call_count(this);
   }
 
-  /** The number of events for which there was no room. */
+  /** The number of events that were dropped because the buffers were full. */
   public long droppedCount() {
     return Native.opd_trace_dropped_count(this);
   }
@@ -37,17 +37,17 @@ public final class Trace extends Handle {
     return toText(TraceFormat.CHROME, null);
   }
 
-  /** Returns the bytes of a file in a format; null: all defaults. */
+  /** Returns the trace as the bytes of a file in a format; null: all defaults. */
   public byte[] write(TraceFormat format, @Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_write(this, format, TraceWriteOptions.map(options), out));
   }
 
-  /** Returns the text of a format: a table, stacks, JSON, a page. */
+  /** Returns the trace as text in a format, such as a table, stacks, JSON or a page. */
   public String toText(TraceFormat format, @Nullable TraceWriteOptions options) {
     return new String(write(format, options), StandardCharsets.UTF_8);
   }
 
-  /** Writes a file in a format, compressed by gzip if the path ends in ".gz"; null: all defaults. */
+  /** Writes a file in a format; null: all defaults. If the path ends in ".gz", the file is compressed by gzip. */
   public void save(Path path, TraceFormat format, @Nullable TraceWriteOptions options) {
     Native.opd_trace_save(this, path, format, TraceWriteOptions.map(options));
   }
@@ -57,14 +57,14 @@ public final class Trace extends Handle {
     save(path, TraceFormat.CHROME, null);
   }
 
-  /** Makes a report of its calls. */
+  /** Makes a report of the trace's calls. */
   public Report toReport(TraceView view) {
     return Out.take(out -> Native.opd_trace_to_report(this, view, null, out));
   }
 
   /**
-   * Makes a report of its calls, ranges and runs, joined by name, and according to {@code groupByInputShape} and {@code
-   * groupByStackN} of the options; null: by name only.
+   * Makes a report with a row for all calls, ranges or runs of the same name. With the options {@code
+   * groupByInputShape} and {@code groupByStackN}, a row also has equal shapes or stacks; null: only equal names.
    */
   public Report averages(@Nullable TraceWriteOptions options) {
     return Out.take(out -> Native.opd_trace_to_report(this, TraceView.KEY_AVERAGES, TraceWriteOptions.map(options), out));

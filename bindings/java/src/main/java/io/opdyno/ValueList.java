@@ -4,13 +4,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A list of values. */
+/** An immutable list of values of the library. */
 public final class ValueList extends Handle {
   ValueList(long pointer) {
     super(pointer, Values.heldBytes(pointer));
   }
 
-  /** Makes a list of values; {@link PackedFn} lists the possible ones. An array that is null is one item: null. */
+  /** Makes a list of values; {@link PackedFn} lists the possible ones. A null array means one item, null. */
   public static ValueList of(@Nullable Object... items) {
     return Out.take(out -> Native.opd_array_create(Calls.args(items), out));
   }
@@ -20,13 +20,13 @@ public final class ValueList extends Handle {
     return Native.opd_array_count(this);
   }
 
-  /** Returns a new object for an item. If it is a handle, the caller has to close it. */
+  /** Returns an item as a new object. If the object is a handle, the caller has to close it. */
   public @Nullable Object get(int place) {
     checkIndex(place);
     return Out.<Object>take(out -> Native.opd_array_get(this, place, out));
   }
 
-  /** Returns an item that is a tensor. ClassCastException if it is not. */
+  /** Returns an item that is a tensor. ClassCastException if the item has another type. */
   public Tensor tensor(int place) {
     return Calls.asTensor(get(place));
   }
@@ -38,7 +38,7 @@ public final class ValueList extends Handle {
     return items;
   }
 
-  /** Indices of C are not negative; an index that is too large is refused in the same way. */
+  /** Refuses a negative index in the same way as an index that is too large, because C's indices are not negative. */
   static void checkIndex(int index) {
     if (index < 0) throw OpdynoException.of(Code.OUT_OF_RANGE, "IndexError", "index " + index + " is below 0", null);
   }
@@ -55,7 +55,7 @@ public final class ValueList extends Handle {
     }
   }
 
-  /** Takes a list of texts over. */
+  /** Takes over a list of texts and returns its items. */
   static List<String> texts(ValueList list) {
     return items(list).stream().map(String.class::cast).toList();
   }

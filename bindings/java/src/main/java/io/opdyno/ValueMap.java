@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A map of values to values, in the order of insertion. */
+/** An immutable map from values to values, in insertion order. */
 public final class ValueMap extends Handle {
   ValueMap(long pointer) {
     super(pointer, Values.heldBytes(pointer));
@@ -15,7 +15,7 @@ public final class ValueMap extends Handle {
     return Native.opd_map_count(this);
   }
 
-  /** Returns a new object for the value of a key. If it is a handle, the caller has to close it. */
+  /** Returns the value of a key as a new object. If the object is a handle, the caller has to close it. */
   public @Nullable Object get(@Nullable Object key) {
     return Out.<Object>take(out -> Native.opd_map_get(this, key, out));
   }

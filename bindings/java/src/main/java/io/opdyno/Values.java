@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Objects of Java as values of the library. Each has two words: kind (and length) and content, in the layout of an opd_value on a
- * little-endian machine. They are views, which close() ends.
+ * Converts Java objects to borrowed values of the library and back. A value has two words: kind (and length), and
+ * content, in the layout of an opd_value on a little-endian machine. The values are valid until close().
  *
  * <p>{@link PackedFn} lists the possible values.
  */
@@ -55,7 +55,7 @@ final class Values implements AutoCloseable {
     return words;
   }
 
-  /** Returns the first value as an owned one, which outlives this object. */
+  /** Makes the first value owned, so that it outlives this object, and returns it. */
   long[] owned() {
     long[] value = Arrays.copyOf(words, 2);
     own(value);
@@ -88,7 +88,7 @@ final class Values implements AutoCloseable {
     else viewHandle(keep(convert(object)), at);
   }
 
-  /** Makes an object of the library from an object of Java. */
+  /** Makes an object of the library from a Java object. */
   private static Handle convert(Object object) {
     if (object instanceof long[]) {
       return Out.<Shape>take(out -> Native.opd_shape_create((long[]) object, out));
@@ -162,7 +162,7 @@ final class Values implements AutoCloseable {
     return true;
   }
 
-  /** Returns the object of an owned value, which it takes over. */
+  /** Takes over an owned value and returns its Java object. */
   static Object take(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
     switch ((int) head) {
@@ -177,7 +177,7 @@ final class Values implements AutoCloseable {
     }
   }
 
-  /** Returns the object of a borrowed value. */
+  /** Returns the Java object of a borrowed value. */
   static Object copy(ByteBuffer memory, int at) {
     long head = memory.getLong(at), content = memory.getLong(at + 8);
     if ((int) head <= DEVICE) return take(memory, at);
@@ -188,7 +188,8 @@ final class Values implements AutoCloseable {
   }
 
   /**
-   * Returns the objects of owned values, which it takes over; null if there is no first value, for example after a failed call.
+   * Takes over owned values and returns their Java objects; null if there is no first value, for example after a failed
+   * call.
    */
   static Object[] takeAll(long[] values) {
     if (values[0] == NONE) return null;
@@ -197,7 +198,7 @@ final class Values implements AutoCloseable {
     return objects;
   }
 
-  /** Returns the object of an owned value, which it takes over. */
+  /** Takes over an owned value and returns its Java object. */
   static Object take(long[] value) {
     long content = value[1];
     switch ((int) value[0]) {
@@ -262,7 +263,7 @@ final class Values implements AutoCloseable {
     return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
   }
 
-  /** Encodes in UTF-8, which has no unpaired surrogates. */
+  /** Encodes text in UTF-8. Refuses unpaired surrogates, which UTF-8 cannot represent. */
   static byte[] encoded(String text) {
     for (int i = 0; i < text.length(); ++i) {
       if (!Character.isSurrogate(text.charAt(i))) continue;
@@ -273,7 +274,7 @@ final class Values implements AutoCloseable {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Converts an option to nanoseconds; a time that is too long becomes the longest one. */
+  /** Converts a time of an option to nanoseconds. A time that is too long becomes the longest possible one. */
   static long nanos(java.time.Duration time) {
     try {
       return time.toNanos();
@@ -282,7 +283,7 @@ final class Values implements AutoCloseable {
     }
   }
 
-  /** Returns the bytes with the 0 byte that C expects. */
+  /** Returns the text's bytes with the 0 byte that C expects. */
   static byte[] utf8(String text) {
     if (text == null) return null;
     if (text.indexOf('\0') >= 0) throw new IllegalArgumentException("text with a NUL character: " + text);
@@ -296,7 +297,7 @@ final class Values implements AutoCloseable {
 
   /** Returns all keys, then all values. */
   static byte[][] utf8(java.util.Map<String, String> texts) {
-    List<java.util.Map.Entry<String, String>> entries = new ArrayList<>(texts.entrySet()); // as many of each
+    List<java.util.Map.Entry<String, String>> entries = new ArrayList<>(texts.entrySet()); // the map may change
     List<String> all = new ArrayList<>();
     entries.forEach(entry -> all.add(entry.getKey()));
     entries.forEach(entry -> all.add(entry.getValue()));
@@ -321,6 +322,6 @@ final class Values implements AutoCloseable {
 
   private static native int typeOf(long object);
 
-  /** Returns the bytes of the tensors in a list or map. */
+  /** Returns the number of bytes of the tensors in a list or map. */
   static native long heldBytes(long object);
 }

@@ -4,22 +4,25 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A program bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call}, {@link
- * #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, or in a function that calls a VM, these
- * throw {@link OpdynoException.Cancelled}, and the thread stays interrupted. The same applies to calls with a {@link CancelToken}
- * in their options.
+ * A program bound to devices. Any number of threads may call it at once. If a thread is interrupted in {@link #call},
+ * {@link #callTensor}, {@link #invokeClosure}, {@link #invokeStateful} or {@link #profile}, or in a function that calls
+ * a VM, the method throws {@link OpdynoException.Cancelled}, and the thread stays interrupted. The same applies if the
+ * options of the call have a {@link CancelToken}.
  */
 public final class Vm extends Handle {
   Vm(long pointer) {
     super(pointer);
   }
 
-  /** Calls a function of the program. A function of several results returns a ValueList; {@link PackedFn} lists the values. */
+  /**
+   * Calls a function of the program. Several results are returned as a ValueList. {@link PackedFn} lists the possible
+   * values.
+   */
   public @Nullable Object call(String name, @Nullable Object... args) {
     return call(null, name, args);
   }
 
-  /** The same with options. */
+  /** Calls a function of the program with options. */
   public @Nullable Object call(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
@@ -29,20 +32,20 @@ public final class Vm extends Handle {
     }
   }
 
-  /** Calls a function that returns a tensor. ClassCastException if it returns something else. */
+  /** Calls a function that returns a tensor. ClassCastException if the result has another type. */
   public Tensor callTensor(String name, @Nullable Object... args) {
     return Calls.asTensor(call(name, args));
   }
 
   /**
-   * Calls a closure that a function of the program returned, or any function, like call(): profiles and the instrument see it,
-   * and Thread.interrupt() ends it.
+   * Calls a closure that a function of the program returned, or any packed function. As for call(), profiles and the
+   * instrument see the call, and Thread.interrupt() cancels it.
    */
   public @Nullable Object invokeClosure(PackedFn closure, @Nullable Object... args) {
     return invokeClosure(null, closure, args);
   }
 
-  /** The same with options. */
+  /** Calls a closure with options. */
   public @Nullable Object invokeClosure(@Nullable CallOptions options, PackedFn closure, @Nullable Object... args) {
     Interrupts.Running running = Interrupts.begin();
     try {
@@ -52,7 +55,7 @@ public final class Vm extends Handle {
     }
   }
 
-  /** Returns a function of the program. It keeps the VM, and its calls need no look-up by name. */
+  /** Returns a function of the program. The function keeps the VM alive. Its calls need no look-up by name. */
   public PackedFn function(String name) {
     return Out.take(out -> Native.opd_vm_get_function(this, name, out));
   }
@@ -67,22 +70,22 @@ public final class Vm extends Handle {
     return ValueList.texts(Out.take(out -> Native.opd_vm_list_params(this, name, out)));
   }
 
-  /** Whether the program has such a function, or a function was saved under that name. */
+  /** Whether the program has a function of that name, or a function was saved under that name. */
   public boolean hasFunction(String name) {
     return Native.opd_vm_has_function(this, name) != 0;
   }
 
-  /** Keeps the arguments of a function for invokeStateful(). */
+  /** Stores the arguments of a function for invokeStateful(). */
   public void setInput(String name, @Nullable Object... args) {
     setInput(null, name, args);
   }
 
-  /** The same with names of the arguments. */
+  /** Stores the arguments with the names in the options. */
   public void setInput(@Nullable CallOptions options, String name, @Nullable Object... args) {
     Native.opd_vm_set_input(this, name, Calls.args(args), CallOptions.map(options));
   }
 
-  /** Runs a function on its inputs, and keeps the result for output(). */
+  /** Runs a function on its stored inputs and stores the result for output(). */
   public void invokeStateful(String name) {
     Interrupts.Running running = Interrupts.begin();
     try {
@@ -92,12 +95,17 @@ public final class Vm extends Handle {
     }
   }
 
-  /** Returns the result of the last invokeStateful(), or an item of it by its indices in nested lists. */
+  /**
+   * Returns the result of the last invokeStateful(). If it is a list, {@code path} selects an item by its indices in
+   * nested lists.
+   */
   public @Nullable Object output(String name, long... path) {
     return Out.<Object>take(out -> Native.opd_vm_get_outputs(this, name, path, out));
   }
 
-  /** Returns the number of results of the last invokeStateful(), or of the items of one of them; -1 if it is not a list. */
+  /**
+   * Returns the number of items in the last result, or in its item that {@code path} selects; -1 if that is not a list.
+   */
   public long outputArity(String name, long... path) {
     return Out.take(out -> Native.opd_vm_get_output_arity(this, name, path, out));
   }
@@ -107,7 +115,7 @@ public final class Vm extends Handle {
     return profile(null, name, args);
   }
 
-  /** The same with options. */
+  /** Calls a function with options and measures every operator. */
   public Profile profile(@Nullable ProfileOptions options, String name, @Nullable Object... args) {
     Out<Report> report = new Out<>();
     Out<Trace> trace = new Out<>();
@@ -120,10 +128,13 @@ public final class Vm extends Handle {
     return new Profile(report.get(), trace.get());
   }
 
-  /** Runs a function of this program and of {@code b}, another build of it, on the same arguments, and compares what operators compute. */
+  /**
+   * Runs a function of this program and of another build {@code b} on the same arguments, and compares their operators'
+   * results.
+   */
   public Comparison compare(Vm b, @Nullable CompareOptions options, String function, @Nullable Object... args) {
     Out<Report> report = new Out<>(), times = new Out<>();
-    Interrupts.Running running = Interrupts.begin(); // the thread's default token ends it
+    Interrupts.Running running = Interrupts.begin(); // the thread's default token cancels the comparison
     try {
       Native.opd_compare(this, b, function, Calls.args(args), CompareOptions.map(options), report, times);
     } finally {
@@ -132,18 +143,18 @@ public final class Vm extends Handle {
     return new Comparison(report.get(), times.get());
   }
 
-  /** Records the next call, from any thread, in a file for {@link Replayed#of}. */
+  /** Records the next call, on any thread, in a file for {@link Replayed#of}. */
   public void recordNextCall(java.nio.file.Path path, @Nullable RecordOptions options) {
     java.util.Objects.requireNonNull(path, "path must not be null");
     Native.opd_vm_record_next_call(this, path, RecordOptions.map(options));
   }
 
-  /** Ends recordNextCall(). Throws if there was no call since then, or if the call could not be kept. */
+  /** Ends recordNextCall(). Throws if no call was made since then, or if the call could not be recorded. */
   public void endRecording() {
     Native.opd_vm_record_next_call(this, null, null);
   }
 
-  /** Begins to measure all calls of this VM, on all threads, until stopProfile(). */
+  /** Profiles all calls of this VM on all threads, until stopProfile(). */
   public void startProfile(@Nullable ProfileOptions options) {
     Native.opd_vm_profile_start(this, ProfileOptions.map(options));
   }
@@ -157,8 +168,9 @@ public final class Vm extends Handle {
   }
 
   /**
-   * Sets a function that is called before and after every call of the program: (function, name, before, result, arguments …);
-   * null: none. If it returns the number of an {@link InstrumentAction} before the call, the call can be skipped.
+   * Sets a function that is called before and after every call that the program makes, with (function, name, before,
+   * result, arguments …); null: no instrument. Before a call, it may return the number of an {@link InstrumentAction}
+   * to skip the call.
    */
   public void setInstrument(@Nullable PackedFn instrument) {
     Native.opd_vm_set_instrument(this, instrument);
@@ -169,12 +181,15 @@ public final class Vm extends Handle {
     saveFunction(null, true, name, savedName, args);
   }
 
-  /** The same with names of the arguments. Unless {@code isReturned}, its calls return null. */
+  /**
+   * Saves a function whose arguments have the names in the options. Unless {@code isReturned}, calls by this name
+   * return null.
+   */
   public void saveFunction(@Nullable CallOptions options, boolean isReturned, String name, String savedName, @Nullable Object... args) {
     Native.opd_vm_save_function(this, name, savedName, Calls.args(args), CallOptions.map(options), isReturned ? 1 : 0);
   }
 
-  /** Frees the memory that the VM keeps for its next call. */
+  /** Frees the memory that the VM keeps for its next calls. */
   public void trim() {
     Native.opd_vm_trim(this);
   }

@@ -1,4 +1,7 @@
-/** Runs compiled tensor programs, and shows where their time goes. Parameters and results that may be null are {@code Nullable}. */
+/**
+ * Runs compiled tensor programs and shows where their time goes. Parameters and results that may be null are {@code
+ * Nullable}.
+ */
 @NullMarked
 package io.opdyno;
 
